@@ -1,0 +1,93 @@
+// Settings: one readonly record, read once and passed as an argument.
+// https://docs.postgrest.org/en/v14/references/configuration.html
+import type { QualifiedIdentifier } from '../schema-cache/identifier.ts'
+import type { IsolationLevel } from '../schema-cache/routine.ts'
+
+export type LogLevel = 'crit' | 'error' | 'warn' | 'info' | 'debug'
+export type OpenApiMode = 'follow-privileges' | 'ignore-privileges' | 'disabled'
+
+/** PostgREST's settings under their own names, camel-cased: `PGRST_DB_ANON_ROLE`, `db-anon-role` -> `dbAnonRole`. */
+export type PostgrestConfig = {
+  readonly adminServerHost: string
+  readonly adminServerPort: number | null
+  readonly adminServerUnixSocket: string | null
+  readonly adminServerUnixSocketMode: number
+  /** `app.settings.*`: full names and values. */
+  readonly appSettings: readonly (readonly [string, string])[]
+  readonly clientErrorVerbosity: 'verbose' | 'minimal'
+  readonly dbAggregatesEnabled: boolean
+  readonly dbAnonRole: string | null
+  readonly dbChannel: string
+  readonly dbChannelEnabled: boolean
+  readonly dbConfig: boolean
+  readonly dbExtraSearchPath: readonly string[]
+  readonly dbHoistedTxSettings: readonly string[]
+  readonly dbMaxRows: number | null
+  readonly dbPlanEnabled: boolean
+  readonly dbPool: number
+  /** Seconds. */
+  readonly dbPoolAcquisitionTimeout: number
+  readonly dbPoolAutomaticRecovery: boolean
+  /** Seconds. */
+  readonly dbPoolMaxIdletime: number
+  /** Seconds. */
+  readonly dbPoolMaxLifetime: number
+  readonly dbPreConfig: QualifiedIdentifier | null
+  readonly dbPreRequest: QualifiedIdentifier | null
+  readonly dbPreparedStatements: boolean
+  readonly dbRootSpec: QualifiedIdentifier | null
+  /** At least one. */
+  readonly dbSchemas: readonly string[]
+  readonly dbTxEnd: 'commit' | 'commit-allow-override' | 'rollback' | 'rollback-allow-override'
+  /** Null: no database is configured, the embedded one is used. */
+  readonly dbUri: string | null
+  readonly jwtAud: string | null
+  readonly jwtCacheMaxEntries: number
+  readonly jwtRoleClaimKey: string
+  /** The secret, or a JWK or JWKS as JSON text; decoded when it was base64. */
+  readonly jwtSecret: string | Buffer | null
+  readonly jwtSecretIsBase64: boolean
+  readonly logLevel: LogLevel
+  readonly logQuery: boolean
+  readonly openapiMode: OpenApiMode
+  readonly openapiSecurityActive: boolean
+  readonly openapiServerProxyUri: string | null
+  readonly serverCorsAllowedOrigins: readonly string[]
+  readonly serverHost: string
+  readonly serverPort: number
+  readonly serverReuseport: boolean
+  readonly serverTimingEnabled: boolean
+  readonly serverTraceHeader: string | null
+  readonly serverUnixSocket: string | null
+  readonly serverUnixSocketMode: number
+  readonly urlUseLegacyTargetNames: boolean
+}
+
+/** Settings of this program's own. */
+export type ServiceConfig = {
+  /** Folder of the embedded database and the development keys. */
+  readonly dataDir: string
+  /** Migrate when `serve` starts. Always true with the embedded database. */
+  readonly migrateOnStart: boolean
+  /** Connection for `migrate`; the same as `dbUri` when null. */
+  readonly migrationDatabaseUrl: string | null
+  /** Mount path of the REST API: `/rest/v1`, or `/` for PostgREST's own paths. */
+  readonly restBasePath: string
+  /** Bytes. */
+  readonly restBodyLimit: number
+  /** Bytes; for every other route. */
+  readonly bodyLimit: number
+  /** Signing secrets of session cookies, the newest first; each at least 32 characters. Empty: none configured. */
+  readonly sessionSecrets: readonly string[]
+  /** Whether cookies are marked Secure (outside development). */
+  readonly secureCookies: boolean
+}
+
+export type Config = PostgrestConfig & ServiceConfig
+
+/** Settings of database roles that take part in every transaction of theirs. Read from the database. */
+export type RoleSettings = {
+  /** Settings to set, by role: [name, value]. */
+  readonly settings: ReadonlyMap<string, readonly (readonly [string, string])[]>
+  readonly isolationLevels: ReadonlyMap<string, IsolationLevel>
+}

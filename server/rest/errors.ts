@@ -1,0 +1,288 @@
+// The closed catalogue of the API's own errors: one row per code. Errors that Postgres raises are in `sql-errors.ts`.
+// https://docs.postgrest.org/en/v14/references/errors.html
+
+/** `{code, message, details, hint}` as clients see it. */
+export type ErrorBody = {
+  readonly code: string
+  readonly message: string
+  readonly details: unknown
+  readonly hint: string | null
+}
+
+/** An error that ends the request with an answer of its own. */
+export class ApiError extends Error {
+  readonly status: number
+  readonly code: string
+  /** A string, a list (ambiguous embeds), or null. */
+  readonly details: unknown
+  readonly hint: string | null
+  readonly headers: readonly (readonly [string, string])[]
+  /** Reason phrase of the status line, where Postgres chose one. */
+  readonly statusText: string | undefined
+
+  constructor(error: {
+    code: string
+    status: number
+    message: string
+    details?: unknown
+    hint?: string | null | undefined
+    headers?: readonly (readonly [string, string])[]
+    statusText?: string | undefined
+    cause?: unknown
+  }) {
+    super(error.message, { cause: error.cause })
+    this.name = 'ApiError'
+    this.status = error.status
+    this.code = error.code
+    this.details = error.details ?? null
+    this.hint = error.hint ?? null
+    this.headers = error.headers ?? []
+    this.statusText = error.statusText
+  }
+}
+
+/** The body of an error answer; `minimal` (setting `client-error-verbosity`) leaves details and hint out. */
+export function errorBody(error: ApiError, verbosity: 'verbose' | 'minimal'): string {
+  const { code, message, details, hint } = error
+  // Keys in alphabetical order, as clients have always got them.
+  return verbosity === 'minimal' ? JSON.stringify({ code, message }) : JSON.stringify({ code, details, hint, message })
+}
+
+const invalidToken = (message: string): readonly (readonly [string, string])[] => [
+  ['WWW-Authenticate', `Bearer error="invalid_token", error_description=${JSON.stringify(message)}`],
+]
+
+/**
+ * Factories, grouped as the codes are. Retired codes, not to be used again: PGRST104, PGRST109, PGRST110, PGRST113,
+ * PGRST119.
+ */
+export const errors = {
+  // PGRST0xx: connection
+  connectionFailed: (details: string | null) =>
+    new ApiError({ code: 'PGRST000', status: 503, message: 'Database connection error.', details }),
+  databaseClient: (details: string | null) =>
+    new ApiError({
+      code: 'PGRST001',
+      status: 503,
+      message: 'Database client error. Retrying the connection.',
+      details,
+    }),
+  noSchemaCache: () =>
+    new ApiError({
+      code: 'PGRST002',
+      status: 503,
+      message: 'Could not query the database for the schema cache. Retrying.',
+    }),
+  acquisitionTimeout: () =>
+    new ApiError({
+      code: 'PGRST003',
+      status: 504,
+      message: 'Timed out acquiring connection from connection pool.',
+    }),
+
+  // PGRST1xx: the request
+  /** `message` is the parser's position, `details` what it expected. */
+  queryParam: (message: string, details: string) => new ApiError({ code: 'PGRST100', status: 400, message, details }),
+  routineMethod: (method: string) =>
+    new ApiError({ code: 'PGRST101', status: 405, message: `Cannot use the ${method} method on RPC` }),
+  invalidBody: (message: string, details?: unknown) =>
+    new ApiError({ code: 'PGRST102', status: 400, message, details }),
+  rangeNotSatisfiable: (
+    fault: 'negative limit' | 'lower above upper' | { readonly offset: string; readonly total: string },
+  ) =>
+    new ApiError({
+      code: 'PGRST103',
+      status: 416,
+      message: 'Requested range not satisfiable',
+      details:
+        fault === 'negative limit'
+          ? 'Limit should be greater than or equal to zero.'
+          : fault === 'lower above upper'
+            ? 'The lower boundary must be lower than or equal to the upper boundary in the Range header.'
+            : `An offset of ${fault.offset} was requested, but there are only ${fault.total} rows.`,
+    }),
+  putFilters: () =>
+    new ApiError({
+      code: 'PGRST105',
+      status: 405,
+      message: "Filters must include all and only primary key columns with 'eq' operators",
+    }),
+  unacceptableSchema: (schema: string, exposed: readonly string[]) =>
+    new ApiError({
+      code: 'PGRST106',
+      status: 406,
+      message: `Invalid schema: ${schema}`,
+      hint: `Only the following schemas are exposed: ${exposed.join(', ')}`,
+    }),
+  mediaType: (mimes: readonly string[]) =>
+    new ApiError({
+      code: 'PGRST107',
+      status: 406,
+      message: `None of these media types are available: ${mimes.join(', ')}`,
+    }),
+  /** `legacy`: the embed exists, but has an alias that must be used instead. */
+  notEmbedded: (resource: string, legacy?: { readonly name: string; readonly alias: string }) =>
+    new ApiError({
+      code: 'PGRST108',
+      status: 400,
+      message: `'${resource}' is not an embedded resource in this request`,
+      details: legacy ? 'Target names are not allowed in filters if they have an alias' : null,
+      hint: legacy
+        ? `Change '${legacy.name}' to '${legacy.alias}' in filters, orders or limits.`
+        : `Verify that '${resource}' is included in the 'select' query parameter.`,
+    }),
+  headersSetting: () =>
+    new ApiError({
+      code: 'PGRST111',
+      status: 500,
+      message: 'response.headers guc must be a JSON array composed of objects with a single key and a string value',
+    }),
+  statusSetting: () =>
+    new ApiError({ code: 'PGRST112', status: 500, message: 'response.status guc must be a valid status code' }),
+  putLimit: () =>
+    new ApiError({
+      code: 'PGRST114',
+      status: 400,
+      message: 'limit/offset querystring parameters are not allowed for PUT',
+    }),
+  putMismatch: () =>
+    new ApiError({
+      code: 'PGRST115',
+      status: 400,
+      message: 'Payload values do not match URL in primary key column(s)',
+    }),
+  notSingular: (rows: number) =>
+    new ApiError({
+      code: 'PGRST116',
+      status: 406,
+      message: 'Cannot coerce the result to a single JSON object',
+      details: `The result contains ${rows} rows`,
+    }),
+  method: (method: string) =>
+    new ApiError({ code: 'PGRST117', status: 405, message: `Unsupported HTTP method: ${method}` }),
+  relatedOrder: (origin: string, target: string) =>
+    new ApiError({
+      code: 'PGRST118',
+      status: 400,
+      message: `A related order on '${target}' is not possible`,
+      details: `'${origin}' and '${target}' do not form a many-to-one or one-to-one relationship`,
+    }),
+  embedFilter: (target: string) =>
+    new ApiError({
+      code: 'PGRST120',
+      status: 400,
+      message: `Bad operator on the '${target}' embedded resource`,
+      details: 'Only is null or not is null filters are allowed on embedded resources',
+    }),
+  raiseUnreadable: (
+    fault:
+      | { readonly part: 'message'; readonly text: string }
+      | { readonly part: 'detail'; readonly text: string }
+      | { readonly part: 'no detail' },
+  ) =>
+    new ApiError({
+      code: 'PGRST121',
+      status: 500,
+      message: `Could not parse JSON in the "RAISE SQLSTATE 'PGRST'" error`,
+      details:
+        fault.part === 'message'
+          ? `Invalid JSON value for MESSAGE: '${fault.text}'`
+          : fault.part === 'detail'
+            ? `Invalid JSON value for DETAIL: '${fault.text}'`
+            : 'DETAIL is missing in the RAISE statement',
+      hint:
+        fault.part === 'message'
+          ? "MESSAGE must be a JSON object with obligatory keys: 'code', 'message' and optional keys: 'details', 'hint'."
+          : "DETAIL must be a JSON object with obligatory keys: 'status', 'headers' and optional key: 'status_text'.",
+    }),
+  invalidPreferences: (preferences: readonly string[]) =>
+    new ApiError({
+      code: 'PGRST122',
+      status: 400,
+      message: 'Invalid preferences given with handling=strict',
+      details: `Invalid preferences: ${preferences.join(', ')}`,
+    }),
+  aggregatesDisabled: () =>
+    new ApiError({ code: 'PGRST123', status: 400, message: 'Use of aggregate functions is not allowed' }),
+  maxAffected: (rows: number) =>
+    new ApiError({
+      code: 'PGRST124',
+      status: 400,
+      message: 'Query result exceeds max-affected preference constraint',
+      details: `The query affects ${rows} rows`,
+    }),
+  path: () => new ApiError({ code: 'PGRST125', status: 404, message: 'Invalid path specified in request URL' }),
+  openapiDisabled: () => new ApiError({ code: 'PGRST126', status: 404, message: 'Root endpoint metadata is disabled' }),
+  notImplemented: (details: string) =>
+    new ApiError({ code: 'PGRST127', status: 400, message: 'Feature not implemented', details }),
+  maxAffectedRoutine: () =>
+    new ApiError({
+      code: 'PGRST128',
+      status: 400,
+      message: 'Function must return SETOF or TABLE when max-affected preference is used with handling=strict',
+    }),
+
+  // PGRST2xx: the schema cache. Details and hints are worked out by the planner (`plan/suggestion.ts`).
+  noRelationship: (parent: string, child: string, details: string, hint: string | null) =>
+    new ApiError({
+      code: 'PGRST200',
+      status: 400,
+      message: `Could not find a relationship between '${parent}' and '${child}' in the schema cache`,
+      details,
+      hint,
+    }),
+  ambiguousRelationship: (parent: string, child: string, details: readonly unknown[], hint: string) =>
+    new ApiError({
+      code: 'PGRST201',
+      status: 300,
+      message: `Could not embed because more than one relationship was found for '${parent}' and '${child}'`,
+      details,
+      hint,
+    }),
+  /** `call` is the function with its parameters as the message words it: `api.add(a, b)`, `api.add without parameters`. */
+  noRoutine: (call: string, details: string, hint: string | null) =>
+    new ApiError({
+      code: 'PGRST202',
+      status: 404,
+      message: `Could not find the function ${call} in the schema cache`,
+      details,
+      hint,
+    }),
+  /** `candidates` as `schema.name(parameter => type, …)`. */
+  ambiguousRoutine: (candidates: readonly string[]) =>
+    new ApiError({
+      code: 'PGRST203',
+      status: 300,
+      message: `Could not choose the best candidate function between: ${candidates.join(', ')}`,
+      hint: 'Try renaming the parameters or the function itself in the database so function overloading can be resolved',
+    }),
+  noColumn: (relation: string, column: string) =>
+    new ApiError({
+      code: 'PGRST204',
+      status: 400,
+      message: `Could not find the '${column}' column of '${relation}' in the schema cache`,
+    }),
+  noTable: (schema: string, table: string, hint: string | null) =>
+    new ApiError({
+      code: 'PGRST205',
+      status: 404,
+      message: `Could not find the table '${schema}.${table}' in the schema cache`,
+      hint,
+    }),
+
+  // PGRST3xx: authentication
+  noJwtSecret: () => new ApiError({ code: 'PGRST300', status: 500, message: 'Server lacks JWT secret' }),
+  /** The token cannot be decoded or verified. */
+  invalidJwt: (message: string, details: string | null = null) =>
+    new ApiError({ code: 'PGRST301', status: 401, message, details, headers: invalidToken(message) }),
+  anonymousDisabled: () =>
+    new ApiError({
+      code: 'PGRST302',
+      status: 401,
+      message: 'Anonymous access is disabled',
+      headers: [['WWW-Authenticate', 'Bearer']],
+    }),
+  /** The token is genuine but its claims do not hold. */
+  invalidClaims: (message: string) =>
+    new ApiError({ code: 'PGRST303', status: 401, message, headers: invalidToken(message) }),
+}

@@ -1,0 +1,28 @@
+// A function call.
+import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { RoutineParameter } from '../../schema-cache/routine.ts'
+
+export type CallParameters =
+  /** `f(a := …, b := …)` */
+  | { readonly kind: 'named'; readonly parameters: readonly RoutineParameter[] }
+  /** `f(…)`: a single unnamed parameter. */
+  | { readonly kind: 'positional'; readonly parameter: RoutineParameter }
+
+export type ArgumentValue = string | readonly string[]
+
+export type CallArguments =
+  /** From the query string or a form; an array is the variadic argument. */
+  | { readonly kind: 'direct'; readonly values: ReadonlyMap<string, ArgumentValue> }
+  /** The body: JSON text for named parameters, or whatever the single parameter takes. */
+  | { readonly kind: 'body'; readonly body: string | Buffer | null }
+
+export type CallPlan = {
+  readonly routine: QualifiedIdentifier
+  readonly parameters: CallParameters
+  readonly arguments: CallArguments
+  readonly returnsScalar: boolean
+  readonly returnsSetOfScalar: boolean
+  /** Columns that filters of the request need. */
+  readonly filterFields: readonly string[]
+  readonly returning: readonly string[]
+}

@@ -1,0 +1,59 @@
+// What will be done for a request: names resolved, relationships chosen, types known.
+import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { MediaHandler } from '../../schema-cache/media-handler.ts'
+import type { Routine } from '../../schema-cache/routine.ts'
+import type { MediaType } from '../media-type.ts'
+import type { InvokeMethod, Mutation } from '../request/api-request.ts'
+import type { CallPlan } from './call-plan.ts'
+import type { MutatePlan } from './mutate-plan.ts'
+import type { ReadPlan } from './read-plan.ts'
+
+type Answer = {
+  readonly handler: MediaHandler
+  readonly mediaType: MediaType
+  /** A `plan` media type: the statement is explained, not run for its result. */
+  readonly explain: boolean
+}
+
+/** A plan whose statement reads or writes rows. */
+export type CrudPlan =
+  | (Answer & {
+      readonly kind: 'read'
+      readonly read: ReadPlan
+      readonly readOnly: true
+      readonly headersOnly: boolean
+      readonly relation: QualifiedIdentifier
+    })
+  | (Answer & {
+      readonly kind: 'mutate'
+      readonly read: ReadPlan
+      readonly mutate: MutatePlan
+      readonly mutation: Mutation
+      readonly readOnly: false
+      readonly relation: QualifiedIdentifier
+    })
+  | (Answer & {
+      readonly kind: 'call'
+      readonly read: ReadPlan
+      readonly call: CallPlan
+      readonly routine: Routine
+      readonly method: InvokeMethod
+      readonly readOnly: boolean
+      readonly relation: QualifiedIdentifier
+    })
+
+/** The description of a schema (OpenAPI). */
+export type InspectPlan = {
+  readonly kind: 'inspect'
+  readonly schema: string
+  readonly headersOnly: boolean
+  readonly readOnly: true
+}
+
+/** Answers to OPTIONS; no database needed. */
+export type InfoPlan =
+  | { readonly kind: 'relation-info'; readonly relation: QualifiedIdentifier }
+  | { readonly kind: 'routine-info'; readonly routine: Routine }
+  | { readonly kind: 'schema-info' }
+
+export type ActionPlan = CrudPlan | InspectPlan | InfoPlan

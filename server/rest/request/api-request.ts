@@ -1,0 +1,56 @@
+// What the client asks for: a readonly record of intent. Nothing in it has been looked up in the database.
+import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { MediaType } from '../media-type.ts'
+import type { Payload } from './payload.ts'
+import type { Preferences } from './preferences.ts'
+import type { QueryParams } from './query-params.ts'
+import type { RowRange } from './range.ts'
+
+export type Mutation = 'create' | 'update' | 'single-upsert' | 'delete'
+/** How a function is called: POST, or GET and HEAD, whose arguments stand in the query string. */
+export type InvokeMethod = 'post' | 'get' | 'head'
+
+export type Action =
+  | { readonly kind: 'read'; readonly relation: QualifiedIdentifier; readonly headersOnly: boolean }
+  | { readonly kind: 'mutate'; readonly relation: QualifiedIdentifier; readonly mutation: Mutation }
+  | { readonly kind: 'call'; readonly routine: QualifiedIdentifier; readonly method: InvokeMethod }
+  | { readonly kind: 'inspect'; readonly schema: string; readonly headersOnly: boolean }
+  | { readonly kind: 'relation-info'; readonly relation: QualifiedIdentifier }
+  | { readonly kind: 'routine-info'; readonly routine: QualifiedIdentifier }
+  | { readonly kind: 'schema-info' }
+
+/** An HTTP request, free of any framework. */
+export type HttpRequest = {
+  readonly method: string
+  /** Path below the mount path, still percent-encoded, with a leading slash. */
+  readonly path: string
+  /** Query string as it came, without the question mark. */
+  readonly query: string
+  /** Header names in lower case, in the order they came; repeated headers stay apart. */
+  readonly headers: readonly (readonly [string, string])[]
+  readonly body: Buffer
+}
+
+export type ApiRequest = {
+  readonly action: Action
+  readonly method: string
+  /** Path below the mount path, as it came. */
+  readonly path: string
+  /** Ranges of embeds by parameter name (see `QueryParams.ranges`), the top level's (`limit`) merged with the `Range` header. */
+  readonly ranges: ReadonlyMap<string, RowRange>
+  readonly topLevelRange: RowRange
+  readonly payload: Payload | undefined
+  /** Columns that the payload is read into: its keys, or those of the `columns` parameter. Sorted, no duplicates. */
+  readonly columns: readonly string[]
+  readonly preferences: Preferences
+  readonly queryParams: QueryParams
+  /** All headers but cookies, names in lower case. */
+  readonly headers: readonly (readonly [string, string])[]
+  readonly cookies: readonly (readonly [string, string])[]
+  readonly schema: string
+  /** Whether the schema was chosen by a profile header, or by default among several: then `Content-Profile` is sent. */
+  readonly negotiatedByProfile: boolean
+  /** Acceptable media types, the most wanted first. */
+  readonly accept: readonly MediaType[]
+  readonly contentType: MediaType
+}

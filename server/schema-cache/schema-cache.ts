@@ -1,0 +1,16 @@
+// The snapshot of the database's metadata that requests are planned against. Immutable: a reload makes a new one.
+import type { MediaHandlers } from './media-handler.ts'
+import type { Relationships } from './relationship.ts'
+import type { Representations } from './representation.ts'
+import type { Routines } from './routine.ts'
+import type { Tables } from './table.ts'
+
+export type SchemaCache = {
+  readonly tables: Tables
+  readonly relationships: Relationships
+  readonly routines: Routines
+  readonly representations: Representations
+  readonly mediaHandlers: MediaHandlers
+  /** `pg_timezone_names`, for `Prefer: timezone`; undefined when the release answers through the database instead. */
+  readonly postgresVersion: number
+}

@@ -1,0 +1,3 @@
+import { stopCluster } from './support/cluster.ts'
+
+await stopCluster()

@@ -1,0 +1,4 @@
+import { startCluster } from './support/cluster.ts'
+
+await startCluster()
+process.exit(0)

