@@ -4,7 +4,7 @@ import type pg from 'pg'
 import { withConnection } from '../database/pool.ts'
 import { runPipeline, StatementError, type PipelineStatement, type Row } from '../database/pipeline.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
-import type { ApiError } from './errors.ts'
+import { ApiError } from './errors.ts'
 
 export type RestTransaction = {
   /** Settings first (they also make the transaction read-only where it is), then the pre-request function if any. */
@@ -27,7 +27,9 @@ const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
 
 /** After an error of the server the connection goes on, unless the server ended it. */
 const broken = (error: unknown): boolean =>
-  !(error instanceof StatementError) || error.server.severity === 'FATAL' || error.server.severity === 'PANIC'
+  error instanceof StatementError
+    ? error.server.severity === 'FATAL' || error.server.severity === 'PANIC'
+    : !(error instanceof ApiError)
 
 /**
  * Runs a transaction on a connection of the pool.
