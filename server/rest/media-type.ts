@@ -23,22 +23,27 @@ export type MediaType =
       readonly options: readonly PlanOption[]
     }
 
-/** The kinds that one MIME type stands for. */
-const simpleMimes = {
-  json: 'application/json',
-  geojson: 'application/geo+json',
-  csv: 'text/csv',
-  text: 'text/plain',
-  xml: 'text/xml',
-  openapi: 'application/openapi+json',
-  urlencoded: 'application/x-www-form-urlencoded',
-  'octet-stream': 'application/octet-stream',
-  any: '*/*',
-} as const satisfies Record<Exclude<MediaType['kind'], 'other' | 'array-json-strip' | 'single-json' | 'plan'>, string>
-
-/** The MIME type with its parameters, as error messages and Content-Type headers show it. */
+/** The MIME type as the API names it. */
 export function toMime(mediaType: MediaType): string {
   switch (mediaType.kind) {
+    case 'json':
+      return 'application/json'
+    case 'geojson':
+      return 'application/geo+json'
+    case 'csv':
+      return 'text/csv'
+    case 'text':
+      return 'text/plain'
+    case 'xml':
+      return 'text/xml'
+    case 'openapi':
+      return 'application/openapi+json'
+    case 'urlencoded':
+      return 'application/x-www-form-urlencoded'
+    case 'octet-stream':
+      return 'application/octet-stream'
+    case 'any':
+      return '*/*'
     case 'other':
       return mediaType.text
     case 'array-json-strip':
@@ -46,19 +51,16 @@ export function toMime(mediaType: MediaType): string {
     case 'single-json':
       return `application/vnd.pgrst.object+json${mediaType.stripNulls ? ';nulls=stripped' : ''}`
     case 'plan': {
-      const options = mediaType.options.length > 0 ? `; options=${mediaType.options.join('|')}` : ''
+      const options = mediaType.options.length === 0 ? '' : `; options=${mediaType.options.join('|')}`
       return `application/vnd.pgrst.plan+${mediaType.format}; for="${toMime(mediaType.for)}"${options}`
     }
     default:
-      return simpleMimes[mediaType.kind]
+      return mediaType satisfies never
   }
 }
 
-/** The media type of a MIME type as handlers are registered under it. */
-export function decodeMediaType(text: string): MediaType {
-  const essence = (text.split(';', 1)[0] ?? '').trim().toLowerCase()
-  for (const kind of Object.keys(simpleMimes) as (keyof typeof simpleMimes)[]) {
-    if (simpleMimes[kind] === essence) return { kind }
-  }
-  return { kind: 'other', text }
-}
+/** The `Content-Type` header of an answer. */
+export const contentTypeOf = (mediaType: MediaType): string =>
+  mediaType.kind === 'octet-stream' || mediaType.kind === 'other'
+    ? toMime(mediaType)
+    : `${toMime(mediaType)}; charset=utf-8`
