@@ -7,7 +7,12 @@ import { MessageReader, MessageWriter, readError, readRow, type Row, type Server
 
 export type { Row, ServerError } from './wire.ts'
 
-export type PipelineStatement = { readonly text: string; readonly values: readonly (string | Buffer | null)[] }
+export type PipelineStatement = {
+  readonly text: string
+  readonly values: readonly (string | Buffer | null)[]
+  /** Format of every result column, text (0) or binary (1); all are text when it is left out. */
+  readonly resultFormats?: readonly (0 | 1)[]
+}
 
 /** Statements that share one Sync, and so one implicit transaction. */
 export type PipelinePart = readonly PipelineStatement[]
@@ -25,6 +30,7 @@ export class StatementError extends Error {
 
 const code = { parseComplete: 0x31, dataRow: 0x44, commandComplete: 0x43, emptyQuery: 0x49, error: 0x45, ready: 0x5a }
 
+const allText: readonly (0 | 1)[] = []
 const writer = new MessageWriter()
 const caches = new WeakMap<object, StatementCache>()
 
@@ -76,9 +82,9 @@ class Exchange implements pg.Submittable {
       for (const listener of listeners) stream.on('data', listener)
     }
     for (const part of this.#parts) {
-      for (const { text, values } of part) {
+      for (const { text, values, resultFormats } of part) {
         const name = this.#prepare(text)
-        writer.bind(name, values)
+        writer.bind(name, values, resultFormats ?? allText)
         writer.execute()
       }
       writer.sync()

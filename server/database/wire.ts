@@ -70,8 +70,8 @@ export class MessageWriter {
     this.#close()
   }
 
-  /** Binds to the unnamed portal: strings in text form, buffers in binary form; results in text form. */
-  bind(name: string, values: readonly (string | Buffer | null)[]): void {
+  /** Binds to the unnamed portal: strings in text form, buffers in binary form. `formats` as in `PipelineStatement`. */
+  bind(name: string, values: readonly (string | Buffer | null)[], formats: readonly (0 | 1)[]): void {
     this.#open('B')
     this.#terminated('')
     this.#terminated(name)
@@ -93,7 +93,8 @@ export class MessageWriter {
         this.#end += value.copy(this.#buffer, this.#end)
       }
     }
-    this.#int16(0)
+    this.#int16(formats.length)
+    for (const format of formats) this.#int16(format)
     this.#close()
   }
 

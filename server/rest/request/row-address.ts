@@ -43,8 +43,12 @@ export function addressRow(request: ApiRequest, id: string, cache: SchemaCache):
     negated: false,
     operation: { kind: 'quantifiable', operator: 'eq', quantifier: null, value: id },
   }
+  // An update of nothing would find no row; whether there is one, reading tells.
+  const unchanged = action.kind === 'mutate' && action.mutation === 'update' && request.columns.length === 0
+  const headersOnly = request.preferences.representation !== 'representation'
   return {
     ...request,
+    action: unchanged ? { kind: 'read', relation: action.relation, headersOnly } : action,
     queryParams: {
       ...queryParams,
       filters: [{ path: [], value }, ...queryParams.filters],
