@@ -26,17 +26,14 @@ const lock = '7386301952746110583'
 export async function migrate(client: pg.Client, options: MigrationOptions = {}): Promise<{ applied: string[] }> {
   const directory = options.directory ?? ownMigrations
   const texts = new Set((await loadMigrationFiles(directory)).filter(({ id }) => id > 0).map(({ sql }) => sql))
-  const onNotice = ({ message }: { message?: string | undefined }): void => options.onNotice?.(message ?? '')
-  client.on('notice', onNotice)
   const searchPath = await setting(client, 'search_path')
   try {
     await client.query(`select pg_advisory_lock(${lock})`)
     await createRecord(client)
     await client.query('set search_path to rowhouse')
-    const applied = await applyMigrations({ client: inSearchPath(client, texts, searchPath) }, directory)
+    const applied = await applyMigrations({ client: forMigrations(client, texts, searchPath, options) }, directory)
     return { applied: applied.filter(({ id }) => id > 0).map(({ fileName }) => fileName) }
   } finally {
-    client.off('notice', onNotice)
     await restore(client, searchPath)
   }
 }
@@ -96,16 +93,26 @@ async function createRecord(client: pg.Client): Promise<void> {
 }
 
 /**
- * postgres-migrations finds its table by the search path. The migrations themselves run with the path the client had
- * before, so that nothing of a migration that leaves out schemas ends up beside that table.
+ * The client as postgres-migrations sees it. It finds its own table by the search path; the migrations themselves run
+ * with the path that the client had before, so that nothing of theirs that leaves out schemas ends up beside that table.
  */
-function inSearchPath(client: pg.Client, migrations: ReadonlySet<string>, searchPath: string): pg.Client {
+function forMigrations(
+  client: pg.Client,
+  migrations: ReadonlySet<string>,
+  searchPath: string,
+  { onNotice }: MigrationOptions,
+): pg.Client {
+  const listener = ({ message }: { message?: string | undefined }): void => onNotice?.(message ?? '')
   const query = async (statement: string | pg.QueryConfig): Promise<pg.QueryResult> => {
     if (typeof statement !== 'string' || !migrations.has(statement)) return client.query(statement)
     await client.query("select set_config('search_path', $1, false)", [searchPath])
-    const result = await client.query(statement)
-    await client.query('set search_path to rowhouse')
-    return result
+    client.on('notice', listener)
+    try {
+      return await client.query(statement)
+    } finally {
+      client.off('notice', listener)
+      await client.query('set search_path to rowhouse').catch(() => undefined)
+    }
   }
   // The library calls nothing but `query`.
   return { query } as unknown as pg.Client

@@ -17,7 +17,8 @@ export type TestDatabase = {
   readonly drop: () => Promise<void>
 }
 
-async function withClient<T>(uri: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
+/** Lends a connection of its own to `use`. */
+export async function withClient<T>(uri: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: uri })
   await client.connect()
   try {
@@ -37,6 +38,8 @@ export async function createDatabase(template = 'template1'): Promise<TestDataba
   await asAdmin(port, `create database ${name} template ${pg.escapeIdentifier(template)}`)
   const adminUri = uriOf(port, name)
   const pool = new pg.Pool({ connectionString: adminUri, max: 2 })
+  // `drop` may end a connection that is just being closed.
+  pool.on('connect', (client) => client.on('error', () => undefined))
   return {
     name,
     port,
