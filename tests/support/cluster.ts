@@ -44,6 +44,8 @@ async function accepts(port: number): Promise<boolean> {
 
 /** Starts the cluster as a process of its own, so that it outlives the program that starts it. */
 export async function startCluster(): Promise<void> {
+  // Tap makes this folder only after it has run what comes before the tests.
+  await mkdir(dirname(stateFile), { recursive: true })
   const directory = await mkdtemp(join(tmpdir(), 'rowhouse-test-'))
   // As root, Postgres runs as another user, who must be able to pass through.
   await chmod(directory, 0o755)
