@@ -54,7 +54,8 @@ t.test('hostile questions are answered quickly', async (t) => {
   const long = (letter: string) => Array.from({ length: 60 }, (_, at) => `${letter.repeat(3000)}${at}`)
   const set = fuzzySet([...long('a'), ...long('b')])
   const start = performance.now()
-  for (const question of ['a'.repeat(4000), 'ab'.repeat(2000), 'x'.repeat(100_000)]) closest(set, question, defaultScore)
+  for (const question of ['a'.repeat(4000), 'ab'.repeat(2000), 'x'.repeat(100_000)])
+    closest(set, question, defaultScore)
   t.ok(performance.now() - start < 1000)
 })
 
