@@ -46,9 +46,9 @@ function readSql(plan: CrudPlan & { kind: 'read' }, request: StatementRequest, s
     readStatement(plan.read),
     ' ) ',
     count.cte,
-    ` SELECT ${count.total} AS total_result_set, ${pageCount} AS page_total, ` +
-      `${bodySql(plan.handler, null)} AS body, ${responseHeaders} AS response_headers, ` +
-      `${responseStatus} AS response_status, '' AS response_inserted FROM ( SELECT * FROM ${sourceName} ) ${resultAlias}`,
+    ` SELECT ${count.total} AS total_result_set, ${pageCount} AS page_total, ${noLocation} AS header, ` +
+      `${responseHeaders} AS response_headers, ${responseStatus} AS response_status, '' AS response_inserted, ` +
+      `${bodySql(plan.handler, null)} AS body FROM ( SELECT * FROM ${sourceName} ) ${resultAlias}`,
   ]
 }
 
@@ -61,8 +61,8 @@ function mutateSql(plan: CrudPlan & { kind: 'mutate' }, { preferences }: Stateme
     `WITH ${sourceName} AS (`,
     mutateStatement(mutate),
     `) SELECT '' AS total_result_set, ${pageCount} AS page_total, ${location} AS header, ` +
-      `${bodySql(handler, null)} AS body, ${responseHeaders} AS response_headers, ` +
-      `${responseStatus} AS response_status, ${inserted} AS response_inserted FROM (`,
+      `${responseHeaders} AS response_headers, ${responseStatus} AS response_status, ` +
+      `${inserted} AS response_inserted, ${bodySql(handler, null)} AS body FROM (`,
     // Without a body the columns of `select` need not exist in what the write returns.
     handler.kind === 'none' ? `SELECT * FROM ${sourceName}` : readStatement(plan.read),
     `) ${resultAlias}`,
@@ -77,9 +77,9 @@ function callSql(plan: CrudPlan & { kind: 'call' }, request: StatementRequest, s
     callStatement(plan.call),
     ') ',
     count.cte,
-    ` SELECT ${count.total} AS total_result_set, ${page} AS page_total, ` +
-      `${bodySql(plan.handler, plan.routine)} AS body, ${responseHeaders} AS response_headers, ` +
-      `${responseStatus} AS response_status, '' AS response_inserted FROM (`,
+    ` SELECT ${count.total} AS total_result_set, ${page} AS page_total, ${noLocation} AS header, ` +
+      `${responseHeaders} AS response_headers, ${responseStatus} AS response_status, '' AS response_inserted, ` +
+      `${bodySql(plan.handler, plan.routine)} AS body FROM (`,
     readStatement(plan.read),
     `) ${resultAlias}`,
   ]
@@ -100,7 +100,7 @@ function resultSql(plan: CrudPlan, request: StatementRequest, settings: Statemen
 
 /**
  * The statement that does what a plan says. It yields one row (see `ResultRow`) with the columns `total_result_set`,
- * `page_total`, `header` (writes only), `body`, `response_headers`, `response_status`, `response_inserted`. For a `plan`
+ * `page_total`, `header`, `response_headers`, `response_status`, `response_inserted`, `body`. For a `plan`
  * media type it yields the lines of the execution plan instead.
  *
  * Its text depends on the shape of the request alone, so that it can be prepared: values are parameters.
