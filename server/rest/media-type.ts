@@ -37,7 +37,7 @@ const simpleMimes = {
 } as const satisfies Record<Exclude<MediaType['kind'], 'other' | 'array-json-strip' | 'single-json' | 'plan'>, string>
 
 /** The MIME type with its parameters, as error messages and Content-Type headers show it. */
-export function toMime(mediaType: MediaType): string {
+export function encodeMediaType(mediaType: MediaType): string {
   switch (mediaType.kind) {
     case 'other':
       return mediaType.text
@@ -47,7 +47,7 @@ export function toMime(mediaType: MediaType): string {
       return `application/vnd.pgrst.object+json${mediaType.stripNulls ? ';nulls=stripped' : ''}`
     case 'plan': {
       const options = mediaType.options.length > 0 ? `; options=${mediaType.options.join('|')}` : ''
-      return `application/vnd.pgrst.plan+${mediaType.format}; for="${toMime(mediaType.for)}"${options}`
+      return `application/vnd.pgrst.plan+${mediaType.format}; for="${encodeMediaType(mediaType.for)}"${options}`
     }
     default:
       return simpleMimes[mediaType.kind]
