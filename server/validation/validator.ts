@@ -51,14 +51,14 @@ export async function createValidator(directory = ownSchemas): Promise<Validator
     if (file.table) {
       const key = qualifiedKey(file.table.schema, file.table.name)
       if (tables.has(key)) throw new Error(`${file.id}: another schema has the same ${tableKeyword}`)
-      const insert = compileTable(file.schema)
-      const update = compileTable(forUpdate(file))
+      const insert = compileTable(file.id, file.schema)
+      const update = compileTable(file.id, forUpdate(file))
       tables.set(key, {
         validateInsert: (body) => rowFaults(insert, body),
         validateUpdate: (body) => rowFaults(update, body),
       })
     } else {
-      const check = compileDto(file.schema)
+      const check = compileDto(file.id, file.schema)
       dtos.set(file.id, (body) => limited(objectFaults(check, body, ''), 0))
     }
   }
@@ -72,25 +72,27 @@ export async function createValidator(directory = ownSchemas): Promise<Validator
   }
 }
 
-function compilerOf(files: readonly SchemaFile[], use: 'table' | 'dto'): (schema: object) => Check {
+function compilerOf(files: readonly SchemaFile[], use: 'table' | 'dto'): (id: string, schema: object) => Check {
   const instance = (allErrors: boolean): Ajv2020 => {
     const ajv = new Ajv2020({ allErrors, ownProperties: true, allowUnionTypes: true, logger: false })
     addKeywords(ajv, use)
     addBoundedFormats(ajv)
     // So that schemas may refer to each other by their $id.
-    for (const file of files) if ((file.table ? 'table' : 'dto') === use) ajv.addSchema(file.schema)
+    for (const { id, table, schema } of files) {
+      if ((table ? 'table' : 'dto') === use) naming(id, () => ajv.addSchema(schema))
+    }
     return ajv
   }
   const [first, all] = [instance(false), instance(true)]
-  return (schema) => ({ first: compile(first, schema), all: compile(all, schema) })
+  return (id, schema) => naming(id, () => ({ first: first.compile(schema), all: all.compile(schema) }))
 }
 
-function compile(ajv: Ajv2020, schema: object): ValidateFunction {
+/** Says in an error which schema it is about. */
+function naming<T>(id: string, use: () => T): T {
   try {
-    return ajv.compile(schema)
+    return use()
   } catch (error) {
-    const { $id } = schema as { $id?: unknown }
-    throw new Error(`${String($id)}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+    throw new Error(`${id}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
   }
 }
 
