@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { CreateReportDto } from '../server/report/report.ts'
 import type { Fault } from '../server/validation/fault.ts'
 import { createValidator, maxFaults } from '../server/validation/validator.ts'
 
@@ -92,7 +93,15 @@ t.test('tables without a schema', async (t) => {
   t.throws(() => validator.forDto('urn:rowhouse:Nothing'), { message: /urn:rowhouse:Nothing/ })
 })
 
-const report = { manufacturer: 'Opel', model: 'Corsa', year: 2001, mileage: 90_000.5, price: 0, lat: -90, lng: 180 }
+const report: CreateReportDto = {
+  manufacturer: 'Opel',
+  model: 'Corsa',
+  year: 2001,
+  mileage: 90_000.5,
+  price: 0,
+  lat: -90,
+  lng: 180,
+}
 
 t.test('reports', async (t) => {
   const validate = validator.forDto('urn:rowhouse:CreateReportDto')
@@ -121,6 +130,12 @@ t.test('reports', async (t) => {
     [[report], [fault('', 'must be object')]],
   ]
   for (const [body, faults] of rows) t.strictSame(validate(structuredClone(body)), faults, JSON.stringify(body))
+
+  // The type and the schema name the same properties.
+  t.strictSame(
+    validate({}).map(({ pointer }) => pointer),
+    Object.keys(report).map((name) => `/${name}`),
+  )
 
   const padded = { ...report, manufacturer: '\t Opel \n', model: '\u00a0Corsa' }
   t.strictSame(validate(padded), [])
