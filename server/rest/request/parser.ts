@@ -19,7 +19,7 @@ type Fault = { readonly at: number; readonly messages: readonly Message[] }
 const noFault: Fault = { at: 0, messages: [] }
 
 /** Deepest nesting of parentheses in a parameter. The parsers and the stages after them recurse, so there is an end. */
-export const maxNesting = 500
+export const maxNesting = 250
 
 /** Text being read. Faults are kept only when `tracing`: they do not change what is accepted. */
 export class Input {
@@ -144,6 +144,14 @@ export function run(
     input.at = at
     return text.slice(start, at)
   }
+}
+
+/** All that is left, which may be nothing. */
+export const rest: Parser<string> = (input) => {
+  const { text, at } = input
+  input.at = text.length
+  input.expected(input.at, [])
+  return text.slice(at)
 }
 
 /** A given text. Failing after its first character counts as consumed, though the fault stays at its beginning. */
