@@ -1,8 +1,8 @@
-// The secrets of a data folder: made once, kept, and readable by nobody else.
+// The secrets of a data folder: made once, and kept.
 import { randomBytes } from 'node:crypto'
-import { chmod, link, open, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { EmbeddedDatabaseError, isFault } from './fault.ts'
+import { EmbeddedDatabaseError } from './fault.ts'
+import { createPrivate, readPrivate } from './private-file.ts'
 
 export type Secrets = {
   readonly superuserPassword: string
@@ -22,21 +22,19 @@ const makeSecrets = (): Secrets => ({
   sessionSecret: random(),
 })
 
-/** The secrets of a data folder, made when it has none yet. */
+/**
+ * The secrets of a data folder, made when it has none yet. Processes that ask at the same time get the same ones.
+ * @throws {EmbeddedDatabaseError} when the file that holds them is damaged
+ */
 export async function ensureSecrets(dataDir: string): Promise<Secrets> {
   const file = join(dataDir, 'secrets.json')
-  try {
-    return await readSecrets(file)
-  } catch (error) {
-    if (!isFault(error, 'ENOENT')) throw error
-    await createOnce(file, `${JSON.stringify(makeSecrets(), null, 2)}\n`)
-    return readSecrets(file)
-  }
+  const kept = await readPrivate(file)
+  if (kept !== null) return parseSecrets(file, kept)
+  await createPrivate(file, `${JSON.stringify(makeSecrets(), null, 2)}\n`)
+  return parseSecrets(file, (await readPrivate(file)) ?? '')
 }
 
-async function readSecrets(file: string): Promise<Secrets> {
-  const text = await readFile(file, 'utf8')
-  await keepPrivate(file)
+function parseSecrets(file: string, text: string): Secrets {
   const broken = (): EmbeddedDatabaseError =>
     new EmbeddedDatabaseError(
       `${file} does not hold the secrets it should. Restore it, or remove the whole folder to begin anew without its data.`,
@@ -48,10 +46,11 @@ async function readSecrets(file: string): Promise<Secrets> {
     throw broken()
   }
   if (typeof value !== 'object' || value === null) throw broken()
-  const known = value as Record<keyof Secrets, unknown>
+  const known = value as Readonly<Record<keyof Secrets, unknown>>
   const secret = (name: keyof Secrets): string => {
     const found = known[name]
-    if (typeof found !== 'string' || found.length < 32) throw broken()
+    // They go into connection strings as they are.
+    if (typeof found !== 'string' || !/^[\w-]{32,}$/.test(found)) throw broken()
     return found
   }
   return {
@@ -59,34 +58,5 @@ async function readSecrets(file: string): Promise<Secrets> {
     authenticatorPassword: secret('authenticatorPassword'),
     jwtSecret: secret('jwtSecret'),
     sessionSecret: secret('sessionSecret'),
-  }
-}
-
-/** Takes away what others may do with a file of secrets; a copy made by hand often has too much. */
-export async function keepPrivate(file: string): Promise<void> {
-  const { mode } = await stat(file)
-  if ((mode & 0o077) !== 0) await chmod(file, 0o600)
-}
-
-/** Writes a private file whole or not at all. One that is there already stays as it is. */
-export async function createOnce(file: string, text: string): Promise<void> {
-  const draft = `${file}.${randomBytes(6).toString('hex')}`
-  try {
-    await writeDraft(draft, text)
-    await link(draft, file).catch((error: unknown) => {
-      if (!isFault(error, 'EEXIST')) throw error
-    })
-  } finally {
-    await rm(draft, { force: true })
-  }
-}
-
-async function writeDraft(draft: string, text: string): Promise<void> {
-  const handle = await open(draft, 'wx', 0o600)
-  try {
-    await handle.writeFile(text)
-    await handle.sync()
-  } finally {
-    await handle.close()
   }
 }
