@@ -7,4 +7,10 @@ export type Identity = {
   /** Database role that the transaction switches to. */
   readonly role: string
   readonly claims: Claims
+  /** The claims with `role` as JSON text, where they were made from text: numbers have all their digits in it. */
+  readonly claimsText?: string
 }
+
+/** The setting `request.jwt.claims`: the claims as JSON text, with the role that is acted as. */
+export const claimsText = (identity: Identity): string =>
+  identity.claimsText ?? JSON.stringify({ ...identity.claims, role: identity.role })

@@ -87,6 +87,15 @@ export const errors = {
     new ApiError({ code: 'PGRST101', status: 405, message: `Cannot use the ${method} method on RPC` }),
   invalidBody: (message: string, details?: unknown) =>
     new ApiError({ code: 'PGRST102', status: 400, message, details }),
+  /** `limit` in bytes. */
+  bodyTooLarge: (limit: number) =>
+    new ApiError({
+      code: 'PGRST102',
+      status: 413,
+      message: 'Request body is too large',
+      details: `The limit is ${limit} bytes.`,
+      headers: [['Connection', 'close']],
+    }),
   rangeNotSatisfiable: (
     fault: 'negative limit' | 'lower above upper' | { readonly offset: string; readonly total: string },
   ) =>

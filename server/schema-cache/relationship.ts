@@ -4,6 +4,13 @@ import type { QualifiedIdentifier } from './identifier.ts'
 /** Pairs of joined columns: [column of the relationship's table, column of the foreign table (or junction)]. */
 export type ColumnPairs = readonly (readonly [string, string])[]
 
+/** Pairs up the columns of two sides; the shorter list decides. */
+export const pairColumns = (left: readonly string[], right: readonly string[]): ColumnPairs =>
+  left.flatMap((column, index) => {
+    const other = right[index]
+    return other === undefined ? [] : [[column, other] as const]
+  })
+
 export type Junction = {
   readonly table: QualifiedIdentifier
   /** Constraint from the junction to the source table. */

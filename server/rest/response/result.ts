@@ -1,4 +1,4 @@
-// What the database answered to the main statement of a request.
+// What the database answered to the main statement of a request, and the answer made of it.
 
 /** The one row that every read, write and call statement yields. */
 export type ResultRow = {
@@ -13,13 +13,15 @@ export type ResultRow = {
   readonly headersSetting: string | null
   /** Setting `response.status`. */
   readonly statusSetting: string | null
-  /** Rows created by an upsert, when that is known. */
+  /** Rows created by an upsert that updates what is there (null: it came to no row); 0 for everything else. */
   readonly inserted: number | null
 }
 
-/** A finished answer. Header names in the case they are sent. */
+/** A finished answer. Header names in the case they are sent, values and reason with one byte per character. */
 export type RestResponse = {
   readonly status: number
   readonly headers: readonly (readonly [string, string])[]
   readonly body: string | Buffer
+  /** Reason phrase of the status line; the usual one of the status when undefined. */
+  readonly statusText?: string | undefined
 }

@@ -1,0 +1,38 @@
+// `app.settings.*`: values that are handed through to SQL.
+import type { ConfigFault } from './config-error.ts'
+import { textOf } from './kinds.ts'
+import type { GivenValue } from './setting.ts'
+
+const prefix = 'app.settings.'
+export const appSettingsVariable = 'PGRST_APP_SETTINGS_'
+
+// What PostgreSQL takes as the name of a setting.
+const settingName = /^[A-Za-z_\u{80}-\u{10FFFF}][\w$\u{80}-\u{10FFFF}]*$/u
+
+/** Full names and values, in the order of their names. The environment counts before the file. */
+export function readAppSettings(
+  environment: Readonly<Record<string, string | undefined>>,
+  file: ReadonlyMap<string, GivenValue>,
+  onFault: (fault: ConfigFault) => void,
+): readonly (readonly [string, string])[] {
+  const values = new Map<string, { readonly value: string; readonly source: string }>()
+  for (const [name, value] of file) {
+    if (name.startsWith(prefix) && !name.includes('.', prefix.length)) {
+      values.set(name, { value: textOf(value), source: name })
+    }
+  }
+  for (const [variable, value] of Object.entries(environment)) {
+    if (variable.startsWith(appSettingsVariable) && value !== undefined) {
+      values.set(prefix + variable.slice(appSettingsVariable.length), { value, source: variable })
+    }
+  }
+  for (const [name, { value, source }] of values) {
+    if (!settingName.test(name.slice(prefix.length))) {
+      onFault({ source, message: 'is not a valid name of a PostgreSQL setting' })
+    }
+    if (value.includes('\0')) onFault({ source, message: 'must not contain the character NUL' })
+  }
+  return Array.from(values, ([name, { value }]) => [name, value] as const).sort(([one], [other]) =>
+    Buffer.compare(Buffer.from(one), Buffer.from(other)),
+  )
+}

@@ -1,0 +1,71 @@
+// Settings -> text: the dump (PostgREST's `--dump-config`), the example file, and the table in the README.
+import type { Config } from './config.ts'
+import { quoted } from './kinds.ts'
+import { postgrestSettings } from './postgrest-settings.ts'
+import { serviceSettings } from './service-settings.ts'
+import { aliasVariable, settingVariables, type Setting } from './setting.ts'
+import { allSettings, withoutEffect, withoutEffectVariables } from './settings.ts'
+
+const inOrder = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other))
+
+type Key = keyof typeof postgrestSettings
+
+function dumped(key: Key, value: unknown): string {
+  const setting: Setting<unknown> = postgrestSettings[key]
+  return `${setting.name} = ${setting.kind.dump(value)}`
+}
+
+/** PostgREST's settings in the format and order of its `--dump-config`; can be read as a configuration file. */
+export function dumpConfig(config: Config): string {
+  const { jwtSecret, jwtSecretIsBase64 } = config
+  const secret = jwtSecret !== null && jwtSecretIsBase64 ? Buffer.from(jwtSecret).toString('base64') : jwtSecret
+  const lines = [
+    ...(Object.keys(postgrestSettings) as Key[]).map((key) => dumped(key, key === 'jwtSecret' ? secret : config[key])),
+    ...config.appSettings.map(([name, value]) => `${name} = ${quoted(value)}`),
+  ]
+  return `${lines.sort(inOrder).join('\n')}\n`
+}
+
+const exampleOf = ({ name, example, description, kind, default: value }: Setting<unknown>): string =>
+  `## ${description}\n# ${name} = ${example ?? kind.dump(value)}\n`
+
+/** A configuration file with every setting, commented out. */
+export function exampleConfig(): string {
+  const section = (title: string, all: readonly Setting<unknown>[]): string =>
+    `### ${title}\n\n${all.map(exampleOf).join('\n')}`
+  return [
+    section("PostgREST's settings", Object.values(postgrestSettings)),
+    '## Values for SQL: current_setting(\'app.settings.greeting\').\n# app.settings.greeting = "hello"\n',
+    section('Settings of rowhouse', Object.values(serviceSettings)),
+  ].join('\n')
+}
+
+const changes = { restart: 'a restart', reload: 'a reload', database: 'a reload; also in the database' } as const
+
+function tableRow(setting: Setting<unknown>): string {
+  const { name, kind, aliases = [], change, description, default: value, defaultInWords } = setting
+  const variables = [...settingVariables(setting), ...aliases.map(aliasVariable)].map((it) => `\`${it}\``)
+  const given = kind.dump(value)
+  const shown =
+    defaultInWords ?? (given === '""' ? 'none' : `\`${given.replace(/^"(.*)"$/, '$1').replaceAll('$$', '$')}\``)
+  const cells = [`\`${name}\``, variables.join(', '), shown, description, changes[change]]
+  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+}
+
+/** The settings as a Markdown table, and what is without effect. */
+export function settingsTable(): string {
+  const idle = withoutEffect.map(({ name, reason }) => `- \`${name}\` (\`${aliasVariable(name)}\`): ${reason}`)
+  const runtime = withoutEffectVariables.map((name) => `- \`${name}\`: belongs to the runtime of PostgREST`)
+  return [
+    '| In the file | In the environment | Default | Meaning | A change counts after |',
+    '| --- | --- | --- | --- | --- |',
+    ...allSettings.map(tableRow),
+    "| `app.settings.*` | `PGRST_APP_SETTINGS_*` | none | Values that SQL can read: `current_setting('app.settings.name')`. | a reload |",
+    '',
+    'Accepted, but without effect:',
+    '',
+    ...idle,
+    ...runtime,
+    '',
+  ].join('\n')
+}

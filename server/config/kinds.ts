@@ -1,0 +1,264 @@
+// Kinds of values: how the texts of the environment, the file and the database become values, with PostgREST's coercions.
+import { parseRoleClaim } from '../identity/role-claim.ts'
+import type { QualifiedIdentifier } from '../schema-cache/identifier.ts'
+import { haskellNumber } from './haskell-number.ts'
+import type { GivenValue, Kind, Reading } from './setting.ts'
+import { isUri, parseUri } from './uri.ts'
+
+const value = <T>(it: T): Reading<T> => ({ kind: 'value', value: it })
+const unset = { kind: 'unset' } as const
+const mistyped = { kind: 'mistyped' } as const
+const fault = (message: string): Reading<never> => ({ kind: 'fault', message })
+
+/** PostgREST escapes nothing but the quote itself. */
+export const quoted = (text: string): string => `"${text.replaceAll('"', '\\"')}"`
+
+/** Where text is wanted, PostgREST takes other values of the file in the notation of its own data types. */
+export function textOf(given: GivenValue): string {
+  if (typeof given === 'string') return given
+  return shown(given)
+}
+
+function shown(given: GivenValue): string {
+  switch (typeof given) {
+    case 'string':
+      return `String ${JSON.stringify(given)}`
+    case 'boolean':
+      return `Bool ${given ? 'True' : 'False'}`
+    case 'number':
+      return `Number ${haskellNumber(given)}`
+    default:
+      return `List [${given.map(shown).join(',')}]`
+  }
+}
+
+/** Builds a kind from text that is not empty; empty text is the same as none. */
+function textual<T>(name: string, parse: (text: string) => Reading<T>, dump: (value: T) => string): Kind<T> {
+  return {
+    name,
+    read: (given) => {
+      const text = textOf(given)
+      if (text === '') return unset
+      return text.includes('\0') ? fault('must not contain the character NUL') : parse(text)
+    },
+    dump,
+  }
+}
+
+export const text: Kind<string> = textual('text', value, quoted)
+export const optionalText = textual<string | null>('text', value, (it) => quoted(it ?? ''))
+
+/** The secret as it was given; `secret.ts` makes of it what verifies tokens. */
+export const secret = textual<string | Buffer | null>('text', value, (it) => quoted(String(it ?? '')))
+
+const splitOnCommas = (list: string): string[] => list.split(',').map((item) => item.trim())
+
+export const list = textual<readonly string[]>(
+  'list',
+  (it) => value(splitOnCommas(it)),
+  (it) => quoted(it.join(',')),
+)
+
+/** A list that can be given as empty. */
+export const emptyableList: Kind<readonly string[]> = {
+  ...list,
+  read: (given) => (given === '' ? value([]) : list.read(given)),
+}
+
+const reserved = ['pg_catalog', 'information_schema']
+
+export const schemas = textual<readonly string[]>(
+  'list',
+  (it) => {
+    const names = splitOnCommas(it)
+    const refused = reserved.find((name) => names.includes(name))
+    return refused === undefined ? value(names) : fault(`db-schemas does not allow schema: '${refused}'`)
+  },
+  list.dump,
+)
+
+/** A whole number as Haskell's `read` takes it: blanks around it, a minus, decimal, `0x` or `0o`. */
+function wholeNumber(digits: string): number | undefined {
+  const match = /^\s*(-?)\s*(\d+|0[xX][\da-fA-F]+|0[oO][0-7]+)\s*$/.exec(digits)
+  return match ? Number(match[2]) * (match[1] === '-' ? -1 : 1) : undefined
+}
+
+type Bounds = { readonly min: number; readonly max?: number }
+
+function readInteger(given: GivenValue, { min, max = Number.MAX_SAFE_INTEGER }: Bounds): Reading<number> {
+  if (given === '') return unset
+  if (typeof given !== 'string' && typeof given !== 'number') return mistyped
+  const number = typeof given === 'number' ? given : wholeNumber(given)
+  if (number === undefined || !Number.isInteger(number)) return fault('must be a whole number')
+  if (number < min || number > max) {
+    return fault(
+      max === Number.MAX_SAFE_INTEGER ? `must be ${min} or more` : `must be a number between ${min} and ${max}`,
+    )
+  }
+  return value(number)
+}
+
+export const integer = (bounds: Bounds): Kind<number> => ({
+  name: 'number',
+  read: (given) => readInteger(given, bounds),
+  dump: String,
+})
+
+export const optionalInteger = (bounds: Bounds): Kind<number | null> => ({
+  name: 'number',
+  read: (given) => readInteger(given, bounds),
+  dump: (it) => (it === null ? '""' : String(it)),
+})
+
+export const boolean: Kind<boolean> = {
+  name: 'boolean',
+  read: (given) => {
+    if (typeof given === 'boolean') return value(given)
+    if (typeof given !== 'string') return mistyped
+    if (given === '') return unset
+    const letters = given.replace(/\P{L}/gu, '').toLowerCase()
+    if (letters === 'true' || letters === 'false') return value(letters === 'true')
+    const number = wholeNumber(given)
+    return number === undefined ? fault('must be true or false') : value(number > 0)
+  },
+  dump: String,
+}
+
+/** One of a few words. */
+export function choice<T extends string>(words: readonly T[], message: string): Kind<T> {
+  const parse = (it: string): Reading<T> => {
+    const word = words.find((candidate) => candidate === it)
+    return word === undefined ? fault(`${message} Check your configuration.`) : value(word)
+  }
+  return textual(words.map((word) => `\`${word}\``).join(', '), parse, quoted)
+}
+
+/** Permissions of a socket, as octal digits. Like PostgREST, reads the leading octal digits. */
+export const socketMode = (name: string): Kind<number> =>
+  textual(
+    'octal',
+    (it) => {
+      const digits = /^[0-7]+/.exec(it)?.[0]
+      if (digits === undefined) return fault(`Invalid ${name}: not an octal`)
+      const mode = Number.parseInt(digits, 8)
+      return mode < 0o600 || mode > 0o777 ? fault(`Invalid ${name}: needs to be between 600 and 777`) : value(mode)
+    },
+    (mode) => quoted(mode.toString(8)),
+  )
+
+/** `schema.name`, or a name alone. */
+export const qualifiedName = textual<QualifiedIdentifier | null>(
+  'name',
+  (it) => {
+    const dot = it.indexOf('.')
+    return dot === -1 || dot === it.length - 1
+      ? value({ schema: '', name: dot === -1 ? it : it.slice(0, dot) })
+      : value({ schema: it.slice(0, dot), name: it.slice(dot + 1) })
+  },
+  (it) => quoted(it === null ? '' : it.schema === '' ? it.name : `${it.schema}.${it.name}`),
+)
+
+/** RFC 7519's StringOrURI: text with a colon in it must be a URI. */
+export const audience = textual<string | null>(
+  'text or URI',
+  (it) => (it.includes(':') && !isUri(it) ? fault('jwt-aud should be a string or a valid URI') : value(it)),
+  optionalText.dump,
+)
+
+/** An http(s) URI with a host, without user, query and fragment. */
+export const proxyUri = textual<string | null>(
+  'URI',
+  (it) => {
+    const uri = parseUri(it)
+    const isValid =
+      uri !== undefined &&
+      /^https?$/i.test(uri.scheme) &&
+      uri.authority !== undefined &&
+      uri.authority.userinfo === undefined &&
+      uri.authority.host !== '' &&
+      (uri.authority.port === undefined || (Number(uri.authority.port) > 0 && Number(uri.authority.port) < 65536)) &&
+      uri.query === undefined &&
+      uri.fragment === undefined
+    return isValid ? value(it) : fault('Malformed proxy uri, a correct example: https://example.com:8443/basePath')
+  },
+  optionalText.dump,
+)
+
+/** Name of an HTTP header. https://www.rfc-editor.org/rfc/rfc9110#name-field-names */
+export const headerName = textual<string | null>(
+  'header name',
+  (it) => (/^[\w!#$%&'*+.^`|~-]+$/.test(it) ? value(it) : fault('must be the name of an HTTP header')),
+  optionalText.dump,
+)
+
+export const roleClaimKey: Kind<string> = textual(
+  'JSON path',
+  (it) => {
+    const claim = parseRoleClaim(it)
+    return claim.kind === 'invalid' ? fault(claim.message) : value(it)
+  },
+  // In the file, a dollar sign begins a variable unless it is doubled.
+  (it) => {
+    const claim = parseRoleClaim(it)
+    return quoted(
+      (claim.kind === 'invalid' ? it : claim.text).replaceAll('$', claim.kind === 'json path' ? '$$$$' : '$'),
+    )
+  },
+)
+
+const sizeUnits = { '': 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3 } as const
+
+/** A number of bytes: `102400`, `100kb`, `10 MiB`. Units are powers of 1024. */
+export const size: Kind<number> = {
+  name: 'size',
+  read: (given) => {
+    if (given === '') return unset
+    const match = /^(\d{1,12})\s*([kmg]?)(?:i?b)?$/i.exec(
+      typeof given === 'number' ? String(given) : textOf(given).trim(),
+    )
+    const bytes = match ? Number(match[1]) * sizeUnits[(match[2] ?? '').toLowerCase() as keyof typeof sizeUnits] : 0
+    return bytes >= 1 && Number.isSafeInteger(bytes)
+      ? value(bytes)
+      : fault('must be a size such as 100kb, 10mb or 1048576')
+  },
+  dump: String,
+}
+
+/** A path to mount at: begins with a slash and does not end with one, unless it is the root. */
+export const mountPath: Kind<string> = textual(
+  'path',
+  (it) => {
+    const segments = it
+      .split('/')
+      .filter((segment, index, all) => segment !== '' || (index !== 0 && index !== all.length - 1))
+    const refused = segments.find((segment) => !/^[\w.~-]+$/.test(segment) || /^\.\.?$/.test(segment))
+    return refused === undefined
+      ? value(`/${segments.join('/')}`)
+      : fault('must be a path such as /rest/v1, of letters, digits and the characters - . _ ~')
+  },
+  quoted,
+)
+
+const minSecretLength = 32
+
+/** Secrets, separated by commas. A message never shows one. */
+export const sessionSecrets = textual<readonly string[]>(
+  'list',
+  (it) => {
+    const secrets = splitOnCommas(it)
+    const short = secrets.findIndex((secret) => [...secret].length < minSecretLength)
+    return short === -1
+      ? value(secrets)
+      : fault(
+          `each secret must be at least ${minSecretLength} characters long; number ${short + 1} of ${secrets.length} is not`,
+        )
+  },
+  list.dump,
+)
+
+/** Node's name of the environment: cookies are marked Secure everywhere but in development and tests. */
+export const secureCookies = textual<boolean>(
+  'text',
+  (it) => value(it !== 'development' && it !== 'test'),
+  (it) => quoted(it ? 'production' : 'development'),
+)

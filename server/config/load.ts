@@ -1,0 +1,252 @@
+// Environment, configuration file and database settings -> one readonly record, or one error that names every wrong value.
+// The database counts before the environment, the environment before the file.
+import { readFileSync } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
+import { parseRoleClaim } from '../identity/role-claim.ts'
+import { readAppSettings } from './app-settings.ts'
+import type { Config } from './config.ts'
+import { ConfigError, type ConfigFault } from './config-error.ts'
+import { ConfigFileError, readConfigFile } from './config-file.ts'
+import { resolveSecret } from './secret.ts'
+import {
+  aliasVariable,
+  databaseName,
+  settingVariables,
+  type GivenValue,
+  type Setting,
+  type SettingKey,
+} from './setting.ts'
+import { settingKeys, settings } from './settings.ts'
+import { unknownNameWarnings } from './unknown-names.ts'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Where the values of a configuration came from; kept so that database settings can be laid over them. */
+export type ConfigSources = {
+  readonly environment: Environment
+  readonly file: { readonly path: string; readonly values: ReadonlyMap<string, GivenValue> } | undefined
+  /** By name without `pgrst.`. */
+  readonly database: ReadonlyMap<string, string>
+  /** Contents of an `@file`, read once. */
+  readonly readFile: (path: string) => Buffer
+}
+
+export type LoadedConfig = {
+  readonly config: Config
+  readonly warnings: readonly string[]
+  readonly sources: ConfigSources
+}
+
+/**
+ * Reads the settings.
+ *
+ * @param from.file path of a configuration file
+ * @param from.previous on a reload, what was loaded before: the connection string stays what it was
+ * @throws ConfigError
+ */
+export function loadConfig(from: {
+  readonly env: Environment
+  readonly file?: string | undefined
+  readonly previous?: LoadedConfig | undefined
+}): LoadedConfig {
+  const contents = new Map<string, Buffer>()
+  const readFile = (path: string): Buffer => {
+    const known = contents.get(path) ?? readFileSync(path)
+    contents.set(path, known)
+    return known
+  }
+  const faults: ConfigFault[] = []
+  let file: ConfigSources['file']
+  if (from.file !== undefined) {
+    try {
+      const values = readConfigFile(from.file, {
+        read: (path) => readFile(path).toString(),
+        variable: (name) => (Object.hasOwn(from.env, name) ? from.env[name] : undefined),
+      })
+      file = { path: from.file, values }
+    } catch (error) {
+      if (!(error instanceof ConfigFileError)) throw error
+      faults.push({ source: 'configuration file', message: error.message })
+    }
+  }
+  const sources = { environment: from.env, file, database: new Map<string, string>(), readFile }
+  return resolve(sources, faults, from.previous?.config.dbUri)
+}
+
+/**
+ * Lays settings of the database over a configuration, as [name without `pgrst.`, value].
+ *
+ * @throws ConfigError
+ */
+export function withDatabaseSettings(base: LoadedConfig, rows: readonly (readonly [string, string])[]): LoadedConfig {
+  return resolve({ ...base.sources, database: new Map(rows) }, [], base.config.dbUri)
+}
+
+/** Own names of settings whose values may be given under them in the database. */
+export const databaseSettingNames: readonly string[] = settingKeys
+  .map((key): Setting<unknown> => settings[key])
+  .filter(({ change }) => change === 'database')
+  .map(({ name }) => databaseName(name))
+
+type Given = { readonly value: GivenValue; readonly source: string; readonly variable?: string }
+
+class Resolver {
+  readonly faults: ConfigFault[]
+  readonly warnings: string[] = []
+  readonly #sources: ConfigSources
+
+  constructor(sources: ConfigSources, faults: ConfigFault[]) {
+    this.#sources = sources
+    this.faults = faults
+  }
+
+  /** The value of a setting, and where it was given even when that was empty. */
+  read<K extends SettingKey>(key: K): { readonly value: Config[K]; readonly given: Given | undefined } {
+    const setting: Setting<Config[K]> = settings[key]
+    const own = this.#given(setting)
+    const older = (setting.aliases ?? []).map((alias) => this.#givenAlias(alias))
+    const all = (setting.aliasesFirst ? [...older, own] : [own, ...older]).filter((given) => given !== undefined)
+    for (const given of all) {
+      const reading = setting.kind.read(given.value)
+      switch (reading.kind) {
+        case 'value':
+          return { value: reading.value, given }
+        case 'fault':
+          this.fault(given, reading.message)
+          return { value: setting.default, given }
+        case 'mistyped':
+          this.warnings.push(`${given.source} is not a ${setting.kind.name} and is left out`)
+          break
+        case 'unset':
+          break
+        default:
+          reading satisfies never
+      }
+    }
+    return { value: setting.default, given: all[0] }
+  }
+
+  fault(given: Given | undefined, message: string): void {
+    this.faults.push({ source: given?.source ?? 'settings', message })
+  }
+
+  #given(setting: Setting<unknown>): Given | undefined {
+    const { environment, database } = this.#sources
+    const column = databaseName(setting.name)
+    const stored = setting.change === 'database' ? database.get(column) : undefined
+    const [first, ...others] = settingVariables(setting).flatMap((variable): Given[] => {
+      const value = environment[variable]
+      return value === undefined ? [] : [{ value, source: variable, variable }]
+    })
+    // An empty variable does not hide another one of the same setting.
+    const [main = first, ...differing] = [first, ...others].filter((given) => given !== undefined && given.value !== '')
+    const reading = main && setting.kind.read(main.value)
+    const other = differing.find((given) => given && !isDeepStrictEqual(setting.kind.read(given.value), reading))
+    if (main && other) {
+      this.fault({ ...main, source: `${main.source} and ${other.source}` }, 'are the same setting, but differ')
+    }
+    if (stored !== undefined) return { value: stored, source: `pgrst.${column} in the database` }
+    return main ?? this.#givenInFile(setting.name)
+  }
+
+  #givenAlias(alias: string): Given | undefined {
+    const variable = aliasVariable(alias)
+    const value = this.#sources.environment[variable]
+    return value === undefined ? this.#givenInFile(alias) : { value, source: variable, variable }
+  }
+
+  #givenInFile(name: string): Given | undefined {
+    const { file } = this.#sources
+    const value = file?.values.get(name)
+    return value === undefined ? undefined : { value, source: `${name} in ${file?.path ?? 'the file'}` }
+  }
+
+  /** The contents of `@file`, where the text names one. */
+  connectionString(key: 'dbUri' | 'migrationDatabaseUrl'): { value: string | null; given: Given | undefined } {
+    const { value, given } = this.read(key)
+    if (value?.startsWith('@') !== true) return { value, given }
+    try {
+      return { value: this.#sources.readFile(value.slice(1)).toString().trim(), given }
+    } catch (error) {
+      this.fault(given, messageOf(error))
+      return { value: null, given }
+    }
+  }
+
+  secret(isBase64: boolean): string | Buffer | null {
+    const { value, given } = this.read('jwtSecret')
+    if (value === null) return null
+    try {
+      return resolveSecret(String(value), isBase64, this.#sources.readFile)
+    } catch (error) {
+      this.fault(given, messageOf(error))
+      return null
+    }
+  }
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+function resolve(sources: ConfigSources, faults: ConfigFault[], dbUri?: string | null): LoadedConfig {
+  const resolver = new Resolver(sources, faults)
+  const derived = derive(resolver, dbUri)
+  const rest = settingKeys.filter((key) => !Object.hasOwn(derived, key)).map((key) => [key, resolver.read(key).value])
+  const appSettings = readAppSettings(sources.environment, sources.file?.values ?? new Map(), (fault) =>
+    resolver.faults.push(fault),
+  )
+  if (resolver.faults.length > 0) throw new ConfigError(resolver.faults)
+  const config = { ...(Object.fromEntries(rest) as Omit<Config, keyof Derived>), ...derived, appSettings } as Config
+  return { config, warnings: [...resolver.warnings, ...deprecations(config), ...unknownNameWarnings(sources)], sources }
+}
+
+type Derived = Pick<
+  Config,
+  | 'adminServerHost'
+  | 'adminServerPort'
+  | 'dbAnonRole'
+  | 'dbUri'
+  | 'jwtSecret'
+  | 'jwtSecretIsBase64'
+  | 'migrateOnStart'
+  | 'migrationDatabaseUrl'
+  | 'serverHost'
+  | 'serverPort'
+>
+
+/** Settings that depend on others, or on files. */
+function derive(resolver: Resolver, knownUri: string | null | undefined): Derived {
+  const serverHost = resolver.read('serverHost').value
+  const serverPort = resolver.read('serverPort').value
+  const admin = resolver.read('adminServerPort')
+  if (admin.value === serverPort) resolver.fault(admin.given, 'admin-server-port cannot be the same as server-port')
+  const uri = resolver.connectionString('dbUri')
+  const dbUri = knownUri === undefined ? uri.value : knownUri
+  const role = resolver.read('dbAnonRole')
+  const jwtSecretIsBase64 = resolver.read('jwtSecretIsBase64').value
+  return {
+    adminServerHost: resolver.read('adminServerHost').value || serverHost,
+    adminServerPort: admin.value,
+    // Where the database is named in PostgREST's way, nobody is let in unasked, as in PostgREST.
+    dbAnonRole: role.given || isPostgrestName(uri.given) ? role.value : 'anon',
+    dbUri,
+    jwtSecret: resolver.secret(jwtSecretIsBase64),
+    jwtSecretIsBase64,
+    migrateOnStart: dbUri === null || resolver.read('migrateOnStart').value,
+    migrationDatabaseUrl: resolver.connectionString('migrationDatabaseUrl').value,
+    serverHost,
+    serverPort,
+  }
+}
+
+const isPostgrestName = (given: Given | undefined): boolean =>
+  given !== undefined && given.value !== '' && given.variable !== 'DATABASE_URL'
+
+function deprecations({ jwtRoleClaimKey }: Config): string[] {
+  const claim = parseRoleClaim(jwtRoleClaimKey)
+  if (claim.kind !== 'legacy') return []
+  const setting = `\`jwt-role-claim-key=${claim.text}\``
+  return [
+    `The config ${setting} is using the deprecated JSPath syntax.`,
+    `Update ${setting} to the new JSONPath syntax as support for JSPath will be removed in a future release. See the migration guide on how to update: https://github.com/PostgREST/postgrest/blob/main/CHANGELOG.md#migration-to-v16`,
+  ]
+}

@@ -1,0 +1,34 @@
+// Names that look like settings but are none, or have no effect here.
+import { appSettingsVariable } from './app-settings.ts'
+import type { ConfigSources } from './load.ts'
+import { nearestName } from './nearest-name.ts'
+import { aliasVariable, settingVariables } from './setting.ts'
+import { allSettings, withoutEffect, withoutEffectVariables } from './settings.ts'
+
+const fileNames = new Set(allSettings.flatMap(({ name, aliases = [] }) => [name, ...aliases]))
+const variables = new Set(
+  allSettings.flatMap((setting) => [...settingVariables(setting), ...(setting.aliases ?? []).map(aliasVariable)]),
+)
+const idleNames = new Map(withoutEffect.map(({ name, reason }) => [name, reason]))
+const idleVariables = new Map([
+  ...withoutEffect.map(({ name, reason }) => [aliasVariable(name), reason] as const),
+  ...withoutEffectVariables.map((name) => [name, 'belongs to the runtime of PostgREST'] as const),
+])
+
+function warning(name: string, known: ReadonlySet<string>, idle: ReadonlyMap<string, string>): string | undefined {
+  if (known.has(name)) return undefined
+  const reason = idle.get(name)
+  if (reason !== undefined) return `${name} is without effect: ${reason}`
+  const nearest = nearestName(name, known)
+  return `${name} is not a setting${nearest === undefined ? '' : `; did you mean ${nearest}?`}`
+}
+
+export function unknownNameWarnings({ environment, file }: ConfigSources): string[] {
+  const inEnvironment = Object.keys(environment)
+    .filter((name) => (name.startsWith('PGRST_') && !name.startsWith(appSettingsVariable)) || idleVariables.has(name))
+    .map((name) => warning(name, variables, idleVariables))
+  const inFile = Array.from(file?.values.keys() ?? [])
+    .filter((name) => !name.startsWith('app.settings.'))
+    .map((name) => warning(name, fileNames, idleNames))
+  return [...inEnvironment, ...inFile].filter((text) => text !== undefined)
+}

@@ -1,0 +1,62 @@
+// The connection that waits for NOTIFY. https://docs.postgrest.org/en/v14/references/listener.html
+import pg from 'pg'
+
+export type ListenerEvent =
+  | { readonly kind: 'listening'; readonly channel: string }
+  | { readonly kind: 'lost'; readonly channel: string; readonly error: string; readonly retrySeconds: number }
+  | { readonly kind: 'notified'; readonly channel: string; readonly payload: string }
+
+const maxRetrySeconds = 32
+
+/** Listens on a channel until stopped; reconnects by itself, waiting 1, 2, 4 … 32 seconds. */
+export class Listener {
+  readonly #connection: pg.ClientConfig
+  readonly #channel: string
+  readonly #onEvent: (event: ListenerEvent) => void
+  #client: pg.Client | undefined
+  #timer: NodeJS.Timeout | undefined
+  #retrySeconds = 1
+  #stopped = false
+
+  /** `onEvent` hears of every notification; `listening` after a `lost` means that some may have been missed. */
+  constructor(connection: pg.ClientConfig, channel: string, onEvent: (event: ListenerEvent) => void) {
+    this.#connection = connection
+    this.#channel = channel
+    this.#onEvent = onEvent
+  }
+
+  /** Tries once; when that fails, goes on trying in the background. */
+  async start(): Promise<void> {
+    const client = new pg.Client({ ...this.#connection, keepAlive: true })
+    this.#client = client
+    let lost = false
+    const lose = (error: Error): void => {
+      if (lost || this.#stopped) return
+      lost = true
+      const retrySeconds = this.#retrySeconds
+      this.#retrySeconds = Math.min(retrySeconds * 2, maxRetrySeconds)
+      this.#onEvent({ kind: 'lost', channel: this.#channel, error: error.message, retrySeconds })
+      client.end().catch(() => undefined)
+      this.#timer = setTimeout(() => void this.start(), retrySeconds * 1000)
+    }
+    client.on('error', lose)
+    client.on('end', () => lose(new Error('the connection was closed')))
+    client.on('notification', ({ channel, payload }) =>
+      this.#onEvent({ kind: 'notified', channel, payload: payload ?? '' }),
+    )
+    try {
+      await client.connect()
+      await client.query(`listen ${pg.escapeIdentifier(this.#channel)}`)
+      this.#retrySeconds = 1
+      this.#onEvent({ kind: 'listening', channel: this.#channel })
+    } catch (error) {
+      lose(error instanceof Error ? error : new Error(String(error)))
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    clearTimeout(this.#timer)
+    await this.#client?.end().catch(() => undefined)
+  }
+}

@@ -1,0 +1,222 @@
+// The few messages of the extended query protocol that a pipeline sends and reads.
+// https://www.postgresql.org/docs/current/protocol-message-formats.html
+
+/** A field of a row as Postgres sent it (text format), or NULL. */
+export type Row = readonly (Buffer | null)[]
+
+/** An ErrorResponse, with the field names that `pg` uses. */
+export type ServerError = {
+  readonly severity: string
+  readonly code: string
+  readonly message: string
+  readonly detail?: string
+  readonly hint?: string
+  readonly where?: string
+}
+
+/** Collects frontend messages into one buffer, to be sent in one write. */
+export class MessageWriter {
+  #buffer = Buffer.allocUnsafe(4096)
+  #end = 0
+  #start = 0
+
+  #reserve(bytes: number): void {
+    if (this.#end + bytes <= this.#buffer.length) return
+    const larger = Buffer.allocUnsafe(Math.max(this.#buffer.length * 2, this.#end + bytes))
+    this.#buffer.copy(larger, 0, 0, this.#end)
+    this.#buffer = larger
+  }
+
+  #open(code: string): void {
+    this.#reserve(5)
+    this.#start = this.#end + 1
+    this.#buffer[this.#end] = code.charCodeAt(0)
+    this.#end += 5
+  }
+
+  #close(): void {
+    this.#buffer.writeInt32BE(this.#end - this.#start, this.#start)
+  }
+
+  #int16(value: number): void {
+    this.#reserve(2)
+    this.#end = this.#buffer.writeInt16BE(value, this.#end)
+  }
+
+  #int32(value: number): void {
+    this.#reserve(4)
+    this.#end = this.#buffer.writeInt32BE(value, this.#end)
+  }
+
+  /** Text without its length; returns the bytes written. A UTF-16 unit takes three bytes at most. */
+  #text(value: string): number {
+    this.#reserve(value.length * 3)
+    const written = this.#buffer.write(value, this.#end)
+    this.#end += written
+    return written
+  }
+
+  #terminated(value: string): void {
+    this.#text(value)
+    this.#reserve(1)
+    this.#buffer[this.#end++] = 0
+  }
+
+  parse(name: string, text: string): void {
+    this.#open('P')
+    this.#terminated(name)
+    this.#terminated(text)
+    this.#int16(0)
+    this.#close()
+  }
+
+  /** Binds to the unnamed portal: strings in text form, buffers in binary form. `formats` as in `PipelineStatement`. */
+  bind(name: string, values: readonly (string | Buffer | null)[], formats: readonly (0 | 1)[]): void {
+    this.#open('B')
+    this.#terminated('')
+    this.#terminated(name)
+    this.#int16(values.length)
+    for (const value of values) this.#int16(Buffer.isBuffer(value) ? 1 : 0)
+    this.#int16(values.length)
+    for (const value of values) {
+      if (value === null) {
+        this.#int32(-1)
+      } else if (typeof value === 'string') {
+        const lengthAt = this.#end
+        this.#int32(0)
+        // Writing the text may move the buffer, so it comes first.
+        const length = this.#text(value)
+        this.#buffer.writeInt32BE(length, lengthAt)
+      } else {
+        this.#int32(value.length)
+        this.#reserve(value.length)
+        this.#end += value.copy(this.#buffer, this.#end)
+      }
+    }
+    this.#int16(formats.length)
+    for (const format of formats) this.#int16(format)
+    this.#close()
+  }
+
+  execute(): void {
+    this.#open('E')
+    this.#terminated('')
+    this.#int32(0)
+    this.#close()
+  }
+
+  closeStatement(name: string): void {
+    this.#open('C')
+    this.#text('S')
+    this.#terminated(name)
+    this.#close()
+  }
+
+  sync(): void {
+    this.#open('S')
+    this.#close()
+  }
+
+  /** What was written since the last call, as bytes of its own. */
+  take(): Buffer {
+    const bytes = Buffer.from(this.#buffer.subarray(0, this.#end))
+    this.#end = 0
+    // One large body must not keep its memory for ever.
+    if (this.#buffer.length > 1 << 20) this.#buffer = Buffer.allocUnsafe(4096)
+    return bytes
+  }
+}
+
+const headerLength = 5
+
+/** Cuts a byte stream into backend messages. */
+export class MessageReader {
+  /** A message of which only a part has come, in a buffer of its full size once that is known. */
+  #partial: Buffer | undefined
+  #have = 0
+
+  /**
+   * Calls `onMessage` with the code of every complete message, and its body as a range of a buffer. Once it answers
+   * `false` ("this message and what follows are not mine"), the unread rest is returned.
+   */
+  read(
+    chunk: Buffer,
+    onMessage: (code: number, buffer: Buffer, start: number, end: number) => boolean,
+  ): Buffer | undefined {
+    let offset = 0
+    while (offset < chunk.length) {
+      const available = chunk.length - offset
+      if (this.#partial || available < headerLength || available < 1 + chunk.readInt32BE(offset + 1)) {
+        offset = this.#fill(chunk, offset)
+        const message = this.#partial
+        if (!message || this.#have < headerLength || this.#have < message.length) return undefined
+        this.#partial = undefined
+        this.#have = 0
+        if (!onMessage(message[0] ?? 0, message, headerLength, message.length)) {
+          return Buffer.concat([message, chunk.subarray(offset)])
+        }
+        continue
+      }
+      const end = offset + 1 + chunk.readInt32BE(offset + 1)
+      if (!onMessage(chunk[offset] ?? 0, chunk, offset + headerLength, end)) return chunk.subarray(offset)
+      offset = end
+    }
+    return undefined
+  }
+
+  /** Moves bytes of the chunk to the partial message: first its header, which tells the size, then the rest. */
+  #fill(chunk: Buffer, start: number): number {
+    let offset = start
+    let partial = (this.#partial ??= Buffer.allocUnsafe(headerLength))
+    while (offset < chunk.length && this.#have < partial.length) {
+      const copied = chunk.copy(partial, this.#have, offset)
+      this.#have += copied
+      offset += copied
+      if (this.#have !== headerLength) continue
+      const whole = Buffer.allocUnsafe(1 + partial.readInt32BE(1))
+      partial.copy(whole)
+      partial = this.#partial = whole
+    }
+    return offset
+  }
+}
+
+/** The fields of a DataRow message; they share the message's memory. */
+export function readRow(buffer: Buffer, start: number): Row {
+  const count = buffer.readInt16BE(start)
+  const row = new Array<Buffer | null>(count)
+  let offset = start + 2
+  for (let index = 0; index < count; index++) {
+    const length = buffer.readInt32BE(offset)
+    offset += 4
+    if (length < 0) {
+      row[index] = null
+    } else {
+      row[index] = buffer.subarray(offset, offset + length)
+      offset += length
+    }
+  }
+  return row
+}
+
+/** An ErrorResponse message. */
+export function readError(buffer: Buffer, start: number, end: number): ServerError {
+  const fields = new Map<string, string>()
+  let offset = start
+  while (offset < end && buffer[offset] !== 0) {
+    const stop = buffer.indexOf(0, offset + 1)
+    fields.set(String.fromCharCode(buffer[offset] ?? 0), buffer.toString('utf8', offset + 1, stop))
+    offset = stop + 1
+  }
+  const detail = fields.get('D')
+  const hint = fields.get('H')
+  const where = fields.get('W')
+  return {
+    severity: fields.get('V') ?? fields.get('S') ?? 'ERROR',
+    code: fields.get('C') ?? 'XX000',
+    message: fields.get('M') ?? '',
+    ...(detail === undefined ? {} : { detail }),
+    ...(hint === undefined ? {} : { hint }),
+    ...(where === undefined ? {} : { where }),
+  }
+}

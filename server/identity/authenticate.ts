@@ -1,0 +1,29 @@
+// Who a request to the REST API acts as: an API key, a JWT, both, or nobody in particular.
+import { isApiKey } from './api-key.ts'
+import type { Identity } from './identity.ts'
+import { bearerToken } from './jwt.ts'
+import type { JwtVerifier } from './jwt.ts'
+
+/** Finds the identity of an opaque API key. */
+export type ApiKeyLookup = (key: string) => Identity | Promise<Identity>
+
+/**
+ * The identity of a request. With both an `apikey` header and a bearer the bearer decides, but the key must hold, too.
+ * Supabase clients send the key as the bearer as well until a user signs in. Without a credential: the anonymous role.
+ *
+ * @throws ApiError PGRST3xx for any credential that does not hold; it is never silently ignored
+ */
+export function authenticate(
+  authorization: string | undefined,
+  apikey: string | undefined,
+  verifier: JwtVerifier,
+  lookup: ApiKeyLookup,
+): Identity | Promise<Identity> {
+  const bearer = bearerToken(authorization)
+  const identify = (credential: string): Identity | Promise<Identity> =>
+    isApiKey(credential) ? lookup(credential) : verifier.verify(credential)
+  if (apikey === undefined) return bearer === undefined ? verifier.verify(undefined) : identify(bearer)
+  if (bearer === undefined || bearer === apikey) return identify(apikey)
+  const key = identify(apikey)
+  return key instanceof Promise ? key.then(() => identify(bearer)) : identify(bearer)
+}

@@ -1,0 +1,217 @@
+// Verification of JSON Web Tokens. Error codes, messages and order of checks are PostgREST's.
+// https://docs.postgrest.org/en/v16/references/auth.html
+import { verify as verifyWithNode } from 'node:crypto'
+import { compactVerify } from 'jose'
+import type { PostgrestConfig } from '../config/config.ts'
+import { errors } from '../rest/errors.ts'
+import { claimsTextOf } from './claims-text.ts'
+import type { Claims, Identity } from './identity.ts'
+import { SieveCache } from './jwt-cache.ts'
+import { claimChecks, claimsFault, type ClaimChecks } from './jwt-claims.ts'
+import { jwsAlgorithms, verificationKeys, type JwsAlgorithm, type VerificationKey } from './jwt-keys.ts'
+import { parseRoleClaim, roleInClaims, type RoleClaim } from './role-claim.ts'
+
+export type JwtSettings = Pick<
+  PostgrestConfig,
+  'jwtSecret' | 'jwtSecretIsBase64' | 'jwtAud' | 'jwtRoleClaimKey' | 'jwtCacheMaxEntries' | 'dbAnonRole'
+>
+
+/** Counts since the verifier was made. */
+export type JwtCacheStatistics = { readonly requests: number; readonly hits: number; readonly evictions: number }
+
+export type JwtVerifier = {
+  readonly settings: JwtSettings
+  readonly cacheStatistics: JwtCacheStatistics
+  /**
+   * Who a token speaks for; without a token, the anonymous role. Answers at once when the token is in the cache, and
+   * then judges its times anew. `now` is in seconds since 1970.
+   *
+   * @throws ApiError PGRST300, PGRST301, PGRST302 or PGRST303; as a rejection where a promise is returned
+   */
+  verify(token: string | undefined, now?: number): Identity | Promise<Identity>
+}
+
+/** A token whose signature is good. */
+type Verified = {
+  readonly checks: ClaimChecks
+  /** Undefined: neither the token nor the settings name a role. */
+  readonly identity: Identity | undefined
+}
+
+/**
+ * Makes a verifier. With `previous`, that one is returned when the settings are the same: its cache stays. Other keys
+ * always begin with an empty cache.
+ *
+ * @throws SecretError when the secret cannot be used; the settings have been checked for it
+ */
+export function createJwtVerifier(settings: JwtSettings, previous?: JwtVerifier): JwtVerifier {
+  return previous && isSame(previous.settings, settings) ? previous : new CachingVerifier(settings)
+}
+
+function isSame(one: JwtSettings, other: JwtSettings): boolean {
+  const bytes = ({ jwtSecret }: JwtSettings): Buffer => Buffer.from(jwtSecret ?? '')
+  return (
+    (one.jwtSecret === null) === (other.jwtSecret === null) &&
+    bytes(one).equals(bytes(other)) &&
+    one.jwtAud === other.jwtAud &&
+    one.jwtRoleClaimKey === other.jwtRoleClaimKey &&
+    one.jwtCacheMaxEntries === other.jwtCacheMaxEntries &&
+    one.dbAnonRole === other.dbAnonRole
+  )
+}
+
+class CachingVerifier implements JwtVerifier {
+  readonly settings: JwtSettings
+  readonly cacheStatistics = { requests: 0, hits: 0, evictions: 0 }
+  readonly #keys: readonly VerificationKey[] | undefined
+  readonly #roleClaim: RoleClaim
+  readonly #cache: SieveCache<Verified> | undefined
+  readonly #anonymous: Identity | undefined
+
+  constructor(settings: JwtSettings) {
+    this.settings = settings
+    this.#keys = settings.jwtSecret === null ? undefined : verificationKeys(settings.jwtSecret)
+    const roleClaim = parseRoleClaim(settings.jwtRoleClaimKey)
+    if (roleClaim.kind === 'invalid') throw new Error(roleClaim.message)
+    this.#roleClaim = roleClaim
+    if (settings.jwtCacheMaxEntries > 0) {
+      this.#cache = new SieveCache(settings.jwtCacheMaxEntries, () => {
+        this.cacheStatistics.evictions += 1
+      })
+    }
+    this.#anonymous = this.#identify('{}', {})
+  }
+
+  verify(token: string | undefined, now = Date.now() / 1000): Identity | Promise<Identity> {
+    if (token === undefined) {
+      if (!this.#anonymous) throw errors.anonymousDisabled()
+      return this.#anonymous
+    }
+    if (!this.#keys) throw errors.noJwtSecret()
+    if (!this.#cache) return this.#verifyAnew(this.#keys, token, now)
+    this.cacheStatistics.requests += 1
+    const known = this.#cache.get(token)
+    if (!known) return this.#verifyAnew(this.#keys, token, now)
+    this.cacheStatistics.hits += 1
+    return admit(known, now)
+  }
+
+  async #verifyAnew(keys: readonly VerificationKey[], token: string, now: number): Promise<Identity> {
+    const payload = await verifiedPayload(keys, token)
+    const claims = parseClaims(payload)
+    const verified = { checks: claimChecks(claims, this.settings.jwtAud), identity: this.#identify(payload, claims) }
+    // Also a token whose claims do not hold: whoever sends it again gets the same answer for less.
+    this.#cache?.add(token, verified)
+    return admit(verified, now)
+  }
+
+  #identify(payload: string, claims: Claims): Identity | undefined {
+    const role = roleInClaims(this.#roleClaim, claims) ?? this.settings.dbAnonRole
+    return role === null ? undefined : { role, claims, claimsText: claimsTextOf(payload, claims, role) }
+  }
+}
+
+function admit({ checks, identity }: Verified, now: number): Identity {
+  const fault = claimsFault(checks, Math.floor(now))
+  if (fault !== undefined) throw errors.invalidClaims(fault)
+  if (!identity) throw errors.anonymousDisabled()
+  return identity
+}
+
+const unreadable = (): Error => errors.invalidJwt('JWT cryptographic operation failed')
+const unverifiable = (details: string): Error => errors.invalidJwt('No suitable key or wrong key type', details)
+
+/** Bytes of unpadded base64url (RFC 7515, appendix C). */
+function decode(part: string): Buffer {
+  if (!/^[\w-]*$/.test(part) || part.length % 4 === 1) throw unreadable()
+  return Buffer.from(part, 'base64url')
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** The JSON object that the bytes hold, or undefined. */
+function jsonObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function textOf(bytes: Buffer): string | undefined {
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+function parseClaims(payload: string): Claims {
+  const claims = jsonObject(payload)
+  if (!claims) throw errors.invalidClaims('Parsing claims failed')
+  return claims
+}
+
+const isOptionalText = (value: unknown): value is string | null | undefined =>
+  value === undefined || value === null || typeof value === 'string'
+
+type Header = { readonly algorithm: JwsAlgorithm; readonly kid: string | undefined }
+
+function parseHeader(part: string): Header {
+  const header = jsonObject(textOf(decode(part)) ?? '')
+  if (!header) throw unreadable()
+  const { alg, kid, typ, cty } = header
+  if (alg === 'none') {
+    throw errors.invalidJwt(
+      'Wrong or unsupported encoding algorithm',
+      "JWT is unsecured but expected 'alg' was not 'none'",
+    )
+  }
+  const isReadable =
+    typeof alg === 'string' &&
+    jwsAlgorithms.has(alg) &&
+    [kid, typ, cty].every(isOptionalText) &&
+    // An encrypted token, or extensions that must be understood (RFC 7515, section 4.1.11).
+    !Object.hasOwn(header, 'enc') &&
+    !Object.hasOwn(header, 'crit')
+  if (!isReadable) throw unreadable()
+  return { algorithm: alg as JwsAlgorithm, kid: typeof kid === 'string' ? kid : undefined }
+}
+
+/** The payload's text, once one of the keys has verified the signature. */
+async function verifiedPayload(keys: readonly VerificationKey[], token: string): Promise<string> {
+  if (token === '') throw errors.invalidJwt('Empty JWT is sent in Authorization header')
+  const parts = token.split('.')
+  if (parts.length !== 3) throw errors.invalidJwt(`Expected 3 parts in JWT; got ${parts.length}`)
+  const [headerPart = '', payloadPart = '', signaturePart = ''] = parts
+  const { algorithm, kid } = parseHeader(headerPart)
+  const payload = decode(payloadPart)
+  const signature = decode(signaturePart)
+  const candidates = keys.filter((key) => key.algorithms.includes(algorithm) && (kid === undefined || key.kid === kid))
+  if (candidates.length === 0) throw unverifiable('No suitable key was found to decode the JWT')
+  for (const { material } of candidates) {
+    if (await isSigned(token, algorithm, material, signature)) return textOf(payload) ?? ''
+  }
+  throw unverifiable('None of the keys was able to decode the JWT')
+}
+
+async function isSigned(
+  token: string,
+  algorithm: JwsAlgorithm,
+  material: VerificationKey['material'],
+  signature: Buffer,
+): Promise<boolean> {
+  if ('asymmetricKeyType' in material && material.asymmetricKeyType === 'ed448') {
+    // The one curve that jose does not know.
+    return verifyWithNode(null, Buffer.from(token.slice(0, token.lastIndexOf('.'))), material, signature)
+  }
+  try {
+    await compactVerify(token, material, { algorithms: [algorithm] })
+    return true
+  } catch {
+    return false
+  }
+}

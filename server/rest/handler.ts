@@ -1,0 +1,141 @@
+// The HTTP side of the REST API, on Node's own request and response.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { authenticate, type ApiKeyLookup } from '../identity/authenticate.ts'
+import type { Identity } from '../identity/identity.ts'
+import type { Runtime, Snapshot } from '../runtime.ts'
+import type { Validator } from '../validation/validator.ts'
+import { answer } from './answer.ts'
+import { corsHeaders, preflightHeaders } from './cors.ts'
+import { ApiError, errors } from './errors.ts'
+import { readBody } from './request/body.ts'
+import { retryAfter, traced } from './response/complete.ts'
+import { errorResponse } from './response/error.ts'
+import { hasHeader, type Headers } from './response/header.ts'
+import type { RestResponse } from './response/result.ts'
+
+export type RestHandler = (request: IncomingMessage, response: ServerResponse) => void
+
+/** What is told of every request that was answered. */
+export type RestObservation = {
+  readonly request: IncomingMessage
+  readonly response: RestResponse
+  /** Undefined when the credential did not hold. */
+  readonly role: string | undefined
+  readonly milliseconds: number
+  /** What went wrong, if anything; it may say more than the client was told. */
+  readonly error: unknown
+}
+
+export type RestHandlerOptions = {
+  readonly runtime: Runtime
+  readonly validator: Validator
+  readonly lookupApiKey: ApiKeyLookup
+  readonly observe: (observation: RestObservation) => void
+}
+
+/** A handler that answers every request below the mount path (setting `restBasePath`). */
+export function createRestHandler(options: RestHandlerOptions): RestHandler {
+  return (request, response) => {
+    void serve(options, request, response)
+  }
+}
+
+async function serve(
+  { runtime, validator, lookupApiKey, observe }: RestHandlerOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const start = performance.now()
+  const { snapshot } = runtime
+  const { config } = snapshot
+  const headers = headerPairs(request)
+  const { origin } = request.headers
+  let identity: Identity | undefined
+  let result: RestResponse
+  let failure: unknown
+  try {
+    const preflight = preflightAnswer(request, snapshot)
+    if (preflight) {
+      result = preflight
+    } else {
+      const claimed = authenticate(
+        request.headers.authorization,
+        single(request.headers.apikey),
+        snapshot.verifier,
+        lookupApiKey,
+      )
+      identity = claimed instanceof Promise ? await claimed : claimed
+      const authenticationTime = config.serverTimingEnabled ? performance.now() - start : undefined
+      if (!snapshot.cache) throw errors.noSchemaCache()
+      const basePath = config.restBasePath === '/' ? '' : config.restBasePath
+      const target = (request.url ?? '/').slice(basePath.length)
+      const question = target.indexOf('?')
+      const http = {
+        method: request.method ?? 'GET',
+        path: question < 0 ? target : target.slice(0, question),
+        query: question < 0 ? '' : target.slice(question + 1),
+        headers,
+        body: methodsWithBody.has(request.method ?? '') ? await readBody(request, config.restBodyLimit) : noBody,
+      }
+      const context = { pool: runtime.pool, snapshot, cache: snapshot.cache, validator, basePath, authenticationTime }
+      result = await answer(http, identity, context)
+    }
+  } catch (error) {
+    failure = error
+    result = errorResponse(error instanceof ApiError ? error : unforeseen(), config.clientErrorVerbosity)
+  }
+  if (origin !== undefined) result = shared(result, corsHeaders(origin, config.serverCorsAllowedOrigins))
+  result = retryAfter(traced(result, config.serverTraceHeader, headers), runtime.retrySeconds)
+  send(request, response, result)
+  observe({ request, response: result, role: identity?.role, milliseconds: performance.now() - start, error: failure })
+}
+
+const methodsWithBody = new Set(['POST', 'PATCH', 'PUT'])
+const noBody = Buffer.alloc(0)
+
+/** An error that no stage foresaw. Nothing of it is shown. */
+const unforeseen = (): ApiError => new ApiError({ code: 'PGRSTX00', status: 500, message: 'Internal server error' })
+
+const single = (header: string | string[] | undefined): string | undefined =>
+  Array.isArray(header) ? header[0] : header
+
+/** Header names in lower case, in the order they came. */
+function headerPairs({ rawHeaders }: IncomingMessage): (readonly [string, string])[] {
+  const pairs: (readonly [string, string])[] = []
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    pairs.push([(rawHeaders[index] ?? '').toLowerCase(), rawHeaders[index + 1] ?? ''])
+  }
+  return pairs
+}
+
+/** A browser's question whether it may send a request. It carries no credential, so none is asked for. */
+function preflightAnswer({ method, headers }: IncomingMessage, { config }: Snapshot): RestResponse | undefined {
+  const { origin } = headers
+  if (method !== 'OPTIONS' || origin === undefined || headers['access-control-request-method'] === undefined) {
+    return undefined
+  }
+  const requested = headers['access-control-request-headers']
+  const allowed = preflightHeaders(origin, requested, config.serverCorsAllowedOrigins)
+  return allowed && { status: 200, headers: [...allowed, ['Content-Length', '0']], body: '' }
+}
+
+/** Adds the CORS headers that the answer does not have yet. */
+const shared = (response: RestResponse, headers: Headers): RestResponse => ({
+  ...response,
+  headers: [...response.headers, ...headers.filter(([name]) => !hasHeader(response.headers, name))],
+})
+
+function send(request: IncomingMessage, response: ServerResponse, { status, statusText, headers, body }: RestResponse) {
+  if (response.destroyed) return
+  const flat: string[] = []
+  let hasLength = false
+  for (const [name, value] of headers) {
+    flat.push(name, value)
+    if (name === 'Content-Length') hasLength = true
+  }
+  const bodiless = request.method === 'HEAD' || status === 204 || status === 304
+  if (!hasLength && !bodiless) flat.push('Content-Length', String(Buffer.byteLength(body)))
+  if (statusText === undefined) response.writeHead(status, flat)
+  else response.writeHead(status, statusText, flat)
+  response.end(bodiless ? undefined : body)
+}

@@ -1,0 +1,69 @@
+// Passes for aggregate functions.
+// https://docs.postgrest.org/en/v14/references/api/aggregate_functions.html
+import { errors } from '../errors.ts'
+import type { PlannedSelectField } from './field.ts'
+import type { PlanContext } from './plan-context.ts'
+import type { ReadPlan, RelationSelectField } from './read-plan.ts'
+
+const hasAggregate = (plan: ReadPlan): boolean =>
+  plan.select.some(({ aggregate }) => aggregate !== null) || plan.embeds.some(hasAggregate)
+
+/** @throws ApiError PGRST123 when aggregates are used but `db-aggregates-enabled` is off */
+export function checkAggregates(plan: ReadPlan, { settings }: PlanContext): ReadPlan {
+  if (!settings.dbAggregatesEnabled && hasAggregate(plan)) throw errors.aggregatesDisabled()
+  return plan
+}
+
+/** An aggregate on its way up: the field of a spread that its nearest parent which is no to-one spread aggregates. */
+type Hoisted = Pick<PlannedSelectField, 'aggregate' | 'aggregateCast' | 'alias'> & {
+  readonly aggregateAlias: string
+  readonly name: string
+}
+
+/**
+ * Moves aggregates out of to-one spreads: over the one row of `...clients(id.count())` an aggregate would be idle, what
+ * is meant are the rows of the parent. They go up until a relation is reached that is not spread itself.
+ */
+export function hoistAggregates(plan: ReadPlan): ReadPlan {
+  if (plan.embeds.length > 0 && hasAggregate(plan)) return hoist(plan).plan
+  return plan
+}
+
+function hoist(plan: ReadPlan): { readonly plan: ReadPlan; readonly hoisted: readonly Hoisted[] } {
+  const below = plan.embeds.map(hoist)
+  const embeds = below.map((embed) => embed.plan)
+  const fromEmbeds = below.flatMap(({ hoisted }) => hoisted)
+  const { select, relationSelect, aggregateAlias } = plan
+  if (plan.spread?.kind !== 'to-one') {
+    const applied = relationSelect.map((item) => applyHoisted(item, fromEmbeds))
+    return { plan: { ...plan, embeds, relationSelect: applied }, hoisted: [] }
+  }
+  const own = select.flatMap(({ field, aggregate, aggregateCast, alias }) =>
+    aggregate === null ? [] : [{ aggregateAlias, name: alias ?? field.name, aggregate, aggregateCast, alias }],
+  )
+  const plain = select.map((item) => (item.aggregate ? { ...item, aggregate: null, aggregateCast: null } : item))
+  const passedOn = fromEmbeds.map((item) => ({ ...item, aggregateAlias }))
+  return { plan: { ...plan, embeds, select: plain }, hoisted: [...own, ...passedOn] }
+}
+
+function applyHoisted(item: RelationSelectField, hoisted: readonly Hoisted[]): RelationSelectField {
+  if (item.kind !== 'spread' || hoisted.length === 0) return item
+  const fields = item.fields.map((field) => {
+    const found = hoisted.find(({ aggregateAlias, name }) => {
+      return aggregateAlias === item.aggregateAlias && name === field.name
+    })
+    if (!found) return field
+    const { aggregate, aggregateCast, alias } = found
+    return { ...field, aggregate, aggregateCast, alias }
+  })
+  return { ...item, fields }
+}
+
+/** @throws ApiError PGRST127 when a to-many spread contains an aggregate */
+export function refuseAggregatesInToManySpreads({ select, relationSelect }: ReadPlan): void {
+  const own = select.some(({ aggregate }) => aggregate !== null)
+  const spread = relationSelect.some((item) => item.kind === 'spread' && item.fields.some(({ aggregate }) => aggregate))
+  if (own || spread) {
+    throw errors.notImplemented('Aggregates are not implemented for one-to-many or many-to-many spreads.')
+  }
+}

@@ -1,0 +1,106 @@
+// Fields of a request -> fields with their types and conversions.
+// https://docs.postgrest.org/en/v14/references/api/domain_representations.html
+import type { Representations } from '../../schema-cache/representation.ts'
+import { representationKey } from '../../schema-cache/representation.ts'
+import type { Column, Table } from '../../schema-cache/table.ts'
+import type { Field } from '../request/field.ts'
+import type { Filter, LogicTree } from '../request/filter.ts'
+import type { PlannedField, PlannedFilter, PlannedLogicTree } from './field.ts'
+
+/** A name of which nothing is known; Postgres will say if it is wrong. */
+export const unknownField = ({ name, jsonPath }: Field): PlannedField => ({
+  name,
+  jsonPath,
+  toJson: false,
+  toTsVector: null,
+  type: '',
+  baseType: '',
+  transform: null,
+  default: null,
+  fullRow: false,
+})
+
+/** A column as it is. */
+export const columnField = (column: Column): PlannedField => ({
+  name: column.name,
+  jsonPath: [],
+  toJson: false,
+  toTsVector: null,
+  type: column.nominalType,
+  baseType: column.type,
+  transform: null,
+  default: column.default,
+  fullRow: false,
+})
+
+/**
+ * A field of a table, typed when the table has such a column (computed fields and results of functions have none).
+ * `json` and `jsonb` columns are not converted before a JSON path is followed, so that their indexes apply.
+ */
+export function resolveField(
+  table: Table | undefined,
+  { name, jsonPath }: Field,
+  toTsVector: PlannedField['toTsVector'] = null,
+): PlannedField {
+  const column = table?.columns.get(name)
+  const type = column?.nominalType ?? ''
+  const isJson = type === 'json' || type === 'jsonb'
+  return {
+    name,
+    jsonPath,
+    toJson: !isJson,
+    toTsVector: column !== undefined && (isJson || column.type !== 'tsvector') ? toTsVector : null,
+    type,
+    baseType: column?.type ?? '',
+    transform: null,
+    default: column?.default ?? null,
+    fullRow: false,
+  }
+}
+
+/** The field with the representation that turns `source` into `target`, if there is one. */
+function withTransform(
+  representations: Representations,
+  source: string,
+  target: string,
+  field: PlannedField,
+): PlannedField {
+  if (representations.size === 0 || field.type === '') return field
+  const representation = representations.get(representationKey(source, target))
+  return representation ? { ...field, type: source, transform: representation.function } : field
+}
+
+/** A field as it is put into the response. */
+export const toOutput = (representations: Representations, field: PlannedField): PlannedField =>
+  withTransform(representations, field.type, 'json', field)
+
+/** A field as it is read from a JSON body. */
+export const fromJson = (representations: Representations, field: PlannedField): PlannedField =>
+  withTransform(representations, 'json', field.type, field)
+
+/** A filter of a table's rows; the field is what the filter's text is turned into. */
+export function resolveFilter(
+  table: Table | undefined,
+  representations: Representations,
+  { field, negated, operation }: Filter,
+): PlannedFilter {
+  const toTsVector = operation.kind === 'fts' ? { language: operation.language } : null
+  const resolved = resolveField(table, field, toTsVector)
+  return {
+    kind: 'field',
+    field: withTransform(representations, 'text', resolved.type, resolved),
+    negated,
+    operation,
+  }
+}
+
+/** The same for a whole condition. */
+export function resolveLogic(
+  table: Table | undefined,
+  representations: Representations,
+  tree: LogicTree,
+): PlannedLogicTree {
+  if (tree.kind === 'filter') return { kind: 'filter', filter: resolveFilter(table, representations, tree.filter) }
+  const operands = tree.operands.map((operand) => resolveLogic(table, representations, operand))
+  return { kind: 'logic', negated: tree.negated, operator: tree.operator, operands }
+}

@@ -1,0 +1,91 @@
+// What is written by POST, PATCH, PUT and DELETE on a relation.
+import type { Table } from '../../schema-cache/table.ts'
+import { errors } from '../errors.ts'
+import type { Mutation } from '../request/api-request.ts'
+import type { Filter } from '../request/filter.ts'
+import type { Payload } from '../request/payload.ts'
+import type { PlannedField, PlannedLogicTree } from './field.ts'
+import { columnField, fromJson, resolveFilter, resolveLogic } from './field-resolution.ts'
+import type { MutatePlan } from './mutate-plan.ts'
+import type { PlanContext } from './plan-context.ts'
+import type { ReadPlan } from './read-plan.ts'
+import { returnedColumns } from './returning.ts'
+
+/** @throws ApiError PGRST105 (PUT), PGRST204 */
+export function planMutation(mutation: Mutation, table: Table, context: PlanContext, read: ReadPlan): MutatePlan {
+  const { request, relation: into } = context
+  const { primaryKey } = table
+  const { representation, resolution, missing } = request.preferences
+  const returning =
+    representation === undefined || representation === 'minimal' ? [] : returnedColumns(read, primaryKey)
+  const body = jsonOf(request.payload)
+  const applyDefaults = missing === 'default'
+  switch (mutation) {
+    case 'create': {
+      const onConflict = resolution ? { resolution, columns: request.queryParams.onConflict ?? primaryKey } : null
+      const columns = writtenColumns(table, context)
+      return { kind: 'insert', into, columns, body, onConflict, where: [], returning, primaryKey, applyDefaults }
+    }
+    case 'single-upsert': {
+      if (!isByPrimaryKey(table, context)) throw errors.putFilters()
+      return {
+        kind: 'insert',
+        into,
+        columns: writtenColumns(table, context),
+        body,
+        onConflict: { resolution: 'merge-duplicates', columns: primaryKey },
+        where: conditions(table, context),
+        returning,
+        primaryKey: [],
+        applyDefaults: false,
+      }
+    }
+    case 'update': {
+      const columns = writtenColumns(table, context)
+      return { kind: 'update', into, columns, body, where: conditions(table, context), returning, applyDefaults }
+    }
+    case 'delete':
+      return { kind: 'delete', into, where: conditions(table, context), returning }
+    default:
+      return mutation satisfies never
+  }
+}
+
+/** Bodies of mutations are JSON by now; the other kinds are arguments of functions. */
+const jsonOf = (payload: Payload | undefined): string | null =>
+  payload?.kind === 'json' || payload?.kind === 'raw-json' ? payload.text : null
+
+function writtenColumns(table: Table, { request, cache }: PlanContext): PlannedField[] {
+  return request.columns.map((name) => {
+    const column = table.columns.get(name)
+    if (!column) throw errors.noColumn(table.name, name)
+    return fromJson(cache.representations, columnField(column))
+  })
+}
+
+/** Filters of the root, and every logic tree, wherever it stands: those of embeds choose what is written, too. */
+function conditions(table: Table, { request, cache: { representations } }: PlanContext): PlannedLogicTree[] {
+  const { filters, logic } = request.queryParams
+  const planned: PlannedLogicTree[] = []
+  for (const { path, value } of filters) {
+    if (path.length > 0) continue
+    planned.push({ kind: 'filter', filter: resolveFilter(table, representations, value) })
+  }
+  for (const { value } of logic) planned.push(resolveLogic(table, representations, value))
+  return planned
+}
+
+/** PUT: the filters are `eq` on each column of the primary key and nothing else. */
+function isByPrimaryKey({ primaryKey }: Table, { request }: PlanContext): boolean {
+  const { filters, filterKeys, logic } = request.queryParams
+  return (
+    logic.length === 0 &&
+    primaryKey.length > 0 &&
+    filterKeys.size === primaryKey.length &&
+    primaryKey.every((column) => filterKeys.has(column)) &&
+    filters.every(({ path, value }) => path.length > 0 || isPlainEquality(value))
+  )
+}
+
+const isPlainEquality = ({ negated, operation }: Filter): boolean =>
+  !negated && operation.kind === 'quantifiable' && operation.operator === 'eq' && operation.quantifier === null

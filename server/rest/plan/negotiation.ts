@@ -1,0 +1,84 @@
+// Content negotiation: which media type is answered, and what makes it.
+// RFC 9110, section 12; https://docs.postgrest.org/en/v14/references/api/media_type_handlers.html
+import type { MediaHandler, ResolvedHandler } from '../../schema-cache/media-handler.ts'
+import { mediaHandlerKey } from '../../schema-cache/media-handler.ts'
+import { errors } from '../errors.ts'
+import type { MediaType } from '../media-type.ts'
+import { decodeMediaType, toMime } from '../media-type.ts'
+import type { ApiRequest } from '../request/api-request.ts'
+import type { PlanContext } from './plan-context.ts'
+
+export type Negotiated = {
+  readonly handler: MediaHandler
+  readonly mediaType: MediaType
+  readonly explain: boolean
+}
+
+const noHandler: MediaHandler = { kind: 'none' }
+
+/**
+ * The first acceptable media type that can be produced.
+ *
+ * @param wholeRows whether handlers for the relation's own row type apply
+ * @throws ApiError PGRST107 when there is none
+ */
+export function negotiate(context: PlanContext, wholeRows: boolean): Negotiated {
+  const { request } = context
+  for (const accepted of request.accept) {
+    const found = produce(context, accepted, wholeRows)
+    if (!found) continue
+    const { mediaType } = found
+    return { handler: hasBody(request) ? found.handler : noHandler, mediaType, explain: mediaType.kind === 'plan' }
+  }
+  throw errors.mediaType(request.accept.map(toMime))
+}
+
+function hasBody({ action, preferences }: ApiRequest): boolean {
+  if (action.kind === 'mutate') return preferences.representation === 'representation'
+  if (action.kind === 'read') return !action.headersOnly
+  return action.kind !== 'call' || action.method !== 'head'
+}
+
+type Produced = { readonly handler: MediaHandler; readonly mediaType: MediaType }
+
+function produce(context: PlanContext, mediaType: MediaType, wholeRows: boolean): Produced | undefined {
+  if (mediaType.kind === 'plan') {
+    if (!context.settings.dbPlanEnabled) return undefined
+    const handler = vendored(mediaType.for) ?? lookUp(context, mediaType.for, wholeRows)?.handler
+    return handler && { handler, mediaType }
+  }
+  const handler = vendored(mediaType)
+  if (handler) return { handler, mediaType }
+  const resolved = lookUp(context, mediaType, wholeRows)
+  return resolved && { handler: resolved.handler, mediaType: mediaTypeOf(resolved) }
+}
+
+/** Media types whose parameters say what is made of the rows; no handler of the database replaces them. */
+function vendored(mediaType: MediaType): MediaHandler | undefined {
+  if (mediaType.kind === 'single-json' || mediaType.kind === 'array-json-strip') return mediaType
+  return undefined
+}
+
+const anyMime = '*/*'
+
+function lookUp(
+  { cache: { mediaHandlers }, relation }: PlanContext,
+  mediaType: MediaType,
+  wholeRows: boolean,
+): ResolvedHandler | undefined {
+  const mime = toMime(mediaType)
+  const ofRelation = wholeRows
+    ? (mediaHandlers.get(mediaHandlerKey(relation, anyMime)) ?? mediaHandlers.get(mediaHandlerKey(relation, mime)))
+    : undefined
+  return ofRelation ?? mediaHandlers.get(mediaHandlerKey(null, mime))
+}
+
+const decoded = new WeakMap<ResolvedHandler, MediaType>()
+
+function mediaTypeOf(resolved: ResolvedHandler): MediaType {
+  const known = decoded.get(resolved)
+  if (known) return known
+  const mediaType = decodeMediaType(resolved.mime)
+  decoded.set(resolved, mediaType)
+  return mediaType
+}

@@ -1,0 +1,18 @@
+// What every pass of the planner may look at.
+import type { PostgrestConfig } from '../../config/config.ts'
+import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
+import type { ApiRequest } from '../request/api-request.ts'
+
+export type PlanSettings = Pick<
+  PostgrestConfig,
+  'dbMaxRows' | 'dbAggregatesEnabled' | 'dbPlanEnabled' | 'urlUseLegacyTargetNames'
+>
+
+export type PlanContext = {
+  readonly request: ApiRequest
+  readonly cache: SchemaCache
+  readonly settings: PlanSettings
+  /** The root relation: what is read or written, or the row type that a function returns. */
+  readonly relation: QualifiedIdentifier
+}

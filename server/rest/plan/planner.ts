@@ -1,0 +1,134 @@
+// ApiRequest x SchemaCache -> ActionPlan: the door of this room.
+import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import { qualifiedKey } from '../../schema-cache/identifier.ts'
+import type { Routine } from '../../schema-cache/routine.ts'
+import { returnedTableName, returnsSingle } from '../../schema-cache/routine.ts'
+import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
+import type { Table } from '../../schema-cache/table.ts'
+import { errors } from '../errors.ts'
+import { toMime } from '../media-type.ts'
+import type { ApiRequest, InvokeMethod, Mutation } from '../request/api-request.ts'
+import { argumentNames, planCall } from './call-planner.ts'
+import type { LegacyName } from './embed-path.ts'
+import { legacyNamesOf } from './embed-path.ts'
+import { planMutation } from './mutate-planner.ts'
+import { negotiate } from './negotiation.ts'
+import type { PlanSettings } from './plan-context.ts'
+import type { ActionPlan, CrudPlan, InspectPlan } from './plan.ts'
+import { planRead, selectsAll } from './read-planner.ts'
+import { chooseRoutine } from './routine-choice.ts'
+import { tableHint } from './suggestion.ts'
+
+/**
+ * Resolves every name of a request and decides what will be done for it.
+ *
+ * @throws ApiError PGRST105, PGRST107, PGRST108, PGRST118, PGRST122, PGRST123, PGRST127, PGRST128, PGRST200 to PGRST205
+ */
+export function planRequest(request: ApiRequest, cache: SchemaCache, settings: PlanSettings): ActionPlan {
+  const { action } = request
+  switch (action.kind) {
+    case 'read':
+      return planReading(request, cache, settings, action.relation, action.headersOnly)
+    case 'mutate':
+      return planMutating(request, cache, settings, action.relation, action.mutation)
+    case 'call':
+      return planCalling(request, cache, settings, action.routine, action.method)
+    case 'inspect':
+      return planInspection(request, action.schema, action.headersOnly)
+    case 'relation-info':
+      return { kind: 'relation-info', relation: action.relation }
+    case 'routine-info': {
+      // The function is chosen as for a HEAD request without a body.
+      const { routine } = planCalling(request, cache, settings, action.routine, 'head')
+      return { kind: 'routine-info', routine }
+    }
+    case 'schema-info':
+      return { kind: 'schema-info' }
+    default:
+      return action satisfies never
+  }
+}
+
+/** Embeds that the request addressed by their relation's name although they have an alias: deprecated, warned of. */
+export function legacyTargetNames(plan: ActionPlan): LegacyName[] {
+  return plan.kind === 'read' || plan.kind === 'mutate' || plan.kind === 'call' ? legacyNamesOf(plan.read) : []
+}
+
+/** @throws ApiError PGRST205, with a hint if there is a table of a similar name */
+export function findTable(cache: SchemaCache, relation: QualifiedIdentifier): Table {
+  const table = cache.tables.get(qualifiedKey(relation.schema, relation.name))
+  if (!table) throw errors.noTable(relation.schema, relation.name, tableHint(cache, relation))
+  return table
+}
+
+function planReading(
+  request: ApiRequest,
+  cache: SchemaCache,
+  settings: PlanSettings,
+  relation: QualifiedIdentifier,
+  headersOnly: boolean,
+): CrudPlan {
+  findTable(cache, relation)
+  const context = { request, cache, settings, relation }
+  const read = planRead(context)
+  const { handler, mediaType, explain } = negotiate(context, selectsAll(read))
+  refuseInvalidPreferences(request)
+  return { kind: 'read', read, readOnly: true, headersOnly, relation, handler, mediaType, explain }
+}
+
+function planMutating(
+  request: ApiRequest,
+  cache: SchemaCache,
+  settings: PlanSettings,
+  relation: QualifiedIdentifier,
+  mutation: Mutation,
+): CrudPlan {
+  const table = findTable(cache, relation)
+  const context = { request, cache, settings, relation }
+  const read = planRead(context)
+  const mutate = planMutation(mutation, table, context, read)
+  refuseInvalidPreferences(request)
+  const { handler, mediaType, explain } = negotiate(context, selectsAll(read))
+  return { kind: 'mutate', read, mutate, mutation, readOnly: false, relation, handler, mediaType, explain }
+}
+
+function planCalling(
+  request: ApiRequest,
+  cache: SchemaCache,
+  settings: PlanSettings,
+  identifier: QualifiedIdentifier,
+  method: InvokeMethod,
+): Extract<CrudPlan, { kind: 'call' }> {
+  const names = argumentNames(request, method)
+  const { contentType } = request
+  const byBody = method === 'post'
+  const routine = chooseRoutine(cache, { routine: identifier, argumentNames: names, byBody, contentType })
+  // What a function returns is embedded and handled like the relation whose row type it is.
+  const relation = { schema: routine.schema, name: returnedTableName(routine) ?? routine.name }
+  const context = { request, cache, settings, relation }
+  const read = planRead(context)
+  const call = planCall(routine, request, method, names, read)
+  const { handler, mediaType, explain } = negotiate(context, selectsAll(read))
+  refuseInvalidPreferences(request)
+  refuseMaxAffected(request, routine)
+  const readOnly = !byBody || routine.volatility !== 'volatile'
+  return { kind: 'call', read, call, routine, method, readOnly, relation: identifier, handler, mediaType, explain }
+}
+
+function planInspection(request: ApiRequest, schema: string, headersOnly: boolean): InspectPlan {
+  const acceptable = request.accept.some(({ kind }) => kind === 'openapi' || kind === 'json' || kind === 'any')
+  if (!acceptable) throw errors.mediaType(request.accept.map(toMime))
+  return { kind: 'inspect', schema, headersOnly, readOnly: true }
+}
+
+/** @throws ApiError PGRST122 */
+function refuseInvalidPreferences({ preferences }: ApiRequest): void {
+  const { handling, invalid } = preferences
+  if (handling === 'strict' && invalid.length > 0) throw errors.invalidPreferences(invalid)
+}
+
+/** @throws ApiError PGRST128: a function that returns one value affects what nobody can count */
+function refuseMaxAffected({ preferences }: ApiRequest, routine: Routine): void {
+  const { handling, maxAffected } = preferences
+  if (handling === 'strict' && maxAffected !== undefined && returnsSingle(routine)) throw errors.maxAffectedRoutine()
+}

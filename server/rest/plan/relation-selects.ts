@@ -1,0 +1,31 @@
+// Pass that adds to each select list what the embeds bring.
+import { isToOne } from '../../schema-cache/relationship.ts'
+import { embedName } from './embed-path.ts'
+import { mapShared } from './plan-tree.ts'
+import type { ReadPlan, RelationSelectField, SpreadSelectField } from './read-plan.ts'
+
+/** From the innermost embeds outwards, because a spread hands on what it was given. */
+export function addRelationSelects(plan: ReadPlan): ReadPlan {
+  if (plan.embeds.length === 0) return plan
+  const embeds = mapShared(plan.embeds, addRelationSelects)
+  const relationSelect = embeds.map(selectFromParent)
+  return { ...plan, embeds, relationSelect }
+}
+
+function selectFromParent(embed: ReadPlan): RelationSelectField {
+  const { aggregateAlias, spread, toParent } = embed
+  if (spread !== null) return { kind: 'spread', fields: spreadFields(embed), aggregateAlias }
+  const mode = toParent !== null && isToOne(toParent) ? 'object' : 'array'
+  return { kind: 'json', name: embedName(embed), aggregateAlias, mode, empty: isEmpty(embed) }
+}
+
+/** Nothing is selected, neither here nor below. */
+const isEmpty = ({ select, embeds }: ReadPlan): boolean => select.length === 0 && embeds.every(isEmpty)
+
+function spreadFields({ select, relationSelect }: ReadPlan): SpreadSelectField[] {
+  const own = select.map(({ alias, field }) => spreadField(alias ?? field.name))
+  const related = relationSelect.flatMap((item) => (item.kind === 'spread' ? item.fields : [spreadField(item.name)]))
+  return [...own, ...related]
+}
+
+const spreadField = (name: string): SpreadSelectField => ({ name, aggregate: null, aggregateCast: null, alias: null })

@@ -1,0 +1,107 @@
+// Choosing the relationship that an embed follows.
+// https://docs.postgrest.org/en/v14/references/api/resource_embedding.html#foreign-key-joins-on-multiple-foreign-key-relationships
+import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import { relationshipKey } from '../../schema-cache/relationship.ts'
+import type { ForeignKeyRelationship, Relationship } from '../../schema-cache/relationship.ts'
+import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
+import { errors } from '../errors.ts'
+import { relationshipHint } from './suggestion.ts'
+
+/**
+ * The one relationship from a relation to what an embed names: a relation, a foreign key constraint, a foreign key
+ * column or a function. A hint narrows the choice: a constraint, a column of either side, or a junction.
+ *
+ * @throws ApiError PGRST200 when there is none, PGRST201 when there are several
+ */
+export function chooseRelationship(
+  cache: SchemaCache,
+  origin: QualifiedIdentifier,
+  target: string,
+  hint: string | null,
+): Relationship {
+  const candidates = cache.relationships.get(relationshipKey(origin, origin.schema)) ?? []
+  const found = candidates.filter((candidate) => leadsTo(candidate, target, hint))
+  const [first] = found
+  if (!first) throw noRelationship(cache, origin, target, hint)
+  if (found.length > 1) throw ambiguousRelationship(origin.name, target, found)
+  return first
+}
+
+function leadsTo(relationship: Relationship, target: string, hint: string | null): boolean {
+  if (relationship.kind === 'computed') return relationship.function.name === target
+  const { foreignTable, foreignTableIsView, isSelf, cardinality } = relationship
+  const isTarget = foreignTable.name === target
+  if (isSelf) {
+    // One foreign key of a table to itself is followed both ways: to the many by the table's name, to the one by the
+    // column's. Other self-references cannot be told apart yet.
+    if (hint !== null) return isTarget && cardinality.kind === 'one-to-many' && onForeignColumn(relationship, hint)
+    return (
+      (isTarget && cardinality.kind === 'one-to-many') ||
+      (cardinality.kind === 'many-to-one' && onColumn(relationship, target))
+    )
+  }
+  if (hint === null) {
+    return isTarget || (!foreignTableIsView && (byConstraint(relationship, target) || onColumn(relationship, target)))
+  }
+  return (
+    isTarget &&
+    (byConstraint(relationship, hint) ||
+      onColumn(relationship, hint) ||
+      onForeignColumn(relationship, hint) ||
+      throughJunction(relationship, hint))
+  )
+}
+
+const byConstraint = ({ cardinality }: ForeignKeyRelationship, name: string): boolean =>
+  cardinality.kind !== 'many-to-many' && cardinality.constraint === name
+
+const throughJunction = ({ cardinality }: ForeignKeyRelationship, name: string): boolean =>
+  cardinality.kind === 'many-to-many' && cardinality.junction.table.name === name
+
+/** Whether the relationship's only column has that name. */
+const onColumn = ({ cardinality }: ForeignKeyRelationship, name: string): boolean =>
+  cardinality.kind !== 'many-to-many' && cardinality.columns.length === 1 && cardinality.columns[0]?.[0] === name
+
+/** Whether the only column of the other side has that name. */
+const onForeignColumn = ({ cardinality }: ForeignKeyRelationship, name: string): boolean =>
+  cardinality.kind !== 'many-to-many' && cardinality.columns.length === 1 && cardinality.columns[0]?.[1] === name
+
+function noRelationship(cache: SchemaCache, origin: QualifiedIdentifier, target: string, hint: string | null) {
+  const by = hint === null ? '' : `using the hint '${hint}' `
+  const details = `Searched for a foreign key relationship between '${origin.name}' and '${target}' ${by}in the schema '${origin.schema}', but no matches were found.`
+  return errors.noRelationship(origin.name, target, details, relationshipHint(cache, origin, target))
+}
+
+function ambiguousRelationship(origin: string, target: string, candidates: readonly Relationship[]) {
+  const names = candidates.map(hintFor).join(', ')
+  const hint = `Try changing '${target}' to one of the following: ${names}. Find the desired relationship in the 'details' key.`
+  return errors.ambiguousRelationship(origin, target, candidates.map(describe), hint)
+}
+
+/** A candidate as it would be asked for. */
+function hintFor(relationship: Relationship): string {
+  if (relationship.kind === 'computed') return ''
+  const { foreignTable, cardinality } = relationship
+  const by = cardinality.kind === 'many-to-many' ? cardinality.junction.table.name : cardinality.constraint
+  return `'${foreignTable.name}!${by}'`
+}
+
+const ends = (pairs: readonly (readonly [string, string])[], end: 0 | 1): string =>
+  `(${pairs.map((pair) => pair[end]).join(', ')})`
+
+/** A candidate as `details` lists it; keys in alphabetical order. */
+function describe(relationship: Relationship): Readonly<Record<string, string>> {
+  if (relationship.kind === 'computed') return {}
+  const { table, foreignTable, cardinality } = relationship
+  const embedding = `${table.name} with ${foreignTable.name}`
+  if (cardinality.kind === 'many-to-many') {
+    const { junction } = cardinality
+    const source = `${junction.sourceConstraint}${ends(junction.sourceColumns, 1)}`
+    const target = `${junction.targetConstraint}${ends(junction.targetColumns, 1)}`
+    const through = `${junction.table.name} using ${source} and ${target}`
+    return { cardinality: cardinality.kind, embedding, relationship: through }
+  }
+  const { constraint, columns } = cardinality
+  const by = `${constraint} using ${table.name}${ends(columns, 0)} and ${foreignTable.name}${ends(columns, 1)}`
+  return { cardinality: cardinality.kind, embedding, relationship: by }
+}

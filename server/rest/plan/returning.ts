@@ -1,0 +1,26 @@
+// Columns that a mutation or a function has to return for the answer to be made of them.
+import type { Relationship } from '../../schema-cache/relationship.ts'
+import { sortedNames } from './name-order.ts'
+import type { ReadPlan } from './read-plan.ts'
+
+/**
+ * The selected columns, those that embeds join on, and the primary key, for the Location header; or `*` when everything
+ * is selected, or when an embed is computed from the whole row. Sorted, each once: Postgres would take a column that is
+ * returned twice for ambiguous.
+ */
+export function returnedColumns({ select, embeds }: ReadPlan, primaryKey: readonly string[]): readonly string[] {
+  const columns = new Set(select.map(({ field }) => field.name))
+  if (columns.has('*')) return ['*']
+  for (const { toParent } of embeds) {
+    if (toParent?.kind === 'computed') return ['*']
+    for (const column of toParent ? joinedColumns(toParent) : []) columns.add(column)
+  }
+  for (const column of primaryKey) columns.add(column)
+  return sortedNames(columns)
+}
+
+function joinedColumns(relationship: Extract<Relationship, { kind: 'foreign-key' }>): readonly string[] {
+  const { cardinality } = relationship
+  const pairs = cardinality.kind === 'many-to-many' ? cardinality.junction.sourceColumns : cardinality.columns
+  return pairs.map(([column]) => column)
+}

@@ -1,0 +1,47 @@
+// Pass for the order of to-many spreads.
+import type { PlannedOrderTerm, PlannedSelectField } from './field.ts'
+import { refuseAggregatesInToManySpreads } from './aggregates.ts'
+import { unknownField } from './field-resolution.ts'
+import { mapTree } from './plan-tree.ts'
+import type { ReadPlan, Spread } from './read-plan.ts'
+
+type ToManySpread = Extract<Spread, { kind: 'to-many' }>
+
+/**
+ * The rows of a to-many spread end up in one array per column, and the arrays are what is ordered. So the fields to
+ * order by are selected along, under names of their own.
+ *
+ * @throws ApiError PGRST127 when a to-many spread contains an aggregate
+ */
+export function orderSpreads(plan: ReadPlan): ReadPlan {
+  if (plan.embeds.length === 0) return plan
+  return mapTree(plan, (node) => {
+    if (node.spread?.kind !== 'to-many') return node
+    refuseAggregatesInToManySpreads(node)
+    return { ...node, order: [], spread: orderedSpread(node) }
+  })
+}
+
+function orderedSpread({ order, aggregateAlias }: ReadPlan): ToManySpread {
+  const extraSelect: ToManySpread['extraSelect'][number][] = []
+  const orderOfArrays: PlannedOrderTerm[] = []
+  for (const [index, term] of order.entries()) {
+    const alias = `${aggregateAlias}_${term.field.name}_${index + 1}`
+    const { direction, nulls } = term
+    extraSelect.push(
+      term.kind === 'field'
+        ? { relation: null, field: selected(term.field, alias) }
+        : { relation: term.relation, field: selected(unknownField(term.field), alias) },
+    )
+    orderOfArrays.push({ kind: 'field', field: unknownField({ name: alias, jsonPath: [] }), direction, nulls })
+  }
+  return { kind: 'to-many', extraSelect, order: orderOfArrays }
+}
+
+const selected = (field: PlannedSelectField['field'], alias: string): PlannedSelectField => ({
+  field,
+  aggregate: null,
+  aggregateCast: null,
+  cast: null,
+  alias,
+})

@@ -1,0 +1,64 @@
+// Pass that writes `*` out as columns where Postgres's own `*` will not do.
+import { qualifiedKey } from '../../schema-cache/identifier.ts'
+import type { Representations } from '../../schema-cache/representation.ts'
+import type { Table } from '../../schema-cache/table.ts'
+import type { PlannedSelectField } from './field.ts'
+import { columnField, toOutput } from './field-resolution.ts'
+import type { PlanContext } from './plan-context.ts'
+import { mapShared } from './plan-tree.ts'
+import type { ReadPlan } from './read-plan.ts'
+import { sourceCte } from './read-plan.ts'
+
+/**
+ * A star is expanded where a column has a representation in JSON, where rows are grouped (an aggregate is selected here
+ * or above), and in to-many spreads. `count()` in a spread is marked to count rows of its own relation.
+ */
+export function expandStars(plan: ReadPlan, context: PlanContext): ReadPlan {
+  return expandFrom(plan, context, false)
+}
+
+function expandFrom(plan: ReadPlan, context: PlanContext, grouped: boolean): ReadPlan {
+  const groupedHere = grouped || plan.spread?.kind === 'to-many' || plan.select.some(({ aggregate }) => aggregate)
+  const expanded = expandSelect(plan, context, groupedHere)
+  if (plan.embeds.length === 0) return expanded
+  const embeds = mapShared(plan.embeds, (embed) => expandFrom(embed, context, groupedHere))
+  return embeds === plan.embeds ? expanded : { ...expanded, embeds }
+}
+
+function expandSelect(plan: ReadPlan, { cache, relation }: PlanContext, grouped: boolean): ReadPlan {
+  const { select, from, spread } = plan
+  const { representations } = cache
+  if (!grouped && representations.size === 0) return plan
+  if (!select.some((item) => isStar(item, spread !== null))) return plan
+  const { schema, name } = from.schema === '' && from.name === sourceCte ? relation : from
+  const table = cache.tables.get(qualifiedKey(schema, name))
+  if (!grouped && !hasRepresentation(table, representations)) return plan
+  return {
+    ...plan,
+    select: select.flatMap((item) => {
+      if (item.field.jsonPath.length > 0 || !isStar(item, spread !== null)) return [item]
+      if (item.aggregate !== null) return [{ ...item, field: { ...item.field, fullRow: true } }]
+      const columns = table ? [...table.columns.values()] : []
+      return columns.map((column) => ({ ...item, field: toOutput(representations, columnField(column)) }))
+    }),
+  }
+}
+
+/** `*`, and in a spread also `count()`. */
+const isStar = ({ field, aggregate }: PlannedSelectField, spread: boolean): boolean =>
+  field.name === '*' && (aggregate === null || (spread && aggregate === 'count'))
+
+const jsonSources = new WeakMap<Representations, ReadonlySet<string>>()
+
+function hasRepresentation(table: Table | undefined, representations: Representations): boolean {
+  if (!table) return false
+  let sources = jsonSources.get(representations)
+  if (!sources) {
+    const toJson = [...representations.values()].filter(({ targetType }) => targetType === 'json')
+    sources = new Set(toJson.map(({ sourceType }) => sourceType))
+    jsonSources.set(representations, sources)
+  }
+  if (sources.size === 0) return false
+  for (const { nominalType } of table.columns.values()) if (sources.has(nominalType)) return true
+  return false
+}

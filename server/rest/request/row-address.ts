@@ -1,0 +1,58 @@
+// Rows addressed by their key in the path: `/classification_runs/{id}`, for every table with a key of one column.
+// It is an ordinary request with the filter `key=eq.{id}`, answered for one row.
+import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
+import { qualifiedKey } from '../../schema-cache/identifier.ts'
+import { errors } from '../errors.ts'
+import type { ApiRequest, HttpRequest } from './api-request.ts'
+import type { Filter } from './filter.ts'
+
+/** The request for the table, and the key's value. */
+export type RowAddress = { readonly http: HttpRequest; readonly id: string }
+
+/**
+ * Splits `/table/id`; undefined for any other path.
+ *
+ * @throws ApiError PGRST125 when the id is not valid percent-encoded UTF-8
+ */
+export function parseRowAddress(http: HttpRequest): RowAddress | undefined {
+  const second = http.path.indexOf('/', 1)
+  if (second < 0 || second === http.path.length - 1 || http.path.startsWith('/rpc/')) return undefined
+  if (http.path.indexOf('/', second + 1) >= 0) return undefined
+  try {
+    const id = decodeURIComponent(http.path.slice(second + 1))
+    return { http: { ...http, path: http.path.slice(0, second) }, id }
+  } catch {
+    throw errors.path()
+  }
+}
+
+/**
+ * The request narrowed to the addressed row.
+ *
+ * @throws ApiError PGRST125 when the table is unknown or its key is not one column; PGRST117 for POST
+ */
+export function addressRow(request: ApiRequest, id: string, cache: SchemaCache): ApiRequest {
+  const { action, queryParams } = request
+  if (action.kind !== 'read' && action.kind !== 'mutate' && action.kind !== 'relation-info') throw errors.path()
+  const key = cache.tables.get(qualifiedKey(action.relation.schema, action.relation.name))?.primaryKey
+  const column = key?.[0]
+  if (key?.length !== 1 || column === undefined) throw errors.path()
+  if (action.kind === 'mutate' && action.mutation === 'create') throw errors.method(request.method)
+  const value: Filter = {
+    field: { name: column, jsonPath: [] },
+    negated: false,
+    operation: { kind: 'quantifiable', operator: 'eq', quantifier: null, value: id },
+  }
+  // An update of nothing would find no row; whether there is one, reading tells.
+  const unchanged = action.kind === 'mutate' && action.mutation === 'update' && request.columns.length === 0
+  const headersOnly = request.preferences.representation !== 'representation'
+  return {
+    ...request,
+    action: unchanged ? { kind: 'read', relation: action.relation, headersOnly } : action,
+    queryParams: {
+      ...queryParams,
+      filters: [{ path: [], value }, ...queryParams.filters],
+      filterKeys: new Set([column, ...queryParams.filterKeys]),
+    },
+  }
+}

@@ -1,0 +1,39 @@
+// `Preference-Applied`: which of the request's preferences meant something to its plan. RFC 7240, section 3.
+import type { CrudPlan } from '../plan/plan.ts'
+import type { ApiRequest } from '../request/api-request.ts'
+import { preferenceApplied } from '../request/preferences.ts'
+import type { Preferences } from '../request/preferences.ts'
+import type { Headers } from './header.ts'
+
+type AppliedRequest = Pick<ApiRequest, 'preferences' | 'queryParams'>
+
+function resolution(plan: CrudPlan, { preferences, queryParams }: AppliedRequest): Preferences['resolution'] {
+  if (plan.kind !== 'mutate' || plan.mutation !== 'create' || plan.mutate.kind !== 'insert') return undefined
+  // Without a key there are no duplicates to resolve.
+  const hasKey = plan.mutate.primaryKey.length > 0 || queryParams.onConflict !== undefined
+  return hasKey ? preferences.resolution : undefined
+}
+
+function limitsAffected(plan: CrudPlan): boolean {
+  if (plan.kind === 'mutate') return plan.mutation === 'update' || plan.mutation === 'delete'
+  return plan.kind === 'call'
+}
+
+/** The header, or nothing. */
+export function appliedPreferences(plan: CrudPlan, request: AppliedRequest): Headers {
+  const { count, transaction, handling, timezone, representation, missing, maxAffected } = request.preferences
+  const isMutation = plan.kind === 'mutate'
+  const takesRows = isMutation && (plan.mutation === 'create' || plan.mutation === 'update')
+  const text = preferenceApplied({
+    resolution: resolution(plan, request),
+    representation: isMutation ? representation : undefined,
+    count,
+    transaction,
+    missing: takesRows ? missing : undefined,
+    handling,
+    timezone,
+    maxAffected: limitsAffected(plan) ? maxAffected : undefined,
+    invalid: [],
+  })
+  return text === undefined ? [] : [['Preference-Applied', text]]
+}

@@ -1,0 +1,72 @@
+// Headers that do not depend on what the answer is about.
+import type { CrudPlan } from '../plan/plan.ts'
+import type { ReadPlan } from '../plan/read-plan.ts'
+import { hasHeader, headerText } from './header.ts'
+import type { Header, Headers } from './header.ts'
+import type { RestResponse } from './result.ts'
+
+/** Milliseconds that the stages of a request took. */
+export type Timing = {
+  readonly jwt: number
+  readonly parse: number
+  readonly plan: number
+  readonly transaction: number
+  readonly response: number
+}
+
+/** The `Server-Timing` header. https://www.w3.org/TR/server-timing/ */
+export const serverTiming = ({ jwt, parse, plan, transaction, response }: Timing): string =>
+  `jwt;dur=${jwt.toFixed(1)}, parse;dur=${parse.toFixed(1)}, plan;dur=${plan.toFixed(1)}, ` +
+  `transaction;dur=${transaction.toFixed(1)}, response;dur=${response.toFixed(1)}`
+
+/** [relation, alias] of embeds that have an alias and were addressed without it. */
+export type LegacyName = readonly [string, string]
+
+function collectLegacyNames(read: ReadPlan, names: LegacyName[]): LegacyName[] {
+  if (read.addressedByLegacyName && read.alias !== null) names.push([read.relationName, read.alias])
+  for (const embed of read.embeds) collectLegacyNames(embed, names)
+  return names
+}
+
+export const legacyNames = ({ read }: CrudPlan): readonly LegacyName[] => collectLegacyNames(read, [])
+
+const warning = (names: readonly LegacyName[]): string => {
+  const changes = names.map(([relation, alias]) => `\`${relation}\` to \`${alias}\``).join(', ')
+  // The agent and the words are PostgREST's, because clients look for them. RFC 7234, section 5.5.
+  return (
+    '299 PostgRESTv16.2 "Embedded resource was referenced by relation name even though it has an alias. ' +
+    `This is deprecated and will stop working in a future release. Update ${changes} in query string filters, orders or limits."`
+  )
+}
+
+const vary: Header = ['Vary', 'Accept, Prefer, Range']
+
+/**
+ * An answer (not an error) with `Server-Timing` and `Warning` where there is something to say, and with `Vary` unless
+ * the database set one. `legacy` is empty unless `url-use-legacy-target-names` is on.
+ */
+export function complete(
+  response: RestResponse,
+  timing: Timing | undefined = undefined,
+  legacy: readonly LegacyName[] = [],
+): RestResponse {
+  const headers = [...response.headers]
+  if (timing !== undefined) headers.push(['Server-Timing', serverTiming(timing)])
+  if (legacy.length > 0) headers.push(['Warning', headerText(warning(legacy))])
+  if (!hasHeader(response.headers, 'Vary')) headers.push(vary)
+  return { ...response, headers }
+}
+
+/** `Retry-After`: every answer of 503 says when the database is tried again, in seconds. */
+export const retryAfter = (response: RestResponse, seconds: number): RestResponse =>
+  response.status === 503
+    ? { ...response, headers: [['Retry-After', String(Math.ceil(seconds))], ...response.headers] }
+    : response
+
+/** The request's trace header (`server-trace-header`) sent back, also with errors; empty when there was none. */
+export function traced(response: RestResponse, name: string | null, requestHeaders: Headers): RestResponse {
+  if (name === null) return response
+  const lowerCase = name.toLowerCase()
+  const value = requestHeaders.find(([other]) => other.toLowerCase() === lowerCase)?.[1] ?? ''
+  return { ...response, headers: [[name, headerText(value)], ...response.headers] }
+}

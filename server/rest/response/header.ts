@@ -1,0 +1,34 @@
+// Header fields of answers.
+
+/** [name, value]. Order and repetitions are kept. */
+export type Header = readonly [string, string]
+export type Headers = readonly Header[]
+
+// RFC 9110, section 5.6.2.
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+const writable = /^[\t\x20-\x7e]*$/
+// eslint-disable-next-line no-control-regex
+const control = /[\0-\x08\x0a-\x1f\x7f]/g
+
+export const isHeaderName = (name: string): boolean => token.test(name)
+
+/**
+ * Text as it can be written into a header: UTF-8 bytes, one character each (Node writes strings as latin1). Control
+ * characters become spaces (RFC 9110, section 5.5): names in the database and settings of functions may hold any
+ * character, but no second header or response may come of them.
+ */
+export const headerText = (text: string): string =>
+  writable.test(text) ? text : Buffer.from(text.replace(control, ' ')).toString('latin1')
+
+export const hasHeader = (headers: Headers, name: string): boolean => {
+  const lowerCase = name.toLowerCase()
+  return headers.some(([other]) => other.toLowerCase() === lowerCase)
+}
+
+export const contentLength = (body: string | Buffer): Header => ['Content-Length', String(Buffer.byteLength(body))]
+
+const encodedMarks = /[!'()*]/g
+
+/** Percent-encodes everything but the unreserved characters of RFC 3986. */
+export const queryText = (text: string): string =>
+  encodeURIComponent(text).replace(encodedMarks, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)

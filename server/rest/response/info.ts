@@ -1,0 +1,54 @@
+// Answers to OPTIONS: what can be done with a relation, a function, the schema.
+import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import { qualifiedKey } from '../../schema-cache/identifier.ts'
+import type { Routine } from '../../schema-cache/routine.ts'
+import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
+import type { Table } from '../../schema-cache/table.ts'
+import type { ApiError } from '../errors.ts'
+import type { InfoPlan } from '../plan/plan.ts'
+import type { RestResponse } from './result.ts'
+
+const reading = 'OPTIONS,GET,HEAD'
+
+function tableMethods({ insertable, updatable, deletable, primaryKey }: Table): string {
+  const methods = [reading]
+  if (insertable) methods.push('POST')
+  if (insertable && updatable && primaryKey.length > 0) methods.push('PUT')
+  if (updatable) methods.push('PATCH')
+  if (deletable) methods.push('DELETE')
+  return methods.join(',')
+}
+
+const routineMethods = ({ volatility }: Routine): string =>
+  volatility === 'volatile' ? 'OPTIONS,POST' : `${reading},POST`
+
+const allow = (methods: string): RestResponse => ({
+  status: 200,
+  headers: [
+    ['Content-Length', '0'],
+    ['Access-Control-Allow-Origin', '*'],
+    ['Allow', methods],
+  ],
+  body: '',
+})
+
+/** The answer to an OPTIONS request. Errors: `noTable`, made by the planner's function, for an unknown relation. */
+export function respondInfo(
+  plan: InfoPlan,
+  { tables }: Pick<SchemaCache, 'tables'>,
+  noTable: (relation: QualifiedIdentifier) => ApiError,
+): RestResponse {
+  switch (plan.kind) {
+    case 'relation-info': {
+      const table = tables.get(qualifiedKey(plan.relation.schema, plan.relation.name))
+      if (table === undefined) throw noTable(plan.relation)
+      return allow(tableMethods(table))
+    }
+    case 'routine-info':
+      return allow(routineMethods(plan.routine))
+    case 'schema-info':
+      return allow(reading)
+    default:
+      return plan satisfies never
+  }
+}

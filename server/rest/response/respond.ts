@@ -1,0 +1,171 @@
+// Answers to reads, writes and calls: the plan and its row to status, headers and body.
+import type { PostgrestConfig } from '../../config/config.ts'
+import { returnsVoid } from '../../schema-cache/routine.ts'
+import { errorBody, errors } from '../errors.ts'
+import { contentTypeOf } from '../media-type.ts'
+import type { CrudPlan, InspectPlan } from '../plan/plan.ts'
+import type { ApiRequest } from '../request/api-request.ts'
+import { appliedPreferences } from './applied-preferences.ts'
+import { contentLength, headerText, queryText } from './header.ts'
+import type { Header, Headers } from './header.ts'
+import { overridden } from './override.ts'
+import { contentRange, rangeAnswer } from './range.ts'
+import type { RestResponse, ResultRow } from './result.ts'
+
+export type ResponseRequest = Pick<
+  ApiRequest,
+  'preferences' | 'queryParams' | 'topLevelRange' | 'schema' | 'negotiatedByProfile'
+>
+export type ResponseSettings = Pick<PostgrestConfig, 'clientErrorVerbosity'>
+
+type Answer = { readonly status: number; readonly headers: Headers; readonly body: string | Buffer }
+type MutatePlan = CrudPlan & { kind: 'mutate' }
+
+const profile = ({ schema, negotiatedByProfile }: ResponseRequest): Headers =>
+  negotiatedByProfile ? [['Content-Profile', schema]] : []
+
+const contentType = ({ mediaType }: CrudPlan, request: ResponseRequest): Headers => [
+  ['Content-Type', contentTypeOf(mediaType)],
+  ...profile(request),
+]
+
+const countedTotal = ({ preferences: { count } }: ResponseRequest, { queryTotal }: ResultRow): number | null =>
+  count === 'exact' || count === 'estimated' ? queryTotal : null
+
+/** The body of rows read, or that of the error when the offset lies beyond them. */
+function rangeBody(status: number, row: ResultRow, request: ResponseRequest, settings: ResponseSettings) {
+  if (status !== 416) return row.body
+  const offset = String(request.topLevelRange.offset)
+  const error = errors.rangeNotSatisfiable({ offset, total: String(row.tableTotal ?? 0) })
+  return errorBody(error, settings.clientErrorVerbosity)
+}
+
+function readAnswer(
+  plan: CrudPlan & { kind: 'read' },
+  row: ResultRow,
+  request: ResponseRequest,
+  settings: ResponseSettings,
+  basePath: string,
+): Answer {
+  const { status, header } = rangeAnswer(request.topLevelRange, row.queryTotal, row.tableTotal)
+  const { canonical } = request.queryParams
+  const body = rangeBody(status, row, request, settings)
+  const location = `${basePath}/${plan.relation.name}${canonical === '' ? '' : `?${canonical}`}`
+  const headers: Header[] = [header, ['Content-Location', location]]
+  if (!plan.headersOnly) headers.push(contentLength(body))
+  headers.push(...contentType(plan, request), ...appliedPreferences(plan, request))
+  return { status, headers, body: plan.headersOnly ? '' : body }
+}
+
+function createAnswer(plan: MutatePlan, row: ResultRow, request: ResponseRequest, basePath: string): Answer {
+  const { resolution, representation } = request.preferences
+  const isFull = representation === 'representation'
+  const body = isFull ? row.body : ''
+  const headers: Header[] = [contentLength(body)]
+  if (row.location.length > 0) {
+    const pairs = row.location.map(([key, value]) => `${queryText(key)}=${queryText(value)}`)
+    headers.push(['Location', `${basePath}/${plan.relation.name}?${pairs.join('&')}`])
+  }
+  headers.push(contentRange(1, 0, countedTotal(request, row)), ...appliedPreferences(plan, request))
+  if (isFull) headers.push(...contentType(plan, request))
+  const onlyUpdated = row.inserted === null || (row.inserted <= 0 && resolution === 'merge-duplicates')
+  return { status: onlyUpdated ? 200 : 201, headers, body }
+}
+
+/** Answers with the rows written when they are asked for, with 204 otherwise. */
+function writtenAnswer(
+  status: number,
+  headers: Headers,
+  plan: MutatePlan,
+  { body }: ResultRow,
+  request: ResponseRequest,
+): Answer {
+  if (request.preferences.representation !== 'representation') return { status: 204, headers, body: '' }
+  return { status, headers: [...headers, contentLength(body), ...contentType(plan, request)], body }
+}
+
+function mutateAnswer(plan: MutatePlan, row: ResultRow, request: ResponseRequest, basePath: string): Answer {
+  const applied = appliedPreferences(plan, request)
+  switch (plan.mutation) {
+    case 'create':
+      return createAnswer(plan, row, request, basePath)
+    case 'update': {
+      const range = contentRange(0, row.queryTotal - 1, countedTotal(request, row))
+      return writtenAnswer(200, [range, ...applied], plan, row, request)
+    }
+    case 'single-upsert':
+      return writtenAnswer((row.inserted ?? 0) > 0 ? 201 : 200, applied, plan, row, request)
+    case 'delete': {
+      const range = contentRange(1, 0, countedTotal(request, row))
+      return writtenAnswer(200, [range, ...applied], plan, row, request)
+    }
+    default:
+      return plan.mutation satisfies never
+  }
+}
+
+function callAnswer(
+  plan: CrudPlan & { kind: 'call' },
+  row: ResultRow,
+  request: ResponseRequest,
+  settings: ResponseSettings,
+): Answer {
+  const { status, header } = rangeAnswer(request.topLevelRange, row.queryTotal, row.tableTotal)
+  const headers: Header[] = [header, ...appliedPreferences(plan, request)]
+  if (returnsVoid(plan.routine)) return { status: 204, headers, body: '' }
+  const body = rangeBody(status, row, request, settings)
+  const isHead = plan.method === 'head'
+  if (!isHead) headers.push(contentLength(body))
+  headers.push(...contentType(plan, request))
+  return { status, headers, body: isHead ? '' : body }
+}
+
+function answer(
+  plan: CrudPlan,
+  row: ResultRow,
+  request: ResponseRequest,
+  settings: ResponseSettings,
+  basePath: string,
+): Answer {
+  switch (plan.kind) {
+    case 'read':
+      return readAnswer(plan, row, request, settings, basePath)
+    case 'mutate':
+      return mutateAnswer(plan, row, request, basePath)
+    case 'call':
+      return callAnswer(plan, row, request, settings)
+    default:
+      return plan satisfies never
+  }
+}
+
+const writable = (headers: Headers): Headers => headers.map(([name, value]) => [name, headerText(value)])
+
+/**
+ * The answer to a plan that was carried out. An explained plan has its lines as the row's body (see `explainBody`).
+ * `basePath` is where the API is mounted, without a slash at its end. Errors: PGRST111 and PGRST112, when what the
+ * database set for the answer cannot be read.
+ */
+export function respond(
+  plan: CrudPlan,
+  row: ResultRow,
+  request: ResponseRequest,
+  settings: ResponseSettings,
+  basePath: string,
+): RestResponse {
+  if (plan.explain) {
+    const headers = [contentLength(row.body), ...contentType(plan, request)]
+    return { status: 200, headers: writable(headers), body: row.body }
+  }
+  const { status, headers, body } = answer(plan, row, request, settings, basePath)
+  const final = overridden(row, status, headers)
+  return { status: final.status, headers: writable(final.headers), body }
+}
+
+/** The answer to a request for the description of a schema. */
+export function respondInspect(plan: InspectPlan, document: string, request: ResponseRequest): RestResponse {
+  const headers: Header[] = [['Content-Type', contentTypeOf({ kind: 'openapi' })]]
+  if (!plan.headersOnly) headers.push(contentLength(document))
+  headers.push(...profile(request))
+  return { status: 200, headers: writable(headers), body: plan.headersOnly ? '' : document }
+}

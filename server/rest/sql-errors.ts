@@ -1,0 +1,148 @@
+// Errors of the database as errors of the API.
+// https://docs.postgrest.org/en/v14/references/errors.html#postgresql-errors
+import { ApiError, errors } from './errors.ts'
+import { isHeaderName } from './response/header.ts'
+import { isStatus } from './response/override.ts'
+
+/** What `pg` throws: a message of the server (it has a severity), or an error of its connection. */
+export type DatabaseError = {
+  readonly message: string
+  /** SQLSTATE of the server, or the system's name of a socket error. */
+  readonly code?: string | undefined
+  readonly detail?: string | undefined
+  readonly hint?: string | undefined
+  readonly severity?: string | undefined
+  /** The call that failed, for socket errors. */
+  readonly syscall?: string | undefined
+}
+
+const statusOfState: Readonly<Record<string, number>> = {
+  '23503': 409, // foreign_key_violation
+  '23505': 409, // unique_violation
+  '25006': 405, // read_only_sql_transaction
+  '53400': 500, // configuration_limit_exceeded
+  '57P01': 503, // admin_shutdown
+  P0001: 400, // raise_exception without a state
+  '42P01': 404, // undefined_table
+  '42P17': 500, // invalid_object_definition: infinite recursion
+}
+
+const statusOfClass: Readonly<Record<string, number>> = {
+  '08': 503, // connection exception
+  '09': 500, // triggered action exception
+  '0L': 403, // invalid grantor
+  '0P': 403, // invalid role specification
+  '25': 500, // invalid transaction state
+  '28': 403, // invalid authorization specification
+  '2D': 500, // invalid transaction termination
+  '38': 500, // external routine exception
+  '39': 500, // external routine invocation exception
+  '3B': 500, // savepoint exception
+  '40': 500, // transaction rollback
+  '53': 503, // insufficient resources
+  '54': 500, // program limit exceeded
+  '55': 500, // object not in prerequisite state
+  '57': 500, // operator intervention
+  '58': 500, // system error
+  F0: 500, // configuration file error
+  HV: 500, // foreign data wrapper error
+  P0: 500, // PL/pgSQL error
+  XX: 500, // internal error
+}
+
+/** `PT402`: the function chose the status, and its message is the reason. */
+const customStatus = /^PT([0-9]{3})$/
+
+/** The status that a `PTxyz` state names; undefined when it names none. */
+function customStatusOf(state: string): number | undefined {
+  const status = Number(customStatus.exec(state)?.[1])
+  return isStatus(status) ? status : undefined
+}
+
+function statusOf(state: string, message: string, authenticated: boolean): number {
+  switch (state) {
+    case '21000': // cardinality_violation; the extension safeupdate speaks of the client's fault
+      return message.endsWith('requires a WHERE clause') ? 400 : 500
+    case '22023': // invalid_parameter_value; a role that a token names and that is not there
+      return message.startsWith('role') && message.endsWith('does not exist') ? 401 : 400
+    case '42883': // undefined_function; `text/xml` of something that cannot be aggregated as XML
+      return message.startsWith('function xmlagg(') ? 406 : 404
+    case '42501': // insufficient_privilege
+      return authenticated ? 403 : 401
+    default:
+      break
+  }
+  if (state.startsWith('PT')) return customStatusOf(state) ?? 500
+  return statusOfState[state] ?? statusOfClass[state.slice(0, 2)] ?? 400
+}
+
+function parsedObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Readonly<Record<string, unknown>>)
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string'
+const isOptionalText = (value: unknown): value is string | null | undefined =>
+  value === undefined || value === null || isText(value)
+const isHeader = (entry: [string, unknown]): entry is [string, string] => isHeaderName(entry[0]) && isText(entry[1])
+
+/** `RAISE SQLSTATE 'PGRST'`: message and detail are JSON and say all of the answer. */
+function raisedError(message: string, detail: string | undefined, cause: unknown): ApiError {
+  const body = parsedObject(message)
+  if (body === undefined || !isText(body.code) || !isText(body.message)) {
+    return errors.raiseUnreadable({ part: 'message', text: message })
+  }
+  if (!isOptionalText(body.details) || !isOptionalText(body.hint)) {
+    return errors.raiseUnreadable({ part: 'message', text: message })
+  }
+  if (detail === undefined) return errors.raiseUnreadable({ part: 'no detail' })
+  const answer = parsedObject(detail)
+  const unreadable = errors.raiseUnreadable({ part: 'detail', text: detail })
+  if (answer === undefined || typeof answer.status !== 'number' || !isStatus(answer.status)) return unreadable
+  if (!isOptionalText(answer.status_text) || typeof answer.headers !== 'object' || answer.headers === null) {
+    return unreadable
+  }
+  const headers: [string, unknown][] = Object.entries(answer.headers)
+  if (Array.isArray(answer.headers) || !headers.every(isHeader)) return unreadable
+  return new ApiError({
+    code: body.code,
+    status: answer.status,
+    message: body.message,
+    details: body.details,
+    hint: body.hint,
+    headers: headers.sort(([a], [b]) => (a < b ? -1 : 1)),
+    statusText: answer.status_text ?? undefined,
+    cause,
+  })
+}
+
+/**
+ * An error of the database as clients see it: code, message, details and hint are Postgres's own, the status follows
+ * from the SQLSTATE. `authenticated` tells 403 from 401: the request does not act as the anonymous role. Errors of the
+ * connection become PGRST000 (it could not be made) or PGRST001 (it was lost).
+ */
+export function toApiError(error: DatabaseError, authenticated: boolean): ApiError {
+  const { code, message, detail, hint, severity, syscall } = error
+  if (severity === undefined || code === undefined) {
+    const neverMade = syscall === 'connect' || syscall === 'getaddrinfo'
+    return neverMade ? errors.connectionFailed(message) : errors.databaseClient(message)
+  }
+  if (code === 'PGRST') return raisedError(message, detail, error)
+  const status = statusOf(code, message, authenticated)
+  return new ApiError({
+    code,
+    status,
+    message,
+    details: detail,
+    hint,
+    headers: status === 401 ? [['WWW-Authenticate', 'Bearer']] : [],
+    statusText: customStatusOf(code) === undefined ? undefined : message,
+    cause: error,
+  })
+}

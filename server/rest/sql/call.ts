@@ -1,0 +1,78 @@
+// Function calls.
+import { isUtf8 } from 'node:buffer'
+import type { RoutineParameter } from '../../schema-cache/routine.ts'
+import type { ArgumentValue, CallArguments, CallPlan } from '../plan/call-plan.ts'
+import { join } from './fragment.ts'
+import type { Fragment } from './fragment.ts'
+import { column, cutAtNul, identifier, qualified, unqualified } from './identifier.ts'
+import { arrayText, parameter } from './parameter.ts'
+import { payloadAlias, payloadSql } from './payload.ts'
+
+const callAlias = 'pgrst_call'
+const returnedValue = 'pgrst_scalar'
+
+const argumentName = ({ name, variadic }: RoutineParameter): string =>
+  `${variadic ? 'VARIADIC ' : ''}${identifier(name)} := `
+
+function valueSql(value: ArgumentValue | undefined): Fragment {
+  if (value === undefined) return 'NULL'
+  // Postgres cannot tell that an untyped parameter before a cast to, say, `int[]` is an array of texts.
+  return typeof value === 'string' ? parameter(value) : [{ value: arrayText(value) }, '::text[]']
+}
+
+const namedArgument = (parameter: RoutineParameter, values: ReadonlyMap<string, ArgumentValue>): Fragment => [
+  argumentName(parameter),
+  valueSql(values.get(parameter.name)),
+  `::${parameter.castType}`,
+]
+
+function bodyOf(args: CallArguments): string | Buffer | null {
+  return args.kind === 'body' ? args.body : JSON.stringify(Object.fromEntries(args.values))
+}
+
+/** The whole body as the only argument. */
+function positionalArgument({ type }: RoutineParameter, body: string | Buffer | null): Fragment {
+  if (type === 'bytea') return [{ value: typeof body === 'string' ? Buffer.from(body) : body }, '::bytea']
+  // Bytes that are no text go as they are: it is for Postgres to complain about them.
+  const value = Buffer.isBuffer(body) && isUtf8(body) ? body.toString() : body
+  return [{ value: typeof value === 'string' ? cutAtNul(value) : value }, `::${type}`]
+}
+
+/** The columns that the answer and the filters need of a row. */
+function returnedColumns({ returning, filterFields }: CallPlan): string {
+  const rows = unqualified(callAlias)
+  if (returning.length === 0) return '*'
+  if (returning.length === 1 && returning[0] === '*') return column(rows, '*')
+  return [...new Set([...returning, ...filterFields])]
+    .sort()
+    .map((name) => column(rows, name))
+    .join(', ')
+}
+
+const isBareValue = ({ returnsScalar, returnsSetOfScalar }: CallPlan): boolean => returnsScalar || returnsSetOfScalar
+
+function fromCall(plan: CallPlan): Fragment {
+  const { parameters, arguments: args } = plan
+  const call = (given: Fragment): Fragment => {
+    const called = [qualified(plan.routine), '(', given, ')']
+    return isBareValue(plan) ? ['(SELECT ', called, ` ${returnedValue}) ${callAlias}`] : [called, ` ${callAlias}`]
+  }
+  if (parameters.kind === 'positional') return ['FROM ', call(positionalArgument(parameters.parameter, bodyOf(args)))]
+  const named = parameters.parameters
+  if (named.length === 0) return ['FROM ', call('')]
+  if (args.kind === 'direct') {
+    const given = named.map((parameter) => namedArgument(parameter, args.values))
+    return ['FROM ', call(join(given, ', '))]
+  }
+  // The body's row stands before the call in the FROM list, so that the arguments can be taken from it.
+  const fields = named.map(({ name, castType }) => ({ name, type: castType, transform: null, default: null }))
+  const body = Buffer.isBuffer(args.body) ? args.body.toString() : args.body
+  const given = named.map((parameter) => `${argumentName(parameter)}${payloadAlias}.${identifier(parameter.name)}`)
+  return [payloadSql({ body, fields, applyDefaults: false, single: true }), ', LATERAL ', call(given.join(', '))]
+}
+
+/** The rows that a function returns; a function that returns bare values has the one column `pgrst_scalar`. */
+export const callStatement = (plan: CallPlan): Fragment => [
+  `SELECT ${isBareValue(plan) ? `${callAlias}.${returnedValue}` : returnedColumns(plan)} `,
+  fromCall(plan),
+]

@@ -1,0 +1,35 @@
+// Fields: columns, followed into their JSON, converted, searched.
+import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { PlannedField } from '../plan/field.ts'
+import type { JsonOperation } from '../request/field.ts'
+import type { Fragment } from './fragment.ts'
+import { column, identifier } from './identifier.ts'
+import { parameter } from './parameter.ts'
+
+/** `->$1->>$2::int`: keys and indexes are values of the request. */
+const jsonPathSql = (path: readonly JsonOperation[]): Fragment =>
+  path.map(({ arrow, operand }) => [arrow, parameter(operand.text), operand.kind === 'index' ? '::int' : ''])
+
+/** A column followed into its JSON. */
+export function columnSql(
+  relation: QualifiedIdentifier,
+  { name, jsonPath }: Pick<PlannedField, 'name' | 'jsonPath'>,
+  toJson = false,
+): Fragment {
+  const source = column(relation, name)
+  if (jsonPath.length === 0) return source
+  return [toJson ? `to_jsonb(${source})` : source, jsonPathSql(jsonPath)]
+}
+
+/** The language of a text search, as a first argument. */
+export const languageSql = (language: string | null): Fragment => (language === null ? '' : [parameter(language), ', '])
+
+/** A field of a relation of the query, without its representation. */
+export function fieldSql(relation: QualifiedIdentifier, field: PlannedField): Fragment {
+  const source = field.fullRow ? identifier(relation.name) : columnSql(relation, field, field.toJson)
+  return field.toTsVector === null ? source : ['to_tsvector(', languageSql(field.toTsVector.language), source, ')']
+}
+
+/** Applies the representation function of a field, if it has one, to a value of that field. */
+export const represented = ({ transform }: PlannedField, value: Fragment): Fragment =>
+  transform === null ? value : [transform, '(', value, ')']

@@ -1,0 +1,124 @@
+// Conditions.
+import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { PlannedField, PlannedFilter, PlannedLogicTree } from '../plan/field.ts'
+import type { JoinCondition } from '../plan/read-plan.ts'
+import type { FtsOperator, IsValue, Operation, QuantifiableOperator, SimpleOperator } from '../request/filter.ts'
+import { fieldSql, languageSql, represented } from './field.ts'
+import { join } from './fragment.ts'
+import type { Fragment } from './fragment.ts'
+import { column, identifier } from './identifier.ts'
+import { arrayParameter, parameter } from './parameter.ts'
+
+const simpleOperators = {
+  neq: '<>',
+  cs: '@>',
+  cd: '<@',
+  ov: '&&',
+  sl: '<<',
+  sr: '>>',
+  nxr: '&<',
+  nxl: '&>',
+  adj: '-|-',
+} satisfies Record<SimpleOperator, string>
+
+const quantifiableOperators = {
+  eq: '=',
+  gte: '>=',
+  gt: '>',
+  lte: '<=',
+  lt: '<',
+  like: 'like',
+  ilike: 'ilike',
+  match: '~',
+  imatch: '~*',
+} satisfies Record<QuantifiableOperator, string>
+
+const searchFunctions = {
+  fts: 'to_tsquery',
+  plfts: 'plainto_tsquery',
+  phfts: 'phraseto_tsquery',
+  wfts: 'websearch_to_tsquery',
+} satisfies Record<FtsOperator, string>
+
+// IS takes keywords only, no parameter.
+const isValues = {
+  null: 'NULL',
+  not_null: 'NOT NULL',
+  true: 'TRUE',
+  false: 'FALSE',
+  unknown: 'UNKNOWN',
+} satisfies Record<IsValue, string>
+
+function quantifiedSql(operation: Operation & { kind: 'quantifiable' }, field: PlannedField): Fragment {
+  const { operator, quantifier, value } = operation
+  const isPattern = operator === 'like' || operator === 'ilike'
+  // In a URL the wildcard is an asterisk, because % has to be encoded. Patterns are text, whatever the column's type.
+  const operand = isPattern ? parameter(value.replaceAll('*', '%')) : represented(field, parameter(value))
+  const sql = quantifiableOperators[operator]
+  return quantifier === null ? [' ', sql, ' ', operand] : [' ', sql, ` ${quantifier.toUpperCase()}(`, operand, ')']
+}
+
+/** `= ANY` with one array parameter: the text does not depend on how many values there are, and none are allowed. */
+function inSql(values: readonly string[], field: PlannedField): Fragment {
+  if (values.length === 1 && values[0] === '') return " = ANY('{}') "
+  const array = arrayParameter(values)
+  if (field.transform === null) return [' = ANY (', array, ') ']
+  return [' = ANY ((SELECT ', represented(field, ['unnest(', array, '::text[])']), ')) ']
+}
+
+function operationSql(operation: Operation, field: PlannedField): Fragment {
+  switch (operation.kind) {
+    case 'simple':
+      return [` ${simpleOperators[operation.operator]} `, represented(field, parameter(operation.value))]
+    case 'quantifiable':
+      return quantifiedSql(operation, field)
+    case 'in':
+      return inSql(operation.values, field)
+    case 'is':
+      return ` IS ${isValues[operation.value]}`
+    case 'isdistinct':
+      return [' IS DISTINCT FROM ', parameter(operation.value)]
+    case 'fts':
+      return [
+        ` @@ ${searchFunctions[operation.operator]}(`,
+        languageSql(operation.language),
+        parameter(operation.value),
+        ') ',
+      ]
+    default:
+      return operation satisfies never
+  }
+}
+
+/** A single condition on a field of `relation`. */
+export function filterSql(relation: QualifiedIdentifier, filter: PlannedFilter): Fragment {
+  if (filter.kind === 'null-embed') {
+    // Not IS NULL: that is true as well of a row whose columns are all null.
+    return `${identifier(filter.aggregateAlias)} IS ${filter.negated ? '' : 'NOT '}DISTINCT FROM NULL`
+  }
+  const { field, negated, operation } = filter
+  return [negated ? 'NOT ' : '', fieldSql(relation, field), operationSql(operation, field)]
+}
+
+/** A tree of conditions whose leaves are written by `leaf`. */
+export function logicSql(tree: PlannedLogicTree, leaf: (filter: PlannedFilter) => Fragment): Fragment {
+  if (tree.kind === 'filter') return leaf(tree.filter)
+  const operands = tree.operands.map((operand) => logicSql(operand, leaf))
+  return [tree.negated ? 'NOT (' : '(', join(operands, tree.operator === 'and' ? ' AND ' : ' OR '), ')']
+}
+
+export const joinConditionSql = ({ left, right }: JoinCondition): string =>
+  `${column(left.relation, left.column)} = ${column(right.relation, right.column)}`
+
+/** ` WHERE a AND b`, or nothing. */
+export const whereSql = (conditions: readonly Fragment[]): Fragment =>
+  conditions.length === 0 ? '' : [' WHERE ', join(conditions, ' AND ')]
+
+/** The conditions of a relation, all of which must hold. */
+export const conditionsOf = (
+  relation: QualifiedIdentifier,
+  trees: readonly PlannedLogicTree[],
+): readonly Fragment[] => {
+  const leaf = (filter: PlannedFilter): Fragment => filterSql(relation, filter)
+  return trees.map((tree) => logicSql(tree, leaf))
+}

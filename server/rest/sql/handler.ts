@@ -1,0 +1,67 @@
+// Response bodies, made by aggregating the result's rows.
+import type { MediaHandler } from '../../schema-cache/media-handler.ts'
+import { returnsScalar, returnsSetOfScalar, returnsSingleComposite } from '../../schema-cache/routine.ts'
+import type { Routine } from '../../schema-cache/routine.ts'
+import { qualified } from './identifier.ts'
+
+/** Common table expression that holds the rows read, written or returned. */
+export const sourceName = 'pgrst_source'
+/** Alias of the rows that are aggregated to the body. */
+export const resultAlias = '_postgrest_t'
+/** The only column of a function that returns bare values. */
+const scalar = `${resultAlias}.pgrst_scalar`
+
+const strippable = (json: string, stripNulls: boolean): string => (stripNulls ? `json_strip_nulls(${json})` : json)
+
+const first = (rows: string, stripNulls: boolean): string =>
+  `coalesce(${strippable(`json_agg(${rows})->0`, stripNulls)}, 'null')`
+
+const all = (rows: string, stripNulls: boolean): string =>
+  `coalesce(${strippable(`json_agg(${rows})`, stripNulls)}, '[]')`
+
+const singleJson = (routine: Routine | null, stripNulls: boolean): string =>
+  first(routine !== null && returnsScalar(routine) ? scalar : resultAlias, stripNulls)
+
+function json(routine: Routine | null, stripNulls: boolean): string {
+  if (routine === null) return all(resultAlias, stripNulls)
+  if (returnsSingleComposite(routine)) return first(resultAlias, stripNulls)
+  if (returnsScalar(routine)) return first(scalar, stripNulls)
+  return all(returnsSetOfScalar(routine) ? scalar : resultAlias, stripNulls)
+}
+
+// The text of a row is its fields in parentheses, separated and quoted as in CSV.
+const csv =
+  `(SELECT coalesce(string_agg(a.k, ','), '')` +
+  ` FROM (SELECT json_object_keys(r)::text as k` +
+  ` FROM (SELECT row_to_json(hh) as r from ${sourceName} as hh limit 1) s) a)` +
+  ` || '\n' || ` +
+  `coalesce(string_agg(substring(${resultAlias}::text, 2, length(${resultAlias}::text) - 2), '\n'), '')`
+
+const geojson =
+  `json_build_object('type', 'FeatureCollection', 'features', ` +
+  `coalesce(json_agg(ST_AsGeoJSON(${resultAlias})::json), '[]'))`
+
+/** The expression of the body. `routine` is the function whose result it is, null for relations. */
+export function bodySql(handler: MediaHandler, routine: Routine | null): string {
+  switch (handler.kind) {
+    case 'single-json':
+      return singleJson(routine, handler.stripNulls)
+    case 'array-json-strip':
+      return json(routine, true)
+    case 'json':
+      return json(routine, false)
+    case 'geojson':
+      return geojson
+    case 'csv':
+      return csv
+    case 'custom': {
+      const call = qualified(handler.function)
+      if (routine !== null && returnsScalar(routine)) return `${call}(${scalar})`
+      return `${call}(${resultAlias}${handler.target === null ? '' : `::${qualified(handler.target)}`})`
+    }
+    case 'none':
+      return "''::text"
+    default:
+      return handler satisfies never
+  }
+}

@@ -1,0 +1,42 @@
+// Names and literals in SQL text. This is the only place that quotes.
+// https://www.postgresql.org/docs/current/sql-syntax-lexical.html
+import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+
+/** Postgres's text ends at a NUL: what follows is left out, as libpq does. */
+export function cutAtNul(text: string): string {
+  const end = text.indexOf('\0')
+  return end === -1 ? text : text.slice(0, end)
+}
+
+/** A quoted identifier. Any name is accepted; it names nothing when Postgres has no such object. */
+export const identifier = (name: string): string => `"${cutAtNul(name).replaceAll('"', '""')}"`
+
+/** `"schema"."name"`, or `"name"` when no schema is written. */
+export const qualified = ({ schema, name }: QualifiedIdentifier): string =>
+  schema === '' ? identifier(name) : `${identifier(schema)}.${identifier(name)}`
+
+/** A column of a relation (or of an alias, when the schema is empty); `*` stands for all of them. */
+export const column = (relation: QualifiedIdentifier, name: string): string =>
+  `${qualified(relation)}.${name === '*' ? '*' : identifier(name)}`
+
+/** A name without a schema: an alias or a common table expression. */
+export const unqualified = (name: string): QualifiedIdentifier => ({ schema: '', name })
+
+/** A string constant. Only for names that come from the catalogue; values of a request are parameters. */
+export function literal(text: string): string {
+  const quoted = `'${cutAtNul(text).replaceAll("'", "''")}'`
+  return quoted.includes('\\') ? `E${quoted.replaceAll('\\', '\\\\')}` : quoted
+}
+
+// Every ASCII character but letters, digits, underscore, space and the dollar sign.
+// eslint-disable-next-line no-control-regex
+const notInTypeName = /[\0-\x1f!-#%-/:-@[-^`{-\x7f]/
+
+/**
+ * The type of a cast that a client wrote. It cannot be quoted (`"int"` is no type), so the URL grammar allows a narrow
+ * set of characters only; this is the same rule once more, where it would hurt.
+ */
+export function castType(type: string): string {
+  if (notInTypeName.test(type)) throw new Error('a cast holds a character that the URL grammar does not allow')
+  return type
+}

@@ -1,0 +1,77 @@
+// Writes.
+import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { MutatePlan } from '../plan/mutate-plan.ts'
+import { countInserted, countUpdated } from './current-setting.ts'
+import { conditionsOf, whereSql } from './filter.ts'
+import type { Fragment } from './fragment.ts'
+import { column, identifier, qualified, unqualified } from './identifier.ts'
+import { payloadAlias, payloadSql } from './payload.ts'
+
+type InsertPlan = MutatePlan & { kind: 'insert' }
+type UpdatePlan = MutatePlan & { kind: 'update' }
+
+/** ` RETURNING …`; a constant when nothing is wanted back, so that the rows can be counted. */
+const returningSql = (relation: QualifiedIdentifier, columns: readonly string[]): string =>
+  ` RETURNING ${columns.length === 0 ? '1' : columns.map((name) => column(relation, name)).join(', ')}`
+
+const payloadColumn = (name: string): string => column(unqualified(payloadAlias), name)
+
+function conflictSql({ onConflict, columns }: InsertPlan): string {
+  if (onConflict === null || onConflict.columns.length === 0) return ''
+  const target = ` ON CONFLICT(${onConflict.columns.map(identifier).join(', ')})`
+  if (onConflict.resolution === 'ignore-duplicates' || columns.length === 0) return `${target} DO NOTHING`
+  const set = columns.map(({ name }) => `${identifier(name)} = EXCLUDED.${identifier(name)}`).join(', ')
+  return `${target} DO UPDATE SET ${set} WHERE ${countUpdated}`
+}
+
+function insertSql(plan: InsertPlan): Fragment {
+  const { into, columns, body, onConflict, where, returning, applyDefaults } = plan
+  const isPut = where.length > 0
+  const conditions = conditionsOf(unqualified(payloadAlias), where)
+  return [
+    `INSERT INTO ${qualified(into)}`,
+    columns.length === 0 ? ' ' : `(${columns.map(({ name }) => identifier(name)).join(', ')}) `,
+    `SELECT ${columns.map(({ name }) => payloadColumn(name)).join(', ')} `,
+    payloadSql({ body, fields: columns, applyDefaults }),
+    isPut || onConflict?.resolution === 'merge-duplicates' ? whereSql([countInserted, ...conditions]) : '',
+    conflictSql(plan),
+    returningSql(into, returning),
+  ]
+}
+
+function updateSql({ into, columns, body, where, returning, applyDefaults }: UpdatePlan): Fragment {
+  if (columns.length === 0) {
+    // Nothing to set, which UPDATE cannot say. No row is touched, but the columns of the result must be there.
+    const nothing = returning.map((name) => column(unqualified(into.name), name)).join(', ') || 'NULL'
+    return `SELECT ${nothing} FROM ${qualified(into)} WHERE false`
+  }
+  const set = columns.map(({ name }) => `${identifier(name)} = ${payloadColumn(name)}`).join(', ')
+  return [
+    `UPDATE ${qualified(into)} SET ${set} `,
+    payloadSql({ body, fields: columns, applyDefaults }),
+    whereSql(conditionsOf(into, where)),
+    returningSql(into, returning),
+  ]
+}
+
+/** The statement that writes, returning what the answer needs of the rows written. */
+export function mutateStatement(plan: MutatePlan): Fragment {
+  switch (plan.kind) {
+    case 'insert':
+      return insertSql(plan)
+    case 'update':
+      return updateSql(plan)
+    case 'delete':
+      return [
+        `DELETE FROM ${qualified(plan.into)}`,
+        whereSql(conditionsOf(plan.into, plan.where)),
+        returningSql(plan.into, plan.returning),
+      ]
+    default:
+      return plan satisfies never
+  }
+}
+
+/** Whether the write counts the rows that it creates: an upsert that updates what is there. */
+export const countsInserted = (plan: MutatePlan, resolution: 'merge-duplicates' | 'ignore-duplicates' | undefined) =>
+  plan.kind === 'insert' && (plan.where.length > 0 || resolution === 'merge-duplicates')

@@ -1,0 +1,66 @@
+// Rows out of a JSON body.
+import type { PlannedField } from '../plan/field.ts'
+import { join } from './fragment.ts'
+import type { Fragment } from './fragment.ts'
+import { identifier, literal } from './identifier.ts'
+
+/** Name under which the rows of the body are addressed. */
+export const payloadAlias = 'pgrst_body'
+
+export type PayloadField = Pick<PlannedField, 'name' | 'type' | 'transform' | 'default'>
+
+export type PayloadRows = {
+  /** JSON text, as it came. Postgres parses it, so that numbers keep their digits. */
+  readonly body: string | null
+  readonly fields: readonly PayloadField[]
+  /** Whether keys that are missing take the column's default instead of null. */
+  readonly applyDefaults: boolean
+  /** Only the first row is read. */
+  readonly single?: boolean
+}
+
+// White space of JSON only (RFC 8259, section 2). A look at the first character is enough: Postgres rejects invalid JSON.
+const startsWithBrace = /^[ \t\n\r]*\{/
+
+const isObject = (body: string | null): boolean => body !== null && startsWithBrace.test(body)
+
+function defaultsSql(fields: readonly PayloadField[], object: boolean): string {
+  const pairs = fields.flatMap(({ name, default: value }) => (value === null ? [] : [`${literal(name)}, ${value}`]))
+  const defaults = `jsonb_build_object(${pairs.join(',')})`
+  return object
+    ? `LATERAL (SELECT ${defaults} || pgrst_payload.json_data AS val) pgrst_json_defs, `
+    : `LATERAL (SELECT jsonb_agg(${defaults} || elem) AS val` +
+        ` from jsonb_array_elements(pgrst_payload.json_data) elem) pgrst_json_defs, `
+}
+
+function parsedSql(field: PayloadField): Fragment {
+  const name = identifier(field.name)
+  return field.transform === null ? name : `${field.transform}(${name}) AS ${name}`
+}
+
+function sourceSql({ fields, applyDefaults, single = false }: PayloadRows, object: boolean): string {
+  const [value, type] = applyDefaults ? ['pgrst_json_defs.val', 'jsonb'] : ['pgrst_payload.json_data', 'json']
+  // No keys at all: one row for `{}`, a row for each element of `[{}, {}]`.
+  if (fields.length === 0) return object ? '(values(1)) _' : `${type}_array_elements(${value}) _`
+  const columns = fields.map((field) => `${identifier(field.name)} ${field.type}`).join(', ')
+  const rows = `${type}_to_${object ? 'record' : 'recordset'}(${value}) AS _(${columns})`
+  return single ? `${rows} LIMIT 1` : rows
+}
+
+/**
+ * `FROM` the body, its rows typed as the fields are and addressed as `pgrst_body`. The text depends on whether the body
+ * is an object or an array, on nothing else in it.
+ */
+export function payloadSql(rows: PayloadRows): Fragment {
+  const object = isObject(rows.body)
+  return [
+    'FROM (SELECT ',
+    { value: rows.body },
+    rows.applyDefaults ? '::jsonb' : '::json',
+    ' AS json_data) pgrst_payload, ',
+    rows.applyDefaults ? defaultsSql(rows.fields, object) : '',
+    'LATERAL (SELECT ',
+    join(rows.fields.map(parsedSql), ', '),
+    ` FROM ${sourceSql(rows, object)}) ${payloadAlias}`,
+  ]
+}

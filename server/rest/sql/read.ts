@@ -1,0 +1,68 @@
+// Reads: a relation and, by lateral joins, everything embedded in it.
+import type { ReadPlan, RelationSelectField } from '../plan/read-plan.ts'
+import { conditionsOf, joinConditionSql, whereSql } from './filter.ts'
+import { join } from './fragment.ts'
+import type { Fragment } from './fragment.ts'
+import { fromSql, relationOf } from './from.ts'
+import { column, identifier, unqualified } from './identifier.ts'
+import { limitSql, orderSql } from './order.ts'
+import { groupSql, relationSelectSql, selectFieldSql, spreadArraySql } from './select.ts'
+
+function joinedSql(selected: RelationSelectField, embed: ReadPlan): Fragment {
+  const alias = identifier(selected.aggregateAlias)
+  const isInner = embed.joinType === 'inner'
+  const lateral = (subquery: Fragment, condition: string): Fragment => [
+    isInner ? ' INNER JOIN LATERAL ( ' : ' LEFT JOIN LATERAL ( ',
+    subquery,
+    ` ) AS ${alias} ON ${condition}`,
+  ]
+  const rows = readStatement(embed)
+  const spreadOrder = embed.spread?.kind === 'to-many' ? embed.spread.order : undefined
+  const isToOne = selected.kind === 'json' ? selected.mode === 'object' : spreadOrder === undefined
+  if (isToOne) return lateral(rows, 'TRUE')
+  const arrays =
+    selected.kind === 'spread'
+      ? selected.fields.map((field) => [', ', spreadArraySql(selected.aggregateAlias, spreadOrder ?? [], field)])
+      : []
+  // The aggregate always yields a row; it is null when there was nothing to aggregate.
+  return lateral(
+    [`SELECT json_agg(${alias})::jsonb AS ${alias}`, arrays, ' FROM (', rows, ` ) AS ${alias}`],
+    isInner ? `${alias} IS NOT NULL` : 'TRUE',
+  )
+}
+
+function embedOf(plan: ReadPlan, aggregateAlias: string): ReadPlan {
+  const found = plan.embeds.find((embed) => embed.aggregateAlias === aggregateAlias)
+  if (found === undefined) throw new Error(`the plan selects from the embed ${aggregateAlias}, which it does not have`)
+  return found
+}
+
+function selectList(plan: ReadPlan): readonly Fragment[] {
+  const relation = relationOf(plan)
+  if (plan.select.length === 0 && plan.embeds.length === 0) return [column(relation, '*')]
+  const own = plan.select.map((selected) => selectFieldSql(relation, selected))
+  const embedded = plan.relationSelect.flatMap(relationSelectSql)
+  if (plan.spread?.kind !== 'to-many') return embedded.length === 0 ? own : [...own, ...embedded]
+  const extra = plan.spread.extraSelect.map((item) =>
+    selectFieldSql(item.relation === null ? relation : unqualified(item.relation), item.field),
+  )
+  return [...own, ...extra, ...embedded]
+}
+
+/** The rows of a read plan. */
+export function readStatement(plan: ReadPlan): Fragment {
+  const relation = relationOf(plan)
+  const conditions = conditionsOf(relation, plan.where)
+  return [
+    'SELECT ',
+    join(selectList(plan), ', '),
+    fromSql(plan),
+    plan.relationSelect.map((selected) => joinedSql(selected, embedOf(plan, selected.aggregateAlias))),
+    whereSql(
+      plan.joinConditions.length === 0 ? conditions : [...conditions, ...plan.joinConditions.map(joinConditionSql)],
+    ),
+    groupSql(relation, plan.select, plan.relationSelect),
+    orderSql(relation, plan.order),
+    limitSql(plan.range),
+  ]
+}

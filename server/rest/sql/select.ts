@@ -1,0 +1,88 @@
+// Select lists and GROUP BY.
+import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { PlannedOrderTerm, PlannedSelectField } from '../plan/field.ts'
+import type { RelationSelectField, SpreadSelectField } from '../plan/read-plan.ts'
+import type { AggregateFunction } from '../request/select.ts'
+import { fieldSql, represented } from './field.ts'
+import { join } from './fragment.ts'
+import type { Fragment } from './fragment.ts'
+import { castType, column, identifier, unqualified } from './identifier.ts'
+import { orderSql } from './order.ts'
+
+const aggregates = { sum: 'SUM', avg: 'AVG', max: 'MAX', min: 'MIN', count: 'COUNT' } satisfies Record<
+  AggregateFunction,
+  string
+>
+
+const cast = (value: Fragment, type: string | null): Fragment =>
+  type === null ? value : ['CAST( ', value, ` AS ${castType(type)} )`]
+
+const aggregated = (value: Fragment, aggregate: AggregateFunction | null, type: string | null): Fragment =>
+  aggregate === null ? value : cast([aggregates[aggregate], '(', value, ')'], type)
+
+const named = (value: Fragment, alias: string | null): Fragment =>
+  alias === null ? value : [value, ' AS ', identifier(alias)]
+
+/** One item of a relation's own select list. */
+export function selectFieldSql(relation: QualifiedIdentifier, selected: PlannedSelectField): Fragment {
+  const { field, aggregate, aggregateCast, alias } = selected
+  const value = cast(represented(field, fieldSql(relation, field)), selected.cast)
+  return named(aggregated(value, aggregate, aggregateCast), alias)
+}
+
+const spreadFieldSql = (
+  aggregateAlias: string,
+  { name, aggregate, aggregateCast, alias }: SpreadSelectField,
+): Fragment => named(aggregated(column(unqualified(aggregateAlias), name), aggregate, aggregateCast), alias)
+
+/** What an embed adds to its parent's select list. */
+export function relationSelectSql(selected: RelationSelectField): readonly Fragment[] {
+  const alias = identifier(selected.aggregateAlias)
+  if (selected.kind === 'spread') {
+    return selected.fields.map((field) => spreadFieldSql(selected.aggregateAlias, field))
+  }
+  if (selected.empty) return []
+  return selected.mode === 'object'
+    ? [`row_to_json(${alias}.*)::jsonb AS ${identifier(selected.name)}`]
+    : [`COALESCE( ${alias}.${alias}, '[]') AS ${identifier(selected.name)}`]
+}
+
+/** A field of a to-many spread: all its values in an array. */
+export function spreadArraySql(
+  aggregateAlias: string,
+  order: readonly PlannedOrderTerm[],
+  { name, alias }: SpreadSelectField,
+): Fragment {
+  const rows = unqualified(aggregateAlias)
+  const values = [column(rows, name), orderSql(rows, order)]
+  return ['COALESCE(json_agg(', values, "),'[]')::jsonb AS ", identifier(alias ?? name)]
+}
+
+function groupTerms(relation: QualifiedIdentifier, { aggregate, alias, field }: PlannedSelectField): Fragment[] {
+  if (aggregate !== null) return []
+  return [alias === null ? fieldSql(relation, field) : identifier(alias)]
+}
+
+function relationGroupTerms(selected: RelationSelectField): Fragment[] {
+  if (selected.kind === 'json') return [identifier(selected.name)]
+  return selected.fields
+    .filter(({ aggregate }) => aggregate === null)
+    .map(({ name, alias }) => `${identifier(selected.aggregateAlias)}.${identifier(alias ?? name)}`)
+}
+
+/** ` GROUP BY` everything that is not aggregated, when something is. */
+export function groupSql(
+  relation: QualifiedIdentifier,
+  select: readonly PlannedSelectField[],
+  relationSelect: readonly RelationSelectField[],
+): Fragment {
+  const anyAggregate =
+    select.some(({ aggregate }) => aggregate !== null) ||
+    relationSelect.some((embed) => embed.kind === 'spread' && embed.fields.some(({ aggregate }) => aggregate !== null))
+  if (!anyAggregate) return ''
+  const terms = [
+    ...select.flatMap((selected) => groupTerms(relation, selected)),
+    ...relationSelect.flatMap(relationGroupTerms),
+  ]
+  return terms.length === 0 ? '' : [' GROUP BY ', join(terms, ', ')]
+}

@@ -1,0 +1,73 @@
+// The transaction of one request. In the ordinary case it is one round trip: settings, pre-request function and
+// statement stand before one Sync, which makes them one implicit transaction.
+import type pg from 'pg'
+import { withConnection } from '../database/pool.ts'
+import { runPipeline, StatementError, type PipelineStatement, type Row } from '../database/pipeline.ts'
+import type { IsolationLevel } from '../schema-cache/routine.ts'
+import { ApiError } from './errors.ts'
+
+export type RestTransaction = {
+  /** Settings first (they also make the transaction read-only where it is), then the pre-request function if any. */
+  readonly before: readonly PipelineStatement[]
+  readonly statements: readonly PipelineStatement[]
+  /** Null: read committed. */
+  readonly isolation: IsolationLevel | null
+  readonly readOnly: boolean
+  /** Undo everything at the end (`Prefer: tx=rollback`). */
+  readonly rollback: boolean
+  /** Decides from the statements' rows whether a write may stand; its error undoes it. Costs a second round trip. */
+  readonly judge: ((results: readonly (readonly Row[])[]) => ApiError | undefined) | undefined
+}
+
+const command = (text: string): PipelineStatement => ({ text, values: [] })
+const commit = command('COMMIT')
+const rollback = command('ROLLBACK')
+// As a commit would, so that a rolled-back request fails where the real one would.
+const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
+
+/** After an error of the server the connection goes on, unless the server ended it. */
+const broken = (error: unknown): boolean =>
+  error instanceof StatementError
+    ? error.server.severity === 'FATAL' || error.server.severity === 'PANIC'
+    : !(error instanceof ApiError)
+
+/**
+ * Runs a transaction on a connection of the pool.
+ *
+ * @returns the rows of each of `statements`
+ * @throws StatementError of the server; ApiError of `judge`, or when there is no connection (see `withConnection`)
+ */
+export function runTransaction(pool: pg.Pool, transaction: RestTransaction, prepare: boolean): Promise<Row[][]> {
+  return withConnection(pool, (client) => runOn(client, transaction, prepare), broken)
+}
+
+async function runOn(client: pg.ClientBase, transaction: RestTransaction, prepare: boolean): Promise<Row[][]> {
+  const { before, statements, isolation, rollback: undo, judge } = transaction
+  if (isolation === null && !undo && !judge) {
+    const results = await runPipeline(client, [[...before, ...statements]], prepare)
+    return results.slice(before.length)
+  }
+  const begin = command(
+    `BEGIN ISOLATION LEVEL ${isolation ?? 'read committed'} READ ${transaction.readOnly ? 'ONLY' : 'WRITE'}`,
+  )
+  const open = [begin, ...before, ...statements]
+  const pick = (results: Row[][]): Row[][] => results.slice(1 + before.length, open.length)
+  if (!judge) {
+    const parts = undo ? [[...open, checkConstraints], [rollback]] : [open, [commit]]
+    return pick(await runPipeline(client, parts, prepare))
+  }
+  let results: Row[][]
+  try {
+    results = pick(await runPipeline(client, [open], prepare))
+  } catch (error) {
+    if (!broken(error)) await runPipeline(client, [[rollback]], prepare)
+    throw error
+  }
+  const fault = judge(results)
+  if (fault) {
+    await runPipeline(client, [[rollback]], prepare)
+    throw fault
+  }
+  await runPipeline(client, undo ? [[checkConstraints], [rollback]] : [[commit]], prepare)
+  return results
+}

@@ -1,0 +1,63 @@
+// Primary, unique and foreign keys as the catalogue has them, and what follows from them directly.
+import { qualifiedKey, type QualifiedIdentifier } from './identifier.ts'
+import { compareText } from './order.ts'
+import { pairColumns, type ForeignKeyRelationship } from './relationship.ts'
+
+/** A relation of the catalogue; its oid is text, as in a stored query. */
+export type CatalogueRelation = QualifiedIdentifier & { readonly oid: string }
+
+/** Columns of a relation in the order of a key: names, and their numbers. */
+type KeyColumns = { readonly columns: readonly string[]; readonly attributes: readonly number[] }
+
+export type Constraint = KeyColumns & {
+  /** Primary, unique or foreign key: `pg_constraint.contype`. */
+  readonly type: 'p' | 'u' | 'f'
+  readonly name: string
+  /** Whether a partition has it from its parent. */
+  readonly isInherited: boolean
+  /** `isListed` is false for partitions and system tables, which the API does not know. */
+  readonly relation: CatalogueRelation & { readonly isListed: boolean }
+  /** What a foreign key refers to; null for the others. */
+  readonly foreign: (KeyColumns & { readonly relation: CatalogueRelation }) | null
+}
+
+export const identifierOf = ({ schema, name }: QualifiedIdentifier): QualifiedIdentifier => ({ schema, name })
+
+/** Primary key columns by `qualifiedKey(table)`, sorted by name. */
+export function primaryKeysOf(constraints: readonly Constraint[]): Map<string, readonly string[]> {
+  const keys = new Map<string, readonly string[]>()
+  for (const { type, relation, columns } of constraints) {
+    if (type === 'p' && relation.isListed) {
+      keys.set(qualifiedKey(relation.schema, relation.name), [...columns].sort(compareText))
+    }
+  }
+  return keys
+}
+
+/**
+ * One relationship per foreign key, from the table that has it to the one it refers to. It is one-to-one when its
+ * columns are exactly those of a primary or unique key, else many-to-one.
+ */
+export function foreignKeyRelationships(constraints: readonly Constraint[]): ForeignKeyRelationship[] {
+  const attributeSet = ({ relation, attributes }: Constraint): string =>
+    [relation.oid, ...[...attributes].sort((a, b) => a - b)].join()
+  const unique = new Set(constraints.filter(({ type }) => type !== 'f').map(attributeSet))
+  return constraints.flatMap((key): ForeignKeyRelationship[] => {
+    if (key.foreign === null || key.isInherited) return []
+    const foreign = key.foreign
+    const columns = pairColumns(key.columns, foreign.columns)
+    return [
+      {
+        kind: 'foreign-key',
+        table: identifierOf(key.relation),
+        foreignTable: identifierOf(foreign.relation),
+        isSelf: key.relation.oid === foreign.relation.oid,
+        cardinality: unique.has(attributeSet(key))
+          ? { kind: 'one-to-one', constraint: key.name, columns, isParent: false }
+          : { kind: 'many-to-one', constraint: key.name, columns },
+        tableIsView: false,
+        foreignTableIsView: false,
+      },
+    ]
+  })
+}

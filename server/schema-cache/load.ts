@@ -1,0 +1,104 @@
+// Loads the schema cache from the catalogue of PostgreSQL 12 and later.
+import { foreignKeyRelationships, primaryKeysOf, type Constraint } from './constraint.ts'
+import { qualifiedKey } from './identifier.ts'
+import { decodeRow, introspectionQuery, type IntrospectionQuery, type Row, type RunQuery } from './introspection.ts'
+import { mediaHandlersOf, type MediaHandlerRow } from './media-handler.ts'
+import { representationKey, type Representation } from './representation.ts'
+import { relationshipsOf } from './relationship-graph.ts'
+import type { ComputedRelationship } from './relationship.ts'
+import { decodeRoutines, routinesQuery } from './routine-row.ts'
+import type { SchemaCache } from './schema-cache.ts'
+import type { Column, Table, Tables } from './table.ts'
+import { viewKeysOf, viewPrimaryKeys, type StoredView } from './view-key.ts'
+
+export type SchemaCacheOptions = {
+  /** Exposed schemas: `db-schemas`. */
+  readonly schemas: readonly string[]
+  /** `db-extra-search-path`: its views are passed through when the columns of exposed views are traced. */
+  readonly extraSearchPath: readonly string[]
+  /** Regular expressions of function settings to hoist: `db-hoisted-tx-settings`. */
+  readonly hoistedSettings: readonly string[]
+}
+
+/**
+ * Settings of the transaction that `loadSchemaCache` runs in. With an empty search_path Postgres writes every name
+ * qualified; compiling these statements would take longer than running them.
+ */
+export const introspectionSettings = `select set_config('search_path', '', true), set_config('jit', 'off', true)`
+
+/**
+ * Reads the snapshot of the database's metadata that requests are planned against, as PostgREST v16 sees it.
+ *
+ * `query` runs one statement after the other in one transaction (best a read-only one, `repeatable read`, so that all
+ * see the same catalogue) that began with `introspectionSettings`. It is given text parameters only.
+ * Rejects with Postgres's error when a schema does not exist (SQLSTATE 3F000) or the connection fails.
+ */
+export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptions): Promise<SchemaCache> {
+  const run = ({ text, values }: IntrospectionQuery): Promise<Row[]> => query(text, [...values])
+  const read = async <T>(name: string, ...values: string[]): Promise<T[]> =>
+    (await run(introspectionQuery(name, ...values))).map(decodeRow<T>)
+
+  const schemas = JSON.stringify(options.schemas)
+  const tables = await read<TableRow>('tables', schemas)
+  const constraints = await read<Constraint>('constraints')
+  const views = (await run(introspectionQuery('views', schemas, JSON.stringify(options.extraSearchPath)))).map(
+    decodeView,
+  )
+  const computed = await read<Omit<ComputedRelationship, 'kind'>>('computed-relationships')
+  const routines = decodeRoutines(await run(routinesQuery(options)))
+  const representations = await read<Representation>('representations')
+  const mediaHandlers = await read<MediaHandlerRow>('media-handlers', schemas)
+  const [server] = await read<{ version: number }>('server-version')
+
+  const viewKeys = viewKeysOf(views, constraints)
+  const primaryKeys = new Map([...primaryKeysOf(constraints), ...viewPrimaryKeys(viewKeys)])
+  return {
+    tables: tablesOf(tables, primaryKeys),
+    relationships: relationshipsOf({
+      foreignKeys: foreignKeyRelationships(constraints),
+      viewKeys,
+      computed: computed.map((relationship) => ({ kind: 'computed', ...relationship })),
+      primaryKeys,
+      schemas: options.schemas,
+    }),
+    routines,
+    representations: new Map(
+      representations.map((cast) => [representationKey(cast.sourceType, cast.targetType), cast] as const),
+    ),
+    mediaHandlers: mediaHandlersOf(mediaHandlers),
+    postgresVersion: server?.version ?? 0,
+  }
+}
+
+type TableRow = Omit<Table, 'insertable' | 'updatable' | 'deletable' | 'primaryKey' | 'columns'> & {
+  /** Bits of the commands that the relation can take. */
+  readonly events: number
+  readonly columns: readonly Column[]
+}
+
+/** Bits of `pg_relation_is_updatable`: one shifted by the number of the command (`CmdType`). */
+const event = { update: 1 << 2, insert: 1 << 3, delete: 1 << 4 }
+
+function tablesOf(rows: readonly TableRow[], primaryKeys: ReadonlyMap<string, readonly string[]>): Tables {
+  return new Map(
+    rows.map(({ events, columns, ...table }) => {
+      const key = qualifiedKey(table.schema, table.name)
+      return [
+        key,
+        {
+          ...table,
+          insertable: (events & event.insert) !== 0,
+          updatable: (events & event.update) !== 0,
+          deletable: (events & event.delete) !== 0,
+          primaryKey: primaryKeys.get(key) ?? [],
+          columns: new Map(columns.map((column) => [column.name, column] as const)),
+        },
+      ] as const
+    }),
+  )
+}
+
+const decodeView = (row: Row): StoredView => ({
+  ...decodeRow<Omit<StoredView, 'query'>>(row),
+  query: String(row.query),
+})

@@ -1,0 +1,191 @@
+// Derives every relationship that an embed can follow from the foreign keys, the keys of views and the functions.
+import { qualifiedKey, type QualifiedIdentifier } from './identifier.ts'
+import { compareRelationships } from './order.ts'
+import {
+  pairColumns,
+  relationshipKey,
+  type Cardinality,
+  type ColumnPairs,
+  type ComputedRelationship,
+  type ForeignKeyRelationship,
+  type Junction,
+  type Relationship,
+  type Relationships,
+} from './relationship.ts'
+import type { KeyRole, ViewKey } from './view-key.ts'
+
+/** A relationship as it is found: from the side that has the foreign key. */
+type Owning = ForeignKeyRelationship & {
+  readonly cardinality: Extract<Cardinality, { kind: 'many-to-one' | 'one-to-one' }>
+}
+type ManyToOne = Owning & { readonly cardinality: Extract<Cardinality, { kind: 'many-to-one' }> }
+
+type Sources = {
+  /** One per foreign key. */
+  readonly foreignKeys: readonly ForeignKeyRelationship[]
+  readonly viewKeys: readonly ViewKey[]
+  readonly computed: readonly ComputedRelationship[]
+  /** Primary key columns by `qualifiedKey(relation)`, also of internal schemas. */
+  readonly primaryKeys: ReadonlyMap<string, readonly string[]>
+  readonly schemas: readonly string[]
+}
+
+/**
+ * All relationships between relations of the exposed schemas, by `relationshipKey(table, foreign schema)`, sorted.
+ * Computed relationships are under the schema of their function, which is what requests name, and replace those found
+ * from keys that lead to a relation of the function's name. Relationships to internal relations and through internal
+ * junctions are left out; a key that has only those stays, with an empty list.
+ */
+export function relationshipsOf({ foreignKeys, viewKeys, computed, primaryKeys, schemas }: Sources): Relationships {
+  const tables = foreignKeys.filter(isOwning)
+  const owning = [...tables, ...throughViews(tables, viewKeys)]
+  const found = [...owning, ...junctions(owning.filter(isManyToOne), primaryKeys), ...owning.map(inverse)]
+
+  const exposed = new Set(schemas)
+  const groups = new Map<string, Relationship[]>()
+  const add = (relationship: Relationship, targetSchema: string): void => {
+    if (!exposed.has(relationship.table.schema)) return
+    const group = groups.get(relationshipKey(relationship.table, targetSchema)) ?? []
+    groups.set(relationshipKey(relationship.table, targetSchema), group)
+    if (exposed.has(relationship.foreignTable.schema) && !hasInternalJunction(relationship, exposed)) {
+      group.push(relationship)
+    }
+  }
+  const overridden = new Set(computed.map((relationship) => pathKey(relationship.table, relationship.function)))
+  for (const relationship of found) {
+    if (overridden.has(pathKey(relationship.table, relationship.foreignTable))) continue
+    add(relationship, relationship.foreignTable.schema)
+  }
+  for (const relationship of computed) add(relationship, relationship.function.schema)
+  for (const group of groups.values()) group.sort(compareRelationships)
+  return groups
+}
+
+const isOwning = (relationship: ForeignKeyRelationship): relationship is Owning =>
+  relationship.cardinality.kind === 'many-to-one' || relationship.cardinality.kind === 'one-to-one'
+
+const isManyToOne = (relationship: Owning): relationship is ManyToOne => relationship.cardinality.kind === 'many-to-one'
+
+const hasInternalJunction = (relationship: Relationship, exposed: ReadonlySet<string>): boolean =>
+  relationship.kind === 'foreign-key' &&
+  relationship.cardinality.kind === 'many-to-many' &&
+  !exposed.has(relationship.cardinality.junction.table.schema)
+
+const pathKey = (from: QualifiedIdentifier, to: QualifiedIdentifier): string =>
+  `${qualifiedKey(from.schema, from.name)}\0${qualifiedKey(to.schema, to.name)}`
+
+/** The same relationships with one side or both replaced by the views that show the side's key. */
+function throughViews(relationships: readonly Owning[], viewKeys: readonly ViewKey[]): Owning[] {
+  const keys = groupBy(viewKeys, ({ table, role, constraint }) => viewKeyIndex(table, role, constraint))
+  return relationships.flatMap((relationship): Owning[] => {
+    const { table, foreignTable, cardinality } = relationship
+    const { constraint, columns } = cardinality
+    // Every view with every choice among columns that show the same key column is a side of its own.
+    const choices = (side: QualifiedIdentifier, role: KeyRole): ViewSide[] =>
+      (keys.get(viewKeyIndex(side, role, constraint)) ?? []).flatMap(({ view, viewColumns }) =>
+        combinations(viewColumns).map((names) => ({ view, names })),
+      )
+    const sources = choices(table, 'foreign')
+    const targets = choices(foreignTable, 'referenced')
+    const ownColumns = columns.map(([column]) => column)
+    const foreignColumns = columns.map(([, column]) => column)
+    const between = (source: ViewSide | null, target: ViewSide | null): Owning => ({
+      ...relationship,
+      table: source?.view ?? table,
+      foreignTable: target?.view ?? foreignTable,
+      isSelf: source !== null && target !== null && isSame(source.view, target.view),
+      cardinality: {
+        ...cardinality,
+        columns: pairColumns(source?.names ?? ownColumns, target?.names ?? foreignColumns),
+      },
+      tableIsView: source !== null,
+      foreignTableIsView: target !== null,
+    })
+    return [
+      ...sources.map((source) => between(source, null)),
+      ...targets.map((target) => between(null, target)),
+      ...sources.flatMap((source) => targets.map((target) => between(source, target))),
+    ]
+  })
+}
+
+type ViewSide = { readonly view: QualifiedIdentifier; readonly names: readonly string[] }
+
+const viewKeyIndex = (table: QualifiedIdentifier, role: KeyRole, constraint: string): string =>
+  `${qualifiedKey(table.schema, table.name)}\0${role}\0${constraint}`
+
+/** Many-to-many relationships through relations whose primary key contains two foreign keys. */
+function junctions(
+  relationships: readonly ManyToOne[],
+  primaryKeys: ReadonlyMap<string, readonly string[]>,
+): ForeignKeyRelationship[] {
+  // Both foreign keys must be within the primary key, so the others need not be paired.
+  const candidates = relationships.filter(({ table, cardinality }) => {
+    const primaryKey = primaryKeys.get(qualifiedKey(table.schema, table.name)) ?? []
+    return cardinality.columns.every(([column]) => primaryKey.includes(column))
+  })
+  const byJunction = groupBy(candidates, ({ table }) => qualifiedKey(table.schema, table.name))
+  return [...byJunction.values()].flatMap((sides) =>
+    sides.flatMap((source) =>
+      sides
+        .filter((target) => target.cardinality.constraint !== source.cardinality.constraint)
+        .map((target): ForeignKeyRelationship => {
+          const junction: Junction = {
+            table: source.table,
+            sourceConstraint: source.cardinality.constraint,
+            targetConstraint: target.cardinality.constraint,
+            sourceColumns: swap(source.cardinality.columns),
+            targetColumns: swap(target.cardinality.columns),
+          }
+          return {
+            kind: 'foreign-key',
+            table: source.foreignTable,
+            foreignTable: target.foreignTable,
+            isSelf: isSame(source.foreignTable, target.foreignTable),
+            cardinality: { kind: 'many-to-many', junction },
+            tableIsView: source.foreignTableIsView,
+            foreignTableIsView: target.foreignTableIsView,
+          }
+        }),
+    ),
+  )
+}
+
+/** The relationship seen from the other side. */
+function inverse(relationship: Owning): ForeignKeyRelationship {
+  const { cardinality } = relationship
+  const columns = swap(cardinality.columns)
+  return {
+    ...relationship,
+    table: relationship.foreignTable,
+    foreignTable: relationship.table,
+    cardinality:
+      cardinality.kind === 'many-to-one'
+        ? { kind: 'one-to-many', constraint: cardinality.constraint, columns }
+        : { kind: 'one-to-one', constraint: cardinality.constraint, columns, isParent: !cardinality.isParent },
+    tableIsView: relationship.foreignTableIsView,
+    foreignTableIsView: relationship.tableIsView,
+  }
+}
+
+const isSame = (a: QualifiedIdentifier, b: QualifiedIdentifier): boolean => a.schema === b.schema && a.name === b.name
+
+const swap = (columns: ColumnPairs): ColumnPairs => columns.map(([a, b]) => [b, a])
+
+/** Every way to take one item of each list. */
+const combinations = (lists: readonly (readonly string[])[]): (readonly string[])[] =>
+  lists.reduce<(readonly string[])[]>(
+    (heads, list) => heads.flatMap((head) => list.map((item) => [...head, item])),
+    [[]],
+  )
+
+function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const item of items) {
+    const key = keyOf(item)
+    const group = groups.get(key)
+    if (group) group.push(item)
+    else groups.set(key, [item])
+  }
+  return groups
+}

@@ -1,0 +1,45 @@
+// Routines as `routines.sql` returns them.
+import { qualifiedKey } from './identifier.ts'
+import { decodeRow, introspectionQuery, type IntrospectionQuery, type Row } from './introspection.ts'
+import { compareRoutines } from './order.ts'
+import type { IsolationLevel, Routine, Routines } from './routine.ts'
+
+type Options = {
+  readonly schemas: readonly string[]
+  readonly hoistedSettings: readonly string[]
+  /** Leave out what the current role may not execute. */
+  readonly executableOnly?: boolean
+}
+
+export const routinesQuery = ({ schemas, hoistedSettings, executableOnly = false }: Options): IntrospectionQuery =>
+  introspectionQuery('routines', JSON.stringify(schemas), JSON.stringify(hoistedSettings), String(executableOnly))
+
+/** Groups the rows of `routinesQuery` into overloads, in the order in which error messages list them. */
+export function decodeRoutines(rows: readonly Row[]): Routines {
+  const routines = new Map<string, Routine[]>()
+  for (const row of rows) {
+    const routine = decodeRoutine(row)
+    const key = qualifiedKey(routine.schema, routine.name)
+    const overloads = routines.get(key)
+    if (overloads) overloads.push(routine)
+    else routines.set(key, [routine])
+  }
+  for (const overloads of routines.values()) overloads.sort(compareRoutines)
+  return routines
+}
+
+function decodeRoutine(row: Row): Routine {
+  const routine = decodeRow<Omit<Routine, 'isolationLevel'> & { readonly isolationLevel: string | null }>(row)
+  const { returns, isolationLevel } = routine
+  return {
+    ...routine,
+    returns: { ...returns, compositeAlias: returns.composite && returns.compositeAlias },
+    isolationLevel: isolationLevel === null ? null : decodeIsolationLevel(isolationLevel),
+  }
+}
+
+/** The setting as its function has it: Postgres takes any case, and keeps it. */
+function decodeIsolationLevel(setting: string): IsolationLevel {
+  const level = setting.toLowerCase()
+  return level === 'repeatable read' || level === 'serializable' ? level : 'read committed'
+}

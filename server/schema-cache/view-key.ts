@@ -1,0 +1,145 @@
+// Keys that views have from the tables beneath them, found by tracing each column of a view to the column it copies.
+import { identifierOf, type CatalogueRelation, type Constraint } from './constraint.ts'
+import { qualifiedKey, type QualifiedIdentifier } from './identifier.ts'
+import { columnOrigins, type ColumnOrigin } from './node-tree.ts'
+import { compareText } from './order.ts'
+
+/** A view of the exposed or extra schemas. */
+export type StoredView = CatalogueRelation & {
+  /** Only exposed views get keys; the others are passed through. */
+  readonly isExposed: boolean
+  /** Column names by number. */
+  readonly columns: Readonly<Record<string, string>>
+  /** Its query as `pg_node_tree` text. */
+  readonly query: string
+}
+
+/** The role of a key for the table it was found on: its primary key, a foreign key of it, or a key referring to it. */
+export type KeyRole = 'primary' | 'foreign' | 'referenced'
+
+/** Columns of a key that a view shows, each with all the view columns that copy it. */
+export type ViewKey = {
+  readonly view: QualifiedIdentifier
+  readonly table: QualifiedIdentifier
+  readonly role: KeyRole
+  readonly constraint: string
+  /** In the order of the key; never empty lists. */
+  readonly viewColumns: readonly (readonly string[])[]
+}
+
+/** View columns by the relation (oid) and column number they copy. */
+type Copies = Map<string, Map<number, string[]>>
+
+/** The key columns of one table under one constraint name. */
+type TableKey = {
+  readonly role: KeyRole
+  readonly constraint: string
+  readonly table: QualifiedIdentifier
+  readonly length: number
+  /** [attribute number, position in the key], without duplicates. */
+  readonly columns: Map<string, readonly [number, number]>
+}
+
+/**
+ * The keys of the exposed views: of every constraint all of whose columns the view shows. Sorted by table, view and
+ * constraint.
+ */
+export function viewKeysOf(views: readonly StoredView[], constraints: readonly Constraint[]): ViewKey[] {
+  const origins = new Map(views.map(({ oid, query }) => [oid, indexOrigins(query)] as const))
+  const tableKeys = indexTableKeys(constraints)
+  const keys: ViewKey[] = []
+  for (const view of views) {
+    if (!view.isExposed) continue
+    for (const [relation, copies] of copiesOf(view, origins)) {
+      for (const { role, constraint, table, length, columns } of tableKeys.get(relation) ?? []) {
+        const shown = [...columns.values()].filter(([attribute]) => copies.has(attribute))
+        if (shown.length !== length) continue
+        shown.sort(([, a], [, b]) => a - b)
+        const viewColumns = shown.map(([attribute]) => copies.get(attribute) ?? [])
+        keys.push({ view: identifierOf(view), table, role, constraint, viewColumns })
+      }
+    }
+  }
+  return keys.sort(
+    (a, b) =>
+      compareText(a.table.schema, b.table.schema) ||
+      compareText(a.table.name, b.table.name) ||
+      compareText(a.view.schema, b.view.schema) ||
+      compareText(a.view.name, b.view.name) ||
+      compareText(a.constraint, b.constraint),
+  )
+}
+
+/**
+ * Primary key columns of views by `qualifiedKey(view)`, one view column for each column of the key. A view of several
+ * tables has the keys of all that it shows whole, the last table first (as PostgREST's Location headers have them).
+ */
+export function viewPrimaryKeys(keys: readonly ViewKey[]): Map<string, readonly string[]> {
+  const primaryKeys = new Map<string, readonly string[]>()
+  for (const { view, role, viewColumns } of keys) {
+    if (role !== 'primary') continue
+    const name = qualifiedKey(view.schema, view.name)
+    const columns = viewColumns.flatMap((copies) => copies.slice(0, 1))
+    primaryKeys.set(name, [...columns, ...(primaryKeys.get(name) ?? [])])
+  }
+  return primaryKeys
+}
+
+const indexOrigins = (query: string): Map<number, ColumnOrigin> =>
+  new Map(columnOrigins(query).map((origin) => [origin.column, origin]))
+
+/** Every column that a view copies, at any depth: of views it is made of, and of the tables these are made of. */
+function copiesOf(view: StoredView, origins: ReadonlyMap<string, ReadonlyMap<number, ColumnOrigin>>): Copies {
+  const copies: Copies = new Map()
+  let level = [...(origins.get(view.oid)?.values() ?? [])].map((origin) => ({
+    origin,
+    name: view.columns[origin.column],
+  }))
+  const seen = new Set<string>()
+  // Level by level, so that the most direct copy of a column comes first.
+  while (level.length > 0) {
+    const next: typeof level = []
+    for (const { origin, name } of level) {
+      // An entry without a name is not a column of the view but one it sorts by. Views can be made to refer to each other.
+      const step = `${name} ${origin.relation} ${origin.relationColumn}`
+      if (name === undefined || seen.has(step)) continue
+      seen.add(step)
+      const columns = copies.get(origin.relation) ?? new Map<number, string[]>()
+      copies.set(origin.relation, columns)
+      const names = columns.get(origin.relationColumn) ?? []
+      columns.set(origin.relationColumn, [...names, name])
+      const deeper = origins.get(origin.relation)?.get(origin.relationColumn)
+      if (deeper) next.push({ origin: deeper, name })
+    }
+    level = next
+  }
+  return copies
+}
+
+/**
+ * The keys of each table (by oid). Constraints are told apart by name, not by oid: inherited keys of partitions refer
+ * to the same columns under the same name as those of their parent and are one key.
+ */
+function indexTableKeys(constraints: readonly Constraint[]): Map<string, TableKey[]> {
+  const keys = new Map<string, Map<string, TableKey>>()
+  const add = (role: KeyRole, constraint: string, relation: CatalogueRelation, attributes: readonly number[]): void => {
+    const ofTable = keys.get(relation.oid) ?? new Map<string, TableKey>()
+    keys.set(relation.oid, ofTable)
+    const name = `${role} ${attributes.length} ${constraint}`
+    const key = ofTable.get(name) ?? {
+      role,
+      constraint,
+      table: identifierOf(relation),
+      length: attributes.length,
+      columns: new Map<string, readonly [number, number]>(),
+    }
+    ofTable.set(name, key)
+    attributes.forEach((attribute, position) => key.columns.set(`${attribute} ${position}`, [attribute, position]))
+  }
+  for (const { type, name, relation, attributes, foreign } of constraints) {
+    if (type === 'p') add('primary', name, relation, attributes)
+    if (type === 'f') add('foreign', name, relation, attributes)
+    if (foreign) add('referenced', name, foreign.relation, foreign.attributes)
+  }
+  return new Map([...keys].map(([oid, ofTable]) => [oid, [...ofTable.values()]]))
+}

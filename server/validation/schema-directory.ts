@@ -1,0 +1,49 @@
+// The JSON Schemas of a folder, read once.
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { tableKeyword } from './keywords.ts'
+
+export type SchemaFile = {
+  readonly id: string
+  /** The table whose bodies must meet the schema, if any. */
+  readonly table: { readonly schema: string; readonly name: string } | undefined
+  readonly schema: Readonly<Record<string, unknown>>
+}
+
+/**
+ * Reads every `*.json` of the folder.
+ *
+ * @throws Error naming the file that is no JSON, has no `$id`, is not a closed object, or whose table has no schema
+ */
+export async function readSchemas(directory: string): Promise<SchemaFile[]> {
+  const names = (await readdir(directory)).filter((name) => name.endsWith('.json')).sort()
+  return Promise.all(
+    names.map(async (name) => {
+      const path = join(directory, name)
+      try {
+        return schemaFile(JSON.parse(await readFile(path, 'utf8')))
+      } catch (error) {
+        throw new Error(`${path}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+      }
+    }),
+  )
+}
+
+function schemaFile(content: unknown): SchemaFile {
+  if (typeof content !== 'object' || content === null || Array.isArray(content)) throw new Error('not a schema object')
+  const schema = content as Record<string, unknown>
+  if (typeof schema.$id !== 'string' || schema.$id === '') throw new Error('$id is missing')
+  if (schema.type !== 'object' || schema.additionalProperties !== false) {
+    throw new Error('must have "type": "object" and "additionalProperties": false')
+  }
+  return { id: schema.$id, table: tableOf(schema[tableKeyword]), schema }
+}
+
+function tableOf(annotation: unknown): SchemaFile['table'] {
+  if (annotation === undefined) return undefined
+  const dot = typeof annotation === 'string' ? annotation.indexOf('.') : -1
+  if (typeof annotation !== 'string' || dot < 1 || dot === annotation.length - 1) {
+    throw new Error(`${tableKeyword} must be "schema.table"`)
+  }
+  return { schema: annotation.slice(0, dot), name: annotation.slice(dot + 1) }
+}

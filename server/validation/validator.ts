@@ -1,0 +1,131 @@
+// Checks bodies against the JSON Schemas before the database is asked, and reports all faults at once.
+import { fileURLToPath } from 'node:url'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { qualifiedKey } from '../schema-cache/identifier.ts'
+import { faultOf, type Fault } from './fault.ts'
+import { addBoundedFormats } from './formats.ts'
+import { addKeywords, tableKeyword } from './keywords.ts'
+import { readSchemas, type SchemaFile } from './schema-directory.ts'
+
+export type TableValidator = {
+  /** Checks a row, or an array of rows, for INSERT: everything required must be there. No fault: valid. */
+  readonly validateInsert: (body: unknown) => readonly Fault[]
+  /** Checks the same for UPDATE: any subset of the properties will do. */
+  readonly validateUpdate: (body: unknown) => readonly Fault[]
+}
+
+/** Checks a body of the service's own endpoints, and trims its texts in place where the schema says so. */
+export type DtoValidator = (body: unknown) => readonly Fault[]
+
+export type Validator = {
+  /** Undefined for a table without a schema: Postgres alone guards it. */
+  readonly forTable: (schema: string, table: string) => TableValidator | undefined
+  /** @throws Error when no schema has that `$id` */
+  readonly forDto: (id: string) => DtoValidator
+}
+
+/** The folder of the program's own schemas. */
+export const ownSchemas = fileURLToPath(new URL('../../schemas', import.meta.url))
+
+/** As many faults are listed; a last one counts what else is wrong. */
+export const maxFaults = 100
+
+/** In an object with more properties than that, only the first fault is looked for. */
+const maxProperties = 1000
+
+/** `first` stops at the first fault, which costs nothing extra; `all` finds every one, for values that have any. */
+type Check = { readonly first: ValidateFunction; readonly all: ValidateFunction }
+
+/**
+ * Reads and compiles the schemas of a folder.
+ *
+ * @throws Error naming the schema that is wrong, or two for the same table
+ */
+export async function createValidator(directory = ownSchemas): Promise<Validator> {
+  const files = await readSchemas(directory)
+  const tables = new Map<string, TableValidator>()
+  const dtos = new Map<string, DtoValidator>()
+  const compileTable = compilerOf(files, 'table')
+  const compileDto = compilerOf(files, 'dto')
+  for (const file of files) {
+    if (file.table) {
+      const key = qualifiedKey(file.table.schema, file.table.name)
+      if (tables.has(key)) throw new Error(`${file.id}: another schema has the same ${tableKeyword}`)
+      const insert = compileTable(file.schema)
+      const update = compileTable(forUpdate(file))
+      tables.set(key, {
+        validateInsert: (body) => rowFaults(insert, body),
+        validateUpdate: (body) => rowFaults(update, body),
+      })
+    } else {
+      const check = compileDto(file.schema)
+      dtos.set(file.id, (body) => limited(objectFaults(check, body, ''), 0))
+    }
+  }
+  return {
+    forTable: (schema, table) => tables.get(qualifiedKey(schema, table)),
+    forDto: (id) => {
+      const dto = dtos.get(id)
+      if (!dto) throw new Error(`no JSON Schema has the $id ${id}`)
+      return dto
+    },
+  }
+}
+
+function compilerOf(files: readonly SchemaFile[], use: 'table' | 'dto'): (schema: object) => Check {
+  const instance = (allErrors: boolean): Ajv2020 => {
+    const ajv = new Ajv2020({ allErrors, ownProperties: true, allowUnionTypes: true, logger: false })
+    addKeywords(ajv, use)
+    addBoundedFormats(ajv)
+    // So that schemas may refer to each other by their $id.
+    for (const file of files) if ((file.table ? 'table' : 'dto') === use) ajv.addSchema(file.schema)
+    return ajv
+  }
+  const [first, all] = [instance(false), instance(true)]
+  return (schema) => ({ first: compile(first, schema), all: compile(all, schema) })
+}
+
+function compile(ajv: Ajv2020, schema: object): ValidateFunction {
+  try {
+    return ajv.compile(schema)
+  } catch (error) {
+    const { $id } = schema as { $id?: unknown }
+    throw new Error(`${String($id)}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+  }
+}
+
+/** The same schema with nothing required. */
+function forUpdate({ id, schema }: SchemaFile): object {
+  return { ...schema, $id: `${id}:update`, required: [], minProperties: 0, dependentRequired: {} }
+}
+
+/** Faults of one row or of each row of an array, whose faults carry its index. */
+function rowFaults(check: Check, body: unknown): readonly Fault[] {
+  if (!Array.isArray(body)) return limited(objectFaults(check, body, ''), 0)
+  const faults: Fault[] = []
+  let faultyRows = 0
+  for (let index = 0; index < body.length; index++) {
+    if (faults.length <= maxFaults) {
+      for (const fault of objectFaults(check, body[index], `/${index}`)) faults.push(fault)
+    } else if (!check.first(body[index])) {
+      faultyRows++
+    }
+  }
+  return limited(faults, faultyRows)
+}
+
+function objectFaults(check: Check, value: unknown, at: string): Fault[] {
+  if (check.first(value)) return []
+  const found = isVast(value) || check.all(value) ? check.first.errors : check.all.errors
+  return (found ?? []).map((error) => faultOf(error, at))
+}
+
+const isVast = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && Object.keys(value).length > maxProperties
+
+function limited(faults: Fault[], moreRows: number): readonly Fault[] {
+  if (faults.length <= maxFaults) return faults
+  const more = faults.length - maxFaults
+  const rows = moreRows > 0 ? `, and faults in ${moreRows} more rows` : ''
+  return [...faults.slice(0, maxFaults), { pointer: '', message: `has ${more} more faults${rows}` }]
+}

@@ -1,0 +1,229 @@
+import t from 'tap'
+import { complete, legacyNames, retryAfter, serverTiming, traced } from '../server/rest/response/complete.ts'
+import { errorResponse } from '../server/rest/response/error.ts'
+import { mayFault, resultFault } from '../server/rest/response/fault.ts'
+import { headerText } from '../server/rest/response/header.ts'
+import { respondInfo } from '../server/rest/response/info.ts'
+import { explainBody, resultRow } from '../server/rest/response/result-row.ts'
+import { plannedRows, tableTotal } from '../server/rest/response/total.ts'
+import type { CrudPlan } from '../server/rest/plan/plan.ts'
+import { ApiError, errors } from '../server/rest/errors.ts'
+import { qualifiedKey } from '../server/schema-cache/identifier.ts'
+import type { Table } from '../server/schema-cache/table.ts'
+import {
+  apiRequest,
+  callPlan,
+  calling,
+  deletePlan,
+  insertPlan,
+  readPlan,
+  reading,
+  routine,
+  updatePlan,
+  writing,
+} from './support/plans.ts'
+
+t.test('headers of every answer', async (t) => {
+  const response = { status: 200, headers: [['A', 'b']], body: '' } as const
+  t.strictSame(complete(response).headers, [
+    ['A', 'b'],
+    ['Vary', 'Accept, Prefer, Range'],
+  ])
+  t.strictSame(complete({ ...response, headers: [['vary', '*']] }).headers, [['vary', '*']])
+  const timing = { jwt: 0.04, parse: 1, plan: 2.25, transaction: 1234.56, response: 0 }
+  t.equal(serverTiming(timing), 'jwt;dur=0.0, parse;dur=1.0, plan;dur=2.3, transaction;dur=1234.6, response;dur=0.0')
+  t.strictSame(complete(response, timing, [['tasks', 'the\n"tasks"']]).headers, [
+    ['A', 'b'],
+    ['Server-Timing', serverTiming(timing)],
+    [
+      'Warning',
+      '299 PostgRESTv16.2 "Embedded resource was referenced by relation name even though it has an alias. This is deprecated' +
+        ' and will stop working in a future release. Update `tasks` to `the "tasks"` in query string filters, orders or limits."',
+    ],
+    ['Vary', 'Accept, Prefer, Range'],
+  ])
+})
+
+t.test('embeds that were addressed by their old name', async (t) => {
+  const embed = readPlan('tasks', { alias: 'the_tasks', addressedByLegacyName: true })
+  const nested = readPlan('users', { embeds: [embed], addressedByLegacyName: true })
+  t.strictSame(legacyNames(reading(readPlan('projects', { embeds: [nested, readPlan('tasks', { alias: 'x' })] }))), [
+    ['tasks', 'the_tasks'],
+  ])
+})
+
+t.test('retry and trace', async (t) => {
+  const error = errorResponse(errors.noSchemaCache(), 'verbose')
+  t.strictSame(retryAfter(error, 1.2).headers[0], ['Retry-After', '2'])
+  const ok = { status: 200, headers: [], body: '' }
+  t.strictSame(retryAfter(ok, 1), ok)
+  t.strictSame(traced(ok, null, [['x-id', '1']]), ok)
+  t.strictSame(traced(ok, 'X-Id', [['x-id', '1']]).headers, [['X-Id', '1']])
+  t.strictSame(traced(ok, 'X-Id', []).headers, [['X-Id', '']])
+})
+
+t.test('errors', async (t) => {
+  const error = new ApiError({
+    code: 'X\r\nY: 1',
+    status: 401,
+    message: 'é',
+    hint: 'h',
+    headers: [['WWW-Authenticate', 'Bearer\n']],
+    statusText: 'No\nway é',
+  })
+  t.strictSame(errorResponse(error, 'verbose'), {
+    status: 401,
+    statusText: 'No way Ã©',
+    headers: [
+      ['Content-Type', 'application/json; charset=utf-8'],
+      ['Content-Length', '61'],
+      ['Proxy-Status', 'PostgREST; error=X  Y: 1'],
+      ['WWW-Authenticate', 'Bearer '],
+    ],
+    body: '{"code":"X\\r\\nY: 1","details":null,"hint":"h","message":"é"}',
+  })
+  t.equal(
+    errorResponse(errors.noJwtSecret(), 'minimal').body,
+    '{"code":"PGRST300","message":"Server lacks JWT secret"}',
+  )
+  t.equal(errorResponse(errors.noJwtSecret(), 'minimal').statusText, undefined)
+})
+
+t.test('header text', async (t) => {
+  t.equal(headerText('plain\ttext'), 'plain\ttext')
+  t.equal(headerText('a\0b\x7fc\r\nd'), 'a b c  d')
+  t.equal(Buffer.from(headerText('表🐘'), 'latin1').toString(), '表🐘')
+})
+
+const table = (more: Partial<Table>): Table => ({
+  schema: 'api',
+  name: 'items',
+  description: null,
+  isView: false,
+  insertable: true,
+  updatable: true,
+  deletable: true,
+  primaryKey: ['id'],
+  columns: new Map(),
+  ...more,
+})
+
+const allowed: readonly (readonly [Partial<Table>, string])[] = [
+  [{}, 'OPTIONS,GET,HEAD,POST,PUT,PATCH,DELETE'],
+  [{ primaryKey: [] }, 'OPTIONS,GET,HEAD,POST,PATCH,DELETE'],
+  [{ updatable: false }, 'OPTIONS,GET,HEAD,POST,DELETE'],
+  [{ insertable: false, deletable: false }, 'OPTIONS,GET,HEAD,PATCH'],
+  [{ insertable: false, updatable: false, deletable: false }, 'OPTIONS,GET,HEAD'],
+]
+
+t.test('OPTIONS', async (t) => {
+  const relation = { schema: 'api', name: 'items' }
+  const answer = (methods: string) => ({
+    status: 200,
+    headers: [
+      ['Content-Length', '0'],
+      ['Access-Control-Allow-Origin', '*'],
+      ['Allow', methods],
+    ],
+    body: '',
+  })
+  const missing = ({ schema, name }: { schema: string; name: string }) => errors.noTable(schema, name, null)
+  const none = { tables: new Map() }
+  for (const [more, methods] of allowed) {
+    const tables = new Map([[qualifiedKey('api', 'items'), table(more)]])
+    t.strictSame(respondInfo({ kind: 'relation-info', relation }, { tables }, missing), answer(methods))
+  }
+  t.throws(() => respondInfo({ kind: 'relation-info', relation }, none, missing), { code: 'PGRST205' })
+  t.strictSame(respondInfo({ kind: 'routine-info', routine: routine('f') }, none, missing), answer('OPTIONS,POST'))
+  const stable = routine('f', { volatility: 'stable' })
+  t.strictSame(respondInfo({ kind: 'routine-info', routine: stable }, none, missing), answer('OPTIONS,GET,HEAD,POST'))
+  t.strictSame(respondInfo({ kind: 'schema-info' }, none, missing), answer('OPTIONS,GET,HEAD'))
+})
+
+t.test('totals', async (t) => {
+  const totals: readonly (readonly [Parameters<typeof tableTotal>, number | null])[] = [
+    [[undefined, null, null, null], null],
+    [['exact', 5, null, 2], 5],
+    [['planned', null, 7, null], 7],
+    [['planned', null, null, null], null],
+    [['estimated', 3, 1000, 5], 3],
+    [['estimated', 5, 1000, 5], 5],
+    [['estimated', 6, 1000, 5], 1000],
+    [['estimated', 6, 2, 5], 6],
+    [['estimated', 3, 10, null], 10],
+    [['estimated', 3, 1, null], 3],
+  ]
+  for (const [given, expected] of totals) t.equal(tableTotal(...given), expected, JSON.stringify(given))
+  t.equal(plannedRows('[{"Plan":{"Plan Rows": 12}}]'), 12)
+  for (const text of ['[]', 'null', '[{}]', '[{"Plan":{}}]', '[{"Plan":{"Plan Rows":"x"}}]']) {
+    t.equal(plannedRows(text), null, text)
+  }
+})
+
+t.test('rows of the database', async (t) => {
+  t.strictSame(resultRow('read', ['5', '2', '[]', null, null, ''], 114), {
+    tableTotal: 5,
+    queryTotal: 2,
+    location: [],
+    body: '[]',
+    headersSetting: null,
+    statusSetting: null,
+    inserted: 0,
+  })
+  t.strictSame(resultRow('mutate', ['', '1', '{id=eq.1,"a\\"=x=y,z"}', null, '[]', '200', null], 25), {
+    tableTotal: null,
+    queryTotal: 1,
+    location: [
+      ['id', 'eq.1'],
+      ['a"', 'x=y,z'],
+    ],
+    body: '',
+    headersSetting: '[]',
+    statusSetting: '200',
+    inserted: null,
+  })
+  t.strictSame(resultRow('call', [null, '1', '\\x00ff', null, null, ''], 17).body, Buffer.from([0, 255]))
+  t.strictSame(resultRow('call', undefined, 0).tableTotal, 0)
+  t.strictSame(resultRow('mutate', undefined, 0).tableTotal, null)
+  t.equal(explainBody(['a', 'b']), 'a\nb\n')
+})
+
+const singular = { mediaType: { kind: 'single-json', stripNulls: true } } as const
+const strictly = (maxAffected: number) => ({ handling: 'strict', maxAffected }) as const
+const put = writing(insertPlan('items', [], '{}'), { mutation: 'single-upsert' })
+
+type Fault = readonly [title: string, plan: CrudPlan, rows: number, preferences: object, code: string | undefined]
+const faults: readonly Fault[] = [
+  ['read', reading(readPlan('items')), 2, strictly(1), undefined],
+  ['one of none', reading(readPlan('items'), singular), 0, {}, 'PGRST116'],
+  ['one of one', reading(readPlan('items'), singular), 1, {}, undefined],
+  ['one of two', reading(readPlan('items'), singular), 2, {}, 'PGRST116'],
+  ['explained', reading(readPlan('items'), { ...singular, explain: true }), 2, {}, undefined],
+  ['create', writing(insertPlan('items', [], '[]')), 5, strictly(1), undefined],
+  ['create one', writing(insertPlan('items', [], '[]'), singular), 2, {}, 'PGRST116'],
+  ['update within the limit', writing(updatePlan('items', [], '{}')), 2, strictly(2), undefined],
+  ['update beyond the limit', writing(updatePlan('items', [], '{}')), 3, strictly(2), 'PGRST124'],
+  ['lenient', writing(updatePlan('items', [], '{}')), 3, { handling: 'lenient', maxAffected: 1 }, undefined],
+  ['no handling', writing(updatePlan('items', [], '{}')), 3, { maxAffected: 1 }, undefined],
+  ['delete beyond the limit', writing(deletePlan('items')), 3, strictly(2), 'PGRST124'],
+  ['singular before the limit', writing(deletePlan('items'), singular), 3, strictly(2), 'PGRST116'],
+  ['PUT', put, 1, {}, undefined],
+  ['PUT of another row', put, 0, {}, 'PGRST115'],
+  ['call beyond the limit', calling(callPlan('f'), routine('f')), 3, strictly(2), 'PGRST124'],
+  ['call for one', calling(callPlan('f'), routine('f'), singular), 3, strictly(2), 'PGRST116'],
+]
+
+for (const [title, plan, queryTotal, preferences, code] of faults) {
+  t.test(`fault: ${title}`, async (t) => {
+    const row = { ...resultRow(plan.kind, undefined, 0), queryTotal }
+    const request = apiRequest({ preferences: { ...preferences, invalid: [] } })
+    t.equal(resultFault(plan, row, request)?.code, code)
+    if (code !== undefined) t.ok(mayFault(plan, request), 'foreseen')
+  })
+}
+
+t.test('details of faults', async (t) => {
+  const row = { ...resultRow('read', undefined, 0), queryTotal: 2 }
+  t.equal(resultFault(reading(readPlan('items'), singular), row, apiRequest())?.details, 'The result contains 2 rows')
+  t.notOk(mayFault(reading(readPlan('items')), apiRequest()))
+})

@@ -1,0 +1,105 @@
+import t from 'tap'
+import type { RoleSettings } from '../server/config/config.ts'
+import type { Identity } from '../server/identity/identity.ts'
+import type { CrudPlan } from '../server/rest/plan/plan.ts'
+import type { ApiRequest } from '../server/rest/request/api-request.ts'
+import { render } from '../server/rest/sql/fragment.ts'
+import { preRequestStatement, settingsStatement } from '../server/rest/sql/settings.ts'
+import { apiRequest, callPlan, calling, deletePlan, readPlan, reading, routine, writing } from './support/plans.ts'
+
+const read = reading(readPlan('items'))
+const write = writing(deletePlan('items'))
+const anonymous: Identity = { role: 'anon', claims: {} }
+const config = { dbExtraSearchPath: ['public'], appSettings: [] as [string, string][] }
+const noSettings: RoleSettings = { settings: new Map(), isolationLevels: new Map() }
+
+const settings = (
+  plan: CrudPlan,
+  {
+    identity = anonymous,
+    request = {},
+    extra = {},
+    roles = noSettings,
+  }: { identity?: Identity; request?: Partial<ApiRequest>; extra?: Partial<typeof config>; roles?: RoleSettings } = {},
+) => render(settingsStatement(identity, apiRequest(request), plan, { ...config, ...extra }, roles))
+
+t.test('settings of an anonymous write', async (t) => {
+  t.strictSame(settings(write, { request: { method: 'DELETE', path: '/items' } }), {
+    text:
+      "select set_config('search_path', $1, true), set_config('role', $2, true), set_config('request.jwt.claims', $3, true)," +
+      " set_config('request.method', $4, true), set_config('request.path', $5, true)," +
+      " set_config('request.headers', $6, true), set_config('request.cookies', $7, true)",
+    values: ['"api", "public"', 'anon', '{"role":"anon"}', 'DELETE', '/items', '{}', '{}'],
+  })
+})
+
+t.test('reads are read-only', async (t) => {
+  t.match(settings(read).text, /^select set_config\('transaction_read_only', 'on', true\), set_config\('search_path'/)
+})
+
+t.test('everything at once, in order', async (t) => {
+  const plan = calling(
+    callPlan('f'),
+    routine('f', { settings: [['statement_timeout', '1s']], isolationLevel: 'serializable' }),
+  )
+  const { text, values } = settings(plan, {
+    identity: { role: 'web"user', claims: { sub: 'a', role: 'other', app: { z: [{ y: 1, x: 2 }], a: null } } },
+    request: {
+      schema: 'my "schema',
+      method: 'POST',
+      path: '/rpc/f',
+      headers: [
+        ['host', 'a'],
+        ['x-twice', '1'],
+        ['x-twice', '2'],
+        ['__proto__', "o'hara"],
+      ],
+      cookies: [['session', 'x"y']],
+      preferences: { timezone: 'Europe/Oslo', invalid: [] },
+    },
+    extra: { dbExtraSearchPath: ['public', 'Ext'], appSettings: [['app.settings.a', 'b']] },
+    roles: { settings: new Map([['web"user', [['work_mem', '8MB']]]]), isolationLevels: new Map() },
+  })
+  t.equal(
+    text,
+    "select set_config('search_path', $1, true), set_config($2, $3, true), set_config('role', $4, true)," +
+      " set_config('request.jwt.claims', $5, true), set_config('request.method', $6, true)," +
+      " set_config('request.path', $7, true), set_config('request.headers', $8, true)," +
+      " set_config('request.cookies', $9, true), set_config('timezone', $10, true)," +
+      ' set_config($11, $12, true), set_config($13, $14, true)',
+  )
+  t.strictSame(values, [
+    '"my ""schema", "public", "Ext"',
+    'work_mem',
+    '8MB',
+    'web"user',
+    '{"app":{"a":null,"z":[{"x":2,"y":1}]},"role":"web\\"user","sub":"a"}',
+    'POST',
+    '/rpc/f',
+    `{"host":"a","x-twice":"2","__proto__":"o'hara"}`,
+    '{"session":"x\\"y"}',
+    'Europe/Oslo',
+    'statement_timeout',
+    '1s',
+    'app.settings.a',
+    'b',
+  ])
+})
+
+t.test('claims keep hostile keys as keys', async (t) => {
+  const claims = JSON.parse('{"__proto__":{"admin":true},"constructor":1}') as Identity['claims']
+  t.equal(
+    settings(write, { identity: { role: 'r', claims } }).values[2],
+    '{"__proto__":{"admin":true},"constructor":1,"role":"r"}',
+  )
+})
+
+t.test('the settings of one role are not made for another', async (t) => {
+  const roles = { settings: new Map([['someone', [['work_mem', '8MB'] as const]]]), isolationLevels: new Map() }
+  t.equal(settings(write, { roles }).text, settings(write).text)
+})
+
+t.test('the pre-request function is called by its quoted name', async (t) => {
+  t.equal(render(preRequestStatement({ schema: 'a"b', name: 'c' })).text, 'select "a""b"."c"()')
+  t.equal(render(preRequestStatement({ schema: '', name: 'c' })).text, 'select "c"()')
+})
