@@ -392,5 +392,5 @@ t.test('the token of the header', async (t) => {
     [' Bearer abc', undefined],
     ['Token bearer', undefined],
   ]
-  for (const [header, expected] of rows) t.equal(bearerToken(header), expected, header)
+  for (const [header, expected] of rows) t.equal(bearerToken(header), expected, String(header))
 })
