@@ -6,6 +6,7 @@ import { createPool } from '../../server/database/pool.ts'
 import { queryOn, transactionOn } from '../../server/database/transaction.ts'
 import { reportRouter } from '../../server/report/report-router.ts'
 import { createValidator } from '../../server/validation/validator.ts'
+import { caller, type Call } from './call.ts'
 import { listen } from './listening.ts'
 
 export const secrets = ['s'.repeat(32), 'older'.repeat(8)] as const
@@ -16,21 +17,6 @@ export type Service = {
   readonly logged: unknown[]
   readonly call: Call
 }
-
-export type Answer = {
-  readonly status: number
-  readonly headers: Headers
-  readonly text: string
-  readonly body: unknown
-  /** The `session` cookie as a client would send it back, if one was set. */
-  readonly cookie: string | undefined
-}
-
-type Call = (
-  method: string,
-  path: string,
-  more?: { body?: unknown; headers?: Record<string, string> },
-) => Promise<Answer>
 
 type Settings = { readonly sessionSecrets?: readonly string[]; readonly secureCookies?: boolean }
 
@@ -66,26 +52,4 @@ export async function startService(
   })
   t.teardown(() => pool.end())
   return { url, logged, call: caller(url) }
-}
-
-/** Sends a body as JSON, unless it is a string or bytes already. */
-function caller(url: string): Call {
-  return async (method, path, { body, headers } = {}) => {
-    const response = await fetch(url + path, {
-      method,
-      headers: { ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
-      ...(body === undefined
-        ? {}
-        : { body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body) }),
-    })
-    const text = await response.text()
-    const [set] = response.headers.getSetCookie()
-    return {
-      status: response.status,
-      headers: response.headers,
-      text,
-      body: text === '' ? undefined : (JSON.parse(text) as unknown),
-      cookie: set?.split(';')[0],
-    }
-  }
 }
