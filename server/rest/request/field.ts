@@ -14,12 +14,12 @@ import {
   map,
   notFollowedBy,
   optional,
-  parse,
   run,
   separatedBy1,
   sequence,
   symbol,
-} from './parser.ts'
+} from './combinators.ts'
+import { parse } from './parser.ts'
 import type { Parser } from './parser.ts'
 import { isDigit, isLetter, strip } from './text.ts'
 

@@ -4,8 +4,8 @@ import type { AtPath, Field } from './field.ts'
 import {
   attempt,
   between,
+  character,
   choice,
-  failed,
   keepLeft,
   keepRight,
   label,
@@ -13,15 +13,14 @@ import {
   map,
   notFollowedBy,
   optional,
-  parse,
   rest,
   run,
   separatedBy1,
   sequence,
   succeed,
   symbol,
-  character,
-} from './parser.ts'
+} from './combinators.ts'
+import { failed, parse } from './parser.ts'
 import type { Parser } from './parser.ts'
 
 const simpleOperators = ['neq', 'cs', 'cd', 'ov', 'sl', 'sr', 'nxr', 'nxl', 'adj'] as const
