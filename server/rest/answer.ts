@@ -10,7 +10,7 @@ import { answerAddressed, planAddressed } from './addressed-row.ts'
 import { ApiError } from './errors.ts'
 import { inspectDocument, inspectStatements } from './openapi/inspect.ts'
 import { checkPayload } from './payload-check.ts'
-import { findTable, legacyTargetNames, planRequest } from './plan/planner.ts'
+import { legacyTargetNames, planRequest } from './plan/planner.ts'
 import type { CrudPlan, InspectPlan } from './plan/plan.ts'
 import type { ApiRequest, HttpRequest } from './request/api-request.ts'
 import { parseApiRequest } from './request/parse-api-request.ts'
@@ -77,12 +77,12 @@ export async function answer(http: HttpRequest, identity: Identity, context: Ans
     case 'relation-info':
     case 'routine-info':
     case 'schema-info':
-      response = respondInfo(plan, cache, (relation) => findTable(cache, relation))
+      response = respondInfo(plan, cache)
       break
     case 'inspect': {
       const results = await run(plan, request, identity, context, inspectStatements(plan, config))
       transaction = lap()
-      response = respondInspect(plan, inspectDocument(plan, results, cache, config), request)
+      response = respondInspect(plan, inspectDocument(plan, results, cache, config, config.restBasePath), request)
       break
     }
     default: {
@@ -111,7 +111,7 @@ async function runCrud(
     const [lines] = await run(plan, request, identity, context, [main])
     return { ...readResult(plan.kind, []), body: explainBody(lines ?? []) }
   }
-  const statements: PipelineStatement[] = [{ ...main, resultFormats: resultFormats(plan.kind) }]
+  const statements: PipelineStatement[] = [{ ...main, resultFormats: resultFormats }]
   const planned = needsPlannedCount(plan, request)
   if (planned) statements.push(render(explainCountStatement(plan.read)))
   const read = (results: readonly (readonly Row[])[]): ResultRow => readResult(plan.kind, results[0] ?? [])

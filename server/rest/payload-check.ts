@@ -1,0 +1,59 @@
+// Bodies for tables with a JSON Schema are checked before the database is asked, and all faults are told at once. Tables
+// without one are guarded by Postgres alone.
+import type { Fault, Validator } from '../validation/validator.ts'
+import { ApiError, errors } from './errors.ts'
+import type { ActionPlan } from './plan/plan.ts'
+import type { ApiRequest } from './request/api-request.ts'
+import type { Payload } from './request/payload.ts'
+
+/**
+ * Checks the body of a write.
+ *
+ * @throws ApiError PGRST102 whose details name every fault by JSON pointer
+ */
+export function checkPayload(plan: ActionPlan, request: ApiRequest, validator: Validator): void {
+  if (plan.kind !== 'mutate' || plan.mutation === 'delete' || !request.payload) return
+  const table = validator.forTable(plan.relation.schema, plan.relation.name)
+  if (!table) return
+  const body = withColumns(valueOf(request.payload), request)
+  const isText = request.contentType.kind !== 'json'
+  const faults = plan.mutation === 'update' ? table.validateUpdate(body, isText) : table.validateInsert(body, isText)
+  if (faults.length > 0) throw errors.invalidBody('The body does not match the schema of the table', listed(faults))
+}
+
+function valueOf(payload: Payload): unknown {
+  if (payload.kind !== 'json' && payload.kind !== 'raw-json') return undefined
+  try {
+    return JSON.parse(payload.text)
+  } catch {
+    throw errors.invalidBody('Empty or invalid json')
+  }
+}
+
+/** What is written of a body: with the `columns` parameter, other properties are left out. */
+function withColumns(value: unknown, { payload, columns }: ApiRequest): unknown {
+  if (payload?.kind !== 'raw-json') return value
+  const pick = (row: unknown): unknown =>
+    typeof row === 'object' && row !== null
+      ? Object.fromEntries(
+          columns
+            .filter((name) => Object.hasOwn(row, name))
+            .map((name) => [name, (row as Record<string, unknown>)[name]]),
+        )
+      : row
+  return Array.isArray(value) ? value.map(pick) : pick(value)
+}
+
+const listed = (faults: readonly Fault[]): string =>
+  faults.map(({ pointer, message }) => (pointer === '' ? message : `${pointer} ${message}`)).join('; ')
+
+/**
+ * A body whose type no table takes. Where there is a schema, it is the wrong media type (415); elsewhere the error stays
+ * what PostgREST answers.
+ */
+export function unsupportedBody(error: unknown, schema: string, table: string, validator: Validator): unknown {
+  const isMediaType =
+    error instanceof ApiError && error.code === 'PGRST102' && error.message.startsWith('Content-Type not acceptable')
+  if (!isMediaType || !validator.forTable(schema, table)) return error
+  return new ApiError({ code: error.code, status: 415, message: error.message })
+}
