@@ -45,13 +45,19 @@ function messageOf(error: unknown): string {
 function createProgram(dependencies: Dependencies, setExitCode: (code: number) => void): Command {
   const { version, print, printError } = dependencies
   const program = new Command('rowhouse')
+  program
     .description(description)
     .usage('[options] [command] [FILENAME]')
     .version(`rowhouse ${version}`, '-v, --version', 'print the version')
     .helpOption('-h, --help', 'print this help, or that of a command')
-    .helpCommand(false)
+    .helpCommand('help [command]', 'print this help, or that of a command')
     .option('--json', 'print results and errors as JSON, for programs')
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({
+      showGlobalOptions: true,
+      // Of the program's own options, the commands know this one only.
+      visibleGlobalOptions: (command) =>
+        (command.parent === null ? [] : program.options).filter(({ long }) => long === '--json'),
+    })
     .configureOutput({ writeOut: print, writeErr: printError })
     .showHelpAfterError('(rowhouse --help tells more)')
     .exitOverride()
