@@ -1,7 +1,6 @@
 // The command line: which commands there are, and what they take.
 import { Command, CommanderError } from 'commander'
 import { addCheck } from './check-command.ts'
-import { CommandError } from './command-error.ts'
 import type { Dependencies } from './dependencies.ts'
 import { addKeys } from './keys-command.ts'
 import { addMigrate } from './migrate-command.ts'
@@ -29,7 +28,7 @@ export async function runProgram(args: readonly string[], dependencies: Dependen
     const isJson = program.opts<{ json?: boolean }>().json === true
     const message = messageOf(error)
     dependencies.printError(isJson ? `${JSON.stringify({ error: message })}\n` : `${message}\n`)
-    return error instanceof CommandError ? error.exitCode : 1
+    return exitCode || 1
   }
 }
 
