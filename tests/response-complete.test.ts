@@ -1,10 +1,12 @@
 import t from 'tap'
-import { complete, legacyNames, retryAfter, serverTiming, traced } from '../server/rest/response/complete.ts'
+import { complete, retryAfter, serverTiming, traced } from '../server/rest/response/complete.ts'
 import { errorResponse } from '../server/rest/response/error.ts'
 import { mayFault, resultFault } from '../server/rest/response/fault.ts'
 import { headerText } from '../server/rest/response/header.ts'
 import { respondInfo } from '../server/rest/response/info.ts'
-import { explainBody, resultRow } from '../server/rest/response/result-row.ts'
+import type { SchemaCache } from '../server/schema-cache/schema-cache.ts'
+import type { Tables } from '../server/schema-cache/table.ts'
+import { explainBody, readResult } from '../server/rest/response/result-row.ts'
 import { plannedRows, tableTotal } from '../server/rest/response/total.ts'
 import type { CrudPlan } from '../server/rest/plan/plan.ts'
 import { ApiError, errors } from '../server/rest/errors.ts'
@@ -32,7 +34,7 @@ t.test('headers of every answer', async (t) => {
   t.strictSame(complete({ ...response, headers: [['vary', '*']] }).headers, [['vary', '*']])
   const timing = { jwt: 0.04, parse: 1, plan: 2.25, transaction: 1234.56, response: 0 }
   t.equal(serverTiming(timing), 'jwt;dur=0.0, parse;dur=1.0, plan;dur=2.3, transaction;dur=1234.6, response;dur=0.0')
-  t.strictSame(complete(response, timing, [['tasks', 'the\n"tasks"']]).headers, [
+  t.strictSame(complete(response, timing, [{ name: 'tasks', alias: 'the\n"tasks"' }]).headers, [
     ['A', 'b'],
     ['Server-Timing', serverTiming(timing)],
     [
@@ -41,14 +43,6 @@ t.test('headers of every answer', async (t) => {
         ' and will stop working in a future release. Update `tasks` to `the "tasks"` in query string filters, orders or limits."',
     ],
     ['Vary', 'Accept, Prefer, Range'],
-  ])
-})
-
-t.test('embeds that were addressed by their old name', async (t) => {
-  const embed = readPlan('tasks', { alias: 'the_tasks', addressedByLegacyName: true })
-  const nested = readPlan('users', { embeds: [embed], addressedByLegacyName: true })
-  t.strictSame(legacyNames(reading(readPlan('projects', { embeds: [nested, readPlan('tasks', { alias: 'x' })] }))), [
-    ['tasks', 'the_tasks'],
   ])
 })
 
@@ -127,17 +121,24 @@ t.test('OPTIONS', async (t) => {
     ],
     body: '',
   })
-  const missing = ({ schema, name }: { schema: string; name: string }) => errors.noTable(schema, name, null)
-  const none = { tables: new Map() }
+  const cacheOf = (tables: Tables): SchemaCache => ({
+    tables,
+    relationships: new Map(),
+    routines: new Map(),
+    representations: new Map(),
+    mediaHandlers: new Map(),
+    postgresVersion: 180000,
+  })
+  const none = cacheOf(new Map())
   for (const [more, methods] of allowed) {
     const tables = new Map([[qualifiedKey('api', 'items'), table(more)]])
-    t.strictSame(respondInfo({ kind: 'relation-info', relation }, { tables }, missing), answer(methods))
+    t.strictSame(respondInfo({ kind: 'relation-info', relation }, cacheOf(tables)), answer(methods))
   }
-  t.throws(() => respondInfo({ kind: 'relation-info', relation }, none, missing), { code: 'PGRST205' })
-  t.strictSame(respondInfo({ kind: 'routine-info', routine: routine('f') }, none, missing), answer('OPTIONS,POST'))
+  t.throws(() => respondInfo({ kind: 'relation-info', relation }, none), { code: 'PGRST205' })
+  t.strictSame(respondInfo({ kind: 'routine-info', routine: routine('f') }, none), answer('OPTIONS,POST'))
   const stable = routine('f', { volatility: 'stable' })
-  t.strictSame(respondInfo({ kind: 'routine-info', routine: stable }, none, missing), answer('OPTIONS,GET,HEAD,POST'))
-  t.strictSame(respondInfo({ kind: 'schema-info' }, none, missing), answer('OPTIONS,GET,HEAD'))
+  t.strictSame(respondInfo({ kind: 'routine-info', routine: stable }, none), answer('OPTIONS,GET,HEAD,POST'))
+  t.strictSame(respondInfo({ kind: 'schema-info' }, none), answer('OPTIONS,GET,HEAD'))
 })
 
 t.test('totals', async (t) => {
@@ -161,31 +162,34 @@ t.test('totals', async (t) => {
 })
 
 t.test('rows of the database', async (t) => {
-  t.strictSame(resultRow('read', ['5', '2', '[]', null, null, ''], 114), {
+  const row = (...fields: (string | Buffer | null)[]) => [
+    fields.map((field) => (typeof field === 'string' ? Buffer.from(field) : field)),
+  ]
+  const body = Buffer.from([0, 255])
+  t.strictSame(readResult('read', row('5', '2', '{}', null, null, '', body)), {
     tableTotal: 5,
     queryTotal: 2,
     location: [],
-    body: '[]',
     headersSetting: null,
     statusSetting: null,
     inserted: 0,
+    body,
   })
-  t.strictSame(resultRow('mutate', ['', '1', '{id=eq.1,"a\\"=x=y,z"}', null, '[]', '200', null], 25), {
+  t.strictSame(readResult('mutate', row('', '1', '{id=eq.1,"a\\"=x=y,z"}', '[]', '200', null, null)), {
     tableTotal: null,
     queryTotal: 1,
     location: [
       ['id', 'eq.1'],
       ['a"', 'x=y,z'],
     ],
-    body: '',
     headersSetting: '[]',
     statusSetting: '200',
     inserted: null,
+    body: '',
   })
-  t.strictSame(resultRow('call', [null, '1', '\\x00ff', null, null, ''], 17).body, Buffer.from([0, 255]))
-  t.strictSame(resultRow('call', undefined, 0).tableTotal, 0)
-  t.strictSame(resultRow('mutate', undefined, 0).tableTotal, null)
-  t.equal(explainBody(['a', 'b']), 'a\nb\n')
+  t.strictSame(readResult('call', []).tableTotal, 0)
+  t.strictSame(readResult('mutate', []).tableTotal, null)
+  t.equal(explainBody([...row('a'), ...row('b')]), 'a\nb\n')
 })
 
 const singular = { mediaType: { kind: 'single-json', stripNulls: true } } as const
@@ -215,7 +219,7 @@ const faults: readonly Fault[] = [
 
 for (const [title, plan, queryTotal, preferences, code] of faults) {
   t.test(`fault: ${title}`, async (t) => {
-    const row = { ...resultRow(plan.kind, undefined, 0), queryTotal }
+    const row = { ...readResult(plan.kind, []), queryTotal }
     const request = apiRequest({ preferences: { ...preferences, invalid: [] } })
     t.equal(resultFault(plan, row, request)?.code, code)
     if (code !== undefined) t.ok(mayFault(plan, request), 'foreseen')
@@ -223,7 +227,7 @@ for (const [title, plan, queryTotal, preferences, code] of faults) {
 }
 
 t.test('details of faults', async (t) => {
-  const row = { ...resultRow('read', undefined, 0), queryTotal: 2 }
+  const row = { ...readResult('read', []), queryTotal: 2 }
   t.equal(resultFault(reading(readPlan('items'), singular), row, apiRequest())?.details, 'The result contains 2 rows')
   t.notOk(mayFault(reading(readPlan('items')), apiRequest()))
 })

@@ -395,7 +395,7 @@ t.test('counts', async (t) => {
   })
   hasResult(t, counted, { tableTotal: 2, queryTotal: 1 })
   const explained = await statements(inner, apiRequest(), explainCountStatement(readPlan('projects')))
-  t.type(plannedRows(explained.rows[0]?.[0] ?? ''), 'number')
+  t.type(plannedRows(explained[0]?.[0]?.[0]?.toString() ?? ''), 'number')
 })
 
 t.test('bodies', async (t) => {
@@ -467,19 +467,24 @@ t.test('the transaction knows its request', async (t) => {
     "current_setting('transaction_read_only')",
   ]
   const role = `sql_reader_${database.name}`
-  const { rows } = await statements(reading(paints()), request, `select ${shown.join(', ')}`)
-  t.strictSame(rows, [
+  const [rows = []] = await statements(reading(paints()), request, `select ${shown.join(', ')}`)
+  t.strictSame(
+    rows.map((row) => row.map(String)),
     [
-      role,
-      '"api", "public"',
-      `{"role":"${role}","sub":"x"}`,
-      'it\'s "1"',
-      'b',
-      'GET',
-      '/projects',
-      'America/Lima',
-      'on',
+      [
+        role,
+        '"api", "public"',
+        `{"role":"${role}","sub":"x"}`,
+        'it\'s "1"',
+        'b',
+        'GET',
+        '/projects',
+        'America/Lima',
+        'on',
+      ],
     ],
-  ])
-  await t.rejects(statements(reading(paints()), request, 'create temp table t ()'), { code: '25006' })
+  )
+  await t.rejects(statements(reading(paints()), request, 'create temp table t ()'), {
+    message: 'cannot execute CREATE TABLE in a read-only transaction',
+  })
 })

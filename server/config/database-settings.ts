@@ -39,7 +39,7 @@ export async function readDatabaseSettings(
     }
   }
   if (preConfig) {
-    // The function is the first item of the join, so it has run before a setting is read.
+    // A row of the join needs the function's result, so the function has run before a setting is read.
     const text = `select setting.name, current_setting(setting.name, true) as value
       from ${quotedName(preConfig)}() as call cross join lateral unnest($1::text[]) as setting (name)`
     collect(await query(text, [names]))

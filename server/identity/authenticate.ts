@@ -1,11 +1,9 @@
 // Who a request to the REST API acts as: an API key, a JWT, both, or nobody in particular.
+import type { ApiKeyLookup } from './api-key-lookup.ts'
 import { isApiKey } from './api-key.ts'
 import type { Identity } from './identity.ts'
-import { bearerToken } from './jwt.ts'
+import { bearerToken } from './bearer.ts'
 import type { JwtVerifier } from './jwt.ts'
-
-/** Finds the identity of an opaque API key. */
-export type ApiKeyLookup = (key: string) => Identity | Promise<Identity>
 
 /**
  * The identity of a request. With both an `apikey` header and a bearer the bearer decides, but the key must hold, too.

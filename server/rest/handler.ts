@@ -1,6 +1,7 @@
 // The HTTP side of the REST API, on Node's own request and response.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { authenticate, type ApiKeyLookup } from '../identity/authenticate.ts'
+import type { ApiKeyLookup } from '../identity/api-key-lookup.ts'
+import { authenticate } from '../identity/authenticate.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Runtime, Snapshot } from '../runtime.ts'
 import type { Validator } from '../validation/validator.ts'

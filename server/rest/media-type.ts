@@ -1,6 +1,9 @@
-// Media types as the API understands them.
+// Media types as the API understands them: how they are written in `Accept`, `Content-Type` and error texts.
+// https://docs.postgrest.org/en/v14/references/api/resource_representation.html; RFC 9110, sections 8.3 and 12.5
 
-export type PlanOption = 'analyze' | 'verbose' | 'settings' | 'buffers' | 'wal'
+const planOptions = ['analyze', 'verbose', 'settings', 'buffers', 'wal'] as const
+
+export type PlanOption = (typeof planOptions)[number]
 
 export type MediaType =
   | { readonly kind: 'json' }
@@ -23,8 +26,72 @@ export type MediaType =
       readonly options: readonly PlanOption[]
     }
 
-/** The MIME type as the API names it. */
-export function toMime(mediaType: MediaType): string {
+const json: MediaType = { kind: 'json' }
+
+/** Media types without parameters that matter. */
+const plainTypes: ReadonlyMap<string, MediaType> = new Map<string, MediaType>([
+  ['application/json', json],
+  ['application/geo+json', { kind: 'geojson' }],
+  ['text/csv', { kind: 'csv' }],
+  ['text/plain', { kind: 'text' }],
+  ['text/xml', { kind: 'xml' }],
+  ['application/openapi+json', { kind: 'openapi' }],
+  ['application/x-www-form-urlencoded', { kind: 'urlencoded' }],
+  ['application/octet-stream', { kind: 'octet-stream' }],
+  ['*/*', { kind: 'any' }],
+])
+
+const typeAndSubtype = /^[\p{L}\p{N}.*]+\/[\p{L}\p{N}.*+-]+/u
+const parameter =
+  /[\t-\r\p{Zs}]*;[\t-\r\p{Zs}]*([\p{L}\p{N}-]+)[\t-\r\p{Zs}]*=[\t-\r\p{Zs}]*(?:"([^"]*)"|([\p{L}\p{N}|-]+))/uy
+
+/** Parameters up to the first that is malformed, names in lower case; of repeated ones the last counts. */
+function parameters(text: string, from: number): ReadonlyMap<string, string> {
+  const found = new Map<string, string>()
+  parameter.lastIndex = from
+  for (let match = parameter.exec(text); match; match = parameter.exec(text))
+    found.set((match[1] ?? '').toLowerCase(), match[2] ?? match[3] ?? '')
+  return found
+}
+
+/** Reads a media type; one that means nothing to the API is kept as it is written. */
+export function decodeMediaType(text: string): MediaType {
+  const plain = plainTypes.get(text)
+  if (plain) return plain
+  const name = typeAndSubtype.exec(text)?.[0]
+  if (name === undefined) return { kind: 'other', text }
+  switch (name.toLowerCase()) {
+    case 'application/vnd.pgrst.plan':
+    case 'application/vnd.pgrst.plan+text':
+      return plan('text', parameters(text, name.length))
+    case 'application/vnd.pgrst.plan+json':
+      return plan('json', parameters(text, name.length))
+    case 'application/vnd.pgrst.object':
+    case 'application/vnd.pgrst.object+json':
+      return { kind: 'single-json', stripNulls: nullsStripped(parameters(text, name.length)) }
+    case 'application/vnd.pgrst.array':
+    case 'application/vnd.pgrst.array+json':
+      return nullsStripped(parameters(text, name.length)) ? { kind: 'array-json-strip' } : json
+    default:
+      return plainTypes.get(name.toLowerCase()) ?? { kind: 'other', text }
+  }
+}
+
+const nullsStripped = (parameters: ReadonlyMap<string, string>): boolean => parameters.get('nulls') === 'stripped'
+
+function plan(format: 'json' | 'text', parameters: ReadonlyMap<string, string>): MediaType {
+  const wanted = (parameters.get('options') ?? '').split('|')
+  return {
+    kind: 'plan',
+    // A quoted value holds no quotes, so this does not go deeper than twice.
+    for: decodeMediaType(parameters.get('for') ?? 'application/json'),
+    format,
+    options: planOptions.filter((option) => wanted.includes(option)),
+  }
+}
+
+/** The media type as error texts and the `for` of a plan show it. */
+export function encodeMediaType(mediaType: MediaType): string {
   switch (mediaType.kind) {
     case 'json':
       return 'application/json'
@@ -52,15 +119,43 @@ export function toMime(mediaType: MediaType): string {
       return `application/vnd.pgrst.object+json${mediaType.stripNulls ? ';nulls=stripped' : ''}`
     case 'plan': {
       const options = mediaType.options.length === 0 ? '' : `; options=${mediaType.options.join('|')}`
-      return `application/vnd.pgrst.plan+${mediaType.format}; for="${toMime(mediaType.for)}"${options}`
+      return `application/vnd.pgrst.plan+${mediaType.format}; for="${encodeMediaType(mediaType.for)}"${options}`
     }
     default:
       return mediaType satisfies never
   }
 }
 
-/** The `Content-Type` header of an answer. */
-export const contentTypeOf = (mediaType: MediaType): string =>
-  mediaType.kind === 'octet-stream' || mediaType.kind === 'other'
-    ? toMime(mediaType)
-    : `${toMime(mediaType)}; charset=utf-8`
+/** The value of `Content-Type`: with the character set, except for bytes and media types of the database's own. */
+export function contentTypeOf(mediaType: MediaType): string {
+  const mime = encodeMediaType(mediaType)
+  return mediaType.kind === 'octet-stream' || mediaType.kind === 'other' ? mime : `${mime}; charset=utf-8`
+}
+
+/** A floating-point number at the beginning of a text; 1 when there is none. */
+function quality(text: string): number {
+  const match = /^[\t-\r\p{Zs}]*(-?)[\t-\r\p{Zs}]*(\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|Infinity)/u.exec(text)
+  return match ? Number(`${match[1] ?? ''}${match[2] ?? ''}`) : 1
+}
+
+/**
+ * Reads an `Accept` header.
+ * @returns the media types, the most wanted first: by `q`, then the more specific (by parameters and wildcards), then as
+ * written. What stands behind `q` is dropped. A `q` of 0 only puts a media type last.
+ */
+export function parseAccept(header: string): MediaType[] {
+  if (header === '') return []
+  if (!/[,; ]/.test(header)) return [decodeMediaType(header)]
+  return header
+    .replaceAll(' ', '')
+    .split(',')
+    .map((range) => {
+      const at = range.indexOf(';q=')
+      const text = at === -1 ? range : range.slice(0, at)
+      const [q = ''] = at === -1 ? [] : range.slice(at + 3).split(';', 1)
+      const specificity = text.split(';').length - text.split('*').length
+      return { text, quality: quality(q), specificity }
+    })
+    .sort((a, b) => b.quality - a.quality || b.specificity - a.specificity)
+    .map(({ text }) => decodeMediaType(text))
+}

@@ -7,11 +7,16 @@ import { addBoundedFormats } from './formats.ts'
 import { addKeywords, tableKeyword } from './keywords.ts'
 import { readSchemas, type SchemaFile } from './schema-directory.ts'
 
+export type { Fault } from './fault.ts'
+
 export type TableValidator = {
-  /** Checks a row, or an array of rows, for INSERT: everything required must be there. No fault: valid. */
-  readonly validateInsert: (body: unknown) => readonly Fault[]
+  /**
+   * Checks a row, or an array of rows, for INSERT: everything required must be there. No fault: valid. With `isText` all
+   * values are texts (CSV, forms), to be checked as the types that they stand for; the rows are changed to these.
+   */
+  readonly validateInsert: (body: unknown, isText?: boolean) => readonly Fault[]
   /** Checks the same for UPDATE: any subset of the properties will do. */
-  readonly validateUpdate: (body: unknown) => readonly Fault[]
+  readonly validateUpdate: (body: unknown, isText?: boolean) => readonly Fault[]
 }
 
 /** Checks a body of the service's own endpoints, and trims its texts in place where the schema says so. */
@@ -46,19 +51,22 @@ export async function createValidator(directory = ownSchemas): Promise<Validator
   const tables = new Map<string, TableValidator>()
   const dtos = new Map<string, DtoValidator>()
   const compileTable = compilerOf(files, 'table')
+  const compileTextTable = compilerOf(files, 'text table')
   const compileDto = compilerOf(files, 'dto')
   for (const file of files) {
     if (file.table) {
       const key = qualifiedKey(file.table.schema, file.table.name)
       if (tables.has(key)) throw new Error(`${file.id}: another schema has the same ${tableKeyword}`)
-      const insert = compileTable(file.schema)
-      const update = compileTable(forUpdate(file))
+      const insert = compileTable(file.id, file.schema)
+      const update = compileTable(file.id, forUpdate(file))
+      const insertText = compileTextTable(file.id, file.schema)
+      const updateText = compileTextTable(file.id, forUpdate(file))
       tables.set(key, {
-        validateInsert: (body) => rowFaults(insert, body),
-        validateUpdate: (body) => rowFaults(update, body),
+        validateInsert: (body, isText) => rowFaults(isText ? insertText : insert, body),
+        validateUpdate: (body, isText) => rowFaults(isText ? updateText : update, body),
       })
     } else {
-      const check = compileDto(file.schema)
+      const check = compileDto(file.id, file.schema)
       dtos.set(file.id, (body) => limited(objectFaults(check, body, ''), 0))
     }
   }
@@ -72,25 +80,37 @@ export async function createValidator(directory = ownSchemas): Promise<Validator
   }
 }
 
-function compilerOf(files: readonly SchemaFile[], use: 'table' | 'dto'): (schema: object) => Check {
+function compilerOf(
+  files: readonly SchemaFile[],
+  use: 'table' | 'text table' | 'dto',
+): (id: string, schema: object) => Check {
+  const ofTables = use !== 'dto'
   const instance = (allErrors: boolean): Ajv2020 => {
-    const ajv = new Ajv2020({ allErrors, ownProperties: true, allowUnionTypes: true, logger: false })
-    addKeywords(ajv, use)
+    const ajv = new Ajv2020({
+      allErrors,
+      coerceTypes: use === 'text table',
+      ownProperties: true,
+      allowUnionTypes: true,
+      logger: false,
+    })
+    addKeywords(ajv, ofTables ? 'table' : 'dto')
     addBoundedFormats(ajv)
     // So that schemas may refer to each other by their $id.
-    for (const file of files) if ((file.table ? 'table' : 'dto') === use) ajv.addSchema(file.schema)
+    for (const { id, table, schema } of files) {
+      if ((table !== undefined) === ofTables) naming(id, () => ajv.addSchema(schema))
+    }
     return ajv
   }
   const [first, all] = [instance(false), instance(true)]
-  return (schema) => ({ first: compile(first, schema), all: compile(all, schema) })
+  return (id, schema) => naming(id, () => ({ first: first.compile(schema), all: all.compile(schema) }))
 }
 
-function compile(ajv: Ajv2020, schema: object): ValidateFunction {
+/** Says in an error which schema it is about. */
+function naming<T>(id: string, use: () => T): T {
   try {
-    return ajv.compile(schema)
+    return use()
   } catch (error) {
-    const { $id } = schema as { $id?: unknown }
-    throw new Error(`${String($id)}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+    throw new Error(`${id}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
   }
 }
 

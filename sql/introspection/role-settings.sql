@@ -1,5 +1,5 @@
 -- Settings of the roles that the connected role was granted, and who may change them.
-select granted.rolname as role, option.option_name as name, option.option_value as value, known.context
+select distinct granted.rolname as role, option.option_name as name, option.option_value as value, known.context
 from pg_catalog.pg_auth_members as membership
 join pg_catalog.pg_roles as granted on granted.oid = membership.roleid
 cross join lateral pg_catalog.pg_options_to_table(granted.rolconfig) as option

@@ -1,10 +1,12 @@
 // Runs the statements of a plan as a request would, in a transaction that is rolled back.
+import { isUtf8 } from 'node:buffer'
 import pg from 'pg'
 import type { Test } from 'tap'
+import { runPipeline, type PipelineStatement, type Row } from '../../server/database/pipeline.ts'
 import type { Identity } from '../../server/identity/identity.ts'
 import type { CrudPlan } from '../../server/rest/plan/plan.ts'
 import type { ApiRequest } from '../../server/rest/request/api-request.ts'
-import { explainBody, resultRow } from '../../server/rest/response/result-row.ts'
+import { explainBody, readResult, resultFormats } from '../../server/rest/response/result-row.ts'
 import type { ResultRow } from '../../server/rest/response/result.ts'
 import { render } from '../../server/rest/sql/fragment.ts'
 import type { Fragment } from '../../server/rest/sql/fragment.ts'
@@ -18,43 +20,40 @@ export type StatementRunner = {
   readonly run: (plan: CrudPlan, request?: Partial<ApiRequest>, dbMaxRows?: number | null) => Promise<ResultRow>
   /** The body of a plan's main statement, as parsed JSON. */
   readonly json: (plan: CrudPlan, request?: Partial<ApiRequest>) => Promise<unknown>
-  /** Runs statements after the settings of a plan; columns of the last one's rows, in text format. */
+  /** Runs statements after the settings of a plan, the main statement first; the rows of each. */
   readonly statements: (
     plan: CrudPlan,
     request: ApiRequest,
     ...fragments: readonly Fragment[]
-  ) => Promise<{ readonly rows: readonly (readonly (string | null)[])[]; readonly types: readonly number[] }>
+  ) => Promise<readonly (readonly Row[])[]>
   readonly end: () => Promise<void>
 }
-
-const asText = { getTypeParser: () => (value: unknown) => value }
 
 export async function statementRunner(database: TestDatabase, identity: Identity): Promise<StatementRunner> {
   const client = new pg.Client({ connectionString: database.adminUri })
   await client.connect()
-  const execute = (fragment: Fragment) => {
-    const { text, values } = render(fragment)
-    return client.query<(string | null)[]>({ text, values: [...values], rowMode: 'array', types: asText })
+  const execute = async (plan: CrudPlan, request: ApiRequest, statements: readonly PipelineStatement[]) => {
+    const config = { dbExtraSearchPath: ['public'], appSettings: [] }
+    const roleSettings = { settings: new Map(), isolationLevels: new Map() }
+    const command = (text: string) => ({ text, values: [] })
+    const before = [command('begin'), render(settingsStatement(identity, request, plan, config, roleSettings))]
+    const results = await runPipeline(client, [[...before, ...statements], [command('rollback')]], false)
+    return results.slice(before.length, -1)
   }
-  const statements: StatementRunner['statements'] = async (plan, request, ...fragments) => {
-    await client.query('begin')
-    try {
-      const config = { dbExtraSearchPath: ['public'], appSettings: [] }
-      let result = await execute(
-        settingsStatement(identity, request, plan, config, { settings: new Map(), isolationLevels: new Map() }),
-      )
-      for (const fragment of fragments) result = await execute(fragment)
-      return { rows: result.rows, types: result.fields.map(({ dataTypeID }) => dataTypeID) }
-    } finally {
-      await client.query('rollback')
-    }
-  }
+  const statements: StatementRunner['statements'] = (plan, request, ...fragments) =>
+    execute(
+      plan,
+      request,
+      fragments.map((fragment) => render(fragment)),
+    )
   const run: StatementRunner['run'] = async (plan, more = {}, dbMaxRows = null) => {
     const request = apiRequest(more)
-    const { rows, types } = await statements(plan, request, mainStatement(plan, request, { dbMaxRows }))
-    if (plan.explain)
-      return { ...resultRow('read', undefined, 0), body: explainBody(rows.map(([line = null]) => line)) }
-    return resultRow(plan.kind, rows[0], types[plan.kind === 'mutate' ? 3 : 2] ?? 0)
+    const main = render(mainStatement(plan, request, { dbMaxRows }))
+    const [rows = []] = await execute(plan, request, [plan.explain ? main : { ...main, resultFormats }])
+    if (plan.explain) return { ...readResult('read', []), body: explainBody(rows) }
+    const row = readResult(plan.kind, rows)
+    // Text reads better in a test; bytes that are none stay what they are.
+    return Buffer.isBuffer(row.body) && isUtf8(row.body) ? { ...row, body: row.body.toString() } : row
   }
   return {
     run,

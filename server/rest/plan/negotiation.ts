@@ -4,7 +4,7 @@ import type { MediaHandler, ResolvedHandler } from '../../schema-cache/media-han
 import { mediaHandlerKey } from '../../schema-cache/media-handler.ts'
 import { errors } from '../errors.ts'
 import type { MediaType } from '../media-type.ts'
-import { decodeMediaType, toMime } from '../media-type.ts'
+import { decodeMediaType, encodeMediaType } from '../media-type.ts'
 import type { ApiRequest } from '../request/api-request.ts'
 import type { PlanContext } from './plan-context.ts'
 
@@ -30,7 +30,7 @@ export function negotiate(context: PlanContext, wholeRows: boolean): Negotiated 
     const { mediaType } = found
     return { handler: hasBody(request) ? found.handler : noHandler, mediaType, explain: mediaType.kind === 'plan' }
   }
-  throw errors.mediaType(request.accept.map(toMime))
+  throw errors.mediaType(request.accept.map(encodeMediaType))
 }
 
 function hasBody({ action, preferences }: ApiRequest): boolean {
@@ -66,7 +66,7 @@ function lookUp(
   mediaType: MediaType,
   wholeRows: boolean,
 ): ResolvedHandler | undefined {
-  const mime = toMime(mediaType)
+  const mime = encodeMediaType(mediaType)
   const ofRelation = wholeRows
     ? (mediaHandlers.get(mediaHandlerKey(relation, anyMime)) ?? mediaHandlers.get(mediaHandlerKey(relation, mime)))
     : undefined

@@ -6,7 +6,7 @@ import { returnedTableName, returnsSingle } from '../../schema-cache/routine.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import type { Table } from '../../schema-cache/table.ts'
 import { errors } from '../errors.ts'
-import { toMime } from '../media-type.ts'
+import { encodeMediaType } from '../media-type.ts'
 import type { ApiRequest, InvokeMethod, Mutation } from '../request/api-request.ts'
 import { argumentNames, planCall } from './call-planner.ts'
 import type { LegacyName } from './embed-path.ts'
@@ -117,7 +117,7 @@ function planCalling(
 
 function planInspection(request: ApiRequest, schema: string, headersOnly: boolean): InspectPlan {
   const acceptable = request.accept.some(({ kind }) => kind === 'openapi' || kind === 'json' || kind === 'any')
-  if (!acceptable) throw errors.mediaType(request.accept.map(toMime))
+  if (!acceptable) throw errors.mediaType(request.accept.map(encodeMediaType))
   return { kind: 'inspect', schema, headersOnly, readOnly: true }
 }
 

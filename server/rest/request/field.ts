@@ -1,7 +1,31 @@
 // Names of fields in a query string.
+import {
+  ahead,
+  attempt,
+  between,
+  character,
+  choice,
+  end,
+  keepLeft,
+  keepRight,
+  label,
+  literal,
+  many,
+  map,
+  notFollowedBy,
+  optional,
+  run,
+  separatedBy1,
+  sequence,
+  symbol,
+} from './combinators.ts'
+import { parse } from './parser.ts'
+import type { Parser } from './parser.ts'
+import { isDigit, isLetter, strip } from './text.ts'
 
 export type JsonOperation = {
   readonly arrow: '->' | '->>'
+  /** An index is signed: `+1`, `-1`. */
   readonly operand: { readonly kind: 'key' | 'index'; readonly text: string }
 }
 
@@ -13,3 +37,143 @@ export type EmbedPath = readonly string[]
 
 /** A parsed parameter and the embed it is for. */
 export type AtPath<T> = { readonly path: EmbedPath; readonly value: T }
+
+const codes = (characters: string): ReadonlySet<number | undefined> =>
+  new Set([...characters].map((single) => single.codePointAt(0)))
+
+/** A test for any character but these. */
+export function noneOf(characters: string): (codePoint: number) => boolean {
+  const excluded = codes(characters)
+  return (codePoint) => !excluded.has(codePoint)
+}
+
+const blanks = run((codePoint) => codePoint === 0x20 || codePoint === 0x09, 0)
+
+/** With blanks around it. */
+export const lexeme = <T>(parser: Parser<T>): Parser<T> => between(blanks, blanks, parser)
+
+export const comma = symbol(',')
+export const delimiter = label(symbol('.'), 'delimiter (.)')
+
+const isIdentifierCharacter = (codePoint: number): boolean =>
+  isLetter(codePoint) || isDigit(codePoint) || codePoint === 0x5f || codePoint === 0x20 || codePoint === 0x24
+
+/** Name of a type or a text search configuration. */
+export const identifier = map(run(isIdentifierCharacter, 1, 'letter', 'digit'), strip)
+
+const plainPart = run(noneOf('\\"'), 1)
+const escapedCharacter = keepRight(
+  symbol('\\'),
+  character(() => true),
+)
+
+/** `"…"`, in which a backslash makes the next character an ordinary one. */
+export const quotedValue = between(
+  symbol('"'),
+  symbol('"'),
+  map(many(choice(plainPart, escapedCharacter)), (parts) => parts.join('')),
+)
+
+const dash = attempt(sequence(symbol('-'), notFollowedBy(symbol('>'))))
+
+/** Parts joined by dashes, but not by the arrows of a JSON path. */
+const dashed = (part: Parser<string>): Parser<string> => map(separatedBy1(part, dash), (parts) => parts.join('-'))
+
+const anyName = label(choice(quotedValue, dashed(identifier)), 'field name (* or [a..z0..9_$])')
+
+const isPlain = (unit: number): boolean => isIdentifierCharacter(unit) && unit !== 0x20
+
+/** Name of a column, a relation, a function's argument. */
+export const fieldName: Parser<string> = (input) => {
+  if (input.tracing) return anyName(input)
+  // Most names are plain ASCII. One that a blank, a dash or another script may carry on is left to the grammar.
+  const { text, at: start } = input
+  let at = start
+  let unit = text.charCodeAt(at)
+  while (unit < 0x80 && isPlain(unit)) unit = text.charCodeAt((at += 1))
+  if (at === start || unit === 0x20 || unit === 0x2d || unit >= 0x80) return anyName(input)
+  input.at = at
+  return text.slice(start, at)
+}
+
+const arrow = choice(attempt(literal('->>')), attempt(literal('->'))) as Parser<JsonOperation['arrow']>
+
+const keyName = label(
+  choice(quotedValue, dashed(map(run(noneOf('(-:.,>)'), 1), strip))),
+  'any non reserved character different from: .,>()',
+)
+
+const indexEnd: Parser<unknown> = choice<unknown>(
+  ...['->', '::', '.', ','].map((text) => attempt(ahead(literal(text)))),
+  attempt(end),
+)
+
+const index = keepLeft(
+  map(
+    sequence<[string | null, string]>(optional(symbol('-')), run(isDigit, 1, 'digit')),
+    ([sign, digits]) => `${sign ?? '+'}${digits}`,
+  ),
+  indexEnd,
+)
+
+const operand = choice<JsonOperation['operand']>(
+  attempt(map(index, (text) => ({ kind: 'index', text }))),
+  attempt(map(keyName, (text) => ({ kind: 'key', text }))),
+)
+
+/** `->a->>0`, or nothing. */
+export const jsonPath = many<JsonOperation>(
+  map(sequence<[JsonOperation['arrow'], JsonOperation['operand']]>(arrow, operand), ([arrow, operand]) => ({
+    arrow,
+    operand,
+  })),
+  true,
+)
+
+const bareField = map(sequence<[string, JsonOperation[]]>(fieldName, jsonPath), ([name, jsonPath]): Field => ({
+  name,
+  jsonPath,
+}))
+
+export const field = lexeme(bareField)
+
+const dotted = separatedBy1(fieldName, delimiter)
+
+const treePath = map(sequence<[string[], JsonOperation[]]>(dotted, jsonPath), ([names, jsonPath]): AtPath<Field> => ({
+  path: names.slice(0, -1),
+  value: { name: names.at(-1) ?? '', jsonPath },
+}))
+
+const plainName = /^[A-Za-z0-9_$]+$/
+
+/**
+ * A parameter's name: `clients.projects.data->a` is the field `data->a` of the embed `clients.projects`.
+ * @throws PGRST100
+ */
+export function parseTreePath(key: string): AtPath<Field> {
+  if (plainName.test(key)) return { path: [], value: { name: key, jsonPath: [] } }
+  return parse(treePath, 'tree path', key)
+}
+
+/**
+ * A parameter's name that ends in `and` or `or`, possibly negated.
+ * @returns the embed, and the operator as it is written in front of its operands: `or`, `not.or`
+ * @throws PGRST100
+ */
+export function parseLogicPath(key: string): AtPath<string> {
+  const names = parse(dotted, 'logic path', key)
+  const operator = names.at(-1) ?? ''
+  return {
+    path: names.slice(0, -1).filter((name) => name !== 'not'),
+    value: names.includes('not') ? `not.${operator}` : operator,
+  }
+}
+
+const names = separatedBy1(fieldName, lexeme(comma))
+
+/**
+ * A list of names: the parameters `columns` and `on_conflict`.
+ * @throws PGRST100
+ */
+export const parseNames = (what: 'columns parameter' | 'on_conflict parameter', text: string): string[] =>
+  parse(names, what, text)

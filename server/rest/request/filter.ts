@@ -1,12 +1,40 @@
 // Filters: the client's words, nothing looked up.
-import type { Field } from './field.ts'
+import { comma, delimiter, identifier, lexeme, noneOf, parseTreePath, quotedValue } from './field.ts'
+import type { AtPath, Field } from './field.ts'
+import {
+  attempt,
+  between,
+  character,
+  choice,
+  keepLeft,
+  keepRight,
+  label,
+  literal,
+  map,
+  notFollowedBy,
+  optional,
+  rest,
+  run,
+  separatedBy1,
+  sequence,
+  succeed,
+  symbol,
+} from './combinators.ts'
+import { failed, parse } from './parser.ts'
+import type { Parser } from './parser.ts'
+
+const simpleOperators = ['neq', 'cs', 'cd', 'ov', 'sl', 'sr', 'nxr', 'nxl', 'adj'] as const
+// Where one name begins another, the longer one stands first: the first that fits is taken.
+const quantifiableOperators = ['eq', 'gte', 'gt', 'lte', 'lt', 'like', 'ilike', 'match', 'imatch'] as const
+const ftsOperators = ['fts', 'plfts', 'phfts', 'wfts'] as const
+const isValues = ['null', 'not_null', 'true', 'false', 'unknown'] as const
 
 /** Operators that take one value. */
-export type SimpleOperator = 'neq' | 'cs' | 'cd' | 'ov' | 'sl' | 'sr' | 'nxr' | 'nxl' | 'adj'
+export type SimpleOperator = (typeof simpleOperators)[number]
 /** Operators that also take `(any)` and `(all)`. */
-export type QuantifiableOperator = 'eq' | 'gte' | 'gt' | 'lte' | 'lt' | 'like' | 'ilike' | 'match' | 'imatch'
-export type FtsOperator = 'fts' | 'plfts' | 'phfts' | 'wfts'
-export type IsValue = 'null' | 'not_null' | 'true' | 'false' | 'unknown'
+export type QuantifiableOperator = (typeof quantifiableOperators)[number]
+export type FtsOperator = (typeof ftsOperators)[number]
+export type IsValue = (typeof isValues)[number]
 
 export type Operation =
   | { readonly kind: 'simple'; readonly operator: SimpleOperator; readonly value: string }
@@ -32,3 +60,131 @@ export type LogicTree<F = Filter> =
       readonly operator: 'and' | 'or'
       readonly operands: readonly LogicTree<F>[]
     }
+
+type Test = Pick<Filter, 'negated' | 'operation'>
+
+const oneOfTexts = <T extends string>(texts: readonly T[]): Parser<T> =>
+  choice(...texts.map((text) => attempt(literal(text)) as Parser<T>))
+
+/** Text in which every letter may be small or capital. */
+const anyCase = <T extends string>(text: T): Parser<T> =>
+  map(sequence(...[...text].map((letter) => choice(symbol(letter), symbol(letter.toUpperCase())))), () => text)
+
+const listEnd = notFollowedBy(character(noneOf(',)')))
+
+/** A value inside parentheses, up to the next comma or the closing one; quoted, it may hold those too. */
+export const quotedElement = attempt(keepLeft(quotedValue, listEnd))
+export const plainElement = run(noneOf(',)'), 0)
+
+const list = between(lexeme(symbol('(')), lexeme(symbol(')')), separatedBy1(choice(quotedElement, plainElement), comma))
+
+const isValue = label(
+  choice<IsValue>(...isValues.map((value) => attempt(anyCase(value)))),
+  'isVal: (null, not_null, true, false, unknown)',
+)
+
+const prefixed = (text: string): Parser<unknown> => attempt(sequence(literal(text), delimiter))
+
+const quantifier = attempt(
+  between(symbol('('), symbol(')'), choice(attempt(literal('any')), literal('all')) as Parser<'any' | 'all'>),
+)
+
+const language = attempt(between(symbol('('), symbol(')'), identifier))
+
+/** Operators that need nothing but their name. */
+const plainOperators: ReadonlyMap<string, (value: string) => Operation> = new Map([
+  ...simpleOperators.map(
+    (operator) => [operator, (value: string): Operation => ({ kind: 'simple', operator, value })] as const,
+  ),
+  ...quantifiableOperators.map(
+    (operator) =>
+      [operator, (value: string): Operation => ({ kind: 'quantifiable', operator, quantifier: null, value })] as const,
+  ),
+])
+const longestOperator = Math.max(...[...plainOperators.keys()].map((operator) => operator.length))
+
+/** An operator and its value, which `value` reads; it must accept anything. */
+export function test(value: Parser<string>): Parser<Test> {
+  const anyTest = testGrammar(value)
+  return (input) => {
+    // In the common case, `eq.…`, the name of an operator up to the first dot can mean nothing else.
+    const dot = input.tracing ? -1 : input.text.indexOf('.', input.at)
+    const length = dot - input.at
+    if (length < 2 || length > longestOperator) return anyTest(input)
+    const operation = plainOperators.get(input.text.slice(input.at, dot))
+    if (!operation) return anyTest(input)
+    input.at = dot + 1
+    const text = value(input)
+    return text === failed ? failed : { negated: false, operation: operation(text) }
+  }
+}
+
+function testGrammar(value: Parser<string>): Parser<Test> {
+  const operation = label(
+    choice<Operation>(
+      map(keepRight(prefixed('in'), list), (values) => ({ kind: 'in', values })),
+      map(keepRight(prefixed('is'), isValue), (value) => ({ kind: 'is', value })),
+      map(keepRight(prefixed('isdistinct'), value), (value) => ({ kind: 'isdistinct', value })),
+      attempt(
+        map(
+          sequence<[FtsOperator, string | null, unknown, string]>(
+            oneOfTexts(ftsOperators),
+            optional(language),
+            delimiter,
+            value,
+          ),
+          ([operator, language, , value]) => ({ kind: 'fts', operator, language, value }),
+        ),
+      ),
+      attempt(
+        map(
+          sequence<[SimpleOperator, unknown, string]>(
+            label(oneOfTexts(simpleOperators), 'unknown single value operator'),
+            delimiter,
+            value,
+          ),
+          ([operator, , value]) => ({ kind: 'simple', operator, value }),
+        ),
+      ),
+      attempt(
+        map(
+          sequence<[QuantifiableOperator, 'any' | 'all' | null, unknown, string]>(
+            label(oneOfTexts(quantifiableOperators), 'unknown single value operator'),
+            optional(quantifier),
+            delimiter,
+            value,
+          ),
+          ([operator, quantifier, , value]) => ({ kind: 'quantifiable', operator, quantifier, value }),
+        ),
+      ),
+    ),
+    'operator (eq, gt, ...)',
+  )
+  const negated = choice<boolean>(
+    map(prefixed('not'), () => true),
+    succeed(false),
+  )
+  return map(sequence<[boolean, Operation]>(negated, operation), ([negated, operation]) => ({ negated, operation }))
+}
+
+const wholeTest = test(rest)
+const wholeTestOrNone = choice<Test | null>(wholeTest, succeed(null))
+
+/**
+ * A filter parameter.
+ * @throws PGRST100
+ */
+export function parseFilter(key: string, text: string): AtPath<Filter> {
+  const { path, value: field } = parseTreePath(key)
+  return { path, value: { field, ...parse(wholeTest, 'filter', text) } }
+}
+
+/**
+ * A parameter of a function that is called by GET: a filter if its value begins with an operator, else an argument.
+ * @throws PGRST100
+ */
+export function parseFilterOrArgument(key: string, text: string): AtPath<Filter> | readonly [string, string] {
+  const { path, value: field } = parseTreePath(key)
+  const test = parse(wholeTestOrNone, 'filter', text)
+  return test ? { path, value: { field, ...test } } : [field.name, text]
+}

@@ -1,5 +1,23 @@
 // The `order` parameter.
-import type { Field } from './field.ts'
+import { comma, delimiter, field, fieldName, lexeme, parseTreePath } from './field.ts'
+import type { AtPath, Field } from './field.ts'
+import {
+  ahead,
+  attempt,
+  between,
+  choice,
+  end,
+  keepLeft,
+  keepRight,
+  literal,
+  map,
+  optional,
+  separatedBy1,
+  sequence,
+  symbol,
+} from './combinators.ts'
+import { parse } from './parser.ts'
+import type { Parser } from './parser.ts'
 
 export type OrderDirection = 'asc' | 'desc'
 export type OrderNulls = 'nullsfirst' | 'nullslast'
@@ -19,3 +37,39 @@ export type OrderTerm =
       readonly direction: OrderDirection | null
       readonly nulls: OrderNulls | null
     }
+
+const afterDot = <T extends string>(...texts: readonly T[]): Parser<T> =>
+  choice(...texts.map((text) => attempt(keepRight(delimiter, literal(text) as Parser<T>))))
+
+const direction = optional(afterDot('asc', 'desc'))
+const termEnd = choice<unknown>(attempt(ahead(comma)), attempt(end))
+const nulls = choice<OrderNulls | null>(
+  keepLeft(optional(afterDot('nullsfirst', 'nullslast')), termEnd),
+  map(termEnd, () => null),
+)
+
+const relationTerm = map(
+  sequence<[string, Field, OrderDirection | null, OrderNulls | null]>(
+    fieldName,
+    between(symbol('('), symbol(')'), field),
+    direction,
+    nulls,
+  ),
+  ([relation, field, direction, nulls]): OrderTerm => ({ kind: 'relation', relation, field, direction, nulls }),
+)
+
+const fieldTerm = map(
+  sequence<[Field, OrderDirection | null, OrderNulls | null]>(field, direction, nulls),
+  ([field, direction, nulls]): OrderTerm => ({ kind: 'field', field, direction, nulls }),
+)
+
+const terms = separatedBy1(lexeme(choice(attempt(relationTerm), fieldTerm)), comma)
+
+/**
+ * An order parameter: `name.desc.nullslast,clients(name)`.
+ * @throws PGRST100
+ */
+export function parseOrder(key: string, text: string): AtPath<readonly OrderTerm[]> {
+  const { path } = parseTreePath(key)
+  return { path, value: parse(terms, 'order', text) }
+}

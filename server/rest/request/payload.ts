@@ -1,4 +1,12 @@
 // Request bodies.
+import { isUtf8 } from 'node:buffer'
+import { errors } from '../errors.ts'
+import { encodeMediaType } from '../media-type.ts'
+import type { MediaType } from '../media-type.ts'
+import type { Action } from './api-request.ts'
+import { csvPayload } from './csv.ts'
+import { parseQueryString, utf8Text } from './query-string.ts'
+import { sortedTexts } from './text.ts'
 
 export type Payload =
   /** JSON text as it came (numbers keep their digits), or made from CSV or a form; `keys` are those of every object in it. */
@@ -9,3 +17,123 @@ export type Payload =
   | { readonly kind: 'form'; readonly pairs: readonly (readonly [string, string])[]; readonly keys: readonly string[] }
   /** The single unnamed argument of a function. */
   | { readonly kind: 'raw'; readonly bytes: Buffer }
+
+const noObjects: Payload = { kind: 'json', text: '[]', keys: [] }
+
+/**
+ * Reads the body of an action that takes one.
+ * @param columns the `columns` parameter
+ * @returns the payload, undefined for other actions; and the columns it is read into, sorted and distinct
+ * @throws PGRST102
+ */
+export function parsePayload(
+  body: Buffer,
+  contentType: MediaType,
+  columns: readonly string[] | undefined,
+  action: Action,
+): { readonly payload: Payload | undefined; readonly columns: readonly string[] } {
+  const isCall = action.kind === 'call'
+  if (isCall ? action.method !== 'post' : action.kind !== 'mutate' || action.mutation === 'delete')
+    return { payload: undefined, columns: [] }
+  // An upsert of a single row is read whole: it must name all columns.
+  const named = action.kind === 'mutate' && action.mutation === 'single-upsert' ? undefined : columns
+  const payload = readBody(body, contentType, isCall, named !== undefined)
+  switch (payload.kind) {
+    case 'json':
+    case 'form':
+      return { payload, columns: payload.keys }
+    case 'raw-json':
+      return { payload, columns: named ?? [] }
+    case 'raw':
+      return { payload, columns: [] }
+    default:
+      return payload satisfies never
+  }
+}
+
+function readBody(body: Buffer, contentType: MediaType, isCall: boolean, keysAreNamed: boolean): Payload {
+  switch (contentType.kind) {
+    case 'json':
+      if (keysAreNamed) return { kind: 'raw-json', text: jsonText(body) }
+      if (body.length === 0 && isCall) return { kind: 'json', text: '', keys: [] }
+      return jsonPayload(jsonText(body))
+    case 'csv':
+      if (!isUtf8(body)) throw errors.invalidBody('The CSV is not valid UTF-8')
+      return csvPayload(body)
+    case 'urlencoded':
+      return formPayload(body, isCall)
+    case 'text':
+    case 'xml':
+    case 'octet-stream':
+      if (!isCall) break
+      return { kind: 'raw', bytes: body }
+    default:
+  }
+  throw errors.invalidBody(`Content-Type not acceptable: ${encodeMediaType(contentType)}`)
+}
+
+const invalidJson = (): Error => errors.invalidBody('Empty or invalid json')
+
+function jsonText(body: Buffer): string {
+  if (!isUtf8(body)) throw invalidJson()
+  return body.toString('utf8')
+}
+
+const surrogateEscape = /\\u[dD][89a-fA-F]/
+const escapes = /\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([0-9a-fA-F]{4})|[^u])/g
+
+/** Whether a string in the JSON escapes half a character, which JavaScript takes but no other reader does. */
+function hasLoneSurrogate(text: string): boolean {
+  if (!surrogateEscape.test(text)) return false
+  for (const [, code] of text.matchAll(escapes)) if (code !== undefined && /^[dD][89a-fA-F]/.test(code)) return true
+  return false
+}
+
+function jsonPayload(text: string): Payload {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw invalidJson()
+  }
+  if (hasLoneSurrogate(text)) throw invalidJson()
+  if (!Array.isArray(value)) return isObject(value) ? { kind: 'json', text, keys: keysOf(value) } : noObjects
+  const [first] = value as unknown[]
+  if (value.length === 0) return noObjects
+  if (!isObject(first)) throw unequalKeys()
+  const keys = Object.keys(first)
+  const known = new Set(keys)
+  for (const item of value as unknown[]) {
+    if (!isObject(item)) throw unequalKeys()
+    const itemKeys = Object.keys(item)
+    if (itemKeys.length !== keys.length || !itemKeys.every((key) => known.has(key))) throw unequalKeys()
+  }
+  return { kind: 'json', text, keys: sortedTexts(keys) }
+}
+
+const unequalKeys = (): Error => errors.invalidBody('All object keys must match')
+
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const keysOf = (value: object): readonly string[] => sortedTexts(Object.keys(value))
+
+function formText(bytes: string): string {
+  const text = utf8Text(bytes)
+  if (text === undefined) throw errors.invalidBody('The form is not valid UTF-8')
+  return text
+}
+
+/** A form: the arguments of a function, or one row, in which the last of equal names counts. */
+function formPayload(body: Buffer, isCall: boolean): Payload {
+  const form = body.toString('latin1')
+  const pairs = parseQueryString(form.startsWith('?') ? form.slice(1) : form).map(
+    ([name, value]) => [formText(name), formText(value ?? '')] as const,
+  )
+  const row = new Map(pairs)
+  const keys = sortedTexts(row.keys())
+  if (isCall) return { kind: 'form', pairs, keys }
+  // Written by hand: an object would put names that are numbers first and trip over `__proto__`.
+  const members = [...row].map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`)
+  return { kind: 'json', text: `{${members.join(',')}}`, keys }
+}

@@ -1,4 +1,7 @@
 // The `Prefer` header. RFC 7240; https://docs.postgrest.org/en/v14/references/api/preferences.html
+import { readInteger } from './integer.ts'
+import { lenientUtf8Text } from './query-string.ts'
+import { strip } from './text.ts'
 
 export type Preferences = {
   readonly resolution?: 'merge-duplicates' | 'ignore-duplicates'
@@ -8,23 +11,82 @@ export type Preferences = {
   readonly missing?: 'default' | 'null'
   readonly handling?: 'strict' | 'lenient'
   readonly timezone?: string
-  readonly maxAffected?: number
+  /** A bigint where a number would lose digits. */
+  readonly maxAffected?: number | bigint
   /** Preferences that are not known, in the order of the header. */
   readonly invalid: readonly string[]
 }
 
-/** The `Preference-Applied` header for preferences that were heeded; undefined when there is none. */
+type Chosen = { -readonly [K in keyof Preferences]: Preferences[K] }
+
+/** The preferences of fixed wording, by that wording. */
+const known: ReadonlyMap<string, Omit<Preferences, 'invalid'>> = new Map<string, Omit<Preferences, 'invalid'>>([
+  ['resolution=merge-duplicates', { resolution: 'merge-duplicates' }],
+  ['resolution=ignore-duplicates', { resolution: 'ignore-duplicates' }],
+  ['return=representation', { representation: 'representation' }],
+  ['return=minimal', { representation: 'minimal' }],
+  ['return=headers-only', { representation: 'headers-only' }],
+  ['count=exact', { count: 'exact' }],
+  ['count=planned', { count: 'planned' }],
+  ['count=estimated', { count: 'estimated' }],
+  ['tx=commit', { transaction: 'commit' }],
+  ['tx=rollback', { transaction: 'rollback' }],
+  ['missing=default', { missing: 'default' }],
+  ['missing=null', { missing: 'null' }],
+  ['handling=strict', { handling: 'strict' }],
+  ['handling=lenient', { handling: 'lenient' }],
+])
+
+const none: Preferences = { invalid: [] }
+const timezone = 'timezone='
+const maxAffected = 'max-affected='
+
+/** A 64-bit integer, which wraps around as in PostgREST. */
+function affectedRows(text: string): number | bigint | undefined {
+  const rows = readInteger(text)
+  if (rows === undefined) return undefined
+  const wrapped = BigInt.asIntN(64, rows)
+  const number = Number(wrapped)
+  return Number.isSafeInteger(number) ? number : wrapped
+}
+
+/**
+ * Reads all `Prefer` headers. Of preferences that exclude each other the first counts.
+ * @param transactionChoice whether the server lets clients choose how the transaction ends (`db-tx-end`)
+ */
+export function parsePreferences(values: readonly string[], transactionChoice: boolean): Preferences {
+  if (values.length === 0) return none
+  const invalid: string[] = []
+  let chosen: Chosen = { invalid }
+  let affected: string | undefined
+  for (const value of values) {
+    if (value === '') continue
+    for (const part of value.split(',')) {
+      const text = strip(part)
+      const preference = known.get(text)
+      if (preference) chosen = { ...preference, ...chosen }
+      else if (text.startsWith(timezone)) chosen.timezone ??= lenientUtf8Text(text.slice(timezone.length))
+      else if (text.startsWith(maxAffected)) affected ??= text.slice(maxAffected.length)
+      else invalid.push(lenientUtf8Text(text))
+    }
+  }
+  if (!transactionChoice) delete chosen.transaction
+  const rows = affected === undefined ? undefined : affectedRows(affected)
+  if (rows !== undefined) chosen.maxAffected = rows
+  return chosen
+}
+
+/** The value of `Preference-Applied`; undefined when there is nothing to tell. */
 export function preferenceApplied(preferences: Preferences): string | undefined {
   const { resolution, missing, representation, count, transaction, handling, timezone, maxAffected } = preferences
-  const applied = [
-    resolution && `resolution=${resolution}`,
-    missing && `missing=${missing}`,
-    representation && `return=${representation}`,
-    count && `count=${count}`,
-    transaction && `tx=${transaction}`,
-    handling && `handling=${handling}`,
-    timezone === undefined ? undefined : `timezone=${timezone}`,
-    handling === 'strict' && maxAffected !== undefined ? `max-affected=${maxAffected}` : undefined,
-  ].filter((text) => text !== undefined)
+  const applied: string[] = []
+  if (resolution) applied.push(`resolution=${resolution}`)
+  if (missing) applied.push(`missing=${missing}`)
+  if (representation) applied.push(`return=${representation}`)
+  if (count) applied.push(`count=${count}`)
+  if (transaction) applied.push(`tx=${transaction}`)
+  if (handling) applied.push(`handling=${handling}`)
+  if (timezone !== undefined) applied.push(`timezone=${timezone}`)
+  if (maxAffected !== undefined && handling === 'strict') applied.push(`max-affected=${maxAffected}`)
   return applied.length === 0 ? undefined : applied.join(', ')
 }

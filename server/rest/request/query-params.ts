@@ -1,9 +1,19 @@
 // What the query string says, parsed but not looked up.
+// https://docs.postgrest.org/en/v14/references/api/url_grammar.html
+import { errors } from '../errors.ts'
+import { parseNames } from './field.ts'
 import type { AtPath } from './field.ts'
+import { parseFilter, parseFilterOrArgument } from './filter.ts'
 import type { Filter, LogicTree } from './filter.ts'
+import { parseLogic } from './logic.ts'
+import { parseOrder } from './order.ts'
 import type { OrderTerm } from './order.ts'
+import { canonicalQueryString, parseQueryString, utf8Text } from './query-string.ts'
+import { parseRanges } from './range.ts'
 import type { RowRange } from './range.ts'
+import { parseSelect } from './select.ts'
 import type { SelectItem } from './select.ts'
+import { sortedTexts } from './text.ts'
 
 export type QueryParams = {
   /** The parameters sorted by name and encoded anew: the form that `Content-Location` shows. */
@@ -19,7 +29,97 @@ export type QueryParams = {
   readonly select: readonly SelectItem[]
   /** All filters in the order of the query string. */
   readonly filters: readonly AtPath<Filter>[]
-  /** Names of all parameters that are filters, as written. */
+  /** Names of all parameters that are filters or arguments of a function, as written. */
   readonly filterKeys: ReadonlySet<string>
   readonly onConflict: readonly string[] | undefined
+}
+
+type Parameter = readonly [name: string, value: string]
+
+/** The parameters by what they are for. */
+type Sorted = {
+  readonly orders: Parameter[]
+  readonly logics: Parameter[]
+  readonly filters: Parameter[]
+  readonly limits: Map<string, string>
+  readonly offsets: Map<string, string>
+  /** `select`, `columns` and `on_conflict`: the first of each; undefined for one without a value. */
+  readonly singles: Map<string, string | undefined>
+}
+
+function text(bytes: string): string {
+  const decoded = utf8Text(bytes)
+  if (decoded === undefined) throw errors.queryParam('The query string is not valid UTF-8', 'unexpected bytes')
+  return decoded
+}
+
+function sort(name: string, value: string | undefined, sorted: Sorted): void {
+  if (name === 'select' || name === 'columns' || name === 'on_conflict') {
+    if (!sorted.singles.has(name)) sorted.singles.set(name, value)
+    return
+  }
+  if (value === undefined) return
+  const lastDot = name.lastIndexOf('.')
+  switch (name.slice(lastDot + 1)) {
+    case 'order':
+      sorted.orders.push([name, value])
+      break
+    case 'and':
+    case 'or':
+      sorted.logics.push([name, value])
+      break
+    case 'limit':
+      sorted.limits.set(name, value)
+      break
+    case 'offset':
+      sorted.offsets.set(`${name.slice(0, lastDot + 1)}limit`, value)
+      break
+    default:
+      sorted.filters.push([name, value])
+  }
+}
+
+/**
+ * Parses a query string.
+ * @param query as it came, without the question mark; one character per byte
+ * @param argumentsAllowed whether parameters that are no filters are arguments of a function (GET and HEAD of one)
+ * @throws PGRST100, for the first fault in this order: order, logic, columns, select, filters, on_conflict
+ */
+export function parseQueryParams(query: string, argumentsAllowed: boolean): QueryParams {
+  const pairs = parseQueryString(query)
+  const sorted: Sorted = {
+    orders: [],
+    logics: [],
+    filters: [],
+    limits: new Map(),
+    offsets: new Map(),
+    singles: new Map(),
+  }
+  for (const [name, value] of pairs) sort(text(name), value === undefined ? undefined : text(value), sorted)
+
+  const order = sorted.orders.map(([name, value]) => parseOrder(name, value))
+  const logic = sorted.logics.map(([name, value]) => parseLogic(name, value))
+  const columns = sorted.singles.get('columns')
+  const columnNames = columns === undefined ? undefined : sortedTexts(parseNames('columns parameter', columns))
+  const select = parseSelect(sorted.singles.get('select') ?? '*')
+  const filters: AtPath<Filter>[] = []
+  const routineArguments: Parameter[] = []
+  for (const [name, value] of sorted.filters) {
+    const parsed = argumentsAllowed ? parseFilterOrArgument(name, value) : parseFilter(name, value)
+    if ('path' in parsed) filters.push(parsed)
+    else routineArguments.push(parsed)
+  }
+  const onConflict = sorted.singles.get('on_conflict')
+  return {
+    canonical: canonicalQueryString(pairs),
+    routineArguments,
+    ranges: parseRanges(sorted.limits, sorted.offsets),
+    order,
+    logic,
+    columns: columnNames,
+    select,
+    filters,
+    filterKeys: new Set(sorted.filters.map(([name]) => name)),
+    onConflict: onConflict === undefined ? undefined : parseNames('on_conflict parameter', onConflict),
+  }
 }

@@ -1,5 +1,25 @@
 // The `select` parameter.
+import { comma, field, fieldName, identifier, lexeme } from './field.ts'
 import type { Field } from './field.ts'
+import {
+  ahead,
+  attempt,
+  between,
+  choice,
+  end,
+  keepLeft,
+  keepRight,
+  literal,
+  map,
+  nested,
+  notFollowedBy,
+  optional,
+  separatedBy,
+  sequence,
+  symbol,
+} from './combinators.ts'
+import { failed, parse } from './parser.ts'
+import type { Parser } from './parser.ts'
 
 export type AggregateFunction = 'sum' | 'avg' | 'max' | 'min' | 'count'
 export type JoinType = 'inner' | 'left'
@@ -33,3 +53,133 @@ export type SelectItem =
       readonly joinType: JoinType | null
       readonly select: readonly SelectItem[]
     }
+
+type Join = { readonly hint: string | null; readonly joinType: JoinType | null }
+
+const alias = optional(attempt(keepLeft(fieldName, sequence(symbol(':'), notFollowedBy(symbol(':'))))))
+
+const joinParameter = keepRight(
+  symbol('!'),
+  choice<Join>(
+    attempt(map(literal('left'), () => ({ hint: null, joinType: 'left' }))),
+    attempt(map(literal('inner'), () => ({ hint: null, joinType: 'inner' }))),
+    attempt(map(fieldName, (hint) => ({ hint, joinType: null }))),
+  ),
+)
+
+/** Up to two, in any order; of two of the same kind the first counts. */
+const join = map(
+  sequence<[Join | null, Join | null]>(optional(joinParameter), optional(joinParameter)),
+  ([first, second]): Join => ({
+    hint: first?.hint ?? second?.hint ?? null,
+    joinType: first?.joinType ?? second?.joinType ?? null,
+  }),
+)
+
+const beforeParenthesis = attempt(ahead(literal('(')))
+
+const spread = lexeme(
+  map(
+    sequence<[string, string, Join, unknown]>(literal('...'), fieldName, join, beforeParenthesis),
+    ([, relation, join]) => ({ relation, ...join }),
+  ),
+)
+
+/** `count(…)` is the aggregate, not a relation. */
+const relationName: Parser<string> = (input) => {
+  const name = fieldName(input)
+  return name === 'count' ? failed : name
+}
+
+const relation = lexeme(
+  map(
+    sequence<[string | null, string, Join, unknown]>(alias, relationName, join, beforeParenthesis),
+    ([alias, relation, join]) => ({ relation, alias, ...join }),
+  ),
+)
+
+const itemEnd = choice<unknown>(attempt(ahead(literal(')'))), attempt(ahead(literal(','))), attempt(end))
+const cast = optional(keepRight(literal('::'), identifier))
+
+const aggregate = choice(
+  literal('sum'),
+  literal('avg'),
+  literal('count'),
+  attempt(literal('max')),
+  attempt(literal('min')),
+) as Parser<AggregateFunction>
+
+const noField = { aggregate: null, aggregateCast: null, cast: null, alias: null }
+const everything: SelectItem = { kind: 'field', field: { name: '*', jsonPath: [] }, ...noField }
+
+const fieldItem = lexeme(
+  choice<SelectItem>(
+    attempt(map(sequence(literal('*'), itemEnd), () => everything)),
+    attempt(
+      map(
+        sequence<[string | null, string, string | null, unknown]>(alias, literal('count()'), cast, itemEnd),
+        ([alias, , aggregateCast]) => ({
+          kind: 'field',
+          field: { name: '*', jsonPath: [] },
+          aggregate: 'count',
+          aggregateCast,
+          cast: null,
+          alias,
+        }),
+      ),
+    ),
+    map(
+      sequence<[string | null, Field, string | null, AggregateFunction | null, string | null, unknown]>(
+        alias,
+        field,
+        cast,
+        optional(attempt(keepRight(symbol('.'), keepLeft(aggregate, literal('()'))))),
+        cast,
+        itemEnd,
+      ),
+      ([alias, field, cast, aggregate, aggregateCast]) => ({
+        kind: 'field',
+        field,
+        aggregate,
+        aggregateCast,
+        cast,
+        alias,
+      }),
+    ),
+  ),
+)
+
+const inner: Parser<SelectItem[]> = nested(between(symbol('('), symbol(')'), (input) => items(input)))
+
+const item = choice<SelectItem>(
+  map(sequence<[{ relation: string } & Join, SelectItem[]]>(attempt(spread), inner), ([spread, select]) => ({
+    kind: 'spread',
+    ...spread,
+    select,
+  })),
+  map(
+    sequence<[{ relation: string; alias: string | null } & Join, SelectItem[]]>(attempt(relation), inner),
+    ([relation, select]) => ({ kind: 'embed', ...relation, select }),
+  ),
+  fieldItem,
+)
+
+const plainItem = /(?:\*|[A-Za-z0-9_$]+)(?=[,)]|$)/y
+
+/** Most items are plain names. What the expression takes can only be read as one, so the grammar need not be asked. */
+const quickItem: Parser<SelectItem> = (input) => {
+  if (input.tracing) return item(input)
+  plainItem.lastIndex = input.at
+  const name = plainItem.exec(input.text)?.[0]
+  if (name === undefined) return item(input)
+  input.at += name.length
+  return name === '*' ? everything : { kind: 'field', field: { name, jsonPath: [] }, ...noField }
+}
+
+const items = separatedBy(quickItem, lexeme(comma))
+
+/**
+ * The select parameter: `id,alias:name::text,clients!inner(*,...cities(name)),count()`.
+ * @throws PGRST100
+ */
+export const parseSelect = (text: string): SelectItem[] => parse(items, 'select parameter', text)

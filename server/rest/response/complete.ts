@@ -1,6 +1,5 @@
 // Headers that do not depend on what the answer is about.
-import type { CrudPlan } from '../plan/plan.ts'
-import type { ReadPlan } from '../plan/read-plan.ts'
+import type { LegacyName } from '../plan/embed-path.ts'
 import { hasHeader, headerText } from './header.ts'
 import type { Header, Headers } from './header.ts'
 import type { RestResponse } from './result.ts'
@@ -19,19 +18,8 @@ export const serverTiming = ({ jwt, parse, plan, transaction, response }: Timing
   `jwt;dur=${jwt.toFixed(1)}, parse;dur=${parse.toFixed(1)}, plan;dur=${plan.toFixed(1)}, ` +
   `transaction;dur=${transaction.toFixed(1)}, response;dur=${response.toFixed(1)}`
 
-/** [relation, alias] of embeds that have an alias and were addressed without it. */
-export type LegacyName = readonly [string, string]
-
-function collectLegacyNames(read: ReadPlan, names: LegacyName[]): LegacyName[] {
-  if (read.addressedByLegacyName && read.alias !== null) names.push([read.relationName, read.alias])
-  for (const embed of read.embeds) collectLegacyNames(embed, names)
-  return names
-}
-
-export const legacyNames = ({ read }: CrudPlan): readonly LegacyName[] => collectLegacyNames(read, [])
-
 const warning = (names: readonly LegacyName[]): string => {
-  const changes = names.map(([relation, alias]) => `\`${relation}\` to \`${alias}\``).join(', ')
+  const changes = names.map(({ name, alias }) => `\`${name}\` to \`${alias}\``).join(', ')
   // The agent and the words are PostgREST's, because clients look for them. RFC 7234, section 5.5.
   return (
     '299 PostgRESTv16.2 "Embedded resource was referenced by relation name even though it has an alias. ' +

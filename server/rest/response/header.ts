@@ -7,8 +7,7 @@ export type Headers = readonly Header[]
 // RFC 9110, section 5.6.2.
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const writable = /^[\t\x20-\x7e]*$/
-// eslint-disable-next-line no-control-regex
-const control = /[\0-\x08\x0a-\x1f\x7f]/g
+const control = /[^\t\x20-\x7e\u{80}-\u{10ffff}]/gu
 
 export const isHeaderName = (name: string): boolean => token.test(name)
 

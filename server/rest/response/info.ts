@@ -1,11 +1,9 @@
 // Answers to OPTIONS: what can be done with a relation, a function, the schema.
-import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
-import { qualifiedKey } from '../../schema-cache/identifier.ts'
 import type { Routine } from '../../schema-cache/routine.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import type { Table } from '../../schema-cache/table.ts'
-import type { ApiError } from '../errors.ts'
 import type { InfoPlan } from '../plan/plan.ts'
+import { findTable } from '../plan/planner.ts'
 import type { RestResponse } from './result.ts'
 
 const reading = 'OPTIONS,GET,HEAD'
@@ -32,18 +30,15 @@ const allow = (methods: string): RestResponse => ({
   body: '',
 })
 
-/** The answer to an OPTIONS request. Errors: `noTable`, made by the planner's function, for an unknown relation. */
-export function respondInfo(
-  plan: InfoPlan,
-  { tables }: Pick<SchemaCache, 'tables'>,
-  noTable: (relation: QualifiedIdentifier) => ApiError,
-): RestResponse {
+/**
+ * The answer to an OPTIONS request.
+ *
+ * @throws ApiError PGRST205 for an unknown relation
+ */
+export function respondInfo(plan: InfoPlan, cache: SchemaCache): RestResponse {
   switch (plan.kind) {
-    case 'relation-info': {
-      const table = tables.get(qualifiedKey(plan.relation.schema, plan.relation.name))
-      if (table === undefined) throw noTable(plan.relation)
-      return allow(tableMethods(table))
-    }
+    case 'relation-info':
+      return allow(tableMethods(findTable(cache, plan.relation)))
     case 'routine-info':
       return allow(routineMethods(plan.routine))
     case 'schema-info':

@@ -1,38 +1,37 @@
-// The columns of a main statement's row (see `mainStatement`), as Postgres sends them in text format, to a ResultRow.
+// The row of a main statement (see `mainStatement`), as Postgres sends it, to a ResultRow.
 import pg from 'pg'
+import type { Row } from '../../database/pipeline.ts'
 import type { CrudPlan } from '../plan/plan.ts'
 import type { ResultRow } from './result.ts'
 
-/** Object identifiers of types, the same in every database. */
-const types = { bytea: 17, textArray: 1009 }
+const textArray: number = 1009
+const parseTextArray = pg.types.getTypeParser(textArray, 'text') as (text: string) => string[]
+
+const text = (field: Buffer | null | undefined): string | null => field?.toString() ?? null
 
 // An empty text stands for "not counted here" in a column that holds a number elsewhere.
-const total = (text: string | null): number | null => (text === null || text === '' ? null : Number(text))
-
-const parseTextArray = pg.types.getTypeParser(types.textArray, 'text') as (text: string) => string[]
+const total = (field: Buffer | null | undefined): number | null =>
+  field && field.length > 0 ? Number(field.toString()) : null
 
 /** `id=eq.1` to `['id', 'eq.1']`. */
-function pair(text: string): readonly [string, string] {
-  const end = text.indexOf('=')
-  return [text.slice(0, end), text.slice(end + 1)]
-}
-
-function body(text: string | null | undefined, type: number): string | Buffer {
-  if (text === null || text === undefined) return ''
-  return type === types.bytea ? Buffer.from(text.slice(2), 'hex') : text
+function pair(binding: string): readonly [string, string] {
+  const end = binding.indexOf('=')
+  return [binding.slice(0, end), binding.slice(end + 1)]
 }
 
 /**
- * Decodes the row of a main statement. `columns` are its values in text format, in order; undefined when there was no
- * row (a media type handler that is no aggregate yields none for an empty result). `bodyType` is the type's object
- * identifier of the column `body`.
+ * Formats of the columns of a main statement: the body, which is the last, in binary form. For text and JSON that is the
+ * text, and for bytea (media type handlers) the bytes, so its type need not be known.
  */
-export function resultRow(
-  kind: CrudPlan['kind'],
-  columns: readonly (string | null)[] | undefined,
-  bodyType: number,
-): ResultRow {
-  if (columns === undefined) {
+export const resultFormats: readonly (0 | 1)[] = [0, 0, 0, 0, 0, 0, 1]
+
+/**
+ * Decodes what a main statement returned.
+ *
+ * @param rows at most one; none when a media type handler that is no aggregate had nothing to handle
+ */
+export function readResult(kind: CrudPlan['kind'], [row]: readonly Row[]): ResultRow {
+  if (row === undefined) {
     const tableTotal = kind === 'call' ? 0 : null
     return {
       tableTotal,
@@ -44,20 +43,17 @@ export function resultRow(
       inserted: null,
     }
   }
-  const bodyAt = kind === 'mutate' ? 3 : 2
-  const location = kind === 'mutate' ? columns[2] : null
-  const inserted = columns[bodyAt + 3] ?? null
+  const [tableTotal, pageTotal, header, headers, status, inserted, body] = row
   return {
-    tableTotal: total(columns[0] ?? null),
-    queryTotal: total(columns[1] ?? null) ?? 0,
-    location: location ? parseTextArray(location).map(pair) : [],
-    body: body(columns[bodyAt], bodyType),
-    headersSetting: columns[bodyAt + 1] ?? null,
-    statusSetting: columns[bodyAt + 2] ?? null,
-    inserted: inserted === '' ? 0 : total(inserted),
+    tableTotal: total(tableTotal),
+    queryTotal: total(pageTotal) ?? 0,
+    location: header && header.length > 2 ? parseTextArray(header.toString()).map(pair) : [],
+    headersSetting: text(headers),
+    statusSetting: text(status),
+    inserted: inserted?.length === 0 ? 0 : total(inserted),
+    body: body ?? '',
   }
 }
 
 /** The body of an explained request: the lines that EXPLAIN returned. */
-export const explainBody = (lines: readonly (string | null)[]): string =>
-  lines.map((line) => `${line ?? ''}\n`).join('')
+export const explainBody = (rows: readonly Row[]): string => rows.map(([line]) => `${text(line) ?? ''}\n`).join('')

@@ -1,0 +1,43 @@
+// Passwords in a file. https://www.postgresql.org/docs/current/libpq-pgpass.html
+import { readFileSync, statSync } from 'node:fs'
+
+export type PasswordRequest = {
+  readonly host: string
+  readonly port: number
+  readonly database: string
+  readonly user: string
+}
+
+/** Fields between colons; a backslash takes a colon's or a backslash's meaning away. */
+function fields(line: string): string[] {
+  const all = ['']
+  for (const [piece] of line.matchAll(/\\.|[\s\S]/g)) {
+    if (piece === ':' && all.length < 5) all.push('')
+    else all[all.length - 1] += piece.length === 2 ? piece.slice(1) : piece
+  }
+  return all
+}
+
+/** Undefined without a file or an entry for it. A file that others may read is not used, as in libpq. */
+export function passwordInFile(path: string, { host, port, database, user }: PasswordRequest): string | undefined {
+  let text: string
+  try {
+    const { mode } = statSync(path)
+    if (process.platform !== 'win32' && (mode & 0o077) !== 0) return undefined
+    text = readFileSync(path, 'utf8')
+  } catch {
+    return undefined
+  }
+  // A socket in the usual place is called localhost.
+  const names = host.startsWith('/') ? [host, 'localhost'] : [host]
+  for (const line of text.split(/\r?\n/)) {
+    if (line === '' || line.startsWith('#')) continue
+    const [forHost, forPort, forDatabase, forUser, password] = fields(line)
+    const fits = (wanted: string | undefined, actual: readonly string[]): boolean =>
+      wanted === '*' || (wanted !== undefined && actual.includes(wanted))
+    const isIt =
+      fits(forHost, names) && fits(forPort, [String(port)]) && fits(forDatabase, [database]) && fits(forUser, [user])
+    if (isIt && password !== undefined) return password
+  }
+  return undefined
+}

@@ -1,0 +1,66 @@
+// A connection string -> what `pg` needs to connect as libpq would.
+import pg from 'pg'
+import { ConfigError } from './config-error.ts'
+import { connectionPlan, type ConnectionPlan } from './connection-plan.ts'
+import { ConnectionStringError } from './connection-string.ts'
+import type { Environment } from './load.ts'
+import { LibpqConnection } from './libpq-connection.ts'
+import { passwordInFile } from './passfile.ts'
+
+export type PoolConfig = pg.PoolConfig & { readonly plan: ConnectionPlan; readonly Client: typeof LibpqClient }
+
+/** A client for one of the servers of a plan. `new config.Client(config)` makes one without a pool. */
+export class LibpqClient extends pg.Client {
+  /** Made by the pool, which hands its configuration on. */
+  constructor(config?: pg.ClientConfig & { readonly plan: ConnectionPlan }) {
+    const plan = config?.plan
+    if (!plan) throw new TypeError('a connection plan is needed')
+    const connection = new LibpqConnection(plan)
+    const password = (): string => {
+      const target = connection.target ?? { host: '', port: 0 }
+      const found = plan.password ?? passwordInFile(plan.passfile, { ...plan, ...target })
+      if (found === undefined) throw new Error('the server asks for a password, but none is supplied')
+      return found
+    }
+    const withConnection: pg.ClientConfig & { readonly connection: pg.Connection } = { ...config, password, connection }
+    super(withConnection)
+  }
+}
+
+/**
+ * Reads a connection string: a URI, or pairs of keyword and value. What it leaves out comes from the `PG…` variables.
+ *
+ * @param session `read-write` for connections that must reach the primary, such as a listener's
+ * @throws ConfigError; its message never contains a password
+ */
+export function toPoolConfig(uri: string, env: Environment, session?: 'read-write'): PoolConfig {
+  const plan = planOf(uri, env, session)
+  const [first] = plan.targets
+  return {
+    Client: LibpqClient,
+    plan,
+    user: plan.user,
+    database: plan.database,
+    // Encryption is settled by the connection itself.
+    ssl: false,
+    enableChannelBinding: plan.requiresChannelBinding,
+    fallback_application_name: plan.fallbackApplicationName,
+    ...(first ? { host: first.host, port: first.port } : {}),
+    ...(plan.options === undefined ? {} : { options: plan.options }),
+    ...(plan.applicationName === undefined ? {} : { application_name: plan.applicationName }),
+  }
+}
+
+function planOf(uri: string, env: Environment, session: 'read-write' | undefined): ConnectionPlan {
+  try {
+    const plan = connectionPlan(uri, env)
+    // The password is kept out of what a log of an object shows.
+    return Object.defineProperty(session ? { ...plan, session } : { ...plan }, 'password', {
+      enumerable: false,
+      value: plan.password,
+    })
+  } catch (error) {
+    if (!(error instanceof ConnectionStringError)) throw error
+    throw new ConfigError([{ source: 'db-uri', message: error.message }])
+  }
+}

@@ -1,0 +1,82 @@
+// Schemas of rows, and of the arguments of functions.
+import type { Relationships } from '../../schema-cache/relationship.ts'
+import type { Routine } from '../../schema-cache/routine.ts'
+import type { Column, Table } from '../../schema-cache/table.ts'
+import { foreignKeysOf, type ForeignKey } from './foreign-key.ts'
+import { object, sorted, type Member, type OrderedJson, type OrderedObject } from './ordered-json.ts'
+import { arrayItems, defaultValue, swaggerFormat, swaggerType } from './swagger-type.ts'
+
+/** A list, unless it is empty. */
+const filled = (list: readonly string[]): readonly string[] | undefined => (list.length > 0 ? list : undefined)
+
+/** The members as an object, unless there are none. */
+const filledObject = (members: readonly Member[]): OrderedObject | undefined =>
+  members.length > 0 ? object(...members) : undefined
+
+/** The schema of a relation's rows. Tools read the notes on keys (`<pk/>`, `<fk …/>`), so their form is part of the API. */
+export function tableDefinition(table: Table, relationships: Relationships): OrderedJson {
+  const columns = [...table.columns.values()]
+  const foreignKeys = foreignKeysOf(table, relationships)
+  return object(
+    ['description', table.description ?? undefined],
+    ['required', filled(columns.filter(({ nullable }) => !nullable).map(({ name }) => name))],
+    [
+      'properties',
+      filledObject(
+        columns.map((column) => [
+          column.name,
+          columnProperty(column, table.primaryKey.includes(column.name), foreignKeys.get(column.name)),
+        ]),
+      ),
+    ],
+    ['type', 'object'],
+  )
+}
+
+function columnProperty(column: Column, isPrimaryKey: boolean, foreignKey: ForeignKey | undefined): OrderedJson {
+  const { type, maxLength } = column
+  return object(
+    ['default', column.default === null ? undefined : defaultValue(type, column.default)],
+    ['description', columnDescription(column.description, isPrimaryKey, foreignKey)],
+    ['enum', filled(column.enumValues)],
+    ['format', swaggerFormat(type)],
+    ['items', arrayItems(type)],
+    ['maxLength', maxLength === null ? undefined : { number: String(maxLength) }],
+    ['type', swaggerType(type)],
+  )
+}
+
+function columnDescription(
+  comment: string | null,
+  isPrimaryKey: boolean,
+  foreignKey: ForeignKey | undefined,
+): string | undefined {
+  const notes: string[] = []
+  if (isPrimaryKey) notes.push('This is a Primary Key.<pk/>')
+  if (foreignKey) {
+    const { table, column } = foreignKey
+    notes.push(`This is a Foreign Key to \`${table}.${column}\`.<fk table='${table}' column='${column}'/>`)
+  }
+  if (notes.length === 0) return comment ?? undefined
+  return `${comment === null ? '' : `${comment}\n\n`}${['Note:', ...notes].join('\n')}`
+}
+
+/** The schema of a function's arguments as a JSON object. */
+export function argumentsSchema({ description, parameters }: Routine): OrderedJson {
+  return object(
+    ['description', description ?? undefined],
+    [
+      'properties',
+      filledObject(
+        sorted(
+          parameters.map(({ name, type }) => [
+            name,
+            object(['format', swaggerFormat(type)], ['items', arrayItems(type)], ['type', swaggerType(type)]),
+          ]),
+        ),
+      ),
+    ],
+    ['required', filled(parameters.filter(({ required }) => required).map(({ name }) => name))],
+    ['type', 'object'],
+  )
+}

@@ -1,0 +1,58 @@
+// The description of a schema (OpenAPI) as the caller may see it: what is asked of the database, and the document.
+import type { PostgrestConfig } from '../../config/config.ts'
+import type { PipelineStatement, Row } from '../../database/pipeline.ts'
+import {
+  accessibleRoutinesQuery,
+  accessibleTablesQuery,
+  decodeAccessibleRoutines,
+  decodeAccessibleTables,
+  decodeSchemaDescription,
+  schemaDescriptionQuery,
+} from '../../schema-cache/privileges.ts'
+import type { Routine } from '../../schema-cache/routine.ts'
+import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
+import type { InspectPlan } from '../plan/plan.ts'
+import { postgrestDocument, type DescribedSchema } from './document.ts'
+
+/** What is asked: the caller's privileges, unless they are to be ignored, and the comment on the schema. */
+export function inspectStatements(
+  { schema }: InspectPlan,
+  { openapiMode }: Pick<PostgrestConfig, 'openapiMode'>,
+): readonly PipelineStatement[] {
+  const description = schemaDescriptionQuery(schema)
+  if (openapiMode !== 'follow-privileges') return [description]
+  return [description, accessibleTablesQuery(schema), accessibleRoutinesQuery(schema)]
+}
+
+const decodable = (rows: readonly Row[] = []): { row: unknown }[] =>
+  rows.map(([field]) => ({ row: field?.toString() ?? null }))
+
+const inSchema = (schema: string, routines: Iterable<readonly Routine[]>): Routine[] =>
+  [...routines].flat().filter((routine) => routine.schema === schema)
+
+/** The document as JSON text, from the rows of `inspectStatements`. */
+export function inspectDocument(
+  { schema }: InspectPlan,
+  [description, tables, routines]: readonly (readonly Row[])[],
+  cache: SchemaCache,
+  settings: DescribedSchema['settings'],
+  mountPath: string,
+): string {
+  const accessible = tables && decodeAccessibleTables(decodable(tables))
+  const described = [...cache.tables].filter(
+    ([key, table]) => table.schema === schema && (accessible === undefined || accessible.has(key)),
+  )
+  return postgrestDocument({
+    tables: described.map(([, table]) => table),
+    routines: inSchema(schema, (routines ? decodeAccessibleRoutines(decodable(routines)) : cache.routines).values()),
+    relationships: cache.relationships,
+    schemaDescription: decodeSchemaDescription(decodable(description)),
+    settings,
+    mountPath,
+    version: postgrestVersion,
+    documentation: 'https://postgrest.org/en/v16/references/api.html',
+  })
+}
+
+/** The release whose API this is. */
+const postgrestVersion = '16.2'

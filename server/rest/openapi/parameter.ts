@@ -1,0 +1,104 @@
+// Parameters of requests: those that every relation shares, those of one relation, and the arguments of functions.
+import type { Routine, RoutineParameter } from '../../schema-cache/routine.ts'
+import type { Table } from '../../schema-cache/table.ts'
+import { argumentsSchema } from './definition.ts'
+import { object, type Member, type OrderedJson } from './ordered-json.ts'
+import { elementType, swaggerFormat, swaggerType } from './swagger-type.ts'
+
+type Parameter = {
+  readonly name: string
+  readonly description: string | undefined
+  readonly in: 'query' | 'header'
+  readonly default?: string
+  readonly enum?: readonly string[]
+}
+
+const parameter = (it: Parameter): OrderedJson =>
+  object(
+    ['name', it.name],
+    ['description', it.description],
+    ['required', false],
+    ['default', it.default],
+    ['enum', it.enum],
+    ['in', it.in],
+    ['type', 'string'],
+  )
+
+const prefer = (...values: readonly string[]): OrderedJson =>
+  parameter({
+    name: 'Prefer',
+    description: 'Preference',
+    in: 'header',
+    ...(values.length > 0 ? { enum: values } : {}),
+  })
+
+const returns = ['return=representation', 'return=minimal', 'return=none']
+const pagination = 'Limiting and Pagination'
+
+const shared: readonly Member[] = [
+  ['preferParams', prefer()],
+  ['preferReturn', prefer(...returns)],
+  ['preferCount', prefer('count=none')],
+  ['preferPost', prefer(...returns, 'resolution=ignore-duplicates', 'resolution=merge-duplicates')],
+  ['select', parameter({ name: 'select', description: 'Filtering Columns', in: 'query' })],
+  ['on_conflict', parameter({ name: 'on_conflict', description: 'On Conflict', in: 'query' })],
+  ['order', parameter({ name: 'order', description: 'Ordering', in: 'query' })],
+  ['range', parameter({ name: 'Range', description: pagination, in: 'header' })],
+  ['rangeUnit', parameter({ name: 'Range-Unit', description: pagination, in: 'header', default: 'items' })],
+  ['offset', parameter({ name: 'offset', description: pagination, in: 'query' })],
+  ['limit', parameter({ name: 'limit', description: pagination, in: 'query' })],
+]
+
+/** Names, below `#/parameters/`, of what belongs to one relation. */
+export const bodyName = (table: string): string => `body.${table}`
+export const filterName = (table: string, column: string): string => `rowFilter.${table}.${column}`
+
+/** `#/parameters`: the shared ones, then for each relation its body and a filter for each column. */
+export function parameterDefinitions(tables: readonly Table[]): OrderedJson {
+  return object(
+    ...shared,
+    ...tables.flatMap(({ name, columns }): readonly Member[] => [
+      [
+        bodyName(name),
+        object(
+          ['name', name],
+          ['description', name],
+          ['required', false],
+          ['in', 'body'],
+          ['schema', object(['$ref', `#/definitions/${name}`])],
+        ),
+      ],
+      ...Array.from(columns.values(), (column): Member => [
+        filterName(name, column.name),
+        parameter({ name: column.name, description: column.description ?? undefined, in: 'query' }),
+      ]),
+    ]),
+  )
+}
+
+/** Arguments in the query string. An array is one text (`{a,b}`) there; a variadic one is given by repetition. */
+export function queryArgument({ name, type, required, variadic }: RoutineParameter): OrderedJson {
+  const declared = swaggerType(type)
+  if (variadic) {
+    const element = elementType(type)
+    return object(
+      ['collectionFormat', 'multi'],
+      ['in', 'query'],
+      ['items', object(['format', swaggerFormat(element)], ['type', swaggerType(element)])],
+      ['name', name],
+      ['required', required],
+      ['type', declared ?? 'string'],
+    )
+  }
+  return object(
+    ['format', swaggerFormat(type)],
+    ['in', 'query'],
+    ['name', name],
+    ['required', required],
+    ['type', declared === undefined || declared === 'array' ? 'string' : declared],
+  )
+}
+
+/** Arguments in the body. */
+export const bodyArguments = (routine: Routine): OrderedJson =>
+  object(['in', 'body'], ['name', 'args'], ['required', true], ['schema', argumentsSchema(routine)])

@@ -1,0 +1,93 @@
+// What can be requested: relations, functions, and the description itself.
+import { firstLine } from './comment.ts'
+import type { Routine } from '../../schema-cache/routine.ts'
+import type { Table } from '../../schema-cache/table.ts'
+import { object, type Member, type OrderedJson } from './ordered-json.ts'
+import { bodyArguments, bodyName, filterName, queryArgument } from './parameter.ts'
+
+const json = 'application/json'
+const single = 'application/vnd.pgrst.object+json'
+
+/** Media types of relations. */
+export const relationMedia = [json, `${single};nulls=stripped`, single, 'text/csv']
+const routineMedia = [json, `${single};nulls=stripped`, single]
+
+type Operation = {
+  readonly tag: string
+  readonly comment: string | null
+  readonly parameters: readonly OrderedJson[]
+  readonly produces?: readonly string[]
+  readonly responses: readonly Member[]
+}
+
+function operation({ tag, comment, parameters, produces, responses }: Operation): OrderedJson {
+  const { summary, description } = firstLine(comment)
+  return object(
+    ['description', description === '' ? undefined : description],
+    ['parameters', parameters.length > 0 ? parameters : undefined],
+    ['produces', produces],
+    ['responses', object(...responses)],
+    ['summary', summary],
+    ['tags', [tag]],
+  )
+}
+
+const answer = (description: string): OrderedJson => object(['description', description])
+
+/** The path of a relation: GET, and every command when it can take any. */
+export function tablePath(table: Table): Member {
+  const { name } = table
+  const filters = Array.from(table.columns.keys(), (column) => filterName(name, column))
+  const method = (parameters: readonly string[], ...responses: readonly Member[]): OrderedJson =>
+    operation({
+      tag: name,
+      comment: table.description,
+      parameters: parameters.map((parameter) => object(['$ref', `#/parameters/${parameter}`])),
+      responses,
+    })
+  const rows = object(['items', object(['$ref', `#/definitions/${name}`])], ['type', 'array'])
+  const get = method(
+    [...filters, 'select', 'order', 'range', 'rangeUnit', 'offset', 'limit', 'preferCount'],
+    ['200', object(['description', 'OK'], ['schema', rows])],
+    ['206', answer('Partial Content')],
+  )
+  if (!(table.insertable || table.updatable || table.deletable)) return [`/${name}`, object(['get', get])]
+  return [
+    `/${name}`,
+    object(
+      ['get', get],
+      ['post', method([bodyName(name), 'select', 'preferPost'], ['201', answer('Created')])],
+      ['delete', method([...filters, 'preferReturn'], ['204', answer('No Content')])],
+      ['patch', method([...filters, bodyName(name), 'preferReturn'], ['204', answer('No Content')])],
+    ),
+  ]
+}
+
+/** The path of a function: POST, and GET when it does not write. */
+export function routinePath(routine: Routine): Member {
+  const method = (parameters: readonly OrderedJson[]): OrderedJson =>
+    operation({
+      tag: `(rpc) ${routine.name}`,
+      comment: routine.description,
+      parameters,
+      produces: routineMedia,
+      responses: [['200', answer('OK')]],
+    })
+  const post = method([bodyArguments(routine), object(['$ref', '#/parameters/preferParams'])])
+  const get = routine.volatility === 'volatile' ? undefined : method(routine.parameters.map(queryArgument))
+  return [`/rpc/${routine.name}`, object(['get', get], ['post', post])]
+}
+
+export const rootPath: Member = [
+  '/',
+  object([
+    'get',
+    operation({
+      tag: 'Introspection',
+      comment: 'OpenAPI description (this document)',
+      parameters: [],
+      produces: ['application/openapi+json', json],
+      responses: [['200', answer('OK')]],
+    }),
+  ]),
+]

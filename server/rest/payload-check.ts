@@ -1,0 +1,63 @@
+// Bodies for tables with a JSON Schema are checked before the database is asked, and all faults are told at once. Tables
+// without one are guarded by Postgres alone.
+import type { Fault, Validator } from '../validation/validator.ts'
+import { ApiError, errors } from './errors.ts'
+import type { ApiRequest, HttpRequest } from './request/api-request.ts'
+import type { Payload } from './request/payload.ts'
+import { pathSegments } from './request/resource.ts'
+
+/**
+ * Checks the body of a write.
+ *
+ * @throws ApiError PGRST102 whose details name every fault by JSON pointer
+ */
+export function checkPayload(request: ApiRequest, validator: Validator): void {
+  const { action } = request
+  if (action.kind !== 'mutate' || !request.payload) return
+  const table = validator.forTable(action.relation.schema, action.relation.name)
+  if (!table) return
+  const body = withColumns(valueOf(request.payload), request)
+  const isText = request.contentType.kind !== 'json'
+  const faults = action.mutation === 'update' ? table.validateUpdate(body, isText) : table.validateInsert(body, isText)
+  if (faults.length > 0) throw errors.invalidBody('The body does not match the schema of the table', listed(faults))
+}
+
+function valueOf(payload: Payload): unknown {
+  if (payload.kind !== 'json' && payload.kind !== 'raw-json') return undefined
+  try {
+    return JSON.parse(payload.text)
+  } catch {
+    throw errors.invalidBody('Empty or invalid json')
+  }
+}
+
+/** What is written of a body: with the `columns` parameter, other properties are left out. */
+function withColumns(value: unknown, { payload, columns }: ApiRequest): unknown {
+  if (payload?.kind !== 'raw-json') return value
+  const pick = (row: unknown): unknown =>
+    typeof row === 'object' && row !== null
+      ? Object.fromEntries(
+          columns
+            .filter((name) => Object.hasOwn(row, name))
+            .map((name) => [name, (row as Record<string, unknown>)[name]]),
+        )
+      : row
+  return Array.isArray(value) ? value.map(pick) : pick(value)
+}
+
+const listed = (faults: readonly Fault[]): string =>
+  faults.map(({ pointer, message }) => (pointer === '' ? message : `${pointer} ${message}`)).join('; ')
+
+/**
+ * What to answer to an error of parsing a request. A body of a type that no table takes is an unsupported media type
+ * (415) where the table has a schema; elsewhere it stays what PostgREST answers.
+ */
+export function bodyTypeFault(error: unknown, http: HttpRequest, schemas: readonly string[], validator: Validator): unknown {
+  const isType =
+    error instanceof ApiError && error.code === 'PGRST102' && error.message.startsWith('Content-Type not acceptable')
+  if (!isType) return error
+  const [table = ''] = pathSegments(http.path)
+  const profile = http.headers.find(([name]) => name === 'content-profile')?.[1]
+  if (!validator.forTable(profile ?? schemas[0] ?? '', table)) return error
+  return new ApiError({ code: error.code, status: 415, message: error.message })
+}

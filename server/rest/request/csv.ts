@@ -1,0 +1,89 @@
+// CSV bodies. RFC 4180; https://docs.postgrest.org/en/v14/references/api/tables_views.html#bulk-insert
+import { CsvError, parse } from 'csv-parse/sync'
+import { errors } from '../errors.ts'
+import type { Payload } from './payload.ts'
+import { showText } from './show.ts'
+import { sortedTexts } from './text.ts'
+
+const lineEnds = ['\r\n', '\n', '\r']
+
+/** A field and what must follow it. */
+const fieldAndEnd = /(?:"[^"]*(?:""[^"]*)*"|[^",\r\n]*)(,|\r\n|\n|\r|$)/y
+const fieldAlone = /"[^"]*(?:""[^"]*)*"|[^",\r\n]*/y
+
+/** Where the text stops being CSV. */
+function faultAt(text: string): number {
+  let at = 0
+  for (;;) {
+    fieldAndEnd.lastIndex = at
+    if (fieldAndEnd.exec(text)) at = fieldAndEnd.lastIndex
+    else {
+      fieldAlone.lastIndex = at
+      fieldAlone.exec(text)
+      return fieldAlone.lastIndex
+    }
+  }
+}
+
+const parseError = (what: string, rest: string): Error =>
+  errors.invalidBody(
+    `parse error (${what}) at ${rest.length > 100 ? `${rest.slice(0, 100)} (truncated)` : showText(rest)}`,
+  )
+
+const isBlank = (record: readonly string[]): boolean => record.length === 1 && record[0] === ''
+
+/** PostgREST takes a quote that is never closed for a closed one and drops the field's last character: better refused. */
+function unclosedQuote(body: Buffer, inHeader: boolean): Error {
+  const last = body.subarray(-2).toString('latin1')
+  if (/^(?:|[,\r\n])"$/.test(last)) return parseError('Failed reading: trailing double quote', '')
+  if (inHeader && !last.endsWith('"')) return parseError('not enough input', '')
+  return parseError('Failed reading: insufficient input', '')
+}
+
+function readRecords(body: Buffer): string[][] {
+  try {
+    return parse(body, { record_delimiter: lineEnds, relax_column_count: true })
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error
+    if (error.code === 'CSV_QUOTE_NOT_CLOSED') throw unclosedQuote(body, error.records === 0)
+    const bytes = body.toString('latin1')
+    throw parseError('Failed reading: satisfy', bytes.slice(faultAt(bytes)))
+  }
+}
+
+type Column = { readonly key: string; readonly at: number }
+
+/** The first `width` columns, each with its name as JSON; of those with the same name the last counts. */
+const columnsOf = (header: readonly string[], width: number): Column[] =>
+  [...new Map(header.slice(0, width).map((name, at) => [name, at]))].map(([name, at]) => ({
+    key: JSON.stringify(name),
+    at,
+  }))
+
+/**
+ * Turns CSV into a JSON array of objects whose values are strings, or null where a field is `NULL`. Blank lines are left
+ * out, and fields beyond the header's are ignored.
+ * @param body valid UTF-8
+ * @throws PGRST102 when it is no CSV, has no complete header line, or its lines do not fill the same columns
+ */
+export function csvPayload(body: Buffer): Payload {
+  const [header, ...lines] = readRecords(body)
+  const last = body.at(-1)
+  if (!header || (lines.length === 0 && last !== 0x0a && last !== 0x0d)) throw parseError('not enough input', '')
+  let width = -1
+  let count = -1
+  let columns: Column[] = []
+  const rows: string[] = []
+  for (const line of lines) {
+    if (isBlank(line)) continue
+    if (line.length !== width) {
+      width = line.length
+      columns = columnsOf(header, width)
+      if (count === -1) count = columns.length
+      else if (columns.length !== count) throw errors.invalidBody('All lines must have same number of fields')
+    }
+    const members = columns.map(({ key, at }) => `${key}:${line[at] === 'NULL' ? 'null' : JSON.stringify(line[at])}`)
+    rows.push(`{${members.join(',')}}`)
+  }
+  return { kind: 'json', text: `[${rows.join(',')}]`, keys: sortedTexts(header.slice(0, Math.max(width, 0))) }
+}

@@ -1,0 +1,69 @@
+// What the request's headers say, gathered in one pass.
+import type { HttpRequest } from './api-request.ts'
+import { lenientUtf8Text } from './query-string.ts'
+
+type Pair = readonly [string, string]
+
+/** The headers that decide how a request is understood; of repeated ones the first. */
+export type RequestHeaders = {
+  accept?: string
+  acceptProfile?: string
+  contentProfile?: string
+  contentType?: string
+  range?: string
+  readonly prefer: string[]
+  /** All headers but cookies, as text. */
+  readonly others: Pair[]
+  readonly cookies: readonly Pair[]
+}
+
+/** Values come as Node hands them over, one character per byte; they are read as UTF-8 where they are passed on. */
+export function readHeaders(headers: HttpRequest['headers']): RequestHeaders {
+  const prefer: string[] = []
+  const others: Pair[] = []
+  let cookie: string | undefined
+  const found: Omit<RequestHeaders, 'cookies'> = { prefer, others }
+  for (const header of headers) {
+    const [name, value] = header
+    switch (name) {
+      case 'cookie':
+        cookie ??= value
+        continue
+      case 'accept':
+        found.accept ??= value
+        break
+      case 'accept-profile':
+        found.acceptProfile ??= lenientUtf8Text(value)
+        break
+      case 'content-profile':
+        found.contentProfile ??= lenientUtf8Text(value)
+        break
+      case 'content-type':
+        found.contentType ??= value
+        break
+      case 'range':
+        found.range ??= value
+        break
+      case 'prefer':
+        prefer.push(value)
+        break
+    }
+    const text = lenientUtf8Text(value)
+    others.push(text === value ? header : [name, text])
+  }
+  return { ...found, cookies: cookie === undefined ? [] : parseCookies(cookie) }
+}
+
+/** Names and values of a `Cookie` header; quotes around a value are dropped. RFC 6265, section 4.2. */
+function parseCookies(header: string): Pair[] {
+  const parts = header.split(';')
+  // A separator at the end is followed by nothing, not by a nameless cookie.
+  if (parts.at(-1) === '') parts.pop()
+  return parts.map((part) => {
+    const equals = part.indexOf('=')
+    const name = equals === -1 ? part : part.slice(0, equals)
+    const value = equals === -1 ? '' : part.slice(equals + 1)
+    const quoted = value.length > 1 && value.startsWith('"') && value.endsWith('"')
+    return [lenientUtf8Text(name.replace(/^ +/, '')), lenientUtf8Text(quoted ? value.slice(1, -1) : value)]
+  })
+}

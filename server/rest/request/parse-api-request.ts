@@ -1,0 +1,72 @@
+// HTTP -> ApiRequest: the one entry of this room.
+import type { PostgrestConfig } from '../../config/config.ts'
+import { errors } from '../errors.ts'
+import { decodeMediaType, parseAccept } from '../media-type.ts'
+import type { MediaType } from '../media-type.ts'
+import type { ApiRequest, HttpRequest } from './api-request.ts'
+import { readHeaders } from './headers.ts'
+import type { RequestHeaders } from './headers.ts'
+import { parsePayload } from './payload.ts'
+import { parsePreferences } from './preferences.ts'
+import { parseQueryParams } from './query-params.ts'
+import { topLevelRange } from './range.ts'
+import { chooseAction, parseResource } from './resource.ts'
+import type { Resource } from './resource.ts'
+
+export type RequestSettings = Pick<PostgrestConfig, 'dbSchemas' | 'dbTxEnd' | 'openapiMode' | 'dbRootSpec'>
+
+const anyMediaType: readonly MediaType[] = [{ kind: 'any' }]
+const json: MediaType = { kind: 'json' }
+
+/** The root stands for a function where `db-root-spec` names one. */
+function resolveRoot(resource: Resource, settings: RequestSettings): Resource {
+  if (resource.kind !== 'root') return resource
+  if (settings.openapiMode === 'disabled') throw errors.openapiDisabled()
+  return settings.dbRootSpec ? { kind: 'routine', name: settings.dbRootSpec.name } : resource
+}
+
+/** The schema that a profile header asks for, or the first; requests with a body ask by the one that describes it. */
+function chooseSchema(
+  method: string,
+  headers: RequestHeaders,
+  schemas: readonly string[],
+): { readonly schema: string; readonly negotiatedByProfile: boolean } {
+  const writes = method === 'POST' || method === 'PATCH' || method === 'PUT' || method === 'DELETE'
+  const profile = writes ? headers.contentProfile : headers.acceptProfile
+  if (profile === undefined) return { schema: schemas[0] ?? '', negotiatedByProfile: schemas.length !== 1 }
+  if (!schemas.includes(profile)) throw errors.unacceptableSchema(profile, schemas)
+  return { schema: profile, negotiatedByProfile: true }
+}
+
+/**
+ * Reads a request: the client's words, nothing looked up.
+ * @throws ApiError for the first fault in this order: resource, schema, method, query string, range, body
+ */
+export function parseApiRequest(http: HttpRequest, settings: RequestSettings): ApiRequest {
+  const { method, path } = http
+  const resource = resolveRoot(parseResource(path), settings)
+  const headers = readHeaders(http.headers)
+  const { schema, negotiatedByProfile } = chooseSchema(method, headers, settings.dbSchemas)
+  const action = chooseAction(resource, schema, method)
+  const queryParams = parseQueryParams(http.query, action.kind === 'call' && action.method !== 'post')
+  const range = topLevelRange(method, queryParams.ranges, headers.range)
+  const contentType = headers.contentType === undefined ? json : decodeMediaType(headers.contentType)
+  const { payload, columns } = parsePayload(http.body, contentType, queryParams.columns, action)
+  return {
+    action,
+    method,
+    path,
+    ranges: new Map(queryParams.ranges).set('limit', range),
+    topLevelRange: range,
+    payload,
+    columns,
+    preferences: parsePreferences(headers.prefer, settings.dbTxEnd.endsWith('-allow-override')),
+    queryParams,
+    headers: headers.others,
+    cookies: headers.cookies,
+    schema,
+    negotiatedByProfile,
+    accept: headers.accept === undefined ? anyMediaType : parseAccept(headers.accept),
+    contentType,
+  }
+}

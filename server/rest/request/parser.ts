@@ -1,0 +1,97 @@
+// Parsers with the error rules of Haskell's Parsec, because clients see its texts: which alternative fails furthest, what
+// was expected there, and whether input had been consumed. The combinators are in `combinators.ts`.
+// https://hackage.haskell.org/package/parsec (Text.Parsec.Prim, Text.Parsec.Error)
+import { errors } from '../errors.ts'
+import { showText } from './show.ts'
+
+/** What a parser returns when it does not match. */
+export const failed: unique symbol = Symbol('failed')
+
+/**
+ * Reads from `input.at` on. A failure is fatal when it has moved `input.at` ("consumed"): no alternative is tried then.
+ * Either way `input.fault` says what else would have been accepted at the place where the parser stopped.
+ */
+export type Parser<T> = (input: Input) => T | typeof failed
+
+export type Message = { readonly kind: 'met' | 'unexpected' | 'expected'; readonly text: string }
+export type Fault = { readonly at: number; readonly messages: readonly Message[] }
+
+export const noFault: Fault = { at: 0, messages: [] }
+
+/** Text being read. Faults are kept only when `tracing`: they do not change what is accepted. */
+export class Input {
+  readonly name: string
+  readonly text: string
+  readonly tracing: boolean
+  at = 0
+  depth = 0
+  fault: Fault = noFault
+
+  constructor(name: string, text: string, tracing: boolean) {
+    this.name = name
+    this.text = text
+    this.tracing = tracing
+  }
+
+  /** Notes that the text at `at` is none of what was expected. */
+  expected(at: number, expected: readonly Message[]): void {
+    if (!this.tracing) return
+    const met = this.text.codePointAt(at)
+    const text = met === undefined ? '' : showText(String.fromCodePoint(met))
+    this.fault = { at, messages: [{ kind: 'met', text }, ...expected] }
+  }
+
+  /** Joins an earlier fault with the one just made, when nothing was consumed between them. */
+  merge(earlier: Fault): void {
+    const later = this.fault
+    if (later.messages.length === 0 || (earlier.messages.length > 0 && earlier.at > later.at)) this.fault = earlier
+    else if (earlier.messages.length > 0 && earlier.at === later.at)
+      this.fault = { at: later.at, messages: [...earlier.messages, ...later.messages] }
+  }
+
+  /** The error for a client: where, and what was met and expected there. */
+  error(at: number, details: string): Error {
+    let line = 1
+    let column = 1
+    for (const character of this.text.slice(0, at)) {
+      if (character === '\n') {
+        line += 1
+        column = 1
+      } else column += character === '\t' ? 8 - ((column - 1) % 8) : 1
+    }
+    return errors.queryParam(`"${this.name}" (line ${line}, column ${column})`, details)
+  }
+}
+
+function describe(messages: readonly Message[]): string {
+  if (messages.length === 0) return 'unknown parse error'
+  const texts = (kind: Message['kind']): string[] => [
+    ...new Set(messages.filter((message) => message.kind === kind && message.text !== '').map(({ text }) => text)),
+  ]
+  const list = (items: readonly string[]): string =>
+    items.length > 1 ? `${items.slice(0, -1).join(', ')} or ${items.at(-1) ?? ''}` : items.join('')
+  const unexpected = texts('unexpected')
+  const met = messages.find((message) => message.kind === 'met')
+  const expected = texts('expected')
+  const parts: string[] = []
+  if (unexpected.length > 0) parts.push(`unexpected ${list(unexpected)}`)
+  else if (met && !messages.some((message) => message.kind === 'unexpected'))
+    parts.push(`unexpected ${met.text === '' ? 'end of input' : met.text}`)
+  if (expected.length > 0) parts.push(`expecting ${list(expected)}`)
+  return parts.join(' ').trim()
+}
+
+/**
+ * Runs a parser over `text` (it need not read all of it).
+ * @param what names the parameter in the error, `shown` is its value there
+ * @throws PGRST100 with Parsec's description
+ */
+export function parse<T>(parser: Parser<T>, what: string, shown: string, text = shown): T {
+  const name = `failed to parse ${what} (${shown})`
+  const value = parser(new Input(name, text, false))
+  if (value !== failed) return value
+  // Only a request that is refused anyway pays for the description.
+  const input = new Input(name, text, true)
+  parser(input)
+  throw input.error(input.fault.at, describe(input.fault.messages))
+}

@@ -1,0 +1,99 @@
+// What a path names, and what a method does to it.
+import { errors } from '../errors.ts'
+import type { Action } from './api-request.ts'
+import { lenientUtf8Text } from './query-string.ts'
+
+/** What a path names. */
+export type Resource =
+  | { readonly kind: 'root' }
+  | { readonly kind: 'relation'; readonly name: string }
+  | { readonly kind: 'routine'; readonly name: string }
+
+const escape = /%[0-9A-Fa-f]{2}/g
+
+const decodeSegment = (segment: string): string =>
+  lenientUtf8Text(
+    segment.includes('%')
+      ? segment.replace(escape, (text) => String.fromCharCode(Number.parseInt(text.slice(1), 16)))
+      : segment,
+  )
+
+/** The segments of a path, percent-decoded; a slash at the end is followed by an empty one. `/` has none. */
+export function pathSegments(path: string): string[] {
+  if (path === '' || path === '/') return []
+  return (path.startsWith('/') ? path.slice(1) : path).split('/').map(decodeSegment)
+}
+
+/**
+ * `/`, `/name` or `/rpc/name`.
+ * @throws PGRST125 for any other path
+ */
+export function parseResource(path: string): Resource {
+  const [first, second, ...others] = pathSegments(path)
+  if (first === undefined) return { kind: 'root' }
+  if (second === undefined) return { kind: 'relation', name: first }
+  if (first === 'rpc' && others.length === 0) return { kind: 'routine', name: second }
+  throw errors.path()
+}
+
+/**
+ * What is to be done to a resource.
+ * @throws PGRST101 and PGRST117 for methods that do not fit it
+ */
+export function chooseAction(resource: Resource, schema: string, method: string): Action {
+  switch (resource.kind) {
+    case 'routine':
+      return routineAction(schema, resource.name, method)
+    case 'relation':
+      return relationAction(schema, resource.name, method)
+    case 'root':
+      switch (method) {
+        case 'GET':
+        case 'HEAD':
+          return { kind: 'inspect', schema, headersOnly: method === 'HEAD' }
+        case 'OPTIONS':
+          return { kind: 'schema-info' }
+        default:
+          throw errors.method(method)
+      }
+    default:
+      return resource satisfies never
+  }
+}
+
+function routineAction(schema: string, name: string, method: string): Action {
+  const routine = { schema, name }
+  switch (method) {
+    case 'GET':
+      return { kind: 'call', routine, method: 'get' }
+    case 'HEAD':
+      return { kind: 'call', routine, method: 'head' }
+    case 'POST':
+      return { kind: 'call', routine, method: 'post' }
+    case 'OPTIONS':
+      return { kind: 'routine-info', routine }
+    default:
+      throw errors.routineMethod(method)
+  }
+}
+
+function relationAction(schema: string, name: string, method: string): Action {
+  const relation = { schema, name }
+  switch (method) {
+    case 'GET':
+    case 'HEAD':
+      return { kind: 'read', relation, headersOnly: method === 'HEAD' }
+    case 'POST':
+      return { kind: 'mutate', relation, mutation: 'create' }
+    case 'PUT':
+      return { kind: 'mutate', relation, mutation: 'single-upsert' }
+    case 'PATCH':
+      return { kind: 'mutate', relation, mutation: 'update' }
+    case 'DELETE':
+      return { kind: 'mutate', relation, mutation: 'delete' }
+    case 'OPTIONS':
+      return { kind: 'relation-info', relation }
+    default:
+      throw errors.method(method)
+  }
+}
