@@ -278,7 +278,7 @@ t.test('secrets that cannot be used', async (t) => {
   const rows: readonly [string | Buffer, string][] = [
     ['short_secret', 'The JWT secret must be at least 32 characters long.'],
     ['', 'The JWT secret must be at least 32 characters long.'],
-    [Buffer.alloc(31), 'The JWT secret must be at least 32 characters long.'],
+    [Buffer.alloc(31, 'x'), 'The JWT secret must be at least 32 characters long.'],
     [JSON.stringify({ n, e }), 'a JSON Web Key must have a type ("kty")'],
     [JSON.stringify([{ kty: 'RSA', n, e }]), 'a JSON Web Key must be an object'],
     [JSON.stringify({ keys: { kty: 'RSA', n, e } }), '"keys" of a JSON Web Key Set must be a list'],
@@ -392,5 +392,5 @@ t.test('the token of the header', async (t) => {
     [' Bearer abc', undefined],
     ['Token bearer', undefined],
   ]
-  for (const [header, expected] of rows) t.equal(bearerToken(header), expected, header)
+  for (const [header, expected] of rows) t.equal(bearerToken(header), expected, String(header))
 })

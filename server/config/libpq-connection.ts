@@ -61,6 +61,7 @@ export class LibpqConnection extends pg.Connection {
   connect(): void {
     this._connecting = true
     this.#attemptAll().catch((error: unknown) => {
+      this.#inspect = undefined
       if (!(error instanceof GivenUp)) this.emit('error', error)
       this.emit('end')
     })
@@ -175,13 +176,16 @@ export class LibpqConnection extends pg.Connection {
       this.#inspect = (event, value) => {
         const verdict = startup.judge(event, value, stream)
         if (!verdict) return false
-        this.#inspect = undefined
-        if (verdict.kind !== 'accepted') {
-          closed.matters = false
-          stream.destroy()
-        }
         resolve(verdict)
-        return verdict.kind !== 'accepted'
+        if (verdict.kind === 'accepted') {
+          this.#inspect = undefined
+          return false
+        }
+        // What else has come already belongs to an attempt that is over.
+        this.#inspect = () => true
+        closed.matters = false
+        stream.destroy()
+        return true
       }
       this.emit('connect')
     })

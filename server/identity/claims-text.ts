@@ -1,12 +1,13 @@
 // Claims -> the JSON text that SQL reads. Numbers keep all their digits.
 import type { Claims } from './identity.ts'
 
-// More digits than a double holds, or an exponent. Text in quotes may match, too: that costs time only.
+const strings = /"(?:[^"\\]|\\.)*"/g
+// More digits than a double holds, or an exponent.
 const inexact = /[\d.]{16}|\d[eE]/
 
 /** The claims with `role` as JSON text. `payload` is the text they were parsed from. */
 export function claimsTextOf(payload: string, claims: Claims, role: string): string {
-  if (!inexact.test(payload)) return JSON.stringify({ ...claims, role })
+  if (!inexact.test(payload.replaceAll(strings, ''))) return JSON.stringify({ ...claims, role })
   const members = membersOf(payload)
   members.set('role', JSON.stringify(role))
   return `{${Array.from(members, ([name, value]) => `${JSON.stringify(name)}:${value}`).join(',')}}`
