@@ -9,7 +9,7 @@ import type { Validator } from '../validation/validator.ts'
 import { answerAddressed, planAddressed } from './addressed-row.ts'
 import { ApiError } from './errors.ts'
 import { inspectDocument, inspectStatements } from './openapi/inspect.ts'
-import { checkPayload } from './payload-check.ts'
+import { bodyTypeFault, checkPayload } from './payload-check.ts'
 import { legacyTargetNames, planRequest } from './plan/planner.ts'
 import type { CrudPlan, InspectPlan } from './plan/plan.ts'
 import type { ApiRequest, HttpRequest } from './request/api-request.ts'
@@ -63,11 +63,11 @@ export async function answer(http: HttpRequest, identity: Identity, context: Ans
   const lap = authenticationTime === undefined ? noTime : stopwatch()
 
   const address = parseRowAddress(http)
-  const parsed = parseApiRequest(address?.http ?? http, config)
+  const parsed = parse(address?.http ?? http, context)
   const request = address ? addressRow(parsed, address.id, cache) : parsed
-  const parse = lap()
+  const parsing = lap()
+  checkPayload(request, context.validator)
   const planned = planRequest(request, cache, config)
-  checkPayload(planned, request, context.validator)
   const plan = address ? planAddressed(planned) : planned
   const planTime = lap()
 
@@ -95,8 +95,16 @@ export async function answer(http: HttpRequest, identity: Identity, context: Ans
   const timing =
     authenticationTime === undefined
       ? undefined
-      : { jwt: authenticationTime, parse, plan: planTime, transaction, response: lap() }
+      : { jwt: authenticationTime, parse: parsing, plan: planTime, transaction, response: lap() }
   return complete(response, timing, config.urlUseLegacyTargetNames ? legacyTargetNames(plan) : [])
+}
+
+function parse(http: HttpRequest, { snapshot, validator }: AnswerContext): ApiRequest {
+  try {
+    return parseApiRequest(http, snapshot.config)
+  } catch (error) {
+    throw bodyTypeFault(error, http, snapshot.config.dbSchemas, validator)
+  }
 }
 
 async function runCrud(

@@ -2,22 +2,23 @@
 // without one are guarded by Postgres alone.
 import type { Fault, Validator } from '../validation/validator.ts'
 import { ApiError, errors } from './errors.ts'
-import type { ActionPlan } from './plan/plan.ts'
-import type { ApiRequest } from './request/api-request.ts'
+import type { ApiRequest, HttpRequest } from './request/api-request.ts'
 import type { Payload } from './request/payload.ts'
+import { pathSegments } from './request/resource.ts'
 
 /**
  * Checks the body of a write.
  *
  * @throws ApiError PGRST102 whose details name every fault by JSON pointer
  */
-export function checkPayload(plan: ActionPlan, request: ApiRequest, validator: Validator): void {
-  if (plan.kind !== 'mutate' || plan.mutation === 'delete' || !request.payload) return
-  const table = validator.forTable(plan.relation.schema, plan.relation.name)
+export function checkPayload(request: ApiRequest, validator: Validator): void {
+  const { action } = request
+  if (action.kind !== 'mutate' || !request.payload) return
+  const table = validator.forTable(action.relation.schema, action.relation.name)
   if (!table) return
   const body = withColumns(valueOf(request.payload), request)
   const isText = request.contentType.kind !== 'json'
-  const faults = plan.mutation === 'update' ? table.validateUpdate(body, isText) : table.validateInsert(body, isText)
+  const faults = action.mutation === 'update' ? table.validateUpdate(body, isText) : table.validateInsert(body, isText)
   if (faults.length > 0) throw errors.invalidBody('The body does not match the schema of the table', listed(faults))
 }
 
@@ -48,12 +49,20 @@ const listed = (faults: readonly Fault[]): string =>
   faults.map(({ pointer, message }) => (pointer === '' ? message : `${pointer} ${message}`)).join('; ')
 
 /**
- * A body whose type no table takes. Where there is a schema, it is the wrong media type (415); elsewhere the error stays
- * what PostgREST answers.
+ * What to answer to an error of parsing a request. A body of a type that no table takes is an unsupported media type
+ * (415) where the table has a schema; elsewhere it stays what PostgREST answers.
  */
-export function unsupportedBody(error: unknown, schema: string, table: string, validator: Validator): unknown {
-  const isMediaType =
+export function bodyTypeFault(
+  error: unknown,
+  http: HttpRequest,
+  schemas: readonly string[],
+  validator: Validator,
+): unknown {
+  const isType =
     error instanceof ApiError && error.code === 'PGRST102' && error.message.startsWith('Content-Type not acceptable')
-  if (!isMediaType || !validator.forTable(schema, table)) return error
+  if (!isType) return error
+  const [table = ''] = pathSegments(http.path)
+  const profile = http.headers.find(([name]) => name === 'content-profile')?.[1]
+  if (!validator.forTable(profile ?? schemas[0] ?? '', table)) return error
   return new ApiError({ code: error.code, status: 415, message: error.message })
 }

@@ -21,23 +21,24 @@ export type SchemaCacheOptions = {
 }
 
 /**
- * Settings of the transaction that `loadSchemaCache` runs in. With an empty search_path Postgres writes every name
- * qualified; compiling these statements would take longer than running them.
+ * Settings of the transaction that the statements run in: with an empty search_path Postgres writes every name
+ * qualified, and compiling the statements would take longer than running them.
  */
 export const introspectionSettings = `select set_config('search_path', '', true), set_config('jit', 'off', true)`
 
 /**
  * Reads the snapshot of the database's metadata that requests are planned against, as PostgREST v16 sees it.
  *
- * `query` runs one statement after the other in one transaction (best a read-only one, `repeatable read`, so that all
- * see the same catalogue) that began with `introspectionSettings`. It is given text parameters only.
- * Rejects with Postgres's error when a schema does not exist (SQLSTATE 3F000) or the connection fails.
+ * `query` runs one statement after the other in one transaction, best a read-only one of `repeatable read`, so that all
+ * see the same catalogue. The first one applies `introspectionSettings` to the rest of that transaction. All parameters
+ * are text. Rejects with Postgres's error when a schema does not exist (SQLSTATE 3F000) or the connection fails.
  */
 export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptions): Promise<SchemaCache> {
   const run = ({ text, values }: IntrospectionQuery): Promise<Row[]> => query(text, [...values])
   const read = async <T>(name: string, ...values: string[]): Promise<T[]> =>
     (await run(introspectionQuery(name, ...values))).map(decodeRow<T>)
 
+  await query(introspectionSettings, [])
   const schemas = JSON.stringify(options.schemas)
   const tables = await read<TableRow>('tables', schemas)
   const constraints = await read<Constraint>('constraints')
@@ -49,6 +50,7 @@ export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptio
   const representations = await read<Representation>('representations')
   const mediaHandlers = await read<MediaHandlerRow>('media-handlers', schemas)
   const [server] = await read<{ version: number }>('server-version')
+  if (!server) throw new Error('The server did not tell its version')
 
   const viewKeys = viewKeysOf(views, constraints)
   const primaryKeys = new Map([...primaryKeysOf(constraints), ...viewPrimaryKeys(viewKeys)])
@@ -66,7 +68,7 @@ export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptio
       representations.map((cast) => [representationKey(cast.sourceType, cast.targetType), cast] as const),
     ),
     mediaHandlers: mediaHandlersOf(mediaHandlers),
-    postgresVersion: server?.version ?? 0,
+    postgresVersion: server.version,
   }
 }
 

@@ -59,7 +59,7 @@ export type Relationship = ForeignKeyRelationship | ComputedRelationship
 
 /**
  * Relationships by `relationshipKey(table, foreign schema)`: every relationship that leaves `table` and arrives in
- * that schema. Sorted the same way for the same database, because error messages list the candidates in this order.
+ * that schema (for computed ones: whose function is in it); possibly none. Sorted the same way for the same database, because error messages list the candidates in this order.
  */
 export type Relationships = ReadonlyMap<string, readonly Relationship[]>
 

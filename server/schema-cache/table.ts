@@ -10,7 +10,10 @@ export type Column = {
   /** Type as declared; the domain's qualified name when the column is of a domain. */
   readonly nominalType: string
   readonly maxLength: number | null
-  /** Default expression as SQL text, including nextval of identity columns; null when there is none or the column is generated. */
+  /**
+   * Default expression as SQL text, including nextval of identity columns. Null when there is none and for stored
+   * generated columns; a virtual one (PostgreSQL 18) has its expression here, as in PostgREST.
+   */
   readonly default: string | null
   readonly enumValues: readonly string[]
 }
@@ -24,7 +27,7 @@ export type Table = {
   readonly insertable: boolean
   readonly updatable: boolean
   readonly deletable: boolean
-  /** Primary key columns, sorted by name as in the catalogue query; for views traced to the base table. */
+  /** Primary key columns sorted by name; those of views are the ones that copy a table's key, in the key's order. */
   readonly primaryKey: readonly string[]
   /** Columns by name, in declaration order. */
   readonly columns: ReadonlyMap<string, Column>

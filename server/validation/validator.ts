@@ -57,16 +57,16 @@ export async function createValidator(directory = ownSchemas): Promise<Validator
     if (file.table) {
       const key = qualifiedKey(file.table.schema, file.table.name)
       if (tables.has(key)) throw new Error(`${file.id}: another schema has the same ${tableKeyword}`)
-      const insert = compileTable(file.schema)
-      const update = compileTable(forUpdate(file))
-      const insertText = compileTextTable(file.schema)
-      const updateText = compileTextTable(forUpdate(file))
+      const insert = compileTable(file.id, file.schema)
+      const update = compileTable(file.id, forUpdate(file))
+      const insertText = compileTextTable(file.id, file.schema)
+      const updateText = compileTextTable(file.id, forUpdate(file))
       tables.set(key, {
         validateInsert: (body, isText) => rowFaults(isText ? insertText : insert, body),
         validateUpdate: (body, isText) => rowFaults(isText ? updateText : update, body),
       })
     } else {
-      const check = compileDto(file.schema)
+      const check = compileDto(file.id, file.schema)
       dtos.set(file.id, (body) => limited(objectFaults(check, body, ''), 0))
     }
   }
@@ -80,7 +80,10 @@ export async function createValidator(directory = ownSchemas): Promise<Validator
   }
 }
 
-function compilerOf(files: readonly SchemaFile[], use: 'table' | 'text table' | 'dto'): (schema: object) => Check {
+function compilerOf(
+  files: readonly SchemaFile[],
+  use: 'table' | 'text table' | 'dto',
+): (id: string, schema: object) => Check {
   const ofTables = use !== 'dto'
   const instance = (allErrors: boolean): Ajv2020 => {
     const ajv = new Ajv2020({
@@ -93,19 +96,21 @@ function compilerOf(files: readonly SchemaFile[], use: 'table' | 'text table' | 
     addKeywords(ajv, ofTables ? 'table' : 'dto')
     addBoundedFormats(ajv)
     // So that schemas may refer to each other by their $id.
-    for (const file of files) if ((file.table !== undefined) === ofTables) ajv.addSchema(file.schema)
+    for (const { id, table, schema } of files) {
+      if ((table !== undefined) === ofTables) naming(id, () => ajv.addSchema(schema))
+    }
     return ajv
   }
   const [first, all] = [instance(false), instance(true)]
-  return (schema) => ({ first: compile(first, schema), all: compile(all, schema) })
+  return (id, schema) => naming(id, () => ({ first: first.compile(schema), all: all.compile(schema) }))
 }
 
-function compile(ajv: Ajv2020, schema: object): ValidateFunction {
+/** Says in an error which schema it is about. */
+function naming<T>(id: string, use: () => T): T {
   try {
-    return ajv.compile(schema)
+    return use()
   } catch (error) {
-    const { $id } = schema as { $id?: unknown }
-    throw new Error(`${String($id)}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+    throw new Error(`${id}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
   }
 }
 

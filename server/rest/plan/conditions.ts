@@ -20,7 +20,7 @@ const tableOf = ({ cache }: PlanContext, { from }: ReadPlan): Table | undefined 
 
 const prepend = (plan: ReadPlan, condition: PlannedLogicTree): ReadPlan => ({
   ...plan,
-  where: [condition, ...plan.where],
+  where: [condition].concat(plan.where),
 })
 
 /** @throws ApiError PGRST108 */

@@ -32,7 +32,7 @@ export function updateAt(
   const addressedByLegacyName = found.addressedByLegacyName || embedName(found) !== name
   const target = addressedByLegacyName === found.addressedByLegacyName ? found : { ...found, addressedByLegacyName }
   const updated = updateAt(target, path, legacyNames, update, position + 1)
-  return { ...plan, embeds: [updated, ...embeds.slice(0, at), ...embeds.slice(at + 1)] }
+  return { ...plan, embeds: [updated].concat(embeds.slice(0, at), embeds.slice(at + 1)) }
 }
 
 /** Changes a plan by parameters, the last one first; so each of them is put before those that follow it. */

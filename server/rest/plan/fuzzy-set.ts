@@ -120,18 +120,20 @@ function closestBy(
 /** Entries that share grams with the text, the most similar vectors first. */
 function candidates({ size, postings, magnitudes }: GramIndex, key: string): readonly number[] {
   const vector = gramVector(key, size)
-  const products = new Map<number, number>()
+  const products = new Float64Array(magnitudes.length)
+  const found: number[] = []
   for (const [gram, count] of vector) {
     for (const posting of postings.get(gram) ?? []) {
-      products.set(posting.entry, (products.get(posting.entry) ?? 0) + count * posting.count)
+      const product = products[posting.entry] ?? 0
+      if (product === 0) found.push(posting.entry)
+      products[posting.entry] = product + count * posting.count
     }
   }
   const length = magnitude(vector)
-  return [...products]
-    .map(([entry, product]) => ({ entry, cosine: product / (length * (magnitudes[entry] ?? 1)) }))
-    .sort((left, right) => right.cosine - left.cosine || left.entry - right.entry)
+  const cosines = products.map((product, entry) => product / (length * (magnitudes[entry] ?? 1)))
+  return found
+    .sort((left, right) => (cosines[right] ?? 0) - (cosines[left] ?? 0) || left - right)
     .slice(0, candidateLimit)
-    .map(({ entry }) => entry)
 }
 
 /** Levenshtein's distance: insertions, deletions and replacements that turn one text into the other. */

@@ -18,7 +18,7 @@ const tableLimit = 500
 /** An index per part of the schema cache, made when it is first needed and gone with its snapshot. */
 function remember<Source extends object>(make: (source: Source, schema: string) => FuzzySet) {
   const bySource = new WeakMap<Source, Map<string, FuzzySet>>()
-  return (source: Source, schema: string): FuzzySet => {
+  return (source: Source, schema = ''): FuzzySet => {
     let bySchema = bySource.get(source)
     if (!bySchema) bySource.set(source, (bySchema = new Map<string, FuzzySet>()))
     let set = bySchema.get(schema)
@@ -75,7 +75,7 @@ export function routineHint(
     const match = closest(routineNames(routines, schema), name, guessedScore)
     return match ? `Perhaps you meant to call the function ${schema}.${match.text}` : null
   }
-  const match = closest(parameterLists(overloads, ''), parameterList(argumentNames), defaultScore)
+  const match = closest(parameterLists(overloads), parameterList(argumentNames), defaultScore)
   return match ? `Perhaps you meant to call the function ${schema}.${name}${match.text}` : null
 }
 
@@ -90,7 +90,7 @@ export function relationshipHint(
 ): string | null {
   const fromOrigin = relationships.get(relationshipKey(origin, origin.schema))
   const [wrong, match] = fromOrigin
-    ? [target, closest(childNames(fromOrigin, ''), target, defaultScore)]
+    ? [target, closest(childNames(fromOrigin), target, defaultScore)]
     : [origin.name, closest(parentNames(relationships, origin.schema), origin.name, defaultScore)]
   if (!match || (fromOrigin && match.score === 1)) return null
   return `Perhaps you meant '${match.text}' instead of '${wrong}'.`

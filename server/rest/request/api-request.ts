@@ -19,7 +19,7 @@ export type Action =
   | { readonly kind: 'routine-info'; readonly routine: QualifiedIdentifier }
   | { readonly kind: 'schema-info' }
 
-/** An HTTP request, free of any framework. */
+/** An HTTP request, free of any framework. Its texts have one character per byte, as Node's HTTP parser yields them. */
 export type HttpRequest = {
   readonly method: string
   /** Path below the mount path, still percent-encoded, with a leading slash. */
@@ -44,8 +44,9 @@ export type ApiRequest = {
   readonly columns: readonly string[]
   readonly preferences: Preferences
   readonly queryParams: QueryParams
-  /** All headers but cookies, names in lower case. */
+  /** All headers but cookies, names in lower case, values read as UTF-8. */
   readonly headers: readonly (readonly [string, string])[]
+  /** Those of the first `Cookie` header. */
   readonly cookies: readonly (readonly [string, string])[]
   readonly schema: string
   /** Whether the schema was chosen by a profile header, or by default among several: then `Content-Profile` is sent. */

@@ -14,12 +14,12 @@ import {
   map,
   notFollowedBy,
   optional,
-  parse,
   run,
   separatedBy1,
   sequence,
   symbol,
-} from './parser.ts'
+} from './combinators.ts'
+import { parse } from './parser.ts'
 import type { Parser } from './parser.ts'
 import { isDigit, isLetter, strip } from './text.ts'
 
@@ -79,8 +79,22 @@ const dash = attempt(sequence(symbol('-'), notFollowedBy(symbol('>'))))
 /** Parts joined by dashes, but not by the arrows of a JSON path. */
 const dashed = (part: Parser<string>): Parser<string> => map(separatedBy1(part, dash), (parts) => parts.join('-'))
 
+const anyName = label(choice(quotedValue, dashed(identifier)), 'field name (* or [a..z0..9_$])')
+
+const isPlain = (unit: number): boolean => isIdentifierCharacter(unit) && unit !== 0x20
+
 /** Name of a column, a relation, a function's argument. */
-export const fieldName = label(choice(quotedValue, dashed(identifier)), 'field name (* or [a..z0..9_$])')
+export const fieldName: Parser<string> = (input) => {
+  if (input.tracing) return anyName(input)
+  // Most names are plain ASCII. One that a blank, a dash or another script may carry on is left to the grammar.
+  const { text, at: start } = input
+  let at = start
+  let unit = text.charCodeAt(at)
+  while (unit < 0x80 && isPlain(unit)) unit = text.charCodeAt((at += 1))
+  if (at === start || unit === 0x20 || unit === 0x2d || unit >= 0x80) return anyName(input)
+  input.at = at
+  return text.slice(start, at)
+}
 
 const arrow = choice(attempt(literal('->>')), attempt(literal('->'))) as Parser<JsonOperation['arrow']>
 

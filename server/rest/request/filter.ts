@@ -4,6 +4,7 @@ import type { AtPath, Field } from './field.ts'
 import {
   attempt,
   between,
+  character,
   choice,
   keepLeft,
   keepRight,
@@ -12,14 +13,14 @@ import {
   map,
   notFollowedBy,
   optional,
-  parse,
+  rest,
   run,
   separatedBy1,
   sequence,
   succeed,
   symbol,
-  character,
-} from './parser.ts'
+} from './combinators.ts'
+import { failed, parse } from './parser.ts'
 import type { Parser } from './parser.ts'
 
 const simpleOperators = ['neq', 'cs', 'cd', 'ov', 'sl', 'sr', 'nxr', 'nxl', 'adj'] as const
@@ -90,8 +91,35 @@ const quantifier = attempt(
 
 const language = attempt(between(symbol('('), symbol(')'), identifier))
 
-/** An operator and its value, which `value` reads. */
+/** Operators that need nothing but their name. */
+const plainOperators: ReadonlyMap<string, (value: string) => Operation> = new Map([
+  ...simpleOperators.map(
+    (operator) => [operator, (value: string): Operation => ({ kind: 'simple', operator, value })] as const,
+  ),
+  ...quantifiableOperators.map(
+    (operator) =>
+      [operator, (value: string): Operation => ({ kind: 'quantifiable', operator, quantifier: null, value })] as const,
+  ),
+])
+const longestOperator = Math.max(...[...plainOperators.keys()].map((operator) => operator.length))
+
+/** An operator and its value, which `value` reads; it must accept anything. */
 export function test(value: Parser<string>): Parser<Test> {
+  const anyTest = testGrammar(value)
+  return (input) => {
+    // In the common case, `eq.…`, the name of an operator up to the first dot can mean nothing else.
+    const dot = input.tracing ? -1 : input.text.indexOf('.', input.at)
+    const length = dot - input.at
+    if (length < 2 || length > longestOperator) return anyTest(input)
+    const operation = plainOperators.get(input.text.slice(input.at, dot))
+    if (!operation) return anyTest(input)
+    input.at = dot + 1
+    const text = value(input)
+    return text === failed ? failed : { negated: false, operation: operation(text) }
+  }
+}
+
+function testGrammar(value: Parser<string>): Parser<Test> {
   const operation = label(
     choice<Operation>(
       map(keepRight(prefixed('in'), list), (values) => ({ kind: 'in', values })),
@@ -139,26 +167,8 @@ export function test(value: Parser<string>): Parser<Test> {
   return map(sequence<[boolean, Operation]>(negated, operation), ([negated, operation]) => ({ negated, operation }))
 }
 
-const anyText = run(() => true, 0)
-const wholeTest = test(anyText)
+const wholeTest = test(rest)
 const wholeTestOrNone = choice<Test | null>(wholeTest, succeed(null))
-
-const plainOperators: ReadonlyMap<string, (value: string) => Operation> = new Map([
-  ...simpleOperators.map(
-    (operator) => [operator, (value: string): Operation => ({ kind: 'simple', operator, value })] as const,
-  ),
-  ...quantifiableOperators.map(
-    (operator) =>
-      [operator, (value: string): Operation => ({ kind: 'quantifiable', operator, quantifier: null, value })] as const,
-  ),
-])
-
-/** The common case, `eq.value`, without the grammar: the name of an operator up to the first dot can mean nothing else. */
-function plainTest(text: string): Test | undefined {
-  const dot = text.indexOf('.')
-  const operation = plainOperators.get(text.slice(0, Math.max(dot, 0)))
-  return operation && { negated: false, operation: operation(text.slice(dot + 1)) }
-}
 
 /**
  * A filter parameter.
@@ -166,7 +176,7 @@ function plainTest(text: string): Test | undefined {
  */
 export function parseFilter(key: string, text: string): AtPath<Filter> {
   const { path, value: field } = parseTreePath(key)
-  return { path, value: { field, ...(plainTest(text) ?? parse(wholeTest, 'filter', text)) } }
+  return { path, value: { field, ...parse(wholeTest, 'filter', text) } }
 }
 
 /**
@@ -175,6 +185,6 @@ export function parseFilter(key: string, text: string): AtPath<Filter> {
  */
 export function parseFilterOrArgument(key: string, text: string): AtPath<Filter> | readonly [string, string] {
   const { path, value: field } = parseTreePath(key)
-  const test = plainTest(text) ?? parse(wholeTestOrNone, 'filter', text)
+  const test = parse(wholeTestOrNone, 'filter', text)
   return test ? { path, value: { field, ...test } } : [field.name, text]
 }

@@ -11,13 +11,13 @@ import {
   literal,
   map,
   nested,
-  parse,
   run,
   separatedBy1,
   sequence,
   succeed,
   symbol,
-} from './parser.ts'
+} from './combinators.ts'
+import { parse } from './parser.ts'
 import type { Parser } from './parser.ts'
 
 /** `{1,2}`: an array, whose commas do not end it. */
@@ -46,9 +46,9 @@ const operator = label(choice(attempt(literal('and')), literal('or')), 'logic op
   'and' | 'or'
 >
 
-const tree: Parser<LogicTree> = nested(
-  choice<LogicTree>(
-    attempt(condition),
+const tree: Parser<LogicTree> = choice<LogicTree>(
+  attempt(condition),
+  nested(
     map(
       sequence<[boolean, 'and' | 'or', LogicTree[]]>(
         negation,

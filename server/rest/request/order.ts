@@ -12,11 +12,11 @@ import {
   literal,
   map,
   optional,
-  parse,
   separatedBy1,
   sequence,
   symbol,
-} from './parser.ts'
+} from './combinators.ts'
+import { parse } from './parser.ts'
 import type { Parser } from './parser.ts'
 
 export type OrderDirection = 'asc' | 'desc'

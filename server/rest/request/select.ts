@@ -7,7 +7,6 @@ import {
   between,
   choice,
   end,
-  failed,
   keepLeft,
   keepRight,
   literal,
@@ -15,11 +14,11 @@ import {
   nested,
   notFollowedBy,
   optional,
-  parse,
   separatedBy,
   sequence,
   symbol,
-} from './parser.ts'
+} from './combinators.ts'
+import { failed, parse } from './parser.ts'
 import type { Parser } from './parser.ts'
 
 export type AggregateFunction = 'sum' | 'avg' | 'max' | 'min' | 'count'

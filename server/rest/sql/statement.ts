@@ -20,6 +20,26 @@ export type StatementSettings = Pick<PostgrestConfig, 'dbMaxRows'>
 
 const pageCount = `pg_catalog.count(${resultAlias})`
 
+type Columns = {
+  readonly total: string
+  readonly page: string
+  /** Undefined for statements that create nothing. */
+  readonly location?: string
+  readonly inserted?: string
+  readonly body: string
+}
+
+/**
+ * The select list. The body comes last, so that it can be passed on while it still arrives. Execution plans show the
+ * list, and their readers know its places as PostgREST has them.
+ */
+function columnsSql({ total, page, location, inserted = "''", body }: Columns, explain: boolean): string {
+  const counts = `${total} AS total_result_set, ${page} AS page_total, `
+  const answer = `${responseHeaders} AS response_headers, ${responseStatus} AS response_status, ${inserted} AS response_inserted`
+  if (!explain) return `${counts}${location ?? noLocation} AS header, ${answer}, ${body} AS body`
+  return `${counts}${location === undefined ? '' : `${location} AS header, `}${body} AS body, ${answer}`
+}
+
 type Count = { readonly cte: Fragment; readonly total: string }
 
 /** How the whole table is counted. Without any limit the page is the table, and counting it once is enough. */
@@ -46,9 +66,9 @@ function readSql(plan: CrudPlan & { kind: 'read' }, request: StatementRequest, s
     readStatement(plan.read),
     ' ) ',
     count.cte,
-    ` SELECT ${count.total} AS total_result_set, ${pageCount} AS page_total, ${noLocation} AS header, ` +
-      `${responseHeaders} AS response_headers, ${responseStatus} AS response_status, '' AS response_inserted, ` +
-      `${bodySql(plan.handler, null)} AS body FROM ( SELECT * FROM ${sourceName} ) ${resultAlias}`,
+    ' SELECT ',
+    columnsSql({ total: count.total, page: pageCount, body: bodySql(plan.handler, null) }, plan.explain),
+    ` FROM ( SELECT * FROM ${sourceName} ) ${resultAlias}`,
   ]
 }
 
@@ -60,9 +80,9 @@ function mutateSql(plan: CrudPlan & { kind: 'mutate' }, { preferences }: Stateme
   return [
     `WITH ${sourceName} AS (`,
     mutateStatement(mutate),
-    `) SELECT '' AS total_result_set, ${pageCount} AS page_total, ${location} AS header, ` +
-      `${responseHeaders} AS response_headers, ${responseStatus} AS response_status, ` +
-      `${inserted} AS response_inserted, ${bodySql(handler, null)} AS body FROM (`,
+    ') SELECT ',
+    columnsSql({ total: "''", page: pageCount, location, inserted, body: bodySql(handler, null) }, plan.explain),
+    ' FROM (',
     // Without a body the columns of `select` need not exist in what the write returns.
     handler.kind === 'none' ? `SELECT * FROM ${sourceName}` : readStatement(plan.read),
     `) ${resultAlias}`,
@@ -77,9 +97,9 @@ function callSql(plan: CrudPlan & { kind: 'call' }, request: StatementRequest, s
     callStatement(plan.call),
     ') ',
     count.cte,
-    ` SELECT ${count.total} AS total_result_set, ${page} AS page_total, ${noLocation} AS header, ` +
-      `${responseHeaders} AS response_headers, ${responseStatus} AS response_status, '' AS response_inserted, ` +
-      `${bodySql(plan.handler, plan.routine)} AS body FROM (`,
+    ' SELECT ',
+    columnsSql({ total: count.total, page, body: bodySql(plan.handler, plan.routine) }, plan.explain),
+    ' FROM (',
     readStatement(plan.read),
     `) ${resultAlias}`,
   ]

@@ -1,0 +1,56 @@
+// Composes the routes. Listens to nothing, so that tests can mount it.
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import express from 'express'
+import type { RestHandler } from './rest/handler.ts'
+
+export type Handler = (request: IncomingMessage, response: ServerResponse) => void
+
+export type AppOptions = {
+  readonly rest: RestHandler
+  /** Mount path of the REST API: `/rest/v1`, or `/`. */
+  readonly restBasePath: string
+  /** The service's other routes by their first path segment: `report`, `auth`, `health` … */
+  readonly services: ReadonlyMap<string, express.Router | Handler>
+}
+
+/** The first segment of a request target. */
+function firstSegment(target: string): string {
+  let end = 1
+  while (end < target.length && target[end] !== '/' && target[end] !== '?') end++
+  return target.slice(1, end)
+}
+
+/** Whether a target lies at or below a mount path. */
+function isBelow(target: string, path: string): boolean {
+  if (!target.startsWith(path)) return false
+  const next = target[path.length]
+  return next === undefined || next === '/' || next === '?'
+}
+
+/**
+ * The listener of the HTTP server. The REST API takes its requests from Node as they are: an Express application would
+ * cost it more than all of its own work. Everything else goes through an Express router.
+ */
+export function createApp({ rest, restBasePath, services }: AppOptions): RequestListener {
+  const router = express.Router()
+  for (const [segment, handler] of services) router.use(`/${segment}`, handler)
+  const servesRoot = restBasePath === '/'
+  return (request, response) => {
+    const target = request.url ?? '/'
+    if (servesRoot ? !services.has(firstSegment(target)) : isBelow(target, restBasePath)) {
+      rest(request, response)
+      return
+    }
+    router(request as express.Request, response as express.Response, () => notFound(response))
+  }
+}
+
+function notFound(response: ServerResponse): void {
+  if (response.headersSent) {
+    response.destroy()
+    return
+  }
+  const body = JSON.stringify({ status: 'fail', statusCode: 404, message: 'There is nothing here' })
+  response.writeHead(404, { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': body.length })
+  response.end(body)
+}

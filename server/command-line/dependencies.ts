@@ -1,0 +1,65 @@
+// What the commands need from the other rooms, handed in so that each command can be run without them.
+import type { Config } from '../config/config.ts'
+import type { Query } from '../operations/exposure.ts'
+
+export type ServeOptions = { readonly configFile?: string; readonly json?: boolean }
+
+export type NewKey = {
+  readonly role: string
+  readonly userId?: string
+  readonly label: string
+  readonly expiresAt?: Date
+}
+
+export type Key = {
+  readonly id: string
+  /** The first characters of the key, to recognise it by. */
+  readonly hint: string
+  readonly label: string
+  readonly role: string
+  readonly userId: string | null
+  readonly createdAt: Date
+  readonly expiresAt: Date | null
+  readonly revokedAt: Date | null
+}
+
+/** What the commands do with a connection to the database. */
+export type Session = {
+  readonly query: Query
+  /** File names, in the order applied. */
+  readonly migrate: () => Promise<readonly string[]>
+  readonly pendingMigrations: () => Promise<readonly string[]>
+  readonly createApiKey: (wanted: NewKey) => Promise<Key & { readonly key: string }>
+  readonly listApiKeys: () => Promise<readonly Key[]>
+  /** False: no such key, or revoked before. */
+  readonly revokeApiKey: (id: string) => Promise<boolean>
+}
+
+export type Dependencies = {
+  readonly version: string
+  /** Standard output, for results. */
+  readonly print: (text: string) => void
+  /** Standard error, for everything else. */
+  readonly printError: (text: string) => void
+  /** Prints the warnings. Throws one error that names every bad value. */
+  readonly loadConfig: (file: string | undefined) => Config
+  /** The configuration with the settings that the database holds, where it is asked for them. */
+  readonly withDatabaseSettings: (file: string | undefined) => Promise<Config>
+  readonly dumpConfig: (config: Config) => string
+  readonly exampleConfig: () => string
+  /** The schema cache as JSON. */
+  readonly dumpSchema: (config: Config) => Promise<string>
+  readonly serve: (options: ServeOptions) => Promise<void>
+  /** Lends a connection: of the role that migrates, or of the one that serves. */
+  readonly withDatabase: <T>(
+    config: Config,
+    role: 'owner' | 'authenticator',
+    use: (session: Session) => Promise<T>,
+  ) => Promise<T>
+  /** Status of the answer to a GET. */
+  readonly fetchStatus: (address: Address) => Promise<number>
+}
+
+export type Address =
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number; readonly path: string }
+  | { readonly kind: 'socket'; readonly socket: string; readonly path: string }

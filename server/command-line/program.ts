@@ -1,0 +1,68 @@
+// The command line: which commands there are, and what they take.
+import { Command, CommanderError } from 'commander'
+import { addCheck } from './check-command.ts'
+import type { Dependencies } from './dependencies.ts'
+import { addKeys } from './keys-command.ts'
+import { addMigrate } from './migrate-command.ts'
+import { addServe } from './serve-command.ts'
+
+const description = `Serves a PostgreSQL database as a REST API, and vehicle valuation reports.
+
+Without a command, it serves. Every option that PostgREST takes is taken here, so that it can stand in its place.`
+
+/**
+ * Runs the command that the arguments name, and returns the exit code: 0, 1 when it failed or found something, 2 when a
+ * check could not be made. Never throws.
+ *
+ * @param args without the program itself
+ */
+export async function runProgram(args: readonly string[], dependencies: Dependencies): Promise<number> {
+  let exitCode = 0
+  const program = createProgram(dependencies, (code) => (exitCode = code))
+  try {
+    await program.parseAsync(args, { from: 'user' })
+    return exitCode
+  } catch (error) {
+    // The library has printed it already: help, the version, or what is wrong with the arguments.
+    if (error instanceof CommanderError) return error.exitCode
+    const isJson = program.opts<{ json?: boolean }>().json === true
+    const message = messageOf(error)
+    dependencies.printError(isJson ? `${JSON.stringify({ error: message })}\n` : `${message}\n`)
+    return exitCode || 1
+  }
+}
+
+/** A mistake of ours comes with its stack, everything else as a sentence. */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const isBug = error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError
+  if (isBug) return error.stack ?? error.message
+  if (error.message === '' && error instanceof AggregateError) return error.errors.map(messageOf).join('; ')
+  return error.message
+}
+
+function createProgram(dependencies: Dependencies, setExitCode: (code: number) => void): Command {
+  const { version, print, printError } = dependencies
+  const program = new Command('rowhouse')
+  program
+    .description(description)
+    .usage('[options] [command] [FILENAME]')
+    .version(`rowhouse ${version}`, '-v, --version', 'print the version')
+    .helpOption('-h, --help', 'print this help, or that of a command')
+    .helpCommand('help [command]', 'print this help, or that of a command')
+    .option('--json', 'print results and errors as JSON, for programs')
+    .configureHelp({
+      showGlobalOptions: true,
+      // Of the program's own options, the commands know this one only.
+      visibleGlobalOptions: (command) =>
+        (command.parent === null ? [] : program.options).filter(({ long }) => long === '--json'),
+    })
+    .configureOutput({ writeOut: print, writeErr: printError })
+    .showHelpAfterError('(rowhouse --help tells more)')
+    .exitOverride()
+  addServe(program, dependencies, setExitCode)
+  addMigrate(program, dependencies)
+  addKeys(program, dependencies)
+  addCheck(program, dependencies, setExitCode)
+  return program
+}

@@ -1,0 +1,61 @@
+// Tables of plain text for people.
+
+export type TextColumn = { readonly title: string; readonly width: number }
+
+/** Cuts a text into lines of at most `width` characters, at blanks where it can. */
+export function wrap(text: string, width: number): string[] {
+  const lines: string[] = []
+  for (const paragraph of text.split('\n')) {
+    let line = ''
+    for (const word of paragraph.split(' ')) {
+      if (line !== '' && line.length + 1 + word.length <= width) {
+        line += ` ${word}`
+        continue
+      }
+      if (line !== '') lines.push(line)
+      line = word
+      while (line.length > width) {
+        lines.push(line.slice(0, width))
+        line = line.slice(width)
+      }
+    }
+    lines.push(line)
+  }
+  return lines
+}
+
+/** Control characters could make a terminal do things; a name in the catalogue may hold any. */
+export const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]/gu, '�')
+
+/** One row of a table: each cell wrapped inside its column, no blanks at the end of a line. */
+export function textRow(columns: readonly TextColumn[], cells: readonly string[]): string[] {
+  const wrapped = columns.map(({ width }, index) => wrap(cells[index] ?? '', width))
+  const height = Math.max(...wrapped.map((lines) => lines.length))
+  return Array.from({ length: height }, (_, line) =>
+    columns
+      .map(({ width }, index) => (wrapped[index]?.[line] ?? '').padEnd(width))
+      .join('  ')
+      .trimEnd(),
+  )
+}
+
+/** The widths that a table's rows really need, so that narrow contents make a narrow table. */
+export function fitted(columns: readonly TextColumn[], rows: readonly (readonly string[])[]): TextColumn[] {
+  return columns.map(({ title, width }, index) => ({
+    title,
+    width: Math.min(
+      width,
+      Math.max(title.length, ...rows.flatMap((row) => (row[index] ?? '').split('\n').map((line) => line.length))),
+    ),
+  }))
+}
+
+/** A table with its titles. */
+export function textTable(columns: readonly TextColumn[], rows: readonly (readonly string[])[]): string {
+  const narrow = fitted(columns, rows)
+  const titles = textRow(
+    narrow,
+    narrow.map(({ title }) => title),
+  )
+  return [...titles, ...rows.flatMap((row) => textRow(narrow, row))].join('\n')
+}

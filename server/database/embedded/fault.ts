@@ -1,0 +1,14 @@
+// Errors of the operating system, and ours about the embedded database.
+
+/** Whether an error is the operating system's, with one of these codes. */
+export function isFault(error: unknown, ...codes: readonly string[]): boolean {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.includes(error.code)
+}
+
+/** The embedded database cannot be used; the message says why, and what to do. */
+export class EmbeddedDatabaseError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'EmbeddedDatabaseError'
+  }
+}

@@ -1,0 +1,202 @@
+// One Postgres server process, ours or one left behind.
+import { open, readFile, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { promisify } from 'node:util'
+import type { Binaries } from './binaries.ts'
+import { EmbeddedDatabaseError, isFault } from './fault.ts'
+import { awaitDeath, birthOf } from './running-process.ts'
+import { asUser, type SystemUser } from './system-user.ts'
+
+const run = promisify(execFile)
+
+/** Every backend is told to end its work now, and the data is written down: no recovery at the next start. */
+const fastShutdown = 'SIGINT'
+/** The backends are dropped. The next start recovers from the log; nothing that was committed is lost. */
+const immediateShutdown = 'SIGQUIT'
+const fastTimeout = 30_000
+const immediateTimeout = 15_000
+/** Long enough for the recovery of a large database. */
+const startTimeout = 120_000
+
+export type PidFile = { readonly pid: number; readonly port: number; readonly ready: boolean }
+
+/** What `postmaster.pid` says (its lines are listed in Postgres's `pidfile.h`); null without one. */
+export async function readPidFile(cluster: string): Promise<PidFile | null> {
+  let text: string
+  try {
+    text = await readFile(join(cluster, 'postmaster.pid'), 'utf8')
+  } catch (error) {
+    if (isFault(error, 'ENOENT')) return null
+    throw error
+  }
+  const lines = text.split('\n')
+  // A pid is negative for a server in single-user mode.
+  return { pid: Math.abs(Number(lines[0])), port: Number(lines[3]), ready: lines[7]?.trim() === 'ready' }
+}
+
+/** Whether a process is the Postgres of this very cluster: the server's working directory is its data folder. */
+async function servesCluster(pid: number, cluster: string): Promise<boolean> {
+  try {
+    // Compared by inode: the folder may have been moved since.
+    const [program, working, data] = await Promise.all([
+      readFile(`/proc/${pid}/comm`, 'utf8'),
+      stat(`/proc/${pid}/cwd`),
+      stat(cluster),
+    ])
+    return program.trim() === 'postgres' && working.dev === data.dev && working.ino === data.ino
+  } catch {
+    // No `/proc`, or another user's process: its command line tells.
+    const { stdout } = await run('ps', ['-ww', '-o', 'command=', '-p', String(pid)]).catch(() => ({ stdout: '' }))
+    return stdout.includes('postgres') && stdout.includes(` -D ${cluster} `)
+  }
+}
+
+/**
+ * Ends a Postgres that was left on this cluster by an owner that is dead. What `postmaster.pid` says is checked first:
+ * the number may long belong to a stranger, who is let alone; then only the file goes, which would make Postgres
+ * refuse to start.
+ */
+export async function endOrphan(cluster: string, log: (message: string) => void): Promise<void> {
+  const file = await readPidFile(cluster)
+  if (!file || !Number.isInteger(file.pid) || file.pid === 0) return
+  const { pid } = file
+  const birth = await birthOf(pid)
+  if (birth === null) return
+  if (!(await servesCluster(pid, cluster))) {
+    await rm(join(cluster, 'postmaster.pid'), { force: true })
+    return
+  }
+  log(`Stopping the PostgreSQL (process ${pid}) that was left behind when rowhouse was killed`)
+  for (const [signal, timeout] of [
+    [fastShutdown, fastTimeout],
+    [immediateShutdown, immediateTimeout],
+  ] as const) {
+    try {
+      process.kill(pid, signal)
+    } catch (error) {
+      if (isFault(error, 'ESRCH')) return
+      throw error
+    }
+    if (await awaitDeath(pid, birth, timeout)) return
+  }
+  throw new EmbeddedDatabaseError(
+    `A PostgreSQL (process ${pid}) is still at work in ${cluster}, and does not stop. Stop it, then start again.`,
+  )
+}
+
+export type Postmaster = {
+  readonly port: number
+  /** Resolves when the server has ended, asked or not. */
+  readonly ended: Promise<void>
+  readonly stop: () => Promise<void>
+}
+
+/**
+ * Starts a server and waits until it takes connections.
+ *
+ * It runs in a session of its own, so that neither Ctrl-C nor the end of the terminal reaches it: Node ends its work
+ * first, then the database. Its messages go to a file, which neither fills a pipe nor breaks when Node dies.
+ */
+export async function startPostmaster(options: {
+  readonly binaries: Binaries
+  readonly cluster: string
+  readonly user: SystemUser | null
+  readonly port: number
+  readonly logFile: string
+  readonly signal?: AbortSignal | undefined
+}): Promise<Postmaster> {
+  const { binaries, cluster, user, port, logFile, signal } = options
+  const settings = { listen_addresses: '127.0.0.1', unix_socket_directories: '', timezone: 'UTC', log_timezone: 'UTC' }
+  const log = await open(logFile, 'a', 0o600)
+  const { size } = await log.stat()
+  let server: ChildProcess
+  try {
+    server = spawn(
+      binaries.postgres,
+      ['-D', cluster, '-p', String(port), ...Object.entries(settings).flatMap(([k, v]) => ['-c', `${k}=${v}`])],
+      { ...asUser(user), detached: true, stdio: ['ignore', log.fd, log.fd] },
+    )
+  } finally {
+    await log.close()
+  }
+  const control = controlOf(server)
+  try {
+    await untilReady(server, cluster, signal)
+  } catch (error) {
+    await control.stop()
+    if (signal?.aborted) throw error
+    const reason = (await readTail(logFile, size)).trim()
+    throw new EmbeddedDatabaseError(`The embedded PostgreSQL did not start. ${reason || String(error)}`, {
+      cause: error,
+    })
+  }
+  return { port, ...control }
+}
+
+function controlOf(server: ChildProcess): Pick<Postmaster, 'ended' | 'stop'> {
+  // The last resort when Node ends by `process.exit` or an error that nobody caught: there is no time to wait then.
+  const shutDown = (): void => void server.kill(fastShutdown)
+  process.once('exit', shutDown)
+  const ended = new Promise<void>((resolve) => {
+    const settle = (): void => {
+      process.removeListener('exit', shutDown)
+      resolve()
+    }
+    server.once('exit', settle)
+    // It could not even be run.
+    server.once('error', settle)
+  })
+  // A running database is no reason for Node to stay.
+  server.unref()
+  let stopping: Promise<void> | undefined
+  return { ended, stop: () => (stopping ??= stopServer(server, ended)) }
+}
+
+async function stopServer(server: ChildProcess, ended: Promise<void>): Promise<void> {
+  server.ref()
+  for (const [signal, timeout] of [
+    [fastShutdown, fastTimeout],
+    [immediateShutdown, immediateTimeout],
+  ] as const) {
+    server.kill(signal)
+    if (await within(timeout, ended)) return
+  }
+  throw new EmbeddedDatabaseError(`The embedded PostgreSQL (process ${server.pid ?? 'unknown'}) does not stop.`)
+}
+
+async function within(timeout: number, ended: Promise<void>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<false>((resolve) => (timer = setTimeout(() => resolve(false), timeout)))
+  const inTime = await Promise.race([ended.then(() => true), late])
+  clearTimeout(timer)
+  return inTime
+}
+
+/** The server writes into its pid file when it takes connections. */
+async function untilReady(server: ChildProcess, cluster: string, signal?: AbortSignal): Promise<void> {
+  let failure: Error | undefined
+  server.once('error', (error) => (failure = error))
+  const deadline = Date.now() + startTimeout
+  for (;;) {
+    signal?.throwIfAborted()
+    if (failure) throw failure
+    if (server.exitCode !== null || server.signalCode !== null) throw new Error('It ended at once.')
+    const file = await readPidFile(cluster)
+    if (file?.ready && file.pid === server.pid) return
+    if (Date.now() > deadline) throw new Error(`It was not ready within ${startTimeout / 1000} s.`)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+async function readTail(file: string, from: number): Promise<string> {
+  const { size } = await stat(file)
+  const handle = await open(file)
+  try {
+    const start = Math.max(from, size - 2000)
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(size - start), 0, size - start, start)
+    return buffer.toString('utf8', 0, bytesRead)
+  } finally {
+    await handle.close()
+  }
+}

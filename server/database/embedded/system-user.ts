@@ -1,0 +1,104 @@
+// Who runs the embedded Postgres. It refuses to run as root, so root lends it another user of the system.
+import { execFile } from 'node:child_process'
+import { mkdir, stat } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { EmbeddedDatabaseError } from './fault.ts'
+
+const run = promisify(execFile)
+
+export type SystemUser = {
+  readonly name: string
+  readonly uid: number
+  readonly gid: number
+  /** Where root keeps what this user must reach, when the project's folder is closed to it. */
+  readonly shelter: string
+}
+
+async function lookUp(name: string, shelter: string): Promise<SystemUser | null> {
+  try {
+    const [uid, gid] = await Promise.all(
+      ['-u', '-g'].map(async (option) => Number((await run('id', [option, name])).stdout)),
+    )
+    return uid && gid !== undefined ? { name, uid, gid, shelter } : null
+  } catch {
+    return null
+  }
+}
+
+/**
+ * The user to run Postgres as: null for this process's own, which is right for everybody but root. For root, the
+ * owner of the existing data, or the system's user `postgres`, which is made when there is none.
+ */
+export async function databaseUser(
+  existingData: string | null,
+  shelter = '/var/lib/rowhouse',
+): Promise<SystemUser | null> {
+  if (process.getuid?.() !== 0) return null
+  if (existingData !== null) {
+    const { uid, gid } = await stat(existingData)
+    if (uid !== 0) return { name: `with the number ${uid}`, uid, gid, shelter }
+  }
+  const known = await lookUp('postgres', shelter)
+  if (known) return known
+  const made = await run('groupadd', ['--system', '--force', 'postgres'])
+    .then(() =>
+      run('useradd', ['--system', '--gid', 'postgres', '--no-create-home', '--home-dir', '/nonexistent', 'postgres']),
+    )
+    .then(
+      () => null,
+      (error: unknown) => error,
+    )
+  // Another process may have made it at the same time.
+  const user = await lookUp('postgres', shelter)
+  if (user) return user
+  throw new EmbeddedDatabaseError(
+    'PostgreSQL does not run as root, and the user `postgres` to run it as could not be made. ' +
+      'Start rowhouse as an ordinary user, make a system user `postgres`, or set DATABASE_URL.',
+    { cause: made },
+  )
+}
+
+/**
+ * Options for `spawn` and `execFile`: that user, an environment without our secrets or `PG…` variables that would
+ * change what the programs do, and a working directory that everybody may enter.
+ */
+export function asUser(user: SystemUser | null): {
+  readonly uid?: number
+  readonly gid?: number
+  readonly cwd: string
+  readonly env: Record<string, string>
+} {
+  const env = { PATH: process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
+  return user ? { uid: user.uid, gid: user.gid, cwd: '/', env } : { cwd: '/', env }
+}
+
+/** Whether a user can enter a folder, and so pass every folder above it; asked of the system, which knows all rules. */
+export async function canEnter(user: SystemUser, folder: string): Promise<boolean> {
+  try {
+    await run('/bin/sh', ['-c', 'cd -- "$1"', 'sh', folder], asUser(user))
+    return true
+  } catch {
+    return false
+  }
+}
+
+/**
+ * The folder for what cannot be reached in `closed`.
+ * @throws {EmbeddedDatabaseError} where there is none, saying what to do about `closed`
+ */
+export async function shelterFor(closed: string, user: SystemUser): Promise<string> {
+  const { shelter } = user
+  try {
+    await mkdir(shelter, { recursive: true, mode: 0o755 })
+    const { uid, mode } = await stat(shelter)
+    // Programs are run from there: nobody else may put anything into it.
+    if (uid === 0 && (mode & 0o022) === 0 && (await canEnter(user, shelter))) return shelter
+    throw new Error(`${shelter} must belong to root, be writable by nobody else, and be open to all`)
+  } catch (error) {
+    throw new EmbeddedDatabaseError(
+      `PostgreSQL does not run as root but as the user ${user.name}, who cannot enter ${closed}. ` +
+        'Put the project, and DATA_DIR, into a folder that everybody may enter, or start rowhouse as an ordinary user.',
+      { cause: error },
+    )
+  }
+}

@@ -1,0 +1,90 @@
+// The API reference page: Swagger UI from this server alone.
+import { createRequire } from 'node:module'
+import express, { type Router } from 'express'
+
+export type DocsSettings = {
+  /** Address of the OpenAPI document, of this origin: `/openapi.json`. */
+  readonly documentUrl: string
+}
+
+const require = createRequire(import.meta.url)
+
+/** The only files of the package that are served. */
+const assets = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'] as const
+
+/**
+ * Nothing but this origin. Swagger UI has its icons in `data:` addresses, and sets style attributes.
+ * https://www.w3.org/TR/CSP3/
+ */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+const headers = {
+  'Content-Security-Policy': contentSecurityPolicy,
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+}
+
+const page = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>API reference</title>
+<link rel="icon" type="image/png" href="favicon-32x32.png">
+<link rel="stylesheet" href="swagger-ui.css">
+</head>
+<body>
+<div id="reference"></div>
+<script src="swagger-ui-bundle.js"></script>
+<script src="reference.js"></script>
+</body>
+</html>
+`
+
+/** Starts the page. Without a validator: Swagger UI would show the document to a service on another host. */
+const script = (documentUrl: string): string =>
+  `window.ui = SwaggerUIBundle(${JSON.stringify({
+    url: documentUrl,
+    dom_id: '#reference',
+    deepLinking: true,
+    docExpansion: 'none',
+    validatorUrl: null,
+    withCredentials: true,
+  })})\n`
+
+/**
+ * Routes of the page, to be mounted anywhere: `GET /` and what it loads. All addresses in it are relative, so that it
+ * works behind a proxy that changes the path, too.
+ */
+export function docsRouter({ documentUrl }: DocsSettings): Router {
+  const router = express.Router()
+  const folder = require.resolve('swagger-ui-dist/swagger-ui.css').replace(/swagger-ui\.css$/, '')
+  router.use((_request, response, next) => {
+    response.set(headers)
+    next()
+  })
+  router.get('/', (request, response) => {
+    // Below a path without a slash at its end, relative addresses would lead one level too high.
+    const [path = ''] = request.originalUrl.split('?', 1)
+    if (path.endsWith('/')) response.type('html').send(page)
+    else response.redirect(`./${path.slice(path.lastIndexOf('/') + 1)}/`)
+  })
+  router.get('/reference.js', (_request, response) => {
+    response.type('js').send(script(documentUrl))
+  })
+  for (const asset of assets) {
+    router.get(`/${asset}`, (_request, response) => {
+      response.sendFile(asset, { root: folder, maxAge: '1h' })
+    })
+  }
+  return router
+}

@@ -1,0 +1,83 @@
+// `rowhouse check`: what is exposed, and what about it deserves a second look.
+import { commands, type Command, type Exposed, type ExposedFunction, type ExposedRelation } from './exposure.ts'
+
+export type Finding =
+  /** Every row is open to whoever has a grant. */
+  | { readonly kind: 'rls-off' }
+  /** What has no row-level security of its own: everybody with a grant sees all of it. */
+  | { readonly kind: 'no-rls-possible'; readonly relation: 'foreign table' | 'materialized view' }
+  /** The grant is dead: without a policy, row-level security lets no row through. */
+  | { readonly kind: 'policy-missing'; readonly role: string; readonly commands: readonly Command[] }
+  /** The view reads with its owner's rights, past the policies made for the caller. */
+  | { readonly kind: 'no-security-invoker'; readonly owner: string; readonly ownerBypassesRls: boolean }
+  /** The function runs with its owner's rights, past the policies made for the caller. */
+  | { readonly kind: 'security-definer'; readonly owner: string; readonly callers: readonly string[] }
+
+export type Checked = Exposed & { readonly findings: readonly Finding[] }
+
+/** Judges what is exposed; pure. */
+export const checkExposure = (exposed: readonly Exposed[]): Checked[] =>
+  exposed.map((object) => ({ ...object, findings: findingsOf(object) }))
+
+function findingsOf(object: Exposed): Finding[] {
+  switch (object.kind) {
+    case 'table':
+      return object.rls ? missingPolicies(object) : [{ kind: 'rls-off' }]
+    case 'foreign table':
+    case 'materialized view':
+      return [{ kind: 'no-rls-possible', relation: object.kind }]
+    case 'view':
+      return object.securityInvoker
+        ? []
+        : [{ kind: 'no-security-invoker', owner: object.owner, ownerBypassesRls: object.ownerBypassesRls }]
+    case 'function':
+      return object.securityDefiner
+        ? [{ kind: 'security-definer', owner: object.owner, callers: callersOf(object) }]
+        : []
+    default:
+      return object satisfies never
+  }
+}
+
+function missingPolicies({ roles, policies }: ExposedRelation): Finding[] {
+  const permits = (role: string, command: Command): boolean =>
+    policies.some(
+      (policy) =>
+        policy.permissive && policy.roles.includes(role) && (policy.command === 'all' || policy.command === command),
+    )
+  return roles
+    .filter(({ bypassesRls }) => !bypassesRls)
+    .map(({ name, grants }) => ({
+      kind: 'policy-missing' as const,
+      role: name,
+      commands: commands.filter((command) => grants[command] !== null && !permits(name, command)),
+    }))
+    .filter((finding) => finding.commands.length > 0)
+}
+
+export const callersOf = ({ roles }: ExposedFunction): string[] =>
+  roles.filter(({ execute }) => execute).map(({ name }) => name)
+
+/** A finding in words. */
+export function describeFinding(finding: Finding): string {
+  switch (finding.kind) {
+    case 'rls-off':
+      return 'row-level security is off'
+    case 'no-rls-possible':
+      return `a ${finding.relation} has no row-level security: whoever has a grant sees every row`
+    case 'policy-missing':
+      return `no policy lets ${finding.role} ${finding.commands.join(', ')}, though the grant is there`
+    case 'no-security-invoker':
+      return (
+        `view without security_invoker: it reads with the rights of its owner ${finding.owner}` +
+        (finding.ownerBypassesRls ? ', past every policy' : '')
+      )
+    case 'security-definer':
+      return (
+        `security definer function in an exposed schema: it runs with the rights of its owner ${finding.owner}` +
+        (finding.callers.length > 0 ? ` for ${finding.callers.join(', ')}` : '')
+      )
+    default:
+      return finding satisfies never
+  }
+}

@@ -1,0 +1,67 @@
+// Whether the process lives (`/health`), and whether it can do its work (`/ready`).
+import type { IncomingMessage, ServerResponse } from 'node:http'
+
+/** Tells whether something the service needs is there. May throw, which means no. */
+export type Check = () => boolean | Promise<boolean>
+type Handler = (request: IncomingMessage, response: ServerResponse) => void
+
+function answer(request: IncomingMessage, response: ServerResponse, status: number, value: unknown): void {
+  const body = JSON.stringify(value)
+  response.writeHead(status, {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+    // Yesterday's health is of no use to anyone.
+    'Cache-Control': 'no-store',
+  })
+  response.end(request.method === 'HEAD' ? undefined : body)
+}
+
+function isRead(request: IncomingMessage, response: ServerResponse): boolean {
+  if (request.method === 'GET' || request.method === 'HEAD') return true
+  response.setHeader('Allow', 'GET, HEAD')
+  answer(request, response, 405, { status: 'error', message: 'Only GET and HEAD are served here' })
+  return false
+}
+
+/** `GET /health`: 200 as long as this process answers at all; nothing else is asked. */
+export function health(): Handler {
+  return (request, response) => {
+    if (isRead(request, response)) answer(request, response, 200, { status: 'ok' })
+  }
+}
+
+/**
+ * `GET /ready`: 200 when every check holds, else 503 that names those which do not. Checks that take longer than
+ * `timeout` milliseconds count as failed. Requests that come while the checks run share their result, so that asking
+ * often is no load on the database.
+ */
+export function ready(checks: Readonly<Record<string, Check>>, timeout = 2000): Handler {
+  let running: Promise<Record<string, boolean>> | undefined
+  return (request, response) => {
+    if (!isRead(request, response)) return
+    running ??= runChecks(checks, timeout).finally(() => (running = undefined))
+    void running.then((results) => {
+      const isReady = Object.values(results).every(Boolean)
+      answer(request, response, isReady ? 200 : 503, { status: isReady ? 'ready' : 'not ready', checks: results })
+    })
+  }
+}
+
+async function runChecks(checks: Readonly<Record<string, Check>>, timeout: number): Promise<Record<string, boolean>> {
+  const results = await Promise.all(
+    Object.entries(checks).map(async ([name, check]) => [name, await holds(check, timeout)] as const),
+  )
+  return Object.fromEntries(results)
+}
+
+async function holds(check: Check, timeout: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<boolean>((resolve) => (timer = setTimeout(() => resolve(false), timeout)))
+  try {
+    return await Promise.race([Promise.resolve(check()), late])
+  } catch {
+    return false
+  } finally {
+    clearTimeout(timer)
+  }
+}

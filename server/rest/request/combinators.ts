@@ -1,0 +1,259 @@
+// Parsers made of parsers: Parsec's combinators. What they do with faults matters only to error texts.
+// https://hackage.haskell.org/package/parsec (Text.Parsec.Prim, Text.Parsec.Combinator)
+import { failed, noFault } from './parser.ts'
+import type { Message, Parser } from './parser.ts'
+import { showCharacter, showText } from './show.ts'
+
+/** Deepest nesting of parentheses in a parameter. The parsers and the stages after them recurse, so there is an end. */
+export const maxNesting = 250
+
+const expectations = (texts: readonly string[]): readonly Message[] =>
+  texts.map((text) => ({ kind: 'expected', text }) as const)
+
+/** One code point that passes the test. */
+export function character(test: (codePoint: number) => boolean, ...expected: readonly string[]): Parser<string> {
+  const messages = expectations(expected)
+  return (input) => {
+    const { text, at } = input
+    const met = text.codePointAt(at)
+    if (met === undefined || !test(met)) {
+      input.expected(at, messages)
+      return failed
+    }
+    input.at = at + (met > 0xffff ? 2 : 1)
+    input.fault = noFault
+    return text.slice(at, input.at)
+  }
+}
+
+/** One given character. */
+export function symbol(wanted: string): Parser<string> {
+  const code = wanted.codePointAt(0)
+  return character((met) => met === code, showText(wanted))
+}
+
+/** At least `minimum` (0 or 1) code points that pass the test. */
+export function run(
+  test: (codePoint: number) => boolean,
+  minimum: 0 | 1,
+  ...expected: readonly string[]
+): Parser<string> {
+  const messages = expectations(expected)
+  return (input) => {
+    const { text, at: start } = input
+    let at = start
+    while (at < text.length) {
+      const met = text.codePointAt(at) ?? 0
+      if (!test(met)) break
+      at += met > 0xffff ? 2 : 1
+    }
+    input.expected(at, messages)
+    if (at - start < minimum) return failed
+    input.at = at
+    return text.slice(start, at)
+  }
+}
+
+/** All that is left, which may be nothing. */
+export const rest: Parser<string> = (input) => {
+  const { text, at } = input
+  input.at = text.length
+  input.expected(input.at, [])
+  return text.slice(at)
+}
+
+/** A given text. Failing after its first character counts as consumed, though the fault stays at its beginning. */
+export function literal(wanted: string): Parser<string> {
+  const messages = expectations([showText(wanted)])
+  return (input) => {
+    const { text, at: start } = input
+    if (text.startsWith(wanted, start)) {
+      input.at = start + wanted.length
+      input.fault = noFault
+      return wanted
+    }
+    if (input.tracing) {
+      let at = start
+      while (at < text.length && text[at] === wanted[at - start]) at += 1
+      input.expected(at, messages)
+      input.fault = { at: start, messages: input.fault.messages }
+    }
+    if (text[start] === wanted[0]) input.at = start + 1
+    return failed
+  }
+}
+
+/** The end of the text. */
+export const end: Parser<undefined> = (input) => {
+  const met = input.text.codePointAt(input.at)
+  if (input.tracing) {
+    const text = met === undefined ? '' : showCharacter(String.fromCodePoint(met))
+    const kind = met === undefined ? 'met' : 'unexpected'
+    input.fault = { at: input.at, messages: [{ kind, text }, ...endExpected] }
+  }
+  return met === undefined ? undefined : failed
+}
+const endExpected = expectations(['end of input'])
+
+/** Succeeds without reading. */
+export function succeed<T>(value: T): Parser<T> {
+  return (input) => {
+    input.fault = noFault
+    return value
+  }
+}
+
+export function map<A, B>(parser: Parser<A>, change: (value: A) => B): Parser<B> {
+  return (input) => {
+    const value = parser(input)
+    return value === failed ? failed : change(value)
+  }
+}
+
+/** All of them, one after the other. */
+export function sequence<T extends readonly unknown[]>(
+  ...parsers: { readonly [K in keyof T]: Parser<T[K]> }
+): Parser<T> {
+  return (input) => {
+    const values: unknown[] = []
+    input.fault = noFault
+    for (const parser of parsers as readonly Parser<unknown>[]) {
+      const { at, fault } = input
+      const value = parser(input)
+      if (input.tracing && input.at === at) input.merge(fault)
+      if (value === failed) return failed
+      values.push(value)
+    }
+    return values as unknown as T
+  }
+}
+
+/** The first that succeeds or fails fatally. */
+export function choice<T>(...parsers: readonly Parser<T>[]): Parser<T> {
+  return (input) => {
+    const start = input.at
+    let fault = noFault
+    for (const parser of parsers) {
+      const value = parser(input)
+      if (input.at !== start) return value
+      if (input.tracing) {
+        input.merge(fault)
+        fault = input.fault
+      }
+      if (value !== failed) return value
+    }
+    return failed
+  }
+}
+
+/** Makes a fatal failure an ordinary one, so that alternatives are tried. */
+export function attempt<T>(parser: Parser<T>): Parser<T> {
+  return (input) => {
+    const { at } = input
+    const value = parser(input)
+    if (value === failed) input.at = at
+    return value
+  }
+}
+
+/** Looks without reading. */
+export function ahead<T>(parser: Parser<T>): Parser<T> {
+  return (input) => {
+    const { at } = input
+    const value = parser(input)
+    if (value !== failed) {
+      input.at = at
+      input.fault = noFault
+    }
+    return value
+  }
+}
+
+/** Names what is expected, in place of the single expectations, where nothing has been consumed. */
+export function label<T>(parser: Parser<T>, text: string): Parser<T> {
+  const messages = expectations([text])
+  return (input) => {
+    const { at } = input
+    const value = parser(input)
+    if (input.tracing && input.at === at && (value === failed || input.fault.messages.length > 0)) {
+      const others = input.fault.messages.filter((message) => message.kind !== 'expected')
+      input.fault = { at: input.fault.at, messages: [...messages, ...others] }
+    }
+    return value
+  }
+}
+
+export function optional<T>(parser: Parser<T>): Parser<T | null> {
+  return choice<T | null>(parser, succeed(null))
+}
+
+/** Succeeds where a single character does not match. */
+export function notFollowedBy(parser: Parser<string>): Parser<undefined> {
+  return (input) => {
+    const { at } = input
+    const value = parser(input)
+    if (value === failed) {
+      input.at = at
+      return undefined
+    }
+    if (input.tracing) input.fault = { at: input.at, messages: [{ kind: 'unexpected', text: showCharacter(value) }] }
+    input.at = at
+    return failed
+  }
+}
+
+/**
+ * As many as there are, which may be none. `mergeLast` keeps the expectations of the last one beside those for another:
+ * Haskell has both kinds (`Control.Applicative.many` keeps them, Parsec's own `many` does not).
+ */
+export function many<T>(parser: Parser<T>, mergeLast = false): Parser<T[]> {
+  return (input) => {
+    const values: T[] = []
+    let fault = noFault
+    for (;;) {
+      const { at } = input
+      const value = parser(input)
+      if (value === failed) {
+        if (input.at !== at) return failed
+        if (input.tracing && mergeLast) input.merge(fault)
+        return values
+      }
+      // A parser that reads nothing would be repeated without end.
+      if (input.at === at) throw new Error('a repeated parser must consume input')
+      fault = input.fault
+      values.push(value)
+    }
+  }
+}
+
+export const keepLeft = <A, B>(left: Parser<A>, right: Parser<B>): Parser<A> =>
+  map(sequence<[A, B]>(left, right), ([value]) => value)
+
+export const keepRight = <A, B>(left: Parser<A>, right: Parser<B>): Parser<B> =>
+  map(sequence<[A, B]>(left, right), ([, value]) => value)
+
+export const between = <T>(open: Parser<unknown>, close: Parser<unknown>, parser: Parser<T>): Parser<T> =>
+  map(sequence<[unknown, T, unknown]>(open, parser, close), ([, value]) => value)
+
+/** One or more. */
+export const separatedBy1 = <T>(parser: Parser<T>, separator: Parser<unknown>): Parser<T[]> =>
+  map(sequence<[T, T[]]>(parser, many(keepRight(separator, parser))), ([first, rest]) => [first, ...rest])
+
+/** None or more. */
+export const separatedBy = <T>(parser: Parser<T>, separator: Parser<unknown>): Parser<T[]> =>
+  map(optional(separatedBy1(parser, separator)), (values) => values ?? [])
+
+/**
+ * A parser that contains itself.
+ * @throws PGRST100 when it is nested deeper than `maxNesting`
+ */
+export function nested<T>(parser: Parser<T>): Parser<T> {
+  return (input) => {
+    if (input.depth === maxNesting)
+      throw input.error(input.at, `nested too deeply: at most ${maxNesting} levels are allowed`)
+    input.depth += 1
+    const value = parser(input)
+    input.depth -= 1
+    return value
+  }
+}

@@ -1,0 +1,321 @@
+import { createHash } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import { signCookie } from '../server/accounts/cookie.ts'
+import { createDatabase, createMigratedDatabase } from './support/database.ts'
+import { secrets, startService } from './support/service.ts'
+
+const database = await createMigratedDatabase()
+t.teardown(database.drop)
+const service = await startService(t, database.authenticatorUri)
+const { call } = service
+
+const password = 'correct horse'
+const fail = (statusCode: number, message: string | RegExp, errors?: object[]) => ({
+  status: 'fail',
+  statusCode,
+  message,
+  ...(errors && { errors }),
+})
+const invalid = (...errors: (readonly [field: string, message: string])[]) =>
+  fail(
+    400,
+    'The body is not valid',
+    errors.map(([field, message]) => ({ field, message })),
+  )
+const wrong = fail(401, 'The e-mail address or the password is wrong')
+const notSignedIn = fail(401, 'You are not currently signed in')
+
+t.test('register and sign in', async (t) => {
+  const registered = await call('POST', '/auth/register', { body: { email: ' Ann@Example.org ', password } })
+  t.match(registered.body, {
+    status: 'success',
+    statusCode: 201,
+    data: { id: /^[0-9a-f-]{36}$/, email: 'ann@example.org', created_at: /^\d{4}-.*Z$/ },
+  })
+  t.equal(registered.status, 201)
+  t.equal(registered.cookie, undefined, 'registering does not sign in')
+  t.notMatch(registered.text, /password|argon/)
+
+  const { id } = (registered.body as { data: { id: string } }).data
+  for (const email of ['ann@example.org', 'ANN@example.org', ' ann@EXAMPLE.org']) {
+    const signedIn = await call('POST', '/auth/sign-in', { body: { email, password } })
+    t.strictSame(
+      [signedIn.status, signedIn.body],
+      [200, { status: 'success', statusCode: 200, data: { id, email: 'ann@example.org' } }],
+      email,
+    )
+    t.match(
+      signedIn.headers.get('set-cookie'),
+      /^session=[\w-]{43}\.\d{10}\.[\w+/]{43}; Path=\/; Max-Age=1209600; HttpOnly; SameSite=Lax$/,
+    )
+    t.equal(signedIn.headers.get('cache-control'), 'no-store')
+    t.match(signedIn.headers.get('content-type'), /^application\/json; charset=utf-8$/)
+  }
+})
+
+t.test('registering: request -> answer', async (t) => {
+  const body = { email: 'new@example.org', password }
+  const rows: readonly (readonly [label: string, body: unknown, status: number, answer: object])[] = [
+    ['taken', { ...body, email: 'ANN@Example.org' }, 409, fail(409, 'This e-mail address is already registered')],
+    ['nothing', {}, 400, invalid(['email', 'is required'], ['password', 'is required'])],
+    ['no e-mail', { ...body, email: 'ann' }, 400, invalid(['email', 'must match format "email"'])],
+    ['no string', { ...body, email: 1 }, 400, invalid(['email', 'must be string'])],
+    ['no NUL', { ...body, email: 'a\0@example.org' }, 400, invalid(['email', 'must match format "email"'])],
+    ['short', { ...body, password: '1234567' }, 400, invalid(['password', 'must NOT have fewer than 8 characters'])],
+    [
+      'long',
+      { ...body, password: 'x'.repeat(201) },
+      400,
+      invalid(['password', 'must NOT have more than 200 characters']),
+    ],
+    [
+      'characters, not bytes',
+      { ...body, password: '💥'.repeat(7) },
+      400,
+      invalid(['password', 'must NOT have fewer than 8 characters']),
+    ],
+    ['more', { ...body, role: 'admin' }, 400, invalid(['role', 'is not a known property'])],
+    [
+      '__proto__',
+      `{"email":"new@example.org","password":"${password}","__proto__":{}}`,
+      400,
+      invalid(['__proto__', 'is not a known property']),
+    ],
+    ['a list', [body], 400, invalid(['', 'must be object'])],
+    ['null', 'null', 400, invalid(['', 'must be object'])],
+    ['8 characters', { email: 'p8@example.org', password: '12345678' }, 201, { status: 'success' }],
+    ['200 characters', { email: 'p200@example.org', password: '💥'.repeat(200) }, 201, { status: 'success' }],
+  ]
+  for (const [label, body, status, answer] of rows) {
+    const given = await call('POST', '/auth/register', { body })
+    t.equal(given.status, status, label)
+    if (status === 201) t.match(given.body, answer, label)
+    else t.strictSame(given.body, answer, label)
+  }
+  const long = await call('POST', '/auth/sign-in', { body: { email: 'p200@example.org', password: '💥'.repeat(200) } })
+  t.equal(long.status, 200, 'all of a long password counts')
+  const cut = await call('POST', '/auth/sign-in', { body: { email: 'p200@example.org', password: '💥'.repeat(199) } })
+  t.equal(cut.status, 401)
+})
+
+t.test('signing in: request -> answer', async (t) => {
+  const email = 'ann@example.org'
+  const rows: readonly (readonly [label: string, body: unknown, status: number, answer: object])[] = [
+    ['wrong password', { email, password: 'correct horsE' }, 401, wrong],
+    ['unknown address', { email: 'nobody@example.org', password }, 401, wrong],
+    ['a password nobody can have', { email, password: 'x' }, 401, wrong],
+    ['the address of another', { email: 'p8@example.org', password }, 401, wrong],
+    ['a pattern', { email: 'an_@example.org', password }, 401, wrong],
+    ['empty', { email, password: '' }, 400, invalid(['password', 'must NOT have fewer than 1 characters'])],
+    ['no string', { email, password: ['correct horse'] }, 400, invalid(['password', 'must be string'])],
+    ['no e-mail', { email: "' or 1=1 --", password }, 400, invalid(['email', 'must match format "email"'])],
+  ]
+  for (const [label, body, status, answer] of rows) {
+    const given = await call('POST', '/auth/sign-in', { body })
+    t.strictSame([given.status, given.body, given.cookie], [status, answer, undefined], label)
+  }
+})
+
+t.test('a password may be typed in either normal form', async (t) => {
+  await call('POST', '/auth/register', { body: { email: 'nfc@example.org', password: 'caf\u00e9 caf\u00e9' } })
+  const body = { email: 'nfc@example.org', password: 'cafe\u0301 cafe\u0301' }
+  t.equal((await call('POST', '/auth/sign-in', { body })).status, 200)
+})
+
+t.test('the same address registered many times at once gives one account', async (t) => {
+  const addresses = Array.from({ length: 12 }, (_, index) => (index % 2 ? 'race@example.org' : 'RACE@example.org'))
+  const answers = await Promise.all(
+    addresses.map((email) => call('POST', '/auth/register', { body: { email, password } })),
+  )
+  t.strictSame(answers.map(({ status }) => status).sort(), [201, ...Array<number>(11).fill(409)])
+  t.equal((await database.query("select from auth.users where email = 'race@example.org'")).rowCount, 1)
+})
+
+t.test('an unknown address takes about as long as a wrong password', async (t) => {
+  const time = async (email: string): Promise<number> => {
+    const start = performance.now()
+    await call('POST', '/auth/sign-in', { body: { email, password: 'not the one' } })
+    return performance.now() - start
+  }
+  const times: { known: number; unknown: number }[] = []
+  // In turn, so that whatever else the machine does falls on both.
+  for (let round = 0; round < 11; round++) {
+    times.push({ known: await time('ann@example.org'), unknown: await time('nobody@example.org') })
+  }
+  const median = (values: number[]): number => values.sort((a, b) => a - b)[5] ?? 0
+  const known = median(times.map((round) => round.known))
+  const unknown = median(times.map((round) => round.unknown))
+  // Hashing takes nearly all of the time: without it an unknown address would be answered many times faster.
+  t.ok(unknown > known / 2 && unknown < known * 2, `known ${known.toFixed(1)} ms, unknown ${unknown.toFixed(1)} ms`)
+})
+
+t.test('only hashes are stored', async (t) => {
+  const { cookie } = await call('POST', '/auth/sign-in', { body: { email: 'ann@example.org', password } })
+  const id = /^session=([^.]+)/.exec(cookie ?? '')?.[1] ?? ''
+  t.equal(id.length, 43)
+  const { rows } = await database.query(
+    `select (select jsonb_agg(u)::text from auth.users u) || (select jsonb_agg(s)::text from auth.sessions s) as everything,
+       (select password_hash from auth.users where email = 'ann@example.org') as password,
+       exists (select from auth.sessions where id_hash = $1) as hashed`,
+    [createHash('sha256').update(id).digest()],
+  )
+  const [row] = rows
+  t.match(row?.password, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
+  t.equal(row?.hashed, true)
+  const everything = String(row?.everything)
+  for (const secret of [id, Buffer.from(id).toString('hex'), Buffer.from(id, 'base64url').toString('hex'), password]) {
+    t.notOk(everything.includes(secret))
+  }
+})
+
+t.test('signing out', async (t) => {
+  const signIn = () => call('POST', '/auth/sign-in', { body: { email: 'ann@example.org', password } })
+  const signOut = (cookie: string | undefined) =>
+    call('POST', '/auth/sign-out', { headers: cookie === undefined ? {} : { Cookie: cookie } })
+  const cleared = 'session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax'
+
+  const [one, two] = [await signIn(), await signIn()]
+  t.not(one.cookie, two.cookie, 'each time a session of its own')
+  const out = await signOut(one.cookie)
+  t.strictSame([out.status, out.body], [200, { status: 'success', statusCode: 200, data: null }])
+  t.equal(out.headers.get('set-cookie'), cleared)
+  const again = await signOut(one.cookie)
+  t.strictSame([again.status, again.body], [401, notSignedIn], 'the session is revoked')
+  t.equal(again.headers.get('set-cookie'), cleared)
+  t.equal((await signOut(undefined)).status, 401)
+  t.equal((await signOut(two.cookie)).status, 200, 'the other session went on')
+})
+
+t.test('sessions that are over are cleared away at the next sign-in', async (t) => {
+  await database.query("update auth.sessions set expires_at = now() - interval '1 second'")
+  await call('POST', '/auth/sign-in', { body: { email: 'ann@example.org', password } })
+  const { rows } = await database.query(
+    "select count(*)::int from auth.sessions join auth.users on users.id = user_id where email = 'ann@example.org'",
+  )
+  t.strictSame(rows, [{ count: 1 }])
+})
+
+t.test('bodies that are none: request -> answer', async (t) => {
+  const good = JSON.stringify({ email: 'ann@example.org', password })
+  const json = 'application/json'
+  const unsupported = fail(415, 'The body must be application/json in UTF-8')
+  const rows: readonly (readonly [label: string, headers: Record<string, string>, body: unknown, number, object])[] = [
+    ['a form', { 'Content-Type': 'application/x-www-form-urlencoded' }, 'email=a', 415, unsupported],
+    ['plain text', { 'Content-Type': 'text/plain' }, good, 415, unsupported],
+    ['another JSON', { 'Content-Type': 'application/json-patch+json' }, good, 415, unsupported],
+    ['UTF-16', { 'Content-Type': `${json}; charset=utf-16le` }, Buffer.from(good, 'utf16le'), 415, unsupported],
+    [
+      'an unknown coding',
+      { 'Content-Encoding': 'zip' },
+      good,
+      415,
+      fail(415, 'The content encoding of the body is not supported'),
+    ],
+    ['empty', {}, '', 400, fail(400, 'The body is empty')],
+    ['broken', {}, good.slice(0, -1), 400, fail(400, 'The body is not valid JSON')],
+    ['no UTF-8', {}, Buffer.from([0x22, 0xff, 0x22]), 400, fail(400, 'The body is not valid UTF-8')],
+    ['broken gzip', { 'Content-Encoding': 'gzip' }, good, 400, fail(400, 'The body could not be read')],
+    ['deep', {}, '['.repeat(9_000) + ']'.repeat(900), 400, fail(400, 'The body is not valid JSON')],
+    ['large', {}, `"${'x'.repeat(10_000)}"`, 413, fail(413, 'The body is larger than 10000 bytes')],
+    [
+      'large when unpacked',
+      { 'Content-Encoding': 'gzip' },
+      gzipSync('x'.repeat(10_001)),
+      413,
+      fail(413, 'The body is larger than 10000 bytes'),
+    ],
+    ['gzip', { 'Content-Encoding': 'gzip' }, gzipSync(good), 200, { status: 'success' }],
+    ['a charset', { 'Content-Type': 'Application/JSON; Charset="UTF-8"' }, good, 200, { status: 'success' }],
+  ]
+  for (const [label, headers, body, status, answer] of rows) {
+    const given = await call('POST', '/auth/sign-in', { body, headers })
+    t.equal(given.status, status, label)
+    t.match(given.body, answer, label)
+  }
+  const none = await call('POST', '/auth/sign-in')
+  t.strictSame([none.status, none.body], [415, unsupported], 'no body, no type')
+})
+
+t.test('other paths and methods', async (t) => {
+  const rows: readonly (readonly [method: string, path: string, status: number, allow: string | null])[] = [
+    ['GET', '/auth', 404, null],
+    ['POST', '/auth/', 404, null],
+    ['GET', '/auth/me', 404, null],
+    ['POST', '/auth/register/x', 404, null],
+    ['GET', '/auth/register', 405, 'POST'],
+    ['DELETE', '/auth/sign-in', 405, 'POST'],
+    ['PUT', '/auth/sign-out', 405, 'POST'],
+    ['GET', '/auth/%', 404, null],
+  ]
+  for (const [method, path, status, allow] of rows) {
+    const given = await call(method, path)
+    t.match([given.status, given.body], [status, fail(status, /\w/)], `${method} ${path}`)
+    t.equal(given.headers.get('allow'), allow, `${method} ${path}`)
+  }
+  t.equal((await call('HEAD', '/auth/sign-in')).status, 405)
+})
+
+t.test('cookies are marked Secure where the settings say so', async (t) => {
+  const secure = await startService(t, database.authenticatorUri, { secureCookies: true })
+  const { headers } = await secure.call('POST', '/auth/sign-in', { body: { email: 'ann@example.org', password } })
+  t.match(headers.get('set-cookie'), /; SameSite=Lax; Secure$/)
+})
+
+t.test('what is missing on the server', async (t) => {
+  const body = { email: 'ann@example.org', password }
+  const cookie = `session=${signCookie('session', { id: 'x', expires: 4_000_000_000 }, secrets)}`
+  const error = (message: string) => ({ status: 'error', statusCode: 503, message })
+
+  t.test('the migrations', async (t) => {
+    const empty = await createDatabase()
+    const { call, logged } = await startService(t, empty.uri('authenticator', 'authenticator'))
+    t.teardown(empty.drop)
+    const answer = error('The database is not set up for this: `rowhouse migrate` has not run')
+    for (const path of ['/auth/register', '/auth/sign-in', '/auth/sign-out', '/report']) {
+      const given = await call('POST', path, { body, headers: { Cookie: cookie } })
+      t.strictSame([given.status, given.body], [503, answer], path)
+    }
+    t.equal(logged.length, 4)
+    t.strictSame((await call('POST', '/auth/nothing')).status, 404)
+  })
+
+  t.test('the right to execute the functions', async (t) => {
+    const { call } = await startService(t, database.adminUri.replace('postgres:postgres@', 'stranger:stranger@'))
+    await database.query("create role stranger login password 'stranger'")
+    t.teardown(() => database.query('drop role stranger'))
+    t.equal((await call('POST', '/auth/sign-in', { body })).status, 503)
+  })
+
+  t.test('the database', async (t) => {
+    const { call, logged } = await startService(t, 'postgresql://authenticator:x@127.0.0.1:1/nothing')
+    const given = await call('POST', '/auth/sign-in', { body })
+    t.strictSame([given.status, given.body], [503, error('The database cannot be reached at the moment')])
+    t.equal(logged.length, 1)
+    const out = await call('POST', '/auth/sign-out', { headers: { Cookie: cookie } })
+    t.strictSame([out.status, out.cookie], [503, undefined], 'the cookie is not taken away')
+  })
+
+  t.test('the secrets', async (t) => {
+    const { call } = await startService(t, database.authenticatorUri, { sessionSecrets: [] })
+    for (const path of ['/auth/sign-in', '/auth/sign-out', '/report']) {
+      const given = await call('POST', path, { body, headers: { Cookie: cookie } })
+      t.strictSame(
+        [given.status, given.body],
+        [503, error('Sessions are not set up: SESSION_SECRETS is not set')],
+        path,
+      )
+    }
+  })
+})
+
+t.test('an error of the server is logged, and not told', async (t) => {
+  await database.query('alter table auth.users rename column password_hash to password_hash_2')
+  t.teardown(() => database.query('alter table auth.users rename column password_hash_2 to password_hash'))
+  const given = await call('POST', '/auth/sign-in', { body: { email: 'ann@example.org', password } })
+  t.strictSame(
+    [given.status, given.body],
+    [500, { status: 'error', statusCode: 500, message: 'Something went wrong on the server' }],
+  )
+  t.match(service.logged.at(-1), { message: /password_hash/ })
+})

@@ -1,0 +1,99 @@
+import { createServer, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { runInNewContext } from 'node:vm'
+import express from 'express'
+import t from 'tap'
+import { docsRouter } from '../server/openapi/docs.ts'
+
+type Answer = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: string }
+
+const app = express()
+app.use('/docs', docsRouter({ documentUrl: '/openapi.json' }))
+app.use('/deep/er', docsRouter({ documentUrl: '../../a"b</script>\u2028.json' }))
+app.use('/at-root', express.Router().use(docsRouter({ documentUrl: 'x' })))
+const server = createServer(app)
+await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+t.teardown(() => server.close())
+const { port } = server.address() as AddressInfo
+
+/** Asks without following redirects or tidying the path. */
+const get = (path: string): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const request = httpRequest({ host: '127.0.0.1', port, path, agent: false }, (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('end', () =>
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          body: Buffer.concat(chunks).toString(),
+        }),
+      )
+    })
+    request.on('error', reject)
+    request.end()
+  })
+
+t.test('the page and everything that it loads come from here', async (t) => {
+  for (const mount of ['/docs/', '/deep/er/', '/at-root/']) {
+    const page = await get(mount)
+    t.equal(page.status, 200)
+    t.match(page.headers['content-type'], /^text\/html/)
+    const loaded = Array.from(page.body.matchAll(/(?:src|href)="([^"]*)"/g), ([, address]) => address ?? '')
+    t.strictSame(loaded, ['favicon-32x32.png', 'swagger-ui.css', 'swagger-ui-bundle.js', 'reference.js'])
+    t.notMatch(page.body, /<script>|<style|\/\//, 'nothing is inline, nothing is elsewhere')
+    for (const address of loaded) {
+      const { status, headers, body } = await get(mount + address)
+      t.equal(status, 200, address)
+      t.match(headers['content-type'], { png: /image/, css: /css/, js: /javascript/ }[address.split('.')[1] ?? ''])
+      t.equal(headers['x-content-type-options'], 'nosniff')
+      t.ok(body.length > 50)
+    }
+  }
+})
+
+t.test('the policy lets no other host in', async (t) => {
+  const policy = String((await get('/docs/')).headers['content-security-policy'])
+  const directives = new Map(policy.split('; ').map((it) => [it.split(' ')[0], it.split(' ').slice(1)]))
+  t.strictSame(directives.get('default-src'), ["'none'"])
+  for (const [name, sources] of directives) {
+    for (const source of sources) {
+      t.ok(["'none'", "'self'", 'data:', "'unsafe-inline'"].includes(source), `${String(name)} ${source}`)
+    }
+  }
+  t.strictSame(directives.get('script-src'), ["'self'"])
+  t.strictSame(directives.get('connect-src'), ["'self'"])
+})
+
+t.test('addresses', async (t) => {
+  const rows: readonly (readonly [string, number, string | undefined])[] = [
+    ['/docs', 302, './docs/'],
+    ['/docs?a=/b', 302, './docs/'],
+    ['/deep/er', 302, './er/'],
+    ['/docs/?a', 200, undefined],
+    ['//docs', 404, undefined],
+    ['/docs/swagger-ui.js', 404, undefined],
+    ['/docs/swagger-ui-bundle.js.map', 404, undefined],
+    ['/docs/package.json', 404, undefined],
+    ['/docs/../package.json', 404, undefined],
+    ['/docs/..%2fpackage.json', 404, undefined],
+  ]
+  for (const [path, status, location] of rows) {
+    const answer = await get(path)
+    t.equal(answer.status, status, path)
+    t.equal(answer.headers.location, location, path)
+  }
+})
+
+t.test('the page starts on the document', async (t) => {
+  for (const [mount, url] of [
+    ['/docs', '/openapi.json'],
+    ['/deep/er', '../../a"b</script>\u2028.json'],
+  ] as const) {
+    const { body } = await get(`${mount}/reference.js`)
+    let options: Record<string, unknown> | undefined
+    // What a browser does with the file.
+    runInNewContext(body, { window: {}, SwaggerUIBundle: (given: Record<string, unknown>) => void (options = given) })
+    t.match(options, { url, dom_id: '#reference', validatorUrl: null })
+  }
+})

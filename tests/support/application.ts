@@ -1,0 +1,29 @@
+// The whole service as `rowhouse serve` runs it, on a database of the test's own.
+import type { Test } from 'tap'
+import { loadConfig, type Environment } from '../../server/config/load.ts'
+import { startService, type Service } from '../../server/service.ts'
+import { caller, type Call } from './call.ts'
+import { listen } from './listening.ts'
+
+export const jwtSecret = 'a secret for tests, of more than 32 characters'
+
+export type Application = { readonly url: string; readonly call: Call; readonly service: Service }
+
+/**
+ * Starts the service for the time of a test.
+ *
+ * @param uri connection string of the role that serves
+ * @param env settings, such as `PGRST_DB_SCHEMAS`
+ */
+export async function startApplication(
+  t: Pick<Test, 'teardown'>,
+  uri: string,
+  env: Environment = {},
+): Promise<Application> {
+  const environment = { PGRST_JWT_SECRET: jwtSecret, DATABASE_URL: uri, ...env }
+  const loaded = loadConfig({ env: environment })
+  const service = await startService({ env: environment, configFile: undefined, loaded, uri })
+  t.teardown(() => service.stop())
+  const url = await listen(t, service.listener)
+  return { url, call: caller(url), service }
+}

@@ -1,0 +1,16 @@
+// A server that listens for the time of a test.
+import { createServer, type RequestListener } from 'node:http'
+import type { Test } from 'tap'
+
+/** Starts a server on a free port, and stops it with the test. Gives its address, without a slash at the end. */
+export async function listen(t: Pick<Test, 'teardown'>, handler: RequestListener): Promise<string> {
+  const server = createServer(handler)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  })
+  const address = server.address()
+  if (typeof address !== 'object' || address === null) throw new Error('the server has no port')
+  return `http://127.0.0.1:${address.port}`
+}

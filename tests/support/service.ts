@@ -1,0 +1,55 @@
+// The service's own routers as a listening server, over a migrated database.
+import express from 'express'
+import type { Test } from 'tap'
+import { accountsRouter } from '../../server/accounts/accounts-router.ts'
+import { createPool } from '../../server/database/pool.ts'
+import { queryOn, transactionOn } from '../../server/database/transaction.ts'
+import { reportRouter } from '../../server/report/report-router.ts'
+import { createValidator } from '../../server/validation/validator.ts'
+import { caller, type Call } from './call.ts'
+import { listen } from './listening.ts'
+
+export const secrets = ['s'.repeat(32), 'older'.repeat(8)] as const
+
+export type Service = {
+  readonly url: string
+  /** What the routers reported to be logged. */
+  readonly logged: unknown[]
+  readonly call: Call
+}
+
+type Settings = { readonly sessionSecrets?: readonly string[]; readonly secureCookies?: boolean }
+
+/** `authenticatorUri` may name a database that is not migrated, or not there. */
+export async function startService(
+  t: Pick<Test, 'teardown'>,
+  authenticatorUri: string,
+  { sessionSecrets = secrets, secureCookies = false }: Settings = {},
+): Promise<Service> {
+  const pool = createPool(
+    { connectionString: authenticatorUri },
+    { dbPool: 5, dbPoolAcquisitionTimeout: 5, dbPoolMaxIdletime: 30, dbPoolMaxLifetime: 1800 },
+  )
+  const logged: unknown[] = []
+  const settings = {
+    query: queryOn(pool),
+    transaction: transactionOn(pool),
+    validator: await createValidator(),
+    sessionSecrets,
+    secureCookies,
+    bodyLimit: 10_000,
+    onError: (error: unknown) => logged.push(error),
+  }
+  // A bare router serves as well as an application: the routers use nothing but Node's requests and responses.
+  const root = express.Router()
+  root.use('/auth', accountsRouter(settings))
+  root.use('/report', reportRouter(settings))
+  const url = await listen(t, (request, response) => {
+    root(request as express.Request, response as express.Response, (error: unknown) => {
+      response.statusCode = 599
+      response.end(`nobody answered: ${String(error)}`)
+    })
+  })
+  t.teardown(() => pool.end())
+  return { url, logged, call: caller(url) }
+}
