@@ -9,8 +9,8 @@ import { ConfigError } from '../server/config/config-error.ts'
 import { connectionPlan } from '../server/config/connection-plan.ts'
 import { parseConnectionString } from '../server/config/connection-string.ts'
 import { passwordInFile } from '../server/config/passfile.ts'
-import { toPoolConfig } from '../server/config/pool-config.ts'
-import { authority } from './support/certificate.ts'
+import { createClient, toPoolConfig } from '../server/config/pool-config.ts'
+import { authority, certificate, privateKey } from './support/certificate.ts'
 import { createDatabase } from './support/database.ts'
 import { fakePostgres, type FakeBehaviour } from './support/fake-postgres.ts'
 
@@ -148,8 +148,24 @@ t.test('defaults', async (t) => {
 t.test('a password does not show', async (t) => {
   const config = toPoolConfig('postgres://u:hidden-word@h', {})
   t.notMatch(inspect(config, { depth: null }), 'hidden-word')
-  t.notMatch(inspect(new config.Client(config), { depth: null }), 'hidden-word')
+  t.notMatch(inspect(createClient(config), { depth: null }), 'hidden-word')
   t.notMatch(inspect(new pg.Pool(config), { depth: null }), 'hidden-word')
+})
+
+t.test('a certificate of the client', async (t) => {
+  const [cert, key] = [join(folder, 'client.crt'), join(folder, 'client.key')]
+  writeFileSync(cert, certificate)
+  writeFileSync(key, privateKey)
+  const config = toPoolConfig(`host=localhost sslmode=require sslcert=${cert} sslkey=${key}`, {})
+  const pool = new pg.Pool(config)
+  const { tls } = config.plan
+  t.strictSame({ ...tls }, {
+    cert: Buffer.from(certificate), key: Buffer.from(privateKey), minVersion: 'TLSv1.2', rejectUnauthorized: false,
+  }) // prettier-ignore
+  t.notOk(Object.keys(config.plan).includes('tls'), 'the key does not show')
+  await pool.end()
+  const without = toPoolConfig(`host=localhost sslcertmode=disable sslcert=${cert} sslkey=${key}`, {})
+  t.strictSame({ ...without.plan.tls }, { minVersion: 'TLSv1.2', rejectUnauthorized: false })
 })
 
 type Attempt = readonly [string, FakeBehaviour, string | undefined, readonly string[]]
@@ -199,7 +215,7 @@ t.test('TLS and the session, as the string asks for', async (t) => {
     const server = await fakePostgres(behaviour)
     const host = text.includes('host=') ? '' : 'host=localhost hostaddr=127.0.0.1'
     const config = toPoolConfig(`${host} port=${server.port} user=u passfile=/none ${text}`, {})
-    const client = new config.Client(config)
+    const client = createClient(config)
     client.on('error', () => undefined)
     const message = await client.connect().then(
       () => undefined,
@@ -221,7 +237,7 @@ t.test('one host after the other', async (t) => {
     const all = [standby, starting, primary]
     const before = all.map(({ seen }) => seen.length)
     const config = toPoolConfig(uri, {}, session)
-    const client = new config.Client(config)
+    const client = createClient(config)
     await client.connect()
     await client.end()
     const names = ['standby', 'starting', 'primary']
@@ -242,14 +258,14 @@ t.test('a server that does not answer', async (t) => {
   const uri = `host=127.0.0.1 port=${server.port} user=u`
   const timed = toPoolConfig(`${uri} connect_timeout=2`, {})
   const began = Date.now()
-  await t.rejects(new timed.Client(timed).connect(), { message: 'timeout expired' })
+  await t.rejects(createClient(timed).connect(), { message: 'timeout expired' })
   t.ok(Date.now() - began >= 1900)
 
   const config = toPoolConfig(uri, {})
   const pool = new pg.Pool({ ...config, connectionTimeoutMillis: 100 })
   await t.rejects(pool.connect(), { message: 'Connection terminated due to connection timeout' })
   await pool.end()
-  await t.rejects(new config.Client({ ...config, connectionTimeoutMillis: 100 }).connect(), {
+  await t.rejects(createClient({ ...config, connectionTimeoutMillis: 100 }).connect(), {
     message: 'timeout expired',
   })
   t.equal(server.seen.length, 3, 'nobody tries again after giving up')
@@ -293,10 +309,16 @@ t.test('a real server', async (t) => {
   const uri = (name: string): string => `postgres://${username}:${password}@${hostname}:${port}/${name}`
   for (const [name, code] of [['none', '3D000']] as const) {
     const config = toPoolConfig(uri(name), {})
-    await t.rejects(new config.Client(config).connect(), { code })
+    await t.rejects(createClient(config).connect(), { code })
+  }
+  for (const make of [createClient, (config: pg.ClientConfig) => new pg.Client(config)]) {
+    const plain = make(toPoolConfig(uri(database.name), {}))
+    await plain.connect()
+    t.match((await plain.query(settings)).rows, [{ database: database.name, name: 'rowhouse' }])
+    await plain.end()
   }
   const wrong = toPoolConfig(uri(database.name).replace(`:${password}@`, ':wrong@'), {})
-  await t.rejects(new wrong.Client(wrong).connect(), { code: '28P01' })
+  await t.rejects(createClient(wrong).connect(), { code: '28P01' })
 })
 
 t.test('passwords in a file', async (t) => {

@@ -1,5 +1,6 @@
 // The connection that waits for NOTIFY. https://docs.postgrest.org/en/v14/references/listener.html
 import pg from 'pg'
+import { createClient } from '../config/pool-config.ts'
 
 export type ListenerEvent =
   | { readonly kind: 'listening'; readonly channel: string }
@@ -27,7 +28,7 @@ export class Listener {
 
   /** Tries once; when that fails, goes on trying in the background. */
   async start(): Promise<void> {
-    const client = new pg.Client({ ...this.#connection, keepAlive: true })
+    const client = createClient({ ...this.#connection, keepAlive: true })
     this.#client = client
     let lost = false
     const lose = (error: Error): void => {
