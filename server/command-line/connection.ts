@@ -1,6 +1,7 @@
 // Connections for commands: to the database that is configured, or to the embedded one.
-import pg from 'pg'
+import type pg from 'pg'
 import type { Config } from '../config/config.ts'
+import { createClient, toPoolConfig } from '../config/pool-config.ts'
 import { useEmbedded } from '../database/embedded.ts'
 
 type Target = Pick<Config, 'dataDir' | 'dbUri' | 'migrationDatabaseUrl'>
@@ -30,7 +31,7 @@ export async function withConnection<T>(
 }
 
 async function connect<T>(connectionString: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString, application_name: 'rowhouse' })
+  const client = createClient(toPoolConfig(connectionString, process.env))
   // A connection that breaks fails the statement on it; unheard, it would end the process as well.
   client.on('error', () => undefined)
   await client.connect()
