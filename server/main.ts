@@ -27,7 +27,7 @@ async function loadWithDatabase(file: string | undefined): Promise<Config> {
   const loaded = load(file)
   const { dbConfig, dbPreConfig, dbUri } = loaded.config
   if (!dbConfig || dbUri === null) return loaded.config
-  const rows = await withConnection(loaded.config, 'authenticator', log, (client) =>
+  const rows = await withConnection(loaded.config, process.env, 'authenticator', log, (client) =>
     readOnly(client, () =>
       readDatabaseSettings(async (text, values) => (await client.query(text, values)).rows as Row[], dbPreConfig),
     ),
@@ -49,7 +49,7 @@ async function readOnly<T>(client: pg.Client, use: () => Promise<T>): Promise<T>
 async function dumpSchema(config: Config): Promise<string> {
   const { introspectionSettings, loadSchemaCache } = await import('./schema-cache/load.ts')
   const { toJson } = await import('./schema-cache/json.ts')
-  return withConnection(config, 'authenticator', log, (client) =>
+  return withConnection(config, process.env, 'authenticator', log, (client) =>
     readOnly(client, async () => {
       await client.query(introspectionSettings)
       const cache = await loadSchemaCache(async (text, values) => (await client.query(text, values)).rows as Row[], {
@@ -116,7 +116,7 @@ const dependencies: Dependencies = {
   dumpSchema,
   serve,
   withDatabase: (config, role, use) =>
-    withConnection(config, role, log, async (client) => use(await sessionOn(client))),
+    withConnection(config, process.env, role, log, async (client) => use(await sessionOn(client))),
   fetchStatus,
 }
 
