@@ -49,6 +49,7 @@ export class Runtime {
   #loading: Promise<void> | undefined
   #again = false
   #retrySeconds = 1
+  #failed = false
   #timer: NodeJS.Timeout | undefined
   #stopped = false
 
@@ -67,6 +68,11 @@ export class Runtime {
 
   get snapshot(): Snapshot {
     return this.#snapshot
+  }
+
+  /** Whether the schema cache is being loaded, or waits to be loaded again after a failure. */
+  get isLoading(): boolean {
+    return this.#loading !== undefined || this.#failed
   }
 
   /** Seconds after which a client should try again while there is no schema cache, or no database. */
@@ -108,7 +114,7 @@ export class Runtime {
     const { config } = this.#snapshot
     const start = performance.now()
     try {
-      const cache = await readOnly(this.pool, "set local search_path to ''", (query) =>
+      const cache = await readOnly(this.pool, '', (query) =>
         loadSchemaCache(query, {
           schemas: config.dbSchemas,
           extraSearchPath: config.dbExtraSearchPath,
@@ -117,9 +123,11 @@ export class Runtime {
       )
       this.#snapshot = { ...this.#snapshot, cache }
       this.#retrySeconds = 1
+      this.#failed = false
       this.#observe({ kind: 'schema cache loaded', milliseconds: performance.now() - start, cache })
     } catch (error) {
       const retrySeconds = this.#retrySeconds
+      this.#failed = true
       this.#retrySeconds = Math.min(retrySeconds * 2, maxRetrySeconds)
       this.#observe({
         kind: 'schema cache failed',

@@ -399,13 +399,17 @@ t.test('what functions return', async (t) => {
 })
 
 t.test('credentials', async (t) => {
-  const security = (input: Partial<DescribedService>, path: string, method = 'get') =>
-    at(document({ ...garage, ...input }).paths, path, method, 'security')
+  /** An operation's own, or else the document's. */
+  const security = (input: Partial<DescribedService>, path: string, method = 'get') => {
+    const root = document({ ...garage, ...input })
+    return at(root.paths, path, method, 'security') ?? root.security
+  }
   const some = [{ apiKey: [] }, { bearer: [] }]
   t.strictSame(security({}, '/rest/v1/cars'), some)
   t.strictSame(security({}, '/rest/v1/rpc/now'), some)
   t.strictSame(security({ anonymous: true }, '/rest/v1/cars'), [...some, {}])
   t.strictSame(security({}, '/report', 'post'), [{ session: [] }])
+  t.strictSame(security({ anonymous: true }, '/report', 'post'), [{ session: [] }])
   t.strictSame(security({}, '/auth/sign-in', 'post'), [])
   t.strictSame(Object.keys(at(document(), 'components', 'securitySchemes') as Json), ['apiKey', 'bearer', 'session'])
 })

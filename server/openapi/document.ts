@@ -55,7 +55,6 @@ export function serviceDocument(input: DescribedService): JsonObject {
   const context: RestContext = {
     basePath: input.restBasePath.replace(/\/+$/, ''),
     hasProfiles: input.exposedSchemas.length > 1,
-    security: [{ apiKey: [] }, { bearer: [] }, ...(input.anonymous ? [{}] : [])],
     rowOf: ({ schema, name }) => {
       const row = rows.get(qualifiedKey(schema, name))
       return row === undefined ? undefined : schemaRef(row)
@@ -70,6 +69,8 @@ export function serviceDocument(input: DescribedService): JsonObject {
     openapi: '3.1.1',
     info: { title: 'rowhouse', description, version: input.version },
     servers: [{ url: input.serverUrl ?? '/' }],
+    // Of the REST resources; each of the other routes says its own.
+    security: [{ apiKey: [] }, { bearer: [] }, ...(input.anonymous ? [{}] : [])],
     tags: tagsOf(input),
     paths: withRoutes(restPaths, operations, checked.resolve),
     components: {
@@ -123,7 +124,7 @@ function byName(routines: readonly Routine[]): ReadonlyMap<string, readonly Rout
   return overloads
 }
 
-function rootPath({ basePath, security }: RestContext): readonly [string, JsonObject] {
+function rootPath({ basePath }: RestContext): readonly [string, JsonObject] {
   return [
     `${basePath}/`,
     {
@@ -131,7 +132,6 @@ function rootPath({ basePath, security }: RestContext): readonly [string, JsonOb
         operationId: 'describeRest',
         tags: ['operations'],
         summary: 'The REST resources in OpenAPI 2.0, as PostgREST describes them',
-        security,
         responses: {
           200: { description: 'OpenAPI 2.0.', content: { 'application/openapi+json': { schema: { type: 'object' } } } },
           ...failures(),

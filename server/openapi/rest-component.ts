@@ -8,8 +8,6 @@ export type RestContext = {
   readonly basePath: string
   /** Whether there are several schemas to choose from by a header. */
   readonly hasProfiles: boolean
-  /** Credentials of which one is needed. */
-  readonly security: readonly JsonObject[]
   /** The rows of a relation, when it is described. */
   readonly rowOf: (relation: QualifiedIdentifier) => JsonSchema | undefined
 }
@@ -17,20 +15,18 @@ export type RestContext = {
 const text: JsonSchema = { type: 'string' }
 const count: JsonSchema = { type: 'integer', minimum: 0 }
 
-const query = (name: string, schema: JsonSchema, description: string, example?: string): JsonObject => ({
+const query = (name: string, schema: JsonSchema, description: string): JsonObject => ({
   name,
   in: 'query',
   description,
   schema,
-  ...(example === undefined ? {} : { example }),
 })
 
-const header = (name: string, description: string, schema: JsonSchema = text, example?: string): JsonObject => ({
+const header = (name: string, description: string, schema: JsonSchema = text): JsonObject => ({
   name,
   in: 'header',
   description,
   schema,
-  ...(example === undefined ? {} : { example }),
 })
 
 /** A parameter that holds a list of preferences. RFC 7240 */
@@ -47,15 +43,15 @@ export const reservedParameters: ReadonlySet<string> = new Set([
 ])
 
 const sharedParameters = {
-  select: query('select', text, 'Columns and related rows to return.', '*'),
-  order: query('order', text, 'Columns to sort by.'),
+  select: query('select', text, 'Columns and related rows to return: `id,name,owner(*)`.'),
+  order: query('order', text, 'Columns to sort by: `year.desc,id`.'),
   limit: query('limit', count, 'At most so many rows.'),
   offset: query('offset', count, 'Rows to pass over.'),
   and: query('and', text, 'Conditions that must all hold: `(a.eq.1,b.gt.2)`.'),
   or: query('or', text, 'Conditions of which one must hold: `(a.eq.1,b.gt.2)`.'),
   columns: query('columns', text, 'Keys of the body that are used; the others are passed over.'),
   onConflict: query('on_conflict', text, 'Columns of the unique constraint that tells which rows exist already.'),
-  range: header('Range', 'Rows from and to, counted from 0.', text, '0-9'),
+  range: header('Range', 'Rows from and to, counted from 0: `0-9`.'),
   preferRead: prefer(counts, ...anyRequest),
   preferInsert: prefer(
     returns,

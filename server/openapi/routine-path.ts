@@ -11,7 +11,7 @@ const json = 'application/json'
 export function routinePath(
   name: string,
   overloads: readonly Routine[],
-  { basePath, hasProfiles, security, rowOf }: RestContext,
+  { basePath, hasProfiles, rowOf }: RestContext,
 ): readonly [string, JsonObject] {
   const described = overloads.find(({ description }) => description !== null) ?? overloads[0]
   const { summary, description } = firstLine(described?.description ?? null)
@@ -20,7 +20,6 @@ export function routinePath(
     operationId: `${name}.${action}`,
     tags: ['functions'],
     summary: summary ?? `Call ${name}`,
-    security,
     ...(description === undefined || description === '' ? {} : { description }),
     ...rest,
     responses: { ...successes(overloads, rowOf), ...failures() },

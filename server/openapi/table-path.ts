@@ -35,7 +35,7 @@ export const filterParameters = (table: Table): readonly (readonly [string, Json
     {
       name: column.name,
       in: 'query',
-      description: `Condition on \`${column.name}\`: an operator and a value, such as \`eq.1\`, \`not.is.null\`, \`in.(1,2)\`.`,
+      description: 'A condition: an operator and a value, such as `eq.1`.',
       schema: { type: 'string' },
     },
   ])
@@ -43,13 +43,12 @@ export const filterParameters = (table: Table): readonly (readonly [string, Json
 /** The path items of a relation. */
 export function tablePaths(
   description: TableDescription,
-  { basePath, hasProfiles, security }: RestContext,
+  { basePath, hasProfiles }: RestContext,
 ): readonly (readonly [string, JsonObject])[] {
   const { table } = description
   const path = `${basePath}/${pathSegment(table.name)}`
   const context = {
     ...description,
-    security,
     filters: filterable(table).map((column) => parameterRef(filterName(table, column))),
     acceptProfile: hasProfiles ? sharedRefs('acceptProfile') : [],
     contentProfile: hasProfiles ? sharedRefs('contentProfile') : [],
@@ -60,19 +59,17 @@ export function tablePaths(
 }
 
 type ItemContext = TableDescription & {
-  readonly security: readonly JsonObject[]
   readonly filters: readonly JsonObject[]
   readonly acceptProfile: readonly JsonObject[]
   readonly contentProfile: readonly JsonObject[]
 }
 
-function operation({ table, security }: ItemContext, name: string, action: string, rest: JsonObject): JsonObject {
+function operation({ table }: ItemContext, name: string, action: string, rest: JsonObject): JsonObject {
   const { description } = firstLine(table.description)
   return {
     operationId: `${table.name}.${name}`,
     tags: [table.name],
     summary: `${action} ${table.name}`,
-    security,
     ...(description === undefined || description === '' ? {} : { description }),
     ...rest,
   }

@@ -52,7 +52,12 @@ const listed = (faults: readonly Fault[]): string =>
  * What to answer to an error of parsing a request. A body of a type that no table takes is an unsupported media type
  * (415) where the table has a schema; elsewhere it stays what PostgREST answers.
  */
-export function bodyTypeFault(error: unknown, http: HttpRequest, schemas: readonly string[], validator: Validator): unknown {
+export function bodyTypeFault(
+  error: unknown,
+  http: HttpRequest,
+  schemas: readonly string[],
+  validator: Validator,
+): unknown {
   const isType =
     error instanceof ApiError && error.code === 'PGRST102' && error.message.startsWith('Content-Type not acceptable')
   if (!isType) return error
