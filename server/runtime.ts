@@ -26,11 +26,11 @@ type Query = (text: string, values: unknown[]) => Promise<Record<string, unknown
 const maxRetrySeconds = 32
 
 /** Runs `use` in a read-only transaction on a connection of the pool. */
-export function readOnly<T>(pool: pg.Pool, before: string, use: (query: Query) => Promise<T>): Promise<T> {
+export function readOnly<T>(pool: pg.Pool, use: (query: Query) => Promise<T>): Promise<T> {
   return withConnection(
     pool,
     async (client) => {
-      await client.query(`begin isolation level repeatable read read only; ${before}`)
+      await client.query('begin isolation level repeatable read read only')
       try {
         return await use(async (text, values) => (await client.query<Record<string, unknown>>(text, values)).rows)
       } finally {
@@ -85,7 +85,7 @@ export class Runtime {
     try {
       const next = await this.#readConfig()
       this.#snapshot = { ...next, cache: this.#snapshot.cache }
-      this.#observe({ kind: 'config reloaded' })
+      if (this.#snapshot.cache) this.#observe({ kind: 'config reloaded' })
     } catch (error) {
       this.#observe({ kind: 'config invalid', error: error instanceof Error ? error : new Error(String(error)) })
     }
@@ -114,7 +114,7 @@ export class Runtime {
     const { config } = this.#snapshot
     const start = performance.now()
     try {
-      const cache = await readOnly(this.pool, '', (query) =>
+      const cache = await readOnly(this.pool, (query) =>
         loadSchemaCache(query, {
           schemas: config.dbSchemas,
           extraSearchPath: config.dbExtraSearchPath,

@@ -3,6 +3,7 @@ import type pg from 'pg'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/load.ts'
 import { toPoolConfig } from '../config/pool-config.ts'
+import { withClient } from '../database/client.ts'
 import { useEmbedded } from '../database/embedded.ts'
 
 type Target = Pick<Config, 'dataDir' | 'dbUri' | 'migrationDatabaseUrl'>
@@ -33,15 +34,5 @@ export async function withConnection<T>(
   }
 }
 
-async function connect<T>(uri: string, env: Environment, use: (client: pg.Client) => Promise<T>): Promise<T> {
-  const settings = toPoolConfig(uri, env)
-  const client = new settings.Client(settings)
-  // A connection that breaks fails the statement on it; unheard, it would end the process as well.
-  client.on('error', () => undefined)
-  await client.connect()
-  try {
-    return await use(client)
-  } finally {
-    await client.end()
-  }
-}
+const connect = <T>(uri: string, env: Environment, use: (client: pg.Client) => Promise<T>): Promise<T> =>
+  withClient(toPoolConfig(uri, env), use)

@@ -9,6 +9,8 @@ export type MetricsSources = {
   /** Most connections of the pool. */
   readonly poolSize: number
   readonly jwtCache: () => JwtCacheStatistics
+  /** Whether requests are timed: only where somebody can ask for the result. */
+  readonly timesRequests: boolean
 }
 
 export type Metrics = {
@@ -22,7 +24,7 @@ export type Metrics = {
   readonly requestAnswered: (method: string, route: string, status: number, seconds: number) => void
 }
 
-export function createMetrics({ pool, poolSize, jwtCache }: MetricsSources): Metrics {
+export function createMetrics({ pool, poolSize, jwtCache, timesRequests }: MetricsSources): Metrics {
   const registers = [new Registry()]
   const [registry] = registers as [Registry]
   const gauge = (name: string, help: string, read: () => number): Gauge =>
@@ -82,6 +84,8 @@ export function createMetrics({ pool, poolSize, jwtCache }: MetricsSources): Met
     },
     schemaCacheFailed: () => loads.inc({ status: 'FAIL' }),
     poolTimedOut: () => poolTimeouts.inc(),
-    requestAnswered: (method, route, status, seconds) => requests.observe({ method, route, status }, seconds),
+    requestAnswered: (method, route, status, seconds) => {
+      if (timesRequests) requests.observe({ method, route, status }, seconds)
+    },
   }
 }

@@ -37,6 +37,15 @@ export type AnswerContext = {
   readonly basePath: string
   /** What authenticating took, in milliseconds; undefined when stages are not timed. */
   readonly authenticationTime: number | undefined
+  readonly trace: AnswerTrace
+}
+
+/** What is noted on the way for logs and metrics. */
+export type AnswerTrace = {
+  /** Name of the relation or function, once it is known to exist. */
+  route: string | undefined
+  /** Statements are noted when there is a list for them. */
+  readonly statements: string[] | undefined
 }
 
 /** Measures the stages of a request one after the other, in milliseconds. */
@@ -69,6 +78,8 @@ export async function answer(http: HttpRequest, identity: Identity, context: Ans
   checkPayload(request, context.validator)
   const planned = planRequest(request, cache, config)
   const plan = address ? planAddressed(planned) : planned
+  if (plan.kind === 'call') context.trace.route = `rpc/${plan.relation.name}`
+  else if (plan.kind === 'read' || plan.kind === 'mutate') context.trace.route = plan.relation.name
   const planTime = lap()
 
   let response: RestResponse
@@ -147,13 +158,14 @@ async function run(
   plan: CrudPlan | InspectPlan,
   request: ApiRequest,
   identity: Identity,
-  { pool, snapshot }: AnswerContext,
+  { pool, snapshot, trace }: AnswerContext,
   statements: readonly PipelineStatement[],
   judge?: (results: readonly (readonly Row[])[]) => ApiError | undefined,
 ): Promise<Row[][]> {
   const { config, roleSettings } = snapshot
   const before: PipelineStatement[] = [render(settingsStatement(identity, request, plan, config, roleSettings))]
   if (config.dbPreRequest) before.push(render(preRequestStatement(config.dbPreRequest)))
+  if (trace.statements) for (const { text } of statements) trace.statements.push(text)
   const { transaction } = request.preferences
   try {
     return await runTransaction(

@@ -5,7 +5,7 @@ import { authenticate } from '../identity/authenticate.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Runtime, Snapshot } from '../runtime.ts'
 import type { Validator } from '../validation/validator.ts'
-import { answer } from './answer.ts'
+import { answer, type AnswerTrace } from './answer.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import { ApiError, errors } from './errors.ts'
 import { readBody } from './request/body.ts'
@@ -25,6 +25,10 @@ export type RestObservation = {
   readonly milliseconds: number
   /** What went wrong, if anything; it may say more than the client was told. */
   readonly error: unknown
+  /** The relation or function that was asked for, once it was found. */
+  readonly route: string | undefined
+  /** Texts of the statements that were run, where `log-query` wants them. */
+  readonly statements: readonly string[] | undefined
 }
 
 export type RestHandlerOptions = {
@@ -54,6 +58,7 @@ async function serve(
   let identity: Identity | undefined
   let result: RestResponse
   let failure: unknown
+  const trace: AnswerTrace = { route: undefined, statements: config.logQuery ? [] : undefined }
   try {
     const preflight = preflightAnswer(request, snapshot)
     if (preflight) {
@@ -78,7 +83,15 @@ async function serve(
         headers,
         body: methodsWithBody.has(request.method ?? '') ? await readBody(request, config.restBodyLimit) : noBody,
       }
-      const context = { pool: runtime.pool, snapshot, cache: snapshot.cache, validator, basePath, authenticationTime }
+      const context = {
+        pool: runtime.pool,
+        snapshot,
+        cache: snapshot.cache,
+        validator,
+        basePath,
+        authenticationTime,
+        trace,
+      }
       result = await answer(http, identity, context)
     }
   } catch (error) {
@@ -88,7 +101,14 @@ async function serve(
   if (origin !== undefined) result = shared(result, corsHeaders(origin, config.serverCorsAllowedOrigins))
   result = retryAfter(traced(result, config.serverTraceHeader, headers), runtime.retrySeconds)
   send(request, response, result)
-  observe({ request, response: result, role: identity?.role, milliseconds: performance.now() - start, error: failure })
+  observe({
+    request,
+    response: result,
+    role: identity?.role,
+    milliseconds: performance.now() - start,
+    error: failure,
+    ...trace,
+  })
 }
 
 const methodsWithBody = new Set(['POST', 'PATCH', 'PUT'])

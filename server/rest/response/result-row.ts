@@ -4,8 +4,9 @@ import type { Row } from '../../database/pipeline.ts'
 import type { CrudPlan } from '../plan/plan.ts'
 import type { ResultRow } from './result.ts'
 
-const textArray: number = 1009
-const parseTextArray = pg.types.getTypeParser(textArray, 'text') as (text: string) => string[]
+const textArray = 1009
+// The package's types know only the types that have a name in it.
+const parseTextArray = pg.types.getTypeParser(textArray as number, 'text') as (text: string) => string[]
 
 const text = (field: Buffer | null | undefined): string | null => field?.toString() ?? null
 
