@@ -3,7 +3,7 @@ import { mkdir, realpath, rename, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import pg from 'pg'
-import { findBinaries } from './embedded/binaries.ts'
+import { findBinaries, locatePackage } from './embedded/binaries.ts'
 import { checkCluster, findCluster, makeCluster } from './embedded/cluster.ts'
 import { EmbeddedDatabaseError, isFault } from './embedded/fault.ts'
 import { FolderInUse, lockFolder } from './embedded/folder-lock.ts'
@@ -57,14 +57,20 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
       'The embedded database is not available on Windows. Set DATABASE_URL, or use WSL (Windows Subsystem for Linux).',
     )
   }
+  // Asked first: where they were left out on purpose, a word about folders would be of no help.
+  await locatePackage()
   const dataDir = resolve(options.dataDir)
   try {
     return await start({ ...options, dataDir: await openFolder(dataDir) })
   } catch (error) {
     if (!isFault(error, 'EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'ENOTDIR', 'EEXIST')) throw error
-    throw new EmbeddedDatabaseError(`The data folder ${dataDir} cannot be used: ${(error as Error).message}`, {
-      cause: error,
-    })
+    const hint = isFault(error, 'EACCES', 'EPERM')
+      ? ' Start rowhouse as the user whom it belongs to, or choose'
+      : ' Choose'
+    throw new EmbeddedDatabaseError(
+      `The data folder ${dataDir} cannot be used (${(error as Error).message}).${hint} another folder with DATA_DIR.`,
+      { cause: error },
+    )
   }
 }
 
