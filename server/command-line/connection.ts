@@ -1,7 +1,8 @@
 // Connections for commands: to the database that is configured, or to the embedded one.
 import type pg from 'pg'
 import type { Config } from '../config/config.ts'
-import { createClient, toPoolConfig } from '../config/pool-config.ts'
+import { toPoolConfig } from '../config/pool-config.ts'
+import { withClient } from '../database/client.ts'
 import { useEmbedded } from '../database/embedded.ts'
 
 type Target = Pick<Config, 'dataDir' | 'dbUri' | 'migrationDatabaseUrl'>
@@ -30,14 +31,5 @@ export async function withConnection<T>(
   }
 }
 
-async function connect<T>(connectionString: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = createClient(toPoolConfig(connectionString, process.env))
-  // A connection that breaks fails the statement on it; unheard, it would end the process as well.
-  client.on('error', () => undefined)
-  await client.connect()
-  try {
-    return await use(client)
-  } finally {
-    await client.end()
-  }
-}
+const connect = <T>(uri: string, use: (client: pg.Client) => Promise<T>): Promise<T> =>
+  withClient(toPoolConfig(uri, process.env), use)
