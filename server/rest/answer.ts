@@ -1,5 +1,6 @@
 // A request's way through the stages: parse, plan, build SQL, run, respond. Only composition; each stage has its room.
 import type pg from 'pg'
+import { ArrivingField } from '../database/arriving-field.ts'
 import { StatementError, type PipelineStatement, type Row } from '../database/pipeline.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Snapshot } from '../runtime.ts'
@@ -18,13 +19,13 @@ import { mayFault, resultFault } from './response/fault.ts'
 import { respondInfo } from './response/info.ts'
 import { explainBody, readResult, resultFormats } from './response/result-row.ts'
 import { respond, respondInspect } from './response/respond.ts'
-import type { RestResponse, ResultRow } from './response/result.ts'
+import type { Body, RestResponse, ResultRow } from './response/result.ts'
 import { plannedRows, tableTotal } from './response/total.ts'
 import { toApiError } from './sql-errors.ts'
 import { render, type Statement } from './sql/fragment.ts'
 import { preRequestStatement, settingsStatement } from './sql/settings.ts'
 import { explainCountStatement, needsPlannedCount } from './sql/statement.ts'
-import { runTransaction } from './transaction.ts'
+import { runTransaction, type TransactionResult } from './transaction.ts'
 
 export type AnswerContext = {
   readonly pool: pg.Pool
@@ -84,16 +85,22 @@ export async function answer(http: HttpRequest, identity: Identity, context: Ans
       response = respondInfo(plan, cache)
       break
     case 'inspect': {
-      const results = await run(plan, request, identity, context, inspectStatements(plan, config))
+      const { rows } = await run(plan, request, identity, context, inspectStatements(plan, config))
       transaction = lap()
-      response = respondInspect(plan, inspectDocument(plan, results, cache, config, config.restBasePath), request)
+      response = respondInspect(plan, inspectDocument(plan, rows, cache, config, config.restBasePath), request)
       break
     }
     default: {
       const row = await runCrud(plan, main ?? noStatement(), request, identity, context)
       transaction = lap()
-      response = respond(plan, row, request, config, basePath)
-      if (addressed) response = answerAddressed(response, plan, row, addressed)
+      try {
+        response = respond(plan, row, request, config, basePath)
+        if (addressed) response = answerAddressed(response, plan, row, addressed)
+      } catch (error) {
+        drop(row.body)
+        throw error
+      }
+      if (response.body !== row.body) drop(row.body)
     }
   }
   const timing =
@@ -101,6 +108,11 @@ export async function answer(http: HttpRequest, identity: Identity, context: Ans
       ? undefined
       : { jwt: authenticationTime, parse: parsing, plan: planTime, transaction, response: lap() }
   return complete(response, timing, config.urlUseLegacyTargetNames ? legacyTargetNames(plan) : [])
+}
+
+/** Frees the connection that a body still arrives on, when nobody is to get it. */
+const drop = (body: Body): void => {
+  if (body instanceof ArrivingField) body.drop()
 }
 
 const noStatement = (): never => {
@@ -116,23 +128,25 @@ async function runCrud(
 ): Promise<ResultRow> {
   const { config } = context.snapshot
   if (plan.explain) {
-    const [lines] = await run(plan, request, identity, context, [main])
-    return { ...readResult(plan.kind, []), body: explainBody(lines ?? []) }
+    const { rows } = await run(plan, request, identity, context, [main])
+    return { ...readResult(plan.kind, []), body: explainBody(rows[0] ?? []) }
   }
   const statements: PipelineStatement[] = [{ ...main, resultFormats: resultFormats }]
   const planned = needsPlannedCount(plan, request)
   if (planned) statements.push(render(explainCountStatement(plan.read)))
-  const read = (results: readonly (readonly Row[])[]): ResultRow => readResult(plan.kind, results[0] ?? [])
   const judge = (results: readonly (readonly Row[])[]): ApiError | undefined =>
-    resultFault(plan, read(results), request)
+    resultFault(plan, readResult(plan.kind, results[0] ?? []), request)
   // Only a write has anything to be undone for a result that may not stand.
   const undoes = !plan.readOnly && mayFault(plan, request)
-  const results = await run(plan, request, identity, context, statements, undoes ? judge : undefined)
-  const row = read(results)
+  const { rows, arriving } = await run(plan, request, identity, context, statements, undoes ? judge : undefined)
+  const row = readResult(plan.kind, rows[0] ?? [], arriving)
   const fault = undoes ? undefined : resultFault(plan, row, request)
-  if (fault) throw fault
+  if (fault) {
+    drop(row.body)
+    throw fault
+  }
   if (!planned) return row
-  const estimate = plannedRows(results[1]?.[0]?.[0]?.toString() ?? 'null')
+  const estimate = plannedRows(rows[1]?.[0]?.[0]?.toString() ?? 'null')
   return { ...row, tableTotal: tableTotal(request.preferences.count, row.tableTotal, estimate, config.dbMaxRows) }
 }
 
@@ -150,7 +164,7 @@ async function run(
   { pool, snapshot, trace }: AnswerContext,
   statements: readonly PipelineStatement[],
   judge?: (results: readonly (readonly Row[])[]) => ApiError | undefined,
-): Promise<Row[][]> {
+): Promise<TransactionResult> {
   const { config, roleSettings } = snapshot
   const before: PipelineStatement[] = [render(settingsStatement(identity, request, plan, config, roleSettings))]
   if (config.dbPreRequest) before.push(render(preRequestStatement(config.dbPreRequest)))
