@@ -20,6 +20,9 @@ import t, { type Test } from 'tap'
 import { FolderInUse, startEmbedded, useEmbedded, type EmbeddedDatabase } from '../server/database/embedded.ts'
 import { birthOf } from '../server/database/embedded/running-process.ts'
 
+// Databases are made and started here many times over, maybe beside other tests.
+t.setTimeout(300_000)
+
 const isRoot = process.getuid?.() === 0
 const quiet = { log: () => undefined }
 
