@@ -9,10 +9,12 @@ import { ConfigError } from '../server/config/config-error.ts'
 import { connectionPlan } from '../server/config/connection-plan.ts'
 import { parseConnectionString } from '../server/config/connection-string.ts'
 import { passwordInFile } from '../server/config/passfile.ts'
-import { createClient, toPoolConfig } from '../server/config/pool-config.ts'
+import { toPoolConfig, type PoolConfig } from '../server/config/pool-config.ts'
 import { authority, certificate, privateKey } from './support/certificate.ts'
 import { createDatabase } from './support/database.ts'
 import { fakePostgres, type FakeBehaviour } from './support/fake-postgres.ts'
+
+const createClient = (config: PoolConfig): pg.Client => new config.Client(config)
 
 const folder = mkdtempSync(join(tmpdir(), 'rowhouse-connection-'))
 t.teardown(() => rmSync(folder, { recursive: true }))
@@ -311,7 +313,7 @@ t.test('a real server', async (t) => {
     const config = toPoolConfig(uri(name), {})
     await t.rejects(createClient(config).connect(), { code })
   }
-  for (const make of [createClient, (config: pg.ClientConfig) => new pg.Client(config)]) {
+  for (const make of [createClient, (config: PoolConfig) => new pg.Client(config)]) {
     const plain = make(toPoolConfig(uri(database.name), {}))
     await plain.connect()
     t.match((await plain.query(settings)).rows, [{ database: database.name, name: 'rowhouse' }])

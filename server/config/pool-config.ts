@@ -9,7 +9,7 @@ import { passwordInFile } from './passfile.ts'
 
 export type PoolConfig = pg.PoolConfig & { readonly plan: ConnectionPlan; readonly Client: typeof LibpqClient }
 
-/** A client for one of the servers of a plan. The pool makes them; `createClient` makes one without a pool. */
+/** A client for one of the servers of a plan. The pool makes them; `new config.Client(config)` makes one without it. */
 export class LibpqClient extends pg.Client {
   /** Made by the pool, which hands its configuration on. */
   constructor(config?: pg.ClientConfig & { readonly plan: ConnectionPlan }) {
@@ -57,10 +57,6 @@ export function toPoolConfig(uri: string, env: Environment, session?: 'read-writ
     ...(plan.applicationName === undefined ? {} : { application_name: plan.applicationName }),
   }
 }
-
-/** A client without a pool, for a configuration of `toPoolConfig` or one in `pg`'s own terms. */
-export const createClient = (config: PoolConfig | pg.ClientConfig): pg.Client =>
-  'plan' in config ? new LibpqClient(config) : new pg.Client(config)
 
 function planOf(uri: string, env: Environment, session: 'read-write' | undefined): ConnectionPlan {
   try {

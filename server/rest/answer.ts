@@ -6,15 +6,13 @@ import type { Snapshot } from '../runtime.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import type { Validator } from '../validation/validator.ts'
-import { answerAddressed, planAddressed } from './addressed-row.ts'
+import { answerAddressed } from './addressed-row.ts'
 import { ApiError } from './errors.ts'
 import { inspectDocument, inspectStatements } from './openapi/inspect.ts'
-import { bodyTypeFault, checkPayload } from './payload-check.ts'
-import { legacyTargetNames, planRequest } from './plan/planner.ts'
+import { legacyTargetNames } from './plan/planner.ts'
 import type { CrudPlan, InspectPlan } from './plan/plan.ts'
+import { prepare } from './prepare.ts'
 import type { ApiRequest, HttpRequest } from './request/api-request.ts'
-import { parseApiRequest } from './request/parse-api-request.ts'
-import { addressRow, parseRowAddress } from './request/row-address.ts'
 import { complete } from './response/complete.ts'
 import { mayFault, resultFault } from './response/fault.ts'
 import { respondInfo } from './response/info.ts'
@@ -23,9 +21,9 @@ import { respond, respondInspect } from './response/respond.ts'
 import type { RestResponse, ResultRow } from './response/result.ts'
 import { plannedRows, tableTotal } from './response/total.ts'
 import { toApiError } from './sql-errors.ts'
-import { render } from './sql/fragment.ts'
+import { render, type Statement } from './sql/fragment.ts'
 import { preRequestStatement, settingsStatement } from './sql/settings.ts'
-import { explainCountStatement, mainStatement, needsPlannedCount } from './sql/statement.ts'
+import { explainCountStatement, needsPlannedCount } from './sql/statement.ts'
 import { runTransaction } from './transaction.ts'
 
 export type AnswerContext = {
@@ -71,13 +69,8 @@ export async function answer(http: HttpRequest, identity: Identity, context: Ans
   const { config } = snapshot
   const lap = authenticationTime === undefined ? noTime : stopwatch()
 
-  const address = parseRowAddress(http)
-  const parsed = parse(address?.http ?? http, context)
-  const request = address ? addressRow(parsed, address.id, cache) : parsed
-  const parsing = lap()
-  checkPayload(request, context.validator)
-  const planned = planRequest(request, cache, config)
-  const plan = address ? planAddressed(planned) : planned
+  let parsing = 0
+  const { request, plan, main, addressed } = prepare(http, context, () => (parsing = lap()))
   if (plan.kind === 'call') context.trace.route = `rpc/${plan.relation.name}`
   else if (plan.kind === 'read' || plan.kind === 'mutate') context.trace.route = plan.relation.name
   const planTime = lap()
@@ -97,10 +90,10 @@ export async function answer(http: HttpRequest, identity: Identity, context: Ans
       break
     }
     default: {
-      const row = await runCrud(plan, request, identity, context)
+      const row = await runCrud(plan, main ?? noStatement(), request, identity, context)
       transaction = lap()
       response = respond(plan, row, request, config, basePath)
-      if (address) response = answerAddressed(response, plan, row, parsed)
+      if (addressed) response = answerAddressed(response, plan, row, addressed)
     }
   }
   const timing =
@@ -110,22 +103,18 @@ export async function answer(http: HttpRequest, identity: Identity, context: Ans
   return complete(response, timing, config.urlUseLegacyTargetNames ? legacyTargetNames(plan) : [])
 }
 
-function parse(http: HttpRequest, { snapshot, validator }: AnswerContext): ApiRequest {
-  try {
-    return parseApiRequest(http, snapshot.config)
-  } catch (error) {
-    throw bodyTypeFault(error, http, snapshot.config.dbSchemas, validator)
-  }
+const noStatement = (): never => {
+  throw new Error('a plan that reads or writes has no statement')
 }
 
 async function runCrud(
   plan: CrudPlan,
+  main: Statement,
   request: ApiRequest,
   identity: Identity,
   context: AnswerContext,
 ): Promise<ResultRow> {
   const { config } = context.snapshot
-  const main = render(mainStatement(plan, request, config))
   if (plan.explain) {
     const [lines] = await run(plan, request, identity, context, [main])
     return { ...readResult(plan.kind, []), body: explainBody(lines ?? []) }
