@@ -371,6 +371,17 @@ t.test('root, in a folder that is closed to the user it lends', { skip: !isRoot 
     await next.stop()
   })
 
+  t.test('a strict umask is no hindrance', async (t) => {
+    const before = process.umask(0o077)
+    t.teardown(() => process.umask(before))
+    await chmod(parent, 0o711)
+    const embedded = await startEmbedded({ dataDir: join(parent, 'strict/data'), shelter, ...quiet })
+    t.equal(await ask(embedded.adminUri, 'select 1 as answer'), 1)
+    t.notOk((await lstat(join(parent, 'strict/data/postgres'))).isSymbolicLink())
+    await embedded.stop()
+    await chmod(parent, 0o700)
+  })
+
   t.test('no shelter is taken that others could write to', async (t) => {
     await chmod(shelter, 0o777)
     await t.rejects(startEmbedded({ dataDir: join(parent, 'other'), shelter, ...quiet }), {
