@@ -3,6 +3,9 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { createDatabase } from './support/database.ts'
 
+// Each run compiles the program anew.
+t.setTimeout(300_000)
+
 type Ran = { readonly code: number; readonly out: string; readonly err: string }
 
 const main = fileURLToPath(new URL('../server/main.ts', import.meta.url))

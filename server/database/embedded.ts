@@ -1,5 +1,5 @@
 // The embedded database: a real PostgreSQL that this process starts, owns and stops, with its data in one folder.
-import { mkdir, realpath, rename, stat } from 'node:fs/promises'
+import { chmod, mkdir, realpath, rename, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import pg from 'pg'
@@ -98,8 +98,12 @@ export async function useEmbedded(options: EmbeddedOptions): Promise<EmbeddedDat
 const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
 async function openFolder(dataDir: string): Promise<string> {
+  const isRoot = process.getuid?.() === 0
+  const made = await mkdir(dataDir, { recursive: true, mode: 0o700 })
   // The user that root lends to Postgres must be able to pass; what is private in the folder is private by itself.
-  await mkdir(dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
+  if (isRoot && made !== undefined) {
+    for (let folder = dataDir; folder.length >= made.length; folder = dirname(folder)) await chmod(folder, 0o711)
+  }
   return realpath(dataDir)
 }
 
