@@ -3,7 +3,7 @@
 import t from 'tap'
 import { commonSettings, topics } from './reads/topics.ts'
 import { startApplication } from './support/application.ts'
-import { differences } from './support/differences.ts'
+import { differences, type Difference } from './support/differences.ts'
 import { readRequest, send, type ReadRequest } from './support/exchange.ts'
 import { createGarage } from './support/garage.ts'
 import { generatedRead } from './support/generated-reads.ts'
@@ -41,12 +41,13 @@ t.test('this server answers as PostgREST does, but for what later versions chang
   const compare = async (request: ReadRequest): Promise<void> => {
     const [theirs, ours] = await Promise.all([send(theirUrl, request), send(ourUrl, request)])
     const pair = { request, theirs, ours }
+    const unexplained: Difference[] = []
     for (const difference of differences(theirs, ours)) {
-      const explanation = explanationOf(difference, pair)
+      const explanation = explanationOf(pair, difference)
       if (explanation) seen.add(explanation)
-      else
-        t.fail(`${request.method ?? 'GET'} ${decodedPath(request)}: ${difference.aspect}`, { request, ...difference })
+      else unexplained.push(difference)
     }
+    if (unexplained.length > 0) t.fail(`${request.method ?? 'GET'} ${readable(request.path)}`, { request, unexplained })
   }
   const queue = requests.values()
   const work = async (): Promise<void> => {
@@ -57,8 +58,8 @@ t.test('this server answers as PostgREST does, but for what later versions chang
     t.ok(seen.has(known), `still true: ${known.version} #${known.issue} ${known.reason}`)
 })
 
-/** For people to read. */
-function decodedPath({ path }: ReadRequest): string {
+/** A path for people to read. */
+function readable(path: string): string {
   try {
     return decodeURIComponent(path)
   } catch {

@@ -209,6 +209,12 @@ export const pages: Topic = {
       { status: 416, text: '', headers: { 'Content-Range': '*/100' } },
     ],
 
+    // no rows are left when an inner embed has none, however many were meant
+    [
+      { path: '/makers?select=id,models!inner(id)&models.limit=0', headers: { Prefer: 'count=exact' } },
+      { json: [], headers: { 'Content-Range': '*/0' } },
+    ],
+
     // functions
     ['/rpc/levels?limit=2', { json: [1, 2], headers: { 'Content-Range': '0-1/*' } }],
     [
