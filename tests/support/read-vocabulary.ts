@@ -83,7 +83,8 @@ export const vocabularies: readonly [Vocabulary, ...Vocabulary[]] = [
     order: 'id',
     embeds: [
       ['models', 'models', 'models', false],
-      ['parent:makers!parent_id', 'parent', 'makers', true],
+      ['parent:parent_id', 'parent', 'makers', true],
+      ['children:makers!parent_id', 'children', 'makers', false],
       ['cars_of', 'cars_of', 'cars', false],
     ],
   },
@@ -142,7 +143,7 @@ export const vocabularies: readonly [Vocabulary, ...Vocabulary[]] = [
     order: 'id',
     embeds: [
       ['models', 'models', 'models', true],
-      ['people', 'people', 'people', true],
+      ['people!car_owner', 'people', 'people', true],
       ['plates', 'plates', 'plates', true],
       ['repairs', 'repairs', 'repairs', false],
     ],
