@@ -45,7 +45,8 @@ export async function bearer(role: string, claims: Readonly<Record<string, unkno
   return `Bearer ${token}`
 }
 
-async function headersOf({ prefer, accept, type, as, headers }: Exchange): Promise<Record<string, string>> {
+/** The headers that the request of a row has, without the content type of JSON. */
+export async function headersOf({ prefer, accept, type, as, headers }: Exchange): Promise<Record<string, string>> {
   return {
     ...(prefer === undefined ? {} : { Prefer: prefer }),
     ...(accept === undefined ? {} : { Accept: accept }),
