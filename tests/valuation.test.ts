@@ -62,7 +62,9 @@ const uuid = (random: Random): string => {
   return `${hex(8)}-${hex(4)}-4${hex(3)}-8${hex(3)}-${hex(12)}`
 }
 
-const spellings = [
+type Spelling = readonly [manufacturer: string, model: string]
+/** Several names of four vehicles. */
+const spellings: readonly [Spelling, ...Spelling[]] = [
   ['Alfa Romeo', 'Giulia'],
   ['ALFA  ROMEO', 'giulia'],
   ['alfaromeo', 'GIU LIA'],
@@ -70,12 +72,12 @@ const spellings = [
   ['Alfa', 'Romeo Giulia'],
   ['Škoda', 'Octavia'],
   ['škODA', 'octavia'],
-] as const satisfies readonly (readonly [string, string])[]
+]
 
 type Spread = { readonly years: number; readonly kilometres: number; readonly degrees: number; readonly users: number }
 
 function randomVehicle(random: Random, spread: Spread): Vehicle {
-  const [manufacturer, model] = random.pick(spellings as unknown as [readonly [string, string]])
+  const [manufacturer, model] = random.pick(spellings)
   return {
     manufacturer,
     model,
@@ -249,7 +251,7 @@ t.test('what is no vehicle', async (t) => {
     [{ lng: 'Infinity' }],
   ]
   for (const [wrong] of rows) {
-    await t.rejects(valued({ ...golf, ...wrong } as Vehicle), { code: '22003' }, JSON.stringify(wrong))
+    await t.rejects(valued({ ...golf, ...wrong }), { code: '22003' }, JSON.stringify(wrong))
   }
   await t.rejects(as('anon', {}, "select public.estimate_report('a', 'b', 2000, 1, 1, 1) as value", []), {
     code: '42501',
