@@ -97,6 +97,7 @@ async function compose(runtime: Runtime, log: Log, metrics: Metrics): Promise<Re
     secureCookies: config.secureCookies,
     validator,
     bodyLimit: config.bodyLimit,
+    allowedOrigins: () => runtime.snapshot.config.serverCorsAllowedOrigins,
     onError: (error: unknown) => log.write({ kind: 'failure', error, requestId: null }),
   }
   const services: [string, Handler | ReturnType<typeof reportRouter>][] = [
@@ -108,7 +109,16 @@ async function compose(runtime: Runtime, log: Log, metrics: Metrics): Promise<Re
         schemaCache: () => runtime.snapshot.cache !== undefined,
       }),
     ],
-    ['auth', accountsRouter(shared)],
+    [
+      'auth',
+      accountsRouter({
+        ...shared,
+        accountLimit: config.authAccountLimit,
+        addressLimit: config.authAddressLimit,
+        trustedProxies: config.trustedProxies,
+        tokens: () => runtime.snapshot.config,
+      }),
+    ],
     ['report', reportRouter({ ...shared, transaction: transactionOn(pool) })],
     // An application of its own: serving files takes more of Express than its router.
     [

@@ -82,6 +82,12 @@ export type ServiceConfig = {
   readonly sessionSecrets: readonly string[]
   /** Whether cookies are marked Secure: where NODE_ENV is set to anything but `development` and `test`. */
   readonly secureCookies: boolean
+  /** Proxies in front of the server whose entries in `X-Forwarded-For` are believed. */
+  readonly trustedProxies: number
+  /** Wrong passwords for one account in a quarter of an hour. */
+  readonly authAccountLimit: number
+  /** Wrong passwords from one address, and registrations, in a quarter of an hour. */
+  readonly authAddressLimit: number
 }
 
 export type Config = PostgrestConfig & ServiceConfig
