@@ -35,6 +35,8 @@ t.test('defaults', async (t) => {
     adminServerUnixSocket: null,
     adminServerUnixSocketMode: 0o660,
     appSettings: [],
+    authAccountLimit: 10,
+    authAddressLimit: 100,
     bodyLimit: 102_400,
     clientErrorVerbosity: 'verbose',
     dataDir: '.data',
@@ -83,6 +85,8 @@ t.test('defaults', async (t) => {
     serverUnixSocket: null,
     serverUnixSocketMode: 0o660,
     sessionSecrets: [],
+    trustedProxies: 0,
+    serverWorkers: 1,
     urlUseLegacyTargetNames: true,
   }
   t.strictSame(config, expected)
