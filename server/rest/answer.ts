@@ -11,6 +11,7 @@ import { ApiError } from './errors.ts'
 import { inspectDocument, inspectStatements } from './openapi/inspect.ts'
 import { bodyTypeFault, checkPayload } from './payload-check.ts'
 import { legacyTargetNames, planRequest } from './plan/planner.ts'
+import type { LegacyName } from './plan/embed-path.ts'
 import type { CrudPlan, InspectPlan } from './plan/plan.ts'
 import type { ApiRequest, HttpRequest } from './request/api-request.ts'
 import { parseApiRequest } from './request/parse-api-request.ts'
@@ -46,6 +47,8 @@ export type AnswerTrace = {
   route: string | undefined
   /** Statements are noted when there is a list for them. */
   readonly statements: string[] | undefined
+  /** What is deprecated in the request, in words. */
+  warning: string | undefined
 }
 
 /** Measures the stages of a request one after the other, in milliseconds. */
@@ -107,8 +110,16 @@ export async function answer(http: HttpRequest, identity: Identity, context: Ans
     authenticationTime === undefined
       ? undefined
       : { jwt: authenticationTime, parse: parsing, plan: planTime, transaction, response: lap() }
-  return complete(response, timing, config.urlUseLegacyTargetNames ? legacyTargetNames(plan) : [])
+  const legacy = config.urlUseLegacyTargetNames ? legacyTargetNames(plan) : []
+  if (legacy.length > 0) context.trace.warning = legacyText(legacy)
+  return complete(response, timing, legacy)
 }
+
+const legacyText = (names: readonly LegacyName[]): string =>
+  `an embed that has an alias is addressed by the name of its relation, which is deprecated; instead of ${names
+    .map(({ name, alias }) => `${name}, use ${alias}`)
+    .join('; instead of ')
+    .slice(0, 1000)}`
 
 function parse(http: HttpRequest, { snapshot, validator }: AnswerContext): ApiRequest {
   try {
