@@ -45,10 +45,7 @@ async function isReady(url: string): Promise<boolean> {
  * @returns its address without a slash at the end; undefined when there is no program for this platform
  * @throws Error when it does not serve within 20 seconds
  */
-export async function startPostgrest(
-  t: Pick<Test, 'teardown'>,
-  environment: Environment,
-): Promise<string | undefined> {
+export async function startPostgrest(t: Pick<Test, 'teardown'>, environment: Environment): Promise<string | undefined> {
   const installed = installedProgram()
   if (installed === undefined) return undefined
   // What a package manager installs may not be executable, and is not ours to change.
