@@ -33,7 +33,7 @@ const json = "coalesce(json_agg(_postgrest_t), '[]') AS body"
 const none = 'array[]::text[] AS header'
 const readOf = (cte: string, total: string) =>
   `WITH pgrst_source AS ( ${rows} ) ${cte} SELECT ${total} AS total_result_set,` +
-  ` pg_catalog.count(_postgrest_t) AS page_total, ${none}, ${settings}, '' AS response_inserted, ${json}` +
+  ` pg_catalog.count(_postgrest_t) AS page_total, ${none}, ${json}, ${settings}, '' AS response_inserted` +
   ' FROM ( SELECT * FROM pgrst_source ) _postgrest_t'
 const separately = '(SELECT pg_catalog.count(*) FROM pgrst_source_count)'
 
@@ -65,7 +65,7 @@ t.test('writes', async (t) => {
   const noLocation = 'array[]::text[]'
   const writeOf = (location: string, body: string, inserted: string, source: string) =>
     `SELECT '' AS total_result_set, pg_catalog.count(_postgrest_t) AS page_total, ${location} AS header,` +
-    ` ${settings}, ${inserted} AS response_inserted, ${body} FROM (${source}) _postgrest_t`
+    ` ${body}, ${settings}, ${inserted} AS response_inserted FROM (${source}) _postgrest_t`
   const noBody = "''::text AS body"
   const source = 'SELECT * FROM pgrst_source'
 
@@ -110,7 +110,7 @@ t.test('writes', async (t) => {
 t.test('calls', async (t) => {
   const callOf = (call: string, cte: string, total: string, page: string, body: string, source: string) =>
     `WITH pgrst_source AS (${call}) ${cte} SELECT ${total} AS total_result_set, ${page} AS page_total,` +
-    ` ${none}, ${settings}, '' AS response_inserted, ${body} AS body FROM (${source}) _postgrest_t`
+    ` ${none}, ${body} AS body, ${settings}, '' AS response_inserted FROM (${source}) _postgrest_t`
   const scalar = calling(callPlan('f', { returnsScalar: true }), routine('f'))
   const call = 'SELECT pgrst_call.pgrst_scalar FROM (SELECT "api"."f"() pgrst_scalar) pgrst_call'
   const body = "coalesce(json_agg(_postgrest_t.pgrst_scalar)->0, 'null')"

@@ -21,10 +21,10 @@ function pair(binding: string): readonly [string, string] {
 }
 
 /**
- * Formats of the columns of a main statement: the body, which is the last, in binary form. For text and JSON that is the
+ * Formats of the columns of a main statement: the body in binary form. For text and JSON that is the
  * text, and for bytea (media type handlers) the bytes, so its type need not be known.
  */
-export const resultFormats: readonly (0 | 1)[] = [0, 0, 0, 0, 0, 0, 1]
+export const resultFormats: readonly (0 | 1)[] = [0, 0, 0, 1, 0, 0, 0]
 
 /**
  * Decodes what a main statement returned.
@@ -44,7 +44,7 @@ export function readResult(kind: CrudPlan['kind'], [row]: readonly Row[]): Resul
       inserted: null,
     }
   }
-  const [tableTotal, pageTotal, header, headers, status, inserted, body] = row
+  const [tableTotal, pageTotal, header, body, headers, status, inserted] = row
   return {
     tableTotal: total(tableTotal),
     queryTotal: total(pageTotal) ?? 0,

@@ -30,14 +30,13 @@ type Columns = {
 }
 
 /**
- * The select list. The body comes last, so that it can be passed on while it still arrives. Execution plans show the
- * list, and their readers know its places as PostgREST has them.
+ * The select list. Postgres evaluates it in order, and what makes the body may set the headers and the status of the
+ * answer: they come after it. Readers of execution plans know the places of the columns as PostgREST has them.
  */
 function columnsSql({ total, page, location, inserted = "''", body }: Columns, explain: boolean): string {
-  const counts = `${total} AS total_result_set, ${page} AS page_total, `
+  const key = location === undefined && explain ? '' : `${location ?? noLocation} AS header, `
   const answer = `${responseHeaders} AS response_headers, ${responseStatus} AS response_status, ${inserted} AS response_inserted`
-  if (!explain) return `${counts}${location ?? noLocation} AS header, ${answer}, ${body} AS body`
-  return `${counts}${location === undefined ? '' : `${location} AS header, `}${body} AS body, ${answer}`
+  return `${total} AS total_result_set, ${page} AS page_total, ${key}${body} AS body, ${answer}`
 }
 
 type Count = { readonly cte: Fragment; readonly total: string }
@@ -120,7 +119,7 @@ function resultSql(plan: CrudPlan, request: StatementRequest, settings: Statemen
 
 /**
  * The statement that does what a plan says. It yields one row (see `ResultRow`) with the columns `total_result_set`,
- * `page_total`, `header`, `response_headers`, `response_status`, `response_inserted`, `body`. For a `plan`
+ * `page_total`, `header`, `body`, `response_headers`, `response_status`, `response_inserted`. For a `plan`
  * media type it yields the lines of the execution plan instead.
  *
  * Its text depends on the shape of the request alone, so that it can be prepared: values are parameters.
