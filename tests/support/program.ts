@@ -16,7 +16,7 @@ export type Program = {
   readonly logged: () => readonly LogLine[]
   /** Everything it has written so far, to both outputs. */
   readonly written: () => string
-  /** Resolves with the first line that fits, from `after` lines on; rejects when the program ends or 15 seconds pass. */
+  /** Resolves with the first line that fits, from `after` lines on; rejects when the program ends or a minute pass. */
   readonly line: (fits: (line: LogLine) => boolean, after?: number) => Promise<LogLine>
   readonly kill: (signal: NodeJS.Signals) => void
   /** Resolves with the exit code. */
@@ -84,7 +84,7 @@ export function startProgram(
         const found = lines.slice(after).find(fits)
         if (found || hasEnded) settle(found)
       }
-      const timer = setTimeout(() => settle(undefined), 15_000)
+      const timer = setTimeout(() => settle(undefined), 60_000)
       waiting.add(look)
       look()
     })
