@@ -13,7 +13,7 @@ import { migrate } from './database/migrate.ts'
 import { withClient } from './database/client.ts'
 import { createAdmin } from './operations/admin.ts'
 import { createLog, type Log } from './operations/log.ts'
-import { startService, type Service } from './service.ts'
+import { startService, type ServiceParts } from './service.ts'
 import { version } from './version.ts'
 
 export type ServeOptions = { readonly configFile?: string; readonly json?: boolean }
@@ -47,18 +47,23 @@ export async function serve({ configFile, json = false }: ServeOptions): Promise
       const { applied } = await withClient(toPoolConfig(owner, env), (client) => migrate(client))
       if (applied.length > 0) log.write({ kind: 'migrated', applied })
     }
-    const service = await startService({ env, configFile, loaded, uri, log })
+    let server: Server | undefined = undefined
+    const beforeLoading = async (parts: ServiceParts): Promise<void> => {
+      const admin = await startAdmin(parts, config, () => server?.listening === true)
+      if (admin) stops.unshift(() => close(admin))
+      // Unheard, the one would start a debugger, and the other end the process.
+      process.on('SIGUSR1', () => void parts.runtime.reloadSchema())
+      process.on('SIGUSR2', () => void parts.runtime.reloadConfig())
+    }
+    const service = await startService({ env, configFile, loaded, uri, log, beforeLoading })
     stops.unshift(() => service.stop())
-    const server = await listen(service.listener, config.serverUnixSocket, config.serverUnixSocketMode, config)
+    server = await listen(service.listener, config.serverUnixSocket, config.serverUnixSocketMode, config)
     stops.unshift(() => close(server))
-    const admin = await startAdmin(service, config, server)
-    if (admin) stops.unshift(() => close(admin))
     log.write({ kind: 'listening', address: addressOf(server) })
-    process.on('SIGUSR1', () => void service.runtime.reloadSchema())
-    process.on('SIGUSR2', () => void service.runtime.reloadConfig())
     if (embedded) await greet(embedded, config, addressOf(server), json)
     const ended = embedded?.ended.then(() => Promise.reject(new Error('the embedded database has ended')))
-    const signal = await (ended ? Promise.race([termination.received, ended]) : termination.received)
+    const gaveUp = service.runtime.gaveUp.then((error) => Promise.reject(error))
+    const signal = await Promise.race([termination.received, gaveUp, ...(ended ? [ended] : [])])
     log.write({ kind: 'stopping', signal })
   } catch (error) {
     // A signal during the start is no failure.
@@ -106,10 +111,14 @@ async function greet(embedded: EmbeddedDatabase, config: Config, url: string, js
   process.stdout.write(`${text}\n`)
 }
 
-async function startAdmin({ runtime, metrics }: Service, config: Config, api: Server): Promise<Server | undefined> {
+async function startAdmin(
+  { runtime, metrics, isReady }: ServiceParts,
+  config: Config,
+  isListening: () => boolean,
+): Promise<Server | undefined> {
   const { adminServerPort: port, adminServerUnixSocket: socket } = config
   if (port === null && socket === null) return undefined
-  const admin = createAdmin({ runtime, metrics, isListening: () => api.listening })
+  const admin = createAdmin({ runtime, metrics, isReady, isListening })
   return listen(admin, socket, config.adminServerUnixSocketMode, {
     serverHost: config.adminServerHost,
     serverPort: port ?? 0,

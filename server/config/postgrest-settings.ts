@@ -260,6 +260,7 @@ export const postgrestSettings: PostgrestSettings = {
     name: 'log-level',
     kind: kinds.choice(['crit', 'error', 'warn', 'info', 'debug'], 'Invalid logging level.'),
     default: 'error',
+    defaultInWords: '`info`; `error` when the database is given by `PGRST_DB_URI` or `db-uri`',
     change: 'reload',
     description: 'What is logged: `error` adds server errors, `warn` client errors, `info` every request.',
   }),

@@ -8,6 +8,8 @@ import type { Metrics } from './metrics.ts'
 export type AdminOptions = {
   readonly runtime: Runtime
   readonly metrics: Metrics
+  /** Whether requests could be answered: the schema cache is loaded, and the database is there. */
+  readonly isReady: () => Promise<boolean>
   /** Whether the API server accepts requests. */
   readonly isListening: () => boolean
 }
@@ -15,13 +17,13 @@ export type AdminOptions = {
 type Answer = { readonly status: number; readonly type?: string; readonly body?: string }
 
 /** `/live`, `/ready`, `/schema_cache`, `/config` and `/metrics`; any other path is 404. */
-export function createAdmin({ runtime, metrics, isListening }: AdminOptions): RequestListener {
+export function createAdmin({ runtime, metrics, isReady, isListening }: AdminOptions): RequestListener {
   const answer = async (path: string): Promise<Answer> => {
     switch (path) {
       case '/live':
         return { status: isListening() ? 200 : 500 }
       case '/ready':
-        return { status: runtime.isLoading ? 503 : isListening() && runtime.snapshot.cache ? 200 : 500 }
+        return { status: !(await isReady()) ? 503 : isListening() ? 200 : 500 }
       case '/schema_cache': {
         const { cache } = runtime.snapshot
         return { status: 200, type: 'application/json', body: cache ? JSON.stringify(toJson(cache)) : '' }

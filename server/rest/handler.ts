@@ -1,5 +1,6 @@
 // The HTTP side of the REST API, on Node's own request and response.
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isConnectionLoss } from '../database/database-error.ts'
 import type { ApiKeyLookup } from '../identity/api-key-lookup.ts'
 import { ArrivingField } from '../database/arriving-field.ts'
 import { authenticate } from '../identity/authenticate.ts'
@@ -30,6 +31,8 @@ export type RestObservation = {
   readonly route: string | undefined
   /** Texts of the statements that were run, where `log-query` wants them. */
   readonly statements: readonly string[] | undefined
+  /** What is deprecated in the request, in words. */
+  readonly warning: string | undefined
 }
 
 export type RestHandlerOptions = {
@@ -59,7 +62,11 @@ async function serve(
   let identity: Identity | undefined
   let result: RestResponse
   let failure: unknown
-  const trace: AnswerTrace = { route: undefined, statements: config.logQuery ? [] : undefined }
+  const trace: AnswerTrace = {
+    route: undefined,
+    statements: config.logQuery ? [] : undefined,
+    warning: undefined,
+  }
   try {
     const preflight = preflightAnswer(request, snapshot)
     if (preflight) {
@@ -97,6 +104,7 @@ async function serve(
     }
   } catch (error) {
     failure = error
+    if (isConnectionLoss(error)) runtime.recover()
     result = errorResponse(error instanceof ApiError ? error : unforeseen(), config.clientErrorVerbosity)
   }
   if (origin !== undefined) result = shared(result, corsHeaders(origin, config.serverCorsAllowedOrigins))

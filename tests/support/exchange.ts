@@ -14,6 +14,12 @@ export type ReadRequest = {
 }
 
 export type AnswerHeader =
+  | 'Access-Control-Allow-Credentials'
+  | 'Access-Control-Allow-Headers'
+  | 'Access-Control-Allow-Methods'
+  | 'Access-Control-Allow-Origin'
+  | 'Access-Control-Expose-Headers'
+  | 'Access-Control-Max-Age'
   | 'Allow'
   | 'Content-Length'
   | 'Content-Location'
