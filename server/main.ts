@@ -1,119 +1,122 @@
 #!/usr/bin/env node
-// The command line: hands the other rooms to the commands.
-import { get } from 'node:http'
-import type { Address, Dependencies, Session } from './command-line/dependencies.ts'
+// The program: puts the rooms together for the command line.
+import { readFileSync } from 'node:fs'
+import { request } from 'node:http'
+import type pg from 'pg'
+import { withConnection } from './command-line/connection.ts'
+import type { Address, Dependencies, ServeOptions, Session } from './command-line/dependencies.ts'
 import { runProgram } from './command-line/program.ts'
-import type { Config } from './config/config.ts'
 import { readDatabaseSettings } from './config/database-settings.ts'
+import type { Config } from './config/config.ts'
 import { dumpConfig, exampleConfig } from './config/dump.ts'
-import { loadConfig, withDatabaseSettings } from './config/load.ts'
-import { toPoolConfig } from './config/pool-config.ts'
-import { withClient } from './database/client.ts'
-import { useEmbedded } from './database/embedded.ts'
-import { migrate, pendingMigrations } from './database/migrate.ts'
-import { createApiKey, listApiKeys, revokeApiKey } from './identity/api-key.ts'
-import { toJson } from './schema-cache/json.ts'
-import { loadSchemaCache } from './schema-cache/load.ts'
-import { serve } from './serve.ts'
-import { version } from './version.ts'
+import { loadConfig, withDatabaseSettings, type LoadedConfig } from './config/load.ts'
 
-const printError = (text: string): void => {
-  process.stderr.write(text)
-}
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
-const load = (file: string | undefined) => {
+const print = (text: string): void => void process.stdout.write(text)
+const printError = (text: string): void => void process.stderr.write(text)
+const log = (message: string): void => printError(`${message}\n`)
+
+function load(file: string | undefined): LoadedConfig {
   const loaded = loadConfig({ env: process.env, file })
-  for (const warning of loaded.warnings) printError(`Warning: ${warning}\n`)
+  for (const warning of loaded.warnings) printError(`WARNING: ${warning}\n`)
   return loaded
 }
 
-/** Lends a connection string; the embedded database is started for that time where it is the one and does not run. */
-async function withUri<T>(
-  config: Config,
-  role: 'owner' | 'authenticator',
-  use: (uri: string) => Promise<T>,
-): Promise<T> {
-  if (config.dbUri !== null) return use((role === 'owner' ? config.migrationDatabaseUrl : null) ?? config.dbUri)
-  const embedded = await useEmbedded({ dataDir: config.dataDir, log: (message) => printError(`${message}\n`) })
-  try {
-    return await use(role === 'owner' ? embedded.adminUri : embedded.authenticatorUri)
-  } finally {
-    await embedded.stop()
-  }
+async function loadWithDatabase(file: string | undefined): Promise<Config> {
+  const loaded = load(file)
+  const { dbConfig, dbPreConfig, dbUri } = loaded.config
+  if (!dbConfig || dbUri === null) return loaded.config
+  const rows = await withConnection(loaded.config, process.env, 'authenticator', log, (client) =>
+    readOnly(client, () =>
+      readDatabaseSettings(async (text, values) => (await client.query(text, values)).rows as Row[], dbPreConfig),
+    ),
+  )
+  return withDatabaseSettings(loaded, rows).config
 }
 
-type Client = Parameters<Parameters<typeof withClient>[1]>[0]
+type Row = Record<string, unknown>
 
-const withConnection = <T>(
-  config: Config,
-  role: 'owner' | 'authenticator',
-  use: (client: Client) => Promise<T>,
-): Promise<T> => withUri(config, role, (uri) => withClient(toPoolConfig(uri, process.env), use))
-
-/** Runs statements in a read-only transaction. */
-async function inTransaction<T>(
-  client: Client,
-  use: (query: (text: string, values: unknown[]) => Promise<Record<string, unknown>[]>) => Promise<T>,
-): Promise<T> {
-  await client.query('begin isolation level repeatable read read only')
+async function readOnly<T>(client: pg.Client, use: () => Promise<T>): Promise<T> {
+  await client.query('begin transaction isolation level repeatable read, read only')
   try {
-    return await use(async (text, values) => (await client.query<Record<string, unknown>>(text, values)).rows)
+    return await use()
   } finally {
     await client.query('rollback')
   }
 }
 
-const sessionOf = (client: Client): Session => ({
-  query: (text, values) => client.query<Record<string, unknown>>(text, values),
-  migrate: async () => (await migrate(client)).applied,
-  pendingMigrations: () => pendingMigrations(client),
-  createApiKey: (wanted) => createApiKey(client, wanted),
-  listApiKeys: () => listApiKeys(client),
-  revokeApiKey: (id) => revokeApiKey(client, id),
-})
+async function dumpSchema(config: Config): Promise<string> {
+  const { introspectionSettings, loadSchemaCache } = await import('./schema-cache/load.ts')
+  const { toJson } = await import('./schema-cache/json.ts')
+  return withConnection(config, process.env, 'authenticator', log, (client) =>
+    readOnly(client, async () => {
+      await client.query(introspectionSettings)
+      const cache = await loadSchemaCache(async (text, values) => (await client.query(text, values)).rows as Row[], {
+        schemas: config.dbSchemas,
+        extraSearchPath: config.dbExtraSearchPath,
+        hoistedSettings: config.dbHoistedTxSettings,
+      })
+      return JSON.stringify(toJson(cache))
+    }),
+  )
+}
 
-const fetchStatus = (address: Address): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const target =
-      address.kind === 'socket'
-        ? { socketPath: address.socket, path: address.path }
-        : { host: address.host, port: address.port, path: address.path }
-    const request = get({ ...target, timeout: 5000 }, (response) => {
+/** What takes long to load is loaded when it is needed: `--help` should not wait for a web server. */
+async function sessionOn(client: pg.Client): Promise<Session> {
+  const { migrate, pendingMigrations } = await import('./database/migrate.ts')
+  const keys = await import('./identity/api-key.ts')
+  return {
+    query: (text, values) => client.query<Row>(text, values),
+    migrate: async () => (await migrate(client, { onNotice: log })).applied,
+    pendingMigrations: () => pendingMigrations(client),
+    createApiKey: (wanted) => keys.createApiKey(client, wanted),
+    listApiKeys: () => keys.listApiKeys(client),
+    revokeApiKey: (id) => keys.revokeApiKey(client, id),
+  }
+}
+
+function fetchStatus(address: Address): Promise<number> {
+  const { path } = address
+  const target = address.kind === 'socket' ? { socketPath: address.socket } : { host: address.host, port: address.port }
+  return new Promise((resolve, reject) => {
+    const asked = request({ ...target, path, timeout: 5000 }, (response) => {
       response.resume()
       resolve(response.statusCode ?? 0)
     })
-    request.on('timeout', () => request.destroy(new Error('no answer within 5 seconds')))
-    request.on('error', reject)
+    asked.once('timeout', () => asked.destroy(new Error('timed out')))
+    asked.once('error', reject)
+    asked.end()
   })
+}
+
+async function serve(options: ServeOptions): Promise<void> {
+  leaveSignals()
+  const server = await import('./serve.ts')
+  return server.serve(options)
+}
+
+/**
+ * A command that is interrupted ends by `process.exit`, so that an embedded database it has started is told to stop.
+ * The server has its own way to end.
+ */
+const interrupted = (): void => process.exit(130)
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+const leaveSignals = (): void => signals.forEach((signal) => process.removeListener(signal, interrupted))
+signals.forEach((signal) => process.on(signal, interrupted))
 
 const dependencies: Dependencies = {
   version,
-  print: (text) => {
-    process.stdout.write(text)
-  },
+  print,
   printError,
   loadConfig: (file) => load(file).config,
-  withDatabaseSettings: async (file) => {
-    const loaded = load(file)
-    const { config } = loaded
-    // The embedded database has no settings of its own, and printing some is no reason to make one.
-    if (!config.dbConfig || config.dbUri === null) return config
-    const rows = await withConnection(config, 'authenticator', (client) =>
-      inTransaction(client, (query) => readDatabaseSettings(query, config.dbPreConfig)),
-    )
-    return withDatabaseSettings(loaded, rows).config
-  },
+  withDatabaseSettings: loadWithDatabase,
   dumpConfig,
   exampleConfig,
-  dumpSchema: (config) =>
-    withConnection(config, 'authenticator', (client) =>
-      inTransaction(client, async (query) => {
-        const { dbSchemas: schemas, dbExtraSearchPath: extraSearchPath, dbHoistedTxSettings: hoistedSettings } = config
-        return JSON.stringify(toJson(await loadSchemaCache(query, { schemas, extraSearchPath, hoistedSettings })))
-      }),
-    ),
+  dumpSchema,
   serve,
-  withDatabase: (config, role, use) => withConnection(config, role, (client) => use(sessionOf(client))),
+  withDatabase: (config, role, use) =>
+    withConnection(config, process.env, role, log, async (client) => use(await sessionOn(client))),
   fetchStatus,
 }
 

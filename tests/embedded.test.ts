@@ -20,6 +20,9 @@ import t, { type Test } from 'tap'
 import { FolderInUse, startEmbedded, useEmbedded, type EmbeddedDatabase } from '../server/database/embedded.ts'
 import { birthOf } from '../server/database/embedded/running-process.ts'
 
+// Databases are made and started here many times over, maybe beside other tests.
+t.setTimeout(300_000)
+
 const isRoot = process.getuid?.() === 0
 const quiet = { log: () => undefined }
 
@@ -368,11 +371,22 @@ t.test('root, in a folder that is closed to the user it lends', { skip: !isRoot 
     await next.stop()
   })
 
+  t.test('a strict umask is no hindrance', async (t) => {
+    const before = process.umask(0o077)
+    t.teardown(() => process.umask(before))
+    await chmod(parent, 0o711)
+    const embedded = await startEmbedded({ dataDir: join(parent, 'strict/data'), shelter, ...quiet })
+    t.equal(await ask(embedded.adminUri, 'select 1 as answer'), 1)
+    t.notOk((await lstat(join(parent, 'strict/data/postgres'))).isSymbolicLink())
+    await embedded.stop()
+    await chmod(parent, 0o700)
+  })
+
   t.test('no shelter is taken that others could write to', async (t) => {
     await chmod(shelter, 0o777)
     await t.rejects(startEmbedded({ dataDir: join(parent, 'other'), shelter, ...quiet }), {
       name: 'EmbeddedDatabaseError',
-      message: /cannot enter .*other.*DATA_DIR/,
+      message: /who cannot enter .*DATA_DIR/,
     })
   })
 })

@@ -1,6 +1,7 @@
 // The HTTP side of the REST API, on Node's own request and response.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ApiKeyLookup } from '../identity/api-key-lookup.ts'
+import { ArrivingField } from '../database/arriving-field.ts'
 import { authenticate } from '../identity/authenticate.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Runtime, Snapshot } from '../runtime.ts'
@@ -11,7 +12,7 @@ import { ApiError, errors } from './errors.ts'
 import { readBody } from './request/body.ts'
 import { retryAfter, traced } from './response/complete.ts'
 import { errorResponse } from './response/error.ts'
-import { hasHeader, type Headers } from './response/header.ts'
+import { contentLength, hasHeader, type Headers } from './response/header.ts'
 import type { RestResponse } from './response/result.ts'
 
 export type RestHandler = (request: IncomingMessage, response: ServerResponse) => void
@@ -147,7 +148,10 @@ const shared = (response: RestResponse, headers: Headers): RestResponse => ({
 })
 
 function send(request: IncomingMessage, response: ServerResponse, { status, statusText, headers, body }: RestResponse) {
-  if (response.destroyed) return
+  if (response.destroyed) {
+    if (body instanceof ArrivingField) body.drop()
+    return
+  }
   const flat: string[] = []
   let hasLength = false
   for (const [name, value] of headers) {
@@ -155,8 +159,13 @@ function send(request: IncomingMessage, response: ServerResponse, { status, stat
     if (name === 'Content-Length') hasLength = true
   }
   const bodiless = request.method === 'HEAD' || status === 204 || status === 304
-  if (!hasLength && !bodiless) flat.push('Content-Length', String(Buffer.byteLength(body)))
+  if (!hasLength && !bodiless) flat.push(...contentLength(body))
   if (statusText === undefined) response.writeHead(status, flat)
   else response.writeHead(status, statusText, flat)
-  response.end(bodiless ? undefined : body)
+  if (!(body instanceof ArrivingField)) response.end(bodiless ? undefined : body)
+  else if (!bodiless) body.sendTo(response)
+  else {
+    body.drop()
+    response.end()
+  }
 }

@@ -1,0 +1,42 @@
+// One server, one workload, for some seconds.
+import type { LoadGenerator } from './load.ts'
+import { forgetPeak, usageOf } from './process-usage.ts'
+import type { BenchRequest } from './request.ts'
+import type { Sample } from './results.ts'
+import type { Server } from './servers.ts'
+import type { Workload } from './workloads.ts'
+
+export type Exercise = {
+  readonly generator: LoadGenerator
+  readonly workload: Workload
+  readonly requests: readonly BenchRequest[]
+  readonly connections: number
+}
+
+/** The address below which a workload's paths lie. */
+export const addressFor = ({ url }: Server, { mount }: Workload): URL => (mount === 'rest' ? url : new URL(url.origin))
+
+/** @throws Error when answers were not as the workload expects, since then it would not be known what was measured */
+export async function measure(server: Server, exercise: Exercise, seconds: number): Promise<Sample> {
+  const { generator, workload, requests, connections } = exercise
+  await forgetPeak(server.pid)
+  const before = await usageOf(server.pid)
+  const played = await generator.play({ url: addressFor(server, workload), requests, connections, seconds })
+  const after = await usageOf(server.pid)
+  const wrong = workload.status >= 400 ? played.requests - played.refused : played.refused
+  if (wrong > 0 || played.broken > 0 || played.requests === 0) {
+    const { name } = server
+    throw new Error(
+      `${name}, ${workload.name}: of ${played.requests} answers ${wrong} were not ${workload.status}, ${played.broken} broken`,
+    )
+  }
+  const cpuSeconds = before && after && after.cpuSeconds - before.cpuSeconds
+  return {
+    perSecond: played.requests / played.seconds,
+    p50: played.p50,
+    p99: played.p99,
+    cpuMicroseconds: cpuSeconds === undefined ? undefined : (cpuSeconds / played.requests) * 1_000_000,
+    cpuSeconds,
+    peakBytes: after?.peakBytes,
+  }
+}

