@@ -1,5 +1,5 @@
 // The secret of the settings -> a key that can sign tokens which the same settings verify.
-import { createPrivateKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { createPrivateKey, createPublicKey, sign, verify, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { verificationKeys, type JwsAlgorithm } from './jwt-keys.ts'
 
 export type SigningKey = {
@@ -24,13 +24,24 @@ export function signingKey(secret: string | Buffer): SigningKey | undefined {
     const [key] = verificationKeys(JSON.stringify(jwk))
     const algorithm = key?.algorithms.find((name) => name !== 'Ed448')
     if (!key || algorithm === undefined || jwk.crv === 'Ed448') continue
-    try {
-      return { kid: key.kid, algorithm, material: createPrivateKey({ key: jwk, format: 'jwk' }) }
-    } catch {
-      // The private part does not make a key; the public one may still verify.
-    }
+    const material = privateKey(jwk)
+    if (material) return { kid: key.kid, algorithm, material }
   }
   return undefined
+}
+
+/** Undefined when the private part is none, or belongs to another public one, which may still verify. */
+function privateKey(jwk: JsonWebKey): KeyObject | undefined {
+  try {
+    const key = createPrivateKey({ key: jwk, format: 'jwk' })
+    const digest = jwk.kty === 'OKP' ? null : 'sha256'
+    const probe = Buffer.from('probe')
+    return verify(digest, probe, createPublicKey({ key: jwk, format: 'jwk' }), sign(digest, probe, key))
+      ? key
+      : undefined
+  } catch {
+    return undefined
+  }
 }
 
 function jsonWebKeys(secret: string | Buffer): readonly JsonWebKey[] {
