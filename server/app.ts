@@ -1,6 +1,8 @@
 // Composes the routes. Listens to nothing, so that tests can mount it.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import express from 'express'
+import type { Log } from './operations/log.ts'
+import { logRequests } from './operations/request-log.ts'
 import type { RestHandler } from './rest/handler.ts'
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void
@@ -11,6 +13,8 @@ export type AppOptions = {
   readonly restBasePath: string
   /** The service's other routes by their first path segment: `report`, `auth`, `health` … */
   readonly services: ReadonlyMap<string, express.Router | Handler>
+  /** Gets a line for each request to the other routes; the REST API reports its own. */
+  readonly log: Log
 }
 
 /** The first segment of a request target. */
@@ -31,8 +35,9 @@ function isBelow(target: string, path: string): boolean {
  * The listener of the HTTP server. The REST API takes its requests from Node as they are: an Express application would
  * cost it more than all of its own work. Everything else goes through an Express router.
  */
-export function createApp({ rest, restBasePath, services }: AppOptions): RequestListener {
+export function createApp({ rest, restBasePath, services, log }: AppOptions): RequestListener {
   const router = express.Router()
+  router.use(logRequests(log))
   for (const [segment, handler] of services) router.use(`/${segment}`, handler)
   const servesRoot = restBasePath === '/'
   return (request, response) => {

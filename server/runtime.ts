@@ -26,11 +26,11 @@ type Query = (text: string, values: unknown[]) => Promise<Record<string, unknown
 const maxRetrySeconds = 32
 
 /** Runs `use` in a read-only transaction on a connection of the pool. */
-export function readOnly<T>(pool: pg.Pool, before: string, use: (query: Query) => Promise<T>): Promise<T> {
+export function readOnly<T>(pool: pg.Pool, use: (query: Query) => Promise<T>): Promise<T> {
   return withConnection(
     pool,
     async (client) => {
-      await client.query(`begin isolation level repeatable read read only; ${before}`)
+      await client.query('begin isolation level repeatable read read only')
       try {
         return await use(async (text, values) => (await client.query<Record<string, unknown>>(text, values)).rows)
       } finally {
@@ -49,6 +49,7 @@ export class Runtime {
   #loading: Promise<void> | undefined
   #again = false
   #retrySeconds = 1
+  #failed = false
   #timer: NodeJS.Timeout | undefined
   #stopped = false
 
@@ -69,6 +70,11 @@ export class Runtime {
     return this.#snapshot
   }
 
+  /** Whether the schema cache is being loaded, or waits to be loaded again after a failure. */
+  get isLoading(): boolean {
+    return this.#loading !== undefined || this.#failed
+  }
+
   /** Seconds after which a client should try again while there is no schema cache, or no database. */
   get retrySeconds(): number {
     return this.#retrySeconds
@@ -79,7 +85,7 @@ export class Runtime {
     try {
       const next = await this.#readConfig()
       this.#snapshot = { ...next, cache: this.#snapshot.cache }
-      this.#observe({ kind: 'config reloaded' })
+      if (this.#snapshot.cache) this.#observe({ kind: 'config reloaded' })
     } catch (error) {
       this.#observe({ kind: 'config invalid', error: error instanceof Error ? error : new Error(String(error)) })
     }
@@ -108,7 +114,7 @@ export class Runtime {
     const { config } = this.#snapshot
     const start = performance.now()
     try {
-      const cache = await readOnly(this.pool, "set local search_path to ''", (query) =>
+      const cache = await readOnly(this.pool, (query) =>
         loadSchemaCache(query, {
           schemas: config.dbSchemas,
           extraSearchPath: config.dbExtraSearchPath,
@@ -117,9 +123,11 @@ export class Runtime {
       )
       this.#snapshot = { ...this.#snapshot, cache }
       this.#retrySeconds = 1
+      this.#failed = false
       this.#observe({ kind: 'schema cache loaded', milliseconds: performance.now() - start, cache })
     } catch (error) {
       const retrySeconds = this.#retrySeconds
+      this.#failed = true
       this.#retrySeconds = Math.min(retrySeconds * 2, maxRetrySeconds)
       this.#observe({
         kind: 'schema cache failed',

@@ -241,7 +241,12 @@ t.test('other paths and methods', async (t) => {
   const rows: readonly (readonly [method: string, path: string, status: number, allow: string | null])[] = [
     ['GET', '/auth', 404, null],
     ['POST', '/auth/', 404, null],
-    ['GET', '/auth/me', 404, null],
+    ['GET', '/auth/%ff', 404, null],
+    ['DELETE', '/auth/sessions/%ff', 400, null],
+    ['POST', '/auth/me', 405, 'GET, HEAD, PATCH, DELETE'],
+    ['DELETE', '/auth/sessions', 405, 'GET, HEAD'],
+    ['GET', '/auth/sessions/x', 405, 'DELETE'],
+    ['GET', '/auth/token', 405, 'POST'],
     ['POST', '/auth/register/x', 404, null],
     ['GET', '/auth/register', 405, 'POST'],
     ['DELETE', '/auth/sign-in', 405, 'POST'],

@@ -15,6 +15,9 @@ const files = [
   '7_account_functions.sql',
   '8_grants.sql',
   '9_schema_reload.sql',
+  '10_report_review.sql',
+  '11_valuation.sql',
+  '12_account_management.sql',
 ]
 
 async function emptyDatabase(t: Test): Promise<TestDatabase> {

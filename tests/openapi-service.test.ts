@@ -432,7 +432,8 @@ t.test('several schemas are chosen from by a header', async (t) => {
 t.test("the service's own routes go before tables of the same path", async (t) => {
   const { paths } = document({ restBasePath: '/', tables: [table('report', [column('id', 'uuid')])] })
   t.equal(at(paths, '/report', 'post', 'operationId'), 'createReport')
-  t.equal(at(paths, '/report', 'get', 'operationId'), 'report.list')
+  t.equal(at(paths, '/report', 'get', 'operationId'), 'listReports')
+  t.equal(at(paths, '/report', 'patch', 'operationId'), 'report.update')
 })
 
 t.test('routes said as data', async (t) => {

@@ -180,7 +180,12 @@ t.test('columns and rows a caller may not write', async (t) => {
     ['ann', `insert into reports (user_id, ${report}) values ('${bob}', ${reportValues})`, denied],
     ['ann', `update reports set user_id = '${bob}'`, denied],
     ['ann', 'update reports set created_at = now()', denied],
+    ['ann', `insert into reports (status, ${report}) values ('approved', ${reportValues})`, denied],
+    ['ann', `insert into reports (status, ${report}) values ('pending', ${reportValues})`, denied],
+    ['ann', "update reports set status = 'approved'", denied],
     ['ann', 'truncate reports', denied],
+    ['service', "update reports set status = 'approved'", 2],
+    ['service', "update reports set status = 'sold'", '23514'],
     ['service', `update classification_runs set user_id = '${bob}'`, 2],
     ['service', 'truncate reports', denied],
   ]
@@ -230,21 +235,35 @@ t.test('who may execute the functions', async (t) => {
     from pg_proc where pronamespace::regnamespace::text in ('auth', 'rowhouse') order by 1`)
   const api = ['anon', 'authenticated', 'service_role']
   t.strictSame(Object.fromEntries(rows.map(({ name, roles }) => [name, roles])), {
-    'auth.create_session(uuid,bytea,interval)': ['authenticator'],
+    'auth.change_user(uuid,text,text,text,uuid)': ['authenticator'],
+    'auth.create_session(uuid,text,bytea,interval)': ['authenticator'],
     'auth.create_user(text,text)': ['authenticator'],
+    'auth.delete_user(uuid,text)': ['authenticator'],
     'auth.email()': api,
+    'auth.extend_session(bytea,interval,interval)': ['authenticator'],
     'auth.find_api_key(bytea)': ['authenticator'],
+    'auth.find_password(uuid)': ['authenticator'],
     'auth.find_session(bytea)': ['authenticator'],
     'auth.find_user(text)': ['authenticator'],
+    'auth.is_admin()': api,
     'auth.jwt()': api,
+    'auth.list_sessions(uuid)': ['authenticator'],
     'auth.revoke_session(bytea)': ['authenticator'],
+    'auth.revoke_sessions(uuid,uuid,uuid)': ['authenticator'],
     'auth.role()': api,
     'auth.uid()': api,
     'rowhouse.create_profile()': [],
     'rowhouse.delete_profile()': [],
+    'rowhouse.pending_reports(integer)': ['authenticated', 'service_role'],
+    'rowhouse.review_report(uuid,boolean)': ['authenticated', 'service_role'],
     'rowhouse.schema_changed()': [],
     'rowhouse.schema_dropped()': [],
     'rowhouse.set_updated_at()': [],
+    'rowhouse.valuation(text,text,integer,numeric,double precision,double precision,uuid)': [
+      'authenticated',
+      'service_role',
+    ],
+    'rowhouse.vehicle_key(text,text)': ['authenticated', 'service_role'],
   })
   for (const caller of ['ann', 'anon', 'service'] as const) {
     t.equal(await outcome(caller, "select auth.find_user('ann@example.org')"), denied, caller)
@@ -256,9 +275,9 @@ t.test('functions that run as their owner have a fixed search path', async (t) =
   const { rows } = await database.query(`
     select proname::text as name, array_to_string(proconfig, ' ') as settings from pg_proc
     where prosecdef and pronamespace::regnamespace::text not in ('pg_catalog', 'information_schema') order by 1`)
-  t.equal(rows.length, 8)
+  t.equal(rows.length, 17)
   for (const { name, settings } of rows) {
-    t.match(settings, name === 'find_user' ? /^search_path=extensions, pg_temp$/ : /^search_path=""$/, String(name))
+    t.match(settings, name === 'find_user' ? /^search_path=extensions, pg_temp$/ : /^search_path=""( |$)/, String(name))
   }
 })
 

@@ -34,13 +34,23 @@ t.test('a report is stored and answered as stored', async (t) => {
   t.equal(given.status, 201)
   const { data, ...rest } = given.body as { data: Record<string, unknown> }
   t.strictSame(rest, { status: 'success', statusCode: 201 })
-  const { id, created_at: createdAt, updated_at: updatedAt, ...values } = data
-  t.strictSame(values, { ...report, user_id: ann.id })
+  const { valuation, ...stored } = data
+  t.strictSame(valuation, {
+    estimate: null,
+    low: null,
+    high: null,
+    currency: 'EUR',
+    comparables: 0,
+    confidence: 0,
+    method: 'none: fewer than 3 comparable reports',
+  })
+  const { id, created_at: createdAt, updated_at: updatedAt, ...values } = stored
+  t.strictSame(values, { ...report, user_id: ann.id, status: 'pending' })
   t.match(id, /^[0-9a-f-]{36}$/)
   t.ok(Math.abs(Date.parse(String(createdAt)) - Date.now()) < 60_000)
   t.equal(updatedAt, createdAt)
   const { rows } = await database.query('select to_jsonb(r) as row from public.reports r where id = $1', [id])
-  t.strictSame(rows, [{ row: data }])
+  t.strictSame(rows, [{ row: stored }])
   t.equal(given.headers.get('cache-control'), 'no-store')
 })
 
@@ -201,10 +211,14 @@ t.test('bodies that are none, other paths and methods', async (t) => {
     ['POST', '/report', { body: `"${'x'.repeat(10_000)}"`, headers }, 413, null],
     ['POST', '/report', { headers }, 415, null],
     ['POST', '/report/', { body: report, headers }, 201, null],
-    ['GET', '/report', { headers }, 405, 'POST'],
-    ['OPTIONS', '/report', { headers }, 405, 'POST'],
-    ['DELETE', '/report', { headers }, 405, 'POST'],
-    ['GET', '/report/x', { headers }, 404, null],
+    ['OPTIONS', '/report', { headers }, 405, 'GET, HEAD, POST'],
+    ['DELETE', '/report', { headers }, 405, 'GET, HEAD, POST'],
+    ['POST', '/report/estimate', { headers }, 405, 'GET, HEAD'],
+    ['PUT', '/report/x', { headers }, 405, 'GET, HEAD, PATCH, DELETE'],
+    ['GET', '/report/x/approval', { headers }, 405, 'PATCH'],
+    ['GET', '/report/x', { headers }, 400, null],
+    ['GET', '/report/%', { headers }, 400, null],
+    ['GET', '/report/%ff', { headers }, 400, null],
     ['POST', '/report/x/y', { body: report, headers }, 404, null],
   ]
   for (const [method, path, more, status, allow] of rows) {

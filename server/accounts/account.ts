@@ -5,6 +5,9 @@ import { failures } from './envelope.ts'
 
 export type Account = { readonly id: string; readonly email: string }
 
+/** The schemas let ASCII alone through, whose case is the same everywhere. */
+export const normalisedEmail = (email: string): string => email.toLowerCase()
+
 /**
  * Calls one of the functions of the schema `auth`.
  *
@@ -47,4 +50,52 @@ export async function findAccount(
   if (!row) return undefined
   const { id, email: stored, password_hash: passwordHash } = row as { id: string; email: string; password_hash: string }
   return { id, email: stored, passwordHash }
+}
+
+/** The hash of an account's password; undefined when it is gone. */
+export async function findPasswordHash(query: Query, userId: string): Promise<string | undefined> {
+  const [row] = await askAccounts(query, 'select auth.find_password($1) as hash', [userId])
+  return typeof row?.hash === 'string' ? row.hash : undefined
+}
+
+export type AccountChange = {
+  readonly userId: string
+  /** What the current password was compared with. */
+  readonly passwordHash: string
+  readonly email: string | undefined
+  readonly newPasswordHash: string | undefined
+  /** The one session that a new password does not end. */
+  readonly sessionId: string
+}
+
+/**
+ * Changes an account. Undefined when its password is another by now, or it is gone.
+ *
+ * @throws Failure 409 when the address is taken
+ */
+export async function changeAccount(
+  query: Query,
+  { userId, passwordHash, email, newPasswordHash, sessionId }: AccountChange,
+): Promise<(Account & { readonly createdAt: Date }) | undefined> {
+  try {
+    const [row] = await askAccounts(query, 'select id, email, created_at from auth.change_user($1, $2, $3, $4, $5)', [
+      userId,
+      passwordHash,
+      email ?? null,
+      newPasswordHash ?? null,
+      sessionId,
+    ])
+    if (!row) return undefined
+    const { id, email: stored, created_at: createdAt } = row as { id: string; email: string; created_at: Date }
+    return { id, email: stored, createdAt }
+  } catch (error) {
+    if (sqlState(error) === '23505') throw failures.addressTaken(error)
+    throw error
+  }
+}
+
+/** Deletes an account with all its rows. False when its password is another by now, or it is gone already. */
+export async function deleteAccount(query: Query, userId: string, passwordHash: string): Promise<boolean> {
+  const [row] = await askAccounts(query, 'select auth.delete_user($1, $2) as deleted', [userId, passwordHash])
+  return row?.deleted === true
 }

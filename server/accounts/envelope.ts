@@ -28,13 +28,16 @@ export class Failure extends Error {
 /** Where a client cannot help itself, the answers never say more than this. */
 export const failures = {
   notSignedIn: () => new Failure(401, 'You are not currently signed in'),
+  wrongCredentials: () => new Failure(401, 'The e-mail address or the password is wrong'),
+  wrongPassword: () => new Failure(403, 'The current password is wrong'),
+  addressTaken: (cause?: unknown) => new Failure(409, 'This e-mail address is already registered', { cause }),
   notMigrated: (cause: unknown) =>
     new Failure(503, 'The database is not set up for this: `rowhouse migrate` has not run', { cause }),
   unreachable: (cause: unknown) => new Failure(503, 'The database cannot be reached at the moment', { cause }),
   noSecrets: () => new Failure(503, 'Sessions are not set up: SESSION_SECRETS is not set'),
   /** `field` is the name of the property, or a JSON pointer when it lies deeper; empty for the body itself. */
-  faults: (faults: readonly Fault[]) =>
-    new Failure(400, 'The body is not valid', {
+  faults: (faults: readonly Fault[], what = 'The body') =>
+    new Failure(400, `${what} is not valid`, {
       errors: faults.map(({ pointer, message }) => ({ field: fieldOf(pointer), message })),
     }),
 }
@@ -43,9 +46,14 @@ export const failures = {
 const fieldOf = (pointer: string): string =>
   pointer.lastIndexOf('/') === 0 ? pointer.slice(1).replaceAll('~1', '/').replaceAll('~0', '~') : pointer
 
-/** `{status: "success", statusCode, data}`. */
-export function sendSuccess(response: ServerResponse, statusCode: number, data: unknown): void {
-  send(response, statusCode, { status: 'success', statusCode, data }, {})
+/** `{status: "success", statusCode, data}`, and more beside it. */
+export function sendSuccess(
+  response: ServerResponse,
+  statusCode: number,
+  data: unknown,
+  more: Readonly<Record<string, unknown>> = {},
+): void {
+  send(response, statusCode, { status: 'success', statusCode, data, ...more }, {})
 }
 
 function send(
@@ -103,5 +111,7 @@ function failureOf(error: unknown): Failure | undefined {
   if (error instanceof Failure) return error
   if (isNotMigrated(error)) return failures.notMigrated(error)
   if (isUnreachable(error)) return failures.unreachable(error)
+  // The router's, for a path with broken percent-encoding.
+  if (error instanceof URIError) return new Failure(400, 'The address is not valid')
   return undefined
 }

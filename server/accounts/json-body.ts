@@ -2,6 +2,7 @@
 import express, { type Request, type Response } from 'express'
 import type { DtoValidator } from '../validation/validator.ts'
 import { Failure, failures } from './envelope.ts'
+import { readJson } from './json-text.ts'
 
 /** Reads a request's body as JSON that a validator accepts. */
 export type BodyReader = <T>(request: Request, response: Response, validate: DtoValidator) => Promise<T>
@@ -53,11 +54,9 @@ function parse(bytes: unknown): unknown {
   } catch {
     throw new Failure(400, 'The body is not valid UTF-8')
   }
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new Failure(400, 'The body is not valid JSON')
-  }
+  const reading = readJson(text)
+  if (reading.kind === 'fault') throw new Failure(400, `The body ${reading.fault}`)
+  return reading.value
 }
 
 /** Errors of the body parser carry the status that fits. */

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Query } from '../database/transaction.ts'
 import type { Identity } from '../identity/identity.ts'
 import { askAccounts } from './account.ts'
-import { cookieValues, setCookie, signCookie, verifyCookie } from './cookie.ts'
+import { cookieValues, setCookie, signCookie, verifyCookie, type CookieValue } from './cookie.ts'
 import { failures } from './envelope.ts'
 
 export type SessionSettings = {
@@ -17,73 +17,181 @@ export type SessionSettings = {
 
 export type Session = {
   /** What the cookie holds. */
-  readonly secretId: string
+  readonly cookie: CookieValue
   /** What may be shown. */
   readonly id: string
   readonly userId: string
   readonly email: string
+  /** The claim `app_role`, if the account has one. */
+  readonly appRole: string | null
+  readonly registeredAt: Date
+  readonly createdAt: Date
   readonly expiresAt: Date
 }
 
 const cookieName = 'session'
 const maxCookies = 8
-/** Seconds. */
+/** Seconds. A session that goes on being used is extended by this … */
 const lifetime = 14 * 24 * 60 * 60
+/** … but never beyond this, counted from signing in. */
+const longest = 90 * 24 * 60 * 60
 
 const hashOf = (secretId: string): Buffer => createHash('sha256').update(secretId).digest()
 const now = (): number => Math.floor(Date.now() / 1000)
+const secondsOf = (date: Date): number => Math.floor(date.getTime() / 1000)
 
-/** Begins a session of the user, and sets its cookie on the response. */
-export async function beginSession(response: ServerResponse, userId: string, settings: SessionSettings): Promise<void> {
+/**
+ * Begins a session of the user with a new id, and sets its cookie on the response.
+ *
+ * @param passwordHash what the password was compared with
+ * @returns false when the account has another password by now, or is gone
+ */
+export async function beginSession(
+  response: ServerResponse,
+  userId: string,
+  passwordHash: string,
+  settings: SessionSettings,
+): Promise<boolean> {
   const id = randomBytes(32).toString('base64url')
-  await askAccounts(settings.query, "select auth.create_session($1, $2, $3 * interval '1 second')", [
-    userId,
-    hashOf(id),
-    lifetime,
-  ])
-  const text = signCookie(cookieName, { id, expires: now() + lifetime }, settings.sessionSecrets)
-  response.appendHeader('Set-Cookie', setCookie(cookieName, text, lifetime, settings.secureCookies))
+  const [row] = await askAccounts(
+    settings.query,
+    "select auth.create_session($1, $2, $3, $4 * interval '1 second') as expires_at",
+    [userId, passwordHash, hashOf(id), lifetime],
+  )
+  if (!(row?.expires_at instanceof Date)) return false
+  sendCookie(response, { id, expires: now() + lifetime }, settings)
+  return true
+}
+
+function sendCookie(response: ServerResponse, value: CookieValue, settings: SessionSettings): void {
+  const text = signCookie(cookieName, value, settings.sessionSecrets)
+  response.appendHeader('Set-Cookie', setCookie(cookieName, text, value.expires - now(), settings.secureCookies))
 }
 
 /**
- * The session that the request's cookie names.
+ * The session that the request's cookie names. In the second half of its time it is extended, and its cookie set anew.
  *
  * @throws Failure 401 when the cookie is absent, forged or expired, or its session is revoked or over
  */
-export async function currentSession(request: IncomingMessage, settings: SessionSettings): Promise<Session> {
+export async function currentSession(
+  request: IncomingMessage,
+  response: ServerResponse,
+  settings: SessionSettings,
+): Promise<Session> {
+  const session = await sessionToEnd(request, settings)
+  await renew(session, response, settings)
+  return session
+}
+
+/**
+ * The same, for requests that end the session: it is left as it is.
+ *
+ * @throws Failure 401
+ */
+export async function sessionToEnd(request: IncomingMessage, settings: SessionSettings): Promise<Session> {
   if (settings.sessionSecrets.length === 0) throw failures.noSecrets()
-  // A cookie that somebody set for a part of the site must not hide the genuine one.
+  const [session] = await sessionsOf(request, settings, 1)
+  if (!session) throw failures.notSignedIn()
+  return session
+}
+
+/** Ends every session that the request has a genuine cookie of: signing in replaces them. */
+export async function revokeSessionsOf(request: IncomingMessage, settings: SessionSettings): Promise<void> {
+  for (const session of await sessionsOf(request, settings, maxCookies)) await revokeSession(session, settings.query)
+}
+
+/** A cookie that somebody set for a part of the site must not hide the genuine one. */
+async function sessionsOf(request: IncomingMessage, settings: SessionSettings, most: number): Promise<Session[]> {
+  const found: Session[] = []
   for (const text of cookieValues(request.headers.cookie, cookieName).slice(0, maxCookies)) {
+    if (found.length === most) break
     const verified = verifyCookie(cookieName, text, settings.sessionSecrets, now())
     if (verified.kind !== 'valid') continue
-    const session = await findSession(verified.value.id, settings.query)
-    if (session) return session
+    const session = await findSession(verified.value, settings.query)
+    if (session) found.push(session)
   }
-  throw failures.notSignedIn()
+  return found
 }
 
-async function findSession(secretId: string, query: Query): Promise<Session | undefined> {
-  const [row] = await askAccounts(query, 'select id, user_id, email, expires_at from auth.find_session($1)', [
-    hashOf(secretId),
-  ])
+async function findSession(cookie: CookieValue, query: Query): Promise<Session | undefined> {
+  const [row] = await askAccounts(query, 'select * from auth.find_session($1)', [hashOf(cookie.id)])
   if (!row) return undefined
-  const { id, user_id: userId, email, expires_at: expiresAt } = row as SessionRow
-  return { secretId, id, userId, email, expiresAt }
+  const { id, user_id, email, app_role, registered_at, created_at, expires_at } = row as SessionRow
+  return {
+    cookie,
+    id,
+    userId: user_id,
+    email,
+    appRole: app_role,
+    registeredAt: registered_at,
+    createdAt: created_at,
+    expiresAt: expires_at,
+  }
 }
 
-type SessionRow = { id: string; user_id: string; email: string; expires_at: Date }
+type SessionRow = {
+  id: string
+  user_id: string
+  email: string
+  app_role: string | null
+  registered_at: Date
+  created_at: Date
+  expires_at: Date
+}
+
+async function renew(session: Session, response: ServerResponse, settings: SessionSettings): Promise<void> {
+  const half = now() + lifetime / 2
+  const { cookie, createdAt } = session
+  if (Math.min(cookie.expires, secondsOf(session.expiresAt)) > half) return
+  let expires = secondsOf(session.expiresAt)
+  if (expires <= half && Math.min(now() + lifetime, secondsOf(createdAt) + longest) > expires) {
+    const [row] = await askAccounts(
+      settings.query,
+      "select auth.extend_session($1, $2 * interval '1 second', $3 * interval '1 second') as expires_at",
+      [hashOf(cookie.id), lifetime, longest],
+    )
+    // Ended just now: the request that saw it goes on, and its cookie is left to itself.
+    if (!(row?.expires_at instanceof Date)) return
+    expires = secondsOf(row.expires_at)
+  }
+  // Another request may have extended the session, and its answer may have been lost.
+  if (expires > cookie.expires) sendCookie(response, { id: cookie.id, expires }, settings)
+}
 
 /** Ends the session for good, wherever its cookie is. */
-export async function revokeSession(session: Session, query: Query): Promise<void> {
-  await askAccounts(query, 'select auth.revoke_session($1)', [hashOf(session.secretId)])
+export async function revokeSession({ cookie }: Session, query: Query): Promise<void> {
+  await askAccounts(query, 'select auth.revoke_session($1)', [hashOf(cookie.id)])
 }
 
+export type ListedSession = { readonly id: string; readonly createdAt: Date; readonly expiresAt: Date }
+
+/** The sessions of a user that are not over, the newest first, at most 100. */
+export async function listSessions(userId: string, query: Query): Promise<readonly ListedSession[]> {
+  const rows = await askAccounts(query, 'select id, created_at, expires_at from auth.list_sessions($1)', [userId])
+  return rows.map((row) => {
+    const { id, created_at, expires_at } = row as { id: string; created_at: Date; expires_at: Date }
+    return { id, createdAt: created_at, expiresAt: expires_at }
+  })
+}
+
+/** Ends the session of that id, or with `others` all but the given one; only if they are the user's. Gives their number. */
+export async function revokeNamedSessions(session: Session, id: string, query: Query): Promise<number> {
+  const [only, except] = id === 'others' ? [null, session.id] : [id, null]
+  const [row] = await askAccounts(query, 'select auth.revoke_sessions($1, $2, $3) as revoked', [
+    session.userId,
+    only,
+    except,
+  ])
+  return Number(row?.revoked)
+}
+
+/** Takes the cookie away, whatever was set on the response before. */
 export function clearSessionCookie(response: ServerResponse, { secureCookies }: SessionSettings): void {
-  response.appendHeader('Set-Cookie', setCookie(cookieName, '', 0, secureCookies))
+  response.setHeader('Set-Cookie', setCookie(cookieName, '', 0, secureCookies))
 }
 
 /** As whom the session's user acts in the database. */
-export const sessionIdentity = ({ userId, email }: Session): Identity => ({
+export const sessionIdentity = ({ userId, email, appRole }: Session): Identity => ({
   role: 'authenticated',
-  claims: { sub: userId, email },
+  claims: { sub: userId, email, ...(appRole === null ? {} : { app_role: appRole }) },
 })

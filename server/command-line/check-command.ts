@@ -2,7 +2,6 @@
 import type { Command } from 'commander'
 import { checkExposure } from '../operations/check.ts'
 import { readExposure } from '../operations/exposure.ts'
-import { CommandError } from './command-error.ts'
 import type { Dependencies } from './dependencies.ts'
 import { exposureTable } from './exposure-table.ts'
 
@@ -33,10 +32,8 @@ export function addCheck(program: Command, dependencies: Dependencies, setExitCo
         print(json ? `${JSON.stringify({ findings, exposed: checked })}\n` : `${exposureTable(checked)}\n`)
         if (findings > 0) setExitCode(1)
       } catch (error) {
-        throw new CommandError(error instanceof Error ? error.message : String(error), {
-          cause: error,
-          exitCode: couldNotLook,
-        })
+        setExitCode(couldNotLook)
+        throw error
       }
     })
 }

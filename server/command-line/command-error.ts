@@ -1,10 +1,7 @@
-/** Ends a command: a message for the user, and the exit code. */
+/** What keeps a command from being done, in a sentence for the user. */
 export class CommandError extends Error {
-  readonly exitCode: number
-
-  constructor(message: string, options: ErrorOptions & { readonly exitCode?: number } = {}) {
+  constructor(message: string, options?: ErrorOptions) {
     super(message, options)
     this.name = 'CommandError'
-    this.exitCode = options.exitCode ?? 1
   }
 }

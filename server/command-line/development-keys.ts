@@ -45,8 +45,8 @@ async function allValid(
   { publishableKey, secretKey, user }: DevelopmentKeys,
   accounts: DevelopmentAccounts,
 ): Promise<boolean> {
-  const answers = await Promise.all([publishableKey, secretKey, user.key].map((key) => accounts.isValidKey(key)))
-  return answers.every(Boolean)
+  for (const key of [publishableKey, secretKey, user.key]) if (!(await accounts.isValidKey(key))) return false
+  return true
 }
 
 async function makeKeys(accounts: DevelopmentAccounts): Promise<DevelopmentKeys> {

@@ -14,17 +14,13 @@ type CreateOptions = Shared & {
 
 export function addKeys(program: Command, dependencies: Dependencies): void {
   const { print } = dependencies
-  const withKeys = async <T>(file: string | undefined, use: (session: Session) => Promise<T>): Promise<T> => {
-    const config = dependencies.loadConfig(file)
-    try {
-      return await dependencies.withDatabase(config, 'owner', use)
-    } catch (error) {
-      throw isUnmigrated(error)
-        ? new CommandError('This database has no place for keys yet. Run `rowhouse migrate` first.', { cause: error })
-        : error
-    }
-  }
-  const keys = program.command('keys').description('create, list and revoke API keys')
+  const withKeys = <T>(file: string | undefined, use: (session: Session) => Promise<T>): Promise<T> =>
+    dependencies.withDatabase(dependencies.loadConfig(file), 'owner', async (session) => {
+      const { rows } = await session.query("select to_regclass('auth.api_keys') is not null as migrated")
+      if (rows[0]?.migrated === true) return use(session)
+      throw new CommandError('This database has no place for keys yet. Run `rowhouse migrate` first.')
+    })
+  const keys = program.command('keys').description('create, list and revoke API keys').helpCommand(false)
 
   keys
     .command('create')
@@ -94,30 +90,26 @@ export function readExpiry(text: string): Date {
   return time
 }
 
-/** undefined_table, invalid_schema_name */
-const isUnmigrated = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && (error.code === '42P01' || error.code === '3F000')
-
 function keysTable(keys: readonly Key[], now: Date): string {
   if (keys.length === 0) return 'There are no keys.'
   const minute = (time: Date): string => time.toISOString().slice(0, 16).replace('T', ' ')
   const state = ({ revokedAt, expiresAt }: Key): string => {
     if (revokedAt) return `revoked ${minute(revokedAt)}`
-    if (!expiresAt) return 'valid'
-    return expiresAt <= now ? `expired ${minute(expiresAt)}` : `valid until ${minute(expiresAt)}`
+    if (!expiresAt) return 'always'
+    return expiresAt <= now ? `expired ${minute(expiresAt)}` : `until ${minute(expiresAt)}`
   }
   return textTable(
     [
       { title: 'ID', width: 36 },
-      { title: 'KEY', width: 22 },
-      { title: 'ROLE', width: 14 },
-      { title: 'LABEL', width: 18 },
-      { title: 'STATE (UTC)', width: 22 },
+      { title: 'KEY', width: 20 },
+      { title: 'ACTS AS', width: 14 },
+      { title: 'LABEL', width: 16 },
+      { title: 'VALID (UTC)', width: 24 },
     ],
     keys.map((key) => [
       key.id,
       `${printable(key.hint)}…`,
-      printable(key.userId === null ? key.role : `${key.role} ${key.userId}`),
+      printable(key.userId === null ? key.role : `user ${key.userId.slice(0, 8)}…`),
       printable(key.label),
       state(key),
     ]),

@@ -1,7 +1,6 @@
 // The command line: which commands there are, and what they take.
 import { Command, CommanderError } from 'commander'
 import { addCheck } from './check-command.ts'
-import { CommandError } from './command-error.ts'
 import type { Dependencies } from './dependencies.ts'
 import { addKeys } from './keys-command.ts'
 import { addMigrate } from './migrate-command.ts'
@@ -29,7 +28,7 @@ export async function runProgram(args: readonly string[], dependencies: Dependen
     const isJson = program.opts<{ json?: boolean }>().json === true
     const message = messageOf(error)
     dependencies.printError(isJson ? `${JSON.stringify({ error: message })}\n` : `${message}\n`)
-    return error instanceof CommandError ? error.exitCode : 1
+    return exitCode || 1
   }
 }
 
@@ -45,13 +44,19 @@ function messageOf(error: unknown): string {
 function createProgram(dependencies: Dependencies, setExitCode: (code: number) => void): Command {
   const { version, print, printError } = dependencies
   const program = new Command('rowhouse')
+  program
     .description(description)
     .usage('[options] [command] [FILENAME]')
     .version(`rowhouse ${version}`, '-v, --version', 'print the version')
     .helpOption('-h, --help', 'print this help, or that of a command')
-    .helpCommand(false)
+    .helpCommand('help [command]', 'print this help, or that of a command')
     .option('--json', 'print results and errors as JSON, for programs')
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({
+      showGlobalOptions: true,
+      // Of the program's own options, the commands know this one only.
+      visibleGlobalOptions: (command) =>
+        (command.parent === null ? [] : program.options).filter(({ long }) => long === '--json'),
+    })
     .configureOutput({ writeOut: print, writeErr: printError })
     .showHelpAfterError('(rowhouse --help tells more)')
     .exitOverride()

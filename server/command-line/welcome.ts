@@ -50,7 +50,7 @@ List runs, the newest first:
 curl -sS ${quoted(`${runs}?order=created_at.desc&limit=10`)} ${apikey}
 
 Sign in, and create a report:
-curl -sS ${signIn} --next -sS ${json(report)} ${quoted(`${url}/report`)}
+curl -sS ${signIn} --next -sS -b '' ${json(report)} ${quoted(`${url}/report`)}
 
 The keys are for development: both requests above act as ${user.email}, and the secret key sees and changes everything.
 `

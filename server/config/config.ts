@@ -1,5 +1,5 @@
 // Settings: one readonly record, read once and passed as an argument.
-// https://docs.postgrest.org/en/v14/references/configuration.html
+// https://docs.postgrest.org/en/v16/references/configuration.html
 import type { QualifiedIdentifier } from '../schema-cache/identifier.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
 
@@ -16,6 +16,7 @@ export type PostgrestConfig = {
   readonly appSettings: readonly (readonly [string, string])[]
   readonly clientErrorVerbosity: 'verbose' | 'minimal'
   readonly dbAggregatesEnabled: boolean
+  /** Null: requests without credentials are refused. */
   readonly dbAnonRole: string | null
   readonly dbChannel: string
   readonly dbChannelEnabled: boolean
@@ -79,8 +80,14 @@ export type ServiceConfig = {
   readonly bodyLimit: number
   /** Signing secrets of session cookies, the newest first; each at least 32 characters. Empty: none configured. */
   readonly sessionSecrets: readonly string[]
-  /** Whether cookies are marked Secure (outside development). */
+  /** Whether cookies are marked Secure: where NODE_ENV is set to anything but `development` and `test`. */
   readonly secureCookies: boolean
+  /** Proxies in front of the server whose entries in `X-Forwarded-For` are believed. */
+  readonly trustedProxies: number
+  /** Wrong passwords for one account in a quarter of an hour. */
+  readonly authAccountLimit: number
+  /** Wrong passwords from one address, and registrations, in a quarter of an hour. */
+  readonly authAddressLimit: number
 }
 
 export type Config = PostgrestConfig & ServiceConfig

@@ -90,10 +90,10 @@ function readInteger(given: GivenValue, { min, max = Number.MAX_SAFE_INTEGER }: 
   if (typeof given !== 'string' && typeof given !== 'number') return mistyped
   const number = typeof given === 'number' ? given : wholeNumber(given)
   if (number === undefined || !Number.isInteger(number)) return fault('must be a whole number')
+  if (number > Number.MAX_SAFE_INTEGER) return fault('is too large')
   if (number < min || number > max) {
-    return fault(
-      max === Number.MAX_SAFE_INTEGER ? `must be ${min} or more` : `must be a number between ${min} and ${max}`,
-    )
+    const isOpen = max === Number.MAX_SAFE_INTEGER
+    return fault(isOpen ? `must be ${min} or more` : `must be a number between ${min} and ${max}`)
   }
   return value(number)
 }

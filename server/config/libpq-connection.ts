@@ -61,6 +61,7 @@ export class LibpqConnection extends pg.Connection {
   connect(): void {
     this._connecting = true
     this.#attemptAll().catch((error: unknown) => {
+      this.#inspect = undefined
       if (!(error instanceof GivenUp)) this.emit('error', error)
       this.emit('end')
     })
@@ -124,7 +125,7 @@ export class LibpqConnection extends pg.Connection {
     const socket = isSocketFolder(address)
       ? connectSocket({ path: `${address}/.s.PGSQL.${port}` })
       : connectSocket({ host: address, port, noDelay: true })
-    this.stream = socket
+    this.stream = watched(socket)
     await happens(socket, 'connect')
     const { keepAliveIdle } = this.#plan
     if (keepAliveIdle !== undefined) socket.setKeepAlive(true, keepAliveIdle * 1000)
@@ -156,7 +157,7 @@ export class LibpqConnection extends pg.Connection {
       ...(sendsServerName && isIP(host) === 0 ? { servername: host } : {}),
       ...(sslNegotiation === 'direct' ? { ALPNProtocols: ['postgresql'] } : {}),
     })
-    this.stream = secure
+    this.stream = watched(secure)
     try {
       await happens(secure, 'secureConnect')
     } catch (error) {
@@ -175,13 +176,16 @@ export class LibpqConnection extends pg.Connection {
       this.#inspect = (event, value) => {
         const verdict = startup.judge(event, value, stream)
         if (!verdict) return false
-        this.#inspect = undefined
-        if (verdict.kind !== 'accepted') {
-          closed.matters = false
-          stream.destroy()
-        }
         resolve(verdict)
-        return verdict.kind !== 'accepted'
+        if (verdict.kind === 'accepted') {
+          this.#inspect = undefined
+          return false
+        }
+        // What else has come already belongs to an attempt that is over.
+        this.#inspect = () => true
+        closed.matters = false
+        stream.destroy()
+        return true
       }
       this.emit('connect')
     })
@@ -202,6 +206,9 @@ export class LibpqConnection extends pg.Connection {
   }
 }
 
+/** Whatever goes wrong with a stream when nobody waits for it is of no interest, but must not end the process. */
+const watched = <T extends Duplex>(stream: T): T => stream.on('error', () => undefined)
+
 /** Waits for an event of a stream that is not adopted yet. */
 function happens<T>(stream: Duplex, event: string): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -212,8 +219,6 @@ function happens<T>(stream: Duplex, event: string): Promise<T> {
     }
     const onEvent = (value: T): void => settle(() => resolve(value))()
     const onError = (error: Error): void => {
-      // Whatever goes wrong later is of no interest, but must not end the process.
-      stream.on('error', () => undefined)
       settle(() => reject(error))()
     }
     const onEnd = (): void => {

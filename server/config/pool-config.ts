@@ -9,7 +9,7 @@ import { passwordInFile } from './passfile.ts'
 
 export type PoolConfig = pg.PoolConfig & { readonly plan: ConnectionPlan; readonly Client: typeof LibpqClient }
 
-/** A client for one of the servers of a plan. `new config.Client(config)` makes one without a pool. */
+/** A client for one of the servers of a plan. The pool makes them; `new config.Client(config)` makes one without it. */
 export class LibpqClient extends pg.Client {
   /** Made by the pool, which hands its configuration on. */
   constructor(config?: pg.ClientConfig & { readonly plan: ConnectionPlan }) {
@@ -22,7 +22,13 @@ export class LibpqClient extends pg.Client {
       if (found === undefined) throw new Error('the server asks for a password, but none is supplied')
       return found
     }
-    const withConnection: pg.ClientConfig & { readonly connection: pg.Connection } = { ...config, password, connection }
+    // Encryption is settled by the connection itself.
+    const withConnection: pg.ClientConfig & { readonly connection: pg.Connection } = {
+      ...config,
+      ssl: false,
+      password,
+      connection,
+    }
     super(withConnection)
   }
 }
@@ -41,8 +47,9 @@ export function toPoolConfig(uri: string, env: Environment, session?: 'read-writ
     plan,
     user: plan.user,
     database: plan.database,
-    // Encryption is settled by the connection itself.
-    ssl: false,
+    // What follows is for a client of another class, too: it must neither lack the password nor the encryption.
+    password: () => plan.password ?? '',
+    ssl: ['require', 'verify-ca', 'verify-full'].includes(plan.sslMode) ? { ...plan.tls } : false,
     enableChannelBinding: plan.requiresChannelBinding,
     fallback_application_name: plan.fallbackApplicationName,
     ...(first ? { host: first.host, port: first.port } : {}),
@@ -54,10 +61,10 @@ export function toPoolConfig(uri: string, env: Environment, session?: 'read-writ
 function planOf(uri: string, env: Environment, session: 'read-write' | undefined): ConnectionPlan {
   try {
     const plan = connectionPlan(uri, env)
-    // The password is kept out of what a log of an object shows.
-    return Object.defineProperty(session ? { ...plan, session } : { ...plan }, 'password', {
-      enumerable: false,
-      value: plan.password,
+    // Password and private key are kept out of what a log of an object shows.
+    return Object.defineProperties(session ? { ...plan, session } : { ...plan }, {
+      password: { enumerable: false, value: plan.password },
+      tls: { enumerable: false, value: plan.tls },
     })
   } catch (error) {
     if (!(error instanceof ConnectionStringError)) throw error

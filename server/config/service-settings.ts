@@ -79,4 +79,26 @@ export const serviceSettings: ServiceSettings = {
     defaultInWords: '`development`',
     description: 'Cookies are marked Secure unless this is `development` or `test`.',
   }),
+  trustedProxies: service({
+    name: 'trusted-proxies',
+    variables: ['TRUSTED_PROXIES'],
+    kind: kinds.integer({ min: 0, max: 10 }),
+    default: 0,
+    description:
+      'Number of proxies in front of the server that each add the address of their client to `X-Forwarded-For`. Limits by address need it.',
+  }),
+  authAccountLimit: service({
+    name: 'auth-account-limit',
+    variables: ['AUTH_ACCOUNT_LIMIT'],
+    kind: kinds.integer({ min: 1, max: 1_000_000 }),
+    default: 10,
+    description: 'Wrong passwords for one account in 15 minutes, after which its sign-ins are refused.',
+  }),
+  authAddressLimit: service({
+    name: 'auth-address-limit',
+    variables: ['AUTH_ADDRESS_LIMIT'],
+    kind: kinds.integer({ min: 1, max: 1_000_000 }),
+    default: 100,
+    description: 'Wrong passwords from one network address in 15 minutes, and as many registrations from it.',
+  }),
 }

@@ -1,9 +1,9 @@
 // The embedded database: a real PostgreSQL that this process starts, owns and stops, with its data in one folder.
-import { mkdir, realpath, rename, stat } from 'node:fs/promises'
+import { chmod, mkdir, realpath, rename, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import pg from 'pg'
-import { findBinaries } from './embedded/binaries.ts'
+import { findBinaries, locatePackage } from './embedded/binaries.ts'
 import { checkCluster, findCluster, makeCluster } from './embedded/cluster.ts'
 import { EmbeddedDatabaseError, isFault } from './embedded/fault.ts'
 import { FolderInUse, lockFolder } from './embedded/folder-lock.ts'
@@ -57,14 +57,20 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
       'The embedded database is not available on Windows. Set DATABASE_URL, or use WSL (Windows Subsystem for Linux).',
     )
   }
+  // Asked first: where they were left out on purpose, a word about folders would be of no help.
+  await locatePackage()
   const dataDir = resolve(options.dataDir)
   try {
     return await start({ ...options, dataDir: await openFolder(dataDir) })
   } catch (error) {
     if (!isFault(error, 'EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'ENOTDIR', 'EEXIST')) throw error
-    throw new EmbeddedDatabaseError(`The data folder ${dataDir} cannot be used: ${(error as Error).message}`, {
-      cause: error,
-    })
+    const hint = isFault(error, 'EACCES', 'EPERM')
+      ? ' Start rowhouse as the user whom it belongs to, or choose'
+      : ' Choose'
+    throw new EmbeddedDatabaseError(
+      `The data folder ${dataDir} cannot be used (${(error as Error).message}).${hint} another folder with DATA_DIR.`,
+      { cause: error },
+    )
   }
 }
 
@@ -92,8 +98,12 @@ export async function useEmbedded(options: EmbeddedOptions): Promise<EmbeddedDat
 const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
 async function openFolder(dataDir: string): Promise<string> {
+  const isRoot = process.getuid?.() === 0
+  const made = await mkdir(dataDir, { recursive: true, mode: 0o700 })
   // The user that root lends to Postgres must be able to pass; what is private in the folder is private by itself.
-  await mkdir(dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
+  if (isRoot && made !== undefined) {
+    for (let folder = dataDir; folder.length >= made.length; folder = dirname(folder)) await chmod(folder, 0o711)
+  }
   return realpath(dataDir)
 }
 

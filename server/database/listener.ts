@@ -1,5 +1,6 @@
 // The connection that waits for NOTIFY. https://docs.postgrest.org/en/v14/references/listener.html
 import pg from 'pg'
+import type { PoolConfig } from '../config/pool-config.ts'
 
 export type ListenerEvent =
   | { readonly kind: 'listening'; readonly channel: string }
@@ -10,7 +11,7 @@ const maxRetrySeconds = 32
 
 /** Listens on a channel until stopped; reconnects by itself, waiting 1, 2, 4 … 32 seconds. */
 export class Listener {
-  readonly #connection: pg.ClientConfig
+  readonly #connection: PoolConfig
   readonly #channel: string
   readonly #onEvent: (event: ListenerEvent) => void
   #client: pg.Client | undefined
@@ -19,7 +20,7 @@ export class Listener {
   #stopped = false
 
   /** `onEvent` hears of every notification; `listening` after a `lost` means that some may have been missed. */
-  constructor(connection: pg.ClientConfig, channel: string, onEvent: (event: ListenerEvent) => void) {
+  constructor(connection: PoolConfig, channel: string, onEvent: (event: ListenerEvent) => void) {
     this.#connection = connection
     this.#channel = channel
     this.#onEvent = onEvent
@@ -27,7 +28,7 @@ export class Listener {
 
   /** Tries once; when that fails, goes on trying in the background. */
   async start(): Promise<void> {
-    const client = new pg.Client({ ...this.#connection, keepAlive: true })
+    const client = new this.#connection.Client(this.#connection)
     this.#client = client
     let lost = false
     const lose = (error: Error): void => {

@@ -3,6 +3,7 @@
 // https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
 import type pg from 'pg'
 import { StatementCache, statementName } from './statement-cache.ts'
+import { ArrivingField } from './arriving-field.ts'
 import { MessageReader, MessageWriter, readError, readRow, type Row, type ServerError } from './wire.ts'
 
 export type { Row, ServerError } from './wire.ts'
@@ -16,6 +17,12 @@ export type PipelineStatement = {
 
 /** Statements that share one Sync, and so one implicit transaction. */
 export type PipelinePart = readonly PipelineStatement[]
+
+/**
+ * Takes a row that is so large that it has not arrived as a whole: its fields but the last, and the last one. Such a row is
+ * not among the results.
+ */
+export type OnArriving = (fields: Row, last: ArrivingField) => void
 
 /** An error that the server sent for a statement. The connection goes on working, unless the severity is FATAL. */
 export class StatementError extends Error {
@@ -48,7 +55,7 @@ class Exchange implements pg.Submittable {
   readonly #parts: readonly PipelinePart[]
   readonly #cache: StatementCache | undefined
   readonly #settle: (error: Error | undefined, results: Row[][]) => void
-  readonly #reader = new MessageReader()
+  readonly #reader: MessageReader
   readonly #results: Row[][] = []
   readonly #parsed: string[] = []
   #rows: Row[] = []
@@ -58,19 +65,32 @@ class Exchange implements pg.Submittable {
   #restore: (() => void) | undefined
   #settled = false
   #deliver: ((chunk: Buffer) => void) | undefined
+  #stream: pg.Connection['stream'] | undefined
+  #arriving: ArrivingField | undefined
 
   constructor(
     parts: readonly PipelinePart[],
     cache: StatementCache | undefined,
+    onArriving: OnArriving | undefined,
     settle: (error: Error | undefined, results: Row[][]) => void,
   ) {
     this.#parts = parts
     this.#cache = cache
     this.#settle = settle
+    this.#reader = new MessageReader(
+      onArriving &&
+        ((fields, length) => {
+          const flow = { pause: () => this.#stream?.pause(), resume: () => this.#stream?.resume() }
+          this.#arriving = new ArrivingField(length, flow)
+          onArriving(fields, this.#arriving)
+          return this.#arriving
+        }),
+    )
   }
 
   submit(connection: pg.Connection): void {
     const { stream } = connection
+    this.#stream = stream
     const listeners = stream.listeners('data') as ((chunk: Buffer) => void)[]
     stream.removeAllListeners('data')
     stream.on('data', this.#receive)
@@ -157,6 +177,7 @@ class Exchange implements pg.Submittable {
       // What stood behind the error was skipped by the server, so it is not prepared.
       for (const name of this.#parsed.slice(this.#parseCompletes)) this.#cache.delete(name)
     }
+    this.#arriving?.end(error)
     this.#settle(error, this.#results)
   }
 }
@@ -168,10 +189,15 @@ const staleStatement = (error: Error): boolean =>
     error.server.code === '42P05' ||
     (error.server.code === '0A000' && error.server.message === 'cached plan must not change result type'))
 
-const exchange = (client: pg.ClientBase, parts: readonly PipelinePart[], cache: StatementCache | undefined) =>
+const exchange = (
+  client: pg.ClientBase,
+  parts: readonly PipelinePart[],
+  cache: StatementCache | undefined,
+  onArriving?: OnArriving,
+) =>
   new Promise<Row[][]>((resolve, reject) => {
     client.query(
-      new Exchange(parts, cache, (error, results) => {
+      new Exchange(parts, cache, onArriving, (error, results) => {
         if (error) reject(error)
         else resolve(results)
       }),
@@ -183,6 +209,7 @@ const exchange = (client: pg.ClientBase, parts: readonly PipelinePart[], cache: 
  *
  * @param parts each one an implicit transaction, unless a part begins with BEGIN
  * @param prepare whether statements are prepared and kept on the connection
+ * @param onArriving takes large rows before the transaction has ended; without it they are waited for
  * @returns the rows of every statement, in order
  * @throws StatementError for the first error of the server; other errors mean that the connection is lost
  */
@@ -190,15 +217,16 @@ export async function runPipeline(
   client: pg.ClientBase,
   parts: readonly PipelinePart[],
   prepare: boolean,
+  onArriving?: OnArriving,
 ): Promise<Row[][]> {
   const cache = prepare ? cacheOf(client) : undefined
   try {
-    return await exchange(client, parts, cache)
+    return await exchange(client, parts, cache, onArriving)
   } catch (error) {
     if (!cache || !(error instanceof Error) || !staleStatement(error)) throw error
     // Nothing was done, or it was undone. Once more, with statements prepared anew.
     cache.clear()
     await exchange(client, [[{ text: 'DEALLOCATE ALL', values: [] }]], undefined)
-    return exchange(client, parts, cache)
+    return exchange(client, parts, cache, onArriving)
   }
 }

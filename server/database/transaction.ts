@@ -1,6 +1,6 @@
 // A transaction of the service's own endpoints, under the same roles, claims and policies as the REST API.
 import type pg from 'pg'
-import type { Identity } from '../identity/identity.ts'
+import { claimsText, type Identity } from '../identity/identity.ts'
 import { leavesConnection } from './database-error.ts'
 import { withConnection } from './pool.ts'
 
@@ -34,7 +34,7 @@ export const transactionOn =
       async (client) => {
         try {
           await client.query('begin')
-          await client.query(settings, [identity.role, claimsSetting(identity)])
+          await client.query(settings, [identity.role, claimsText(identity)])
           const result = await run(
             async (text, values) => (await client.query<Record<string, unknown>>(text, values)).rows,
           )
@@ -53,6 +53,3 @@ export const transactionOn =
   }
 
 const settings = "select set_config('role', $1, true), set_config('request.jwt.claims', $2, true)"
-
-/** The claims as policies read them: with the role that is in force. */
-const claimsSetting = ({ role, claims }: Identity): string => JSON.stringify({ ...claims, role })

@@ -128,24 +128,50 @@ export class MessageWriter {
 }
 
 const headerLength = 5
+const dataRow = 0x44
+/** Bytes from which on a row is not waited for, if somebody takes it while it arrives. */
+const largeRow = 64 * 1024
+
+/** Takes the fields of a large row but the last, and the length of the last; its bytes go to what is returned. */
+export type OnLargeRow = (fields: Row, length: number) => { push: (chunk: Buffer) => void }
+
+type Arriving = { readonly field: ReturnType<OnLargeRow>; left: number }
 
 /** Cuts a byte stream into backend messages. */
 export class MessageReader {
   /** A message of which only a part has come, in a buffer of its full size once that is known. */
   #partial: Buffer | undefined
   #have = 0
+  readonly #onLargeRow: OnLargeRow | undefined
+  /** The beginning of a large row whose first fields have not come yet. */
+  #held: Buffer | undefined
+  #arriving: Arriving | undefined
+
+  constructor(onLargeRow?: OnLargeRow) {
+    this.#onLargeRow = onLargeRow
+  }
 
   /**
    * Calls `onMessage` with the code of every complete message, and its body as a range of a buffer. Once it answers
    * `false` ("this message and what follows are not mine"), the unread rest is returned.
    */
   read(
-    chunk: Buffer,
+    arrived: Buffer,
     onMessage: (code: number, buffer: Buffer, start: number, end: number) => boolean,
   ): Buffer | undefined {
+    const chunk = this.#held ? Buffer.concat([this.#held, arrived]) : arrived
+    this.#held = undefined
     let offset = 0
     while (offset < chunk.length) {
+      if (this.#arriving) {
+        offset = this.#pass(this.#arriving, chunk, offset)
+        continue
+      }
       const available = chunk.length - offset
+      if (this.#onLargeRow && !this.#partial && isLargeRow(chunk, offset)) {
+        offset = this.#begin(this.#onLargeRow, chunk, offset)
+        continue
+      }
       if (this.#partial || available < headerLength || available < 1 + chunk.readInt32BE(offset + 1)) {
         offset = this.#fill(chunk, offset)
         const message = this.#partial
@@ -164,6 +190,25 @@ export class MessageReader {
     return undefined
   }
 
+  /** Begins to pass on a large row, once the fields before its last are there. */
+  #begin(onLargeRow: OnLargeRow, chunk: Buffer, start: number): number {
+    const begun = readRowStart(chunk, start + headerLength)
+    if (!begun) {
+      this.#held = chunk.subarray(start)
+      return chunk.length
+    }
+    this.#arriving = { field: onLargeRow(begun.fields, begun.length), left: begun.length }
+    return begun.offset
+  }
+
+  #pass(arriving: Arriving, chunk: Buffer, start: number): number {
+    const end = Math.min(chunk.length, start + arriving.left)
+    arriving.left -= end - start
+    if (arriving.left === 0) this.#arriving = undefined
+    arriving.field.push(chunk.subarray(start, end))
+    return end
+  }
+
   /** Moves bytes of the chunk to the partial message: first its header, which tells the size, then the rest. */
   #fill(chunk: Buffer, start: number): number {
     let offset = start
@@ -178,6 +223,33 @@ export class MessageReader {
       partial = this.#partial = whole
     }
     return offset
+  }
+}
+
+/** Whether a large row, of which only a part has come, begins here. */
+function isLargeRow(chunk: Buffer, offset: number): boolean {
+  if (chunk[offset] !== dataRow || chunk.length - offset < headerLength) return false
+  const length = chunk.readInt32BE(offset + 1)
+  return length >= largeRow && chunk.length - offset < 1 + length
+}
+
+/** The fields of a row but the last, the length of the last, and where it begins; undefined while they are not there. */
+function readRowStart(
+  buffer: Buffer,
+  start: number,
+): { readonly fields: Row; readonly length: number; readonly offset: number } | undefined {
+  if (start + 2 > buffer.length) return undefined
+  const count = buffer.readInt16BE(start)
+  const fields: (Buffer | null)[] = []
+  let offset = start + 2
+  for (;;) {
+    if (offset + 4 > buffer.length) return undefined
+    const length = buffer.readInt32BE(offset)
+    offset += 4
+    if (fields.length === count - 1) return { fields, length: Math.max(length, 0), offset }
+    if (offset + Math.max(length, 0) > buffer.length) return undefined
+    fields.push(length < 0 ? null : buffer.subarray(offset, offset + length))
+    offset += Math.max(length, 0)
   }
 }
 

@@ -4,6 +4,8 @@ import type { Comparison, Condition, JsonPath, Literal, Operand, Segment, Select
 
 class Mismatch extends Error {}
 
+const maxDepth = 50
+
 const blanks = /[ \n\r\t]*/y
 const shorthand = /[A-Za-z_\u{80}-\u{D7FF}\u{E000}-\u{10FFFF}][\w\u{80}-\u{D7FF}\u{E000}-\u{10FFFF}]*/uy
 const wholeNumber = /-?[1-9]\d*|0(?!\d)/y
@@ -17,6 +19,8 @@ const comparison = /[<>!=]=|[<>]/y
 class Cursor {
   readonly #text: string
   at = 0
+  /** Conditions within conditions. */
+  depth = 0
 
   constructor(text: string) {
     this.#text = text
@@ -51,12 +55,13 @@ class Cursor {
 
   /** What `parse` reads, or undefined and nothing taken. */
   attempt<T>(parse: () => T): T | undefined {
-    const start = this.at
+    const [start, depth] = [this.at, this.depth]
     try {
       return parse()
     } catch (error) {
       if (!(error instanceof Mismatch)) throw error
       this.at = start
+      this.depth = depth
       return undefined
     }
   }
@@ -194,10 +199,13 @@ function separated(cursor: Cursor, separator: string, one: (cursor: Cursor) => C
 }
 
 function alternatives(cursor: Cursor): Condition {
+  if (cursor.depth >= maxDepth) throw new Mismatch()
+  cursor.depth += 1
   const terms = separated(cursor, '||', (it) => {
     const all = separated(it, '&&', basic)
     return all.length === 1 && all[0] ? all[0] : { kind: 'and', terms: all }
   })
+  cursor.depth -= 1
   return terms.length === 1 && terms[0] ? terms[0] : { kind: 'or', terms }
 }
 

@@ -4,7 +4,7 @@ import { verify as verifyWithNode } from 'node:crypto'
 import { compactVerify } from 'jose'
 import type { PostgrestConfig } from '../config/config.ts'
 import { errors } from '../rest/errors.ts'
-import { claimsTextOf } from './claims-text.ts'
+import { exactClaims } from './exact-claims.ts'
 import type { Claims, Identity } from './identity.ts'
 import { SieveCache } from './jwt-cache.ts'
 import { claimChecks, claimsFault, type ClaimChecks } from './jwt-claims.ts'
@@ -107,7 +107,9 @@ class CachingVerifier implements JwtVerifier {
 
   #identify(payload: string, claims: Claims): Identity | undefined {
     const role = roleInClaims(this.#roleClaim, claims) ?? this.settings.dbAnonRole
-    return role === null ? undefined : { role, claims, claimsText: claimsTextOf(payload, claims, role) }
+    if (role === null) return undefined
+    const exact = exactClaims(payload, role)
+    return exact === undefined ? { role, claims } : { role, claims, exactClaims: exact }
   }
 }
 

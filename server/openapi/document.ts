@@ -17,7 +17,7 @@ import { routinePath } from './routine-path.ts'
 import { rowSchemas } from './row-schema.ts'
 import { anySubset, bodySchemas, schemaComponents, type SchemaComponents } from './schema-component.ts'
 import { operationOf, securitySchemes, type ServiceRoute } from './service-route.ts'
-import { serviceSchemas } from './service-routes.ts'
+import { serviceSchemas } from './service-answer.ts'
 import { filterParameters, tablePaths, type TableDescription } from './table-path.ts'
 
 export type DescribedService = {

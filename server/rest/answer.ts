@@ -1,32 +1,31 @@
 // A request's way through the stages: parse, plan, build SQL, run, respond. Only composition; each stage has its room.
 import type pg from 'pg'
+import { ArrivingField } from '../database/arriving-field.ts'
 import { StatementError, type PipelineStatement, type Row } from '../database/pipeline.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Snapshot } from '../runtime.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import type { Validator } from '../validation/validator.ts'
-import { answerAddressed, planAddressed } from './addressed-row.ts'
+import { answerAddressed } from './addressed-row.ts'
 import { ApiError } from './errors.ts'
 import { inspectDocument, inspectStatements } from './openapi/inspect.ts'
-import { bodyTypeFault, checkPayload } from './payload-check.ts'
-import { legacyTargetNames, planRequest } from './plan/planner.ts'
+import { legacyTargetNames } from './plan/planner.ts'
 import type { CrudPlan, InspectPlan } from './plan/plan.ts'
+import { prepare } from './prepare.ts'
 import type { ApiRequest, HttpRequest } from './request/api-request.ts'
-import { parseApiRequest } from './request/parse-api-request.ts'
-import { addressRow, parseRowAddress } from './request/row-address.ts'
 import { complete } from './response/complete.ts'
 import { mayFault, resultFault } from './response/fault.ts'
 import { respondInfo } from './response/info.ts'
 import { explainBody, readResult, resultFormats } from './response/result-row.ts'
 import { respond, respondInspect } from './response/respond.ts'
-import type { RestResponse, ResultRow } from './response/result.ts'
+import type { Body, RestResponse, ResultRow } from './response/result.ts'
 import { plannedRows, tableTotal } from './response/total.ts'
 import { toApiError } from './sql-errors.ts'
-import { render } from './sql/fragment.ts'
+import { render, type Statement } from './sql/fragment.ts'
 import { preRequestStatement, settingsStatement } from './sql/settings.ts'
-import { explainCountStatement, mainStatement, needsPlannedCount } from './sql/statement.ts'
-import { runTransaction } from './transaction.ts'
+import { explainCountStatement, needsPlannedCount } from './sql/statement.ts'
+import { runTransaction, type TransactionResult } from './transaction.ts'
 
 export type AnswerContext = {
   readonly pool: pg.Pool
@@ -37,6 +36,15 @@ export type AnswerContext = {
   readonly basePath: string
   /** What authenticating took, in milliseconds; undefined when stages are not timed. */
   readonly authenticationTime: number | undefined
+  readonly trace: AnswerTrace
+}
+
+/** What is noted on the way for logs and metrics. */
+export type AnswerTrace = {
+  /** Name of the relation or function, once it is known to exist. */
+  route: string | undefined
+  /** Statements are noted when there is a list for them. */
+  readonly statements: string[] | undefined
 }
 
 /** Measures the stages of a request one after the other, in milliseconds. */
@@ -62,13 +70,10 @@ export async function answer(http: HttpRequest, identity: Identity, context: Ans
   const { config } = snapshot
   const lap = authenticationTime === undefined ? noTime : stopwatch()
 
-  const address = parseRowAddress(http)
-  const parsed = parse(address?.http ?? http, context)
-  const request = address ? addressRow(parsed, address.id, cache) : parsed
-  const parsing = lap()
-  checkPayload(request, context.validator)
-  const planned = planRequest(request, cache, config)
-  const plan = address ? planAddressed(planned) : planned
+  let parsing = 0
+  const { request, plan, main, addressed } = prepare(http, context, () => (parsing = lap()))
+  if (plan.kind === 'call') context.trace.route = `rpc/${plan.relation.name}`
+  else if (plan.kind === 'read' || plan.kind === 'mutate') context.trace.route = plan.relation.name
   const planTime = lap()
 
   let response: RestResponse
@@ -80,16 +85,22 @@ export async function answer(http: HttpRequest, identity: Identity, context: Ans
       response = respondInfo(plan, cache)
       break
     case 'inspect': {
-      const results = await run(plan, request, identity, context, inspectStatements(plan, config))
+      const { rows } = await run(plan, request, identity, context, inspectStatements(plan, config))
       transaction = lap()
-      response = respondInspect(plan, inspectDocument(plan, results, cache, config, config.restBasePath), request)
+      response = respondInspect(plan, inspectDocument(plan, rows, cache, config, config.restBasePath), request)
       break
     }
     default: {
-      const row = await runCrud(plan, request, identity, context)
+      const row = await runCrud(plan, main ?? noStatement(), request, identity, context)
       transaction = lap()
-      response = respond(plan, row, request, config, basePath)
-      if (address) response = answerAddressed(response, plan, row, parsed)
+      try {
+        response = respond(plan, row, request, config, basePath)
+        if (addressed) response = answerAddressed(response, plan, row, addressed)
+      } catch (error) {
+        drop(row.body)
+        throw error
+      }
+      if (response.body !== row.body) drop(row.body)
     }
   }
   const timing =
@@ -99,40 +110,43 @@ export async function answer(http: HttpRequest, identity: Identity, context: Ans
   return complete(response, timing, config.urlUseLegacyTargetNames ? legacyTargetNames(plan) : [])
 }
 
-function parse(http: HttpRequest, { snapshot, validator }: AnswerContext): ApiRequest {
-  try {
-    return parseApiRequest(http, snapshot.config)
-  } catch (error) {
-    throw bodyTypeFault(error, http, snapshot.config.dbSchemas, validator)
-  }
+/** Frees the connection that a body still arrives on, when nobody is to get it. */
+const drop = (body: Body): void => {
+  if (body instanceof ArrivingField) body.drop()
+}
+
+const noStatement = (): never => {
+  throw new Error('a plan that reads or writes has no statement')
 }
 
 async function runCrud(
   plan: CrudPlan,
+  main: Statement,
   request: ApiRequest,
   identity: Identity,
   context: AnswerContext,
 ): Promise<ResultRow> {
   const { config } = context.snapshot
-  const main = render(mainStatement(plan, request, config))
   if (plan.explain) {
-    const [lines] = await run(plan, request, identity, context, [main])
-    return { ...readResult(plan.kind, []), body: explainBody(lines ?? []) }
+    const { rows } = await run(plan, request, identity, context, [main])
+    return { ...readResult(plan.kind, []), body: explainBody(rows[0] ?? []) }
   }
   const statements: PipelineStatement[] = [{ ...main, resultFormats: resultFormats }]
   const planned = needsPlannedCount(plan, request)
   if (planned) statements.push(render(explainCountStatement(plan.read)))
-  const read = (results: readonly (readonly Row[])[]): ResultRow => readResult(plan.kind, results[0] ?? [])
   const judge = (results: readonly (readonly Row[])[]): ApiError | undefined =>
-    resultFault(plan, read(results), request)
+    resultFault(plan, readResult(plan.kind, results[0] ?? []), request)
   // Only a write has anything to be undone for a result that may not stand.
   const undoes = !plan.readOnly && mayFault(plan, request)
-  const results = await run(plan, request, identity, context, statements, undoes ? judge : undefined)
-  const row = read(results)
+  const { rows, arriving } = await run(plan, request, identity, context, statements, undoes ? judge : undefined)
+  const row = readResult(plan.kind, rows[0] ?? [], arriving)
   const fault = undoes ? undefined : resultFault(plan, row, request)
-  if (fault) throw fault
+  if (fault) {
+    drop(row.body)
+    throw fault
+  }
   if (!planned) return row
-  const estimate = plannedRows(results[1]?.[0]?.[0]?.toString() ?? 'null')
+  const estimate = plannedRows(rows[1]?.[0]?.[0]?.toString() ?? 'null')
   return { ...row, tableTotal: tableTotal(request.preferences.count, row.tableTotal, estimate, config.dbMaxRows) }
 }
 
@@ -147,13 +161,14 @@ async function run(
   plan: CrudPlan | InspectPlan,
   request: ApiRequest,
   identity: Identity,
-  { pool, snapshot }: AnswerContext,
+  { pool, snapshot, trace }: AnswerContext,
   statements: readonly PipelineStatement[],
   judge?: (results: readonly (readonly Row[])[]) => ApiError | undefined,
-): Promise<Row[][]> {
+): Promise<TransactionResult> {
   const { config, roleSettings } = snapshot
   const before: PipelineStatement[] = [render(settingsStatement(identity, request, plan, config, roleSettings))]
   if (config.dbPreRequest) before.push(render(preRequestStatement(config.dbPreRequest)))
+  if (trace.statements) for (const { text } of statements) trace.statements.push(text)
   const { transaction } = request.preferences
   try {
     return await runTransaction(

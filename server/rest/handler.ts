@@ -1,17 +1,18 @@
 // The HTTP side of the REST API, on Node's own request and response.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ApiKeyLookup } from '../identity/api-key-lookup.ts'
+import { ArrivingField } from '../database/arriving-field.ts'
 import { authenticate } from '../identity/authenticate.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Runtime, Snapshot } from '../runtime.ts'
 import type { Validator } from '../validation/validator.ts'
-import { answer } from './answer.ts'
+import { answer, type AnswerTrace } from './answer.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import { ApiError, errors } from './errors.ts'
 import { readBody } from './request/body.ts'
 import { retryAfter, traced } from './response/complete.ts'
 import { errorResponse } from './response/error.ts'
-import { hasHeader, type Headers } from './response/header.ts'
+import { contentLength, hasHeader, type Headers } from './response/header.ts'
 import type { RestResponse } from './response/result.ts'
 
 export type RestHandler = (request: IncomingMessage, response: ServerResponse) => void
@@ -25,6 +26,10 @@ export type RestObservation = {
   readonly milliseconds: number
   /** What went wrong, if anything; it may say more than the client was told. */
   readonly error: unknown
+  /** The relation or function that was asked for, once it was found. */
+  readonly route: string | undefined
+  /** Texts of the statements that were run, where `log-query` wants them. */
+  readonly statements: readonly string[] | undefined
 }
 
 export type RestHandlerOptions = {
@@ -54,6 +59,7 @@ async function serve(
   let identity: Identity | undefined
   let result: RestResponse
   let failure: unknown
+  const trace: AnswerTrace = { route: undefined, statements: config.logQuery ? [] : undefined }
   try {
     const preflight = preflightAnswer(request, snapshot)
     if (preflight) {
@@ -78,7 +84,15 @@ async function serve(
         headers,
         body: methodsWithBody.has(request.method ?? '') ? await readBody(request, config.restBodyLimit) : noBody,
       }
-      const context = { pool: runtime.pool, snapshot, cache: snapshot.cache, validator, basePath, authenticationTime }
+      const context = {
+        pool: runtime.pool,
+        snapshot,
+        cache: snapshot.cache,
+        validator,
+        basePath,
+        authenticationTime,
+        trace,
+      }
       result = await answer(http, identity, context)
     }
   } catch (error) {
@@ -88,7 +102,14 @@ async function serve(
   if (origin !== undefined) result = shared(result, corsHeaders(origin, config.serverCorsAllowedOrigins))
   result = retryAfter(traced(result, config.serverTraceHeader, headers), runtime.retrySeconds)
   send(request, response, result)
-  observe({ request, response: result, role: identity?.role, milliseconds: performance.now() - start, error: failure })
+  observe({
+    request,
+    response: result,
+    role: identity?.role,
+    milliseconds: performance.now() - start,
+    error: failure,
+    ...trace,
+  })
 }
 
 const methodsWithBody = new Set(['POST', 'PATCH', 'PUT'])
@@ -127,7 +148,10 @@ const shared = (response: RestResponse, headers: Headers): RestResponse => ({
 })
 
 function send(request: IncomingMessage, response: ServerResponse, { status, statusText, headers, body }: RestResponse) {
-  if (response.destroyed) return
+  if (response.destroyed) {
+    if (body instanceof ArrivingField) body.drop()
+    return
+  }
   const flat: string[] = []
   let hasLength = false
   for (const [name, value] of headers) {
@@ -135,8 +159,13 @@ function send(request: IncomingMessage, response: ServerResponse, { status, stat
     if (name === 'Content-Length') hasLength = true
   }
   const bodiless = request.method === 'HEAD' || status === 204 || status === 304
-  if (!hasLength && !bodiless) flat.push('Content-Length', String(Buffer.byteLength(body)))
+  if (!hasLength && !bodiless) flat.push(...contentLength(body))
   if (statusText === undefined) response.writeHead(status, flat)
   else response.writeHead(status, statusText, flat)
-  response.end(bodiless ? undefined : body)
+  if (!(body instanceof ArrivingField)) response.end(bodiless ? undefined : body)
+  else if (!bodiless) body.sendTo(response)
+  else {
+    body.drop()
+    response.end()
+  }
 }

@@ -2,7 +2,8 @@
 // statement stand before one Sync, which makes them one implicit transaction.
 import type pg from 'pg'
 import { withConnection } from '../database/pool.ts'
-import { runPipeline, StatementError, type PipelineStatement, type Row } from '../database/pipeline.ts'
+import type { ArrivingField } from '../database/arriving-field.ts'
+import { runPipeline, StatementError, type OnArriving, type PipelineStatement, type Row } from '../database/pipeline.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
 import { ApiError } from './errors.ts'
 
@@ -31,20 +32,45 @@ const broken = (error: unknown): boolean =>
     ? error.server.severity === 'FATAL' || error.server.severity === 'PANIC'
     : !(error instanceof ApiError)
 
-/**
- * Runs a transaction on a connection of the pool.
- *
- * @returns the rows of each of `statements`
- * @throws StatementError of the server; ApiError of `judge`, or when there is no connection (see `withConnection`)
- */
-export function runTransaction(pool: pg.Pool, transaction: RestTransaction, prepare: boolean): Promise<Row[][]> {
-  return withConnection(pool, (client) => runOn(client, transaction, prepare), broken)
+export type TransactionResult = {
+  /** The rows of each statement. */
+  readonly rows: readonly (readonly Row[])[]
+  /** The last field of the only row, while it still arrives; the row then has only the fields before it. */
+  readonly arriving?: ArrivingField
 }
 
-async function runOn(client: pg.ClientBase, transaction: RestTransaction, prepare: boolean): Promise<Row[][]> {
+/**
+ * Runs a transaction on a connection of the pool. The large result of a single reading statement is handed over while it
+ * arrives; the connection is lent until all of it has been taken.
+ *
+ * @throws StatementError of the server; ApiError of `judge`, or when there is no connection (see `withConnection`)
+ */
+export function runTransaction(
+  pool: pg.Pool,
+  transaction: RestTransaction,
+  prepare: boolean,
+): Promise<TransactionResult> {
+  return new Promise((resolve, reject) => {
+    const mayArrive = transaction.readOnly && transaction.statements.length === 1
+    // Nothing that comes after a row can undo what a read-only transaction has read.
+    const onArriving: OnArriving = (fields, arriving) => resolve({ rows: [[fields]], arriving })
+    withConnection(
+      pool,
+      (client) => runOn(client, transaction, prepare, mayArrive ? onArriving : undefined),
+      broken,
+    ).then((rows) => resolve({ rows }), reject)
+  })
+}
+
+async function runOn(
+  client: pg.ClientBase,
+  transaction: RestTransaction,
+  prepare: boolean,
+  onArriving: OnArriving | undefined,
+): Promise<Row[][]> {
   const { before, statements, isolation, rollback: undo, judge } = transaction
   if (isolation === null && !undo && !judge) {
-    const results = await runPipeline(client, [[...before, ...statements]], prepare)
+    const results = await runPipeline(client, [[...before, ...statements]], prepare, onArriving)
     return results.slice(before.length)
   }
   const begin = command(

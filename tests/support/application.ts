@@ -1,13 +1,20 @@
 // The whole service as `rowhouse serve` runs it, on a database of the test's own.
 import type { Test } from 'tap'
 import { loadConfig, type Environment } from '../../server/config/load.ts'
+import { createLog } from '../../server/operations/log.ts'
 import { startService, type Service } from '../../server/service.ts'
 import { caller, type Call } from './call.ts'
 import { listen } from './listening.ts'
 
 export const jwtSecret = 'a secret for tests, of more than 32 characters'
 
-export type Application = { readonly url: string; readonly call: Call; readonly service: Service }
+export type Application = {
+  readonly url: string
+  readonly call: Call
+  readonly service: Service
+  /** The lines of the log so far. */
+  readonly logged: () => readonly Record<string, unknown>[]
+}
 
 /**
  * Starts the service for the time of a test.
@@ -22,8 +29,15 @@ export async function startApplication(
 ): Promise<Application> {
   const environment = { PGRST_JWT_SECRET: jwtSecret, DATABASE_URL: uri, ...env }
   const loaded = loadConfig({ env: environment })
-  const service = await startService({ env: environment, configFile: undefined, loaded, uri })
+  const written: string[] = []
+  const log = createLog({ level: loaded.config.logLevel, destination: { write: (line) => void written.push(line) } })
+  const service = await startService({ env: environment, configFile: undefined, loaded, uri, log })
   t.teardown(() => service.stop())
   const url = await listen(t, service.listener)
-  return { url, call: caller(url), service }
+  return {
+    url,
+    call: caller(url),
+    service,
+    logged: () => written.map((line) => JSON.parse(line) as Record<string, unknown>),
+  }
 }

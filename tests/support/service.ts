@@ -1,7 +1,7 @@
 // The service's own routers as a listening server, over a migrated database.
 import express from 'express'
 import type { Test } from 'tap'
-import { accountsRouter } from '../../server/accounts/accounts-router.ts'
+import { accountsRouter, type AccountsSettings } from '../../server/accounts/accounts-router.ts'
 import { createPool } from '../../server/database/pool.ts'
 import { queryOn, transactionOn } from '../../server/database/transaction.ts'
 import { reportRouter } from '../../server/report/report-router.ts'
@@ -18,13 +18,24 @@ export type Service = {
   readonly call: Call
 }
 
-type Settings = { readonly sessionSecrets?: readonly string[]; readonly secureCookies?: boolean }
+type Settings = Partial<
+  Pick<
+    AccountsSettings,
+    | 'sessionSecrets'
+    | 'secureCookies'
+    | 'accountLimit'
+    | 'addressLimit'
+    | 'trustedProxies'
+    | 'allowedOrigins'
+    | 'tokens'
+  >
+>
 
 /** `authenticatorUri` may name a database that is not migrated, or not there. */
 export async function startService(
   t: Pick<Test, 'teardown'>,
   authenticatorUri: string,
-  { sessionSecrets = secrets, secureCookies = false }: Settings = {},
+  more: Settings = {},
 ): Promise<Service> {
   const pool = createPool(
     { connectionString: authenticatorUri },
@@ -35,9 +46,16 @@ export async function startService(
     query: queryOn(pool),
     transaction: transactionOn(pool),
     validator: await createValidator(),
-    sessionSecrets,
-    secureCookies,
+    sessionSecrets: secrets,
+    secureCookies: false,
     bodyLimit: 10_000,
+    // As good as none.
+    accountLimit: 100_000,
+    addressLimit: 100_000,
+    trustedProxies: 0,
+    allowedOrigins: () => [],
+    tokens: () => ({ jwtSecret: null, jwtAud: null, jwtRoleClaimKey: '.role' }),
+    ...more,
     onError: (error: unknown) => logged.push(error),
   }
   // A bare router serves as well as an application: the routers use nothing but Node's requests and responses.

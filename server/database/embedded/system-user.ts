@@ -1,6 +1,6 @@
 // Who runs the embedded Postgres. It refuses to run as root, so root lends it another user of the system.
 import { execFile } from 'node:child_process'
-import { mkdir, stat } from 'node:fs/promises'
+import { chmod, mkdir, stat } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { EmbeddedDatabaseError } from './fault.ts'
 
@@ -89,7 +89,8 @@ export async function canEnter(user: SystemUser, folder: string): Promise<boolea
 export async function shelterFor(closed: string, user: SystemUser): Promise<string> {
   const { shelter } = user
   try {
-    await mkdir(shelter, { recursive: true, mode: 0o755 })
+    // Whatever the umask says.
+    if ((await mkdir(shelter, { recursive: true })) !== undefined) await chmod(shelter, 0o755)
     const { uid, mode } = await stat(shelter)
     // Programs are run from there: nobody else may put anything into it.
     if (uid === 0 && (mode & 0o022) === 0 && (await canEnter(user, shelter))) return shelter

@@ -1,5 +1,5 @@
 // Passes for `limit` and `offset`, and for the setting `db-max-rows`.
-import type { AtPath, EmbedPath } from '../request/field.ts'
+import { parseTreePath, type AtPath } from '../request/field.ts'
 import type { RowRange } from '../request/range.ts'
 import { updateAll } from './embed-path.ts'
 import type { PlanContext } from './plan-context.ts'
@@ -7,34 +7,20 @@ import { mapTree } from './plan-tree.ts'
 import type { ReadPlan } from './read-plan.ts'
 
 /**
- * Ranges of a mutation were once limits of what it writes; now they are ignored.
+ * Ranges of a mutation were once limits of what it writes; now they are ignored. The names of ranges are parsed here,
+ * after everything else of the query string, as the faults in them come last.
  *
- * @throws ApiError PGRST108
+ * @throws ApiError PGRST100 or PGRST108
  */
 export function addRanges(plan: ReadPlan, { request, settings }: PlanContext): ReadPlan {
   if (request.action.kind === 'mutate' || request.ranges.size === 0) return plan
   const ranges: AtPath<RowRange>[] = []
-  for (const [key, range] of request.ranges) ranges.push({ path: embedPath(key), value: range })
-  return updateAll(plan, ranges, settings.urlUseLegacyTargetNames, (target, range) => ({ ...target, range }))
-}
-
-/** `clients."a.b".limit` -> `clients`, `a.b`. */
-function embedPath(key: string): EmbedPath {
-  if (!key.includes('.')) return []
-  const names: string[] = []
-  let name = ''
-  let quoted = false
-  for (let at = 0; at < key.length; at++) {
-    const character = key.charAt(at)
-    if (quoted && character === '\\') name += key.charAt(++at)
-    else if (character === '"') quoted = !quoted
-    else if (quoted || character !== '.') name += character
-    else {
-      names.push(name)
-      name = ''
-    }
+  for (const [name, value] of request.ranges) {
+    const { path } = parseTreePath(name)
+    // The path ends where the name stops being one: `clients(.limit` is at the top level, where `limit` itself counts.
+    if (path.length > 0 || name === 'limit' || !request.ranges.has('limit')) ranges.push({ path, value })
   }
-  return names
+  return updateAll(plan, ranges, settings.urlUseLegacyTargetNames, (target, range) => ({ ...target, range }))
 }
 
 /** `db-max-rows` limits the rows of every relation of a read, those of embeds per row of their parent. */

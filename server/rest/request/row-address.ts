@@ -17,7 +17,7 @@ export type RowAddress = { readonly http: HttpRequest; readonly id: string }
 export function parseRowAddress(http: HttpRequest): RowAddress | undefined {
   const second = http.path.indexOf('/', 1)
   if (second < 0 || second === http.path.length - 1 || http.path.startsWith('/rpc/')) return undefined
-  if (http.path.indexOf('/', second + 1) >= 0) return undefined
+  if (http.path.includes('/', second + 1)) return undefined
   try {
     const id = decodeURIComponent(http.path.slice(second + 1))
     return { http: { ...http, path: http.path.slice(0, second) }, id }

@@ -1,4 +1,6 @@
 // Header fields of answers.
+import { ArrivingField } from '../../database/arriving-field.ts'
+import type { Body } from './result.ts'
 
 /** [name, value]. Order and repetitions are kept. */
 export type Header = readonly [string, string]
@@ -24,7 +26,10 @@ export const hasHeader = (headers: Headers, name: string): boolean => {
   return headers.some(([other]) => other.toLowerCase() === lowerCase)
 }
 
-export const contentLength = (body: string | Buffer): Header => ['Content-Length', String(Buffer.byteLength(body))]
+export const contentLength = (body: Body): Header => [
+  'Content-Length',
+  String(body instanceof ArrivingField ? body.length : Buffer.byteLength(body)),
+]
 
 const encodedMarks = /[!'()*]/g
 

@@ -10,7 +10,7 @@ import { contentLength, headerText, queryText } from './header.ts'
 import type { Header, Headers } from './header.ts'
 import { overridden } from './override.ts'
 import { contentRange, rangeAnswer } from './range.ts'
-import type { RestResponse, ResultRow } from './result.ts'
+import type { Body, RestResponse, ResultRow } from './result.ts'
 
 export type ResponseRequest = Pick<
   ApiRequest,
@@ -18,7 +18,7 @@ export type ResponseRequest = Pick<
 >
 export type ResponseSettings = Pick<PostgrestConfig, 'clientErrorVerbosity'>
 
-type Answer = { readonly status: number; readonly headers: Headers; readonly body: string | Buffer }
+type Answer = { readonly status: number; readonly headers: Headers; readonly body: Body }
 type MutatePlan = CrudPlan & { kind: 'mutate' }
 
 const profile = ({ schema, negotiatedByProfile }: ResponseRequest): Headers =>

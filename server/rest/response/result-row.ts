@@ -1,11 +1,13 @@
 // The row of a main statement (see `mainStatement`), as Postgres sends it, to a ResultRow.
 import pg from 'pg'
+import type { ArrivingField } from '../../database/arriving-field.ts'
 import type { Row } from '../../database/pipeline.ts'
 import type { CrudPlan } from '../plan/plan.ts'
 import type { ResultRow } from './result.ts'
 
-const textArray: number = 1009
-const parseTextArray = pg.types.getTypeParser(textArray, 'text') as (text: string) => string[]
+const textArray = 1009
+// The package's types know only the types that have a name in it.
+const parseTextArray = pg.types.getTypeParser(textArray as number, 'text') as (text: string) => string[]
 
 const text = (field: Buffer | null | undefined): string | null => field?.toString() ?? null
 
@@ -28,9 +30,10 @@ export const resultFormats: readonly (0 | 1)[] = [0, 0, 0, 0, 0, 0, 1]
 /**
  * Decodes what a main statement returned.
  *
+ * @param arriving the body, when it is not in the row because it still arrives
  * @param rows at most one; none when a media type handler that is no aggregate had nothing to handle
  */
-export function readResult(kind: CrudPlan['kind'], [row]: readonly Row[]): ResultRow {
+export function readResult(kind: CrudPlan['kind'], [row]: readonly Row[], arriving?: ArrivingField): ResultRow {
   if (row === undefined) {
     const tableTotal = kind === 'call' ? 0 : null
     return {
@@ -51,7 +54,7 @@ export function readResult(kind: CrudPlan['kind'], [row]: readonly Row[]): Resul
     headersSetting: text(headers),
     statusSetting: text(status),
     inserted: inserted?.length === 0 ? 0 : total(inserted),
-    body: body ?? '',
+    body: arriving ?? body ?? '',
   }
 }
 

@@ -1,5 +1,10 @@
 // What the database answered to the main statement of a request, and the answer made of it.
 
+import type { ArrivingField } from '../../database/arriving-field.ts'
+
+/** A body, as a whole or while it arrives from the database. */
+export type Body = string | Buffer | ArrivingField
+
 /** The one row that every read, write and call statement yields. */
 export type ResultRow = {
   /** Rows in the whole table, when they were counted. */
@@ -8,7 +13,7 @@ export type ResultRow = {
   readonly queryTotal: number
   /** `[column, "eq.value"]` pairs that address a created row; empty when there is none. */
   readonly location: readonly (readonly [string, string])[]
-  readonly body: string | Buffer
+  readonly body: Body
   /** Setting `response.headers`, JSON text. */
   readonly headersSetting: string | null
   /** Setting `response.status`. */
@@ -21,7 +26,7 @@ export type ResultRow = {
 export type RestResponse = {
   readonly status: number
   readonly headers: readonly (readonly [string, string])[]
-  readonly body: string | Buffer
+  readonly body: Body
   /** Reason phrase of the status line; the usual one of the status when undefined. */
   readonly statusText?: string | undefined
 }

@@ -1,7 +1,7 @@
 // What a transaction is told before the main statement: who acts, where names are looked up, what the request was.
 // https://docs.postgrest.org/en/v14/references/transactions.html#transaction-scoped-settings
 import type { PostgrestConfig, RoleSettings } from '../../config/config.ts'
-import type { Identity } from '../../identity/identity.ts'
+import { claimsText, type Identity } from '../../identity/identity.ts'
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { CrudPlan, InspectPlan } from '../plan/plan.ts'
 import type { ApiRequest } from '../request/api-request.ts'
@@ -18,25 +18,6 @@ const setNamed = ([name, value]: Pair): Fragment => ['set_config(', parameter(na
 
 /** JSON object of header or cookie pairs; of repeated names the last one stays. */
 const pairsJson = (pairs: readonly Pair[]): string => JSON.stringify(Object.fromEntries(pairs))
-
-/** Objects with their keys in order, at any depth: the text of the claims does not depend on how a token was written. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted)
-  if (typeof value !== 'object' || value === null) return value
-  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
-  return Object.fromEntries(entries.map(([key, child]) => [key, sorted(child)]))
-}
-
-// An identity serves many requests (tokens are cached), and its claims never change.
-const claimsTexts = new WeakMap<Identity, string>()
-
-function claimsText(identity: Identity): string {
-  const known = claimsTexts.get(identity)
-  if (known !== undefined) return known
-  const text = JSON.stringify(sorted({ ...identity.claims, role: identity.role }))
-  claimsTexts.set(identity, text)
-  return text
-}
 
 /**
  * `select set_config(…), …`, all local to the transaction. Settings of the role are made before the role is taken: it

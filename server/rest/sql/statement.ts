@@ -18,7 +18,9 @@ import { readStatement } from './read.ts'
 export type StatementRequest = Pick<ApiRequest, 'preferences' | 'topLevelRange'>
 export type StatementSettings = Pick<PostgrestConfig, 'dbMaxRows'>
 
-const pageCount = `pg_catalog.count(${resultAlias})`
+// Readers of execution plans see how PostgREST counts. Counting rows instead of row values costs less.
+const pageCount = ({ explain }: CrudPlan): string =>
+  explain ? `pg_catalog.count(${resultAlias})` : 'pg_catalog.count(*)'
 
 type Columns = {
   readonly total: string
@@ -30,14 +32,32 @@ type Columns = {
 }
 
 /**
- * The select list. The body comes last, so that it can be passed on while it still arrives. Execution plans show the
- * list, and their readers know its places as PostgREST has them.
+ * `SELECT` the columns of the result from the rows of `source`.
+ *
+ * The body comes last, so that it can be passed on while it still arrives. What makes it may set headers and status of
+ * the answer, so these are read after it is made: aggregates are finished before the select list is begun; a handler
+ * that is a plain function is called in a query of its own. In execution plans the columns stand as PostgREST has them,
+ * because readers know their places.
  */
-function columnsSql({ total, page, location, inserted = "''", body }: Columns, explain: boolean): string {
-  const counts = `${total} AS total_result_set, ${page} AS page_total, `
+function resultSelect(
+  { total, page, location, inserted = "''", body }: Columns,
+  source: Fragment,
+  { explain, handler }: CrudPlan,
+): Fragment {
+  const counts = `${total} AS total_result_set, ${page} AS page_total`
   const answer = `${responseHeaders} AS response_headers, ${responseStatus} AS response_status, ${inserted} AS response_inserted`
-  if (!explain) return `${counts}${location ?? noLocation} AS header, ${answer}, ${body} AS body`
-  return `${counts}${location === undefined ? '' : `${location} AS header, `}${body} AS body, ${answer}`
+  const from: Fragment = [' FROM (', source, `) ${resultAlias}`]
+  if (explain) {
+    const key = location === undefined ? '' : `, ${location} AS header`
+    return [`SELECT ${counts}${key}, ${body} AS body, ${answer}`, from]
+  }
+  const key = `${location ?? noLocation} AS header`
+  if (handler.kind !== 'custom') return [`SELECT ${counts}, ${key}, ${answer}, ${body} AS body`, from]
+  return [
+    `SELECT total_result_set, page_total, header, ${answer}, body FROM (SELECT ${counts}, ${key}, ${body} AS body`,
+    from,
+    ' OFFSET 0) _postgrest_r',
+  ]
 }
 
 type Count = { readonly cte: Fragment; readonly total: string }
@@ -60,15 +80,19 @@ function readSql(plan: CrudPlan & { kind: 'read' }, request: StatementRequest, s
     request.preferences.count === 'estimated' && settings.dbMaxRows !== null
       ? [counted, ` LIMIT ${settings.dbMaxRows + 1}`]
       : counted
-  const count = countSql(limited, pageCount, request, settings)
+  const page = pageCount(plan)
+  const count = countSql(limited, page, request, settings)
   return [
     `WITH ${sourceName} AS ( `,
     readStatement(plan.read),
     ' ) ',
     count.cte,
-    ' SELECT ',
-    columnsSql({ total: count.total, page: pageCount, body: bodySql(plan.handler, null) }, plan.explain),
-    ` FROM ( SELECT * FROM ${sourceName} ) ${resultAlias}`,
+    ' ',
+    resultSelect(
+      { total: count.total, page, body: bodySql(plan.handler, null) },
+      ` SELECT * FROM ${sourceName} `,
+      plan,
+    ),
   ]
 }
 
@@ -80,28 +104,30 @@ function mutateSql(plan: CrudPlan & { kind: 'mutate' }, { preferences }: Stateme
   return [
     `WITH ${sourceName} AS (`,
     mutateStatement(mutate),
-    ') SELECT ',
-    columnsSql({ total: "''", page: pageCount, location, inserted, body: bodySql(handler, null) }, plan.explain),
-    ' FROM (',
-    // Without a body the columns of `select` need not exist in what the write returns.
-    handler.kind === 'none' ? `SELECT * FROM ${sourceName}` : readStatement(plan.read),
-    `) ${resultAlias}`,
+    ') ',
+    resultSelect(
+      { total: "''", page: pageCount(plan), location, inserted, body: bodySql(handler, null) },
+      // Without a body the columns of `select` need not exist in what the write returns.
+      handler.kind === 'none' ? `SELECT * FROM ${sourceName}` : readStatement(plan.read),
+      plan,
+    ),
   ]
 }
 
 function callSql(plan: CrudPlan & { kind: 'call' }, request: StatementRequest, settings: StatementSettings): Fragment {
-  const page = returnsSingle(plan.routine) ? '1' : pageCount
+  const page = returnsSingle(plan.routine) ? '1' : pageCount(plan)
   const count = countSql(countStatement(plan.read), page, request, settings)
   return [
     `WITH ${sourceName} AS (`,
     callStatement(plan.call),
     ') ',
     count.cte,
-    ' SELECT ',
-    columnsSql({ total: count.total, page, body: bodySql(plan.handler, plan.routine) }, plan.explain),
-    ' FROM (',
-    readStatement(plan.read),
-    `) ${resultAlias}`,
+    ' ',
+    resultSelect(
+      { total: count.total, page, body: bodySql(plan.handler, plan.routine) },
+      readStatement(plan.read),
+      plan,
+    ),
   ]
 }
 

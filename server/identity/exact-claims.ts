@@ -1,15 +1,15 @@
-// Claims -> the JSON text that SQL reads. Numbers keep all their digits.
-import type { Claims } from './identity.ts'
+// Claims as text with all digits of their numbers, which JavaScript's numbers cannot hold.
 
-// More digits than a double holds, or an exponent. Text in quotes may match, too: that costs time only.
+const strings = /"(?:[^"\\]|\\.)*"/g
+// More digits than a double holds, or an exponent.
 const inexact = /[\d.]{16}|\d[eE]/
 
-/** The claims with `role` as JSON text. `payload` is the text they were parsed from. */
-export function claimsTextOf(payload: string, claims: Claims, role: string): string {
-  if (!inexact.test(payload)) return JSON.stringify({ ...claims, role })
-  const members = membersOf(payload)
-  members.set('role', JSON.stringify(role))
-  return `{${Array.from(members, ([name, value]) => `${JSON.stringify(name)}:${value}`).join(',')}}`
+/** The claims with `role` as JSON text, if it would lose digits to parse and print `payload`; else undefined. */
+export function exactClaims(payload: string, role: string): string | undefined {
+  if (!inexact.test(payload.replaceAll(strings, ''))) return undefined
+  const members = membersOf(payload).set('role', JSON.stringify(role))
+  const inOrder = Array.from(members).sort(([one], [other]) => (one < other ? -1 : 1))
+  return `{${inOrder.map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(',')}}`
 }
 
 const blanks = /[\s:,]*/y

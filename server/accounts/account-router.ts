@@ -1,0 +1,114 @@
+// `/auth/me` and `/auth/sessions`: the account of whoever is signed in.
+import express, { type Request, type Router } from 'express'
+import type { Validator } from '../validation/validator.ts'
+import { changeAccount, deleteAccount, findPasswordHash, normalisedEmail } from './account.ts'
+import type { AttemptLimits } from './attempt-limit.ts'
+import { clientNetwork } from './client-address.ts'
+import { Failure, failures, methodNotAllowed, sendSuccess } from './envelope.ts'
+import type { BodyReader } from './json-body.ts'
+import type { Passwords } from './password.ts'
+import { uuidIn } from './path-id.ts'
+import {
+  clearSessionCookie,
+  currentSession,
+  listSessions,
+  revokeNamedSessions,
+  sessionToEnd,
+  type Session,
+  type SessionSettings,
+} from './session.ts'
+
+export type AccountSettings = SessionSettings & {
+  readonly validator: Validator
+  readonly trustedProxies: number
+  readonly readBody: BodyReader
+  readonly passwords: Passwords
+  readonly limits: AttemptLimits
+}
+
+/** `schemas/update-account-dto.json` and `schemas/delete-account-dto.json`. */
+type UpdateAccountDto = { readonly current_password: string; readonly email?: string; readonly password?: string }
+type DeleteAccountDto = { readonly password: string }
+
+/**
+ * The routes, each 401 without a session: `GET /me`; `PATCH /me` 409 for an e-mail that is taken, `DELETE /me`, both 403
+ * when the password is wrong; `GET /sessions`; `DELETE /sessions/{id}`, with `others` for all but this one.
+ */
+export function accountRouter(settings: AccountSettings): Router {
+  const { query, validator, readBody, passwords, limits, trustedProxies } = settings
+  const validateUpdate = validator.forDto('urn:rowhouse:UpdateAccountDto')
+  const validateDelete = validator.forDto('urn:rowhouse:DeleteAccountDto')
+  const router = express.Router()
+
+  /** The hash that the password was compared with. */
+  async function confirmPassword(request: Request, session: Session, password: string): Promise<string> {
+    const attempt = await limits.guess(normalisedEmail(session.email), clientNetwork(request, trustedProxies))
+    const passwordHash = await findPasswordHash(query, session.userId)
+    const right = await passwords.verify(passwordHash, password)
+    if (passwordHash === undefined || !right) throw failures.wrongPassword()
+    await attempt.giveBack()
+    return passwordHash
+  }
+
+  router
+    .route('/me')
+    .get(async (request, response) => {
+      const { userId, email, appRole, registeredAt } = await currentSession(request, response, settings)
+      sendSuccess(response, 200, { id: userId, email, app_role: appRole, created_at: registeredAt })
+    })
+    .patch(async (request, response) => {
+      const session = await currentSession(request, response, settings)
+      const dto = await readBody<UpdateAccountDto>(request, response, validateUpdate)
+      const changed = await changeAccount(query, {
+        userId: session.userId,
+        sessionId: session.id,
+        passwordHash: await confirmPassword(request, session, dto.current_password),
+        email: dto.email === undefined ? undefined : normalisedEmail(dto.email),
+        newPasswordHash: dto.password === undefined ? undefined : await passwords.hash(dto.password),
+      })
+      if (!changed) throw failures.wrongPassword()
+      const { id, email, createdAt } = changed
+      sendSuccess(response, 200, { id, email, app_role: session.appRole, created_at: createdAt })
+    })
+    .delete(async (request, response) => {
+      const session = await sessionToEnd(request, settings)
+      const { password } = await readBody<DeleteAccountDto>(request, response, validateDelete)
+      const passwordHash = await confirmPassword(request, session, password)
+      if (!(await deleteAccount(query, session.userId, passwordHash))) throw failures.wrongPassword()
+      clearSessionCookie(response, settings)
+      sendSuccess(response, 200, null)
+    })
+    .all(methodNotAllowed('GET', 'HEAD', 'PATCH', 'DELETE'))
+
+  router
+    .route('/sessions')
+    .get(async (request, response) => {
+      const session = await currentSession(request, response, settings)
+      const sessions = await listSessions(session.userId, query)
+      sendSuccess(
+        response,
+        200,
+        sessions.map(({ id, createdAt, expiresAt }) => ({
+          id,
+          created_at: createdAt,
+          expires_at: expiresAt,
+          current: id === session.id,
+        })),
+      )
+    })
+    .all(methodNotAllowed('GET', 'HEAD'))
+
+  router
+    .route('/sessions/:id')
+    .delete(async (request, response) => {
+      const session = await currentSession(request, response, settings)
+      const id = request.params.id === 'others' ? 'others' : uuidIn(request.params.id)
+      const revoked = await revokeNamedSessions(session, id, query)
+      if (revoked === 0 && id !== 'others') throw new Failure(404, 'You have no such session')
+      if (id === session.id) clearSessionCookie(response, settings)
+      sendSuccess(response, 200, { revoked })
+    })
+    .all(methodNotAllowed('DELETE'))
+
+  return router
+}

@@ -1,0 +1,45 @@
+// The secret of the settings -> a key that can sign tokens which the same settings verify.
+import { createPrivateKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { verificationKeys, type JwsAlgorithm } from './jwt-keys.ts'
+
+export type SigningKey = {
+  readonly kid: string | undefined
+  readonly algorithm: JwsAlgorithm
+  readonly material: Uint8Array | KeyObject
+}
+
+/**
+ * The first key of the secret that can sign: text, a symmetric key, or a private one. Undefined when all are public.
+ *
+ * @throws SecretError when the secret cannot be used at all
+ */
+export function signingKey(secret: string | Buffer): SigningKey | undefined {
+  for (const { kid, algorithms, material } of verificationKeys(secret)) {
+    const [algorithm] = algorithms
+    if (algorithm !== undefined && material instanceof Uint8Array) return { kid, algorithm, material }
+  }
+  for (const jwk of jsonWebKeys(secret)) {
+    if (typeof jwk.d !== 'string') continue
+    // Judged by the same rules as for verifying: what nobody here accepts is not signed with.
+    const [key] = verificationKeys(JSON.stringify(jwk))
+    const algorithm = key?.algorithms.find((name) => name !== 'Ed448')
+    if (!key || algorithm === undefined || jwk.crv === 'Ed448') continue
+    try {
+      return { kid: key.kid, algorithm, material: createPrivateKey({ key: jwk, format: 'jwk' }) }
+    } catch {
+      // The private part does not make a key; the public one may still verify.
+    }
+  }
+  return undefined
+}
+
+function jsonWebKeys(secret: string | Buffer): readonly JsonWebKey[] {
+  const text = secret.toString()
+  if (!/^\s*[{[]/.test(text)) return []
+  const document: unknown = JSON.parse(text)
+  const keys: unknown =
+    typeof document === 'object' && document !== null && 'keys' in document ? document.keys : [document]
+  return Array.isArray(keys)
+    ? keys.filter((key): key is JsonWebKey => typeof key === 'object' && key !== null && !Array.isArray(key))
+    : []
+}

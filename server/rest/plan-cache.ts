@@ -1,0 +1,78 @@
+// Plans and statements by the shape of requests. What is kept knows no caller and no value: it is made from the shape
+// alone, with markers for the values, and holds for one snapshot of settings and schema.
+import type { CrudPlan } from './plan/plan.ts'
+import type { ApiRequest } from './request/api-request.ts'
+import { hasMarker, marker } from './request-shape.ts'
+import type { Statement } from './sql/fragment.ts'
+
+/** Where a value of the statement comes from: a value of the shape by its number, the body, or always the same. */
+type Source = number | 'body' | { readonly constant: string | Buffer | null }
+
+export type PreparedShape = {
+  readonly request: ApiRequest
+  readonly plan: CrudPlan
+  readonly text: string
+  readonly sources: readonly Source[]
+}
+
+/** Where each value of a statement that was made with markers comes from; undefined when that cannot be told. */
+export function sourcesOf(statement: Statement, count: number, bodyMarker: string | undefined): Source[] | undefined {
+  if (hasMarker(statement.text)) return undefined
+  const markers = new Map(Array.from({ length: count }, (_, index) => [marker(index), index]))
+  const found = new Set<number>()
+  const sources: Source[] = []
+  for (const value of statement.values) {
+    if (typeof value !== 'string' || !hasMarker(value)) {
+      sources.push({ constant: value })
+      continue
+    }
+    const index = markers.get(value)
+    if (index !== undefined) found.add(index)
+    else if (value !== bodyMarker) return undefined
+    sources.push(index ?? 'body')
+  }
+  // A value that the statement does not have has been used in some other way.
+  return found.size === count ? sources : undefined
+}
+
+/** The statement of a shape with the values of one request. */
+export function bind({ text, sources }: PreparedShape, values: readonly string[], body: string | null): Statement {
+  return {
+    text,
+    values: sources.map((source) =>
+      typeof source === 'number' ? (values[source] ?? null) : source === 'body' ? body : source.constant,
+    ),
+  }
+}
+
+const capacity = 1000
+
+/** Prepared shapes of one snapshot, the least recently used first. */
+export class PlanCache {
+  /** Shapes that were met once: most one-off requests never come again. */
+  readonly #met = new Set<string>()
+  readonly #shapes = new Map<string, PreparedShape | 'unsuitable'>()
+
+  get(key: string): PreparedShape | 'unsuitable' | undefined {
+    const shape = this.#shapes.get(key)
+    if (shape === undefined) return undefined
+    this.#shapes.delete(key)
+    this.#shapes.set(key, shape)
+    return shape
+  }
+
+  /** Whether the shape has been met before. */
+  meet(key: string): boolean {
+    if (this.#met.delete(key)) return true
+    if (this.#met.size >= capacity) this.#met.clear()
+    this.#met.add(key)
+    return false
+  }
+
+  set(key: string, shape: PreparedShape | 'unsuitable'): void {
+    this.#shapes.set(key, shape)
+    if (this.#shapes.size <= capacity) return
+    const [oldest] = this.#shapes.keys()
+    if (oldest !== undefined) this.#shapes.delete(oldest)
+  }
+}

@@ -1,0 +1,237 @@
+// How often one may try, and that a flood of sign-ins leaves room for other requests.
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { BoundedWork } from '../server/accounts/bounded-work.ts'
+import { clientNetwork, networkOf } from '../server/accounts/client-address.ts'
+import { Failure } from '../server/accounts/envelope.ts'
+import { password, signUp } from './support/account.ts'
+import type { Answer, Call } from './support/call.ts'
+import { createMigratedDatabase } from './support/database.ts'
+import { startService } from './support/service.ts'
+
+const database = await createMigratedDatabase()
+t.teardown(database.drop)
+const limits = { accountLimit: 3, addressLimit: 6, trustedProxies: 1 }
+/** Two processes, as far as the database can tell. */
+const [one, two] = [
+  await startService(t, database.authenticatorUri, limits),
+  await startService(t, database.authenticatorUri, limits),
+]
+
+const tooMany = { status: 'fail', statusCode: 429, message: 'Too many attempts: try again later' }
+const forget = () => database.query('delete from auth.rate_limits')
+const guess = (call: Call, email: string, address = '192.0.2.1', secret = 'wrong'): Promise<Answer> =>
+  call('POST', '/auth/sign-in', { body: { email, password: secret }, headers: { 'X-Forwarded-For': address } })
+const statuses = async (t: Test, ...requests: (() => Promise<Answer>)[]): Promise<number[]> => {
+  const found: number[] = []
+  for (const request of requests) {
+    const answer = await request()
+    found.push(answer.status)
+    if (answer.status !== 429) continue
+    t.strictSame(answer.body, tooMany)
+    const seconds = Number(answer.headers.get('retry-after'))
+    t.ok(Number.isInteger(seconds) && seconds >= 1 && seconds <= 900, `Retry-After: ${seconds}`)
+  }
+  return found
+}
+
+for (const email of ['ann', 'bob', 'carol', 'dora', 'eve']) {
+  await one.call('POST', '/auth/register', {
+    body: { email: `${email}@example.org`, password },
+    headers: { 'X-Forwarded-For': `198.51.100.${email.length}, 198.51.100.${email.charCodeAt(0)}` },
+  })
+}
+
+t.test('wrong passwords of one account are counted over all addresses and processes', async (t) => {
+  await forget()
+  t.strictSame(
+    await statuses(
+      t,
+      () => guess(one.call, 'ann@example.org', '192.0.2.1'),
+      () => guess(two.call, 'Ann@Example.org', '192.0.2.2'),
+      () => guess(one.call, ' ann@example.org', '192.0.2.3'),
+      () => guess(two.call, 'ann@example.org', '192.0.2.4'),
+      () => guess(one.call, 'ann@example.org', '192.0.2.5', password),
+      () => guess(two.call, 'bob@example.org', '192.0.2.4', password),
+    ),
+    [401, 401, 401, 429, 429, 200],
+  )
+  await database.query('update auth.rate_limits set expire = extract(epoch from now()) * 1000 - 1')
+  t.strictSame(await statuses(t, () => guess(two.call, 'ann@example.org', '192.0.2.9', password)), [200], 'in time')
+})
+
+t.test('an account that does not exist is no exception', async (t) => {
+  await forget()
+  const requests = Array.from({ length: 4 }, (_, n) => () => guess(one.call, 'nobody@example.org', `192.0.2.${n + 1}`))
+  t.strictSame(await statuses(t, ...requests), [401, 401, 401, 429])
+})
+
+t.test('wrong passwords from one address are counted over all accounts', async (t) => {
+  await forget()
+  const requests = Array.from(
+    { length: 8 },
+    (_, n) => () => guess(n % 2 ? one.call : two.call, `n${n}@example.org`, '192.0.2.1'),
+  )
+  t.strictSame(await statuses(t, ...requests), [401, 401, 401, 401, 401, 401, 429, 429])
+  t.strictSame(
+    await statuses(
+      t,
+      () => guess(one.call, 'carol@example.org', '192.0.2.1', password),
+      () => guess(one.call, 'carol@example.org', '192.0.2.2', password),
+      () => guess(one.call, 'carol@example.org', 'made up, 192.0.2.1', password),
+      () => guess(one.call, 'carol@example.org', '192.0.2.1, 192.0.2.3', password),
+    ),
+    [429, 200, 429, 200],
+    'what stands before the entry of the trusted proxy does not count',
+  )
+})
+
+t.test('attempts that are refused for the address do not use up those of the account', async (t) => {
+  await forget()
+  const requests = Array.from({ length: 6 }, (_, n) => () => guess(one.call, `m${n}@example.org`, '192.0.2.7'))
+  await statuses(t, ...requests)
+  const refused = Array.from({ length: 5 }, () => () => guess(one.call, 'dora@example.org', '192.0.2.7'))
+  t.strictSame(await statuses(t, ...refused), [429, 429, 429, 429, 429])
+  t.strictSame(await statuses(t, () => guess(one.call, 'dora@example.org', '192.0.2.8', password)), [200])
+})
+
+t.test('the right password is not counted, however often', async (t) => {
+  await forget()
+  const requests = Array.from({ length: 12 }, () => () => guess(one.call, 'bob@example.org', '192.0.2.1', password))
+  t.strictSame(await statuses(t, ...requests), Array<number>(12).fill(200))
+})
+
+t.test('many wrong ones at the same moment are no way around it', async (t) => {
+  await forget()
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, (_, n) => guess(n % 2 ? one.call : two.call, 'eve@example.org', `192.0.2.${n + 1}`)),
+  )
+  t.equal(answers.filter(({ status }) => status === 401).length, 3)
+  t.equal(answers.filter(({ status }) => status === 429).length, 17)
+})
+
+t.test('the password is asked for elsewhere, too', async (t) => {
+  await forget()
+  const user = await signUp(one.call, 'fay@example.org')
+  const change = (current: string) => () =>
+    user.call('PATCH', '/auth/me', { body: { current_password: current, email: 'fay@example.org' } })
+  const remove = (secret: string) => () => user.call('DELETE', '/auth/me', { body: { password: secret } })
+  t.strictSame(
+    await statuses(t, change(password), change('a'), remove('b'), change('c'), change(password), remove(password)),
+    [200, 403, 403, 403, 429, 429],
+  )
+  t.equal((await guess(two.call, 'fay@example.org', '192.0.2.99', password)).status, 429, 'one count for all')
+})
+
+t.test('registrations are counted by address and by e-mail', async (t) => {
+  await forget()
+  const register = (email: string, address: string) => () =>
+    one.call('POST', '/auth/register', { body: { email, password }, headers: { 'X-Forwarded-For': address } })
+  const byAddress = Array.from({ length: 7 }, (_, n) => register(`r${n}@example.org`, '192.0.2.1'))
+  t.strictSame(await statuses(t, ...byAddress), [201, 201, 201, 201, 201, 201, 429])
+  const byEmail = Array.from({ length: 7 }, (_, n) => register('same@example.org', `192.0.2.${n + 10}`))
+  t.strictSame(await statuses(t, ...byEmail), [201, 409, 409, 409, 409, 409, 429])
+  t.equal(
+    (await guess(one.call, 'same@example.org', '192.0.2.1', password)).status,
+    200,
+    'signing in is another matter',
+  )
+  const invalid = await one.call('POST', '/auth/register', { body: {}, headers: { 'X-Forwarded-For': '192.0.2.50' } })
+  t.equal(invalid.status, 400)
+})
+
+t.test('what is kept tells no address', async (t) => {
+  const { rows } = await database.query('select key from auth.rate_limits')
+  t.ok(rows.length > 0)
+  for (const { key } of rows) t.match(key, /^(guess|register)-(address|account):[\w-]{43}$/)
+})
+
+t.test('networks: address -> what is counted', (t) => {
+  const rows: readonly (readonly [string, string])[] = [
+    ['203.0.113.7', '203.0.113.7'],
+    ['::ffff:203.0.113.7', '203.0.113.7'],
+    ['203.0.113.7:5000', '203.0.113.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+    ['2001:0DB8:0001:0002::9', '2001:db8:1:2'],
+    ['[2001:db8::1]:443', '2001:db8:0:0'],
+    ['2001:db8::1', '2001:db8:0:0'],
+    ['::1', '0:0:0:0'],
+    ['1::', '1:0:0:0'],
+    ['fe80::1%eth0', 'fe80:0:0:0'],
+    ['64:ff9b::203.0.113.7', '64:ff9b:0:0'],
+    ['999.1.1.1', '999.1.1.1'],
+    ['unknown', 'unknown'],
+    ['x'.repeat(5000), 'x'.repeat(100)],
+  ]
+  for (const [address, network] of rows) t.equal(networkOf(address), network, address.slice(0, 50))
+  t.end()
+})
+
+t.test('proxies: how many are trusted, X-Forwarded-For -> what is counted', (t) => {
+  const rows: readonly (readonly [number, string | undefined, string])[] = [
+    [0, '192.0.2.1', 'local'],
+    [1, undefined, 'local'],
+    [1, '192.0.2.1', '192.0.2.1'],
+    [1, '192.0.2.9, 192.0.2.1', '192.0.2.1'],
+    [2, '192.0.2.9, 192.0.2.1', '192.0.2.9'],
+    [3, '192.0.2.9, 192.0.2.1', '192.0.2.9'],
+    [1, ' , ,192.0.2.1,, ', '192.0.2.1'],
+    [1, '', 'local'],
+  ]
+  for (const [trusted, forwarded, network] of rows) {
+    const request = new IncomingMessage(new Socket())
+    if (forwarded !== undefined) request.headers['x-forwarded-for'] = forwarded
+    t.equal(clientNetwork(request, trusted), network, `${trusted} ${forwarded}`)
+  }
+  t.end()
+})
+
+t.test('bounded work: so much at once, so much in line, no more', async (t) => {
+  const work = new BoundedWork({ atOnce: 2, waiting: 3 })
+  let running = 0
+  let most = 0
+  const order: number[] = []
+  const piece = (n: number) => async (): Promise<number> => {
+    most = Math.max(most, ++running)
+    order.push(n)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    running--
+    if (n === 1) throw new Error('one')
+    return n
+  }
+  const results = await Promise.allSettled([0, 1, 2, 3, 4, 5, 6].map((n) => work.run(piece(n))))
+  t.equal(most, 2)
+  t.strictSame(order, [0, 1, 2, 3, 4], 'in turn, and a failure holds up nobody')
+  t.strictSame(
+    results.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected'],
+  )
+  const refused = results[5]?.status === 'rejected' ? (results[5].reason as unknown) : undefined
+  t.ok(refused instanceof Failure)
+  t.match(refused, { statusCode: 503, headers: { 'Retry-After': '2' } })
+  t.equal(await work.run(piece(7)), 7, 'and there is room again')
+})
+
+t.test('a flood of sign-ins does not starve other requests', async (t) => {
+  const { call } = await startService(t, database.authenticatorUri)
+  const user = await signUp(call, 'gil@example.org')
+  const flood = Array.from({ length: 160 }, (_, n) => guess(call, `f${n}@example.org`))
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  const times: number[] = []
+  for (let n = 0; n < 10; n++) {
+    const start = performance.now()
+    t.equal((await user.call('GET', '/auth/me')).status, 200)
+    times.push(performance.now() - start)
+  }
+  const answers = await Promise.all(flood)
+  const refused = answers.filter(({ status }) => status === 503)
+  t.equal(answers.filter(({ status }) => status === 401).length + refused.length, 160)
+  t.ok(refused.length > 0 && refused.length < 160, `${refused.length} were refused`)
+  for (const { headers, body } of refused) {
+    t.match(headers.get('retry-after'), /^\d+$/)
+    t.match(body, { status: 'error', statusCode: 503 })
+  }
+  // In line behind a hundred hashes it would have been seconds.
+  t.ok((times.sort((a, b) => a - b)[5] ?? Infinity) < 1000, times.map(Math.round).join(' '))
+})

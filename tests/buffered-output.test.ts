@@ -1,0 +1,69 @@
+import { spawnSync } from 'node:child_process'
+import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { bufferedOutput } from '../server/operations/buffered-output.ts'
+
+const later = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds))
+
+t.test('lines come whole and in order', async (t) => {
+  const file = join(t.testdir(), 'log')
+  const fd = openSync(file, 'w')
+  const output = bufferedOutput(fd)
+  const lines = Array.from({ length: 20_000 }, (_, index) => `${index} é\n`)
+  for (const [index, line] of lines.entries()) {
+    output.write(line)
+    if (index % 500 === 0) await later(1)
+  }
+  await later(400)
+  t.equal(readFileSync(file, 'utf8'), lines.join(''), 'without being asked')
+  output.write('a\n')
+  output.write('b\n')
+  t.equal(readFileSync(file, 'utf8'), lines.join(''), 'a few lines wait for others')
+  output.flushSync()
+  t.equal(readFileSync(file, 'utf8'), `${lines.join('')}a\nb\n`, 'but not when they are asked for')
+  output.flushSync()
+  t.equal(readFileSync(file, 'utf8').length, lines.join('').length + 4, 'and once only')
+  closeSync(fd)
+})
+
+t.test('a descriptor that is dead does not hold up the end', async (t) => {
+  const closed = openSync(join(t.testdir({ x: '' }), 'x'), 'r')
+  const output = bufferedOutput(closed)
+  const start = Date.now()
+  for (let round = 0; round < 3; round++) {
+    output.write('x'.repeat(10_000))
+    await later(20)
+    output.write('y')
+    output.flushSync()
+  }
+  t.ok(Date.now() - start < 1000)
+  closeSync(closed)
+})
+
+const program = (body: string): string[] => [...process.execArgv, '--input-type=module', '-e', body]
+const moduleUrl = new URL('../server/operations/buffered-output.ts', import.meta.url).href
+
+t.test('what is held is written when the process exits', async (t) => {
+  const body = `import { bufferedOutput } from ${JSON.stringify(moduleUrl)}
+    const output = bufferedOutput(1); output.write('last words\\n'); process.exit(4)`
+  const { status, stdout } = spawnSync(process.execPath, program(body), { encoding: 'utf8' })
+  t.strictSame([status, stdout], [4, 'last words\n'])
+})
+
+t.test('while nothing can be written, lines are lost rather than all memory', async (t) => {
+  const file = join(t.testdir(), 'log')
+  const fd = openSync(file, 'w')
+  const output = bufferedOutput(fd)
+  const line = `${'x'.repeat(999)}\n`
+  // Without a pause, nothing is heard of the first piece that was written.
+  for (let n = 0; n < 40_000; n++) output.write(line)
+  output.flushSync()
+  await later(100)
+  const { size } = statSync(file)
+  t.ok(size > 16e6 && size < 17e6, `${size} of 40,000,000 bytes`)
+  output.write('later\n')
+  output.flushSync()
+  t.match(readFileSync(file, 'utf8').slice(-20), /\nlater\n$/, 'and it goes on afterwards')
+  closeSync(fd)
+})

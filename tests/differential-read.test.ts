@@ -1,0 +1,68 @@
+// Read requests answered by this server and by the real PostgREST 12.0.2, over the same database.
+// The seed of the generated ones is printed; the environment variable READS_SEED sets it.
+import t from 'tap'
+import { commonSettings, topics } from './reads/topics.ts'
+import { startApplication } from './support/application.ts'
+import { differences, type Difference } from './support/differences.ts'
+import { readRequest, send, type ReadRequest } from './support/exchange.ts'
+import { createGarage } from './support/garage.ts'
+import { generatedRead } from './support/generated-reads.ts'
+import { explanationOf, knownDifferences, type KnownDifference } from './support/known-differences.ts'
+import { postgrestVersion, startPostgrest } from './support/postgrest.ts'
+import { seededRandom } from './support/seeded-random.ts'
+
+const generated = 1200
+const defaultSeed = 20_261_121
+/** Those of the tables that need no settings of their own. */
+const written = topics
+  .filter(({ settings }) => settings === undefined)
+  .flatMap(({ exchanges }) => exchanges.map(([request]) => readRequest(request)))
+
+t.test('this server answers as PostgREST does, but for what later versions changed', async (t) => {
+  const { environment } = await createGarage(t)
+  const theirUrl = await startPostgrest(t, { ...environment, ...commonSettings })
+  if (theirUrl === undefined) {
+    t.comment(`there is no PostgREST ${postgrestVersion} for ${process.platform}-${process.arch}: nothing is compared`)
+    return
+  }
+  const { PGRST_DB_URI: uri = '', ...rest } = environment
+  const { url: ourUrl } = await startApplication(t, uri, { ...rest, ...commonSettings, REST_BASE_PATH: '/' })
+
+  const seed = Number(process.env.READS_SEED ?? defaultSeed)
+  t.comment(`seed ${seed}`)
+  const random = seededRandom(seed)
+  const requests: readonly ReadRequest[] = [
+    ...written,
+    ...random.some(generated, generated, () => generatedRead(random)),
+  ]
+  t.ok(requests.length >= 1000, `${requests.length} requests`)
+
+  const seen = new Set<KnownDifference>()
+  const compare = async (request: ReadRequest): Promise<void> => {
+    const [theirs, ours] = await Promise.all([send(theirUrl, request), send(ourUrl, request)])
+    const pair = { request, theirs, ours }
+    const unexplained: Difference[] = []
+    for (const difference of differences(theirs, ours)) {
+      const explanation = explanationOf(pair, difference)
+      if (explanation) seen.add(explanation)
+      else unexplained.push(difference)
+    }
+    if (unexplained.length > 0) t.fail(`${request.method ?? 'GET'} ${readable(request.path)}`, { request, unexplained })
+  }
+  const queue = requests.values()
+  const work = async (): Promise<void> => {
+    for (const request of queue) await compare(request)
+  }
+  await Promise.all(Array.from({ length: 6 }, work))
+  for (const known of knownDifferences)
+    t.ok(seen.has(known), `still true: ${known.version} #${known.issue} ${known.reason}`)
+})
+
+/** A path for people to read. */
+function readable(path: string): string {
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return path
+  }
+}

@@ -1,0 +1,88 @@
+import { spawn } from 'node:child_process'
+import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { FolderInUse, lockFolder } from '../server/database/embedded/folder-lock.ts'
+import { awaitDeath, birthOf } from '../server/database/embedded/running-process.ts'
+
+async function folder(t: Test): Promise<string> {
+  const made = await mkdtemp(join(tmpdir(), 'rowhouse-lock-'))
+  t.teardown(() => rm(made, { recursive: true, force: true }))
+  return made
+}
+
+const encode = (birth: string | null): string => (birth ?? '').replaceAll(' ', '_')
+
+t.test('a lock that is there', async (t) => {
+  const mine = encode(await birthOf(process.pid))
+  const child = spawn('sleep', ['60'])
+  const childBirth = encode(await birthOf(child.pid ?? 0))
+  const dead = spawn('true')
+  await new Promise((resolve) => dead.once('exit', resolve))
+  t.teardown(() => child.kill())
+  const cases: [string, string, boolean][] = [
+    ['of this process', `${process.pid} ${mine}`, true],
+    ['of a living process', `${child.pid} ${childBirth}`, true],
+    ['of a process that is dead', `${dead.pid} ${mine}`, false],
+    ['of an earlier process with the number of a living one', `${child.pid} ${mine}`, false],
+    ['that was released', 'released', false],
+    ['of another boot', `${child.pid} ${childBirth.replace(/^[^/]+/, 'f0f0f0f0')}`, false],
+    ['without a birth', `${child.pid}`, false],
+    ['with a number that is none', `../../etc ${mine}`, false],
+    ['with a number out of bounds', `99999999999999999999 ${mine}`, false],
+  ]
+  for (const [name, target, isHeld] of cases) {
+    const place = await folder(t)
+    await symlink(target, join(place, 'lock.7'))
+    if (isHeld) {
+      await t.rejects(lockFolder(place), FolderInUse, name)
+      t.strictSame(await readdir(place), ['lock.7'])
+    } else {
+      await lockFolder(place)
+      t.strictSame(await readdir(place), ['lock.8'], name)
+    }
+  }
+})
+
+t.test('of many at once one gets the folder, again and again', async (t) => {
+  const place = await folder(t)
+  await mkdir(join(place, 'lock.later'))
+  await symlink('1 long_ago', join(place, 'lock.1'))
+  for (let round = 0; round < 20; round++) {
+    const attempts = await Promise.allSettled(Array.from({ length: 20 }, () => lockFolder(place)))
+    const won = attempts.filter((attempt) => attempt.status === 'fulfilled')
+    t.equal(won.length, 1, `round ${round}`)
+    const lost = attempts.filter((attempt) => attempt.status === 'rejected')
+    t.ok(lost.every(({ reason }) => reason instanceof FolderInUse))
+    for (const { value: release } of won) await release()
+  }
+  t.strictSame(await readdir(place), ['lock.21', 'lock.later'])
+})
+
+t.test('the birth of a process', async (t) => {
+  const own = await birthOf(process.pid)
+  t.ok(own)
+  t.equal(await birthOf(process.pid), own, 'stays the same')
+  t.equal(await birthOf(2 ** 30), null, 'there is no such process')
+  const child = spawn('sleep', ['60'])
+  const pid = child.pid ?? 0
+  const birth = (await birthOf(pid)) ?? ''
+  t.not(birth, own)
+  t.notOk(await awaitDeath(pid, birth, 60), 'it lives on')
+  child.kill('SIGKILL')
+  t.ok(await awaitDeath(pid, birth, 5000))
+  t.equal(await birthOf(pid), null)
+})
+
+t.test('a zombie is dead', { skip: process.platform !== 'linux' }, async (t) => {
+  // The shell becomes `sleep`, which never asks for the end of the child it got from it.
+  const parent = spawn('/bin/sh', ['-c', 'sleep 0.3 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] })
+  t.teardown(() => parent.kill())
+  const pid = await new Promise<number>((resolve) =>
+    parent.stdout.once('data', (data: Buffer) => resolve(Number(data.toString()))),
+  )
+  await new Promise((resolve) => setTimeout(resolve, 800))
+  t.doesNotThrow(() => process.kill(pid, 0), 'the system still knows its number')
+  t.equal(await birthOf(pid), null)
+})

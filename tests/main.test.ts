@@ -1,0 +1,75 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { createDatabase } from './support/database.ts'
+
+// Each run compiles the program anew.
+t.setTimeout(300_000)
+
+type Ran = { readonly code: number; readonly out: string; readonly err: string }
+
+const main = fileURLToPath(new URL('../server/main.ts', import.meta.url))
+
+/** The real program, in a process and an environment of its own. */
+const rowhouse = (args: string[], env: Record<string, string> = {}): Promise<Ran> =>
+  new Promise((resolve) => {
+    const inherited = Object.fromEntries(
+      Object.entries(process.env).filter(([name]) => !/^(PGRST_|PG|DATABASE_URL|MIGRATION_|DATA_DIR)/.test(name)),
+    )
+    execFile(
+      process.execPath,
+      [...process.execArgv, main, ...args],
+      { env: { ...inherited, ...env } },
+      (error, out, err) => resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, out, err }),
+    )
+  })
+
+t.test('the program on a database of one’s own', async (t) => {
+  const database = await createDatabase()
+  t.teardown(() => database.drop())
+  // The way of PostgREST, and that of the others.
+  const env = { PGRST_DB_URI: database.adminUri, PGRST_DB_ANON_ROLE: 'anon' }
+
+  const { applied } = JSON.parse((await rowhouse(['migrate', '--json'], env)).out) as { applied: string[] }
+  t.ok(applied.length > 0)
+  const [again, made, check] = await Promise.all([
+    rowhouse(['migrate', '--dry-run'], env),
+    rowhouse(['keys', 'create', '--role', 'anon'], env),
+    rowhouse(['check'], env),
+  ])
+  t.match(again, { code: 0, out: 'The database is up to date.\n', err: '' })
+  t.match(made, { code: 0, out: /^sb_publishable_/, err: '' })
+  t.match(check, { code: 0, err: '', out: /public\.classification_runs[^]*Nothing to flag/ }, 'what we bring is sound')
+
+  await database.query(`create role settings_of_${database.name} login password 'x'`)
+  t.teardown(() => database.query(`drop role settings_of_${database.name}`))
+  await database.query(`alter role settings_of_${database.name} set pgrst.db_max_rows = '17'`)
+  await database.query('create table public.forgotten (id int)')
+  const [dump, schema, list, flagged] = await Promise.all([
+    rowhouse(['--dump-config'], { PGRST_DB_URI: database.uri(`settings_of_${database.name}`, 'x') }),
+    rowhouse(['--dump-schema'], env),
+    rowhouse(['keys', 'list'], env),
+    rowhouse(['check'], env),
+  ])
+  t.match(dump, { code: 0, out: /^db-max-rows = 17$/m, err: '' }, 'settings in the database count')
+  t.match(JSON.parse(schema.out), { dbTables: /./ })
+  t.match(list, { code: 0, out: /sb_publishable_.{4}… +anon/, err: '' })
+  t.match(flagged, { code: 1, err: '', out: /public\.forgotten[^]*! row-level security is off/ })
+})
+
+t.test('without a database', async (t) => {
+  const nowhere = { DATABASE_URL: 'postgresql://u:hunter2@127.0.0.1:1/d', PGRST_DB_CONFIG: 'false' }
+  const table: [string[], Record<string, string>, Partial<Ran> | Record<string, unknown>][] = [
+    [['--version'], {}, { code: 0, out: /^rowhouse \d+\.\d+\.\d+\n$/, err: '' }],
+    [['--dump-config'], { PGRST_DB_POOL: 'x', PGRST_LOG_LEVEL: 'loud' }, { code: 1, out: '', err: /PGRST_LOG_LEVEL/ }],
+    [['check'], nowhere, { code: 2, out: '', err: /ECONNREFUSED/ }],
+    [
+      ['--ready'],
+      { PGRST_SERVER_PORT: '1' },
+      { code: 1, out: '', err: 'ERROR: no answer from http://127.0.0.1:1/ready (connect ECONNREFUSED 127.0.0.1:1)\n' },
+    ],
+  ]
+  const all = await Promise.all(table.map(([args, env]) => rowhouse(args, env)))
+  for (const [index, [args, , expected]] of table.entries()) t.match(all[index], expected, args.join(' '))
+  t.notMatch(JSON.stringify(all), /hunter2/)
+})

@@ -1,0 +1,33 @@
+// The README tells the truth where a program can check it.
+import { readFile } from 'node:fs/promises'
+import t from 'tap'
+import { settingsTable } from '../server/config/dump.ts'
+
+const readme = await readFile(new URL('../README.md', import.meta.url), 'utf8')
+// The formatter aligns tables.
+const cells = (text: string) =>
+  text
+    .split('\n')
+    .map((line) => line.replace(/\s+/g, ' ').replace(/-{3,}/g, '---').trim())
+    .filter((line) => line !== '')
+
+t.test('the table of settings is the one that the program has', async (t) => {
+  const [, section = ''] = /<!-- settings -->([^]*)<!-- \/settings -->/.exec(readme) ?? []
+  t.strictSame(cells(section), cells(settingsTable()))
+})
+
+t.test('scripts and files that it names are there', async (t) => {
+  const { scripts } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as {
+    scripts: Record<string, string>
+  }
+  for (const [, name = ''] of readme.matchAll(/npm run ([\w:]+)/g)) t.ok(scripts[name], name)
+  for (const [, path = ''] of readme.matchAll(/`((?:server|sql|schemas)\/[\w/.-]+)`/g)) {
+    if (path.includes('NN_')) continue
+    await t.resolves(
+      readFile(new URL(`../${path}`, import.meta.url)).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EISDIR') throw error
+      }),
+      path,
+    )
+  }
+})

@@ -1,0 +1,37 @@
+// The request and response tables of reads, over `fixtures/reads.sql`. Their answers are those of PostgREST 16.2.
+import type { Environment } from '../../server/config/load.ts'
+import type { Topic } from '../support/exchange.ts'
+import { aggregates } from './aggregates.ts'
+import { choice } from './choice.ts'
+import { embedConditions } from './embed-conditions.ts'
+import { embeds } from './embeds.ts'
+import { filters } from './filters.ts'
+import { functions } from './functions.ts'
+import { grammar } from './grammar.ts'
+import { headers } from './headers.ts'
+import { logic } from './logic.ts'
+import { pages } from './pages.ts'
+import { representations } from './representations.ts'
+import { select } from './select.ts'
+import { settingsTopics } from './settings.ts'
+import { spreads } from './spreads.ts'
+
+/** The settings of every topic, unless it says otherwise. */
+export const commonSettings: Environment = { PGRST_DB_AGGREGATES_ENABLED: 'true' }
+
+export const topics: readonly Topic[] = [
+  filters,
+  logic,
+  select,
+  aggregates,
+  embeds,
+  embedConditions,
+  choice,
+  spreads,
+  pages,
+  representations,
+  functions,
+  headers,
+  grammar,
+  ...settingsTopics,
+]

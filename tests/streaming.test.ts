@@ -1,0 +1,91 @@
+// Large answers are passed on while they arrive from the database, at the pace of the client.
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
+import t from 'tap'
+import { startApplication } from './support/application.ts'
+import { createDatabase } from './support/database.ts'
+
+const database = await createDatabase()
+t.teardown(() => database.drop())
+const role = `streaming_${database.name}`
+await database.query(`
+  create role ${role} nologin;
+  create table public.lines (id int primary key, text text);
+  insert into public.lines select i, repeat('ä' || i, 100) from generate_series(1, 60000) i;
+  create function public.fails_late() returns setof public.lines stable language plpgsql as $$
+    begin return query select * from public.lines; raise exception 'too late'; end $$;
+  create function public.with_headers() returns setof public.lines stable language plpgsql as $$
+    begin perform set_config('response.headers', '[{"x-lines": "60000"}]', true); return query select * from public.lines; end $$;
+  grant select on public.lines to ${role}`)
+t.teardown(() => database.query(`drop owned by ${role}; drop role ${role}`))
+const { url, call, service } = await startApplication(t, database.adminUri, {
+  PGRST_DB_ANON_ROLE: role,
+  PGRST_DB_POOL: '2',
+  REST_BASE_PATH: '/',
+})
+
+const { rows } = await database.query(
+  `select coalesce(json_agg(l), '[]')::text as json from (select id, text from public.lines order by id) l`,
+)
+const expected = String(rows[0]?.json)
+
+t.test('the whole of it comes, byte for byte', async (t) => {
+  for (let time = 0; time < 3; time++) {
+    const answer = await call('GET', '/lines?select=id,text&order=id')
+    t.equal(answer.status, 200)
+    t.equal(answer.headers.get('content-length'), String(Buffer.byteLength(expected)))
+    t.equal(answer.headers.get('content-range'), '0-59999/*')
+    t.ok(answer.text === expected, 'the same text')
+  }
+  const counted = await fetch(`${url}/lines?select=id,text&order=id`, { headers: { Prefer: 'count=exact' } })
+  t.equal(counted.headers.get('content-range'), '0-59999/60000')
+  t.equal((await counted.text()).length, expected.length)
+  const csv = await fetch(`${url}/lines?order=id`, { headers: { Accept: 'text/csv' } })
+  t.equal((await csv.text()).split('\n').length, 60001)
+})
+
+t.test('sizes around that of a chunk', async (t) => {
+  for (const limit of [70, 80, 90, 100, 150, 200, 300, 400]) {
+    const answer = await call('GET', `/lines?select=id,text&order=id&limit=${limit}`)
+    t.equal((answer.body as unknown[]).length, limit)
+    t.equal(answer.headers.get('content-length'), String(Buffer.byteLength(answer.text)))
+  }
+})
+
+t.test('headers that a function sets, and errors, come first', async (t) => {
+  const headers = await call('GET', '/rpc/with_headers')
+  t.equal(headers.headers.get('x-lines'), '60000')
+  t.equal((headers.body as unknown[]).length, 60000)
+  t.match(await call('GET', '/rpc/fails_late'), { status: 400, body: { code: 'P0001' } })
+  const singular = await fetch(`${url}/lines`, { headers: { Accept: 'application/vnd.pgrst.object+json' } })
+  t.equal(singular.status, 406)
+  t.match(await singular.json(), { code: 'PGRST116' })
+  t.match(await call('HEAD', '/lines'), { status: 200, text: '' })
+})
+
+const slowly = (): Promise<IncomingMessage> =>
+  new Promise((resolve) => get(`${url}/lines?select=id,text&order=id`, { agent: false }, resolve))
+
+t.test('a slow client gets all of it', async (t) => {
+  const response = await slowly()
+  let length = 0
+  for await (const chunk of response) {
+    length += (chunk as Buffer).length
+    if (length % 7 === 0) await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+  t.equal(length, Buffer.byteLength(expected))
+})
+
+t.test('clients that leave in the middle leave their connections', async (t) => {
+  for (let time = 0; time < 6; time++) {
+    const response = await slowly()
+    await once(response, 'data')
+    response.destroy()
+  }
+  t.match(await call('GET', '/lines?id=eq.1&select=id'), { status: 200, body: [{ id: 1 }] })
+  const deadline = Date.now() + 5000
+  while (service.runtime.pool.idleCount < service.runtime.pool.totalCount && Date.now() < deadline) {
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  t.equal(service.runtime.pool.idleCount, service.runtime.pool.totalCount, 'every connection is back')
+})

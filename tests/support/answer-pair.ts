@@ -1,0 +1,38 @@
+// Two answers to a request, to tell why they differ.
+import { bodyOf } from './differences.ts'
+import type { RawAnswer, ReadRequest } from './exchange.ts'
+
+export type Pair = { readonly request: ReadRequest; readonly theirs: RawAnswer; readonly ours: RawAnswer }
+
+type ErrorField = 'code' | 'message' | 'details' | 'hint'
+
+const errorOf = (answer: RawAnswer): Readonly<Partial<Record<ErrorField, unknown>>> => {
+  const body = bodyOf(answer)
+  return typeof body === 'object' && body !== null && !Array.isArray(body) ? body : {}
+}
+
+/** The text of a field of an error; empty when it has none. */
+export const said = (answer: RawAnswer, field: ErrorField): string => {
+  const text = errorOf(answer)[field]
+  return typeof text === 'string' ? text : ''
+}
+
+export const code = (answer: RawAnswer): string => said(answer, 'code')
+
+/** Whether an answer is an error of this kind; without a body, its status must do. */
+export const is = (answer: RawAnswer, status: number, wanted: string): boolean =>
+  answer.status === status && (answer.body.length === 0 || code(answer) === wanted)
+
+/** Whether two errors are the same but for some fields. */
+export function sameBut({ theirs, ours }: Pair, ...fields: readonly ErrorField[]): boolean {
+  const others = (['code', 'message', 'details', 'hint'] as const).filter((field) => !fields.includes(field))
+  const [a, b] = [errorOf(theirs), errorOf(ours)]
+  return a.code !== undefined && others.every((field) => a[field] === b[field])
+}
+
+/** Whether the total of an answer's `Content-Range` is the number of its rows. */
+export function hasTotalOfItsRows(answer: RawAnswer): boolean {
+  const range = answer.header('Content-Range') ?? ''
+  const [, last, total] = /^0-([0-9]+)\/([0-9]+)$/.exec(range) ?? []
+  return range === '*/0' || (last !== undefined && Number(last) + 1 === Number(total))
+}

@@ -1,0 +1,49 @@
+// What differs between two answers to the same request.
+import { isDeepStrictEqual } from 'node:util'
+import type { AnswerHeader, RawAnswer } from './exchange.ts'
+
+/** The headers that mean something to a client. */
+export const comparedHeaders = [
+  'Allow',
+  'Content-Length',
+  'Content-Location',
+  'Content-Profile',
+  'Content-Range',
+  'Content-Type',
+  'Location',
+  'Preference-Applied',
+  'Proxy-Status',
+  'Range-Unit',
+  'Vary',
+  'Warning',
+  'WWW-Authenticate',
+] as const satisfies readonly AnswerHeader[]
+
+export type Aspect = 'status' | 'body' | (typeof comparedHeaders)[number]
+
+export type Difference = { readonly aspect: Aspect; readonly theirs: unknown; readonly ours: unknown }
+
+/** A body as a value if it is JSON, else its text, or its bytes in hexadecimal digits. */
+export function bodyOf({ header, body }: RawAnswer): unknown {
+  const text = body.toString()
+  if (header('Content-Type')?.includes('json')) {
+    try {
+      return JSON.parse(text) as unknown
+    } catch {
+      return text
+    }
+  }
+  return Buffer.from(text).equals(body) ? text : body.toString('hex')
+}
+
+/** What differs, aspect by aspect; empty when the answers are the same. */
+export function differences(theirs: RawAnswer, ours: RawAnswer): Difference[] {
+  const found: Difference[] = []
+  const compare = (aspect: Aspect, theirs: unknown, ours: unknown): void => {
+    if (!isDeepStrictEqual(theirs, ours)) found.push({ aspect, theirs, ours })
+  }
+  compare('status', theirs.status, ours.status)
+  for (const name of comparedHeaders) compare(name, theirs.header(name), ours.header(name))
+  compare('body', bodyOf(theirs), bodyOf(ours))
+  return found
+}

@@ -1,0 +1,14 @@
+// A process that owns an embedded database, for tests that end it in every way. Its argument names the folder.
+// It prints a line when the database runs. `exit` on its standard input makes it end without a word to the database.
+import { watchTermination } from '../../server/command-line/termination.ts'
+import { startEmbedded } from '../../server/database/embedded.ts'
+
+const [, , dataDir = ''] = process.argv
+const termination = watchTermination()
+process.stdin.once('data', () => process.exit(3))
+const embedded = await startEmbedded({ dataDir, log: () => undefined, signal: termination.signal })
+console.log(JSON.stringify({ port: embedded.port }))
+const signal = await termination.received
+await embedded.stop()
+console.log(signal)
+process.exit(0)

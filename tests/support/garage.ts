@@ -1,0 +1,29 @@
+// The database of the tests of reads: `fixtures/reads.sql`, read as a role that may only read.
+import { readFile } from 'node:fs/promises'
+import type { Test } from 'tap'
+import type { Environment } from '../../server/config/load.ts'
+import { createDatabase, type TestDatabase } from './database.ts'
+
+export type Garage = {
+  readonly database: TestDatabase
+  /** Settings of a server over it, by PostgREST's names. */
+  readonly environment: Environment
+}
+
+/** Creates the database for the time of a test. */
+export async function createGarage(t: Pick<Test, 'teardown'>): Promise<Garage> {
+  const database = await createDatabase()
+  const visitor = `visitor_${database.name}`
+  t.teardown(async () => {
+    await database.drop()
+  })
+  await database.query(`create role ${visitor}`)
+  await database.query(await readFile(new URL('../fixtures/reads.sql', import.meta.url), 'utf8'))
+  const environment = {
+    PGRST_DB_URI: database.adminUri,
+    PGRST_DB_ANON_ROLE: visitor,
+    PGRST_DB_SCHEMAS: 'garage, depot',
+    PGRST_DB_EXTRA_SEARCH_PATH: 'tools',
+  }
+  return { database, environment }
+}

@@ -1,0 +1,225 @@
+// Where PostgREST 12.0.2 answers otherwise than we do, because a later version, up to 16.2, changed it.
+// Versions and issues are those of PostgREST's changelog. A difference that no row explains is a fault of ours.
+import type { Aspect, Difference } from './differences.ts'
+import { code, hasTotalOfItsRows, is, sameBut, said, type Pair } from './answer-pair.ts'
+
+export type KnownDifference = {
+  readonly version: string
+  readonly issue: number
+  readonly reason: string
+  /** The aspects of an answer that it explains. */
+  readonly aspects: 'all' | readonly [Aspect, ...Aspect[]]
+  /** Whether the difference in one of the aspects is this one. */
+  readonly explains: (pair: Pair, difference: Difference) => boolean
+}
+
+export const knownDifferences: readonly KnownDifference[] = [
+  {
+    version: '16.0',
+    issue: 4609,
+    reason: 'Answers of tables and functions say which request headers they depend on',
+    aspects: ['Vary'],
+    explains: (_, { theirs, ours }) => theirs === null && (ours === 'Accept, Prefer, Range' || ours === 'X-Garage'),
+  },
+  {
+    version: '13.0.0',
+    issue: 4016,
+    reason: 'Answers tell the length of their body',
+    aspects: ['Content-Length'],
+    explains: ({ request, ours: answer }, { theirs, ours }) =>
+      theirs === null &&
+      // The length of an error is told even when there is no body to it.
+      (request.method === 'HEAD' && answer.status >= 300
+        ? /^[1-9][0-9]+$/.test(String(ours))
+        : ours === String(answer.body.length)),
+  },
+  {
+    version: '13.0.0',
+    issue: 2967,
+    reason: "An error's code is repeated in a header",
+    aspects: ['Proxy-Status'],
+    explains: (pair, { theirs, ours }) =>
+      theirs === null &&
+      (pair.request.method === 'HEAD'
+        ? /^PostgREST; error=\w+$/.test(String(ours))
+        : ours === `PostgREST; error=${code(pair.ours)}`),
+  },
+  {
+    version: '16.0',
+    issue: 4075,
+    reason: 'To filter, order or limit an embed that has an alias by the name of its table is deprecated',
+    aspects: ['Warning'],
+    explains: (_, { theirs, ours }) => theirs === null && typeof ours === 'string' && ours.startsWith('299 PostgREST'),
+  },
+  {
+    version: '16.0',
+    issue: 3957,
+    reason: 'Without a range of its rows, an exact count is the number of rows that are answered',
+    aspects: ['Content-Range', 'status'],
+    explains: ({ request, theirs, ours }) =>
+      /count=(exact|estimated)/.test(request.headers?.Prefer ?? '') &&
+      request.headers?.Range === undefined &&
+      !/[?&](limit|offset)=/.test(request.path) &&
+      // What makes the rows another number than those that are counted: aggregates, and limits of inner embeds.
+      /\w\(\)|\.(limit|offset)=/.test(request.path) &&
+      [200, 206].includes(theirs.status) &&
+      [200, 206].includes(ours.status) &&
+      !hasTotalOfItsRows(theirs) &&
+      (hasTotalOfItsRows(ours) || request.headers?.Prefer?.includes('estimated') === true),
+  },
+  {
+    version: '12.0.3',
+    issue: 3224,
+    reason: 'A media type that cannot be had is answered 406, no longer 415',
+    aspects: ['status'],
+    explains: ({ theirs, ours }) => is(theirs, 415, 'PGRST107') && is(ours, 406, 'PGRST107'),
+  },
+  {
+    version: '12.2.0',
+    issue: 3478,
+    reason: 'Media types may be written in capitals',
+    aspects: 'all',
+    explains: ({ request, theirs, ours }) =>
+      /[A-Z]/.test(request.headers?.Accept ?? '') && is(theirs, 415, 'PGRST107') && ours.status === 200,
+  },
+  {
+    version: '12.0.3',
+    issue: 3160,
+    reason: "A handler of a table's rows is not tried on other columns",
+    aspects: 'all',
+    explains: ({ request, theirs, ours }) =>
+      request.path.includes('select=') && is(theirs, 400, '42846') && is(ours, 406, 'PGRST107'),
+  },
+  {
+    version: '13.0.0',
+    issue: 3795,
+    reason: 'What is wrong with a single object is said more clearly',
+    aspects: ['body'],
+    explains: (pair) =>
+      is(pair.ours, 406, 'PGRST116') &&
+      sameBut(pair, 'message') &&
+      said(pair.ours, 'message') === 'Cannot coerce the result to a single JSON object',
+  },
+  {
+    version: '13.0.0',
+    issue: 3747,
+    reason: 'What `is` allows is told otherwise',
+    aspects: ['body'],
+    explains: (pair) =>
+      is(pair.ours, 400, 'PGRST100') &&
+      sameBut(pair, 'details') &&
+      said(pair.theirs, 'details').includes('trilean') &&
+      said(pair.ours, 'details') ===
+        said(pair.theirs, 'details').replace(
+          'null or trilean value (unknown, true, false)',
+          'isVal: (null, not_null, true, false, unknown)',
+        ),
+  },
+  {
+    version: '13.0.0',
+    issue: 3747,
+    reason: '`is.not_null` was added',
+    aspects: 'all',
+    explains: ({ request, theirs, ours }) =>
+      request.path.includes('is.not_null') &&
+      is(theirs, 400, 'PGRST100') &&
+      said(theirs, 'details').includes('trilean') &&
+      ours.status === 200,
+  },
+  {
+    version: '13.0.0',
+    issue: 2255,
+    reason: 'A column that is no tsvector is made one to be searched, in the language of the search',
+    aspects: 'all',
+    explains: ({ request, theirs, ours }) =>
+      /(?<!words)=(not\.)?(pl|ph|w)?fts/.test(request.path) &&
+      (is(theirs, 404, '42883')
+        ? said(theirs, 'message').endsWith(' @@ tsquery') && (ours.status === 200 || is(ours, 404, '42883'))
+        : theirs.status === 200 && ours.status === 200 && request.path.includes('fts(')),
+  },
+  {
+    version: '13.0.0',
+    issue: 3697,
+    reason: 'Only tables of the schema cache are asked for, and others have an error of their own',
+    aspects: 'all',
+    explains: ({ request, theirs, ours }) =>
+      is(ours, 404, 'PGRST205') &&
+      (is(theirs, 404, '42P01') ||
+        // A partition is there, but not in the cache.
+        (theirs.status === 200 && request.path.startsWith('/readings_2024')) ||
+        (request.method === 'OPTIONS' && theirs.status === 404)),
+  },
+  {
+    version: '13.0.0',
+    issue: 3906,
+    reason: 'A path that means nothing has an error of its own',
+    aspects: ['body'],
+    explains: ({ theirs, ours }) =>
+      theirs.status === 404 && theirs.body.toString() === '{}' && is(ours, 404, 'PGRST125'),
+  },
+  {
+    version: '13.0.7',
+    issue: 4089,
+    reason: 'The error of a schema that is not exposed names it, and has the exposed ones in its hint',
+    aspects: ['body'],
+    explains: (pair) =>
+      is(pair.theirs, 406, 'PGRST106') && is(pair.ours, 406, 'PGRST106') && sameBut(pair, 'message', 'hint'),
+  },
+  {
+    version: '14.6',
+    issue: 4675,
+    reason: 'Names that are not close to what was asked for are no longer shown in hints',
+    aspects: ['body'],
+    explains: (pair) =>
+      is(pair.ours, 404, 'PGRST202') &&
+      sameBut(pair, 'hint') &&
+      said(pair.theirs, 'hint') !== '' &&
+      said(pair.ours, 'hint') === '',
+  },
+  {
+    version: '13.0.0',
+    issue: 3041,
+    reason: 'Embeds of many rows can be spread, into arrays, though not their aggregates',
+    aspects: 'all',
+    explains: ({ request, theirs, ours }) =>
+      request.path.includes('...') && is(theirs, 400, 'PGRST119') && (ours.status === 200 || is(ours, 400, 'PGRST127')),
+  },
+  {
+    version: '13.0.5',
+    issue: 3887,
+    reason: 'Of a spread embed, nothing can be selected',
+    aspects: 'all',
+    explains: ({ request, theirs, ours }) =>
+      /\.\.\.[^(]*\(\)/.test(request.path) && is(theirs, 400, '42601') && ours.status === 200,
+  },
+  {
+    version: '13.0.0',
+    issue: 3693,
+    reason: 'Aggregates in nested spreads are grouped at the top, and can have aliases',
+    aspects: 'all',
+    explains: ({ request, theirs, ours }) =>
+      /\.\.\..*\w\(\)/.test(request.path) && is(theirs, 400, '42703') && ours.status === 200,
+  },
+  {
+    version: '12.2.2',
+    issue: 3093,
+    reason: 'An embed of nothing but empty embeds is left out',
+    aspects: ['body'],
+    explains: ({ request, theirs, ours }) =>
+      /\((\w+(!\w+)*\(\),?)+\)/.test(request.path) && theirs.status === 200 && ours.status === 200,
+  },
+  {
+    version: '13.0.0',
+    issue: 3965,
+    reason: 'The rows of a function can be filtered by columns that are not selected',
+    aspects: 'all',
+    explains: ({ request, theirs, ours }) =>
+      request.path.startsWith('/rpc/') && is(theirs, 400, '42703') && ours.status === 200,
+  },
+]
+
+/** The row that explains a difference, if any. */
+export const explanationOf = (pair: Pair, difference: Difference): KnownDifference | undefined =>
+  knownDifferences.find(
+    ({ aspects, explains }) => (aspects === 'all' || aspects.includes(difference.aspect)) && explains(pair, difference),
+  )

@@ -1,0 +1,209 @@
+// Where PostgREST 12.0.2 answers a write or a call otherwise than we do, because a later version, up to 16.2, changed it.
+// Versions and issues are those of PostgREST's changelog. A difference that no row explains is a fault of ours.
+import { bodyOf, type Aspect, type Difference } from './differences.ts'
+import type { RawAnswer } from './exchange.ts'
+import type { WriteRequest } from './write-request.ts'
+
+export type Pair = { readonly request: WriteRequest; readonly theirs: RawAnswer; readonly ours: RawAnswer }
+
+export type KnownDifference = {
+  readonly version: string
+  /** Null where the changelog is silent; PostgREST 16.2's source says so. */
+  readonly issue: number | null
+  readonly reason: string
+  /** The aspects of an answer that it explains; all of them, where the one is an error and the other is not. */
+  readonly aspects: readonly [Aspect, ...Aspect[]] | 'all'
+  /** Whether the difference in one of the aspects is this one. */
+  readonly explains: (difference: Difference, pair: Pair) => boolean
+}
+
+type ErrorField = 'code' | 'message' | 'details' | 'hint'
+type ErrorBody = Readonly<Partial<Record<ErrorField, unknown>>>
+
+const errorOf = (answer: RawAnswer): ErrorBody => {
+  const body = bodyOf(answer)
+  return typeof body === 'object' && body !== null && !Array.isArray(body) ? body : {}
+}
+
+/** The text of a field of an error; empty when it has none. */
+const said = (answer: RawAnswer, field: ErrorField): string => {
+  const text = errorOf(answer)[field]
+  return typeof text === 'string' ? text : ''
+}
+
+/** Whether two errors are the same but for some fields. */
+const sameBut = ({ theirs, ours }: Pair, ...fields: readonly ErrorField[]): boolean => {
+  const others = (['code', 'message', 'details', 'hint'] as const).filter((field) => !fields.includes(field))
+  const [a, b] = [errorOf(theirs), errorOf(ours)]
+  return a.code !== undefined && others.every((field) => a[field] === b[field])
+}
+
+const is = (answer: RawAnswer, status: number, code: string): boolean =>
+  answer.status === status && (answer.body.length === 0 || errorOf(answer).code === code)
+
+const prefer = ({ headers }: WriteRequest): string => headers.Prefer ?? ''
+
+export const knownDifferences: readonly KnownDifference[] = [
+  {
+    version: '16.0',
+    issue: 4609,
+    reason: 'Answers say which request headers they depend on',
+    aspects: ['Vary'],
+    explains: ({ theirs, ours }) => theirs === null && ours === 'Accept, Prefer, Range',
+  },
+  {
+    version: '13.0.0',
+    issue: 4016,
+    reason: 'Answers tell the length of their body',
+    aspects: ['Content-Length'],
+    explains: ({ theirs, ours }, { request, ours: answer }) =>
+      theirs === null && (request.method === 'HEAD' || ours === String(answer.body.length)),
+  },
+  {
+    version: '13.0.0',
+    issue: 2967,
+    reason: "An error's code is repeated in a header",
+    aspects: ['Proxy-Status'],
+    explains: ({ theirs, ours }, pair) =>
+      theirs === null &&
+      typeof ours === 'string' &&
+      (pair.request.method === 'HEAD'
+        ? /^PostgREST; error=\w+$/.test(ours)
+        : ours === `PostgREST; error=${said(pair.ours, 'code')}`),
+  },
+  {
+    version: '12.0.3',
+    issue: 3224,
+    reason: 'A media type that cannot be had is answered 406, no longer 415',
+    aspects: ['status'],
+    explains: (_, { theirs, ours }) => is(theirs, 415, 'PGRST107') && is(ours, 406, 'PGRST107'),
+  },
+  {
+    version: '13.0.0',
+    issue: 3795,
+    reason: 'What is wrong with a single object is said more clearly',
+    aspects: ['body'],
+    explains: (_, pair) =>
+      is(pair.ours, 406, 'PGRST116') &&
+      sameBut(pair, 'message') &&
+      said(pair.ours, 'message') === 'Cannot coerce the result to a single JSON object',
+  },
+  {
+    version: '12.0.3',
+    issue: 3361,
+    reason: 'An unknown column of a body is told in other words',
+    aspects: ['body'],
+    explains: (_, pair) => is(pair.ours, 400, 'PGRST204') && sameBut(pair, 'message'),
+  },
+  {
+    version: '12.0.3',
+    issue: 3205,
+    reason: 'A statement that affects a row twice is no longer taken for the fault of the client',
+    aspects: ['status'],
+    explains: (_, { theirs, ours }) => is(theirs, 400, '21000') && is(ours, 500, '21000'),
+  },
+  {
+    version: '12.2.0',
+    issue: 2887,
+    reason: '`max-affected` became a preference',
+    aspects: 'all',
+    explains: (_, { request, theirs }) =>
+      prefer(request).includes('max-affected=') &&
+      is(theirs, 400, 'PGRST122') &&
+      /^Invalid preferences: max-affected=\d+$/.test(said(theirs, 'details')),
+  },
+  {
+    version: '13.0.0',
+    issue: 3757,
+    reason: '`params=single-object` is no longer a preference',
+    aspects: 'all',
+    explains: (_, { request }) => prefer(request).includes('params=single-object'),
+  },
+  {
+    version: '13.0.0',
+    issue: 3013,
+    reason: '`limit` no longer applies to updates and deletes; what an insert returns can be ordered',
+    aspects: ['body', 'Content-Range'],
+    explains: (_, { request: { method, path }, theirs, ours }) =>
+      theirs.status === ours.status && (method === 'POST' ? /order=/ : /order=.*limit=|limit=.*order=/).test(path),
+  },
+  {
+    version: '13.0.0',
+    issue: 3697,
+    reason: 'A table that is not there is told before Postgres is asked',
+    aspects: ['body'],
+    explains: (_, { theirs, ours }) => is(theirs, 404, '42P01') && is(ours, 404, 'PGRST205'),
+  },
+  {
+    version: '13.0.0',
+    issue: 3965,
+    reason: 'The rows of a function can be filtered by columns that are not selected',
+    aspects: 'all',
+    explains: (_, { request, theirs, ours }) =>
+      request.path.startsWith('/rpc/') && is(theirs, 400, '42703') && ours.status < 300,
+  },
+  {
+    version: '14.4',
+    issue: 3707,
+    reason: 'What an update or a delete returns is no longer filtered by `and` and `or`',
+    aspects: 'all',
+    explains: (_, { request: { method, path }, theirs, ours }) =>
+      (method === 'PATCH' || method === 'DELETE') &&
+      /(and|or)=\(/.test(path) &&
+      is(theirs, 400, '42703') &&
+      ours.status === 200,
+  },
+  {
+    version: '14.13',
+    issue: 4955,
+    reason: 'A role may have `work_mem` set',
+    aspects: 'all',
+    explains: (_, { theirs }) => is(theirs, 400, '22023') && said(theirs, 'message').includes('work_mem'),
+  },
+  {
+    version: '14.2',
+    issue: 4553,
+    reason: 'A single parameter with a name no longer takes the whole body',
+    aspects: ['body'],
+    explains: (_, { theirs, ours }) => is(theirs, 404, '42883') && is(ours, 404, 'PGRST202'),
+  },
+  {
+    version: '14.6',
+    issue: 4675,
+    reason: 'Names are only hinted at when they are close to the one that was asked for',
+    aspects: ['body'],
+    explains: (_, pair) => is(pair.ours, 404, 'PGRST202') && sameBut(pair, 'hint') && errorOf(pair.ours).hint === null,
+  },
+  {
+    version: '13.0.0',
+    issue: 2858,
+    reason: 'Arguments in a URL or a form are taken as values of their type, no longer as strings of JSON',
+    aspects: 'all',
+    explains: (_, { request: { path, method, headers }, theirs, ours }) =>
+      path.startsWith('/rpc/') &&
+      (method !== 'POST' || headers['Content-Type'] === 'application/x-www-form-urlencoded') &&
+      (path.startsWith('/rpc/named_json')
+        ? theirs.status !== 400
+        : /(limit|offset)=/.test(path) && is(ours, 400, '22P02')),
+  },
+  {
+    version: '12.2.0',
+    issue: 2676,
+    reason: 'A body that is neither object nor array is told by Postgres in other words',
+    aspects: ['body'],
+    explains: (_, pair) => is(pair.theirs, 400, '22023') && is(pair.ours, 400, '22023') && sameBut(pair, 'message'),
+  },
+  {
+    version: '16.2',
+    issue: null,
+    reason: 'Unknown preferences are refused, also beside a time zone',
+    aspects: 'all',
+    explains: (_, { request, ours }) => prefer(request).includes('timezone=') && is(ours, 400, 'PGRST122'),
+  },
+]
+
+/** The row that explains a difference, if any. */
+export const explanationOf = (difference: Difference, pair: Pair): KnownDifference | undefined =>
+  knownDifferences.find(
+    ({ aspects, explains }) => (aspects === 'all' || aspects.includes(difference.aspect)) && explains(difference, pair),
+  )

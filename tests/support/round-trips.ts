@@ -1,0 +1,51 @@
+// A proxy in front of Postgres that counts network round trips: something sent, then something answered.
+import { createServer, connect } from 'node:net'
+import type { Test } from 'tap'
+
+export type RoundTripCounter = {
+  /** Connection string that leads through the proxy. */
+  readonly uri: string
+  /** Round trips since the last time it was asked, on all connections together. */
+  readonly take: () => number
+}
+
+/** Starts a proxy for the time of a test. `uri` must name a host and a port. */
+export async function countRoundTrips(t: Pick<Test, 'teardown'>, uri: string): Promise<RoundTripCounter> {
+  const target = new URL(uri)
+  let trips = 0
+  const server = createServer((client) => {
+    const upstream = connect(Number(target.port), target.hostname)
+    // What is sent before the server has answered belongs to the same round trip.
+    let asking = false
+    client.on('data', (chunk) => {
+      if (!asking) trips++
+      asking = true
+      upstream.write(chunk)
+    })
+    upstream.on('data', (chunk) => {
+      asking = false
+      client.write(chunk)
+    })
+    for (const [one, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      one.on('error', () => other.destroy())
+      one.on('close', () => other.destroy())
+    }
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => new Promise<void>((resolve) => server.close(() => resolve())))
+  const address = server.address()
+  if (typeof address !== 'object' || address === null) throw new Error('the proxy has no port')
+  const proxied = new URL(uri)
+  proxied.host = `127.0.0.1:${address.port}`
+  return {
+    uri: proxied.href,
+    take: () => {
+      const taken = trips
+      trips = 0
+      return taken
+    },
+  }
+}

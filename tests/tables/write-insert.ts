@@ -1,0 +1,596 @@
+// POST to tables and views.
+// https://docs.postgrest.org/en/v14/references/api/tables_views.html#insert
+import { fault, type Exchange } from '../support/request-table.ts'
+
+const csv = 'text/csv'
+const form = 'application/x-www-form-urlencoded'
+const back = 'return=representation'
+const applied = back
+const notJson = fault('PGRST102', 'Empty or invalid json')
+const notUniform = fault('PGRST102', 'All object keys must match')
+const vehicle = { plate: null, make_id: null, colour: 'grey', doors: 4, state: 'new', label: '?/grey' }
+const unknownColumn = (column: string, table: string) =>
+  fault('PGRST204', `Could not find the '${column}' column of '${table}' in the schema cache`)
+
+const bodies: readonly Exchange[] = [
+  { send: ['POST', '/tags', { name: 'new' }], status: 201, also: { 'content-length': '0' } },
+  { send: ['POST', '/tags', [{ name: 'new' }, { name: 'newer' }]], status: 201 },
+  { send: ['POST', '/tags', '[]'], status: 201 },
+  { send: ['POST', '/tags', '[]'], prefer: back, status: 201, body: [], applied },
+  { send: ['POST', '/notes', '{}'], prefer: back, status: 201, body: [{ message: null, level: 0 }], applied },
+  {
+    send: ['POST', '/notes', '[{},{}]'],
+    prefer: back,
+    status: 201,
+    body: [
+      { message: null, level: 0 },
+      { message: null, level: 0 },
+    ],
+    applied,
+  },
+  { send: ['POST', '/notes', ''], status: 400, body: notJson },
+  { send: ['POST', '/notes'], status: 400, body: notJson },
+  { send: ['POST', '/notes', '{'], status: 400, body: notJson },
+  { send: ['POST', '/notes', '{"message": "x"} x'], status: 400, body: notJson },
+  { name: 'scalars are no rows', send: ['POST', '/notes', '"text"'], prefer: back, status: 201, body: [], applied },
+  { send: ['POST', '/notes', 'null'], prefer: back, status: 201, body: [], applied },
+  { send: ['POST', '/notes', '[1]'], status: 400, body: notUniform },
+  { send: ['POST', '/notes', '[{"message": "a"}, 1]'], status: 400, body: notUniform },
+  { send: ['POST', '/notes', '[{"message": "a"}, {"level": 1}]'], status: 400, body: notUniform },
+  { send: ['POST', '/notes', '[{"message": "a"}, {"message": "b", "level": 1}]'], status: 400, body: notUniform },
+  {
+    name: 'the order of keys does not matter',
+    send: ['POST', '/notes', '[{"message": "a", "level": 1}, {"level": 2, "message": "b"}]'],
+    prefer: back,
+    status: 201,
+    body: [
+      { message: 'a', level: 1 },
+      { message: 'b', level: 2 },
+    ],
+    applied,
+  },
+  { send: ['POST', '/notes', { unknown: 1 }], status: 400, body: unknownColumn('unknown', 'notes') },
+  { send: ['POST', '/notes', '{"__proto__": 1}'], status: 400, body: unknownColumn('__proto__', 'notes') },
+  {
+    name: 'of a key that comes twice the last value counts',
+    send: ['POST', '/notes', '{"level": 1, "level": 2}'],
+    prefer: back,
+    status: 201,
+    body: [{ message: null, level: 2 }],
+    applied,
+  },
+  {
+    send: ['POST', '/nothing', {}],
+    status: 404,
+    body: fault('PGRST205', "Could not find the table 'garage.nothing' in the schema cache"),
+  },
+  {
+    send: ['POST', '/note', {}],
+    status: 404,
+    body: fault(
+      'PGRST205',
+      "Could not find the table 'garage.note' in the schema cache",
+      null,
+      "Perhaps you meant the table 'garage.notes'",
+    ),
+  },
+  {
+    send: ['POST', '/tags', 'x'],
+    type: 'application/xml',
+    status: 400,
+    body: fault('PGRST102', 'Content-Type not acceptable: application/xml'),
+  },
+  {
+    send: ['POST', '/tags', '{"name": "x"}'],
+    type: 'application/json; charset=utf-8',
+    status: 201,
+  },
+  { send: ['POST', '/tags', { name: 'x' }], as: 'garage_clerk', status: 201 },
+]
+
+const csvAndForms: readonly Exchange[] = [
+  {
+    send: ['POST', '/notes', 'message,level\n"a, b",1\nNULL,2\n,3\n'],
+    type: csv,
+    prefer: back,
+    status: 201,
+    body: [
+      { message: 'a, b', level: 1 },
+      { message: null, level: 2 },
+      { message: '', level: 3 },
+    ],
+    applied,
+  },
+  {
+    send: ['POST', '/notes', 'message\nx'],
+    type: csv,
+    prefer: back,
+    status: 201,
+    body: [{ message: 'x', level: 0 }],
+    applied,
+  },
+  {
+    name: 'a header alone',
+    send: ['POST', '/notes', 'message,level\n'],
+    type: csv,
+    prefer: back,
+    status: 201,
+    body: [],
+    applied,
+  },
+  {
+    name: 'a line too short for the ones before it',
+    send: ['POST', '/notes', 'message,level\ny,1\nx\n'],
+    type: csv,
+    status: 400,
+    body: fault('PGRST102', 'All lines must have same number of fields'),
+  },
+  {
+    name: 'fields that all lines lack are left out',
+    send: ['POST', '/notes', 'message,level\nx\ny\n'],
+    type: csv,
+    prefer: back,
+    status: 201,
+    body: [
+      { message: 'x', level: 0 },
+      { message: 'y', level: 0 },
+    ],
+    applied,
+  },
+  { send: ['POST', '/notes', 'unknown\nx'], type: csv, status: 400, body: unknownColumn('unknown', 'notes') },
+  {
+    send: ['POST', '/notes', 'level\nmany'],
+    type: csv,
+    status: 400,
+    body: fault('22P02', 'invalid input syntax for type integer: "many"'),
+  },
+  {
+    send: ['POST', '/notes', 'message=a+b%26c&level=7'],
+    type: form,
+    prefer: back,
+    status: 201,
+    body: [{ message: 'a b&c', level: 7 }],
+    applied,
+  },
+  {
+    send: ['POST', '/notes', 'message='],
+    type: form,
+    prefer: back,
+    status: 201,
+    body: [{ message: '', level: 0 }],
+    applied,
+  },
+  {
+    name: 'in CSV out',
+    send: ['POST', '/notes?select=level,message', 'message,level\n"say ""hi""",1'],
+    type: csv,
+    accept: csv,
+    prefer: back,
+    status: 201,
+    body: 'level,message\n1,"say ""hi"""',
+    contentType: 'text/csv; charset=utf-8',
+    applied,
+  },
+]
+
+const columns: readonly Exchange[] = [
+  {
+    send: ['POST', '/notes?columns=message', '{"message": "x", "level": 5, "more": 1}'],
+    prefer: back,
+    status: 201,
+    body: [{ message: 'x', level: 0 }],
+    applied,
+  },
+  {
+    name: 'what is missing is null',
+    send: ['POST', '/notes?columns=message,level', '[{"message": "a"}, {"level": 3}]'],
+    prefer: back,
+    status: 201,
+    body: [
+      { message: 'a', level: null },
+      { message: null, level: 3 },
+    ],
+    applied,
+  },
+  {
+    send: ['POST', '/notes?columns=message,level', '[{"message": "a"}, {"level": 3}, {"level": null}]'],
+    prefer: 'missing=default, return=representation',
+    status: 201,
+    body: [
+      { message: 'a', level: 0 },
+      { message: null, level: 3 },
+      { message: null, level: null },
+    ],
+    applied: 'missing=default, return=representation',
+  },
+  {
+    name: 'a default of identity',
+    send: ['POST', '/vehicles?columns=id,plate&select=plate,colour', '[{"plate": "D-1"}, {"id": 5, "plate": "D-2"}]'],
+    prefer: 'missing=default, return=representation',
+    status: 201,
+    body: [
+      { plate: 'D-1', colour: 'grey' },
+      { plate: 'D-2', colour: 'grey' },
+    ],
+    applied: 'missing=default, return=representation',
+  },
+  {
+    send: ['POST', '/notes?columns=message', '{}'],
+    prefer: 'missing=null, return=minimal',
+    status: 201,
+    applied: 'missing=null, return=minimal',
+  },
+  {
+    send: ['POST', '/notes?columns=message', '5'],
+    status: 400,
+    body: fault('22023', 'cannot call json_to_recordset on a scalar'),
+  },
+  { send: ['POST', '/notes?columns=unknown', '{"unknown": 1}'], status: 400, body: unknownColumn('unknown', 'notes') },
+  {
+    name: 'the body is not read before Postgres reads it',
+    send: ['POST', '/notes?columns=message', '{"message": '],
+    status: 400,
+    body: fault('22P02', 'invalid input syntax for type json', 'The input string ended unexpectedly.'),
+  },
+  {
+    send: ['POST', '/notes?columns=', '{}'],
+    status: 400,
+    body: fault(
+      'PGRST100',
+      '"failed to parse columns parameter ()" (line 1, column 1)',
+      'unexpected end of input expecting field name (* or [a..z0..9_$])',
+    ),
+  },
+  {
+    send: ['POST', `/Odd%20Names?columns="the key","a,b"&select="the key",b:"a,b"`, '{"the key": 2, "a,b": "z"}'],
+    prefer: back,
+    status: 201,
+    body: [{ 'the key': 2, b: 'z' }],
+    applied,
+  },
+]
+
+const values: readonly Exchange[] = [
+  {
+    name: 'numbers keep their digits, and JSON its text',
+    send: [
+      'POST',
+      '/ledger?select=amount,big,raw,list',
+      '{"amount": 123456789012345678901234567890.12345678901234567890, "big": 9223372036854775807, "raw": {"b": 1.0, "a": 1e2, "b": 12345678901234567890}, "list": [1, 2]}',
+    ],
+    prefer: back,
+    status: 201,
+    body: '[{"amount":123456789012345678901234567890.12345678901234567890,"big":9223372036854775807,"raw":{"b": 1.0, "a": 1e2, "b": 12345678901234567890},"list":[1,2]}]',
+    applied,
+  },
+  {
+    send: [
+      'POST',
+      '/ledger?select=amount,big',
+      '[{"amount": 1.10, "big": -9223372036854775808}, {"amount": 0.10e1, "big": 0}]',
+    ],
+    prefer: back,
+    status: 201,
+    body: '[{"amount":1.10,"big":-9223372036854775808}, \n {"amount":1.0,"big":0}]',
+    applied,
+  },
+  {
+    send: ['POST', '/ledger', '{"big": 9223372036854775808}'],
+    status: 400,
+    body: fault('22003', 'value "9223372036854775808" is out of range for type bigint'),
+  },
+  {
+    name: 'jsonb takes what is nested',
+    send: ['POST', '/ledger?select=doc', '{"doc": {"a": [1, {"b": null}]}}'],
+    prefer: back,
+    status: 201,
+    body: [{ doc: { a: [1, { b: null }] } }],
+    applied,
+  },
+  {
+    send: ['POST', '/ledger?select=doc,list', '{"doc": "text", "list": "{3,4}"}'],
+    prefer: back,
+    status: 201,
+    body: [{ doc: 'text', list: [3, 4] }],
+    applied,
+  },
+  {
+    send: ['POST', '/ledger', '{"doc": "\\u0000"}'],
+    status: 400,
+    body: fault('22P05', 'unsupported Unicode escape sequence', '\\u0000 cannot be converted to text.'),
+  },
+  {
+    send: ['POST', '/ledger', '{"n": 1}'],
+    status: 400,
+    body: fault(
+      '428C9',
+      'cannot insert a non-DEFAULT value into column "n"',
+      'Column "n" is an identity column defined as GENERATED ALWAYS.',
+      'Use OVERRIDING SYSTEM VALUE to override.',
+    ),
+  },
+  {
+    send: ['POST', '/vehicles', '{"label": "x"}'],
+    status: 400,
+    body: fault(
+      '428C9',
+      'cannot insert a non-DEFAULT value into column "label"',
+      'Column "label" is a generated column.',
+    ),
+  },
+  {
+    send: ['POST', '/vehicles?select=id,label,state', { id: 50, plate: 'Q', colour: 'red', state: 'scrap' }],
+    prefer: back,
+    status: 201,
+    body: [{ id: 50, label: 'Q/red', state: 'scrap' }],
+    applied,
+  },
+  {
+    send: ['POST', '/vehicles', { state: 'lost' }],
+    status: 400,
+    body: fault('22P02', 'invalid input value for enum state: "lost"'),
+  },
+  {
+    send: ['POST', '/vehicles', { id: 1 }],
+    status: 409,
+    body: fault(
+      '23505',
+      'duplicate key value violates unique constraint "vehicles_pkey"',
+      'Key (id)=(1) already exists.',
+    ),
+  },
+  {
+    send: ['POST', '/vehicles', { id: 60, make_id: 9 }],
+    status: 409,
+    body: fault(
+      '23503',
+      'insert or update on table "vehicles" violates foreign key constraint "vehicles_make_id_fkey"',
+      'Key (make_id)=(9) is not present in table "makes".',
+    ),
+  },
+  {
+    send: ['POST', '/makes', { id: 9 }],
+    status: 400,
+    body: fault(
+      '23502',
+      'null value in column "name" of relation "makes" violates not-null constraint',
+      'Failing row contains (9, null).',
+    ),
+  },
+  {
+    send: ['POST', '/vehicles', { id: 61, doors: -1 }],
+    status: 400,
+    body: fault(
+      '23514',
+      'new row for relation "vehicles" violates check constraint "vehicles_doors_check"',
+      'Failing row contains (61, null, null, grey, -1, new, ?/grey).',
+    ),
+  },
+]
+
+const views: readonly Exchange[] = [
+  {
+    name: 'INSTEAD OF trigger',
+    send: ['POST', '/plates', { name: 'V-1' }],
+    prefer: back,
+    status: 201,
+    body: [{ id: 999, name: 'V-1' }],
+    applied,
+  },
+  {
+    name: 'the key of a view is that of its table',
+    send: ['POST', '/plates', { id: 77, name: 'V-2' }],
+    prefer: 'return=headers-only',
+    status: 201,
+    location: '/rest/v1/plates?id=eq.77',
+    applied: 'return=headers-only',
+  },
+  {
+    send: ['POST', '/red_vehicles', { id: 70, plate: 'R', colour: 'red' }],
+    prefer: back,
+    status: 201,
+    body: [{ id: 70, plate: 'R', colour: 'red' }],
+    applied,
+  },
+  {
+    send: ['POST', '/red_vehicles', { id: 71, colour: 'blue' }],
+    status: 400,
+    body: fault(
+      '44000',
+      'new row violates check option for view "red_vehicles"',
+      'Failing row contains (71, null, null, blue, 4, new, ?/blue).',
+    ),
+  },
+  {
+    send: ['POST', '/colours', { colour: 'x' }],
+    status: 500,
+    body: fault(
+      '55000',
+      'cannot insert into view "colours"',
+      'Views containing GROUP BY are not automatically updatable.',
+      'To enable inserting into the view, provide an INSTEAD OF INSERT trigger or an unconditional ON INSERT DO INSTEAD rule.',
+    ),
+  },
+]
+
+const answers: readonly Exchange[] = [
+  { send: ['POST', '/tags', { name: 'x' }], prefer: 'return=minimal', status: 201, applied: 'return=minimal' },
+  {
+    name: 'select does not count when nothing comes back',
+    send: ['POST', '/tags?select=unknown', { name: 'x' }],
+    status: 201,
+  },
+  {
+    send: ['POST', '/tags?select=name', { name: 'a b&c=ü' }],
+    prefer: 'return=headers-only',
+    status: 201,
+    location: '/rest/v1/tags?name=eq.a%20b%26c%3D%C3%BC',
+    applied: 'return=headers-only',
+    also: { 'content-length': '0' },
+  },
+  {
+    send: ['POST', '/fittings', { vehicle_id: 3, part: 'roof, rack' }],
+    prefer: 'return=headers-only',
+    status: 201,
+    location: '/rest/v1/fittings?vehicle_id=eq.3&part=eq.roof%2C%20rack',
+    applied: 'return=headers-only',
+  },
+  {
+    name: 'several rows have no location',
+    send: ['POST', '/tags', [{ name: 'x' }, { name: 'y' }]],
+    prefer: 'return=headers-only',
+    status: 201,
+    applied: 'return=headers-only',
+  },
+  { send: ['POST', '/tags', '[]'], prefer: 'return=headers-only', status: 201, applied: 'return=headers-only' },
+  {
+    name: 'no key, no location',
+    send: ['POST', '/notes', { message: 'x' }],
+    prefer: 'return=headers-only',
+    status: 201,
+    applied: 'return=headers-only',
+  },
+  {
+    send: ['POST', '/tags', [{ name: 'x' }, { name: 'y' }]],
+    prefer: 'count=exact',
+    status: 201,
+    range: '*/2',
+    applied: 'count=exact',
+  },
+  { send: ['POST', '/tags', '[]'], prefer: 'count=exact', status: 201, range: '*/0', applied: 'count=exact' },
+  { send: ['POST', '/tags', { name: 'x' }], prefer: 'count=planned', status: 201, applied: 'count=planned' },
+  {
+    send: ['POST', '/tags', { name: 'x' }],
+    prefer: 'count=estimated',
+    status: 201,
+    range: '*/1',
+    applied: 'count=estimated',
+  },
+  {
+    name: 'embeds of the row just written',
+    send: ['POST', '/vehicles?select=id,makes(name),fittings(part)', { id: 80, make_id: 3 }],
+    prefer: `${back}, count=exact`,
+    status: 201,
+    range: '*/1',
+    body: [{ id: 80, makes: { name: 'Škoda' }, fittings: [] }],
+    applied: `${back}, count=exact`,
+  },
+  {
+    send: [
+      'POST',
+      '/fittings?select=part,vehicles(plate,makes(name))&vehicles.makes.name=eq.none',
+      { vehicle_id: 2, part: 'x' },
+    ],
+    prefer: back,
+    status: 201,
+    body: [{ part: 'x', vehicles: { plate: 'BB-2', makes: null } }],
+    applied,
+  },
+  {
+    send: [
+      'POST',
+      '/vehicles?select=key:id::text,loud_plate,...makes(make:name)',
+      { id: 81, plate: 'low', make_id: 1 },
+    ],
+    prefer: back,
+    status: 201,
+    body: [{ key: '81', loud_plate: 'LOW!', make: 'Fiat' }],
+    applied,
+  },
+  {
+    name: 'filters and limits are not for what is inserted',
+    send: ['POST', '/tags?name=eq.other&limit=0&order=name.desc', [{ name: 'x' }, { name: 'y' }]],
+    prefer: back,
+    status: 201,
+    body: [{ name: 'y' }, { name: 'x' }],
+    applied,
+  },
+  {
+    send: ['POST', '/vehicles', { id: 90 }],
+    accept: 'application/vnd.pgrst.object+json',
+    prefer: back,
+    status: 201,
+    body: { id: 90, ...vehicle },
+    contentType: 'application/vnd.pgrst.object+json; charset=utf-8',
+    applied,
+  },
+  {
+    send: ['POST', '/vehicles?select=id,plate', { id: 91 }],
+    accept: 'application/vnd.pgrst.object+json;nulls=stripped',
+    prefer: back,
+    status: 201,
+    body: { id: 91 },
+    contentType: 'application/vnd.pgrst.object+json;nulls=stripped; charset=utf-8',
+    applied,
+  },
+  {
+    send: ['POST', '/vehicles?select=id,plate', { id: 92 }],
+    accept: 'application/vnd.pgrst.array+json;nulls=stripped',
+    prefer: back,
+    status: 201,
+    body: [{ id: 92 }],
+    contentType: 'application/vnd.pgrst.array+json;nulls=stripped; charset=utf-8',
+    applied,
+  },
+  {
+    send: ['POST', '/vehicles', [{ id: 93 }, { id: 94 }]],
+    accept: 'application/vnd.pgrst.object+json',
+    status: 406,
+    body: fault('PGRST116', 'Cannot coerce the result to a single JSON object', 'The result contains 2 rows'),
+  },
+  {
+    send: ['POST', '/tags', { name: 'x' }],
+    accept: 'image/png',
+    prefer: back,
+    status: 406,
+    body: fault('PGRST107', 'None of these media types are available: image/png'),
+  },
+  {
+    send: ['POST', '/vehicles?select=unknown', { id: 95 }],
+    prefer: back,
+    status: 400,
+    body: fault('42703', 'column vehicles.unknown does not exist'),
+  },
+  {
+    send: ['POST', '/vehicles?select=id,tags(*)', { id: 95 }],
+    prefer: back,
+    status: 400,
+    body: fault(
+      'PGRST200',
+      "Could not find a relationship between 'vehicles' and 'tags' in the schema cache",
+      "Searched for a foreign key relationship between 'vehicles' and 'tags' in the schema 'garage', but no matches were found.",
+      "Perhaps you meant 'fittings' instead of 'tags'.",
+    ),
+  },
+]
+
+const rights: readonly Exchange[] = [
+  {
+    send: ['POST', '/secrets', { id: 2 }],
+    status: 401,
+    body: fault('42501', 'permission denied for table secrets'),
+    also: { 'www-authenticate': 'Bearer' },
+  },
+  {
+    send: ['POST', '/secrets', { id: 2 }],
+    as: 'garage_clerk',
+    status: 403,
+    body: fault('42501', 'new row violates row-level security policy for table "secrets"'),
+    also: { 'www-authenticate': null },
+  },
+  {
+    name: 'a table that may only be written to',
+    send: ['POST', '/notes', { message: 'x' }],
+    as: 'garage_auditor',
+    status: 201,
+  },
+  {
+    send: ['POST', '/notes', { message: 'x' }],
+    as: 'garage_auditor',
+    prefer: back,
+    status: 403,
+    body: fault('42501', 'permission denied for table notes'),
+  },
+]
+
+export const insertTables = { bodies, csvAndForms, columns, values, views, answers, rights }
