@@ -83,6 +83,9 @@ t.test('defaults', async (t) => {
     serverUnixSocket: null,
     serverUnixSocketMode: 0o660,
     sessionSecrets: [],
+    trustedProxies: 0,
+    authAccountLimit: 10,
+    authAddressLimit: 100,
     urlUseLegacyTargetNames: true,
   }
   t.strictSame(config, expected)
