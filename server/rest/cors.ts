@@ -61,7 +61,7 @@ const namePrefix = /^[!#$%&'*+\-.0-9A-Z^_`a-z|~]+/
 
 /** The names that are asked for, and those that are always allowed; undefined when something else stands among them. */
 function allowedNames(list: string): readonly string[] | undefined {
-  const asked = ['Authorization', ...list.split(',').map((name) => name.trim())]
+  const asked = ['Authorization', ...(list === '' ? [] : list.split(',').map((name) => name.trim()))]
   const known = new Set(asked.map((name) => name.toLowerCase()))
   const names = [...asked, ...simpleRequestHeaders.filter((name) => !known.has(name.toLowerCase()))]
   // An empty item ends the list, and words beside a name make it another one.
