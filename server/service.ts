@@ -5,6 +5,7 @@ import { accountsRouter } from './accounts/accounts-router.ts'
 import { createApp, type Handler } from './app.ts'
 import type { Environment, LoadedConfig } from './config/load.ts'
 import { toPoolConfig } from './config/pool-config.ts'
+import { credentialedOrigins } from './credentialed-origins.ts'
 import { createPool, withConnection } from './database/pool.ts'
 import { queryOn, transactionOn } from './database/transaction.ts'
 import { createApiKeyLookup } from './identity/api-key-lookup.ts'
@@ -130,6 +131,7 @@ async function compose(runtime: Runtime, log: Log, metrics: Metrics): Promise<Re
     bodyLimit: config.bodyLimit,
     onError: (error: unknown) => log.write({ kind: 'failure', error, requestId: null }),
   }
+  const origins = credentialedOrigins(() => runtime.snapshot.config.serverCorsAllowedOrigins)
   const services: [string, Handler | ReturnType<typeof reportRouter>][] = [
     ['health', health()],
     [
@@ -139,8 +141,8 @@ async function compose(runtime: Runtime, log: Log, metrics: Metrics): Promise<Re
         schemaCache: () => runtime.snapshot.cache !== undefined,
       }),
     ],
-    ['auth', accountsRouter(shared)],
-    ['report', reportRouter({ ...shared, transaction: transactionOn(pool) })],
+    ['auth', express.Router().use(origins, accountsRouter(shared))],
+    ['report', express.Router().use(origins, reportRouter({ ...shared, transaction: transactionOn(pool) }))],
     // An application of its own: serving files takes more of Express than its router.
     [
       'docs',

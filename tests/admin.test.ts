@@ -88,7 +88,7 @@ t.test('the configuration, without its secrets', async (t) => {
 
 t.test('figures', async (t) => {
   await call('GET', '/films')
-  await call('GET', '/films?id=x')
+  await call('GET', '/films?id=eq.x')
   await call('GET', `/${'x'.repeat(50)}`)
   await call('POST', '/rpc/unknown_function_name', { body: {} })
   await runtime.reloadSchema()
