@@ -167,6 +167,10 @@ const values: readonly [Row, Partial<Config>][] = [
   [{ env: { DATABASE_URL: 'x', PGRST_DB_URI: 'x' } }, { logLevel: 'error' }],
   [{ env: { PGRST_DB_URI: 'x', PGRST_LOG_LEVEL: 'info' } }, { logLevel: 'info' }],
   [{ env: { PGRST_DB_URI: 'x' }, file: 'log-level = "warn"' }, { logLevel: 'warn' }],
+  // From where it can be reached
+  [{ env: { PGRST_DB_URI: 'x' } }, { serverHost: '!4', adminServerHost: '!4' }],
+  [{ env: { PGRST_DB_URI: 'x', HOST: '127.0.0.1' } }, { serverHost: '127.0.0.1', adminServerHost: '127.0.0.1' }],
+  [{ env: { DATABASE_URL: 'x' } }, { serverHost: '127.0.0.1' }],
   // And who is anonymous
   [{ env: { DATABASE_URL: 'postgres://x' } }, { dbUri: 'postgres://x', dbAnonRole: 'anon', migrateOnStart: false }],
   [{ env: { PGRST_DB_URI: 'postgres://x' } }, { dbUri: 'postgres://x', dbAnonRole: null, migrateOnStart: false }],

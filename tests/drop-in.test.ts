@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import t, { type Test } from 'tap'
+import { startApplication } from './support/application.ts'
 import { createOwnedDatabase } from './support/authenticator.ts'
 import { differences, type Difference } from './support/differences.ts'
 import { dropInDifferences, explanationOf } from './support/drop-in-differences.ts'
@@ -78,17 +79,23 @@ async function asFile(given: Readonly<Record<string, string>>): Promise<string> 
   return path
 }
 
-async function compare(t: Test, environment: Readonly<Record<string, string>>, file?: string): Promise<void> {
+type Start = () => Promise<string>
+
+async function compare(
+  t: Test,
+  start: Start,
+  environment: Readonly<Record<string, string>>,
+  file?: string,
+): Promise<void> {
   const theirUrl = await startPostgrest(t, environment, file)
   if (theirUrl === undefined) {
     t.comment(`there is no PostgREST ${postgrestVersion} for ${process.platform}-${process.arch}: nothing is compared`)
     return
   }
-  const program = startProgram(t, { ...environment, REST_BASE_PATH: '/' }, file === undefined ? [] : [file])
-  await program.line(says('listening'))
+  const ourUrl = await start()
   const seen = new Set<unknown>()
   for (const request of await dropInScript(member)) {
-    const [theirs, ours] = await Promise.all([sendWrite(theirUrl, request), sendWrite(program.url(), request)])
+    const [theirs, ours] = await Promise.all([sendWrite(theirUrl, request), sendWrite(ourUrl, request)])
     const pair = { request, theirs, ours }
     const unexplained: Difference[] = []
     for (const difference of differences(theirs, ours)) {
@@ -104,16 +111,37 @@ async function compare(t: Test, environment: Readonly<Record<string, string>>, f
 // Side by side: most of the time goes into starting six servers.
 t.jobs = 3
 
-t.test('with the same environment', (t) =>
-  compare(t, { PGRST_DB_URI: uri, ...asEnvironment({ ...settings, ...others }) }),
-)
+const atRoot = { REST_BASE_PATH: '/' }
+
+async function program(t: Test, environment: Readonly<Record<string, string>>, ...files: string[]): Promise<string> {
+  const { line, url } = startProgram(t, { ...environment, ...atRoot }, files)
+  await line(says('listening'))
+  return url()
+}
+
+t.test('with the same environment', async (t) => {
+  const environment = { PGRST_DB_URI: uri, ...asEnvironment({ ...settings, ...others }) }
+  await compare(t, () => program(t, environment), environment)
+})
 
 t.test('with the same file', async (t) => {
-  await compare(t, {}, await asFile({ 'db-uri': uri, ...settings, ...others }))
+  const file = await asFile({ 'db-uri': uri, ...settings, ...others })
+  await compare(t, () => program(t, {}, file), {}, file)
 })
 
 t.test('with settings in the database', async (t) => {
-  // What the environment says counts less.
-  const environment = { PGRST_DB_SCHEMAS: 'depot', PGRST_DB_ANON_ROLE: member, PGRST_DB_MAX_ROWS: '1' }
-  await compare(t, { PGRST_DB_URI: database.uri(configured, 'secret'), ...environment, ...asEnvironment(others) })
+  const environment = {
+    PGRST_DB_URI: database.uri(configured, 'secret'),
+    ...asEnvironment(others),
+    // These count less.
+    PGRST_DB_SCHEMAS: 'depot',
+    PGRST_DB_ANON_ROLE: member,
+    PGRST_DB_MAX_ROWS: '1',
+    PGRST_JWT_SECRET: 'x'.repeat(32),
+  }
+  const start = async (): Promise<string> => {
+    const more = { ...environment, ...atRoot, DATABASE_URL: undefined }
+    return (await startApplication(t, environment.PGRST_DB_URI, more)).url
+  }
+  await compare(t, start, environment)
 })

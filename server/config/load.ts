@@ -222,12 +222,14 @@ type Derived = Pick<
 
 /** Settings that depend on others, or on files. */
 function derive(resolver: Resolver): Derived {
-  const serverHost = resolver.read('serverHost').value
+  const host = resolver.read('serverHost')
   const serverPort = resolver.read('serverPort').value
   const admin = resolver.read('adminServerPort')
   if (admin.value === serverPort) resolver.fault(admin.given, 'admin-server-port cannot be the same as server-port')
   const { value: dbUri, given: uri } = resolver.connectionString('dbUri')
   const likePostgrest = isPostgrestName(uri)
+  // And whoever can reach the machine can reach the API, as with PostgREST.
+  const serverHost = isGiven(host.given) || !likePostgrest ? host.value : '!4'
   const role = resolver.read('dbAnonRole')
   const logLevel = resolver.read('logLevel')
   const jwtSecretIsBase64 = resolver.read('jwtSecretIsBase64').value

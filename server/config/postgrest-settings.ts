@@ -307,6 +307,7 @@ export const postgrestSettings: PostgrestSettings = {
     variables: ['HOST'],
     kind: kinds.text,
     default: '127.0.0.1',
+    defaultInWords: '`127.0.0.1`; `!4` when the database is given by `PGRST_DB_URI` or `db-uri`',
     change: 'restart',
     description: 'Address to listen on. `*`, `*4`, `*6`: every address; `!4`, `!6`: every one of IPv4 or IPv6.',
   }),

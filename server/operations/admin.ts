@@ -1,6 +1,6 @@
 // The admin server, on a port of its own. https://docs.postgrest.org/en/v14/references/admin_server.html
 import type { RequestListener } from 'node:http'
-import { dumpConfig } from '../config/dump.ts'
+import { dumpWithoutSecrets } from '../config/dump.ts'
 import type { Runtime } from '../runtime.ts'
 import { toJson } from '../schema-cache/json.ts'
 import type { Metrics } from './metrics.ts'
@@ -32,7 +32,7 @@ export function createAdmin({ runtime, metrics, isReady, isListening }: AdminOpt
         return {
           status: 200,
           type: 'text/plain; charset=utf-8',
-          body: withoutSecrets(dumpConfig(runtime.snapshot.config)),
+          body: dumpWithoutSecrets(runtime.snapshot.config),
         }
       case '/metrics':
         return { status: 200, type: metrics.contentType, body: await metrics.text() }
@@ -55,14 +55,3 @@ export function createAdmin({ runtime, metrics, isReady, isListening }: AdminOpt
     )
   }
 }
-
-/** The dump with its secrets blanked: whoever may see that a server is well need not be able to act in its name. */
-const withoutSecrets = (dump: string): string =>
-  dump.replace(/^((?:jwt-secret|app\.settings\.[^ ]*) = )".*"$/gm, '$1"***"').replace(
-    /^(db-uri = ").*"$/gm,
-    (line, start: string) =>
-      `${start}${line
-        .slice(start.length, -1)
-        .replace(/(:\/\/[^:@/]*):[^@/]*@/, '$1:***@')
-        .replace(/(password\s*=\s*)(?:'[^']*'|\S+)/i, '$1***')}"`,
-  )

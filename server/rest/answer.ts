@@ -179,7 +179,7 @@ async function run(
   const { config, roleSettings } = snapshot
   const before: PipelineStatement[] = [render(settingsStatement(identity, request, plan, config, roleSettings))]
   if (config.dbPreRequest) before.push(render(preRequestStatement(config.dbPreRequest)))
-  if (trace.statements) for (const { text } of statements) trace.statements.push(text)
+  if (trace.statements) for (const { text } of [...before, ...statements]) trace.statements.push(text)
   const { transaction } = request.preferences
   try {
     return await runTransaction(

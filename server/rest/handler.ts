@@ -107,7 +107,9 @@ async function serve(
     if (isConnectionLoss(error)) runtime.recover()
     result = errorResponse(error instanceof ApiError ? error : unforeseen(), config.clientErrorVerbosity)
   }
-  if (origin !== undefined) result = shared(result, corsHeaders(origin, config.serverCorsAllowedOrigins))
+  if (origin !== undefined && request.method !== 'OPTIONS') {
+    result = shared(result, corsHeaders(origin, config.serverCorsAllowedOrigins))
+  }
   result = retryAfter(traced(result, config.serverTraceHeader, headers), runtime.retrySeconds)
   send(request, response, result)
   observe({
@@ -141,11 +143,10 @@ function headerPairs({ rawHeaders }: IncomingMessage): (readonly [string, string
 /** A browser's question whether it may send a request. It carries no credential, so none is asked for. */
 function preflightAnswer({ method, headers }: IncomingMessage, { config }: Snapshot): RestResponse | undefined {
   const { origin } = headers
-  if (method !== 'OPTIONS' || origin === undefined || headers['access-control-request-method'] === undefined) {
-    return undefined
-  }
-  const requested = headers['access-control-request-headers']
-  const allowed = preflightHeaders(origin, requested, config.serverCorsAllowedOrigins)
+  const wanted = headers['access-control-request-method']
+  if (method !== 'OPTIONS' || origin === undefined || wanted === undefined) return undefined
+  const asked = { origin, method: wanted, headers: headers['access-control-request-headers'] }
+  const allowed = preflightHeaders(asked, config.serverCorsAllowedOrigins)
   return allowed && { status: 200, headers: [...allowed, ['Content-Length', '0']], body: '' }
 }
 

@@ -142,6 +142,18 @@ const listed = { Origin: 'https://shop.test' }
 const unlisted = { Origin: 'https://elsewhere.test' }
 const preflight = { 'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': 'Foo, Bar' }
 
+/** Further ones, good and bad. */
+const preflights: readonly Headers[] = [
+  { 'Access-Control-Request-Method': 'GET' },
+  { 'Access-Control-Request-Method': 'get' },
+  { 'Access-Control-Request-Method': 'TRACE' },
+  { 'Access-Control-Request-Headers': 'Foo' },
+  ...['accept, AUTHORIZATION,x', 'Foo,,Bar', 'Foo Bar', 'a(b', ' ', 'Foo,Foo'].map((names) => ({
+    ...preflight,
+    'Access-Control-Request-Headers': names,
+  })),
+]
+
 const options: readonly Row[] = [
   ['OPTIONS', '/'],
   ['OPTIONS', '/customers'],
@@ -156,6 +168,7 @@ const options: readonly Row[] = [
     ['OPTIONS', '/customers', origin],
     ['OPTIONS', '/customers', { ...origin, ...preflight }],
     ['OPTIONS', '/nowhere', { ...origin, ...preflight }],
+    ...preflights.map((asked): Row => ['OPTIONS', '/customers', { ...origin, ...asked }]),
   ]),
 ]
 
