@@ -2,8 +2,10 @@
 // finishes on the snapshot it began with.
 import type pg from 'pg'
 import type { Config, RoleSettings } from './config/config.ts'
-import { withConnection } from './database/pool.ts'
+import { isLoginRefused, isUnreachable } from './database/database-error.ts'
+import { flushPool, withConnection } from './database/pool.ts'
 import type { JwtVerifier } from './identity/jwt.ts'
+import { OneAtATime } from './one-at-a-time.ts'
 import { loadSchemaCache } from './schema-cache/load.ts'
 import type { SchemaCache } from './schema-cache/schema-cache.ts'
 
@@ -15,15 +17,30 @@ export type Snapshot = {
   readonly cache: SchemaCache | undefined
 }
 
+/** What is read from environment, file and database. */
+export type Settings = Omit<Snapshot, 'cache'>
+
 export type RuntimeEvent =
   | { readonly kind: 'schema cache loaded'; readonly milliseconds: number; readonly cache: SchemaCache }
-  | { readonly kind: 'schema cache failed'; readonly error: Error; readonly retrySeconds: number }
-  | { readonly kind: 'config reloaded' }
+  | { readonly kind: 'schema cache failed'; readonly error: Error; readonly retrySeconds: number | null }
+  | { readonly kind: 'pool flushed' }
+  | { readonly kind: 'config reloaded'; readonly config: Config }
+  /** Settings, or a part of them, stay what they were. */
   | { readonly kind: 'config invalid'; readonly error: Error }
+  | { readonly kind: 'gave up'; readonly error: Error }
+
+/**
+ * Reads the settings anew. `onFault` hears of what the database could not tell, which then stays what it was.
+ *
+ * Rejects with ConfigError when a value is wrong, and with the error of the connection when there is no database.
+ */
+export type ReadSettings = (onFault: (error: Error) => void) => Promise<Settings>
 
 type Query = (text: string, values: unknown[]) => Promise<Record<string, unknown>[]>
 
 const maxRetrySeconds = 32
+/** Milliseconds after a load in which lost connections cause no other one. */
+const calm = 1000
 
 /** Runs `use` in a read-only transaction on a connection of the pool. */
 export function readOnly<T>(pool: pg.Pool, use: (query: Query) => Promise<T>): Promise<T> {
@@ -34,45 +51,52 @@ export function readOnly<T>(pool: pg.Pool, use: (query: Query) => Promise<T>): P
       try {
         return await use(async (text, values) => (await client.query<Record<string, unknown>>(text, values)).rows)
       } finally {
-        await client.query('rollback')
+        // Where it fails, the connection is lost, and that is the error to tell.
+        await client.query('rollback').catch(() => undefined)
       }
     },
     () => true,
   )
 }
 
+/** What an answer to a client would hide. */
+const causeOf = (error: Error): Error => (error.cause instanceof Error ? error.cause : error)
+
+const errorOf = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)))
+
 export class Runtime {
   readonly pool: pg.Pool
+  /** Resolves when the database cannot be had, and it is of no use to try again. */
+  readonly gaveUp: Promise<Error>
   readonly #observe: (event: RuntimeEvent) => void
-  readonly #readConfig: () => Promise<Omit<Snapshot, 'cache'>>
+  readonly #readSettings: ReadSettings
+  readonly #settings: OneAtATime = new OneAtATime(() => this.#refreshSettings())
+  readonly #schema: OneAtATime = new OneAtATime(() => this.#loadSchema())
   #snapshot: Snapshot
-  #loading: Promise<void> | undefined
-  #again = false
+  /** Why the settings could not be asked for, the last time. */
+  #unreachable: Error | undefined
   #retrySeconds = 1
   #failed = false
+  #loadedAt = 0
   #timer: NodeJS.Timeout | undefined
   #stopped = false
+  #resolveGaveUp: (error: Error) => void = () => undefined
 
-  /** `readConfig` reads the settings anew from environment, file and database; it rejects when a value is wrong. */
-  constructor(
-    pool: pg.Pool,
-    initial: Omit<Snapshot, 'cache'>,
-    readConfig: () => Promise<Omit<Snapshot, 'cache'>>,
-    observe: (event: RuntimeEvent) => void,
-  ) {
+  constructor(pool: pg.Pool, initial: Settings, readSettings: ReadSettings, observe: (event: RuntimeEvent) => void) {
     this.pool = pool
     this.#snapshot = { ...initial, cache: undefined }
-    this.#readConfig = readConfig
+    this.#readSettings = readSettings
     this.#observe = observe
+    this.gaveUp = new Promise((resolve) => (this.#resolveGaveUp = resolve))
   }
 
   get snapshot(): Snapshot {
     return this.#snapshot
   }
 
-  /** Whether the schema cache is being loaded, or waits to be loaded again after a failure. */
-  get isLoading(): boolean {
-    return this.#loading !== undefined || this.#failed
+  /** Whether there is no schema cache yet, or the last attempt to load it failed. */
+  get isPending(): boolean {
+    return this.#failed || this.#snapshot.cache === undefined
   }
 
   /** Seconds after which a client should try again while there is no schema cache, or no database. */
@@ -81,39 +105,57 @@ export class Runtime {
   }
 
   /** Reads the settings again. Wrong values leave the old ones in force. */
-  async reloadConfig(): Promise<void> {
-    try {
-      const next = await this.#readConfig()
-      this.#snapshot = { ...next, cache: this.#snapshot.cache }
-      if (this.#snapshot.cache) this.#observe({ kind: 'config reloaded' })
-    } catch (error) {
-      this.#observe({ kind: 'config invalid', error: error instanceof Error ? error : new Error(String(error)) })
-    }
+  reloadConfig(): Promise<void> {
+    return this.#settings.run()
   }
 
   /**
-   * Loads the schema cache anew. A failed load keeps the old one, and is tried again after 1, 2, 4 … 32 seconds. Calls
-   * during a load cause one more load after it.
+   * Reads the settings and loads the schema cache anew, on connections of before; then every connection is replaced. A
+   * failed load keeps the old cache, and is tried again after 1, 2, 4 … 32 seconds. Calls during a load cause one more
+   * load after it.
    */
   reloadSchema(): Promise<void> {
-    if (this.#loading) {
-      this.#again = true
-      return this.#loading
-    }
     clearTimeout(this.#timer)
-    this.#loading = this.#loadSchema().finally(() => {
-      this.#loading = undefined
-      if (!this.#again || this.#stopped) return
-      this.#again = false
-      void this.reloadSchema()
-    })
-    return this.#loading
+    return this.#schema.run()
+  }
+
+  /** A request has found the database gone. It may come back changed, so that everything is read again. */
+  recover(): void {
+    if (this.isPending || this.#schema.isRunning || performance.now() - this.#loadedAt < calm) return
+    void this.reloadSchema()
+  }
+
+  /** Ends all attempts to reach the database. */
+  giveUp(error: Error): void {
+    if (this.#stopped) return
+    this.#stopped = true
+    clearTimeout(this.#timer)
+    this.#observe({ kind: 'gave up', error })
+    this.#resolveGaveUp(error)
+  }
+
+  async #refreshSettings(): Promise<void> {
+    const onFault = (error: Error): void => this.#observe({ kind: 'config invalid', error })
+    this.#unreachable = undefined
+    try {
+      const next = await this.#readSettings(onFault)
+      this.#snapshot = { ...next, cache: this.#snapshot.cache }
+      this.#observe({ kind: 'config reloaded', config: next.config })
+    } catch (error) {
+      if (isUnreachable(error)) this.#unreachable = errorOf(error)
+      // Whoever loads the schema tells it, too.
+      if (!this.#unreachable || !this.#schema.isRunning) onFault(errorOf(error))
+    }
   }
 
   async #loadSchema(): Promise<void> {
-    const { config } = this.#snapshot
+    if (this.#stopped) return
     const start = performance.now()
+    const isFirst = this.#snapshot.cache === undefined
     try {
+      await this.#settings.run()
+      if (this.#unreachable) throw this.#unreachable
+      const { config } = this.#snapshot
       const cache = await readOnly(this.pool, (query) =>
         loadSchemaCache(query, {
           schemas: config.dbSchemas,
@@ -122,26 +164,34 @@ export class Runtime {
         }),
       )
       this.#snapshot = { ...this.#snapshot, cache }
+      if (!isFirst) {
+        flushPool(this.pool)
+        this.#observe({ kind: 'pool flushed' })
+      }
       this.#retrySeconds = 1
       this.#failed = false
-      this.#observe({ kind: 'schema cache loaded', milliseconds: performance.now() - start, cache })
+      this.#loadedAt = performance.now()
+      this.#observe({ kind: 'schema cache loaded', milliseconds: this.#loadedAt - start, cache })
     } catch (error) {
-      const retrySeconds = this.#retrySeconds
-      this.#failed = true
-      this.#retrySeconds = Math.min(retrySeconds * 2, maxRetrySeconds)
-      this.#observe({
-        kind: 'schema cache failed',
-        error: error instanceof Error ? error : new Error(String(error)),
-        retrySeconds,
-      })
-      if (!this.#stopped) this.#timer = setTimeout(() => void this.reloadSchema(), retrySeconds * 1000)
+      this.#schemaFailed(errorOf(error))
     }
+  }
+
+  #schemaFailed(error: Error): void {
+    const isUseless = isLoginRefused(error) || (isUnreachable(error) && !this.#snapshot.config.dbPoolAutomaticRecovery)
+    const retrySeconds = this.#failed ? Math.min(this.#retrySeconds * 2, maxRetrySeconds) : 1
+    this.#failed = true
+    this.#retrySeconds = retrySeconds
+    this.#observe({ kind: 'schema cache failed', error, retrySeconds: isUseless ? null : retrySeconds })
+    if (isUseless) this.giveUp(causeOf(error))
+    else if (!this.#stopped) this.#timer = setTimeout(() => void this.reloadSchema(), retrySeconds * 1000)
   }
 
   async stop(): Promise<void> {
     this.#stopped = true
     clearTimeout(this.#timer)
-    await this.#loading
+    await this.#schema.settled()
+    await this.#settings.settled()
     await this.pool.end()
   }
 }

@@ -13,8 +13,9 @@ import { migrate } from './database/migrate.ts'
 import { withClient } from './database/client.ts'
 import { createAdmin } from './operations/admin.ts'
 import { createLog, type Log } from './operations/log.ts'
-import { startService, type Service } from './service.ts'
+import { startService, type ServiceOptions, type ServiceParts } from './service.ts'
 import { version } from './version.ts'
+import { leaveWorkers, poolShare, startWorkers, workerIndex } from './workers.ts'
 
 export type ServeOptions = { readonly configFile?: string; readonly json?: boolean }
 
@@ -42,23 +43,18 @@ export async function serve({ configFile, json = false }: ServeOptions): Promise
     const loaded = embedded ? loadConfig({ env, file: configFile }) : given
     const { config } = loaded
     const uri = config.dbUri ?? ''
-    if (given.config.migrateOnStart) {
+    const worker = workerIndex()
+    if (given.config.migrateOnStart && worker === undefined) {
       const owner = embedded?.adminUri ?? config.migrationDatabaseUrl ?? uri
       const { applied } = await withClient(toPoolConfig(owner, env), (client) => migrate(client))
       if (applied.length > 0) log.write({ kind: 'migrated', applied })
     }
-    const service = await startService({ env, configFile, loaded, uri, log })
-    stops.unshift(() => service.stop())
-    const server = await listen(service.listener, config.serverUnixSocket, config.serverUnixSocketMode, config)
-    stops.unshift(() => close(server))
-    const admin = await startAdmin(service, config, server)
-    if (admin) stops.unshift(() => close(admin))
-    log.write({ kind: 'listening', address: addressOf(server) })
-    process.on('SIGUSR1', () => void service.runtime.reloadSchema())
-    process.on('SIGUSR2', () => void service.runtime.reloadConfig())
-    if (embedded) await greet(embedded, config, addressOf(server), json)
+    const start = config.serverWorkers > 1 && worker === undefined ? serveByWorkers : serveHere
+    const { address, failed } = await start({ env, configFile, loaded, uri, log }, stops)
+    if (worker === undefined) log.write({ kind: 'listening', address })
+    if (embedded) await greet(embedded, config, address, json)
     const ended = embedded?.ended.then(() => Promise.reject(new Error('the embedded database has ended')))
-    const signal = await (ended ? Promise.race([termination.received, ended]) : termination.received)
+    const signal = await Promise.race([termination.received, failed, ...(ended ? [ended] : [])])
     log.write({ kind: 'stopping', signal })
   } catch (error) {
     // A signal during the start is no failure.
@@ -70,7 +66,58 @@ export async function serve({ configFile, json = false }: ServeOptions): Promise
     log.write({ kind: 'stopped' })
     log.flush()
     termination.dispose()
+    leaveWorkers()
   }
+}
+
+type Serving = {
+  readonly address: string
+  /** Rejects when the service cannot go on. */
+  readonly failed: Promise<never>
+}
+
+/** Serves in this process; a worker with its share of the connections. */
+async function serveHere(
+  { loaded, ...options }: Omit<ServiceOptions, 'beforeLoading'>,
+  stops: (() => Promise<unknown>)[],
+): Promise<Serving> {
+  const worker = workerIndex()
+  const { config } = loaded
+  const dbPool = worker === undefined ? config.dbPool : poolShare(config.dbPool, config.serverWorkers)
+  let server: Server | undefined = undefined
+  const beforeLoading = async (parts: ServiceParts): Promise<void> => {
+    const isFirst = worker === undefined || worker === 0
+    const admin = isFirst ? await startAdmin(parts, config, () => server?.listening === true) : undefined
+    if (admin) stops.unshift(() => close(admin))
+    // Unheard, the one would start a debugger, and the other end the process.
+    process.on('SIGUSR1', () => void parts.runtime.reloadSchema())
+    process.on('SIGUSR2', () => void parts.runtime.reloadConfig())
+  }
+  const service = await startService({
+    ...options,
+    loaded: { ...loaded, config: { ...config, dbPool } },
+    beforeLoading,
+  })
+  stops.unshift(() => service.stop())
+  const listening = await listen(service.listener, config.serverUnixSocket, config.serverUnixSocketMode, config)
+  server = listening
+  stops.unshift(() => close(listening))
+  const failed = service.runtime.gaveUp.then((error) => Promise.reject(error))
+  failed.catch(() => undefined)
+  return { address: addressOf(listening), failed }
+}
+
+/** Serves by processes of their own. */
+async function serveByWorkers(
+  { loaded, env, log }: Omit<ServiceOptions, 'beforeLoading'>,
+  stops: (() => Promise<unknown>)[],
+): Promise<Serving> {
+  const workers = await startWorkers(loaded.config.serverWorkers, env, (message) =>
+    log.write({ kind: 'warning', message }),
+  )
+  stops.unshift(() => workers.stop())
+  for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) process.on(signal, () => workers.signal(signal))
+  return workers
 }
 
 async function startDatabase(
@@ -106,10 +153,14 @@ async function greet(embedded: EmbeddedDatabase, config: Config, url: string, js
   process.stdout.write(`${text}\n`)
 }
 
-async function startAdmin({ runtime, metrics }: Service, config: Config, api: Server): Promise<Server | undefined> {
+async function startAdmin(
+  { runtime, metrics, isReady }: ServiceParts,
+  config: Config,
+  isListening: () => boolean,
+): Promise<Server | undefined> {
   const { adminServerPort: port, adminServerUnixSocket: socket } = config
   if (port === null && socket === null) return undefined
-  const admin = createAdmin({ runtime, metrics, isListening: () => api.listening })
+  const admin = createAdmin({ runtime, metrics, isReady, isListening })
   return listen(admin, socket, config.adminServerUnixSocketMode, {
     serverHost: config.adminServerHost,
     serverPort: port ?? 0,

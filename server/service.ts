@@ -3,24 +3,23 @@ import type { RequestListener } from 'node:http'
 import express from 'express'
 import { accountsRouter } from './accounts/accounts-router.ts'
 import { createApp, type Handler } from './app.ts'
-import type { RoleSettings } from './config/config.ts'
-import { readDatabaseSettings, readRoleSettings } from './config/database-settings.ts'
-import { loadConfig, withDatabaseSettings, type Environment, type LoadedConfig } from './config/load.ts'
+import type { Environment, LoadedConfig } from './config/load.ts'
 import { toPoolConfig } from './config/pool-config.ts'
-import { Listener } from './database/listener.ts'
-import { createPool } from './database/pool.ts'
+import { createPool, withConnection } from './database/pool.ts'
 import { queryOn, transactionOn } from './database/transaction.ts'
 import { createApiKeyLookup } from './identity/api-key-lookup.ts'
-import { createJwtVerifier, type JwtVerifier } from './identity/jwt.ts'
+import { createJwtVerifier } from './identity/jwt.ts'
+import { liveSettings } from './live-settings.ts'
 import { docsRouter } from './openapi/docs.ts'
 import { serviceDocumentHandler } from './openapi/service-document.ts'
 import { health, ready } from './operations/health.ts'
 import type { Log } from './operations/log.ts'
 import { createMetrics, type Metrics } from './operations/metrics.ts'
-import { observeRest, observeRuntime } from './operations/observer.ts'
+import { logConnections, logJwtCache, observeRest, observeRuntime } from './operations/observer.ts'
+import { ReloadChannel } from './reload-channel.ts'
 import { createRestHandler } from './rest/handler.ts'
 import { reportRouter } from './report/report-router.ts'
-import { readOnly, Runtime, type Snapshot } from './runtime.ts'
+import { Runtime } from './runtime.ts'
 import { readSchemas } from './validation/schema-directory.ts'
 import { createValidator, ownSchemas } from './validation/validator.ts'
 import { version } from './version.ts'
@@ -33,55 +32,87 @@ export type ServiceOptions = {
   /** Connection string of the role that serves. */
   readonly uri: string
   readonly log: Log
+  readonly beforeLoading?: (parts: ServiceParts) => Promise<void>
 }
 
-export type Service = {
-  readonly listener: RequestListener
+/** What there is of a service before it can answer. */
+export type ServiceParts = {
   readonly runtime: Runtime
   readonly metrics: Metrics
+  /** Whether the schema cache is there, and so is the database. */
+  readonly isReady: () => Promise<boolean>
   readonly stop: () => Promise<void>
 }
 
-const noRoleSettings: RoleSettings = { settings: new Map(), isolationLevels: new Map() }
+export type Service = ServiceParts & { readonly listener: RequestListener }
 
-/** Connects, loads settings and schema once (retrying in the background when that fails), and composes the routes. */
-export async function startService({ env, configFile, loaded, uri, log }: ServiceOptions): Promise<Service> {
+/**
+ * Connects, loads settings and schema once (retrying in the background when that fails), and composes the routes.
+ *
+ * @param options.beforeLoading is called when the service can tell how it is, but cannot answer yet
+ * @throws the database's error, when it is of no use to try again
+ */
+export async function startService({
+  env,
+  configFile,
+  loaded,
+  uri,
+  log,
+  beforeLoading,
+}: ServiceOptions): Promise<Service> {
   const pool = createPool(toPoolConfig(uri, env), loaded.config)
-  let verifier: JwtVerifier = createJwtVerifier(loaded.config)
-  const readConfig = async (): Promise<Omit<Snapshot, 'cache'>> => {
-    let current = loadConfig({ env, file: configFile, previous: loaded })
-    let roleSettings = noRoleSettings
-    if (current.config.dbConfig) {
-      const [rows, roles] = await readOnly(pool, async (query) => [
-        await readDatabaseSettings(query, current.config.dbPreConfig),
-        await readRoleSettings(query),
-      ])
-      current = withDatabaseSettings(current, rows)
-      roleSettings = roles
-    }
-    verifier = createJwtVerifier(current.config, verifier)
-    log.setLevel(current.config.logLevel)
-    return { config: current.config, roleSettings, verifier }
-  }
+  logConnections(pool, log)
+  const settings = liveSettings({
+    env,
+    configFile,
+    loaded,
+    pool,
+    onWarning: (message) => log.write({ kind: 'warning', message }),
+    createVerifier: (config, previous) => createJwtVerifier(config, previous, logJwtCache(log)),
+  })
   const metrics = createMetrics({
     pool,
     poolSize: loaded.config.dbPool,
-    jwtCache: () => verifier.cacheStatistics,
+    jwtCache: () => runtime.snapshot.verifier.cacheStatistics,
     timesRequests: loaded.config.adminServerPort !== null || loaded.config.adminServerUnixSocket !== null,
   })
-  const initial = { config: loaded.config, roleSettings: noRoleSettings, verifier }
-  const runtime = new Runtime(pool, initial, readConfig, observeRuntime(log, metrics))
-  await runtime.reloadConfig()
-  await runtime.reloadSchema()
-  const channel = await startChannel(uri, env, runtime, log)
-  return {
-    listener: await compose(runtime, log, metrics),
+  const observe = observeRuntime(log, metrics, loaded.config.dbPool)
+  const runtime: Runtime = new Runtime(pool, settings.initial, settings.read, (event) => {
+    if (event.kind === 'config reloaded') {
+      log.setLevel(event.config.logLevel)
+      void channel.follow(event.config)
+    }
+    observe(event)
+  })
+  const channel = new ReloadChannel(toPoolConfig(uri, env, 'read-write'), runtime, log)
+  const isConnected = async (): Promise<boolean> => {
+    if (runtime.snapshot.config.dbChannelEnabled) return channel.isOn
+    return withConnection(
+      pool,
+      async (client) => (await client.query('select 1')).rowCount === 1,
+      () => true,
+    ).catch(() => false)
+  }
+  const parts = {
     runtime,
     metrics,
+    isReady: async () => !runtime.isPending && (await isConnected()),
     stop: async () => {
-      await channel?.stop()
+      await channel.stop()
       await runtime.stop()
     },
+  }
+  try {
+    await beforeLoading?.(parts)
+    // First, so that no change of the schema goes unheard.
+    await channel.follow(loaded.config)
+    await runtime.reloadSchema()
+    const error = await Promise.race([runtime.gaveUp, Promise.resolve(undefined)])
+    if (error) throw error
+    return { ...parts, listener: await compose(runtime, log, metrics) }
+  } catch (error) {
+    await parts.stop()
+    throw error
   }
 }
 
@@ -138,41 +169,4 @@ async function compose(runtime: Runtime, log: Log, metrics: Metrics): Promise<Re
     services: new Map(services),
     log,
   })
-}
-
-/** Listens for NOTIFY, where `db-channel-enabled` has it so. */
-async function startChannel(uri: string, env: Environment, runtime: Runtime, log: Log): Promise<Listener | undefined> {
-  const { dbChannelEnabled, dbChannel } = runtime.snapshot.config
-  if (!dbChannelEnabled) return undefined
-  let missed = false
-  const channel = new Listener(toPoolConfig(uri, env, 'read-write'), dbChannel, (event) => {
-    switch (event.kind) {
-      case 'lost':
-        missed = true
-        log.write({
-          kind: 'channel-lost',
-          channel: event.channel,
-          error: event.error,
-          retryInSeconds: event.retrySeconds,
-        })
-        return
-      case 'listening':
-        log.write({ kind: 'channel-listening', channel: event.channel })
-        // What was notified in between is not known.
-        if (missed) void runtime.reloadSchema()
-        missed = false
-        return
-      case 'notified':
-        for (const reload of ['schema', 'config'] as const) {
-          if (event.payload !== '' && event.payload !== `reload ${reload}`) continue
-          log.write({ kind: 'channel-message', channel: event.channel, reload })
-          void (reload === 'schema' ? runtime.reloadSchema() : runtime.reloadConfig())
-        }
-        return
-      default:
-        event satisfies never
-    }
-  })
-  await channel.start()
-  return channel
 }

@@ -299,11 +299,12 @@ t.test('a real server', async (t) => {
   t.strictSame((await pool.query(settings)).rows, [expected])
 
   const client = await pool.connect()
+  // The server's farewell, and then the end of the connection.
+  client.on('error', () => undefined)
   const lost = once(client, 'error')
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
   await database.query('select pg_terminate_backend($1)', [rows[0]?.pid])
   t.match(await lost, [{ code: '57P01' }], 'a lost connection is noticed')
-  client.on('error', () => undefined)
   client.release(true)
   t.strictSame((await pool.query(settings)).rows, [expected], 'and replaced')
   await pool.end()

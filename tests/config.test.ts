@@ -35,6 +35,8 @@ t.test('defaults', async (t) => {
     adminServerUnixSocket: null,
     adminServerUnixSocketMode: 0o660,
     appSettings: [],
+    authAccountLimit: 10,
+    authAddressLimit: 100,
     bodyLimit: 102_400,
     clientErrorVerbosity: 'verbose',
     dataDir: '.data',
@@ -64,7 +66,7 @@ t.test('defaults', async (t) => {
     jwtRoleClaimKey: '$.role',
     jwtSecret: null,
     jwtSecretIsBase64: false,
-    logLevel: 'error',
+    logLevel: 'info',
     logQuery: false,
     migrateOnStart: true,
     migrationDatabaseUrl: null,
@@ -84,8 +86,7 @@ t.test('defaults', async (t) => {
     serverUnixSocketMode: 0o660,
     sessionSecrets: [],
     trustedProxies: 0,
-    authAccountLimit: 10,
-    authAddressLimit: 100,
+    serverWorkers: 1,
     urlUseLegacyTargetNames: true,
   }
   t.strictSame(config, expected)
@@ -103,10 +104,9 @@ const values: readonly [Row, Partial<Config>][] = [
   [{ env: { PGRST_DB_MAX_ROWS: '5' }, database: { db_max_rows: '7' } }, { dbMaxRows: 7 }],
   [{ file: 'db-max-rows = 5', database: { db_max_rows: '7' } }, { dbMaxRows: 7 }],
   [{ env: { PGRST_DB_MAX_ROWS: '5' }, file: 'db-max-rows = 6', database: { db_max_rows: '' } }, { dbMaxRows: null }],
-  [{ database: { db_pool: '7', server_port: '1', log_level: 'debug' } }, { dbPool: 10, serverPort: 3000, logLevel: 'error' }],
+  [{ database: { db_pool: '7', server_port: '1', log_level: 'debug' } }, { dbPool: 10, serverPort: 3000, logLevel: 'info' }],
   // Empty is the same as not given, but hides what counts less
   [{ env: { PGRST_DB_POOL: '' }, file: 'db-pool = 6' }, { dbPool: 10 }],
-  [{ env: { PGRST_LOG_LEVEL: '' } }, { logLevel: 'error' }],
   [{ env: { PGRST_ADMIN_SERVER_PORT: '' } }, { adminServerPort: null }],
   [{ env: { PGRST_DB_EXTRA_SEARCH_PATH: '' } }, { dbExtraSearchPath: [] }],
   [{ env: { PGRST_DB_HOISTED_TX_SETTINGS: '' } }, { dbHoistedTxSettings:
@@ -158,6 +158,20 @@ const values: readonly [Row, Partial<Config>][] = [
   [{ env: { PGRST_OPENAPI_MODE: 'disabled' } }, { openapiMode: 'disabled' }],
   [{ env: { PGRST_LOG_LEVEL: 'crit' } }, { logLevel: 'crit' }],
   // The database, and who is anonymous in it
+  // What is logged where nobody said
+  [{ env: { PGRST_LOG_LEVEL: '' } }, { logLevel: 'info' }],
+  [{ env: { PGRST_LOG_LEVEL: '', PGRST_DB_URI: 'x' } }, { logLevel: 'error' }],
+  [{ env: { PGRST_DB_URI: 'x' } }, { logLevel: 'error' }],
+  [{ file: 'db-uri = "x"' }, { logLevel: 'error' }],
+  [{ env: { DATABASE_URL: 'x' } }, { logLevel: 'info' }],
+  [{ env: { DATABASE_URL: 'x', PGRST_DB_URI: 'x' } }, { logLevel: 'error' }],
+  [{ env: { PGRST_DB_URI: 'x', PGRST_LOG_LEVEL: 'info' } }, { logLevel: 'info' }],
+  [{ env: { PGRST_DB_URI: 'x' }, file: 'log-level = "warn"' }, { logLevel: 'warn' }],
+  // From where it can be reached
+  [{ env: { PGRST_DB_URI: 'x' } }, { serverHost: '!4', adminServerHost: '!4' }],
+  [{ env: { PGRST_DB_URI: 'x', HOST: '127.0.0.1' } }, { serverHost: '127.0.0.1', adminServerHost: '127.0.0.1' }],
+  [{ env: { DATABASE_URL: 'x' } }, { serverHost: '127.0.0.1' }],
+  // And who is anonymous
   [{ env: { DATABASE_URL: 'postgres://x' } }, { dbUri: 'postgres://x', dbAnonRole: 'anon', migrateOnStart: false }],
   [{ env: { PGRST_DB_URI: 'postgres://x' } }, { dbUri: 'postgres://x', dbAnonRole: null, migrateOnStart: false }],
   [{ file: 'db-uri = "postgres://x"' }, { dbUri: 'postgres://x', dbAnonRole: null }],
@@ -256,7 +270,10 @@ t.test('reload', async (t) => {
   const path = fileOf('')
   const key = fileOf(secret)
   const write = (role: string): void =>
-    writeFileSync(path, `db-uri = "postgres://${role}"\ndb-anon-role = "${role}"\njwt-secret = "@${key}"`)
+    writeFileSync(
+      path,
+      `db-uri = "postgres://${role}"\ndb-anon-role = "${role}"\njwt-secret = "@${key}"\nrest-base-path = "/${role}"`,
+    )
   write('one')
   const first = loadConfig({ env: {}, file: path })
   write('two')
@@ -267,8 +284,8 @@ t.test('reload', async (t) => {
   const next = loadConfig({ env: {}, file: path, previous: overlaid })
   t.match(
     next.config,
-    { dbAnonRole: 'two', dbUri: 'postgres://one', jwtSecret: 'y'.repeat(32) },
-    'one database for life',
+    { dbAnonRole: 'two', dbUri: 'postgres://one', restBasePath: '/one', jwtSecret: 'y'.repeat(32) },
+    'one database for life, and one address',
   )
 })
 
@@ -343,9 +360,9 @@ const faults: readonly [Row, ...[string, string][]][] = [
     ['SESSION_SECRETS', 'each secret must be at least 32 characters long; number 2 of 2 is not']],
   // All of them at once
   [{ env: { PGRST_LOG_LEVEL: 'x', BODY_LIMIT: 'x', PGRST_JWT_SECRET: 'x' }, file: 'db-pool = "x"\nopenapi-mode = "x"' },
+    ['PGRST_LOG_LEVEL', 'Invalid logging level. Check your configuration.'],
     ['PGRST_JWT_SECRET', 'The JWT secret must be at least 32 characters long.'],
     ['db-pool in FILE', 'must be a whole number'],
-    ['PGRST_LOG_LEVEL', 'Invalid logging level. Check your configuration.'],
     ['openapi-mode in FILE', 'Invalid openapi-mode. Check your configuration.'],
     ['BODY_LIMIT', 'must be a size such as 100kb, 10mb or 1048576']],
 ] // prettier-ignore

@@ -13,13 +13,14 @@ import { requestOf, sendWrite, type WriteRequest } from './support/write-request
 import { writesSettings } from './support/writes-service.ts'
 import { argumentTables } from './tables/rpc-arguments.ts'
 import { resultTables } from './tables/rpc-results.ts'
-import { insertTables } from './tables/write-insert.ts'
+import { insertRowTables } from './tables/write-insert-rows.ts'
+import { insertBodyTables } from './tables/write-insert.ts'
 import { updateAndDeleteTables } from './tables/write-update-delete.ts'
 import { upsertTables } from './tables/write-upsert.ts'
 
 const generated = 900
 const defaultSeed = 20_261_121
-const tables = [insertTables, upsertTables, updateAndDeleteTables, argumentTables, resultTables]
+const tables = [insertBodyTables, insertRowTables, upsertTables, updateAndDeleteTables, argumentTables, resultTables]
 
 t.test('this server answers as PostgREST does, but for what later versions changed', async (t) => {
   const database = await createFixtureDatabase('writes')

@@ -16,7 +16,7 @@ import {
   selected,
   where,
 } from './support/plans.ts'
-import { hasResult, statementRunner } from './support/statement-runner.ts'
+import { hasResult, statementRunner, textOf } from './support/statement-runner.ts'
 
 const database = await createDatabase()
 await database.query(`
@@ -439,8 +439,8 @@ t.test('execution plans', async (t) => {
   const explained = (format: 'json' | 'text', options: readonly ('analyze' | 'verbose')[] = []) =>
     run(reading(paints(), { mediaType: { kind: 'plan', for: { kind: 'json' }, format, options }, explain: true }))
   t.match((await explained('text')).body, /^Aggregate .*\n.*\n/)
-  const body = (await explained('json', ['verbose'])).body.toString()
-  t.match(JSON.parse(body), [
+  const { body } = await explained('json', ['verbose'])
+  t.match(JSON.parse(textOf(body)), [
     { Plan: { Output: [String, String, "COALESCE(json_agg(ROW(paints.id, paints.c)), '[]'::json)"] } },
   ])
 })

@@ -88,6 +88,8 @@ export type ServiceConfig = {
   readonly authAccountLimit: number
   /** Wrong passwords from one address, and registrations, in a quarter of an hour. */
   readonly authAddressLimit: number
+  /** Processes that serve. */
+  readonly serverWorkers: number
 }
 
 export type Config = PostgrestConfig & ServiceConfig

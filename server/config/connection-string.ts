@@ -146,3 +146,18 @@ function addParameter(options: Map<ConnectionKeyword, string>, pair: string): vo
   else if (isKeyword(name)) options.set(name, value)
   else throw new ConnectionStringError(unknownKeyword('invalid URI query parameter', name))
 }
+
+/** A connection string to be shown, with `blank` for what must not be; it may be written in its other form. */
+export function withoutPassword(text: string, blank: string): string {
+  let options: ConnectionOptions
+  try {
+    options = parseConnectionString(text)
+  } catch {
+    return blank
+  }
+  const secrets: readonly ConnectionKeyword[] = ['password', 'sslpassword']
+  if (!secrets.some((name) => options.has(name))) return text
+  const shown = (name: ConnectionKeyword, value: string): string =>
+    secrets.includes(name) ? blank : /^[\w.,:/+-]+$/.test(value) ? value : `'${value.replaceAll(/['\\]/g, '\\$&')}'`
+  return Array.from(options, ([name, value]) => `${name}=${shown(name, value)}`).join(' ')
+}

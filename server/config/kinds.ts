@@ -1,4 +1,5 @@
 // Kinds of values: how the texts of the environment, the file and the database become values, with PostgREST's coercions.
+import { availableParallelism } from 'node:os'
 import { parseRoleClaim } from '../identity/role-claim.ts'
 import type { QualifiedIdentifier } from '../schema-cache/identifier.ts'
 import { haskellNumber } from './haskell-number.ts'
@@ -221,6 +222,13 @@ export const size: Kind<number> = {
       ? value(bytes)
       : fault('must be a size such as 100kb, 10mb or 1048576')
   },
+  dump: String,
+}
+
+/** A number of processes; `auto` is that of the processors. */
+export const workers: Kind<number> = {
+  name: 'number',
+  read: (given) => (given === 'auto' ? value(availableParallelism()) : readInteger(given, { min: 1, max: 256 })),
   dump: String,
 }
 

@@ -41,7 +41,7 @@ export type LoadedConfig = {
  * Reads the settings.
  *
  * @param from.file path of a configuration file
- * @param from.previous on a reload, what was loaded before: the connection string stays what it was
+ * @param from.previous on a reload, what was loaded before: settings that only count after a restart stay what they were
  * @throws ConfigError
  */
 export function loadConfig(from: {
@@ -70,7 +70,7 @@ export function loadConfig(from: {
     }
   }
   const sources = { environment: from.env, file, database: new Map<string, string>(), readFile }
-  return resolve(sources, faults, from.previous?.config.dbUri)
+  return resolve(sources, faults, from.previous?.config)
 }
 
 /**
@@ -79,7 +79,7 @@ export function loadConfig(from: {
  * @throws ConfigError
  */
 export function withDatabaseSettings(base: LoadedConfig, rows: readonly (readonly [string, string])[]): LoadedConfig {
-  return resolve({ ...base.sources, database: new Map(rows) }, [], base.config.dbUri)
+  return resolve({ ...base.sources, database: new Map(rows) }, [], base.config)
 }
 
 /** Own names of settings whose values may be given under them in the database. */
@@ -187,15 +187,21 @@ class Resolver {
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-function resolve(sources: ConfigSources, faults: ConfigFault[], dbUri?: string | null): LoadedConfig {
+function resolve(sources: ConfigSources, faults: ConfigFault[], previous?: Config): LoadedConfig {
   const resolver = new Resolver(sources, faults)
-  const derived = derive(resolver, dbUri)
+  const derived = derive(resolver)
   const rest = settingKeys.filter((key) => !Object.hasOwn(derived, key)).map((key) => [key, resolver.read(key).value])
   const appSettings = readAppSettings(sources.environment, sources.file?.values ?? new Map(), (fault) =>
     resolver.faults.push(fault),
   )
   if (resolver.faults.length > 0) throw new ConfigError(resolver.faults)
-  const config = { ...(Object.fromEntries(rest) as Omit<Config, keyof Derived>), ...derived, appSettings } as Config
+  const kept = previous ? settingKeys.filter((key) => settings[key].change === 'restart') : []
+  const config = {
+    ...(Object.fromEntries(rest) as Omit<Config, keyof Derived>),
+    ...derived,
+    appSettings,
+    ...Object.fromEntries(kept.map((key) => [key, previous?.[key]])),
+  } as Config
   return { config, warnings: [...resolver.warnings, ...deprecations(config), ...unknownNameWarnings(sources)], sources }
 }
 
@@ -207,6 +213,7 @@ type Derived = Pick<
   | 'dbUri'
   | 'jwtSecret'
   | 'jwtSecretIsBase64'
+  | 'logLevel'
   | 'migrateOnStart'
   | 'migrationDatabaseUrl'
   | 'serverHost'
@@ -214,23 +221,28 @@ type Derived = Pick<
 >
 
 /** Settings that depend on others, or on files. */
-function derive(resolver: Resolver, knownUri: string | null | undefined): Derived {
-  const serverHost = resolver.read('serverHost').value
+function derive(resolver: Resolver): Derived {
+  const host = resolver.read('serverHost')
   const serverPort = resolver.read('serverPort').value
   const admin = resolver.read('adminServerPort')
   if (admin.value === serverPort) resolver.fault(admin.given, 'admin-server-port cannot be the same as server-port')
-  const uri = resolver.connectionString('dbUri')
-  const dbUri = knownUri === undefined ? uri.value : knownUri
+  const { value: dbUri, given: uri } = resolver.connectionString('dbUri')
+  const likePostgrest = isPostgrestName(uri)
+  // And whoever can reach the machine can reach the API, as with PostgREST.
+  const serverHost = isGiven(host.given) || !likePostgrest ? host.value : '!4'
   const role = resolver.read('dbAnonRole')
+  const logLevel = resolver.read('logLevel')
   const jwtSecretIsBase64 = resolver.read('jwtSecretIsBase64').value
   return {
     adminServerHost: resolver.read('adminServerHost').value || serverHost,
     adminServerPort: admin.value,
     // Where the database is named in PostgREST's way, nobody is let in unasked, as in PostgREST.
-    dbAnonRole: role.given || isPostgrestName(uri.given) ? role.value : 'anon',
+    dbAnonRole: role.given || likePostgrest ? role.value : 'anon',
     dbUri,
     jwtSecret: resolver.secret(jwtSecretIsBase64),
     jwtSecretIsBase64,
+    // And as little is logged.
+    logLevel: isGiven(logLevel.given) || likePostgrest ? logLevel.value : 'info',
     migrateOnStart: dbUri === null || resolver.read('migrateOnStart').value,
     migrationDatabaseUrl: resolver.connectionString('migrationDatabaseUrl').value,
     serverHost,
@@ -238,8 +250,9 @@ function derive(resolver: Resolver, knownUri: string | null | undefined): Derive
   }
 }
 
-const isPostgrestName = (given: Given | undefined): boolean =>
-  given !== undefined && given.value !== '' && given.variable !== 'DATABASE_URL'
+const isGiven = (given: Given | undefined): given is Given => given !== undefined && given.value !== ''
+
+const isPostgrestName = (given: Given | undefined): boolean => isGiven(given) && given.variable !== 'DATABASE_URL'
 
 function deprecations({ jwtRoleClaimKey }: Config): string[] {
   const claim = parseRoleClaim(jwtRoleClaimKey)

@@ -7,6 +7,13 @@ import type { Environment } from './load.ts'
 import { LibpqConnection } from './libpq-connection.ts'
 import { passwordInFile } from './passfile.ts'
 
+/** The server wants a password, and there is none in the connection string, the variables and the password file. */
+export class PasswordMissing extends Error {
+  constructor() {
+    super('the server asks for a password, but none is supplied')
+  }
+}
+
 export type PoolConfig = pg.PoolConfig & { readonly plan: ConnectionPlan; readonly Client: typeof LibpqClient }
 
 /** A client for one of the servers of a plan. The pool makes them; `new config.Client(config)` makes one without it. */
@@ -19,7 +26,7 @@ export class LibpqClient extends pg.Client {
     const password = (): string => {
       const target = connection.target ?? { host: '', port: 0 }
       const found = plan.password ?? passwordInFile(plan.passfile, { ...plan, ...target })
-      if (found === undefined) throw new Error('the server asks for a password, but none is supplied')
+      if (found === undefined) throw new PasswordMissing()
       return found
     }
     // Encryption is settled by the connection itself.

@@ -101,4 +101,11 @@ export const serviceSettings: ServiceSettings = {
     default: 100,
     description: 'Wrong passwords from one network address in 15 minutes, and as many registrations from it.',
   }),
+  serverWorkers: service({
+    name: 'server-workers',
+    variables: ['SERVER_WORKERS'],
+    kind: kinds.workers,
+    default: 1,
+    description: 'Processes that share the port and the connections of `db-pool`; `auto`: one for each processor.',
+  }),
 }

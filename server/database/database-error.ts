@@ -1,4 +1,5 @@
 // What an error of the database means, whichever way it came.
+import { PasswordMissing } from '../config/pool-config.ts'
 import { ApiError } from '../rest/errors.ts'
 
 /** What the server sent: `pg` puts it on the error itself, a pipeline on its property `server`. */
@@ -34,3 +35,14 @@ export function isUnreachable(error: unknown): boolean {
   // `pg` has no code for a connection that ends in the middle of a query.
   return error instanceof Error && ('syscall' in error || error.message.startsWith('Connection terminated'))
 }
+
+/** Whether the password is wrong or missing: to try again would not help. */
+export function isLoginRefused(error: unknown): boolean {
+  const cause = error instanceof ApiError ? error.cause : error
+  // invalid_password
+  return cause instanceof PasswordMissing || sqlState(cause) === '28P01'
+}
+
+/** Whether a request failed because the database was not there, or went away. */
+export const isConnectionLoss = (error: unknown): boolean =>
+  error instanceof ApiError && error.status === 503 && /^(?:PGRST00[01]$|08|53|57P)/.test(error.code)

@@ -16,8 +16,10 @@ export type JwtSettings = Pick<
   'jwtSecret' | 'jwtSecretIsBase64' | 'jwtAud' | 'jwtRoleClaimKey' | 'jwtCacheMaxEntries' | 'dbAnonRole'
 >
 
-/** Counts since the verifier was made. */
+/** Counts since the first verifier was made. */
 export type JwtCacheStatistics = { readonly requests: number; readonly hits: number; readonly evictions: number }
+
+export type JwtCacheEvent = 'lookup' | 'eviction'
 
 export type JwtVerifier = {
   readonly settings: JwtSettings
@@ -40,13 +42,21 @@ type Verified = {
 
 /**
  * Makes a verifier. With `previous`, that one is returned when the settings are the same: its cache stays. Other keys
- * always begin with an empty cache.
+ * always begin with an empty cache; the counts go on.
  *
+ * @param onCache hears of what happens in the cache
  * @throws SecretError when the secret cannot be used; the settings have been checked for it
  */
-export function createJwtVerifier(settings: JwtSettings, previous?: JwtVerifier): JwtVerifier {
-  return previous && isSame(previous.settings, settings) ? previous : new CachingVerifier(settings)
+export function createJwtVerifier(
+  settings: JwtSettings,
+  previous?: JwtVerifier,
+  onCache?: (event: JwtCacheEvent) => void,
+): JwtVerifier {
+  if (previous && isSame(previous.settings, settings)) return previous
+  return new CachingVerifier(settings, previous?.cacheStatistics ?? noStatistics, onCache)
 }
+
+const noStatistics: JwtCacheStatistics = { requests: 0, hits: 0, evictions: 0 }
 
 function isSame(one: JwtSettings, other: JwtSettings): boolean {
   const bytes = ({ jwtSecret }: JwtSettings): Buffer => Buffer.from(jwtSecret ?? '')
@@ -62,14 +72,17 @@ function isSame(one: JwtSettings, other: JwtSettings): boolean {
 
 class CachingVerifier implements JwtVerifier {
   readonly settings: JwtSettings
-  readonly cacheStatistics = { requests: 0, hits: 0, evictions: 0 }
+  readonly cacheStatistics: { requests: number; hits: number; evictions: number }
+  readonly #onCache: ((event: JwtCacheEvent) => void) | undefined
   readonly #keys: readonly VerificationKey[] | undefined
   readonly #roleClaim: RoleClaim
   readonly #cache: SieveCache<Verified> | undefined
   readonly #anonymous: Identity | undefined
 
-  constructor(settings: JwtSettings) {
+  constructor(settings: JwtSettings, statistics: JwtCacheStatistics, onCache?: (event: JwtCacheEvent) => void) {
     this.settings = settings
+    this.cacheStatistics = { ...statistics }
+    this.#onCache = onCache
     this.#keys = settings.jwtSecret === null ? undefined : verificationKeys(settings.jwtSecret)
     const roleClaim = parseRoleClaim(settings.jwtRoleClaimKey)
     if (roleClaim.kind === 'invalid') throw new Error(roleClaim.message)
@@ -77,6 +90,7 @@ class CachingVerifier implements JwtVerifier {
     if (settings.jwtCacheMaxEntries > 0) {
       this.#cache = new SieveCache(settings.jwtCacheMaxEntries, () => {
         this.cacheStatistics.evictions += 1
+        onCache?.('eviction')
       })
     }
     this.#anonymous = this.#identify('{}', {})
@@ -90,6 +104,7 @@ class CachingVerifier implements JwtVerifier {
     if (!this.#keys) throw errors.noJwtSecret()
     if (!this.#cache) return this.#verifyAnew(this.#keys, token, now)
     this.cacheStatistics.requests += 1
+    this.#onCache?.('lookup')
     const known = this.#cache.get(token)
     if (!known) return this.#verifyAnew(this.#keys, token, now)
     this.cacheStatistics.hits += 1

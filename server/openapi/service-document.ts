@@ -31,10 +31,10 @@ export type ServiceDocumentOptions = {
  */
 export function serviceDocumentHandler(options: ServiceDocumentOptions) {
   // Making a document takes longer than answering a request; roles are few, and a snapshot never changes.
-  const made = new WeakMap<SchemaCache, Map<string, Promise<string>>>()
+  const made = new WeakMap<Snapshot, Map<string, Promise<string>>>()
   const documentFor = (identity: Identity, snapshot: Snapshot, cache: SchemaCache): Promise<string> => {
-    const byRole = made.get(cache) ?? new Map<string, Promise<string>>()
-    made.set(cache, byRole)
+    const byRole = made.get(snapshot) ?? new Map<string, Promise<string>>()
+    made.set(snapshot, byRole)
     const known = byRole.get(identity.role)
     if (known) return known
     const document = makeDocument(identity, snapshot, cache, options)

@@ -1,6 +1,6 @@
 // The admin server, on a port of its own. https://docs.postgrest.org/en/v14/references/admin_server.html
 import type { RequestListener } from 'node:http'
-import { dumpConfig } from '../config/dump.ts'
+import { dumpWithoutSecrets } from '../config/dump.ts'
 import type { Runtime } from '../runtime.ts'
 import { toJson } from '../schema-cache/json.ts'
 import type { Metrics } from './metrics.ts'
@@ -8,6 +8,8 @@ import type { Metrics } from './metrics.ts'
 export type AdminOptions = {
   readonly runtime: Runtime
   readonly metrics: Metrics
+  /** Whether requests could be answered: the schema cache is loaded, and the database is there. */
+  readonly isReady: () => Promise<boolean>
   /** Whether the API server accepts requests. */
   readonly isListening: () => boolean
 }
@@ -15,13 +17,13 @@ export type AdminOptions = {
 type Answer = { readonly status: number; readonly type?: string; readonly body?: string }
 
 /** `/live`, `/ready`, `/schema_cache`, `/config` and `/metrics`; any other path is 404. */
-export function createAdmin({ runtime, metrics, isListening }: AdminOptions): RequestListener {
+export function createAdmin({ runtime, metrics, isReady, isListening }: AdminOptions): RequestListener {
   const answer = async (path: string): Promise<Answer> => {
     switch (path) {
       case '/live':
         return { status: isListening() ? 200 : 500 }
       case '/ready':
-        return { status: runtime.isLoading ? 503 : isListening() && runtime.snapshot.cache ? 200 : 500 }
+        return { status: !(await isReady()) ? 503 : isListening() ? 200 : 500 }
       case '/schema_cache': {
         const { cache } = runtime.snapshot
         return { status: 200, type: 'application/json', body: cache ? JSON.stringify(toJson(cache)) : '' }
@@ -30,7 +32,7 @@ export function createAdmin({ runtime, metrics, isListening }: AdminOptions): Re
         return {
           status: 200,
           type: 'text/plain; charset=utf-8',
-          body: withoutSecrets(dumpConfig(runtime.snapshot.config)),
+          body: dumpWithoutSecrets(runtime.snapshot.config),
         }
       case '/metrics':
         return { status: 200, type: metrics.contentType, body: await metrics.text() }
@@ -53,14 +55,3 @@ export function createAdmin({ runtime, metrics, isListening }: AdminOptions): Re
     )
   }
 }
-
-/** The dump with its secrets blanked: whoever may see that a server is well need not be able to act in its name. */
-const withoutSecrets = (dump: string): string =>
-  dump.replace(/^((?:jwt-secret|app\.settings\.[^ ]*) = )".*"$/gm, '$1"***"').replace(
-    /^(db-uri = ").*"$/gm,
-    (line, start: string) =>
-      `${start}${line
-        .slice(start.length, -1)
-        .replace(/(:\/\/[^:@/]*):[^@/]*@/, '$1:***@')
-        .replace(/(password\s*=\s*)(?:'[^']*'|\S+)/i, '$1***')}"`,
-  )

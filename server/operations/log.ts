@@ -16,6 +16,7 @@ export type LogEvent =
   | { readonly kind: 'database-connected'; readonly version: string }
   | { readonly kind: 'database-lost'; readonly error: unknown; readonly retryInSeconds: number | null }
   | { readonly kind: 'pool-created'; readonly size: number }
+  | { readonly kind: 'pool-flushed' }
   | { readonly kind: 'pool-timeout' }
   | { readonly kind: 'pool-activity'; readonly message: string }
   | { readonly kind: 'schema-cache-loaded'; readonly duration: number; readonly summary: string }
@@ -34,6 +35,10 @@ export type LogEvent =
   | { readonly kind: 'query'; readonly status: number; readonly requestId: string; readonly text: string }
   | { readonly kind: 'jwt-cache'; readonly message: string }
   | { readonly kind: 'warning'; readonly message: string }
+  /** An answer of 5xx for an error of the database, or of the connection to it. */
+  | { readonly kind: 'database-error'; readonly error: unknown; readonly requestId: string }
+  /** The program ends: it is of no use to try again. */
+  | { readonly kind: 'gave-up'; readonly error: unknown }
   /** An error that should not have happened; the client got 500 and no word of it. */
   | { readonly kind: 'failure'; readonly error: unknown; readonly requestId: string | null }
 
@@ -89,6 +94,8 @@ function lineOf(event: Exclude<LogEvent, RequestEvent>): Line {
       return always('error', `No connection to the database${retry(event.retryInSeconds)}`)
     case 'pool-created':
       return always('info', `Up to ${event.size} connections to the database`)
+    case 'pool-flushed':
+      return { from: 'debug', severity: 'debug', message: 'All connections to the database are being replaced' }
     case 'pool-timeout':
       return { from: 'error', severity: 'error', message: 'Timed out waiting for a connection from the pool' }
     case 'pool-activity':
@@ -113,6 +120,10 @@ function lineOf(event: Exclude<LogEvent, RequestEvent>): Line {
       return { from: 'debug', severity: 'debug', message: event.message }
     case 'warning':
       return always('warn', event.message)
+    case 'database-error':
+      return { from: 'error', severity: 'error', message: 'The database could not answer a request' }
+    case 'gave-up':
+      return always('fatal', 'The database cannot be had; ending')
     case 'failure':
       return { from: 'error', severity: 'error', message: 'Unexpected error' }
     default:
@@ -133,7 +144,10 @@ function fieldsOf(event: Exclude<LogEvent, RequestEvent>): Record<string, unknow
     case 'schema-cache-failed':
     case 'config-invalid':
     case 'channel-lost':
+    case 'gave-up':
       return { error: describeError(event.error, false) }
+    case 'database-error':
+      return { requestId: event.requestId, error: describeError(event.error, false) }
     case 'query':
       return { requestId: event.requestId, query: event.text }
     case 'failure':
@@ -147,9 +161,14 @@ function describeError(error: unknown, withStack: boolean): Record<string, unkno
   if (!(error instanceof Error)) return { message: scrub(String(error)) }
   // Refused on every address of a host: the reasons are inside (node:net).
   const parts = error instanceof AggregateError ? (error.errors as unknown[]).map(String).join('; ') : ''
-  const code = 'code' in error && typeof error.code === 'string' ? { code: error.code } : {}
+  const code: { code?: string } = 'code' in error && typeof error.code === 'string' ? { code: error.code } : {}
+  // Of the connection. What Postgres has to say in detail may be a row of a table.
+  const details =
+    'details' in error && typeof error.details === 'string' && code.code?.startsWith('PGRST0') === true
+      ? { details: scrub(error.details) }
+      : {}
   const stack = withStack && error.stack !== undefined ? { stack: scrub(error.stack) } : {}
-  return { name: error.name, message: scrub(error.message || parts), ...code, ...stack }
+  return { name: error.name, message: scrub(error.message || parts), ...code, ...details, ...stack }
 }
 
 /** Blanks out what an error of a driver or parser may quote: passwords in addresses, our keys, JWTs. */
@@ -166,6 +185,8 @@ export type Log = {
   readonly write: (event: LogEvent) => void
   /** Whether a request with such an answer would be written at all. */
   readonly wants: (status: number) => boolean
+  /** Whether events of the level `debug` would be written. */
+  readonly wantsDebug: () => boolean
   readonly setLevel: (level: LogLevel) => void
   /** Writes out what is still held in memory, before the process ends. */
   readonly flush: () => void
@@ -212,6 +233,7 @@ export function createLog(options: { readonly level: LogLevel; readonly destinat
   return {
     write,
     wants: (status) => level >= ranks[responseLevel(status)],
+    wantsDebug: () => level >= ranks.debug,
     setLevel: (next) => (level = ranks[next]),
     flush: () => destination.flushSync?.(),
   }

@@ -10,6 +10,7 @@ import type { Validator } from '../validation/validator.ts'
 import { answerAddressed } from './addressed-row.ts'
 import { ApiError } from './errors.ts'
 import { inspectDocument, inspectStatements } from './openapi/inspect.ts'
+import type { LegacyName } from './plan/embed-path.ts'
 import { legacyTargetNames } from './plan/planner.ts'
 import type { CrudPlan, InspectPlan } from './plan/plan.ts'
 import { prepare } from './prepare.ts'
@@ -45,6 +46,8 @@ export type AnswerTrace = {
   route: string | undefined
   /** Statements are noted when there is a list for them. */
   readonly statements: string[] | undefined
+  /** What is deprecated in the request, in words. */
+  warning: string | undefined
 }
 
 /** Measures the stages of a request one after the other, in milliseconds. */
@@ -107,7 +110,9 @@ export async function answer(http: HttpRequest, identity: Identity, context: Ans
     authenticationTime === undefined
       ? undefined
       : { jwt: authenticationTime, parse: parsing, plan: planTime, transaction, response: lap() }
-  return complete(response, timing, config.urlUseLegacyTargetNames ? legacyTargetNames(plan) : [])
+  const legacy = config.urlUseLegacyTargetNames ? legacyTargetNames(plan) : []
+  if (legacy.length > 0) context.trace.warning = legacyText(legacy)
+  return complete(response, timing, legacy)
 }
 
 /** Frees the connection that a body still arrives on, when nobody is to get it. */
@@ -118,6 +123,12 @@ const drop = (body: Body): void => {
 const noStatement = (): never => {
   throw new Error('a plan that reads or writes has no statement')
 }
+
+const legacyText = (names: readonly LegacyName[]): string =>
+  `an embed that has an alias is addressed by the name of its relation, which is deprecated; instead of ${names
+    .map(({ name, alias }) => `${name}, use ${alias}`)
+    .join('; instead of ')
+    .slice(0, 1000)}`
 
 async function runCrud(
   plan: CrudPlan,
@@ -168,7 +179,7 @@ async function run(
   const { config, roleSettings } = snapshot
   const before: PipelineStatement[] = [render(settingsStatement(identity, request, plan, config, roleSettings))]
   if (config.dbPreRequest) before.push(render(preRequestStatement(config.dbPreRequest)))
-  if (trace.statements) for (const { text } of statements) trace.statements.push(text)
+  if (trace.statements) for (const { text } of [...before, ...statements]) trace.statements.push(text)
   const { transaction } = request.preferences
   try {
     return await runTransaction(

@@ -58,8 +58,8 @@ const invalidToken = (message: string): readonly (readonly [string, string])[] =
  */
 export const errors = {
   // PGRST0xx: connection
-  connectionFailed: (details: string | null) =>
-    new ApiError({ code: 'PGRST000', status: 503, message: 'Database connection error.', details }),
+  connectionFailed: (details: string | null, cause?: unknown) =>
+    new ApiError({ code: 'PGRST000', status: 503, message: 'Database connection error.', details, cause }),
   databaseClient: (details: string | null) =>
     new ApiError({
       code: 'PGRST001',

@@ -1,5 +1,6 @@
 // The HTTP side of the REST API, on Node's own request and response.
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isConnectionLoss } from '../database/database-error.ts'
 import type { ApiKeyLookup } from '../identity/api-key-lookup.ts'
 import { ArrivingField } from '../database/arriving-field.ts'
 import { authenticate } from '../identity/authenticate.ts'
@@ -30,6 +31,8 @@ export type RestObservation = {
   readonly route: string | undefined
   /** Texts of the statements that were run, where `log-query` wants them. */
   readonly statements: readonly string[] | undefined
+  /** What is deprecated in the request, in words. */
+  readonly warning: string | undefined
 }
 
 export type RestHandlerOptions = {
@@ -59,7 +62,11 @@ async function serve(
   let identity: Identity | undefined
   let result: RestResponse
   let failure: unknown
-  const trace: AnswerTrace = { route: undefined, statements: config.logQuery ? [] : undefined }
+  const trace: AnswerTrace = {
+    route: undefined,
+    statements: config.logQuery ? [] : undefined,
+    warning: undefined,
+  }
   try {
     const preflight = preflightAnswer(request, snapshot)
     if (preflight) {
@@ -97,9 +104,12 @@ async function serve(
     }
   } catch (error) {
     failure = error
+    if (isConnectionLoss(error)) runtime.recover()
     result = errorResponse(error instanceof ApiError ? error : unforeseen(), config.clientErrorVerbosity)
   }
-  if (origin !== undefined) result = shared(result, corsHeaders(origin, config.serverCorsAllowedOrigins))
+  if (origin !== undefined && request.method !== 'OPTIONS') {
+    result = shared(result, corsHeaders(origin, config.serverCorsAllowedOrigins))
+  }
   result = retryAfter(traced(result, config.serverTraceHeader, headers), runtime.retrySeconds)
   send(request, response, result)
   observe({
@@ -133,11 +143,10 @@ function headerPairs({ rawHeaders }: IncomingMessage): (readonly [string, string
 /** A browser's question whether it may send a request. It carries no credential, so none is asked for. */
 function preflightAnswer({ method, headers }: IncomingMessage, { config }: Snapshot): RestResponse | undefined {
   const { origin } = headers
-  if (method !== 'OPTIONS' || origin === undefined || headers['access-control-request-method'] === undefined) {
-    return undefined
-  }
-  const requested = headers['access-control-request-headers']
-  const allowed = preflightHeaders(origin, requested, config.serverCorsAllowedOrigins)
+  const wanted = headers['access-control-request-method']
+  if (method !== 'OPTIONS' || origin === undefined || wanted === undefined) return undefined
+  const asked = { origin, method: wanted, headers: headers['access-control-request-headers'] }
+  const allowed = preflightHeaders(asked, config.serverCorsAllowedOrigins)
   return allowed && { status: 200, headers: [...allowed, ['Content-Length', '0']], body: '' }
 }
 

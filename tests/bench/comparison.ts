@@ -5,7 +5,7 @@ import { differenceOf, faultOf } from './agreement.ts'
 import { addressFor, measure, type Exercise } from './measurement.ts'
 import type { LoadGenerator } from './load.ts'
 import type { Options } from './options.ts'
-import { pgbenchScript, playPgbench, type PgbenchScript } from './pgbench.ts'
+import { clientCount, pgbenchScript, playPgbench } from './pgbench.ts'
 import type { Postgres } from './postgres.ts'
 import { profiled, readProfile, selfTimes } from './profile.ts'
 import { send, type BenchRequest } from './request.ts'
@@ -57,13 +57,14 @@ async function runWorkload(
   try {
     const fault = await disagreement(workload, requests, rowhouse, rival)
     if (fault !== undefined) throw new Error(fault)
-    const [sample] = requests
-    const ceiling = pgbench !== undefined && statementsOf && workload.ceiling && sample
-    const script = ceiling ? pgbenchScript(statementsOf(sample)) : undefined
-    const playScript = (it: PgbenchScript, seconds: number): Promise<number> =>
-      playPgbench(pgbench ?? '', postgres.authenticatorUri(databaseName), it, seconds)
-    for (const server of rival ? [rowhouse, rival] : [rowhouse]) {
-      await measure(server, exercise, options.warmUpSeconds)
+    const script =
+      statementsOf && workload.ceiling ? pgbenchScript(requests.slice(0, clientCount).map(statementsOf)) : undefined
+    await measure(rowhouse, exercise, options.warmUpSeconds)
+    await tidy()
+    if (rival) {
+      // In a short run, enough to prepare its statements on every connection: its code was compiled beforehand.
+      if (options.quick) await Promise.all(requests.slice(0, 100).map((it) => send(it, addressFor(rival, workload))))
+      else await measure(rival, exercise, options.warmUpSeconds)
       await tidy()
     }
     for (let round = 0; round < options.rounds; round++) {
@@ -77,8 +78,9 @@ async function runWorkload(
         samples.postgrest.push(await measure(rival, exercise, options.seconds))
         await tidy()
       }
-      if (script) {
-        samples.pgbench.push(await playScript(script, options.seconds))
+      if (script !== undefined && pgbench !== undefined) {
+        const uri = postgres.authenticatorUri(databaseName)
+        samples.pgbench.push(await playPgbench(pgbench, uri, script, options.seconds))
         await tidy()
       }
       print(`${workload.name} ${round + 1}/${options.rounds}: ${roundInWords(samples)}`)

@@ -52,9 +52,12 @@ export const serviceToken = (): string => signToken({ role: 'service_role', exp:
 
 const sessionOf = (user: number): string => `session-of-benchmark-user-${user}`
 
+/** So late that no request prolongs its session. In the database it is a moment, too: pg knows infinity as a number. */
+const sessionEnd = Date.UTC(2100) / 1000
+
 /** The Cookie header of a signed-in user. */
 export const sessionCookie = (user: number): string =>
-  `session=${signCookie('session', { id: sessionOf(user), expires: now + 24 * hour }, [sessionSecret])}`
+  `session=${signCookie('session', { id: sessionOf(user), expires: sessionEnd }, [sessionSecret])}`
 
 const data = ({ rows, users }: Dataset): string => `
   -- Of what is generated here, foreign keys need no check.
@@ -65,7 +68,7 @@ const data = ({ rows, users }: Dataset): string => `
   insert into auth.users (id, email, password_hash)
   select md5('user ' || n)::uuid, 'user' || n || '@example.org', 'none' from generate_series(1, ${users}) as n;
   insert into auth.sessions (id_hash, user_id, expires_at)
-  select sha256(convert_to('session-of-benchmark-user-' || n, 'UTF8')), md5('user ' || n)::uuid, 'infinity'
+  select sha256(convert_to('session-of-benchmark-user-' || n, 'UTF8')), md5('user ' || n)::uuid, to_timestamp(${sessionEnd})
   from generate_series(1, ${users}) as n;
   insert into public.classification_runs
     (id, user_id, image_uri, image_source, result_label, confidence, is_positive, recommendation, model_version,

@@ -94,6 +94,9 @@ async function run(options: Options): Promise<unknown> {
   }
 }
 
+// Ends the servers, too: each has a listener for the end of this process.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+
 try {
   const parsed = parseOptions(process.argv.slice(2))
   if (parsed === undefined) {

@@ -30,6 +30,7 @@ one instead, as a superuser and as authenticator: the databases rowhouse_bench a
 cluster, and stay there.`
 
 export type Options = {
+  readonly quick: boolean
   readonly only: readonly string[]
   readonly rounds: number
   readonly seconds: number
@@ -87,6 +88,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
   const modes = (['soak', 'slow-client', 'startup'] as const).filter((mode) => values[mode])
   if (modes.length > 1) throw new Error(`--${modes.join(' and --')} are different things: one at a time`)
   return {
+    quick: values.quick,
     only: values.only,
     rounds: whole('rounds', values.rounds ?? (values.quick ? '2' : '3')),
     seconds: whole('seconds', values.seconds ?? (values.quick ? '1' : '4')),

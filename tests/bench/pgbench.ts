@@ -25,29 +25,47 @@ export async function findPgbench(): Promise<string | undefined> {
   return undefined
 }
 
-export type PgbenchScript = {
-  readonly text: string
-  /** Variables that the script's parameters stand for. */
-  readonly variables: readonly (readonly [string, string])[]
-}
+/** Connections, as many as the servers have. */
+export const clientCount = 10
+
+/** Hides a value from pgbench, which takes a colon before a name for a variable, even inside quotes. */
+const literal = (value: string | Buffer): string =>
+  `convert_from(decode('${Buffer.from(value).toString('hex')}', 'hex'), 'UTF8')`
 
 /**
- * A script that sends the statements in one round trip.
+ * A script that sends the statements of a request in one round trip. Every client plays a request of its own, whose
+ * values it looks up once (while the variable `known` is 0).
  *
- * @throws Error when a statement cannot be said in a script
+ * @param requests the statements of each client's request; the same ones but for their values
+ * @throws Error when that cannot be said in a script
  */
-export function pgbenchScript(statements: readonly Statement[]): PgbenchScript {
-  const variables: [string, string][] = []
-  const lines = statements.map(({ text, values }, statement) => {
-    // pgbench takes a colon before a name for a variable, even inside quotes.
-    if (/(?<!:):[A-Za-z_0-9]/.test(text) || text.includes(';')) throw new Error(`pgbench cannot run: ${text}`)
-    values.forEach((value, index) => {
-      if (value === null) throw new Error('pgbench has no NULL')
-      variables.push([`s${statement}_${index + 1}`, value.toString()])
+export function pgbenchScript(requests: readonly (readonly Statement[])[]): string {
+  const name = (statement: number, parameter: number | string): string => `s${statement}_${parameter}`
+  const [first = []] = requests
+  const names = first.flatMap(({ values }, statement) => values.map((_, index) => name(statement, index + 1)))
+  const rows = requests.map((statements, client) => {
+    const values = statements.flatMap(({ text, values }, statement) => {
+      if (text !== first[statement]?.text) throw new Error('the requests have different statements')
+      return values
     })
-    return `${text.replace(/\$(\d+)/g, `:s${statement}_$1`)};`
+    const literals = values.map((value) => (value === null ? 'null' : literal(value)))
+    return `(${[client, ...literals].join(', ')})`
   })
-  return { text: ['\\startpipeline', ...lines, '\\endpipeline', ''].join('\n'), variables }
+  const lines = first.map(({ text }, statement) => {
+    if (/(?<!:):[A-Za-z_0-9]/.test(text) || text.includes(';')) throw new Error(`pgbench cannot run: ${text}`)
+    return `${text.replace(/\$(\d+)/g, (_, parameter: string) => `:${name(statement, parameter)}`)};`
+  })
+  return [
+    '\\if :known = 0',
+    `select ${names.join(', ')} from (values ${rows.join(', ')}) as request (client, ${names.join(', ')})`,
+    'where client = :client_id \\gset',
+    '\\set known 1',
+    '\\endif',
+    '\\startpipeline',
+    ...lines,
+    '\\endpipeline',
+    '',
+  ].join('\n')
 }
 
 /** Transactions per second that pgbench's report tells. */
@@ -58,25 +76,17 @@ export function readPgbench(output: string): number {
 }
 
 /**
- * Plays a script on ten connections, as many as the servers have.
+ * Plays a script.
  *
  * @returns transactions per second
  */
-export async function playPgbench(
-  program: string,
-  uri: string,
-  { text, variables }: PgbenchScript,
-  seconds: number,
-): Promise<number> {
+export async function playPgbench(program: string, uri: string, script: string, seconds: number): Promise<number> {
   const directory = await mkdtemp(join(tmpdir(), 'rowhouse-pgbench-'))
   try {
     const file = join(directory, 'script.sql')
-    await writeFile(file, text)
-    const { stdout } = await run(program, [
-      ...['--no-vacuum', '--protocol=prepared', '--client=10', '--jobs=1', `--time=${seconds}`, `--file=${file}`],
-      ...variables.flatMap(([name, value]) => ['-D', `${name}=${value}`]),
-      uri,
-    ])
+    await writeFile(file, script)
+    const mode = ['--no-vacuum', '--protocol=prepared', `--client=${clientCount}`, '--jobs=1', '-D', 'known=0']
+    const { stdout } = await run(program, [...mode, `--time=${seconds}`, `--file=${file}`, uri])
     return readPgbench(stdout)
   } finally {
     await rm(directory, { recursive: true, force: true })

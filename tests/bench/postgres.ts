@@ -1,6 +1,6 @@
 // The PostgreSQL of a benchmark: one of its own, or the one that BENCH_DATABASE_URL names.
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -95,8 +95,12 @@ export async function startPostgres({ folder, fsync }: PostgresOptions): Promise
     ['-D', databaseDir, '-p', String(port), ...Object.entries(settings).flatMap(([k, v]) => ['-c', `${k}=${v}`])],
     { stdio: 'ignore', ...(owner ? { uid: owner.uid, gid: owner.gid, cwd: databaseDir } : {}) },
   )
-  const kill = (): boolean => server.kill('SIGINT')
-  process.once('exit', kill)
+  // When the benchmark is broken off, nobody waits for an orderly end.
+  const abandon = (): void => {
+    server.kill(folder === undefined ? 'SIGQUIT' : 'SIGINT')
+    if (folder === undefined) rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
+  }
+  process.once('exit', abandon)
   const adminUri = (database: string): string => `postgresql://postgres:${password}@127.0.0.1:${port}/${database}`
   const deadline = Date.now() + 30_000
   for (;;) {
@@ -114,9 +118,9 @@ export async function startPostgres({ folder, fsync }: PostgresOptions): Promise
     authenticatorUri: (database) => `postgresql://authenticator:${password}@127.0.0.1:${port}/${database}`,
     description: `embedded, fsync ${switched}, shared_buffers ${settings.shared_buffers}`,
     stop: async () => {
-      process.off('exit', kill)
+      process.off('exit', abandon)
       const ended = new Promise((resolve) => server.once('exit', resolve))
-      kill()
+      server.kill('SIGINT')
       await ended
       if (folder === undefined) await rm(directory, { recursive: true, force: true })
     },

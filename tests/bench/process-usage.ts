@@ -27,10 +27,11 @@ export function statusBytes(status: string, name: string): number {
   return line === undefined ? 0 : Number(/\d+/.exec(line)?.[0] ?? 0) * 1024
 }
 
+/** A process and its descendants. A thread may end while it is looked at; then it has no children any more. */
 async function family(pid: number): Promise<number[]> {
   const pids = [pid]
   for (const thread of await readdir(`/proc/${pid}/task`)) {
-    const children = await readFile(`/proc/${pid}/task/${thread}/children`, 'utf8')
+    const children = await readFile(`/proc/${pid}/task/${thread}/children`, 'utf8').catch(() => '')
     for (const child of children.split(' ').filter((text) => text !== '')) pids.push(...(await family(Number(child))))
   }
   return pids

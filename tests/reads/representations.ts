@@ -195,6 +195,19 @@ export const representations: Topic = {
       { text: 'id,label\n4,"a ""quoted"", name"', headers: { 'Content-Type': 'text/csv; charset=utf-8' } },
     ],
 
+    // GeoJSON
+    [
+      { path: '/plates?select=plate&order=car_id&limit=1', headers: { Accept: 'application/geo+json' } },
+      {
+        json: { type: 'FeatureCollection', features: [{ type: 'Feature', properties: { plate: 'AB 12' } }] },
+        headers: { 'Content-Type': 'application/geo+json; charset=utf-8' },
+      },
+    ],
+    [
+      { path: '/empty_lot', headers: { Accept: 'application/geo+json' } },
+      { json: { type: 'FeatureCollection', features: [] } },
+    ],
+
     // handlers of the schema
     ['/rpc/motto', { json: 'We fix it.', headers: { 'Content-Type': 'application/json; charset=utf-8' } }],
     [

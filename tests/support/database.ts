@@ -39,6 +39,7 @@ export async function createDatabase(template = 'template1'): Promise<TestDataba
   const adminUri = uriOf(port, name)
   const pool = new pg.Pool({ connectionString: adminUri, max: 2 })
   // `drop` may end a connection that is just being closed.
+  pool.on('error', () => undefined)
   pool.on('connect', (client) => client.on('error', () => undefined))
   return {
     name,

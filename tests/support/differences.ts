@@ -4,6 +4,12 @@ import type { AnswerHeader, RawAnswer } from './exchange.ts'
 
 /** The headers that mean something to a client. */
 export const comparedHeaders = [
+  'Access-Control-Allow-Credentials',
+  'Access-Control-Allow-Headers',
+  'Access-Control-Allow-Methods',
+  'Access-Control-Allow-Origin',
+  'Access-Control-Expose-Headers',
+  'Access-Control-Max-Age',
   'Allow',
   'Content-Length',
   'Content-Location',

@@ -14,6 +14,12 @@ export type ReadRequest = {
 }
 
 export type AnswerHeader =
+  | 'Access-Control-Allow-Credentials'
+  | 'Access-Control-Allow-Headers'
+  | 'Access-Control-Allow-Methods'
+  | 'Access-Control-Allow-Origin'
+  | 'Access-Control-Expose-Headers'
+  | 'Access-Control-Max-Age'
   | 'Allow'
   | 'Content-Length'
   | 'Content-Location'
@@ -110,9 +116,11 @@ export function send(url: string, { method = 'GET', path, headers }: ReadRequest
 export const readRequest = (request: string | ReadRequest): ReadRequest =>
   typeof request === 'string' ? { path: request } : request
 
-/** The header of a service at a mount path, as it is at the root. */
-const unmounted = (value: string | null, name: AnswerHeader, mountPath: string): string | null =>
-  name === 'Content-Location' && value?.startsWith(`${mountPath}/`) ? value.slice(mountPath.length) : value
+/** A header of a service at a mount path, as it would be at the root. */
+function unmounted(value: string | null, name: AnswerHeader, mountPath: string): string | null {
+  if (name !== 'Content-Location' || value === null) return value
+  return value.startsWith(`${mountPath}/`) ? value.slice(mountPath.length) : `${value}, not below ${mountPath}`
+}
 
 /** Compares an answer with what it must be. Its `Content-Location` must be below the mount path. */
 export function matches(t: Test, answer: RawAnswer, expected: Exchange[1], mountPath: string, title: string): void {

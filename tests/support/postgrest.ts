@@ -42,10 +42,15 @@ async function isReady(url: string): Promise<boolean> {
  * Starts it for the time of a test.
  *
  * @param environment its settings
+ * @param configFile more of them
  * @returns its address without a slash at the end; undefined when there is no program for this platform
  * @throws Error when it does not serve within 20 seconds
  */
-export async function startPostgrest(t: Pick<Test, 'teardown'>, environment: Environment): Promise<string | undefined> {
+export async function startPostgrest(
+  t: Pick<Test, 'teardown'>,
+  environment: Environment,
+  configFile?: string,
+): Promise<string | undefined> {
   const installed = installedProgram()
   if (installed === undefined) return undefined
   // What a package manager installs may not be executable, and is not ours to change.
@@ -56,7 +61,7 @@ export async function startPostgrest(t: Pick<Test, 'teardown'>, environment: Env
   await chmod(program, 0o755)
 
   const port = await freePort()
-  const child = spawn(program, {
+  const child = spawn(program, configFile === undefined ? [] : [configFile], {
     env: { ...environment, PGRST_SERVER_HOST: '127.0.0.1', PGRST_SERVER_PORT: String(port) },
     stdio: 'ignore',
   })

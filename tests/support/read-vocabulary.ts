@@ -5,6 +5,8 @@ export type ValueKind =
 
 export type Vocabulary = {
   readonly name: string
+  /** Where its rows come from, if not from the table itself. */
+  readonly call?: { readonly path: string; readonly argument: string }
   /** Column or computed field, and what it can be compared with. */
   readonly columns: readonly [readonly [string, ValueKind], ...(readonly [string, ValueKind])[]]
   /** A total order of the rows. */
@@ -48,9 +50,16 @@ const cars: Vocabulary = {
   ],
 }
 
+const realCarColumns = cars.columns.filter(([name]) => name !== 'full_label')
+
 export const vocabularies: readonly [Vocabulary, ...Vocabulary[]] = [
   cars,
   cars,
+  {
+    ...cars,
+    columns: [['id', 'integer'], ...realCarColumns],
+    call: { path: 'rpc/cars_under', argument: 'limit_price=20000' },
+  },
   {
     name: 'models',
     columns: [

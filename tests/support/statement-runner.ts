@@ -7,7 +7,7 @@ import type { Identity } from '../../server/identity/identity.ts'
 import type { CrudPlan } from '../../server/rest/plan/plan.ts'
 import type { ApiRequest } from '../../server/rest/request/api-request.ts'
 import { explainBody, readResult, resultFormats } from '../../server/rest/response/result-row.ts'
-import type { ResultRow } from '../../server/rest/response/result.ts'
+import type { Body, ResultRow } from '../../server/rest/response/result.ts'
 import { render } from '../../server/rest/sql/fragment.ts'
 import type { Fragment } from '../../server/rest/sql/fragment.ts'
 import { settingsStatement } from '../../server/rest/sql/settings.ts'
@@ -57,10 +57,16 @@ export async function statementRunner(database: TestDatabase, identity: Identity
   }
   return {
     run,
-    json: async (plan, request) => JSON.parse((await run(plan, request)).body.toString()) as unknown,
+    json: async (plan, request) => JSON.parse(textOf((await run(plan, request)).body)) as unknown,
     statements,
     end: () => client.end(),
   }
+}
+
+/** A body that has come as a whole. */
+export function textOf(body: Body): string {
+  if (typeof body === 'string' || Buffer.isBuffer(body)) return body.toString()
+  throw new Error('the body still arrives')
 }
 
 /** Checks the fields that a test speaks of, exactly. */

@@ -1,0 +1,139 @@
+// The admin server: how the API is, for machines that look after it.
+import t from 'tap'
+import { withoutPassword } from '../server/config/connection-string.ts'
+import { createAdmin } from '../server/operations/admin.ts'
+import { startApplication } from './support/application.ts'
+import { createOwnedDatabase } from './support/authenticator.ts'
+import { caller } from './support/call.ts'
+import { listen } from './support/listening.ts'
+
+const { database, anonymous, uri } = await createOwnedDatabase(t)
+await database.query(`
+  create table public.films (id int primary key);
+  grant select on public.films to ${anonymous};
+`)
+
+const secret = 'hunter2'.repeat(5)
+const { call, service } = await startApplication(t, uri, {
+  REST_BASE_PATH: '/',
+  PGRST_DB_ANON_ROLE: anonymous,
+  PGRST_ADMIN_SERVER_PORT: '1',
+  PGRST_DB_POOL: '7',
+  PGRST_JWT_SECRET: Buffer.from(secret).toString('base64'),
+  PGRST_JWT_SECRET_IS_BASE64: 'true',
+  PGRST_APP_SETTINGS_key: 'hunter2',
+})
+let listening = true
+const { runtime, metrics, isReady } = service
+const admin = caller(await listen(t, createAdmin({ runtime, metrics, isReady, isListening: () => listening })))
+
+t.test('health', async (t) => {
+  t.match(await admin('GET', '/live'), { status: 200, text: '' })
+  t.match(await admin('HEAD', '/live'), { status: 200, text: '' })
+  t.match(await admin('GET', '/ready'), { status: 200, text: '' })
+  t.match(await admin('GET', '/ready?x=1'), { status: 200 })
+  listening = false
+  t.match(await admin('GET', '/live'), { status: 500, text: '' })
+  t.match(await admin('GET', '/ready'), { status: 500, text: '' })
+  listening = true
+  for (const path of ['/', '/other', '/live/', '/__proto__'])
+    t.match(await admin('GET', path), { status: 404, text: '' })
+})
+
+t.test('the schema cache', async (t) => {
+  const answer = await admin('GET', '/schema_cache')
+  t.equal(answer.status, 200)
+  const cache = answer.body as Record<string, unknown>
+  t.strictSame(Object.keys(cache).sort(), [
+    'dbMediaHandlers',
+    'dbRelationships',
+    'dbRepresentations',
+    'dbRoutines',
+    'dbTables',
+  ])
+  t.match(JSON.stringify(cache.dbTables), /"films"/)
+})
+
+t.test('the configuration, without its secrets', async (t) => {
+  const { status, text, headers } = await admin('GET', '/config')
+  t.equal(status, 200)
+  t.match(headers.get('content-type'), /^text\/plain/)
+  t.match(text, /^db-pool = 7$/m)
+  t.match(text, new RegExp(`^db-anon-role = "${anonymous}"$`, 'm'))
+  t.match(text, /^jwt-secret = "\*\*\*"$/m)
+  t.match(text, /^app\.settings\.key = "\*\*\*"$/m)
+  t.match(
+    text,
+    new RegExp(
+      `^db-uri = "user=authenticator_\\w+ password=\\*\\*\\* host=127.0.0.1 port=\\d+ dbname=${database.name}"$`,
+      'm',
+    ),
+  )
+  for (const word of [secret, Buffer.from(secret).toString('base64'), 'hunter2', ':secret@'])
+    t.notOk(text.includes(word), word)
+
+  const rows: readonly (readonly [string, string])[] = [
+    ['postgresql://u@h:5/d', 'postgresql://u@h:5/d'],
+    ['postgres://u:p%40%2F@h/d', 'user=u password=*** host=h dbname=d'],
+    ['postgres://h/d?password=p&user=u', 'host=h dbname=d password=*** user=u'],
+    ["host=h password='a b' user=u", 'host=h password=*** user=u'],
+    ['host=h password=a\\ b user=u', 'host=h password=*** user=u'],
+    ["user='it\\'s me' sslpassword=p", "user='it\\'s me' sslpassword=***"],
+    ['postgres://u:p q@h/d', 'user=u password=*** host=h dbname=d'],
+    ['password=p and more', '***'],
+    ['postgres://u:%zz@h', '***'],
+  ]
+  for (const [given, shown] of rows) t.equal(withoutPassword(given, '***'), shown, given)
+})
+
+t.test('figures', async (t) => {
+  await call('GET', '/films')
+  await call('GET', '/films?id=eq.x')
+  await call('GET', `/${'x'.repeat(50)}`)
+  await call('POST', '/rpc/unknown_function_name', { body: {} })
+  await runtime.reloadSchema()
+  const { status, text, headers } = await admin('GET', '/metrics')
+  t.equal(status, 200)
+  t.match(headers.get('content-type'), /^text\/plain/)
+  const kinds = new Map(Array.from(text.matchAll(/^# TYPE (\S+) (\S+)$/gm), ([, name, kind]) => [name, kind]))
+  t.strictSame(Object.fromEntries(kinds), {
+    http_request_duration_seconds: 'histogram',
+    pgrst_db_pool_available: 'gauge',
+    pgrst_db_pool_max: 'gauge',
+    pgrst_db_pool_timeouts_total: 'counter',
+    pgrst_db_pool_waiting: 'gauge',
+    pgrst_jwt_cache_evictions_total: 'counter',
+    pgrst_jwt_cache_hits_total: 'counter',
+    pgrst_jwt_cache_requests_total: 'counter',
+    pgrst_schema_cache_loads_total: 'counter',
+    pgrst_schema_cache_query_time_seconds: 'gauge',
+  })
+  for (const line of [
+    'pgrst_db_pool_max 7',
+    'pgrst_db_pool_waiting 0',
+    'pgrst_schema_cache_loads_total{status="SUCCESS"} 2',
+    'http_request_duration_seconds_count{method="GET",route="films",status="200"} 1',
+    'http_request_duration_seconds_count{method="GET",route="films",status="400"} 1',
+    'http_request_duration_seconds_bucket{le="+Inf",method="GET",route="films",status="200"} 1',
+  ]) {
+    t.ok(text.split('\n').includes(line), line)
+  }
+  t.match(text, /^pgrst_db_pool_available [01]$/m)
+  t.notMatch(text, /xxxx|unknown_function_name/, 'a client cannot make up routes')
+})
+
+t.test('counts of the cache of tokens outlive a new secret', async (t) => {
+  const count = async (): Promise<number> =>
+    Number(/^pgrst_jwt_cache_requests_total (\d+)$/m.exec((await admin('GET', '/metrics')).text)?.[1])
+  const before = await count()
+  const bad = { headers: { Authorization: 'Bearer a.b.c' } }
+  await call('GET', '/films', bad)
+  t.equal(await count(), before + 1)
+  const { user } = runtime.pool.options
+  await database.query(`alter role ${user} in database ${database.name} set pgrst.jwt_secret = '${'y'.repeat(44)}'`)
+  const verifier = runtime.snapshot.verifier
+  await runtime.reloadConfig()
+  t.not(runtime.snapshot.verifier, verifier)
+  await call('GET', '/films', bad)
+  t.equal(await count(), before + 2)
+})

@@ -1,0 +1,156 @@
+// A database that is not there, goes away, or has no connection left.
+import t, { type Test } from 'tap'
+import type { Environment } from '../server/config/load.ts'
+import { startApplication, type Application } from './support/application.ts'
+import { createOwnedDatabase } from './support/authenticator.ts'
+import { createGate } from './support/gate.ts'
+import { says } from './support/program.ts'
+
+const { database, authenticator, anonymous, uri } = await createOwnedDatabase(t)
+await database.query(`
+  create table public.films (id int primary key);
+  insert into public.films select generate_series(1, 9);
+  create function public.backend() returns int language sql as 'select pg_backend_pid()';
+  create function public.nap(seconds float) returns void language sql as 'select pg_sleep(seconds)';
+  create function public.leave() returns void language plpgsql as
+    $$ begin raise 'not now' using errcode = 'PT503'; end $$;
+  grant select on public.films to ${anonymous};
+  alter role ${authenticator} in database ${database.name} set pgrst.db_max_rows = '4';
+`)
+
+const env = { PGRST_DB_ANON_ROLE: anonymous, REST_BASE_PATH: '/' }
+const start = (t: Test, more: Environment = {}, address = uri) => startApplication(t, address, { ...env, ...more })
+
+const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds))
+
+/** Waits until it holds, for eight seconds at most. */
+async function until(holds: () => boolean | Promise<boolean>): Promise<boolean> {
+  for (const deadline = Date.now() + 8000; Date.now() < deadline; await pause(50)) if (await holds()) return true
+  return false
+}
+
+const events = ({ logged }: Application): unknown[] => logged().map(({ event }) => event)
+
+t.test('a database that is down at the start, comes, goes, and comes back', async (t) => {
+  const gate = await createGate(t, database.port)
+  const application = await start(t, { PGRST_DB_MAX_ROWS: '9' }, uri.replace(`:${database.port}/`, `:${gate.port}/`))
+  const { call, service } = application
+  const early = await call('GET', '/films')
+  t.match(early, {
+    status: 503,
+    body: {
+      code: 'PGRST002',
+      message: 'Could not query the database for the schema cache. Retrying.',
+      details: null,
+      hint: null,
+    },
+  })
+  t.match(early.headers.get('retry-after'), /^[1-9]\d*$/)
+  t.equal(early.headers.get('proxy-status'), 'PostgREST; error=PGRST002')
+  t.equal(await service.isReady(), false)
+  t.match(application.logged().find(says('database-lost')), {
+    level: 'error',
+    msg: /trying again in 1 s/,
+    error: { code: 'PGRST000', details: /ECONNREFUSED/ },
+  })
+
+  await gate.open()
+  t.ok(await until(async () => (await call('GET', '/films')).status === 200), 'it recovers by itself')
+  t.equal(((await call('GET', '/films')).body as unknown[]).length, 4, 'with the settings of the database')
+  t.ok(await until(() => service.isReady()), 'and then is ready')
+  t.match(application.logged().find(says('database-connected')), { msg: /^Connected to PostgreSQL \d+\.\d+$/ })
+
+  const loads = events(application).filter((event) => event === 'schema-cache-loaded').length
+  await gate.shut()
+  const gone = await call('GET', '/films')
+  t.match(gone, { status: 503, body: { code: /^PGRST00[01]$/ } })
+  t.match(gone.headers.get('retry-after'), /^[1-9]\d*$/)
+  t.ok(await until(async () => !(await service.isReady())), 'not ready')
+  t.match(await call('OPTIONS', '/films'), { status: 200 }, 'what needs no database is still answered')
+  await call('GET', '/films')
+  t.ok(application.logged().some(says('database-error')), 'the log says what clients were told')
+  await database.query(`create table public.later (id int); grant select on public.later to ${anonymous}`)
+  await gate.open()
+  t.ok(await until(async () => (await call('GET', '/films')).status === 200), 'it recovers again')
+  t.ok(await until(async () => (await call('GET', '/later')).status === 200), 'and finds what is new')
+  t.ok(events(application).filter((event) => event === 'schema-cache-loaded').length > loads)
+})
+
+t.test('without the channel, a request finds out', async (t) => {
+  const gate = await createGate(t, database.port)
+  await gate.open()
+  const settings = { PGRST_DB_CHANNEL_ENABLED: 'false' }
+  const application = await start(t, settings, uri.replace(`:${database.port}/`, `:${gate.port}/`))
+  const { call, service } = application
+  t.match(await call('GET', '/films'), { status: 200 })
+  t.equal(await service.isReady(), true)
+  await pause(1100)
+  await gate.shut()
+  t.match(await call('GET', '/films'), { status: 503 })
+  t.ok(await until(() => service.runtime.isPending), 'and has everything read again')
+  await gate.open()
+  t.ok(await until(() => service.isReady()))
+  t.match(await call('GET', '/films'), { status: 200 })
+  const loads = events(application).length
+  t.match(await call('GET', '/rpc/leave'), { status: 503 }, 'a function that says so is no outage')
+  await pause(100)
+  t.notOk(events(application).slice(loads).includes('schema-cache-loaded'))
+})
+
+t.test('when it is of no use to try again', async (t) => {
+  const gate = await createGate(t, database.port)
+  const wrong = database.uri(authenticator, 'hunter2')
+  await t.rejects(start(t, {}, wrong), { message: /password authentication failed/ }, 'a wrong password')
+  await t.rejects(start(t, {}, wrong.replace(':hunter2', '')), { message: /none is supplied/ }, 'no password')
+  const down = uri.replace(`:${database.port}/`, `:${gate.port}/`)
+  const settings = { PGRST_DB_POOL_AUTOMATIC_RECOVERY: 'false' }
+  await t.rejects(start(t, settings, down), { message: /ECONNREFUSED/ }, 'no recovery is wanted')
+  await gate.open()
+  const { service } = await start(t, settings, down)
+  const gaveUp = service.runtime.gaveUp
+  await gate.shut()
+  t.ok(await gaveUp, 'nor when the database goes away later')
+})
+
+t.test('the pool', async (t) => {
+  const one = { PGRST_DB_POOL: '1' }
+  const [patient, impatient, idle, short, many] = await Promise.all([
+    start(t, { ...one, PGRST_DB_POOL_ACQUISITION_TIMEOUT: '1', PGRST_ADMIN_SERVER_PORT: '1' }),
+    start(t, { ...one, PGRST_DB_POOL_ACQUISITION_TIMEOUT: '0' }),
+    start(t, { ...one, PGRST_DB_POOL_MAX_IDLETIME: '1' }),
+    start(t, { ...one, PGRST_DB_POOL_MAX_LIFETIME: '1' }),
+    start(t, { PGRST_DB_POOL: '3' }),
+  ])
+  const exhausted = {
+    status: 504,
+    body: {
+      code: 'PGRST003',
+      message: 'Timed out acquiring connection from connection pool.',
+      details: null,
+      hint: null,
+    },
+  }
+  const backend = async ({ call }: Application): Promise<unknown> => (await call('GET', '/rpc/backend')).body
+  const before = await Promise.all([backend(idle), backend(short)])
+  t.strictSame(await Promise.all([backend(idle), backend(short)]), before, 'a connection is used again')
+
+  const naps = [patient, impatient].map(({ call }) => call('GET', '/rpc/nap?seconds=1.6'))
+  await pause(150)
+  const began = performance.now()
+  t.match(await impatient.call('GET', '/films'), exhausted, 'no time to wait')
+  t.ok(performance.now() - began < 900)
+  const answers = await Promise.all([patient.call('GET', '/films'), patient.call('GET', '/films')])
+  for (const answer of answers) t.match(answer, exhausted, 'no connection within a second')
+  t.equal(answers[0]?.headers.get('retry-after'), null)
+  t.equal(patient.logged().filter(says('pool-timeout')).length, 1, 'one line for all of them')
+  t.match(await patient.service.metrics.text(), /^pgrst_db_pool_timeouts_total 2$/m)
+  for (const nap of await Promise.all(naps)) t.match(nap, { status: 204 })
+  t.match(await patient.call('GET', '/films'), { status: 200 }, 'afterwards all is well')
+
+  const after = await Promise.all([backend(idle), backend(short)])
+  t.not(after[0], before[0], 'an unused connection is closed')
+  t.not(after[1], before[1], 'an old connection is closed')
+
+  await Promise.all(Array.from({ length: 9 }, () => many.call('GET', '/rpc/nap?seconds=0.1')))
+  t.equal(many.service.runtime.pool.totalCount, 3, 'no more than are allowed')
+})

@@ -1,0 +1,155 @@
+// Settings and schema as they change while the program runs.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { startApplication } from './support/application.ts'
+import { createOwnedDatabase } from './support/authenticator.ts'
+import type { Call } from './support/call.ts'
+import { says, startProgram } from './support/program.ts'
+
+const { database, authenticator, anonymous, uri } = await createOwnedDatabase(t)
+await database.query(`
+  create table public.films (id int primary key);
+  insert into public.films select generate_series(1, 9);
+  create function public.of_session(name text) returns text language sql as $$ select current_setting(name, true) $$;
+  create function public.backend() returns int language sql as 'select pg_backend_pid()';
+  create function public.nap(seconds float) returns void language sql as 'select pg_sleep(seconds)';
+  grant select on public.films to ${anonymous};
+`)
+
+const env = { PGRST_DB_URI: uri, PGRST_DB_ANON_ROLE: anonymous, REST_BASE_PATH: '/', PGRST_LOG_LEVEL: 'info' }
+const folder = mkdtempSync(join(tmpdir(), 'rowhouse-reload-'))
+t.teardown(() => rmSync(folder, { recursive: true }))
+
+type Server = { readonly call: Call }
+const rowsOf = async ({ call }: Server): Promise<number> => ((await call('GET', '/films')).body as unknown[]).length
+const valueOf = async ({ call }: Server, path: string): Promise<unknown> => (await call('GET', path)).body
+
+t.test('by notification and by signal', async (t) => {
+  const file = join(folder, 'reload.conf')
+  const write = (rows: string, channel = 'pgrst'): void =>
+    writeFileSync(file, `db-max-rows = ${rows}\ndb-channel = "${channel}"\nserver-port = 1\n`)
+  write('9')
+  const program = startProgram(t, env, [file])
+  await program.line(says('listening'))
+  const { logged, line, call } = program
+  const after = async (event: string, act: () => unknown): Promise<void> => {
+    const before = logged().length
+    await act()
+    await line(says(event), before)
+  }
+  const notify = (payload: string, channel = 'pgrst') => database.query(`notify ${channel}, '${payload}'`)
+  t.equal(await rowsOf(program), 9)
+
+  write('8')
+  await after('config-reloaded', () => notify('reload config'))
+  t.equal(await rowsOf(program), 8, 'settings, by notification')
+  write('7')
+  await after('config-reloaded', () => program.kill('SIGUSR2'))
+  t.equal(await rowsOf(program), 7, 'settings, by signal')
+
+  await database.query(`create table public.later (id int); grant select on public.later to ${anonymous}`)
+  t.match(await call('GET', '/later'), { status: 404, body: { code: 'PGRST205' } })
+  await after('schema-cache-loaded', () => notify('reload schema'))
+  t.match(await call('GET', '/later'), { status: 200, body: [] }, 'schema, by notification')
+  await database.query('drop table public.later')
+  await after('schema-cache-loaded', () => program.kill('SIGUSR1'))
+  t.match(await call('GET', '/later'), { status: 404, body: { code: 'PGRST205' } }, 'schema, by signal')
+
+  write('6')
+  await database.query(`create table public.both (id int); grant select on public.both to ${anonymous}`)
+  await after('schema-cache-loaded', () => database.query('notify pgrst'))
+  t.equal(await rowsOf(program), 6, 'both, by an empty notification: the settings')
+  t.match(await call('GET', '/both'), { status: 200 }, 'both, by an empty notification: the schema')
+  await database.query('drop table public.both')
+
+  const before = logged().length
+  await notify('something else')
+  await notify('reload config', 'other')
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  t.strictSame(
+    logged()
+      .slice(before)
+      .map(({ event }) => event)
+      .filter((event) => event !== 'request'),
+    [],
+    'other words and other channels mean nothing',
+  )
+
+  await database.query(`alter role ${authenticator} in database ${database.name} set pgrst.db_max_rows = '5'`)
+  await after('config-reloaded', () => notify('reload config'))
+  t.equal(await rowsOf(program), 5, 'settings of the database count more than those of the file')
+
+  for (const [what, broken, mend] of [
+    ['in the file', () => write('"many"'), () => write('6')],
+    [
+      'in the database',
+      () => database.query(`alter role ${authenticator} in database ${database.name} set pgrst.db_tx_end = 'maybe'`),
+      () => database.query(`alter role ${authenticator} in database ${database.name} reset pgrst.db_tx_end`),
+    ],
+  ] as const) {
+    await broken()
+    await after('config-invalid', () => notify('reload config'))
+    t.equal(await rowsOf(program), 5, `a wrong value ${what} changes nothing`)
+    const { error } = await line(says('config-invalid'))
+    t.match(error, { name: 'ConfigError', message: /db-max-rows|db_tx_end/ }, 'and is told')
+    await mend()
+  }
+  await database.query(`alter role ${authenticator} in database ${database.name} reset pgrst.db_max_rows`)
+
+  const backend = await valueOf(program, '/rpc/backend')
+  t.equal(await valueOf(program, '/rpc/backend'), backend, 'connections stay')
+  await database.query(`alter role ${authenticator} set app.mood = 'fresh'`)
+  await after('config-reloaded', () => notify('reload config'))
+  t.equal(await valueOf(program, '/rpc/backend'), backend, 'also when settings are reloaded')
+  const nap = call('GET', '/rpc/nap?seconds=0.6')
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  await after('schema-cache-loaded', () => notify('reload schema'))
+  t.match(await nap, { status: 204 }, 'what runs on a connection is not disturbed')
+  t.equal(await valueOf(program, '/rpc/of_session?name=app.mood'), 'fresh', 'a loaded schema means new sessions')
+  const { rows } = await database.query('select pid from pg_stat_activity where pid = $1', [backend])
+  t.strictSame(rows, [], 'and the old ones go')
+
+  write('6', 'other')
+  await after('channel-listening', () => notify('reload config'))
+  write('4', 'other')
+  await after('config-reloaded', () => notify('reload config', 'other'))
+  t.equal(await rowsOf(program), 4, 'the channel can change')
+  await database.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity where usename = '${authenticator}' and query like 'listen %'`,
+  )
+  await line(says('channel-lost'))
+  await database.query(`create table public.unheard (id int); grant select on public.unheard to ${anonymous}`)
+  await after('schema-cache-loaded', () => undefined)
+  t.match(await call('GET', '/unheard'), { status: 200 }, 'what was notified while nobody listened is found')
+  writeFileSync(file, 'db-channel-enabled = false')
+  await after('config-reloaded', () => program.kill('SIGUSR2'))
+  const { rows: listening } = await database.query(
+    `select from pg_stat_activity where usename = '${authenticator}' and query like 'listen %'`,
+  )
+  t.strictSame(listening, [], 'and nobody needs to listen')
+})
+
+t.test('settings of the database, and a function for them', async (t) => {
+  await database.query(`
+    create function public.pre_config() returns void language sql as
+      $$ select set_config('pgrst.db_max_rows', '2', true), set_config('pgrst.db_plan_enabled', 'true', true) $$;
+  `)
+  const settings = { ...env, PGRST_DB_PRE_CONFIG: 'public.pre_config' }
+  const start = (more: Record<string, string>) => startApplication(t, uri, { ...settings, ...more })
+  const program = await start({ PGRST_DB_MAX_ROWS: '9' })
+  t.equal(await rowsOf(program), 2, 'the function counts more than the environment')
+  const plan = { headers: { Accept: 'application/vnd.pgrst.plan+json' } }
+  t.match(await program.call('GET', '/films', plan), { status: 200 })
+  await database.query(`create or replace function public.pre_config() returns void language plpgsql as
+    $$ begin raise 'not today' using hint = 'hunter2'; end $$`)
+  await program.service.runtime.reloadConfig()
+  t.match(program.logged().find(says('config-invalid')), { error: { message: 'not today' } })
+  t.equal(await rowsOf(program), 2, 'a function that fails changes nothing')
+
+  const other = await start({ PGRST_DB_MAX_ROWS: '3' })
+  t.equal(await rowsOf(other), 3, 'and does not keep the program from starting')
+  const without = await start({ PGRST_DB_CONFIG: 'false' })
+  t.notOk(without.logged().some(says('config-invalid')), 'nor is it asked where settings of the database do not count')
+})

@@ -1,0 +1,42 @@
+// A way to the database that can be shut.
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import type { Test } from 'tap'
+
+export type Gate = {
+  readonly port: number
+  /** Ends every connection, and refuses new ones. */
+  readonly shut: () => Promise<void>
+  readonly open: () => Promise<void>
+}
+
+/** Starts shut, on a port of its own. */
+export async function createGate(t: Pick<Test, 'teardown'>, target: number): Promise<Gate> {
+  const sockets = new Set<Socket>()
+  let server: Server | undefined
+  let port = 0
+  const keep = (socket: Socket): void => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket)).on('error', () => undefined)
+  }
+  const open = async (): Promise<void> => {
+    server = createServer((near) => {
+      const far = connect(target, '127.0.0.1')
+      keep(near)
+      keep(far)
+      near.pipe(far).pipe(near)
+    })
+    await new Promise<void>((resolve) => server?.listen(port, '127.0.0.1', resolve))
+    const address = server.address()
+    if (typeof address === 'object' && address) port = address.port
+  }
+  const shut = async (): Promise<void> => {
+    for (const socket of sockets) socket.destroy()
+    await new Promise((resolve) => (server ? server.close(resolve) : resolve(undefined)))
+    server = undefined
+  }
+  // The port is found by opening it once.
+  await open()
+  await shut()
+  t.teardown(shut)
+  return { port, open, shut }
+}

@@ -1,0 +1,106 @@
+// The real program, `rowhouse serve`, as a process of its own.
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import { caller, type Call } from './call.ts'
+
+const main = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
+
+export type LogLine = Readonly<Record<string, unknown>>
+
+export type Program = {
+  /** Of the API, without a slash at the end; empty as long as it does not listen. */
+  readonly url: () => string
+  readonly call: Call
+  /** The lines of its log so far. */
+  readonly logged: () => readonly LogLine[]
+  /** Everything it has written so far, to both outputs. */
+  readonly written: () => string
+  /** Resolves with the first line that fits, from `after` lines on; rejects when the program ends or a minute pass. */
+  readonly line: (fits: (line: LogLine) => boolean, after?: number) => Promise<LogLine>
+  readonly kill: (signal: NodeJS.Signals) => void
+  /** Resolves with the exit code. */
+  readonly ended: Promise<number | null>
+}
+
+/** This process's environment without settings of the program and of libpq. */
+const inherited = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !/^(PGRST_|PG|DATABASE_URL|MIGRATION_|DATA_DIR|REST_)/.test(name)),
+)
+
+/**
+ * Starts the program for the time of a test, on a free port. Resolves at once: `line` waits for what it says.
+ *
+ * @param env settings
+ * @param args configuration file
+ */
+export function startProgram(
+  t: Pick<Test, 'teardown'>,
+  env: Readonly<Record<string, string | undefined>>,
+  args: readonly string[] = [],
+): Program {
+  const child = spawn(process.execPath, [...process.execArgv, main, 'serve', ...args], {
+    env: { ...inherited, PGRST_SERVER_PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let text = ''
+  let rest = ''
+  const lines: LogLine[] = []
+  const waiting = new Set<() => void>()
+  const wake = (): void => waiting.forEach((look) => look())
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk
+    const parts = (rest + chunk).split('\n')
+    rest = parts.pop() ?? ''
+    for (const part of parts) if (part.startsWith('{')) lines.push(JSON.parse(part) as LogLine)
+    wake()
+  })
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+  let hasEnded = false
+  const ended = new Promise<number | null>((resolve) => {
+    child.once('close', (code) => {
+      hasEnded = true
+      wake()
+      resolve(code)
+    })
+  })
+  t.teardown(async () => {
+    child.kill('SIGTERM')
+    await ended
+  })
+  const url = (): string => {
+    const message = lines.find(({ event }) => event === 'listening')?.msg
+    return typeof message === 'string' ? message.replace('Listening on ', '') : ''
+  }
+  const line = (fits: (line: LogLine) => boolean, after = 0): Promise<LogLine> =>
+    new Promise((resolve, reject) => {
+      const settle = (found: LogLine | undefined): void => {
+        waiting.delete(look)
+        clearTimeout(timer)
+        if (found) resolve(found)
+        else reject(new Error(`the program did not say so:\n${text}`))
+      }
+      const look = (): void => {
+        const found = lines.slice(after).find(fits)
+        if (found || hasEnded) settle(found)
+      }
+      const timer = setTimeout(() => settle(undefined), 60_000)
+      waiting.add(look)
+      look()
+    })
+  return {
+    url,
+    call: (method, path, more) => caller(url())(method, path, more),
+    logged: () => lines,
+    written: () => text,
+    line,
+    kill: (signal) => void child.kill(signal),
+    ended,
+  }
+}
+
+/** Whether a line tells of an event. */
+export const says =
+  (event: string) =>
+  (line: LogLine): boolean =>
+    line.event === event
