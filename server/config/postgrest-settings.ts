@@ -295,6 +295,7 @@ export const postgrestSettings: PostgrestSettings = {
   }),
   serverCorsAllowedOrigins: postgrest({
     name: 'server-cors-allowed-origins',
+    variables: ['ALLOWED_ORIGINS'],
     kind: kinds.list,
     default: [],
     defaultInWords: 'any',
