@@ -1,0 +1,93 @@
+// The OpenAPI documents as callers get them.
+import { validate } from '@hyperjump/json-schema/openapi-3-1'
+import { SignJWT } from 'jose'
+import t from 'tap'
+import { jwtSecret, startApplication } from './support/application.ts'
+import { createMigratedDatabase } from './support/database.ts'
+
+type Json = Readonly<Record<string, unknown>>
+
+const database = await createMigratedDatabase()
+t.teardown(() => database.drop())
+await database.query(`
+  create table public.notices (id int primary key, text text);
+  alter table public.notices enable row level security;
+  grant select on public.notices to anon;
+  create function public.tell(words text) returns text language sql stable as 'select words';
+  revoke execute on function public.tell from public;
+  grant execute on function public.tell to authenticated;
+`)
+const env = { SESSION_SECRETS: 's'.repeat(32) }
+const { call, service } = await startApplication(t, database.authenticatorUri, env)
+
+const token = await new SignJWT({ role: 'authenticated', sub: '11111111-1111-4111-8111-111111111111' })
+  .setProtectedHeader({ alg: 'HS256' })
+  .sign(new TextEncoder().encode(jwtSecret))
+const signedIn = { headers: { Authorization: `Bearer ${token}` } }
+
+const pathsOf = (body: unknown): string[] => Object.keys((body as { paths: Json }).paths)
+
+t.test("PostgREST's document follows the privileges of the caller", async (t) => {
+  const anyone = await call('GET', '/rest/v1/')
+  t.equal(anyone.headers.get('content-type'), 'application/openapi+json; charset=utf-8')
+  t.strictSame(pathsOf(anyone.body).sort(), ['/', '/notices'])
+  const member = await call('GET', '/rest/v1/', signedIn)
+  for (const path of ['/classification_runs', '/profiles', '/reports', '/rpc/tell']) {
+    t.ok(pathsOf(member.body).includes(path), path)
+  }
+  t.notOk(pathsOf(member.body).includes('/notices'), 'nothing of others')
+  t.match(await call('GET', '/rest/v1/', { headers: { Authorization: 'Bearer x' } }), { status: 401 })
+
+  const all = await startApplication(t, database.authenticatorUri, { ...env, PGRST_OPENAPI_MODE: 'ignore-privileges' })
+  const everything = pathsOf((await all.call('GET', '/rest/v1/')).body)
+  for (const path of ['/notices', '/classification_runs', '/rpc/tell']) t.ok(everything.includes(path), path)
+  t.notOk(
+    everything.some((path) => /sessions|api_keys|migrations/.test(path)),
+    'but nothing that is not exposed',
+  )
+})
+
+t.test('the document of the whole service', async (t) => {
+  const anyone = await call('GET', '/openapi.json')
+  const member = await call('GET', '/openapi.json', signedIn)
+  for (const [who, answer] of [
+    ['anyone', anyone],
+    ['signed in', member],
+  ] as const) {
+    t.equal(answer.status, 200)
+    t.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8')
+    t.match(answer.headers.get('vary'), /Authorization/)
+    const official = await validate('https://spec.openapis.org/oas/3.1/schema-base', answer.body as never, 'BASIC')
+    t.equal(official.valid, true, `valid OpenAPI 3.1 for ${who}`)
+    t.match(answer.body, { openapi: /^3\.1\./ })
+    for (const path of ['/health', '/ready']) t.ok(pathsOf(answer.body).includes(path), path)
+    t.ok(pathsOf(answer.body).some((path) => path.startsWith('/report')))
+    t.ok(pathsOf(answer.body).some((path) => path.startsWith('/auth/')))
+  }
+  t.ok(pathsOf(anyone.body).includes('/rest/v1/notices'))
+  t.notOk(pathsOf(anyone.body).includes('/rest/v1/classification_runs'))
+  t.ok(pathsOf(member.body).includes('/rest/v1/classification_runs'))
+  t.ok(pathsOf(member.body).includes('/rest/v1/rpc/tell'))
+  t.notOk(pathsOf(member.body).includes('/rest/v1/notices'))
+  t.match(await call('GET', '/openapi.json', { headers: { Authorization: 'Bearer x' } }), { status: 401 })
+  t.match(await call('HEAD', '/openapi.json'), { status: 200, text: '' })
+
+  await database.query('create table public.later (id int primary key); grant select on public.later to anon')
+  await service.runtime.reloadSchema()
+  t.ok(pathsOf((await call('GET', '/openapi.json')).body).includes('/rest/v1/later'), 'as the schema is now')
+  await database.query(`alter role authenticator in database ${database.name} set pgrst.openapi_mode = 'disabled'`)
+  await service.runtime.reloadConfig()
+  const paths = pathsOf((await call('GET', '/openapi.json')).body)
+  t.notOk(paths.includes('/rest/v1/notices'), 'and as the settings are')
+  t.ok(paths.includes('/health'))
+})
+
+t.test('the page for people', async (t) => {
+  const page = await call('GET', '/docs/')
+  t.equal(page.status, 200)
+  t.match(page.headers.get('content-type'), /^text\/html/)
+  t.match(page.headers.get('content-security-policy'), /default-src 'none'/)
+  t.notMatch(page.text, /https?:\/\//, 'nothing from another host')
+  t.match(await call('GET', '/docs/swagger-ui-bundle.js'), { status: 200 })
+  t.match(await call('GET', '/docs'), { status: 200 })
+})

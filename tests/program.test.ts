@@ -1,0 +1,79 @@
+// The program as a process: its sockets, its end, and what stops it from starting.
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { createOwnedDatabase } from './support/authenticator.ts'
+import { says, startProgram } from './support/program.ts'
+
+const { database, anonymous, uri } = await createOwnedDatabase(t)
+await database.query(`
+  create table public.films (id int primary key);
+  create function public.nap(seconds float) returns text language sql as $$ select pg_sleep(seconds); select 'rested' $$;
+  grant select on public.films to ${anonymous};
+`)
+const folder = mkdtempSync(join(tmpdir(), 'rowhouse-program-'))
+t.teardown(() => rmSync(folder, { recursive: true }))
+
+const get = (socketPath: string, path: string): Promise<{ status: number; body: string }> =>
+  new Promise((resolve, reject) => {
+    const asked = request({ socketPath, path, agent: false }, (response) => {
+      let body = ''
+      response.setEncoding('utf8').on('data', (chunk: string) => (body += chunk))
+      response.once('end', () => resolve({ status: response.statusCode ?? 0, body }))
+    })
+    asked.once('error', reject)
+    asked.end()
+  })
+
+t.test('unix sockets, and an end in order', async (t) => {
+  const api = join(folder, 'api.sock')
+  const admin = join(folder, 'admin.sock')
+  // As a process that was killed leaves it behind.
+  writeFileSync(api, '')
+  const file = join(folder, 'sockets.conf')
+  writeFileSync(
+    file,
+    `server-unix-socket = "${api}"
+server-unix-socket-mode = "600"
+admin-server-unix-socket = "${admin}"
+admin-server-unix-socket-mode = "666"
+db-uri = "${uri}"
+db-anon-role = "${anonymous}"
+rest-base-path = "/"
+`,
+  )
+  const program = startProgram(t, {}, [file])
+  await program.line(says('listening'))
+  t.equal(statSync(api).mode & 0o777, 0o600)
+  t.equal(statSync(admin).mode & 0o777, 0o666)
+  t.strictSame(await get(api, '/films'), { status: 200, body: '[]' })
+  t.match(await get(admin, '/live'), { status: 200 })
+  t.match(await get(admin, '/ready'), { status: 200 })
+  t.match((await get(admin, '/metrics')).body, /pgrst_db_pool_max 10/)
+  t.notMatch((await get(admin, '/config')).body, /:secret@|secret'/)
+  t.notOk(program.logged().some(says('request')), 'PostgREST logs no request unless it is asked to')
+
+  const nap = get(api, '/rpc/nap?seconds=0.8')
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  program.kill('SIGTERM')
+  t.match(await nap, { status: 200, body: '"rested"' }, 'what is under way is finished')
+  t.equal(await program.ended, 0)
+  await t.rejects(get(api, '/films'))
+})
+
+t.test('wrong values stop it, all in one message', async (t) => {
+  const program = startProgram(t, {
+    PGRST_DB_URI: uri,
+    PGRST_DB_POOL: 'many',
+    PGRST_LOG_LEVEL: 'loud',
+    PGRST_JWT_SECRET: 'hunter2',
+    PGRST_OPENAPI_MODE: 'open',
+  })
+  t.equal(await program.ended, 1)
+  for (const name of ['PGRST_DB_POOL', 'PGRST_LOG_LEVEL', 'PGRST_JWT_SECRET', 'PGRST_OPENAPI_MODE']) {
+    t.ok(program.written().includes(name), name)
+  }
+  t.notMatch(program.written(), /hunter2/)
+})
