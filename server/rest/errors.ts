@@ -30,7 +30,11 @@ export class ApiError extends Error {
     statusText?: string | undefined
     cause?: unknown
   }) {
+    // An answer, not a fault of the program: nobody asks where it was made, and a trace costs more than all the rest.
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 0
     super(error.message, { cause: error.cause })
+    Error.stackTraceLimit = stackTraceLimit
     this.name = 'ApiError'
     this.status = error.status
     this.code = error.code

@@ -124,6 +124,8 @@ async function serve(
 
 const methodsWithBody = new Set(['POST', 'PATCH', 'PUT'])
 const noBody = Buffer.alloc(0)
+/** Bytes up to which a body is sent with the head. */
+const smallBody = 16 * 1024
 
 /** An error that no stage foresaw. Nothing of it is shown. */
 const unforeseen = (): ApiError => new ApiError({ code: 'PGRSTX00', status: 500, message: 'Internal server error' })
@@ -171,8 +173,12 @@ function send(request: IncomingMessage, response: ServerResponse, { status, stat
   if (!hasLength && !bodiless) flat.push(...contentLength(body))
   if (statusText === undefined) response.writeHead(status, flat)
   else response.writeHead(status, statusText, flat)
-  if (!(body instanceof ArrivingField)) response.end(bodiless ? undefined : body)
-  else if (!bodiless) body.sendTo(response)
+  if (!(body instanceof ArrivingField)) {
+    if (bodiless) response.end()
+    // As text Node puts it behind the head, in one write; a buffer would be a piece of its own.
+    else if (Buffer.isBuffer(body) && body.length <= smallBody) response.end(body.toString('latin1'), 'latin1')
+    else response.end(body)
+  } else if (!bodiless) body.sendTo(response)
   else {
     body.drop()
     response.end()
