@@ -40,6 +40,7 @@ export async function createDatabase(template = 'template1'): Promise<TestDataba
   const pool = new pg.Pool({ connectionString: adminUri, max: 2 })
   // `drop` may end a connection that is just being closed.
   pool.on('connect', (client) => client.on('error', () => undefined))
+  pool.on('error', () => undefined)
   return {
     name,
     port,
