@@ -41,6 +41,7 @@ export async function createDatabase(template = 'template1'): Promise<TestDataba
   // `drop` may end a connection that is just being closed.
   pool.on('error', () => undefined)
   pool.on('connect', (client) => client.on('error', () => undefined))
+  pool.on('error', () => undefined)
   return {
     name,
     port,
