@@ -77,12 +77,12 @@ t.test('the birth of a process', async (t) => {
 
 t.test('a zombie is dead', { skip: process.platform !== 'linux' }, async (t) => {
   // The shell becomes `sleep`, which never asks for the end of the child it got from it.
-  const parent = spawn('/bin/sh', ['-c', 'sleep 0.3 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] })
+  const parent = spawn('/bin/sh', ['-c', 'sleep 1 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] })
   t.teardown(() => parent.kill())
   const pid = await new Promise<number>((resolve) =>
     parent.stdout.once('data', (data: Buffer) => resolve(Number(data.toString()))),
   )
-  await new Promise((resolve) => setTimeout(resolve, 800))
+  await new Promise((resolve) => setTimeout(resolve, 1800))
   t.doesNotThrow(() => process.kill(pid, 0), 'the system still knows its number')
   t.equal(await birthOf(pid), null)
 })

@@ -6,6 +6,7 @@ import type { Identity } from '../identity/identity.ts'
 import { askAccounts } from './account.ts'
 import { cookieValues, setCookie, signCookie, verifyCookie, type CookieValue } from './cookie.ts'
 import { failures } from './envelope.ts'
+import { noteRole } from '../operations/request-log.ts'
 
 export type SessionSettings = {
   /** Runs statements as `authenticator`. */
@@ -79,6 +80,7 @@ export async function currentSession(
   settings: SessionSettings,
 ): Promise<Session> {
   const session = await sessionToEnd(request, settings)
+  noteRole(response, sessionIdentity(session).role)
   await renew(session, response, settings)
   return session
 }
