@@ -12,7 +12,7 @@ import { parseApiRequest } from './request/parse-api-request.ts'
 import { parsePayload, type Payload } from './request/payload.ts'
 import { readHeaders } from './request/headers.ts'
 import { canonicalQueryString, parseQueryString } from './request/query-string.ts'
-import { addressRow, parseRowAddress } from './request/row-address.ts'
+import { addressRow, parseRowAddress, type RowAddress } from './request/row-address.ts'
 import { marker, shapeOf } from './request-shape.ts'
 import { render, type Statement } from './sql/fragment.ts'
 import { mainStatement, needsPlannedCount } from './sql/statement.ts'
@@ -50,24 +50,23 @@ function cacheOf(snapshot: Snapshot): PlanCache {
  */
 export function prepare(http: HttpRequest, context: PrepareContext, lap: Lap): Prepared {
   const address = parseRowAddress(http)
-  if (address) return prepareAnew(http, context, lap)
+  if (address) return prepareAnew(http, address, context, lap)
   const shape = shapeOf(http)
-  if (!shape) return prepareAnew(http, context, lap)
+  if (!shape) return prepareAnew(http, undefined, context, lap)
   const cache = cacheOf(context.snapshot)
   const known = cache.get(shape.key)
   if (known === undefined) {
-    const prepared = prepareAnew(http, context, lap)
+    const prepared = prepareAnew(http, undefined, context, lap)
     if (cache.meet(shape.key))
       cache.set(shape.key, prepareShape(http, shape.template, shape.values.length, prepared, context))
     return prepared
   }
-  if (known === 'unsuitable') return prepareAnew(http, context, lap)
-  return fromShape(http, shape.values, known, context, lap) ?? prepareAnew(http, context, lap)
+  if (known === 'unsuitable') return prepareAnew(http, undefined, context, lap)
+  return fromShape(http, shape.values, known, context, lap) ?? prepareAnew(http, undefined, context, lap)
 }
 
-function prepareAnew(http: HttpRequest, context: PrepareContext, lap: Lap): Prepared {
+function prepareAnew(http: HttpRequest, address: RowAddress | undefined, context: PrepareContext, lap: Lap): Prepared {
   const { snapshot, cache, validator } = context
-  const address = parseRowAddress(http)
   const parsed = parse(address?.http ?? http, context)
   const request = address ? addressRow(parsed, address.id, cache) : parsed
   lap()

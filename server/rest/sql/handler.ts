@@ -1,11 +1,12 @@
 // Response bodies, made by aggregating the result's rows.
+import { sourceCte } from '../plan/read-plan.ts'
 import type { MediaHandler } from '../../schema-cache/media-handler.ts'
 import { returnsScalar, returnsSetOfScalar, returnsSingleComposite } from '../../schema-cache/routine.ts'
 import type { Routine } from '../../schema-cache/routine.ts'
 import { qualified } from './identifier.ts'
 
 /** Common table expression that holds the rows read, written or returned. */
-export const sourceName = 'pgrst_source'
+export const sourceName = sourceCte
 /** Alias of the rows that are aggregated to the body. */
 export const resultAlias = '_postgrest_t'
 /** The only column of a function that returns bare values. */
