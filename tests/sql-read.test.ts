@@ -88,20 +88,32 @@ const rows: readonly Row[] = [
       range: { offset: 5, limit: 10 },
     }),
     'SELECT "api"."items".* FROM "api"."items" WHERE "api"."items"."a" = $1 AND "api"."items"."b" = $2' +
-      ' ORDER BY "api"."items"."a" DESC NULLS LAST, "api"."items"."b" LIMIT $3 OFFSET $4',
-    ['1', '2', '10', '5'],
+      ' ORDER BY "api"."items"."a" DESC NULLS LAST, "api"."items"."b" LIMIT 10 OFFSET $3',
+    ['1', '2', '5'],
   ],
   [
     'offset without limit',
     readPlan('items', { range: { offset: 5, limit: null } }),
-    'SELECT "api"."items".* FROM "api"."items" LIMIT ALL OFFSET $1',
+    'SELECT "api"."items".* FROM "api"."items" OFFSET $1',
     ['5'],
   ],
   [
     'limit zero',
     readPlan('items', { range: { offset: 0, limit: 0 } }),
-    'SELECT "api"."items".* FROM "api"."items" LIMIT $1 OFFSET $2',
-    ['0', '0'],
+    'SELECT "api"."items".* FROM "api"."items" LIMIT 0',
+    [],
+  ],
+  [
+    'a limit that Postgres refuses',
+    readPlan('items', { range: { offset: 0, limit: -1 } }),
+    'SELECT "api"."items".* FROM "api"."items" LIMIT $1',
+    ['-1'],
+  ],
+  [
+    'a limit beyond the integers of JavaScript',
+    readPlan('items', { range: { offset: 0, limit: 2 ** 63 } }),
+    'SELECT "api"."items".* FROM "api"."items" LIMIT $1',
+    ['9223372036854775808'],
   ],
   [
     'aggregates group by everything else',

@@ -36,9 +36,13 @@ export function orderSql(relation: QualifiedIdentifier, terms: readonly PlannedO
 
 export const isAllRows = ({ offset, limit }: RowRange): boolean => offset === 0 && limit === null
 
-/** ` LIMIT … OFFSET …`, or nothing when all rows are wanted. */
-export function limitSql(range: RowRange): Fragment {
-  if (isAllRows(range)) return ''
-  const limit = range.limit === null ? 'ALL' : { value: integerText(range.limit) }
-  return [' LIMIT ', limit, ' OFFSET ', { value: integerText(range.offset) }]
+/**
+ * ` LIMIT … OFFSET …`, or nothing when all rows are wanted. An ordinary limit stands in the text: of a parameter Postgres
+ * expects a tenth of all rows, finds that too dear for a plan to keep, and plans anew for every request.
+ */
+export function limitSql({ offset, limit }: RowRange): Fragment {
+  const skipped: Fragment = offset === 0 ? '' : [' OFFSET ', { value: integerText(offset) }]
+  if (limit === null) return skipped
+  const isOrdinary = Number.isSafeInteger(limit) && limit >= 0
+  return [' LIMIT ', isOrdinary ? String(limit) : { value: integerText(limit) }, skipped]
 }
