@@ -3,6 +3,7 @@ import { connect as connectSocket, isIP, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import pg from 'pg'
+import { sharedRead } from '../database/incoming.ts'
 import type { ConnectionPlan, SslMode, Target } from './connection-plan.ts'
 import { closedByServer, sessionFault, Startup, type Session, type Verdict } from './connection-startup.ts'
 
@@ -122,9 +123,12 @@ export class LibpqConnection extends pg.Connection {
   /** A stream on which the startup message can be sent. */
   async #open(target: Target, way: Encryption): Promise<Duplex> {
     const { host, address, port } = target
-    const socket = isSocketFolder(address)
-      ? connectSocket({ path: `${address}/.s.PGSQL.${port}` })
-      : connectSocket({ host: address, port, noDelay: true })
+    const place = isSocketFolder(address)
+      ? { path: `${address}/.s.PGSQL.${port}` }
+      : { host: address, port, noDelay: true }
+    // TLS reads the socket itself.
+    const socket =
+      way === 'none' ? sharedRead((onread) => connectSocket({ ...place, onread })) : connectSocket(place)
     this.stream = watched(socket)
     await happens(socket, 'connect')
     const { keepAliveIdle } = this.#plan

@@ -50,6 +50,9 @@ export function flushPool(pool: pg.Pool): void {
   for (const client of connections.get(pool) ?? []) stale.add(client)
 }
 
+/** Whether a connection is not to be used by later requests. */
+export const isStaleConnection = (client: pg.PoolClient): boolean => stale.has(client)
+
 /** @throws ApiError as `withConnection` */
 async function acquire(pool: pg.Pool): Promise<pg.PoolClient> {
   const { connectionTimeoutMillis, max } = pool.options

@@ -132,23 +132,28 @@ const dataRow = 0x44
 /** Bytes from which on a row is not waited for, if somebody takes it while it arrives. */
 const largeRow = 64 * 1024
 
-/** Takes the fields of a large row but the last, and the length of the last; its bytes go to what is returned. */
-export type OnLargeRow = (fields: Row, length: number) => { push: (chunk: Buffer) => void }
+/** Takes rows that are too large to wait for. */
+export type LargeRows = {
+  /** Whether a row that comes now would be taken. */
+  readonly wants: () => boolean
+  /** Takes the fields of a row but the last, and the length of the last; its bytes go to what is returned. */
+  readonly begin: (fields: Row, length: number) => { push: (chunk: Buffer) => void }
+}
 
-type Arriving = { readonly field: ReturnType<OnLargeRow>; left: number }
+type Arriving = { readonly field: ReturnType<LargeRows['begin']>; left: number }
 
 /** Cuts a byte stream into backend messages. */
 export class MessageReader {
   /** A message of which only a part has come, in a buffer of its full size once that is known. */
   #partial: Buffer | undefined
   #have = 0
-  readonly #onLargeRow: OnLargeRow | undefined
+  readonly #largeRows: LargeRows
   /** The beginning of a large row whose first fields have not come yet. */
   #held: Buffer | undefined
   #arriving: Arriving | undefined
 
-  constructor(onLargeRow?: OnLargeRow) {
-    this.#onLargeRow = onLargeRow
+  constructor(largeRows: LargeRows) {
+    this.#largeRows = largeRows
   }
 
   /**
@@ -168,8 +173,8 @@ export class MessageReader {
         continue
       }
       const available = chunk.length - offset
-      if (this.#onLargeRow && !this.#partial && isLargeRow(chunk, offset)) {
-        offset = this.#begin(this.#onLargeRow, chunk, offset)
+      if (!this.#partial && isLargeRow(chunk, offset) && this.#largeRows.wants()) {
+        offset = this.#begin(chunk, offset)
         continue
       }
       if (this.#partial || available < headerLength || available < 1 + chunk.readInt32BE(offset + 1)) {
@@ -191,13 +196,13 @@ export class MessageReader {
   }
 
   /** Begins to pass on a large row, once the fields before its last are there. */
-  #begin(onLargeRow: OnLargeRow, chunk: Buffer, start: number): number {
+  #begin(chunk: Buffer, start: number): number {
     const begun = readRowStart(chunk, start + headerLength)
     if (!begun) {
-      this.#held = chunk.subarray(start)
+      this.#held = Buffer.from(chunk.subarray(start))
       return chunk.length
     }
-    this.#arriving = { field: onLargeRow(begun.fields, begun.length), left: begun.length }
+    this.#arriving = { field: this.#largeRows.begin(begun.fields, begun.length), left: begun.length }
     return begun.offset
   }
 
@@ -205,7 +210,7 @@ export class MessageReader {
     const end = Math.min(chunk.length, start + arriving.left)
     arriving.left -= end - start
     if (arriving.left === 0) this.#arriving = undefined
-    arriving.field.push(chunk.subarray(start, end))
+    arriving.field.push(Buffer.from(chunk.subarray(start, end)))
     return end
   }
 
@@ -248,23 +253,24 @@ function readRowStart(
     offset += 4
     if (fields.length === count - 1) return { fields, length: Math.max(length, 0), offset }
     if (offset + Math.max(length, 0) > buffer.length) return undefined
-    fields.push(length < 0 ? null : buffer.subarray(offset, offset + length))
+    fields.push(length < 0 ? null : Buffer.from(buffer.subarray(offset, offset + length)))
     offset += Math.max(length, 0)
   }
 }
 
-/** The fields of a DataRow message; they share the message's memory. */
-export function readRow(buffer: Buffer, start: number): Row {
+/** The fields of a DataRow message, in memory of their own: what a socket reads into is used again. */
+export function readRow(buffer: Buffer, start: number, end: number): Row {
   const count = buffer.readInt16BE(start)
   const row = new Array<Buffer | null>(count)
-  let offset = start + 2
+  const body = Buffer.from(buffer.subarray(start + 2, end))
+  let offset = 0
   for (let index = 0; index < count; index++) {
-    const length = buffer.readInt32BE(offset)
+    const length = body.readInt32BE(offset)
     offset += 4
     if (length < 0) {
       row[index] = null
     } else {
-      row[index] = buffer.subarray(offset, offset + length)
+      row[index] = body.subarray(offset, offset + length)
       offset += length
     }
   }

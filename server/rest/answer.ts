@@ -2,6 +2,7 @@
 import type pg from 'pg'
 import { ArrivingField } from '../database/arriving-field.ts'
 import { StatementError, type PipelineStatement, type Row } from '../database/pipeline.ts'
+import type { RunHistory } from '../database/run-history.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Snapshot } from '../runtime.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
@@ -26,7 +27,7 @@ import { toApiError } from './sql-errors.ts'
 import { render, type Statement } from './sql/fragment.ts'
 import { preRequestStatement, settingsStatement } from './sql/settings.ts'
 import { explainCountStatement, needsPlannedCount } from './sql/statement.ts'
-import { runTransaction, type TransactionResult } from './transaction.ts'
+import { runTransaction, type RestTransaction, type TransactionResult } from './transaction.ts'
 
 export type AnswerContext = {
   readonly pool: pg.Pool
@@ -74,7 +75,7 @@ export async function answer(http: HttpRequest, identity: Identity, context: Ans
   const lap = authenticationTime === undefined ? noTime : stopwatch()
 
   let parsing = 0
-  const { request, plan, main, addressed } = prepare(http, context, () => (parsing = lap()))
+  const { request, plan, main, history, addressed } = prepare(http, context, () => (parsing = lap()))
   if (plan.kind === 'call') context.trace.route = `rpc/${plan.relation.name}`
   else if (plan.kind === 'read' || plan.kind === 'mutate') context.trace.route = plan.relation.name
   const planTime = lap()
@@ -94,7 +95,7 @@ export async function answer(http: HttpRequest, identity: Identity, context: Ans
       break
     }
     default: {
-      const row = await runCrud(plan, main ?? noStatement(), request, identity, context)
+      const row = await runCrud(plan, main ?? noStatement(), history, request, identity, context)
       transaction = lap()
       try {
         response = respond(plan, row, request, config, basePath)
@@ -130,9 +131,14 @@ const legacyText = (names: readonly LegacyName[]): string =>
     .join('; instead of ')
     .slice(0, 1000)}`
 
+/** Whether it does no harm to run the statement of a plan again. A volatile function may do more than its transaction. */
+const isRepeatable = (plan: CrudPlan): boolean =>
+  plan.kind === 'read' || (plan.kind === 'call' && plan.readOnly && plan.routine.volatility !== 'volatile')
+
 async function runCrud(
   plan: CrudPlan,
   main: Statement,
+  history: RunHistory | undefined,
   request: ApiRequest,
   identity: Identity,
   context: AnswerContext,
@@ -149,7 +155,10 @@ async function runCrud(
     resultFault(plan, readResult(plan.kind, results[0] ?? []), request)
   // Only a write has anything to be undone for a result that may not stand.
   const undoes = !plan.readOnly && mayFault(plan, request)
-  const { rows, arriving } = await run(plan, request, identity, context, statements, undoes ? judge : undefined)
+  const { rows, arriving } = await run(plan, request, identity, context, statements, {
+    judge: undoes ? judge : undefined,
+    history: isRepeatable(plan) ? history : undefined,
+  })
   const row = readResult(plan.kind, rows[0] ?? [], arriving)
   const fault = undoes ? undefined : resultFault(plan, row, request)
   if (fault) {
@@ -174,7 +183,7 @@ async function run(
   identity: Identity,
   { pool, snapshot, trace }: AnswerContext,
   statements: readonly PipelineStatement[],
-  judge?: (results: readonly (readonly Row[])[]) => ApiError | undefined,
+  { judge, history }: Partial<Pick<RestTransaction, 'judge' | 'history'>> = {},
 ): Promise<TransactionResult> {
   const { config, roleSettings } = snapshot
   const before: PipelineStatement[] = [render(settingsStatement(identity, request, plan, config, roleSettings))]
@@ -191,6 +200,7 @@ async function run(
         readOnly: plan.readOnly,
         rollback: transaction === 'rollback' || (config.dbTxEnd.startsWith('rollback') && transaction !== 'commit'),
         judge,
+        history,
       },
       config.dbPreparedStatements,
     )

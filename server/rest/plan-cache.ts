@@ -1,5 +1,6 @@
 // Plans and statements by the shape of requests. What is kept knows no caller and no value: it is made from the shape
 // alone, with markers for the values, and holds for one snapshot of settings and schema.
+import type { RunHistory } from '../database/run-history.ts'
 import type { CrudPlan } from './plan/plan.ts'
 import type { ApiRequest } from './request/api-request.ts'
 import { hasMarker, marker } from './request-shape.ts'
@@ -13,6 +14,7 @@ export type PreparedShape = {
   readonly plan: CrudPlan
   readonly text: string
   readonly sources: readonly Source[]
+  readonly history: RunHistory
 }
 
 /** Where each value of a statement that was made with markers comes from; undefined when that cannot be told. */

@@ -1,4 +1,5 @@
 // From an HTTP request to a plan and its statement: by parsing and planning, or from what is remembered of its shape.
+import { RunHistory } from '../database/run-history.ts'
 import type { Snapshot } from '../runtime.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import type { Validator } from '../validation/validator.ts'
@@ -28,6 +29,8 @@ export type Prepared = {
   readonly plan: ActionPlan
   /** The main statement of a plan that has one. */
   readonly main: Statement | undefined
+  /** How the statement went before, once its shape is known. */
+  readonly history?: RunHistory
   /** The request as it was before it was narrowed to a row that its path addresses. */
   readonly addressed: ApiRequest | undefined
 }
@@ -118,7 +121,7 @@ function prepareShape(
   if (!isCrud(shapePlan)) return 'unsuitable'
   const statement = render(mainStatement(shapePlan, marked, snapshot.config))
   const sources = sourcesOf(statement, count, bodyMarker)
-  return sources ? { request: marked, plan: shapePlan, text: statement.text, sources } : 'unsuitable'
+  return sources ? { request: marked, plan: shapePlan, text: statement.text, sources, history: new RunHistory() } : 'unsuitable'
 }
 
 /** What a shape has for this request; undefined when its body is of another shape. */
@@ -148,7 +151,7 @@ function fromShape(
   lap()
   checkPayload(request, validator)
   const body = isText(payload) ? payload.text : null
-  return { request, plan: shape.plan, main: bind(shape, values, body), addressed: undefined }
+  return { request, plan: shape.plan, main: bind(shape, values, body), history: shape.history, addressed: undefined }
 }
 
 /** Whether a body is read into the same columns, and is an object or array as the one of the shape was. */

@@ -1,9 +1,18 @@
 // The transaction of one request. In the ordinary case it is one round trip: settings, pre-request function and
 // statement stand before one Sync, which makes them one implicit transaction.
 import type pg from 'pg'
-import { withConnection } from '../database/pool.ts'
 import type { ArrivingField } from '../database/arriving-field.ts'
-import { runPipeline, StatementError, type OnArriving, type PipelineStatement, type Row } from '../database/pipeline.ts'
+import { shareConnection, type SharedRead } from '../database/lanes.ts'
+import {
+  runPipeline,
+  StatementError,
+  type OnArriving,
+  type PipelineObserver,
+  type PipelineStatement,
+  type Row,
+} from '../database/pipeline.ts'
+import { withConnection } from '../database/pool.ts'
+import type { RunHistory } from '../database/run-history.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
 import { ApiError } from './errors.ts'
 
@@ -18,6 +27,8 @@ export type RestTransaction = {
   readonly rollback: boolean
   /** Decides from the statements' rows whether a write may stand; its error undoes it. Costs a second round trip. */
   readonly judge: ((results: readonly (readonly Row[])[]) => ApiError | undefined) | undefined
+  /** How the statement went before, if that is known, and if it does no harm to run it again. */
+  readonly history: RunHistory | undefined
 }
 
 const command = (text: string): PipelineStatement => ({ text, values: [] })
@@ -39,9 +50,13 @@ export type TransactionResult = {
   readonly arriving?: ArrivingField
 }
 
+/** Whether nothing but the statements themselves is needed, so that they are one implicit transaction. */
+const isPlain = ({ isolation, rollback, judge }: RestTransaction): boolean =>
+  isolation === null && !rollback && judge === undefined
+
 /**
- * Runs a transaction on a connection of the pool. The large result of a single reading statement is handed over while it
- * arrives; the connection is lent until all of it has been taken.
+ * Runs a transaction on a connection of the pool; brief reads share theirs. The large result of a single reading
+ * statement is handed over while it arrives; the connection is lent until all of it has been taken.
  *
  * @throws StatementError of the server; ApiError of `judge`, or when there is no connection (see `withConnection`)
  */
@@ -50,15 +65,27 @@ export function runTransaction(
   transaction: RestTransaction,
   prepare: boolean,
 ): Promise<TransactionResult> {
+  const { before, statements, readOnly, history } = transaction
   return new Promise((resolve, reject) => {
-    const mayArrive = transaction.readOnly && transaction.statements.length === 1
     // Nothing that comes after a row can undo what a read-only transaction has read.
     const onArriving: OnArriving = (fields, arriving) => resolve({ rows: [[fields]], arriving })
-    withConnection(
-      pool,
-      (client) => runOn(client, transaction, prepare, mayArrive ? onArriving : undefined),
-      broken,
-    ).then((rows) => resolve({ rows }), reject)
+    const observer = { onArriving: readOnly && statements.length === 1 ? onArriving : undefined, history }
+    const alone = (): void => {
+      withConnection(pool, (client) => runOn(client, transaction, prepare, observer), broken).then(
+        (rows) => resolve({ rows }),
+        reject,
+      )
+    }
+    if (!readOnly || !history || statements.length !== 1 || !isPlain(transaction)) {
+      alone()
+      return
+    }
+    const settle = (error: Error | undefined, results: Row[][]): void => {
+      if (error) reject(error)
+      else resolve({ rows: results.slice(before.length) })
+    }
+    const read: SharedRead = { part: [...before, ...statements], history, onArriving, settle, alone }
+    if (!shareConnection(pool, read, prepare)) alone()
   })
 }
 
@@ -66,11 +93,11 @@ async function runOn(
   client: pg.ClientBase,
   transaction: RestTransaction,
   prepare: boolean,
-  onArriving: OnArriving | undefined,
+  observer: PipelineObserver,
 ): Promise<Row[][]> {
   const { before, statements, isolation, rollback: undo, judge } = transaction
-  if (isolation === null && !undo && !judge) {
-    const results = await runPipeline(client, [[...before, ...statements]], prepare, onArriving)
+  if (isPlain(transaction)) {
+    const results = await runPipeline(client, [[...before, ...statements]], prepare, observer)
     return results.slice(before.length)
   }
   const begin = command(
