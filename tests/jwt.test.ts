@@ -303,9 +303,7 @@ t.test('the cache', async (t) => {
   const exp = now + 100
   const given = token({ role: 'author', exp, nbf: now })
   const verifier = createJwtVerifier(settings)
-  const first = verifier.verify(given, now)
-  t.ok(first instanceof Promise, 'a new token is verified')
-  const identity = await first
+  const identity = await verifier.verify(given, now)
   t.equal(verifier.verify(given, now), identity, 'a known one is answered at once')
   t.equal(verifier.verify(given, exp + 30), identity, 'as long as it holds')
   t.throws(() => verifier.verify(given, exp + 31), { code: 'PGRST303', message: 'JWT expired' })
@@ -313,10 +311,9 @@ t.test('the cache', async (t) => {
   t.strictSame(verifier.cacheStatistics, { requests: 5, hits: 4, evictions: 0 })
 
   const late = token({ role: 'author', exp: now - 31 })
-  await t.rejects(Promise.resolve(verifier.verify(late, now)), { message: 'JWT expired' })
+  t.throws(() => verifier.verify(late, now), { message: 'JWT expired' })
   t.throws(() => verifier.verify(late, now), { message: 'JWT expired' }, 'also a token that no longer holds is known')
-  await t.rejects(Promise.resolve(verifier.verify('a.b.c', now)), { code: 'PGRST301' })
-  t.ok(verifier.verify(token({ role: 'x' }), now) instanceof Promise)
+  t.throws(() => verifier.verify('a.b.c', now), { code: 'PGRST301' })
 
   t.equal(createJwtVerifier({ ...settings }, verifier), verifier, 'the same settings keep the cache')
   const changes: Partial<JwtSettings>[] = [
@@ -337,8 +334,8 @@ t.test('the cache', async (t) => {
 
   for (const jwtCacheMaxEntries of [0, -1]) {
     const uncached = createJwtVerifier({ ...settings, jwtCacheMaxEntries })
-    await uncached.verify(given, now)
-    t.ok(uncached.verify(given, now) instanceof Promise, 'no cache')
+    const once = await uncached.verify(given, now)
+    t.not(await uncached.verify(given, now), once, 'no cache')
     t.strictSame(uncached.cacheStatistics, { requests: 0, hits: 0, evictions: 0 })
   }
 })

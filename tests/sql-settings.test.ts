@@ -21,20 +21,24 @@ const settings = (
     extra = {},
     roles = noSettings,
   }: { identity?: Identity; request?: Partial<ApiRequest>; extra?: Partial<typeof config>; roles?: RoleSettings } = {},
-) => render(settingsStatement(identity, apiRequest(request), plan, { ...config, ...extra }, roles))
+) => settingsStatement(identity, apiRequest(request), plan, { ...config, ...extra }, roles)
 
 t.test('settings of an anonymous write', async (t) => {
   t.strictSame(settings(write, { request: { method: 'DELETE', path: '/items' } }), {
     text:
-      "select set_config('search_path', $1, true), set_config('role', $2, true), set_config('request.jwt.claims', $3, true)," +
+      "select where num_nonnulls(set_config('search_path', $1, true), set_config('role', $2, true)," +
+      " set_config('request.jwt.claims', $3, true)," +
       " set_config('request.method', $4, true), set_config('request.path', $5, true)," +
-      " set_config('request.headers', $6, true), set_config('request.cookies', $7, true)",
+      " set_config('request.headers', $6, true), set_config('request.cookies', $7, true)) < 0",
     values: ['"api", "public"', 'anon', '{"role":"anon"}', 'DELETE', '/items', '{}', '{}'],
   })
 })
 
 t.test('reads are read-only', async (t) => {
-  t.match(settings(read).text, /^select set_config\('transaction_read_only', 'on', true\), set_config\('search_path'/)
+  t.match(
+    settings(read).text,
+    /^select where num_nonnulls\(set_config\('transaction_read_only', 'on', true\), set_config\('search_path'/,
+  )
 })
 
 t.test('everything at once, in order', async (t) => {
@@ -62,11 +66,11 @@ t.test('everything at once, in order', async (t) => {
   })
   t.equal(
     text,
-    "select set_config('search_path', $1, true), set_config($2, $3, true), set_config('role', $4, true)," +
+    "select where num_nonnulls(set_config('search_path', $1, true), set_config($2, $3, true), set_config('role', $4, true)," +
       " set_config('request.jwt.claims', $5, true), set_config('request.method', $6, true)," +
       " set_config('request.path', $7, true), set_config('request.headers', $8, true)," +
       " set_config('request.cookies', $9, true), set_config('timezone', $10, true)," +
-      ' set_config($11, $12, true), set_config($13, $14, true)',
+      ' set_config($11, $12, true), set_config($13, $14, true)) < 0',
   )
   t.strictSame(values, [
     '"my ""schema", "public", "Ext"',

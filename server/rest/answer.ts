@@ -186,7 +186,7 @@ async function run(
   { judge, history }: Partial<Pick<RestTransaction, 'judge' | 'history'>> = {},
 ): Promise<TransactionResult> {
   const { config, roleSettings } = snapshot
-  const before: PipelineStatement[] = [render(settingsStatement(identity, request, plan, config, roleSettings))]
+  const before: PipelineStatement[] = [settingsStatement(identity, request, plan, config, roleSettings)]
   if (config.dbPreRequest) before.push(render(preRequestStatement(config.dbPreRequest)))
   if (trace.statements) for (const { text } of [...before, ...statements]) trace.statements.push(text)
   const { transaction } = request.preferences

@@ -121,7 +121,9 @@ function prepareShape(
   if (!isCrud(shapePlan)) return 'unsuitable'
   const statement = render(mainStatement(shapePlan, marked, snapshot.config))
   const sources = sourcesOf(statement, count, bodyMarker)
-  return sources ? { request: marked, plan: shapePlan, text: statement.text, sources, history: new RunHistory() } : 'unsuitable'
+  return sources
+    ? { request: marked, plan: shapePlan, text: statement.text, sources, history: new RunHistory() }
+    : 'unsuitable'
 }
 
 /** What a shape has for this request; undefined when its body is of another shape. */

@@ -47,7 +47,7 @@ export async function statementsOn(authenticatorUri: string): Promise<Statements
     }
     const identity = { role: 'authenticated', claims: claimsOf(headers.Authorization ?? '') }
     return [
-      render(settingsStatement(identity, request, plan, config, roleSettings)),
+      settingsStatement(identity, request, plan, config, roleSettings),
       render(mainStatement(plan, request, config)),
     ]
   }

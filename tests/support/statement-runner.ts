@@ -36,7 +36,7 @@ export async function statementRunner(database: TestDatabase, identity: Identity
     const config = { dbExtraSearchPath: ['public'], appSettings: [] }
     const roleSettings = { settings: new Map(), isolationLevels: new Map() }
     const command = (text: string) => ({ text, values: [] })
-    const before = [command('begin'), render(settingsStatement(identity, request, plan, config, roleSettings))]
+    const before = [command('begin'), settingsStatement(identity, request, plan, config, roleSettings)]
     const results = await runPipeline(client, [[...before, ...statements], [command('rollback')]], false)
     return results.slice(before.length, -1)
   }

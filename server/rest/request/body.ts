@@ -13,6 +13,7 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
+    const goneAway = (): void => reject(new Error('the client went away'))
     request.on('data', (chunk: Buffer) => {
       size += chunk.length
       if (size <= limit) {
@@ -23,8 +24,11 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
       request.removeAllListeners('data')
       reject(errors.bodyTooLarge(limit))
     })
-    request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)))
+    request.on('end', () => {
+      request.off('close', goneAway)
+      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks))
+    })
     request.on('error', reject)
-    request.on('close', () => reject(new Error('the client went away')))
+    request.on('close', goneAway)
   })
 }

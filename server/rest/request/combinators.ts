@@ -1,6 +1,6 @@
 // Parsers made of parsers: Parsec's combinators. What they do with faults matters only to error texts.
 // https://hackage.haskell.org/package/parsec (Text.Parsec.Prim, Text.Parsec.Combinator)
-import { failed, noFault } from './parser.ts'
+import { failed, metHere, noFault } from './parser.ts'
 import type { Message, Parser } from './parser.ts'
 import { showCharacter, showText } from './show.ts'
 
@@ -75,8 +75,7 @@ export function literal(wanted: string): Parser<string> {
     if (input.tracing) {
       let at = start
       while (at < text.length && text[at] === wanted[at - start]) at += 1
-      input.expected(at, messages)
-      input.fault = { at: start, messages: input.fault.messages }
+      input.fault = { at: start, messages: [{ kind: 'met', at }, ...messages] }
     }
     if (text[start] === wanted[0]) input.at = start + 1
     return failed
@@ -87,9 +86,9 @@ export function literal(wanted: string): Parser<string> {
 export const end: Parser<undefined> = (input) => {
   const met = input.text.codePointAt(input.at)
   if (input.tracing) {
-    const text = met === undefined ? '' : showCharacter(String.fromCodePoint(met))
-    const kind = met === undefined ? 'met' : 'unexpected'
-    input.fault = { at: input.at, messages: [{ kind, text }, ...endExpected] }
+    const found: Message =
+      met === undefined ? metHere : { kind: 'unexpected', text: showCharacter(String.fromCodePoint(met)) }
+    input.fault = { at: input.at, messages: [found, ...endExpected] }
   }
   return met === undefined ? undefined : failed
 }

@@ -167,6 +167,12 @@ function testGrammar(value: Parser<string>): Parser<Test> {
   return map(sequence<[boolean, Operation]>(negated, operation), ([negated, operation]) => ({ negated, operation }))
 }
 
+const operators = new Set<string>([...plainOperators.keys(), ...ftsOperators, 'in', 'is', 'isdistinct', 'not'])
+const firstWord = /^[^.(]*/
+
+/** Whether a text begins with the name of no operator. */
+const isNoTest = (text: string): boolean => !operators.has(firstWord.exec(text)?.[0] ?? '')
+
 const wholeTest = test(rest)
 const wholeTestOrNone = choice<Test | null>(wholeTest, succeed(null))
 
@@ -176,7 +182,7 @@ const wholeTestOrNone = choice<Test | null>(wholeTest, succeed(null))
  */
 export function parseFilter(key: string, text: string): AtPath<Filter> {
   const { path, value: field } = parseTreePath(key)
-  return { path, value: { field, ...parse(wholeTest, 'filter', text) } }
+  return { path, value: { field, ...parse(wholeTest, 'filter', text, text, isNoTest(text)) } }
 }
 
 /**

@@ -13,8 +13,13 @@ export const failed: unique symbol = Symbol('failed')
  */
 export type Parser<T> = (input: Input) => T | typeof failed
 
-export type Message = { readonly kind: 'met' | 'unexpected' | 'expected'; readonly text: string }
+/** What was met is read from the text when it is told: where the fault is, or at a place of its own. */
+export type Message =
+  | { readonly kind: 'unexpected' | 'expected'; readonly text: string }
+  | { readonly kind: 'met'; readonly at?: number }
 export type Fault = { readonly at: number; readonly messages: readonly Message[] }
+
+export const metHere: Message = { kind: 'met' }
 
 export const noFault: Fault = { at: 0, messages: [] }
 
@@ -36,9 +41,7 @@ export class Input {
   /** Notes that the text at `at` is none of what was expected. */
   expected(at: number, expected: readonly Message[]): void {
     if (!this.tracing) return
-    const met = this.text.codePointAt(at)
-    const text = met === undefined ? '' : showText(String.fromCodePoint(met))
-    this.fault = { at, messages: [{ kind: 'met', text }, ...expected] }
+    this.fault = { at, messages: [metHere, ...expected] }
   }
 
   /** Joins an earlier fault with the one just made, when nothing was consumed between them. */
@@ -63,20 +66,24 @@ export class Input {
   }
 }
 
-function describe(messages: readonly Message[]): string {
+function describe(text: string, { at, messages }: Fault): string {
   if (messages.length === 0) return 'unknown parse error'
-  const texts = (kind: Message['kind']): string[] => [
-    ...new Set(messages.filter((message) => message.kind === kind && message.text !== '').map(({ text }) => text)),
-  ]
+  const texts = (kind: 'unexpected' | 'expected'): readonly string[] => {
+    const found = new Set<string>()
+    for (const message of messages) if (message.kind === kind && message.text !== '') found.add(message.text)
+    return [...found]
+  }
   const list = (items: readonly string[]): string =>
     items.length > 1 ? `${items.slice(0, -1).join(', ')} or ${items.at(-1) ?? ''}` : items.join('')
   const unexpected = texts('unexpected')
-  const met = messages.find((message) => message.kind === 'met')
   const expected = texts('expected')
   const parts: string[] = []
   if (unexpected.length > 0) parts.push(`unexpected ${list(unexpected)}`)
-  else if (met && !messages.some((message) => message.kind === 'unexpected'))
-    parts.push(`unexpected ${met.text === '' ? 'end of input' : met.text}`)
+  else if (!messages.some(({ kind }) => kind === 'unexpected')) {
+    const met = messages.find((message) => message.kind === 'met')
+    const code = met && text.codePointAt(met.at ?? at)
+    if (met) parts.push(`unexpected ${code === undefined ? 'end of input' : showText(String.fromCodePoint(code))}`)
+  }
   if (expected.length > 0) parts.push(`expecting ${list(expected)}`)
   return parts.join(' ').trim()
 }
@@ -84,14 +91,18 @@ function describe(messages: readonly Message[]): string {
 /**
  * Runs a parser over `text` (it need not read all of it).
  * @param what names the parameter in the error, `shown` is its value there
+ * @param isDoubtful whether it will probably not match: it is then read once for both the value and the description
  * @throws PGRST100 with Parsec's description
  */
-export function parse<T>(parser: Parser<T>, what: string, shown: string, text = shown): T {
+export function parse<T>(parser: Parser<T>, what: string, shown: string, text = shown, isDoubtful = false): T {
   const name = `failed to parse ${what} (${shown})`
-  const value = parser(new Input(name, text, false))
-  if (value !== failed) return value
+  if (!isDoubtful) {
+    const value = parser(new Input(name, text, false))
+    if (value !== failed) return value
+  }
   // Only a request that is refused anyway pays for the description.
   const input = new Input(name, text, true)
-  parser(input)
-  throw input.error(input.fault.at, describe(input.fault.messages))
+  const value = parser(input)
+  if (value !== failed) return value
+  throw input.error(input.fault.at, describe(text, input.fault))
 }

@@ -5,24 +5,65 @@ import { claimsText, type Identity } from '../../identity/identity.ts'
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { CrudPlan, InspectPlan } from '../plan/plan.ts'
 import type { ApiRequest } from '../request/api-request.ts'
-import { join } from './fragment.ts'
-import type { Fragment } from './fragment.ts'
-import { identifier, qualified } from './identifier.ts'
-import { parameter } from './parameter.ts'
+import type { Fragment, Statement } from './fragment.ts'
+import { cutAtNul, identifier, qualified } from './identifier.ts'
 
 type SettingsRequest = Pick<ApiRequest, 'method' | 'path' | 'headers' | 'cookies' | 'schema' | 'preferences'>
 type Pair = readonly [string, string]
 
-const set = (name: string, value: string): Fragment => [`set_config('${name}', `, parameter(value), ', true)']
-const setNamed = ([name, value]: Pair): Fragment => ['set_config(', parameter(name), ', ', parameter(value), ', true)']
-
 /** JSON object of header or cookie pairs; of repeated names the last one stays. */
-const pairsJson = (pairs: readonly Pair[]): string => JSON.stringify(Object.fromEntries(pairs))
+const pairsJson = (pairs: readonly Pair[]): string =>
+  pairs.length === 0 ? '{}' : JSON.stringify(Object.fromEntries(pairs))
+
+/** What decides on the text of a settings statement: everything else of it are values. */
+type TextShape = {
+  readonly readOnly: boolean
+  /** Settings whose names are values, too: those made before the role is taken, and those made at the end. */
+  readonly before: number
+  readonly after: number
+  readonly timezone: boolean
+}
+
+const texts = new Map<string, string>()
+const ofRequest = ['role', 'request.jwt.claims', 'request.method', 'request.path', 'request.headers', 'request.cookies']
+
+function textOf(shape: TextShape): string {
+  const key = `${shape.readOnly} ${shape.before} ${shape.after} ${shape.timezone}`
+  let text = texts.get(key)
+  if (text === undefined) texts.set(key, (text = writeText(shape)))
+  return text
+}
+
+function writeText({ readOnly, before, after, timezone }: TextShape): string {
+  let values = 0
+  const set = (name: string): string => `set_config('${name}', $${++values}, true)`
+  const setNamed = (): string => `set_config($${++values}, $${++values}, true)`
+  const calls = [
+    ...(readOnly ? ["set_config('transaction_read_only', 'on', true)"] : []),
+    set('search_path'),
+    ...Array.from({ length: before }, setNamed),
+    ...ofRequest.map(set),
+    ...(timezone ? [set('timezone')] : []),
+    ...Array.from({ length: after }, setNamed),
+  ]
+  // All arguments of a function are evaluated, in order. No row comes back, since nobody wants to see the values.
+  return `select where num_nonnulls(${calls.join(', ')}) < 0`
+}
+
+const searchPaths = new WeakMap<readonly string[], Map<string, string>>()
+
+/** The search path of a request: its schema, and the extra ones. */
+function searchPathOf(schema: string, extra: readonly string[]): string {
+  let paths = searchPaths.get(extra)
+  if (!paths) searchPaths.set(extra, (paths = new Map()))
+  let path = paths.get(schema)
+  if (path === undefined) paths.set(schema, (path = [schema, ...extra].map(identifier).join(', ')))
+  return path
+}
 
 /**
- * `select set_config(…), …`, all local to the transaction. Settings of the role are made before the role is taken: it
- * may not be allowed to make them itself. A read-only plan also makes the transaction read-only, so that no BEGIN has
- * to say so.
+ * Makes all settings, local to the transaction. Those of the role are made before the role is taken: it may not be
+ * allowed to make them itself. A read-only plan also makes the transaction read-only, so that no BEGIN has to say so.
  */
 export function settingsStatement(
   identity: Identity,
@@ -30,26 +71,34 @@ export function settingsStatement(
   plan: CrudPlan | InspectPlan,
   config: Pick<PostgrestConfig, 'dbExtraSearchPath' | 'appSettings'>,
   roleSettings: RoleSettings,
-): Fragment {
+): Statement {
   const { timezone } = request.preferences
-  const searchPath = [request.schema, ...config.dbExtraSearchPath].map(identifier).join(', ')
-  const calls: Fragment[] = []
-  if (plan.readOnly) calls.push("set_config('transaction_read_only', 'on', true)")
-  calls.push(set('search_path', searchPath))
-  for (const pair of roleSettings.settings.get(identity.role) ?? []) calls.push(setNamed(pair))
-  calls.push(
-    set('role', identity.role),
-    set('request.jwt.claims', claimsText(identity)),
-    set('request.method', request.method),
-    set('request.path', request.path),
-    set('request.headers', pairsJson(request.headers)),
-    set('request.cookies', pairsJson(request.cookies)),
+  const before = roleSettings.settings.get(identity.role) ?? noPairs
+  const ofRoutine = plan.kind === 'call' ? plan.routine.settings : noPairs
+  const values = [searchPathOf(request.schema, config.dbExtraSearchPath)]
+  for (const [name, value] of before) values.push(cutAtNul(name), cutAtNul(value))
+  values.push(
+    cutAtNul(identity.role),
+    cutAtNul(claimsText(identity)),
+    cutAtNul(request.method),
+    cutAtNul(request.path),
+    cutAtNul(pairsJson(request.headers)),
+    cutAtNul(pairsJson(request.cookies)),
   )
-  if (timezone !== undefined) calls.push(set('timezone', timezone))
-  if (plan.kind === 'call') for (const pair of plan.routine.settings) calls.push(setNamed(pair))
-  for (const pair of config.appSettings) calls.push(setNamed(pair))
-  return ['select ', join(calls, ', ')]
+  if (timezone !== undefined) values.push(cutAtNul(timezone))
+  for (const pairs of [ofRoutine, config.appSettings]) {
+    for (const [name, value] of pairs) values.push(cutAtNul(name), cutAtNul(value))
+  }
+  const text = textOf({
+    readOnly: plan.readOnly,
+    before: before.length,
+    after: ofRoutine.length + config.appSettings.length,
+    timezone: timezone !== undefined,
+  })
+  return { text, values }
 }
+
+const noPairs: readonly Pair[] = []
 
 /** The call of `db-pre-request`, which runs after the settings and before the main statement. */
 export const preRequestStatement = (routine: QualifiedIdentifier): Fragment => `select ${qualified(routine)}()`
