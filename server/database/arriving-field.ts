@@ -1,5 +1,6 @@
 // A value too large to wait for: it is passed on while it still arrives from the database, at the pace of the reader.
 import type { Writable } from 'node:stream'
+import { Slab } from './slab.ts'
 
 /** Stops and continues the arrival. */
 export type Flow = { readonly pause: () => void; readonly resume: () => void }
@@ -13,7 +14,7 @@ export class ArrivingField {
   /** Bytes in all. */
   readonly length: number
   readonly #flow: Flow
-  #waiting: Buffer[] = []
+  #waiting: Slab[] = []
   #reader: Writable | undefined
   #isDropped = false
   #isComplete = false
@@ -25,11 +26,12 @@ export class ArrivingField {
     this.#flow = flow
   }
 
-  /** Takes what has arrived. */
+  /** Takes a copy of what has arrived. */
   push(chunk: Buffer): void {
     if (this.#isDropped) return
-    if (!this.#reader) this.#waiting.push(chunk)
-    else if (!this.#reader.write(chunk) && this.#reader.writableLength > lead) this.#wait(this.#reader)
+    const slab = Slab.of(chunk)
+    if (!this.#reader) this.#waiting.push(slab)
+    else if (!slab.writeTo(this.#reader) && this.#reader.writableLength > lead) this.#wait(this.#reader)
   }
 
   /** Everything has arrived, and the transaction has ended; or it has failed. */
@@ -43,7 +45,7 @@ export class ArrivingField {
   sendTo(reader: Writable): void {
     this.#reader = reader
     reader.once('close', () => this.drop())
-    for (const chunk of this.#waiting) reader.write(chunk)
+    for (const slab of this.#waiting) slab.writeTo(reader)
     this.#waiting = []
     if (this.#isComplete) this.#close(reader)
   }
@@ -51,6 +53,7 @@ export class ArrivingField {
   /** Lets the rest arrive unread, so that the connection is free again. */
   drop(): void {
     this.#isDropped = true
+    for (const slab of this.#waiting) slab.free()
     this.#waiting = []
     clearTimeout(this.#timer)
     if (!this.#isComplete) this.#flow.resume()

@@ -14,6 +14,11 @@ export type ServerError = {
   readonly where?: string
 }
 
+/** UTF-16 units from which on it pays to measure a text before it is written. */
+const longText = 1024
+/** Bytes of memory that are not kept for the next messages: one large body must not occupy them for ever. */
+const largeBuffer = 64 * 1024
+
 /** Collects frontend messages into one buffer, to be sent in one write. */
 export class MessageWriter {
   #buffer = Buffer.allocUnsafe(4096)
@@ -48,9 +53,10 @@ export class MessageWriter {
     this.#end = this.#buffer.writeInt32BE(value, this.#end)
   }
 
-  /** Text without its length; returns the bytes written. A UTF-16 unit takes three bytes at most. */
+  /** Text without its length; returns the bytes written. */
   #text(value: string): number {
-    this.#reserve(value.length * 3)
+    // A UTF-16 unit takes three bytes at most.
+    this.#reserve(value.length < longText ? value.length * 3 : Buffer.byteLength(value))
     const written = this.#buffer.write(value, this.#end)
     this.#end += written
     return written
@@ -119,11 +125,11 @@ export class MessageWriter {
 
   /** What was written since the last call, as bytes of its own. */
   take(): Buffer {
-    const bytes = Buffer.from(this.#buffer.subarray(0, this.#end))
+    const written = this.#buffer.subarray(0, this.#end)
     this.#end = 0
-    // One large body must not keep its memory for ever.
-    if (this.#buffer.length > 1 << 20) this.#buffer = Buffer.allocUnsafe(4096)
-    return bytes
+    if (this.#buffer.length < largeBuffer) return Buffer.from(written)
+    this.#buffer = Buffer.allocUnsafe(4096)
+    return written
   }
 }
 
@@ -136,7 +142,7 @@ const largeRow = 64 * 1024
 export type LargeRows = {
   /** Whether a row that comes now would be taken. */
   readonly wants: () => boolean
-  /** Takes the fields of a row but the last, and the length of the last; its bytes go to what is returned. */
+  /** Takes the fields of a row but the last, and the length of the last; its bytes go to what is returned, to be copied. */
   readonly begin: (fields: Row, length: number) => { push: (chunk: Buffer) => void }
 }
 
@@ -210,7 +216,7 @@ export class MessageReader {
     const end = Math.min(chunk.length, start + arriving.left)
     arriving.left -= end - start
     if (arriving.left === 0) this.#arriving = undefined
-    arriving.field.push(Buffer.from(chunk.subarray(start, end)))
+    arriving.field.push(chunk.subarray(start, end))
     return end
   }
 

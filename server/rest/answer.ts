@@ -14,7 +14,7 @@ import { inspectDocument, inspectStatements } from './openapi/inspect.ts'
 import type { LegacyName } from './plan/embed-path.ts'
 import { legacyTargetNames } from './plan/planner.ts'
 import type { CrudPlan, InspectPlan } from './plan/plan.ts'
-import { prepare } from './prepare.ts'
+import { prepare, type Prepared } from './prepare.ts'
 import type { ApiRequest, HttpRequest } from './request/api-request.ts'
 import { complete } from './response/complete.ts'
 import { mayFault, resultFault } from './response/fault.ts'
@@ -67,15 +67,25 @@ const noTime = (): number => 0
 /**
  * Answers a request of an identity.
  *
- * @throws ApiError for everything that is wrong with it, or that the database refuses
+ * @throws ApiError for everything that is wrong with it, or that the database refuses; at once where that shows before
+ *   the database is asked, since every rejected promise on the way would have to be thrown again
  */
-export async function answer(http: HttpRequest, identity: Identity, context: AnswerContext): Promise<RestResponse> {
+export function answer(http: HttpRequest, identity: Identity, context: AnswerContext): Promise<RestResponse> {
+  const lap = context.authenticationTime === undefined ? noTime : stopwatch()
+  let parsing = 0
+  const prepared = prepare(http, context, () => (parsing = lap()))
+  return carryOut(prepared, identity, context, lap, parsing)
+}
+
+async function carryOut(
+  { request, plan, main, history, addressed }: Prepared,
+  identity: Identity,
+  context: AnswerContext,
+  lap: () => number,
+  parsing: number,
+): Promise<RestResponse> {
   const { snapshot, cache, basePath, authenticationTime } = context
   const { config } = snapshot
-  const lap = authenticationTime === undefined ? noTime : stopwatch()
-
-  let parsing = 0
-  const { request, plan, main, history, addressed } = prepare(http, context, () => (parsing = lap()))
   if (plan.kind === 'call') context.trace.route = `rpc/${plan.relation.name}`
   else if (plan.kind === 'read' || plan.kind === 'mutate') context.trace.route = plan.relation.name
   const planTime = lap()

@@ -10,6 +10,8 @@ import type { Validator } from '../validation/validator.ts'
 import { answer, type AnswerTrace } from './answer.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import { ApiError, errors } from './errors.ts'
+import { bodyTypeFault } from './payload-check.ts'
+import type { HttpRequest } from './request/api-request.ts'
 import { readBody } from './request/body.ts'
 import { retryAfter, traced } from './response/complete.ts'
 import { errorResponse } from './response/error.ts'
@@ -60,6 +62,7 @@ async function serve(
   const headers = headerPairs(request)
   const { origin } = request.headers
   let identity: Identity | undefined
+  let http: HttpRequest | undefined
   let result: RestResponse
   let failure: unknown
   const trace: AnswerTrace = {
@@ -84,7 +87,7 @@ async function serve(
       const basePath = config.restBasePath === '/' ? '' : config.restBasePath
       const target = (request.url ?? '/').slice(basePath.length)
       const question = target.indexOf('?')
-      const http = {
+      http = {
         method: request.method ?? 'GET',
         path: question < 0 ? target : target.slice(0, question),
         query: question < 0 ? '' : target.slice(question + 1),
@@ -103,9 +106,9 @@ async function serve(
       result = await answer(http, identity, context)
     }
   } catch (error) {
-    failure = error
+    failure = http ? bodyTypeFault(error, http, config.dbSchemas, validator) : error
     if (isConnectionLoss(error)) runtime.recover()
-    result = errorResponse(error instanceof ApiError ? error : unforeseen(), config.clientErrorVerbosity)
+    result = errorResponse(failure instanceof ApiError ? failure : unforeseen(), config.clientErrorVerbosity)
   }
   if (origin !== undefined && request.method !== 'OPTIONS') {
     result = shared(result, corsHeaders(origin, config.serverCorsAllowedOrigins))

@@ -3,7 +3,7 @@
 import type { Fault, Validator } from '../validation/validator.ts'
 import { ApiError, errors } from './errors.ts'
 import type { ApiRequest, HttpRequest } from './request/api-request.ts'
-import type { Payload } from './request/payload.ts'
+import { dropValue, takeValue, type Payload } from './request/payload.ts'
 import { pathSegments } from './request/resource.ts'
 
 /**
@@ -12,24 +12,21 @@ import { pathSegments } from './request/resource.ts'
  * @throws ApiError PGRST102 whose details name every fault by JSON pointer
  */
 export function checkPayload(request: ApiRequest, validator: Validator): void {
-  const { action } = request
-  if (action.kind !== 'mutate' || !request.payload) return
-  const table = validator.forTable(action.relation.schema, action.relation.name)
-  if (!table) return
-  const body = withColumns(valueOf(request.payload), request)
+  const { action, payload } = request
+  if (!payload) return
+  const table = action.kind === 'mutate' ? validator.forTable(action.relation.schema, action.relation.name) : undefined
+  if (action.kind !== 'mutate' || !table) {
+    dropValue(payload)
+    return
+  }
+  const body = withColumns(valueOf(payload), request)
   const isText = request.contentType.kind !== 'json'
   const faults = action.mutation === 'update' ? table.validateUpdate(body, isText) : table.validateInsert(body, isText)
   if (faults.length > 0) throw errors.invalidBody('The body does not match the schema of the table', listed(faults))
 }
 
-function valueOf(payload: Payload): unknown {
-  if (payload.kind !== 'json' && payload.kind !== 'raw-json') return undefined
-  try {
-    return JSON.parse(payload.text)
-  } catch {
-    throw errors.invalidBody('Empty or invalid json')
-  }
-}
+const valueOf = (payload: Payload): unknown =>
+  payload.kind === 'json' || payload.kind === 'raw-json' ? takeValue(payload) : undefined
 
 /** What is written of a body: with the `columns` parameter, other properties are left out. */
 function withColumns(value: unknown, { payload, columns }: ApiRequest): unknown {

@@ -4,7 +4,7 @@ import type { Snapshot } from '../runtime.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import type { Validator } from '../validation/validator.ts'
 import { planAddressed } from './addressed-row.ts'
-import { bodyTypeFault, checkPayload } from './payload-check.ts'
+import { checkPayload } from './payload-check.ts'
 import { bind, PlanCache, sourcesOf, type PreparedShape } from './plan-cache.ts'
 import { planRequest } from './plan/planner.ts'
 import type { ActionPlan, CrudPlan } from './plan/plan.ts'
@@ -70,7 +70,7 @@ export function prepare(http: HttpRequest, context: PrepareContext, lap: Lap): P
 
 function prepareAnew(http: HttpRequest, address: RowAddress | undefined, context: PrepareContext, lap: Lap): Prepared {
   const { snapshot, cache, validator } = context
-  const parsed = parse(address?.http ?? http, context)
+  const parsed = parseApiRequest(address?.http ?? http, snapshot.config)
   const request = address ? addressRow(parsed, address.id, cache) : parsed
   lap()
   checkPayload(request, validator)
@@ -82,14 +82,6 @@ function prepareAnew(http: HttpRequest, address: RowAddress | undefined, context
 
 const isCrud = (plan: ActionPlan): plan is CrudPlan =>
   plan.kind === 'read' || plan.kind === 'mutate' || plan.kind === 'call'
-
-function parse(http: HttpRequest, { snapshot, validator }: PrepareContext): ApiRequest {
-  try {
-    return parseApiRequest(http, snapshot.config)
-  } catch (error) {
-    throw bodyTypeFault(error, http, snapshot.config.dbSchemas, validator)
-  }
-}
 
 /** Bodies that go into the statement as one text, whose first character decides how they are read. */
 const isText = (payload: Payload | undefined): payload is Extract<Payload, { kind: 'json' | 'raw-json' }> =>

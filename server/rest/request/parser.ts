@@ -15,8 +15,7 @@ export type Parser<T> = (input: Input) => T | typeof failed
 
 /** What was met is read from the text when it is told: where the fault is, or at a place of its own. */
 export type Message =
-  | { readonly kind: 'unexpected' | 'expected'; readonly text: string }
-  | { readonly kind: 'met'; readonly at?: number }
+  { readonly kind: 'unexpected' | 'expected'; readonly text: string } | { readonly kind: 'met'; readonly at?: number }
 export type Fault = { readonly at: number; readonly messages: readonly Message[] }
 
 export const metHere: Message = { kind: 'met' }

@@ -72,6 +72,39 @@ function readBody(body: Buffer, contentType: MediaType, isCall: boolean, keysAre
   throw errors.invalidBody(`Content-Type not acceptable: ${encodeMediaType(contentType)}`)
 }
 
+/** What was parsed to learn the keys of a payload, until somebody takes it. */
+const values = new WeakMap<Payload, unknown>()
+
+function parsed(text: string, keys: readonly string[], value: unknown): Payload {
+  const payload: Payload = { kind: 'json', text, keys }
+  values.set(payload, value)
+  return payload
+}
+
+/**
+ * The value of a JSON payload, once: it takes several times the memory of the text, which the request keeps while it waits
+ * for the database.
+ *
+ * @throws PGRST102 when the text, which nobody has read yet, is no JSON
+ */
+export function takeValue(payload: Extract<Payload, { kind: 'json' | 'raw-json' }>): unknown {
+  if (!values.has(payload)) return parseJson(payload.text)
+  const value = values.get(payload)
+  values.delete(payload)
+  return value
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw invalidJson()
+  }
+}
+
+/** Lets go of what was parsed. */
+export const dropValue = (payload: Payload): boolean => values.delete(payload)
+
 const invalidJson = (): Error => errors.invalidBody('Empty or invalid json')
 
 function jsonText(body: Buffer): string {
@@ -90,14 +123,9 @@ function hasLoneSurrogate(text: string): boolean {
 }
 
 function jsonPayload(text: string): Payload {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    throw invalidJson()
-  }
+  const value = parseJson(text)
   if (hasLoneSurrogate(text)) throw invalidJson()
-  if (!Array.isArray(value)) return isObject(value) ? { kind: 'json', text, keys: keysOf(value) } : noObjects
+  if (!Array.isArray(value)) return isObject(value) ? parsed(text, keysOf(value), value) : noObjects
   const [first] = value as unknown[]
   if (value.length === 0) return noObjects
   if (!isObject(first)) throw unequalKeys()
@@ -108,7 +136,7 @@ function jsonPayload(text: string): Payload {
     const itemKeys = Object.keys(item)
     if (itemKeys.length !== keys.length || !itemKeys.every((key) => known.has(key))) throw unequalKeys()
   }
-  return { kind: 'json', text, keys: sortedTexts(keys) }
+  return parsed(text, sortedTexts(keys), value)
 }
 
 const unequalKeys = (): Error => errors.invalidBody('All object keys must match')

@@ -104,11 +104,12 @@ export function parseQueryParams(query: string, argumentsAllowed: boolean): Quer
   const select = parseSelect(sorted.singles.get('select') ?? '*')
   const filters: AtPath<Filter>[] = []
   const routineArguments: Parameter[] = []
-  for (const [name, value] of sorted.filters) {
+  // An error that leaves a loop over an iterator costs as much again, to close the iterator.
+  sorted.filters.forEach(([name, value]) => {
     const parsed = argumentsAllowed ? parseFilterOrArgument(name, value) : parseFilter(name, value)
     if ('path' in parsed) filters.push(parsed)
     else routineArguments.push(parsed)
-  }
+  })
   const onConflict = sorted.singles.get('on_conflict')
   return {
     canonical: canonicalQueryString(pairs),

@@ -1,0 +1,40 @@
+// Memory for bytes on their way from one socket to another, used again and again: to allocate it anew for every piece of a
+// large result keeps the garbage collector busier than everything else does.
+import type { Writable } from 'node:stream'
+
+/** Bytes of a slab: as many as a socket reads at once. */
+const size = 64 * 1024
+/** Slabs that are kept for later: 12 MiB, what twenty answers of 600 KB need at once. */
+const most = 192
+
+const unused: Buffer[] = []
+
+export class Slab {
+  readonly #memory: Buffer
+  readonly #length: number
+  #isFree = false
+
+  private constructor(memory: Buffer, length: number) {
+    this.#memory = memory
+    this.#length = length
+  }
+
+  /** A copy of some bytes. */
+  static of(bytes: Buffer): Slab {
+    const memory = bytes.length <= size ? (unused.pop() ?? Buffer.allocUnsafeSlow(size)) : Buffer.from(bytes)
+    if (bytes.length <= size) bytes.copy(memory)
+    return new Slab(memory, bytes.length)
+  }
+
+  /** Writes the bytes, and frees them once they are written. Returns what `write` does: false asks to wait. */
+  writeTo(writable: Writable): boolean {
+    return writable.write(this.#memory.subarray(0, this.#length), () => this.free())
+  }
+
+  /** Gives the memory back. */
+  free(): void {
+    if (this.#isFree) return
+    this.#isFree = true
+    if (this.#memory.length === size && unused.length < most) unused.push(this.#memory)
+  }
+}

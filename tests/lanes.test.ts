@@ -1,0 +1,275 @@
+// Brief reads share connections; none of them waits for another's long one, and each hears of its own result only.
+import { setTimeout as pause } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import type pg from 'pg'
+import { loadConfig } from '../server/config/load.ts'
+import { toPoolConfig } from '../server/config/pool-config.ts'
+import type { ArrivingField } from '../server/database/arriving-field.ts'
+import { shareConnection } from '../server/database/lanes.ts'
+import { runPipeline, StatementError, type PipelineStatement, type Row } from '../server/database/pipeline.ts'
+import { createPool, flushPool, withConnection } from '../server/database/pool.ts'
+import { RunHistory } from '../server/database/run-history.ts'
+import { createDatabase } from './support/database.ts'
+
+const database = await createDatabase()
+const { config } = loadConfig({ env: { DATABASE_URL: database.adminUri } })
+const connection = toPoolConfig(database.adminUri, {})
+t.teardown(() => database.drop())
+
+function poolOf(t: Test, dbPool = 4, options: pg.PoolConfig = connection): pg.Pool {
+  const pool = createPool(options, { ...config, dbPool, dbPoolAcquisitionTimeout: 2 })
+  t.teardown(() => pool.end())
+  return pool
+}
+
+function trusted(): RunHistory {
+  const history = new RunHistory()
+  for (let time = 0; time < 20; time++) history.note(0.1, 100)
+  return history
+}
+
+type Outcome = {
+  readonly texts: readonly (string | undefined)[]
+  /** Milliseconds until it was settled. */
+  readonly after: number
+  readonly wasMoved: boolean
+  readonly arriving?: ArrivingField
+}
+
+type Read = {
+  /** Settled with the last statement's first row. */
+  readonly outcome: Promise<Outcome>
+  readonly wasTaken: boolean
+}
+
+const statement = (text: string, ...values: string[]): PipelineStatement => ({ text, values })
+
+/** A read that counts how often it is settled: it must be once. */
+function share(t: Test, pool: pg.Pool, part: readonly PipelineStatement[], history = trusted(), prepare = true): Read {
+  const start = performance.now()
+  let wasMoved = false
+  let hasArrived = false
+  let settled = 0
+  let wasTaken = false
+  const outcome = new Promise<Outcome>((resolve, reject) => {
+    const settle = (error: Error | undefined, results: Row[][], arriving?: ArrivingField): void => {
+      // What arrived is settled once more at its end.
+      if (++settled > 1 && !hasArrived) t.fail('settled twice')
+      hasArrived = arriving !== undefined
+      const texts = (results.at(-1)?.[0] ?? []).map((field) => field?.toString())
+      if (error) reject(error)
+      else resolve({ texts, after: performance.now() - start, wasMoved, ...(arriving ? { arriving } : {}) })
+    }
+    const alone = (): void => {
+      if (wasMoved) t.fail('moved twice')
+      wasMoved = true
+      withConnection(
+        pool,
+        (client) => runPipeline(client, [part], prepare),
+        () => true,
+      ).then(
+        (results) => settle(undefined, results),
+        (error: unknown) => settle(error as Error, []),
+      )
+    }
+    const onArriving = (fields: Row, arriving: ArrivingField): void => settle(undefined, [[fields]], arriving)
+    wasTaken = shareConnection(pool, { part, history, onArriving, settle, alone }, prepare)
+    if (!wasTaken) resolve({ texts: [], after: 0, wasMoved })
+  })
+  outcome.catch(() => undefined)
+  return { outcome, wasTaken }
+}
+
+const pidAnd = (value: string) => statement('select pg_backend_pid(), $1::text', value)
+
+t.test('what is trusted to be brief', async (t) => {
+  const pool = poolOf(t)
+  const history = new RunHistory()
+  for (let time = 0; time < 19; time++) history.note(0.1, 100)
+  t.notOk(share(t, pool, [pidAnd('')], history).wasTaken, 'known for too short')
+  history.note(0.1, 100)
+  t.ok(share(t, pool, [pidAnd('')], history).wasTaken)
+  history.note(0.1, 100_000)
+  t.notOk(share(t, pool, [pidAnd('')], history).wasTaken, 'once with a large result')
+  for (let time = 0; time < 20; time++) history.note(0.1, 100)
+  t.ok(share(t, pool, [pidAnd('')], history).wasTaken, 'after a new probation')
+  history.note(100, 100)
+  t.notOk(share(t, pool, [pidAnd('')], history).wasTaken, 'once long')
+  const slow = new RunHistory()
+  for (let time = 0; time < 100; time++) slow.note(2, 100)
+  t.notOk(share(t, pool, [pidAnd('')], slow).wasTaken, 'never quick')
+  for (let time = 0; time < 32; time++) slow.note(time === 20 ? 0.1 : 3, 100)
+  t.ok(slow.expected <= 3)
+})
+
+for (const prepare of [true, false]) {
+  t.test(`many on one connection, prepared statements ${prepare ? 'on' : 'off'}`, async (t) => {
+    const pool = poolOf(t)
+    for (let round = 0; round < 5; round++) {
+      const history = trusted()
+      const reads = Array.from({ length: 5 }, (_, index) =>
+        share(t, pool, [pidAnd(`${round} ${index}`)], history, prepare),
+      )
+      const outcomes = await Promise.all(reads.map(({ outcome }) => outcome))
+      t.strictSame(
+        outcomes.map(({ texts: [, text] }) => text),
+        reads.map((_, index) => `${round} ${index}`),
+      )
+      t.equal(new Set(outcomes.map(({ texts: [pid] }) => pid)).size, 1, 'one backend')
+    }
+    t.equal(pool.totalCount, 1)
+    t.equal(pool.idleCount, 1, 'and it was given back')
+  })
+
+  t.test(`errors and settings stay with their read, prepared statements ${prepare ? 'on' : 'off'}`, async (t) => {
+    const pool = poolOf(t)
+    const set = (value: string) => statement("select set_config('my.value', $1, true)", value)
+    const show = statement("select coalesce(nullif(current_setting('my.value', true), ''), 'none')")
+    // The second statement of the one that fails is never prepared, though it was sent to be.
+    const unprepared = statement('select 7')
+    for (let round = 0; round < 3; round++) {
+      const history = trusted()
+      const reads = [
+        share(t, pool, [set('a'), show], history, prepare),
+        share(t, pool, [set('b'), statement('select 1 / $1::int', '0'), unprepared], history, prepare),
+        share(t, pool, [show], history, prepare),
+        share(t, pool, [unprepared], history, prepare),
+        share(t, pool, [set('c'), show], history, prepare),
+      ]
+      const [first, second, third, fourth, fifth] = await Promise.allSettled(reads.map(({ outcome }) => outcome))
+      t.match(first, { value: { texts: ['a'] } })
+      t.match(second, { status: 'rejected', reason: { server: { code: '22012' } } })
+      t.match(third, { value: { texts: ['none'] } })
+      t.match(fourth, { value: { texts: ['7'] } })
+      t.match(fifth, { value: { texts: ['c'] } })
+    }
+  })
+}
+
+t.test('a read that takes long holds up nobody', async (t) => {
+  const pool = poolOf(t)
+  const history = trusted()
+  const long = share(t, pool, [statement("select 'late' from pg_sleep(0.4)")], history)
+  const others = [1, 2, 3].map((index) => share(t, pool, [pidAnd(String(index))], history))
+  const outcomes = await Promise.all(others.map(({ outcome }) => outcome))
+  for (const [index, { texts, after, wasMoved }] of outcomes.entries()) {
+    t.equal(texts[1], String(index + 1))
+    t.ok(wasMoved, 'run elsewhere')
+    t.ok(after < 300, `after ${after} ms`)
+  }
+  const next = await share(t, pool, [pidAnd('next')], trusted()).outcome
+  t.ok(next.after < 200, 'nor one that comes later')
+  t.match(await long.outcome, { texts: ['late'], wasMoved: false })
+})
+
+t.test('a large result is passed on, and holds up nobody', async (t) => {
+  const pool = poolOf(t)
+  const history = trusted()
+  const size = 20_000_000
+  const large = share(t, pool, [{ text: `select 'head', repeat('x', ${size})`, values: [] }], history)
+  const other = share(t, pool, [pidAnd('other')], history)
+  const { arriving, texts } = await large.outcome
+  t.strictSame(texts, ['head'], 'the fields before the last')
+  // Nobody has begun to read the large one.
+  t.match(await other.outcome, { wasMoved: true })
+  t.equal(arriving?.length, size)
+  arriving?.drop()
+  while (pool.idleCount < pool.totalCount) await pause(10)
+  t.pass('all connections are given back')
+})
+
+t.test('a lost connection is an error for the read in front only', async (t) => {
+  const pool = poolOf(t)
+  const history = trusted()
+  const long = share(t, pool, [statement("select pg_sleep(0.3), 'ended'")], history)
+  const others = [1, 2].map((index) => share(t, pool, [pidAnd(String(index))], history))
+  await pause(10)
+  await database.query(
+    "select pg_terminate_backend(pid) from pg_stat_activity where query like '%ended%' and pid <> pg_backend_pid()",
+  )
+  await t.rejects(long.outcome)
+  for (const { outcome } of others) t.match(await outcome, { wasMoved: true })
+  t.match(await share(t, pool, [pidAnd('after')]).outcome, { texts: [/\d+/, 'after'] })
+})
+
+t.test('statements that are gone are prepared anew', async (t) => {
+  const pool = poolOf(t, 1)
+  const part = [pidAnd('x')]
+  await share(t, pool, part).outcome
+  await withConnection(
+    pool,
+    (client) => client.query('deallocate all'),
+    () => true,
+  )
+  t.match(await share(t, pool, part).outcome, { texts: [/\d+/, 'x'], wasMoved: true }, 'once more, on its own')
+  t.match(await share(t, pool, part).outcome, { texts: [/\d+/, 'x'], wasMoved: false }, 'then as before')
+})
+
+t.test('a flushed pool gives no lane away', async (t) => {
+  const pool = poolOf(t)
+  const history = trusted()
+  const long = share(t, pool, [statement('select pg_backend_pid() from pg_sleep(0.1)')], history)
+  await pause(5)
+  flushPool(pool)
+  const later = share(t, pool, [pidAnd('later')], history)
+  t.not((await later.outcome).texts[0], (await long.outcome).texts[0])
+})
+
+t.test('a lane ends now and then', async (t) => {
+  const pool = poolOf(t, 2)
+  const history = trusted()
+  let released = 0
+  pool.on('release', () => released++)
+  let running = 0
+  let started = 0
+  await new Promise<void>((resolve) => {
+    const next = (): void => {
+      if (started === 2500) {
+        if (running === 0) resolve()
+        return
+      }
+      started++
+      running++
+      void share(t, pool, [pidAnd('')], history).outcome.finally(() => {
+        running--
+        next()
+      })
+    }
+    for (let index = 0; index < 4; index++) next()
+  })
+  t.ok(released >= 2, `given back ${released} times`)
+})
+
+t.test('without a connection every read hears why', async (t) => {
+  const port = 1
+  const pool = poolOf(t, 2, toPoolConfig(`postgresql://nobody@127.0.0.1:${port}/none`, {}))
+  const history = trusted()
+  for (const { outcome } of [1, 2, 3].map(() => share(t, pool, [pidAnd('')], history))) {
+    await t.rejects(outcome, { code: 'PGRST000' })
+  }
+})
+
+t.test('when all connections are in use, reads are sent behind others rather than wait', async (t) => {
+  const pool = poolOf(t, 2)
+  const history = new RunHistory()
+  for (let time = 0; time < 20; time++) history.note(0.4, 100)
+  const reads = Array.from({ length: 8 }, (_, index) => share(t, pool, [pidAnd(String(index))], history))
+  const outcomes = await Promise.all(reads.map(({ outcome }) => outcome))
+  t.strictSame(
+    outcomes.map(({ texts: [, text] }) => text),
+    ['0', '1', '2', '3', '4', '5', '6', '7'],
+  )
+  t.equal(new Set(outcomes.map(({ texts: [pid] }) => pid)).size, 2, 'on both')
+  for (let time = 0; time < 20; time++) history.note(0.4, 100)
+  const crowd = Array.from({ length: 60 }, () => share(t, pool, [pidAnd('')], history))
+  t.ok(
+    crowd.some(({ wasTaken }) => !wasTaken),
+    'but not behind too many',
+  )
+  await Promise.all(crowd.map(({ outcome }) => outcome))
+})
+
+t.test('errors of a lane are those of statements', async (t) => {
+  const pool = poolOf(t)
+  await t.rejects(share(t, pool, [statement('select nothing')]).outcome, StatementError)
+})
