@@ -18,6 +18,7 @@ const files = [
   '10_report_review.sql',
   '11_valuation.sql',
   '12_account_management.sql',
+  '13_faster_uid.sql',
 ]
 
 async function emptyDatabase(t: Test): Promise<TestDatabase> {
