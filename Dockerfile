@@ -30,4 +30,4 @@ USER node
 EXPOSE 3000
 HEALTHCHECK --interval=30s --timeout=5s --start-period=15s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT || process.env.PGRST_SERVER_PORT || 3000}/health`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-CMD ["node", "dist/main.js", "serve"]
+CMD ["node", "--max-semi-space-size=8", "dist/main.js", "serve"]

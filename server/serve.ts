@@ -11,6 +11,7 @@ import { toPoolConfig } from './config/pool-config.ts'
 import { startEmbedded, type EmbeddedDatabase } from './database/embedded.ts'
 import { migrate } from './database/migrate.ts'
 import { withClient } from './database/client.ts'
+import { keepHeapSmall } from './heap.ts'
 import { createAdmin } from './operations/admin.ts'
 import { createLog, type Log } from './operations/log.ts'
 import { startService, type ServiceOptions, type ServiceParts } from './service.ts'
@@ -29,6 +30,7 @@ const grace = 10
  * @throws ConfigError, EmbeddedDatabaseError, or the error of listening, when it cannot start
  */
 export async function serve({ configFile, json = false }: ServeOptions): Promise<void> {
+  keepHeapSmall()
   const termination = watchTermination()
   const given = loadConfig({ env: process.env, file: configFile })
   const log = createLog({ level: given.config.logLevel })

@@ -45,7 +45,14 @@ type Read = {
 const statement = (text: string, ...values: string[]): PipelineStatement => ({ text, values })
 
 /** A read that counts how often it is settled: it must be once. */
-function share(t: Test, pool: pg.Pool, part: readonly PipelineStatement[], history = trusted(), prepare = true): Read {
+function share(
+  t: Test,
+  pool: pg.Pool,
+  part: readonly PipelineStatement[],
+  history = trusted(),
+  prepare = true,
+  kind: 'read' | 'write' = 'read',
+): Read {
   const start = performance.now()
   let wasMoved = false
   let hasArrived = false
@@ -73,7 +80,7 @@ function share(t: Test, pool: pg.Pool, part: readonly PipelineStatement[], histo
       )
     }
     const onArriving = (fields: Row, arriving: ArrivingField): void => settle(undefined, [[fields]], arriving)
-    wasTaken = shareConnection(pool, { part, history, onArriving, settle, alone }, prepare)
+    wasTaken = shareConnection(pool, { kind, part, history, onArriving, settle, alone }, prepare)
     if (!wasTaken) resolve({ texts: [], after: 0, wasMoved })
   })
   outcome.catch(() => undefined)
@@ -272,4 +279,116 @@ t.test('when all connections are in use, reads are sent behind others rather tha
 t.test('errors of a lane are those of statements', async (t) => {
   const pool = poolOf(t)
   await t.rejects(share(t, pool, [statement('select nothing')]).outcome, StatementError)
+})
+
+const write = (t: Test, pool: pg.Pool, history: RunHistory, ...part: readonly PipelineStatement[]): Read =>
+  share(t, pool, part, history, true, 'write')
+
+const insert = (value: string) => statement('insert into written (value) values ($1) returning value', value)
+
+async function rowsWritten(): Promise<readonly string[]> {
+  const { rows } = await database.query('select value from written order by value')
+  return (rows as { value: string }[]).map(({ value }) => value)
+}
+
+t.test('writes', async (t) => {
+  await database.query('create table written (value text); create table locked (id int primary key, times int)')
+  t.beforeEach(async () => {
+    await database.query('truncate written, locked; insert into locked select i, 0 from generate_series(1, 9) i')
+  })
+
+  t.test('share connections, but not with reads', async (t) => {
+    const pool = poolOf(t)
+    const history = trusted()
+    const values = Array.from({ length: 8 }, (_, index) => String(index))
+    const writes = values.map((value) => write(t, pool, history, insert(value)))
+    const read = share(t, pool, [pidAnd('x')], history)
+    for (const [index, { outcome }] of writes.entries()) t.match(await outcome, { texts: [String(index)] })
+    await read.outcome
+    t.equal(pool.totalCount, 2)
+    t.strictSame(await rowsWritten(), values)
+  })
+
+  t.test('an error undoes its own write only', async (t) => {
+    const pool = poolOf(t)
+    const history = trusted()
+    const [first, second, third] = await Promise.allSettled([
+      write(t, pool, history, insert('a')).outcome,
+      write(t, pool, history, insert('b'), statement('select 1 / $1::int', '0')).outcome,
+      write(t, pool, history, insert('c')).outcome,
+    ])
+    t.match([first, second, third], [
+      { status: 'fulfilled' }, { reason: { server: { code: '22012' } } }, { status: 'fulfilled' },
+    ]) // prettier-ignore
+    t.strictSame(await rowsWritten(), ['a', 'c'])
+  })
+
+  t.test('one that waits for a lock holds up the others for a moment only', async (t) => {
+    const pool = poolOf(t, 6)
+    const locker = await pool.connect()
+    await locker.query('begin')
+    await locker.query('select from locked where id in (1, 2) for update')
+    const history = trusted()
+    const count = (id: string) => statement('update locked set times = times + 1 where id = $1 returning id', id)
+    const blocked = [write(t, pool, history, count('1')), write(t, pool, history, count('2'))]
+    const others = ['3', '4', '5'].map((id) => write(t, pool, history, count(id)))
+    const outcomes = await Promise.all(others.map(({ outcome }) => outcome))
+    t.ok(outcomes.every(({ wasMoved }) => !wasMoved))
+    t.ok(Math.max(...outcomes.map(({ after }) => after)) < 1000)
+    t.notOk(history.isTrusted, 'the next ones are not sent behind each other')
+    await locker.query('commit')
+    locker.release()
+    for (const { outcome } of blocked) t.match(await outcome, { wasMoved: true })
+    const { rows } = await database.query('select sum(times)::int as sum, max(times)::int as max from locked')
+    t.strictSame(rows, [{ sum: 5, max: 1 }], 'each was done once')
+  })
+
+  t.test('a cancellation that comes too late meets nobody', async (t) => {
+    const pool = poolOf(t, 3)
+    const values: string[] = []
+    for (let round = 0; round < 6; round++) {
+      const history = trusted()
+      const batch = Array.from({ length: 5 }, (_, index) => `${round} ${index}`)
+      values.push(...batch)
+      // About as long as the patience, so that the cancellation and the end meet.
+      const slow = statement(`select pg_sleep(${0.09 + round * 0.005})`)
+      const writes = batch.map((value, index) =>
+        index % 2 === 0 ? write(t, pool, history, slow, insert(value)) : write(t, pool, history, insert(value)),
+      )
+      for (const { outcome } of writes) await outcome
+      for (let time = 0; time < 5; time++) {
+        t.match(await share(t, pool, [pidAnd('x')]).outcome, { texts: [/\d+/, 'x'] })
+      }
+    }
+    t.strictSame(await rowsWritten(), values.sort(), 'each was written once')
+  })
+
+  t.test('the server’s own cancellations are told', async (t) => {
+    const pool = poolOf(t)
+    const timeout = statement("select set_config('statement_timeout', '20ms', true)")
+    const slow = write(t, pool, trusted(), timeout, statement('select pg_sleep(0.2)'), insert('a'))
+    t.match(await slow.outcome.catch((error: unknown) => error), { server: { code: '57014' } })
+    t.strictSame(await rowsWritten(), [])
+  })
+
+  t.test('nobody knows what became of writes on a lost connection', async (t) => {
+    const pool = poolOf(t)
+    const history = trusted()
+    const writes = [
+      write(t, pool, history, statement("select pg_sleep(0.3), 'lost'"), insert('a')),
+      write(t, pool, history, insert('b')),
+    ]
+    await pause(10)
+    await database.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where query like '%lost%' and pid <> pg_backend_pid()",
+    )
+    for (const { outcome } of writes) await t.rejects(outcome)
+    t.strictSame(await rowsWritten(), [])
+  })
+
+  t.test('are not shared where nothing can be cancelled', async (t) => {
+    const pool = poolOf(t, 2, { connectionString: database.adminUri })
+    t.notOk(write(t, pool, trusted(), insert('a')).wasTaken)
+    t.ok(share(t, pool, [pidAnd('x')]).wasTaken)
+  })
 })

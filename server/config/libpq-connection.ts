@@ -1,4 +1,5 @@
 // A connection of `pg` that connects as libpq does: one host after the other, with TLS or without, as sslmode says.
+import { once } from 'node:events'
 import { connect as connectSocket, isIP, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
@@ -17,6 +18,11 @@ class EncryptionRefused extends Error {}
 
 /** Length 8, and the code that asks for TLS. */
 const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
+
+/** Stands in place of a protocol version. */
+const cancelCode = 80877102
+/** Milliseconds for a request to cancel. */
+const cancelTimeout = 5000
 
 const encryptions = {
   disable: ['none'],
@@ -45,6 +51,7 @@ export class LibpqConnection extends pg.Connection {
 
   readonly #plan: ConnectionPlan
   #target: Target | undefined
+  #way: Encryption = 'none'
   /** Looks at events before anyone else, while an attempt is not decided; true keeps an event back. */
   #inspect: ((event: string | symbol, value: unknown) => boolean) | undefined
 
@@ -73,6 +80,26 @@ export class LibpqConnection extends pg.Connection {
     return super.emit(event, ...values)
   }
 
+  /** See `LibpqClient`. https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS */
+  async requestCancel(processId: number, secretKey: number): Promise<void> {
+    if (!this.#target) throw new Error('there is no connection')
+    const other = new LibpqConnection(this.#plan)
+    const timer = setTimeout(() => other.stream.destroy(new Error('timeout expired')), cancelTimeout)
+    try {
+      const stream = await other.#open(this.#target, this.#way)
+      const message = Buffer.alloc(16)
+      for (const [index, value] of [16, cancelCode, processId, secretKey].entries()) {
+        message.writeInt32BE(value | 0, index * 4)
+      }
+      stream.end(message)
+      stream.resume()
+      // The server closes the connection when it has passed the request on.
+      if (!stream.closed) await once(stream, 'close')
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
   async #attemptAll(): Promise<void> {
     const { session } = this.#plan
     const targets = this.#plan.shuffled ? shuffle(this.#plan.targets) : this.#plan.targets
@@ -97,6 +124,7 @@ export class LibpqConnection extends pg.Connection {
       const timer = this.#startTimer()
       try {
         this.#target = target
+        this.#way = way
         const stream = await this.#open(target, way)
         const verdict = await this.#startUp(stream, index < ways.length - 1, judge)
         if (verdict.kind === 'accepted') return undefined

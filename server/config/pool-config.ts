@@ -18,6 +18,8 @@ export type PoolConfig = pg.PoolConfig & { readonly plan: ConnectionPlan; readon
 
 /** A client for one of the servers of a plan. The pool makes them; `new config.Client(config)` makes one without it. */
 export class LibpqClient extends pg.Client {
+  readonly #connection: LibpqConnection
+
   /** Made by the pool, which hands its configuration on. */
   constructor(config?: pg.ClientConfig & { readonly plan: ConnectionPlan }) {
     const plan = config?.plan
@@ -37,6 +39,18 @@ export class LibpqClient extends pg.Client {
       connection,
     }
     super(withConnection)
+    this.#connection = connection
+  }
+
+  /**
+   * Asks the server, on a connection of its own, to cancel what this one runs at the moment; does nothing when it runs
+   * nothing. Resolves when the server has been told.
+   *
+   * @throws Error when it cannot be asked
+   */
+  requestCancel(): Promise<void> {
+    const { processID, secretKey } = this as unknown as { readonly processID: number; readonly secretKey: number }
+    return this.#connection.requestCancel(processID, secretKey)
   }
 }
 

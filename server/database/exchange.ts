@@ -134,7 +134,7 @@ export class Exchange implements pg.Submittable {
     if (this.#unsent.length === this.#turns.length) this.#since = performance.now()
     for (const running of this.#unsent) this.#write(running)
     this.#unsent = []
-    this.#stream.write(writer.take())
+    writer.sendTo(this.#stream)
   }
 
   #write(running: Running): void {

@@ -1,39 +1,49 @@
-// Connections that brief reads share. A read is sent behind others that have not been answered yet, so that neither the
+// Connections that brief statements share. One is sent behind others that have not been answered yet, so that neither the
 // database nor this process waits for the other between two of them, and many go in one write.
 //
-// Nobody waits for somebody else's long read: when the one in front takes long, has a large result, or loses the
-// connection, those behind it are run again on connections of their own. They only read, so nothing happens twice.
+// Nobody waits for somebody else's long statement. When a read takes long, has a large result, or loses the connection,
+// the reads behind it are run again on connections of their own: they only read, so nothing happens twice. A write that
+// takes long, perhaps because it waits for a lock, is cancelled, and, once the server has said that it was undone, run
+// again on a connection of its own.
 import type pg from 'pg'
+import { LibpqClient } from '../config/pool-config.ts'
+import type { ArrivingField } from './arriving-field.ts'
 import { Exchange, type OnArriving, type PipelinePart, type Turn } from './exchange.ts'
-import { forgetStatements, isStaleStatement, statementsOf, StatementError } from './pipeline.ts'
+import { forgetStatements, isStaleStatement, runPipeline, statementsOf, StatementError } from './pipeline.ts'
 import { isStaleConnection, withConnection } from './pool.ts'
 import type { RunHistory } from './run-history.ts'
 import type { StatementCache } from './statement-cache.ts'
 import type { Row } from './wire.ts'
 
-/** One read-only implicit transaction. */
-export type SharedRead = {
+/** One implicit transaction. */
+export type SharedRun = {
+  /** Reads are in a read-only transaction. */
+  readonly kind: 'read' | 'write'
   readonly part: PipelinePart
   readonly history: RunHistory
+  /** Takes a large row of a read. */
   readonly onArriving: OnArriving
   readonly settle: (error: Error | undefined, results: Row[][]) => void
   /** Runs it on a connection of its own instead. */
   readonly alone: () => void
 }
 
-/** Milliseconds that a brief read takes at most. */
-const brief = 0.5
-/** Milliseconds that a read may be expected to wait for others while there are connections left, and when there are none. */
-const shortWait = 0.5
+/** Milliseconds that a statement takes at most. */
+const brief = 0.75
+/** Milliseconds that one may be expected to wait for others while there are connections left, and when there are none. */
+const shortWait = 1
 const longWait = 5
-/** Milliseconds after which a read is taken for long after all. */
-const patience = 25
-/** Reads after which a lane ends, so that its connection comes back to the pool, which may have to close it. */
+/** Milliseconds after which a statement is taken for long after all. Cancelling one costs the server more than moving. */
+const patience = { read: 25, write: 100 }
+/** Statements after which a lane ends, so that its connection comes back to the pool, which may have to close it. */
 const longestLane = 1000
+/** SQLSTATE query_canceled */
+const cancelled = '57014'
 
-type Pending = { readonly read: SharedRead; hasBegun: boolean; hasMoved: boolean }
+type Pending = { readonly run: SharedRun; hasBegun: boolean; hasMoved: boolean }
 
 class Lane {
+  readonly kind: SharedRun['kind']
   readonly #onEnd: (lane: Lane) => void
   readonly #pending: Pending[] = []
   /** Turns that came before the connection. */
@@ -45,20 +55,23 @@ class Lane {
   #isClosed = false
   #hasStaleStatements = false
   #timer: NodeJS.Timeout | undefined
-  /** When the read in front began. */
+  /** When the statement in front began. */
   #since = 0
+  /** Settles when the server has been told to cancel what the connection runs. */
+  #cancelling: Promise<void> | undefined
 
-  constructor(pool: pg.Pool, prepare: boolean, onEnd: (lane: Lane) => void) {
+  constructor(kind: SharedRun['kind'], pool: pg.Pool, prepare: boolean, onEnd: (lane: Lane) => void) {
+    this.kind = kind
     this.#onEnd = onEnd
     withConnection(
       pool,
       (client) => this.#open(client, prepare ? statementsOf(client) : undefined),
       () => true,
     ).catch((error: unknown) => {
-      // Reads on a connection that was lost have heard of it.
+      // Those on a connection that was lost have heard of it.
       if (this.#client) return
       this.#close()
-      for (const { read } of this.#pending) read.settle(error as Error, [])
+      for (const { run } of this.#pending) run.settle(error as Error, [])
     })
   }
 
@@ -75,6 +88,10 @@ class Lane {
       this.#exchange = exchange
       client.query(exchange)
     })
+    if (this.#cancelling) {
+      await this.#cancelling
+      await absorbCancel(client)
+    }
     if (this.#hasStaleStatements) await forgetStatements(client)
   }
 
@@ -84,27 +101,25 @@ class Lane {
     this.#onEnd(this)
   }
 
-  /** Milliseconds until a read would have its turn; infinite when it takes none. */
+  /** Milliseconds until a statement would have its turn; infinite when none is taken. */
   get expectedWait(): number {
-    const isUsable = !this.#isClosed && this.#taken < longestLane && !(this.#client && isStaleConnection(this.#client))
-    return isUsable ? this.#expectedWait : Infinity
+    if (this.#isClosed || this.#taken >= longestLane) return Infinity
+    if (this.#client && isStaleConnection(this.#client)) return Infinity
+    const [front] = this.#pending
+    if (front?.hasBegun === true && performance.now() - this.#since > longWait) return Infinity
+    return this.#expectedWait
   }
 
-  add(read: SharedRead): void {
-    const pending: Pending = { read, hasBegun: false, hasMoved: false }
-    const { expected } = read.history
+  add(run: SharedRun): void {
+    const pending: Pending = { run, hasBegun: false, hasMoved: false }
+    const { expected } = run.history
     this.#taken++
     this.#expectedWait += expected
     this.#pending.push(pending)
     const turn: Turn = {
-      parts: [read.part],
-      history: read.history,
-      onArriving: (fields, last) => {
-        // It is passed on at the pace of its reader.
-        if (!pending.hasMoved) read.onArriving(fields, last)
-        else last.drop()
-        this.#moveOthers()
-      },
+      parts: [run.part],
+      history: run.history,
+      onArriving: run.kind === 'read' ? (fields, last) => this.#onArriving(pending, fields, last) : undefined,
       onBegin: () => {
         pending.hasBegun = true
         this.#since = performance.now()
@@ -117,31 +132,49 @@ class Lane {
     }
     if (this.#exchange) this.#exchange.add(turn)
     else this.#early.push(turn)
-    if (this.#pending.length > 1) this.#timer ??= setTimeout(this.#look, patience)
+    this.#watch()
   }
 
-  #settle({ read, hasBegun, hasMoved }: Pending, error: Error | undefined, results: Row[][]): void {
+  #onArriving({ run, hasMoved }: Pending, fields: Row, last: ArrivingField): void {
+    if (hasMoved) last.drop()
+    else run.onArriving(fields, last)
+    // It is passed on at the pace of its reader.
+    this.#moveOthers()
+  }
+
+  #settle({ run, hasBegun, hasMoved }: Pending, error: Error | undefined, results: Row[][]): void {
     if (hasMoved) return
     if (isStaleStatement(error)) {
       this.#isClosed = true
       this.#hasStaleStatements = true
-      read.alone()
-    } else if (error && !hasBegun && !(error instanceof StatementError)) {
-      read.alone()
+      run.alone()
+    } else if (this.#cancelling && error instanceof StatementError && error.server.code === cancelled) {
+      // The server has undone it.
+      run.alone()
+    } else if (run.kind === 'read' && error && !hasBegun && !(error instanceof StatementError)) {
+      run.alone()
     } else {
-      read.settle(error, results)
+      run.settle(error, results)
     }
+  }
+
+  /** Looks after a while whether the statement in front holds up others. */
+  #watch(): void {
+    if (this.#pending.length > 1) this.#timer ??= setTimeout(this.#look, patience[this.kind])
   }
 
   readonly #look = (): void => {
     this.#timer = undefined
-    if (this.#pending.length < 2) return
     const [front] = this.#pending
+    if (!front || this.#pending.length < 2) return
     // After what has arrived meanwhile was read: it may have been this process that was held up.
     setImmediate(() => {
-      const elapsed = performance.now() - this.#since
-      if (this.#pending[0] === front && elapsed >= patience) this.#moveOthers()
-      else if (this.#pending.length > 1) this.#timer ??= setTimeout(this.#look, patience)
+      const isLong = this.#pending[0] === front && performance.now() - this.#since >= patience[this.kind]
+      if (isLong && this.#pending.length > 1) {
+        if (this.kind === 'read') this.#moveOthers()
+        else this.#cancelFront(front)
+      }
+      this.#watch()
     })
   }
 
@@ -151,41 +184,64 @@ class Lane {
     for (const pending of this.#pending.slice(1)) {
       if (pending.hasMoved) continue
       pending.hasMoved = true
-      pending.read.alone()
+      pending.run.alone()
     }
+  }
+
+  /** Whatever the server then cancels, be it the next one, says so and is run again. */
+  #cancelFront({ run }: Pending): void {
+    this.#isClosed = true
+    run.history.note(patience.write, 0)
+    const client = this.#client
+    if (!(client instanceof LibpqClient)) return
+    const before = this.#cancelling ?? Promise.resolve()
+    // One that cannot be cancelled is waited for.
+    this.#cancelling = before.then(() => client.requestCancel()).catch(() => undefined)
+  }
+}
+
+/** Has the server meet a cancellation that came too late, so that it meets no other statement of this connection. */
+async function absorbCancel(client: pg.ClientBase): Promise<void> {
+  try {
+    await runPipeline(client, [[{ text: 'select pg_catalog.pg_sleep(0)', values: [] }]], false)
+  } catch (error) {
+    if (!(error instanceof StatementError) || error.server.code !== cancelled) throw error
   }
 }
 
 const lanesOf = new WeakMap<pg.Pool, Set<Lane>>()
 
+/** Writes behind others must be able to free themselves of them. */
+const canCancel = ({ options }: pg.Pool): boolean => (options as { Client?: unknown }).Client === LibpqClient
+
 /**
- * Runs a read on a connection that it shares with others, if it is known to be brief and one of them will have it soon.
+ * Runs a statement on a connection that it shares with others, if it is known to be brief and one of them will have it
+ * soon.
  *
  * @returns whether it was taken
  */
-export function shareConnection(pool: pg.Pool, read: SharedRead, prepare: boolean): boolean {
-  if (!read.history.isTrusted || read.history.expected > brief) return false
+export function shareConnection(pool: pg.Pool, run: SharedRun, prepare: boolean): boolean {
+  if (!run.history.isTrusted || run.history.expected > brief) return false
+  if (run.kind === 'write' && !canCancel(pool)) return false
   let lanes = lanesOf.get(pool)
   if (!lanes) lanesOf.set(pool, (lanes = new Set()))
   // The first one that will do, so that there are as few as needed.
   let best: Lane | undefined
+  let bestWait = longWait
   for (const lane of lanes) {
+    if (lane.kind !== run.kind) continue
     const wait = lane.expectedWait
     if (wait <= shortWait) {
-      lane.add(read)
+      lane.add(run)
       return true
     }
-    if (wait < (best?.expectedWait ?? Infinity)) best = lane
+    if (wait <= bestWait) [best, bestWait] = [lane, wait]
   }
-  const hasRoom = pool.waitingCount === 0 && (pool.idleCount > 0 || pool.totalCount < pool.options.max)
-  if (hasRoom) {
+  if (pool.waitingCount === 0 && (pool.idleCount > 0 || pool.totalCount < pool.options.max)) {
     const all = lanes
-    const lane = new Lane(pool, prepare, (ended) => all.delete(ended))
-    lanes.add(lane)
-    lane.add(read)
-    return true
+    best = new Lane(run.kind, pool, prepare, (ended) => all.delete(ended))
+    lanes.add(best)
   }
-  if (!best || best.expectedWait > longWait) return false
-  best.add(read)
-  return true
+  best?.add(run)
+  return best !== undefined
 }

@@ -1,6 +1,8 @@
 // The few messages of the extended query protocol that a pipeline sends and reads.
 // https://www.postgresql.org/docs/current/protocol-message-formats.html
 
+import type { Writable } from 'node:stream'
+
 /** A field of a row as Postgres sent it (text format), or NULL. */
 export type Row = readonly (Buffer | null)[]
 
@@ -16,20 +18,33 @@ export type ServerError = {
 
 /** UTF-16 units from which on it pays to measure a text before it is written. */
 const longText = 1024
-/** Bytes of memory that are not kept for the next messages: one large body must not occupy them for ever. */
+/** Bytes to begin with; from which on a buffer is sent itself and not a copy of it; and up to which one is kept to be used again. */
+const smallBuffer = 4096
 const largeBuffer = 64 * 1024
+const largestSpare = 1024 * 1024
 
 /** Collects frontend messages into one buffer, to be sent in one write. */
 export class MessageWriter {
-  #buffer = Buffer.allocUnsafe(4096)
+  #buffer: Buffer = Buffer.allocUnsafeSlow(smallBuffer)
   #end = 0
   #start = 0
+  /** Memory of an earlier large body. */
+  #spare: Buffer | undefined
 
   #reserve(bytes: number): void {
     if (this.#end + bytes <= this.#buffer.length) return
-    const larger = Buffer.allocUnsafe(Math.max(this.#buffer.length * 2, this.#end + bytes))
+    const larger = this.#larger(this.#end + bytes)
     this.#buffer.copy(larger, 0, 0, this.#end)
     this.#buffer = larger
+  }
+
+  #larger(bytes: number): Buffer {
+    const spare = this.#spare
+    if (bytes < largeBuffer || !spare || spare.length < bytes) {
+      return Buffer.allocUnsafeSlow(Math.max(this.#buffer.length * 2, bytes))
+    }
+    this.#spare = undefined
+    return spare
   }
 
   #open(code: string): void {
@@ -123,13 +138,19 @@ export class MessageWriter {
     this.#close()
   }
 
-  /** What was written since the last call, as bytes of its own. */
-  take(): Buffer {
+  /** Sends what was written since the last call, in one write. */
+  sendTo(stream: Pick<Writable, 'write'>): void {
     const written = this.#buffer.subarray(0, this.#end)
     this.#end = 0
-    if (this.#buffer.length < largeBuffer) return Buffer.from(written)
-    this.#buffer = Buffer.allocUnsafe(4096)
-    return written
+    if (this.#buffer.length < largeBuffer) {
+      stream.write(Buffer.from(written))
+      return
+    }
+    const used = this.#buffer
+    this.#buffer = Buffer.allocUnsafeSlow(smallBuffer)
+    stream.write(written, () => {
+      if (used.length <= largestSpare && used.length > (this.#spare?.length ?? 0)) this.#spare = used
+    })
   }
 }
 

@@ -141,9 +141,11 @@ const legacyText = (names: readonly LegacyName[]): string =>
     .join('; instead of ')
     .slice(0, 1000)}`
 
-/** Whether it does no harm to run the statement of a plan again. A volatile function may do more than its transaction. */
-const isRepeatable = (plan: CrudPlan): boolean =>
-  plan.kind === 'read' || (plan.kind === 'call' && plan.readOnly && plan.routine.volatility !== 'volatile')
+/**
+ * Whether it does no harm to run the statement of a plan again, once it was undone. A volatile function may do more than
+ * its transaction.
+ */
+const isRepeatable = (plan: CrudPlan): boolean => plan.kind !== 'call' || plan.routine.volatility !== 'volatile'
 
 async function runCrud(
   plan: CrudPlan,

@@ -2,7 +2,7 @@
 // statement stand before one Sync, which makes them one implicit transaction.
 import type pg from 'pg'
 import type { ArrivingField } from '../database/arriving-field.ts'
-import { shareConnection, type SharedRead } from '../database/lanes.ts'
+import { shareConnection, type SharedRun } from '../database/lanes.ts'
 import {
   runPipeline,
   StatementError,
@@ -55,7 +55,7 @@ const isPlain = ({ isolation, rollback, judge }: RestTransaction): boolean =>
   isolation === null && !rollback && judge === undefined
 
 /**
- * Runs a transaction on a connection of the pool; brief reads share theirs. The large result of a single reading
+ * Runs a transaction on a connection of the pool; brief ones share theirs. The large result of a single reading
  * statement is handed over while it arrives; the connection is lent until all of it has been taken.
  *
  * @throws StatementError of the server; ApiError of `judge`, or when there is no connection (see `withConnection`)
@@ -76,7 +76,7 @@ export function runTransaction(
         reject,
       )
     }
-    if (!readOnly || !history || statements.length !== 1 || !isPlain(transaction)) {
+    if (!history || statements.length !== 1 || !isPlain(transaction)) {
       alone()
       return
     }
@@ -84,8 +84,9 @@ export function runTransaction(
       if (error) reject(error)
       else resolve({ rows: results.slice(before.length) })
     }
-    const read: SharedRead = { part: [...before, ...statements], history, onArriving, settle, alone }
-    if (!shareConnection(pool, read, prepare)) alone()
+    const kind = readOnly ? 'read' : 'write'
+    const run: SharedRun = { kind, part: [...before, ...statements], history, onArriving, settle, alone }
+    if (!shareConnection(pool, run, prepare)) alone()
   })
 }
 

@@ -58,6 +58,9 @@ async function start({ name, command, args, env, url, ipc = false }: Start): Pro
     cwd: root,
     env: { ...plainEnvironment(), ...sharedSettings, PGRST_SERVER_PORT: url.port, ...env },
     stdio: ['ignore', 'ignore', 'pipe', ...(ipc ? ['ipc' as const] : [])],
+    // In a session of its own, as a service manager would start it: Linux shares processor time out by session, and
+    // would treat the server and the load generator as one.
+    detached: true,
   })
   let said = ''
   child.stderr?.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4000)))
@@ -127,7 +130,8 @@ export const rowhouse =
       return await start({
         name: 'rowhouse',
         command: process.execPath,
-        args: [...probe, join(root, 'dist/main.js'), 'serve'],
+        // As `npm start` does.
+        args: ['--max-semi-space-size=8', ...probe, join(root, 'dist/main.js'), 'serve'],
         env: { DATABASE_URL: databaseUri, REST_BASE_PATH: '/rest/v1', SESSION_SECRETS: sessionSecret, ...env },
         url: new URL(`http://127.0.0.1:${port}/rest/v1`),
         ipc: probed,

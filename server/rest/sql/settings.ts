@@ -55,7 +55,7 @@ const searchPaths = new WeakMap<readonly string[], Map<string, string>>()
 /** The search path of a request: its schema, and the extra ones. */
 function searchPathOf(schema: string, extra: readonly string[]): string {
   let paths = searchPaths.get(extra)
-  if (!paths) searchPaths.set(extra, (paths = new Map()))
+  if (!paths) searchPaths.set(extra, (paths = new Map<string, string>()))
   let path = paths.get(schema)
   if (path === undefined) paths.set(schema, (path = [schema, ...extra].map(identifier).join(', ')))
   return path
