@@ -1,7 +1,7 @@
 // Parsers with the error rules of Haskell's Parsec, because clients see its texts: which alternative fails furthest, what
 // was expected there, and whether input had been consumed. The combinators are in `combinators.ts`.
 // https://hackage.haskell.org/package/parsec (Text.Parsec.Prim, Text.Parsec.Error)
-import { errors } from '../errors.ts'
+import { errors, type ApiError } from '../errors.ts'
 import { showText } from './show.ts'
 
 /** What a parser returns when it does not match. */
@@ -24,15 +24,17 @@ export const noFault: Fault = { at: 0, messages: [] }
 
 /** Text being read. Faults are kept only when `tracing`: they do not change what is accepted. */
 export class Input {
-  readonly name: string
+  readonly what: string
+  readonly shown: string
   readonly text: string
   readonly tracing: boolean
   at = 0
   depth = 0
   fault: Fault = noFault
 
-  constructor(name: string, text: string, tracing: boolean) {
-    this.name = name
+  constructor(what: string, shown: string, text: string, tracing: boolean) {
+    this.what = what
+    this.shown = shown
     this.text = text
     this.tracing = tracing
   }
@@ -52,17 +54,28 @@ export class Input {
   }
 
   /** The error for a client: where, and what was met and expected there. */
-  error(at: number, details: string): Error {
-    let line = 1
-    let column = 1
-    for (const character of this.text.slice(0, at)) {
-      if (character === '\n') {
-        line += 1
-        column = 1
-      } else column += character === '\t' ? 8 - ((column - 1) % 8) : 1
-    }
-    return errors.queryParam(`"${this.name}" (line ${line}, column ${column})`, details)
+  error(at: number, details: string): ApiError {
+    return refusalError(this.what, this.shown, { place: placeOf(this.text, at), details })
   }
+}
+
+/** Why a text is refused: the place, and what was met and expected there. */
+export type Refusal = { readonly place: string; readonly details: string }
+
+/** The error for a client. `what` names the parameter, `shown` is its value there. */
+export const refusalError = (what: string, shown: string, { place, details }: Refusal): ApiError =>
+  errors.queryParam(`"failed to parse ${what} (${shown})" ${place}`, details)
+
+function placeOf(text: string, at: number): string {
+  let line = 1
+  let column = 1
+  for (const character of text.slice(0, at)) {
+    if (character === '\n') {
+      line += 1
+      column = 1
+    } else column += character === '\t' ? 8 - ((column - 1) % 8) : 1
+  }
+  return `(line ${line}, column ${column})`
 }
 
 function describe(text: string, { at, messages }: Fault): string {
@@ -87,21 +100,21 @@ function describe(text: string, { at, messages }: Fault): string {
   return parts.join(' ').trim()
 }
 
+/** Why a parser refuses a text; it must be one that it does refuse. */
+export function refusal(parser: Parser<unknown>, what: string, shown: string, text = shown): Refusal {
+  const input = new Input(what, shown, text, true)
+  parser(input)
+  return { place: placeOf(text, input.fault.at), details: describe(text, input.fault) }
+}
+
 /**
  * Runs a parser over `text` (it need not read all of it).
  * @param what names the parameter in the error, `shown` is its value there
- * @param isDoubtful whether it will probably not match: it is then read once for both the value and the description
  * @throws PGRST100 with Parsec's description
  */
-export function parse<T>(parser: Parser<T>, what: string, shown: string, text = shown, isDoubtful = false): T {
-  const name = `failed to parse ${what} (${shown})`
-  if (!isDoubtful) {
-    const value = parser(new Input(name, text, false))
-    if (value !== failed) return value
-  }
-  // Only a request that is refused anyway pays for the description.
-  const input = new Input(name, text, true)
-  const value = parser(input)
+export function parse<T>(parser: Parser<T>, what: string, shown: string, text = shown): T {
+  const value = parser(new Input(what, shown, text, false))
   if (value !== failed) return value
-  throw input.error(input.fault.at, describe(text, input.fault))
+  // Only a request that is refused anyway pays for the description.
+  throw refusalError(what, shown, refusal(parser, what, shown, text))
 }
