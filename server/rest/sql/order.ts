@@ -37,12 +37,27 @@ export function orderSql(relation: QualifiedIdentifier, terms: readonly PlannedO
 export const isAllRows = ({ offset, limit }: RowRange): boolean => offset === 0 && limit === null
 
 /**
+ * How a limit is written: in the text, or (in execution plans, whose readers know PostgREST's statements by their
+ * identifiers) as PostgREST does, a parameter with an offset beside it.
+ */
+export type LimitForm = 'text' | 'parameter'
+
+/**
  * ` LIMIT … OFFSET …`, or nothing when all rows are wanted. An ordinary limit stands in the text: of a parameter Postgres
  * expects a tenth of all rows, finds that too dear for a plan to keep, and plans anew for every request.
  */
-export function limitSql({ offset, limit }: RowRange): Fragment {
-  const skipped: Fragment = offset === 0 ? '' : [' OFFSET ', { value: integerText(offset) }]
-  if (limit === null) return skipped
-  const isOrdinary = Number.isSafeInteger(limit) && limit >= 0
-  return [' LIMIT ', isOrdinary ? String(limit) : { value: integerText(limit) }, skipped]
+export function limitSql(range: RowRange, form: LimitForm): Fragment {
+  if (isAllRows(range)) return ''
+  const { offset, limit } = range
+  const isPlain = form === 'text'
+  const count =
+    limit === null
+      ? 'ALL'
+      : isPlain && Number.isSafeInteger(limit) && limit >= 0
+        ? String(limit)
+        : { value: integerText(limit) }
+  return [
+    isPlain && limit === null ? '' : [' LIMIT ', count],
+    isPlain && offset === 0 ? '' : [' OFFSET ', { value: integerText(offset) }],
+  ]
 }

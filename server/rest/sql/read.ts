@@ -5,10 +5,10 @@ import { join } from './fragment.ts'
 import type { Fragment } from './fragment.ts'
 import { fromSql, relationOf } from './from.ts'
 import { column, identifier, unqualified } from './identifier.ts'
-import { limitSql, orderSql } from './order.ts'
+import { limitSql, orderSql, type LimitForm } from './order.ts'
 import { groupSql, relationSelectSql, selectFieldSql, spreadArraySql } from './select.ts'
 
-function joinedSql(selected: RelationSelectField, embed: ReadPlan): Fragment {
+function joinedSql(selected: RelationSelectField, embed: ReadPlan, limits: LimitForm): Fragment {
   const alias = identifier(selected.aggregateAlias)
   const isInner = embed.joinType === 'inner'
   const lateral = (subquery: Fragment, condition: string): Fragment => [
@@ -16,7 +16,7 @@ function joinedSql(selected: RelationSelectField, embed: ReadPlan): Fragment {
     subquery,
     ` ) AS ${alias} ON ${condition}`,
   ]
-  const rows = readStatement(embed)
+  const rows = readStatement(embed, limits)
   const spreadOrder = embed.spread?.kind === 'to-many' ? embed.spread.order : undefined
   const isToOne = selected.kind === 'json' ? selected.mode === 'object' : spreadOrder === undefined
   if (isToOne) return lateral(rows, 'TRUE')
@@ -50,19 +50,19 @@ function selectList(plan: ReadPlan): readonly Fragment[] {
 }
 
 /** The rows of a read plan. */
-export function readStatement(plan: ReadPlan): Fragment {
+export function readStatement(plan: ReadPlan, limits: LimitForm = 'text'): Fragment {
   const relation = relationOf(plan)
   const conditions = conditionsOf(relation, plan.where)
   return [
     'SELECT ',
     join(selectList(plan), ', '),
     fromSql(plan),
-    plan.relationSelect.map((selected) => joinedSql(selected, embedOf(plan, selected.aggregateAlias))),
+    plan.relationSelect.map((selected) => joinedSql(selected, embedOf(plan, selected.aggregateAlias), limits)),
     whereSql(
       plan.joinConditions.length === 0 ? conditions : [...conditions, ...plan.joinConditions.map(joinConditionSql)],
     ),
     groupSql(relation, plan.select, plan.relationSelect),
     orderSql(relation, plan.order),
-    limitSql(plan.range),
+    limitSql(plan.range, limits),
   ]
 }

@@ -12,7 +12,7 @@ import type { Fragment } from './fragment.ts'
 import { bodySql, resultAlias, sourceName } from './handler.ts'
 import { locationSql, noLocation } from './location.ts'
 import { countsInserted, mutateStatement } from './mutate.ts'
-import { isAllRows } from './order.ts'
+import { isAllRows, type LimitForm } from './order.ts'
 import { readStatement } from './read.ts'
 
 export type StatementRequest = Pick<ApiRequest, 'preferences' | 'topLevelRange'>
@@ -21,6 +21,8 @@ export type StatementSettings = Pick<PostgrestConfig, 'dbMaxRows'>
 // Readers of execution plans see how PostgREST counts. Counting rows instead of row values costs less.
 const pageCount = ({ explain }: CrudPlan): string =>
   explain ? `pg_catalog.count(${resultAlias})` : 'pg_catalog.count(*)'
+
+const limitForm = ({ explain }: CrudPlan): LimitForm => (explain ? 'parameter' : 'text')
 
 type Columns = {
   readonly total: string
@@ -84,7 +86,7 @@ function readSql(plan: CrudPlan & { kind: 'read' }, request: StatementRequest, s
   const count = countSql(limited, page, request, settings)
   return [
     `WITH ${sourceName} AS ( `,
-    readStatement(plan.read),
+    readStatement(plan.read, limitForm(plan)),
     ' ) ',
     count.cte,
     ' ',
@@ -108,7 +110,7 @@ function mutateSql(plan: CrudPlan & { kind: 'mutate' }, { preferences }: Stateme
     resultSelect(
       { total: "''", page: pageCount(plan), location, inserted, body: bodySql(handler, null) },
       // Without a body the columns of `select` need not exist in what the write returns.
-      handler.kind === 'none' ? `SELECT * FROM ${sourceName}` : readStatement(plan.read),
+      handler.kind === 'none' ? `SELECT * FROM ${sourceName}` : readStatement(plan.read, limitForm(plan)),
       plan,
     ),
   ]
@@ -125,7 +127,7 @@ function callSql(plan: CrudPlan & { kind: 'call' }, request: StatementRequest, s
     ' ',
     resultSelect(
       { total: count.total, page, body: bodySql(plan.handler, plan.routine) },
-      readStatement(plan.read),
+      readStatement(plan.read, limitForm(plan)),
       plan,
     ),
   ]
