@@ -31,7 +31,7 @@ export type SharedRun = {
 /** Milliseconds that a statement takes at most. */
 const brief = 0.75
 /** Milliseconds that one may be expected to wait for others while there are connections left, and when there are none. */
-const shortWait = 1
+const shortWait = 2
 const longWait = 5
 /** Milliseconds after which a statement is taken for long after all. Cancelling one costs the server more than moving. */
 const patience = { read: 25, write: 100 }
