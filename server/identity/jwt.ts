@@ -1,5 +1,6 @@
 // Verification of JSON Web Tokens. Error codes, messages and order of checks are PostgREST's.
 // https://docs.postgrest.org/en/v16/references/auth.html
+import { isUtf8 } from 'node:buffer'
 import { createHmac, timingSafeEqual, verify as verifyWithNode } from 'node:crypto'
 import { compactVerify } from 'jose'
 import type { PostgrestConfig } from '../config/config.ts'
@@ -34,10 +35,23 @@ export type JwtVerifier = {
 }
 
 /** A token whose signature is good. */
-type Verified = {
+class Verified {
   readonly checks: ClaimChecks
-  /** Undefined: neither the token nor the settings name a role. */
-  readonly identity: Identity | undefined
+  readonly #identify: () => Identity | undefined
+  #identity: Identity | undefined
+  #isIdentified = false
+
+  constructor(checks: ClaimChecks, identify: () => Identity | undefined) {
+    this.checks = checks
+    this.#identify = identify
+  }
+
+  /** Undefined: neither the token nor the settings name a role. Worked out once a token is admitted, which many never are. */
+  get identity(): Identity | undefined {
+    if (!this.#isIdentified) this.#identity = this.#identify()
+    this.#isIdentified = true
+    return this.#identity
+  }
 }
 
 /**
@@ -120,7 +134,8 @@ class CachingVerifier implements JwtVerifier {
 
   #remember(token: string, payload: string, now: number): Identity {
     const claims = parseClaims(payload)
-    const verified = { checks: claimChecks(claims, this.settings.jwtAud), identity: this.#identify(payload, claims) }
+    const checks = claimChecks(claims, this.settings.jwtAud)
+    const verified = new Verified(checks, () => this.#identify(payload, claims))
     // Also a token whose claims do not hold: whoever sends it again gets the same answer for less.
     this.#cache?.add(token, verified)
     return admit(verified, now)
@@ -134,9 +149,10 @@ class CachingVerifier implements JwtVerifier {
   }
 }
 
-function admit({ checks, identity }: Verified, now: number): Identity {
-  const fault = claimsFault(checks, Math.floor(now))
+function admit(verified: Verified, now: number): Identity {
+  const fault = claimsFault(verified.checks, Math.floor(now))
   if (fault !== undefined) throw errors.invalidClaims(fault)
+  const { identity } = verified
   if (!identity) throw errors.anonymousDisabled()
   return identity
 }
@@ -150,8 +166,6 @@ function decode(part: string): Buffer {
   return Buffer.from(part, 'base64url')
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
 /** The JSON object that the bytes hold, or undefined. */
 function jsonObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
@@ -164,13 +178,7 @@ function jsonObject(text: string): Readonly<Record<string, unknown>> | undefined
   }
 }
 
-function textOf(bytes: Buffer): string | undefined {
-  try {
-    return utf8.decode(bytes)
-  } catch {
-    return undefined
-  }
-}
+const textOf = (bytes: Buffer): string | undefined => (isUtf8(bytes) ? bytes.toString('utf8') : undefined)
 
 function parseClaims(payload: string): Claims {
   const claims = jsonObject(payload)
@@ -182,6 +190,20 @@ const isOptionalText = (value: unknown): value is string | null | undefined =>
   value === undefined || value === null || typeof value === 'string'
 
 type Header = { readonly algorithm: JwsAlgorithm; readonly kid: string | undefined }
+
+/** What was read of headers: those of one issuer are nearly always the same. */
+const headers = new Map<string, Header>()
+const mostHeaders = 100
+
+function headerOf(part: string): Header {
+  const known = headers.get(part)
+  if (known) return known
+  const header = parseHeader(part)
+  if (headers.size >= mostHeaders) headers.clear()
+  // Only short ones, of which a hundred take no memory to speak of.
+  if (part.length <= 256) headers.set(part, header)
+  return header
+}
 
 function parseHeader(part: string): Header {
   const header = jsonObject(textOf(decode(part)) ?? '')
@@ -210,7 +232,7 @@ function verifiedPayload(keys: readonly VerificationKey[], token: string): strin
   const parts = token.split('.')
   if (parts.length !== 3) throw errors.invalidJwt(`Expected 3 parts in JWT; got ${parts.length}`)
   const [headerPart = '', payloadPart = '', signaturePart = ''] = parts
-  const { algorithm, kid } = parseHeader(headerPart)
+  const { algorithm, kid } = headerOf(headerPart)
   const payload = decode(payloadPart)
   const signature = decode(signaturePart)
   const candidates = keys
