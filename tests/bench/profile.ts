@@ -6,8 +6,12 @@ type Question = { readonly ask: 'memory' | 'start profile' } | { readonly ask: '
 
 const ask = ({ child }: Server, question: Question): Promise<unknown> =>
   new Promise((resolve, reject) => {
-    child.once('message', resolve)
-    child.once('exit', () => reject(new Error('the server ended')))
+    const ended = (): void => reject(new Error('the server ended'))
+    child.once('exit', ended)
+    child.once('message', (answer) => {
+      child.off('exit', ended)
+      resolve(answer)
+    })
     child.send(question)
   })
 
