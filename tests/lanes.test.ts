@@ -252,6 +252,34 @@ t.test('a lane ends now and then', async (t) => {
   t.ok(released >= 2, `given back ${released} times`)
 })
 
+t.test('whoever needs a connection of its own gets one, however many brief reads come', async (t) => {
+  const pool = poolOf(t, 1)
+  const history = trusted()
+  let isServed = false
+  let running = 0
+  const feed = (): void => {
+    if (isServed) return
+    running++
+    const { outcome, wasTaken } = share(t, pool, [pidAnd('')], history)
+    // What is not taken waits its turn as the others do; here it just goes away.
+    void outcome.then(() => {
+      running--
+      if (wasTaken) feed()
+      else setImmediate(feed)
+    })
+  }
+  for (let index = 0; index < 4; index++) feed()
+  await withConnection(
+    pool,
+    async () => {
+      isServed = true
+    },
+    () => false,
+  )
+  t.ok(isServed)
+  while (running > 0) await pause(5)
+})
+
 t.test('without a connection every read hears why', async (t) => {
   const port = 1
   const pool = poolOf(t, 2, toPoolConfig(`postgresql://nobody@127.0.0.1:${port}/none`, {}))

@@ -35,8 +35,12 @@ const shortWait = 2
 const longWait = 5
 /** Milliseconds after which a statement is taken for long after all. Cancelling one costs the server more than moving. */
 const patience = { read: 25, write: 100 }
-/** Statements after which a lane ends, so that its connection comes back to the pool, which may have to close it. */
+/**
+ * Statements after which a lane ends, so that its connection comes back to the pool, which may have to close it; and when
+ * others wait for a connection.
+ */
 const longestLane = 1000
+const fairLane = 50
 /** SQLSTATE query_canceled */
 const cancelled = '57014'
 
@@ -44,6 +48,7 @@ type Pending = { readonly run: SharedRun; hasBegun: boolean; hasMoved: boolean }
 
 class Lane {
   readonly kind: SharedRun['kind']
+  readonly #pool: pg.Pool
   readonly #onEnd: (lane: Lane) => void
   readonly #pending: Pending[] = []
   /** Turns that came before the connection. */
@@ -62,6 +67,7 @@ class Lane {
 
   constructor(kind: SharedRun['kind'], pool: pg.Pool, prepare: boolean, onEnd: (lane: Lane) => void) {
     this.kind = kind
+    this.#pool = pool
     this.#onEnd = onEnd
     withConnection(
       pool,
@@ -103,7 +109,7 @@ class Lane {
 
   /** Milliseconds until a statement would have its turn; infinite when none is taken. */
   get expectedWait(): number {
-    if (this.#isClosed || this.#taken >= longestLane) return Infinity
+    if (this.#isClosed || this.#taken >= (this.#pool.waitingCount > 0 ? fairLane : longestLane)) return Infinity
     if (this.#client && isStaleConnection(this.#client)) return Infinity
     const [front] = this.#pending
     if (front?.hasBegun === true && performance.now() - this.#since > longWait) return Infinity
