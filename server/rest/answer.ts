@@ -65,15 +65,19 @@ function stopwatch(): () => number {
 const noTime = (): number => 0
 
 /**
- * Answers a request of an identity.
+ * Answers a request of an identity. What shows to be wrong with it before the database is asked is returned at once.
  *
- * @throws ApiError for everything that is wrong with it, or that the database refuses; at once where that shows before
- *   the database is asked, since every rejected promise on the way would have to be thrown again
+ * @throws ApiError as a rejection, for what shows later or the database refuses
  */
-export function answer(http: HttpRequest, identity: Identity, context: AnswerContext): Promise<RestResponse> {
+export function answer(
+  http: HttpRequest,
+  identity: Identity,
+  context: AnswerContext,
+): Promise<RestResponse> | ApiError {
   const lap = context.authenticationTime === undefined ? noTime : stopwatch()
   let parsing = 0
   const prepared = prepare(http, context, () => (parsing = lap()))
+  if (prepared instanceof ApiError) return prepared
   return carryOut(prepared, identity, context, lap, parsing)
 }
 

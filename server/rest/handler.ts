@@ -63,7 +63,7 @@ async function serve(
   const { origin } = request.headers
   let identity: Identity | undefined
   let http: HttpRequest | undefined
-  let result: RestResponse
+  let result: RestResponse | undefined
   let failure: unknown
   const trace: AnswerTrace = {
     route: undefined,
@@ -103,11 +103,16 @@ async function serve(
         authenticationTime,
         trace,
       }
-      result = await answer(http, identity, context)
+      const answered = answer(http, identity, context)
+      if (answered instanceof ApiError) failure = answered
+      else result = await answered
     }
   } catch (error) {
-    failure = http ? bodyTypeFault(error, http, config.dbSchemas, validator) : error
+    failure = error
     if (isConnectionLoss(error)) runtime.recover()
+  }
+  if (!result) {
+    if (http) failure = bodyTypeFault(failure, http, config.dbSchemas, validator)
     result = errorResponse(failure instanceof ApiError ? failure : unforeseen(), config.clientErrorVerbosity)
   }
   if (origin !== undefined && request.method !== 'OPTIONS') {

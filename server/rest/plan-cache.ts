@@ -1,9 +1,10 @@
-// Plans and statements by the shape of requests. What is kept knows no caller and no value: it is made from the shape
-// alone, with markers for the values, and holds for one snapshot of settings and schema.
+// Plans and statements by the shape of requests, or why they are refused. What is kept knows no caller and no value: it
+// is made from the shape alone, with markers for the values, and holds for one snapshot of settings and schema.
 import type { RunHistory } from '../database/run-history.ts'
+import { ApiError } from './errors.ts'
 import type { CrudPlan } from './plan/plan.ts'
 import type { ApiRequest } from './request/api-request.ts'
-import { hasMarker, marker } from './request-shape.ts'
+import { hasMarker, marker, withValues } from './request-shape.ts'
 import type { Statement } from './sql/fragment.ts'
 
 /** Where a value of the statement comes from: a value of the shape by its number, the body, or always the same. */
@@ -47,15 +48,30 @@ export function bind({ text, sources }: PreparedShape, values: readonly string[]
   }
 }
 
+/** The error of a shape with the values of one request in its texts. */
+export function refuse(error: ApiError, values: readonly string[]): ApiError {
+  if (values.length === 0) return error
+  const { message, details, hint } = error
+  return new ApiError({
+    ...error,
+    message: withValues(message, values),
+    details: typeof details === 'string' ? withValues(details, values) : details,
+    hint: hint === null ? null : withValues(hint, values),
+  })
+}
+
+/** What is known of a shape: how to carry it out, why it is refused, or that it is no use to know it. */
+export type KnownShape = PreparedShape | ApiError | 'unsuitable'
+
 const capacity = 1000
 
-/** Prepared shapes of one snapshot, the least recently used first. */
+/** Shapes of one snapshot, the least recently used first. */
 export class PlanCache {
   /** Shapes that were met once: most one-off requests never come again. */
   readonly #met = new Set<string>()
-  readonly #shapes = new Map<string, PreparedShape | 'unsuitable'>()
+  readonly #shapes = new Map<string, KnownShape>()
 
-  get(key: string): PreparedShape | 'unsuitable' | undefined {
+  get(key: string): KnownShape | undefined {
     const shape = this.#shapes.get(key)
     if (shape === undefined) return undefined
     this.#shapes.delete(key)
@@ -71,7 +87,7 @@ export class PlanCache {
     return false
   }
 
-  set(key: string, shape: PreparedShape | 'unsuitable'): void {
+  set(key: string, shape: KnownShape): void {
     this.#shapes.set(key, shape)
     if (this.#shapes.size <= capacity) return
     const [oldest] = this.#shapes.keys()

@@ -1,11 +1,13 @@
-// From an HTTP request to a plan and its statement: by parsing and planning, or from what is remembered of its shape.
+// From an HTTP request to a plan and its statement, or to why it is refused: by parsing and planning, or from what is
+// remembered of its shape.
 import { RunHistory } from '../database/run-history.ts'
 import type { Snapshot } from '../runtime.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import type { Validator } from '../validation/validator.ts'
 import { planAddressed } from './addressed-row.ts'
+import { ApiError, errorBody } from './errors.ts'
 import { checkPayload } from './payload-check.ts'
-import { bind, PlanCache, sourcesOf, type PreparedShape } from './plan-cache.ts'
+import { bind, PlanCache, refuse, sourcesOf, type KnownShape, type PreparedShape } from './plan-cache.ts'
 import { planRequest } from './plan/planner.ts'
 import type { ActionPlan, CrudPlan } from './plan/plan.ts'
 import type { ApiRequest, HttpRequest } from './request/api-request.ts'
@@ -14,7 +16,7 @@ import { parsePayload, type Payload } from './request/payload.ts'
 import { readHeaders } from './request/headers.ts'
 import { canonicalQueryString, parseQueryString } from './request/query-string.ts'
 import { addressRow, parseRowAddress, type RowAddress } from './request/row-address.ts'
-import { marker, shapeOf } from './request-shape.ts'
+import { marker, shapeOf, type RequestShape } from './request-shape.ts'
 import { render, type Statement } from './sql/fragment.ts'
 import { mainStatement, needsPlannedCount } from './sql/statement.ts'
 
@@ -47,26 +49,51 @@ function cacheOf(snapshot: Snapshot): PlanCache {
 }
 
 /**
- * Parses, checks and plans a request, and writes its statement.
- *
- * @throws ApiError for everything that is wrong with it
+ * Parses, checks and plans a request, and writes its statement. What is wrong with it is returned: throwing would cost
+ * more than all the rest of a refusal that is remembered.
  */
-export function prepare(http: HttpRequest, context: PrepareContext, lap: Lap): Prepared {
+export function prepare(http: HttpRequest, context: PrepareContext, lap: Lap): Prepared | ApiError {
   const address = parseRowAddress(http)
-  if (address) return prepareAnew(http, address, context, lap)
-  const shape = shapeOf(http)
-  if (!shape) return prepareAnew(http, undefined, context, lap)
+  const shape = address ? undefined : shapeOf(http)
+  const anew = (): Prepared | ApiError => orRefusal(() => prepareAnew(http, address, context, lap))
+  if (!shape) return anew()
   const cache = cacheOf(context.snapshot)
   const known = cache.get(shape.key)
   if (known === undefined) {
-    const prepared = prepareAnew(http, undefined, context, lap)
-    if (cache.meet(shape.key))
-      cache.set(shape.key, prepareShape(http, shape.template, shape.values.length, prepared, context))
+    const prepared = anew()
+    if (cache.meet(shape.key)) cache.set(shape.key, knownShape(http, shape, prepared, context))
     return prepared
   }
-  if (known === 'unsuitable') return prepareAnew(http, undefined, context, lap)
-  return fromShape(http, shape.values, known, context, lap) ?? prepareAnew(http, undefined, context, lap)
+  if (known === 'unsuitable') return anew()
+  if (known instanceof ApiError) return refuse(known, shape.values)
+  return orRefusal(() => fromShape(http, shape.values, known, context, lap)) ?? anew()
 }
+
+function orRefusal<T>(run: () => T): T | ApiError {
+  try {
+    return run()
+  } catch (error) {
+    if (error instanceof ApiError) return error
+    throw error
+  }
+}
+
+/** What is to be known of the shape of a request that was prepared, or refused, just now. */
+function knownShape(
+  http: HttpRequest,
+  { template, values }: RequestShape,
+  prepared: Prepared | ApiError,
+  context: PrepareContext,
+): KnownShape {
+  if (!(prepared instanceof ApiError)) return prepareShape(http, template, values.length, prepared, context)
+  // A refusal for a body depends on more than the shape.
+  if (http.body.length > 0) return 'unsuitable'
+  const refusal = orRefusal(() => prepareAnew({ ...http, query: template }, undefined, context, () => undefined))
+  return refusal instanceof ApiError && isSame(refuse(refusal, values), prepared) ? refusal : 'unsuitable'
+}
+
+const isSame = (one: ApiError, other: ApiError): boolean =>
+  one.status === other.status && errorBody(one, 'verbose') === errorBody(other, 'verbose')
 
 function prepareAnew(http: HttpRequest, address: RowAddress | undefined, context: PrepareContext, lap: Lap): Prepared {
   const { snapshot, cache, validator } = context

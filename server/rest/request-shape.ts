@@ -1,7 +1,8 @@
 // What two requests have in common that differ in nothing but the values of simple filters: their plan and their
-// statement are the same.
+// statement are the same, or the reason why they are refused.
 import { randomBytes } from 'node:crypto'
 import type { HttpRequest } from './request/api-request.ts'
+import { isOperator } from './request/filter.ts'
 import { utf8Text, parseQueryString } from './request/query-string.ts'
 
 export type RequestShape = {
@@ -21,6 +22,12 @@ export const marker = (index: number): string => `${token}${index}z`
 /** Whether a text has a marker anywhere in it. */
 export const hasMarker = (text: string): boolean => text.includes(token)
 
+const markers = new RegExp(`${token}(\\d+)z`, 'g')
+
+/** A text with the values in place of their markers. */
+export const withValues = (text: string, values: readonly string[]): string =>
+  hasMarker(text) ? text.replace(markers, (_, index: string) => values[Number(index)] ?? '') : text
+
 const longestQuery = 2048
 /** Headers that decide how a request is understood. */
 const telling = new Set(['accept', 'accept-profile', 'content-profile', 'content-type', 'prefer', 'range'])
@@ -30,8 +37,19 @@ const plainName = /^[\w.>-]+$/
 const reserved = new Set(['select', 'columns', 'on_conflict', 'order', 'and', 'or', 'limit', 'offset'])
 /** Operators whose value goes into the statement as it is. */
 const simpleFilter = /^(?:not\.)?(?:n?eq|[gl]te?)\./
+/** A word where an operator should be. */
+const firstWord = /^([A-Za-z_]+)\./
 /** What can be no operator with a value, and so is the argument of a function. */
 const plainArgument = /^[\w-]*$/
+
+/** What stands before the value: a simple operator, or a word that is none, for which alone the filter is refused. */
+function operatorOf(raw: string, isCall: boolean): string | undefined {
+  const simple = simpleFilter.exec(raw)
+  if (simple) return simple[0]
+  // To a function this would be an argument.
+  const word = isCall ? null : firstWord.exec(raw)
+  return word && !isOperator(word[1] ?? '') ? word[0] : undefined
+}
 
 /** A value as the statement gets it; undefined when it is special in some way. */
 function valueOf(raw: string): string | undefined {
@@ -59,7 +77,7 @@ export function shapeOf(http: HttpRequest): RequestShape | undefined {
       const name = end < 0 ? part : part.slice(0, end)
       const raw = end < 0 ? '' : part.slice(end + 1)
       const known = plainName.test(name) && !reserved.has(name.slice(name.lastIndexOf('.') + 1))
-      const operator = known ? simpleFilter.exec(raw)?.[0] : undefined
+      const operator = known ? operatorOf(raw, isCall) : undefined
       const isArgument = known && isCall && end >= 0 && plainArgument.test(raw)
       const value = operator === undefined ? (isArgument ? raw : undefined) : valueOf(raw.slice(operator.length))
       if (template !== '') template += '&'

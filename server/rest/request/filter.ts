@@ -20,8 +20,8 @@ import {
   succeed,
   symbol,
 } from './combinators.ts'
-import { failed, parse, refusal, refusalError } from './parser.ts'
-import type { Parser, Refusal } from './parser.ts'
+import { failed, parse } from './parser.ts'
+import type { Parser } from './parser.ts'
 
 const simpleOperators = ['neq', 'cs', 'cd', 'ov', 'sl', 'sr', 'nxr', 'nxl', 'adj'] as const
 // Where one name begins another, the longer one stands first: the first that fits is taken.
@@ -169,36 +169,14 @@ function testGrammar(value: Parser<string>): Parser<Test> {
 
 const operators = new Set<string>([...plainOperators.keys(), ...ftsOperators, 'in', 'is', 'isdistinct', 'not'])
 
+/**
+ * Whether a word is the name of an operator, or `not`. A filter that begins with another word and a dot is refused for
+ * that word, whatever follows.
+ */
+export const isOperator = (word: string): boolean => operators.has(word)
+
 const wholeTest = test(rest)
 const wholeTestOrNone = choice<Test | null>(wholeTest, succeed(null))
-
-/**
- * The first word of a text with the character that follows it; undefined if the word is the name of an operator. Where
- * it is not, the grammar gets no further than this, so that the fault and its description depend on nothing else.
- */
-function strangeBeginning(text: string): string | undefined {
-  const end = text.search(/[.(]/)
-  if (operators.has(end < 0 ? text : text.slice(0, end))) return undefined
-  return end < 0 ? text : text.slice(0, end + 1)
-}
-
-/** Why filters are refused, by their beginning: clients repeat a few slips, and it takes long to describe one. */
-const refusals = new Map<string, Refusal>()
-const mostRefusals = 200
-/** V8 copies pieces of a text up to this length; a longer one would keep the whole query string in memory. */
-const longestBeginning = 12
-
-function refusalOf(beginning: string): Refusal {
-  const known = refusals.get(beginning)
-  if (known) return known
-  const found = refusal(wholeTest, 'filter', beginning)
-  if (beginning.length <= longestBeginning) {
-    // Made-up words without end must not take ever more memory.
-    if (refusals.size >= mostRefusals) refusals.clear()
-    refusals.set(beginning, found)
-  }
-  return found
-}
 
 /**
  * A filter parameter.
@@ -206,8 +184,6 @@ function refusalOf(beginning: string): Refusal {
  */
 export function parseFilter(key: string, text: string): AtPath<Filter> {
   const { path, value: field } = parseTreePath(key)
-  const beginning = strangeBeginning(text)
-  if (beginning !== undefined) throw refusalError('filter', text, refusalOf(beginning))
   return { path, value: { field, ...parse(wholeTest, 'filter', text) } }
 }
 

@@ -55,16 +55,9 @@ export class Input {
 
   /** The error for a client: where, and what was met and expected there. */
   error(at: number, details: string): ApiError {
-    return refusalError(this.what, this.shown, { place: placeOf(this.text, at), details })
+    return errors.queryParam(`"failed to parse ${this.what} (${this.shown})" ${placeOf(this.text, at)}`, details)
   }
 }
-
-/** Why a text is refused: the place, and what was met and expected there. */
-export type Refusal = { readonly place: string; readonly details: string }
-
-/** The error for a client. `what` names the parameter, `shown` is its value there. */
-export const refusalError = (what: string, shown: string, { place, details }: Refusal): ApiError =>
-  errors.queryParam(`"failed to parse ${what} (${shown})" ${place}`, details)
 
 function placeOf(text: string, at: number): string {
   let line = 1
@@ -100,13 +93,6 @@ function describe(text: string, { at, messages }: Fault): string {
   return parts.join(' ').trim()
 }
 
-/** Why a parser refuses a text; it must be one that it does refuse. */
-export function refusal(parser: Parser<unknown>, what: string, shown: string, text = shown): Refusal {
-  const input = new Input(what, shown, text, true)
-  parser(input)
-  return { place: placeOf(text, input.fault.at), details: describe(text, input.fault) }
-}
-
 /**
  * Runs a parser over `text` (it need not read all of it).
  * @param what names the parameter in the error, `shown` is its value there
@@ -116,5 +102,7 @@ export function parse<T>(parser: Parser<T>, what: string, shown: string, text = 
   const value = parser(new Input(what, shown, text, false))
   if (value !== failed) return value
   // Only a request that is refused anyway pays for the description.
-  throw refusalError(what, shown, refusal(parser, what, shown, text))
+  const traced = new Input(what, shown, text, true)
+  parser(traced)
+  throw traced.error(traced.fault.at, describe(text, traced.fault))
 }
