@@ -11,7 +11,7 @@ import type { ArrivingField } from './arriving-field.ts'
 import { Exchange, type OnArriving, type PipelinePart, type Turn } from './exchange.ts'
 import { forgetStatements, isStaleStatement, runPipeline, statementsOf, StatementError } from './pipeline.ts'
 import { isStaleConnection, withConnection } from './pool.ts'
-import type { RunHistory } from './run-history.ts'
+import { largeResult, type RunHistory } from './run-history.ts'
 import type { StatementCache } from './statement-cache.ts'
 import type { Row } from './wire.ts'
 
@@ -145,7 +145,7 @@ class Lane {
     if (hasMoved) last.drop()
     else run.onArriving(fields, last)
     // It is passed on at the pace of its reader.
-    this.#moveOthers()
+    if (last.length > largeResult) this.#moveOthers()
   }
 
   #settle({ run, hasBegun, hasMoved }: Pending, error: Error | undefined, results: Row[][]): void {

@@ -4,7 +4,7 @@
 const probation = 20
 /** Milliseconds and bytes beyond which a run breaks that trust. */
 const longRun = 25
-const largeResult = 64 * 1024
+export const largeResult = 64 * 1024
 /** Runs over which the quickest one is looked for. */
 const window = 16
 

@@ -156,8 +156,8 @@ export class MessageWriter {
 
 const headerLength = 5
 const dataRow = 0x44
-/** Bytes from which on a row is not waited for, if somebody takes it while it arrives. */
-const largeRow = 64 * 1024
+/** Bytes from which on a row is not waited for, and not kept in memory of its own, if somebody takes it as it arrives. */
+const largeRow = 8 * 1024
 
 /** Takes rows that are too large to wait for. */
 export type LargeRows = {
@@ -258,12 +258,9 @@ export class MessageReader {
   }
 }
 
-/** Whether a large row, of which only a part has come, begins here. */
-function isLargeRow(chunk: Buffer, offset: number): boolean {
-  if (chunk[offset] !== dataRow || chunk.length - offset < headerLength) return false
-  const length = chunk.readInt32BE(offset + 1)
-  return length >= largeRow && chunk.length - offset < 1 + length
-}
+/** Whether a large row begins here. */
+const isLargeRow = (chunk: Buffer, offset: number): boolean =>
+  chunk[offset] === dataRow && chunk.length - offset >= headerLength && chunk.readInt32BE(offset + 1) >= largeRow
 
 /** The fields of a row but the last, the length of the last, and where it begins; undefined while they are not there. */
 function readRowStart(
