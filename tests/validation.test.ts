@@ -1,7 +1,10 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
 import type { CreateReportDto } from '../server/report/report.ts'
 import type { Fault } from '../server/validation/fault.ts'
+import { addKeywords } from '../server/validation/keywords.ts'
 import { createValidator, maxFaults } from '../server/validation/validator.ts'
+import { seededRandom } from './support/seeded-random.ts'
 
 const validator = await createValidator()
 const nextYear = new Date().getUTCFullYear() + 1
@@ -211,4 +214,23 @@ t.test('folders with schemas that cannot be meant', async (t) => {
       await t.rejects(createValidator(directory), { message })
     })
   }
+})
+
+t.test('lengths are those that Ajv itself finds', async (t) => {
+  const { below, pick, some } = seededRandom(7)
+  const [own, plain] = [new Ajv2020({ allErrors: true }), new Ajv2020({ allErrors: true })]
+  addKeywords(own, 'table')
+  const counts = { valid: 0, faulty: 0 }
+  for (let time = 0; time < 300; time++) {
+    const schema = { type: 'string', minLength: below(5), maxLength: below(7), pattern: '^[^z]*$' }
+    const [ours, theirs] = [own.compile(schema), plain.compile(schema)]
+    const texts = some(20, 20, () => some(0, 9, () => pick(['a', 'é', '地', '😀', '\ud83d', '\ude00', 'z'])).join(''))
+    for (const text of texts) {
+      const valid = theirs(text)
+      counts[valid ? 'valid' : 'faulty'] += 1
+      const isSame = ours(text) === valid && JSON.stringify(ours.errors) === JSON.stringify(theirs.errors)
+      if (!isSame) t.strictSame(ours.errors, theirs.errors, JSON.stringify({ schema, text }))
+    }
+  }
+  t.ok(counts.valid > 300 && counts.faulty > 300, JSON.stringify(counts))
 })
