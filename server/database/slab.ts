@@ -27,7 +27,7 @@ export class Slab {
   }
 
   /** Writes the bytes, and frees them once they are written. Returns what `write` does: false asks to wait. */
-  writeTo(writable: Writable): boolean {
+  writeTo(writable: Pick<Writable, 'write'>): boolean {
     return writable.write(this.#memory.subarray(0, this.#length), () => this.free())
   }
 

@@ -2,6 +2,7 @@
 // https://www.postgresql.org/docs/current/protocol-message-formats.html
 
 import type { Writable } from 'node:stream'
+import { Slab } from './slab.ts'
 
 /** A field of a row as Postgres sent it (text format), or NULL. */
 export type Row = readonly (Buffer | null)[]
@@ -143,7 +144,8 @@ export class MessageWriter {
     const written = this.#buffer.subarray(0, this.#end)
     this.#end = 0
     if (this.#buffer.length < largeBuffer) {
-      stream.write(Buffer.from(written))
+      if (written.length <= smallBuffer) stream.write(Buffer.from(written))
+      else Slab.of(written).writeTo(stream)
       return
     }
     const used = this.#buffer
