@@ -134,7 +134,7 @@ t.test('the pool', async (t) => {
   const before = await Promise.all([backend(idle), backend(short)])
   t.strictSame(await Promise.all([backend(idle), backend(short)]), before, 'a connection is used again')
 
-  const naps = [patient, impatient].map(({ call }) => call('GET', '/rpc/nap?seconds=1.6'))
+  const naps = [patient, impatient].map(({ call }) => call('GET', '/rpc/nap?seconds=3'))
   await pause(150)
   const began = performance.now()
   t.match(await impatient.call('GET', '/films'), exhausted, 'no time to wait')

@@ -9,7 +9,10 @@ export type Consumer = (chunk: Buffer) => void
 /** Ends an interception. `rest`: bytes that the usual listeners are to get. */
 export type GiveBack = (rest?: Buffer) => void
 
-const memory = Buffer.allocUnsafeSlow(64 * 1024)
+/** Bytes that a socket reads at once, at most. */
+export const readSize = 64 * 1024
+
+const memory = Buffer.allocUnsafeSlow(readSize)
 const consumers = new WeakMap<Duplex, { current: Consumer | undefined }>()
 
 /**

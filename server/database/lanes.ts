@@ -150,18 +150,14 @@ class Lane {
 
   #settle({ run, hasBegun, hasMoved }: Pending, error: Error | undefined, results: Row[][]): void {
     if (hasMoved) return
-    if (isStaleStatement(error)) {
-      this.#isClosed = true
-      this.#hasStaleStatements = true
-      run.alone()
-    } else if (this.#cancelling && error instanceof StatementError && error.server.code === cancelled) {
-      // The server has undone it.
-      run.alone()
-    } else if (run.kind === 'read' && error && !hasBegun && !(error instanceof StatementError)) {
-      run.alone()
-    } else {
-      run.settle(error, results)
-    }
+    const isStale = isStaleStatement(error)
+    if (isStale) this.#isClosed = this.#hasStaleStatements = true
+    const ofServer = error instanceof StatementError
+    // The server has undone it.
+    const wasCancelled = this.#cancelling !== undefined && ofServer && error.server.code === cancelled
+    const wasLost = error !== undefined && !ofServer && !hasBegun && run.kind === 'read'
+    if (isStale || wasCancelled || wasLost) run.alone()
+    else run.settle(error, results)
   }
 
   /** Looks after a while whether the statement in front holds up others. */
@@ -217,6 +213,12 @@ async function absorbCancel(client: pg.ClientBase): Promise<void> {
 
 const lanesOf = new WeakMap<pg.Pool, Set<Lane>>()
 
+function lanesIn(pool: pg.Pool): Set<Lane> {
+  let lanes = lanesOf.get(pool)
+  if (!lanes) lanesOf.set(pool, (lanes = new Set()))
+  return lanes
+}
+
 /** Writes behind others must be able to free themselves of them. */
 const canCancel = ({ options }: pg.Pool): boolean => (options as { Client?: unknown }).Client === LibpqClient
 
@@ -229,8 +231,7 @@ const canCancel = ({ options }: pg.Pool): boolean => (options as { Client?: unkn
 export function shareConnection(pool: pg.Pool, run: SharedRun, prepare: boolean): boolean {
   if (!run.history.isTrusted || run.history.expected > brief) return false
   if (run.kind === 'write' && !canCancel(pool)) return false
-  let lanes = lanesOf.get(pool)
-  if (!lanes) lanesOf.set(pool, (lanes = new Set()))
+  const lanes = lanesIn(pool)
   // The first one that will do, so that there are as few as needed.
   let best: Lane | undefined
   let bestWait = longWait
@@ -244,8 +245,7 @@ export function shareConnection(pool: pg.Pool, run: SharedRun, prepare: boolean)
     if (wait <= bestWait) [best, bestWait] = [lane, wait]
   }
   if (pool.waitingCount === 0 && (pool.idleCount > 0 || pool.totalCount < pool.options.max)) {
-    const all = lanes
-    best = new Lane(run.kind, pool, prepare, (ended) => all.delete(ended))
+    best = new Lane(run.kind, pool, prepare, (ended) => lanes.delete(ended))
     lanes.add(best)
   }
   best?.add(run)

@@ -1,9 +1,8 @@
 // Memory for bytes on their way from one socket to another, used again and again: to allocate it anew for every piece of a
 // large result keeps the garbage collector busier than everything else does.
 import type { Writable } from 'node:stream'
+import { readSize } from './incoming.ts'
 
-/** Bytes of a slab: as many as a socket reads at once. */
-const size = 64 * 1024
 /** Slabs that are kept for later: 12 MiB, what twenty answers of 600 KB need at once. */
 const most = 192
 
@@ -21,8 +20,9 @@ export class Slab {
 
   /** A copy of some bytes. */
   static of(bytes: Buffer): Slab {
-    const memory = bytes.length <= size ? (unused.pop() ?? Buffer.allocUnsafeSlow(size)) : Buffer.from(bytes)
-    if (bytes.length <= size) bytes.copy(memory)
+    if (bytes.length > readSize) return new Slab(Buffer.from(bytes), bytes.length)
+    const memory = unused.pop() ?? Buffer.allocUnsafeSlow(readSize)
+    bytes.copy(memory)
     return new Slab(memory, bytes.length)
   }
 
@@ -35,6 +35,6 @@ export class Slab {
   free(): void {
     if (this.#isFree) return
     this.#isFree = true
-    if (this.#memory.length === size && unused.length < most) unused.push(this.#memory)
+    if (this.#memory.length === readSize && unused.length < most) unused.push(this.#memory)
   }
 }

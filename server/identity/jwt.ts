@@ -37,9 +37,8 @@ export type JwtVerifier = {
 /** A token whose signature is good. */
 class Verified {
   readonly checks: ClaimChecks
-  readonly #identify: () => Identity | undefined
+  #identify: (() => Identity | undefined) | undefined
   #identity: Identity | undefined
-  #isIdentified = false
 
   constructor(checks: ClaimChecks, identify: () => Identity | undefined) {
     this.checks = checks
@@ -48,8 +47,9 @@ class Verified {
 
   /** Undefined: neither the token nor the settings name a role. Worked out once a token is admitted, which many never are. */
   get identity(): Identity | undefined {
-    if (!this.#isIdentified) this.#identity = this.#identify()
-    this.#isIdentified = true
+    if (this.#identify) this.#identity = this.#identify()
+    // With it goes the text of the claims.
+    this.#identify = undefined
     return this.#identity
   }
 }
@@ -200,8 +200,8 @@ function headerOf(part: string): Header {
   if (known) return known
   const header = parseHeader(part)
   if (headers.size >= mostHeaders) headers.clear()
-  // Only short ones, of which a hundred take no memory to speak of.
-  if (part.length <= 256) headers.set(part, header)
+  // Only short ones, of which a hundred take no memory to speak of; as a copy, for a slice keeps the whole token alive.
+  if (part.length <= 256) headers.set(Buffer.from(part).toString(), header)
   return header
 }
 

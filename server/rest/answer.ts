@@ -146,8 +146,8 @@ const legacyText = (names: readonly LegacyName[]): string =>
     .slice(0, 1000)}`
 
 /**
- * Whether it does no harm to run the statement of a plan again, once it was undone. A volatile function may do more than
- * its transaction.
+ * Whether it does no harm to run the statement of a plan again: a read at any time, a write once it was undone. A
+ * volatile function may do more than its transaction.
  */
 const isRepeatable = (plan: CrudPlan): boolean => plan.kind !== 'call' || plan.routine.volatility !== 'volatile'
 

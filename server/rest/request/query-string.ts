@@ -6,6 +6,7 @@ export type BytePair = readonly [string, string | undefined]
 
 const encoded = /[%+]/
 const escapes = /\+|%[0-9A-Fa-f]{2}/g
+// All of ASCII is meant, control characters, too.
 // eslint-disable-next-line no-control-regex
 const ascii = /^[\x00-\x7f]*$/
 

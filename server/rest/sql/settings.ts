@@ -76,26 +76,19 @@ export function settingsStatement(
   const before = roleSettings.settings.get(identity.role) ?? noPairs
   const ofRoutine = plan.kind === 'call' ? plan.routine.settings : noPairs
   const values = [searchPathOf(request.schema, config.dbExtraSearchPath)]
-  for (const [name, value] of before) values.push(cutAtNul(name), cutAtNul(value))
-  values.push(
-    cutAtNul(identity.role),
-    cutAtNul(claimsText(identity)),
-    cutAtNul(request.method),
-    cutAtNul(request.path),
-    cutAtNul(pairsJson(request.headers)),
-    cutAtNul(pairsJson(request.cookies)),
-  )
-  if (timezone !== undefined) values.push(cutAtNul(timezone))
-  for (const pairs of [ofRoutine, config.appSettings]) {
-    for (const [name, value] of pairs) values.push(cutAtNul(name), cutAtNul(value))
-  }
+  for (const pair of before) values.push(...pair)
+  const { method, path, headers, cookies } = request
+  values.push(identity.role, claimsText(identity), method, path, pairsJson(headers), pairsJson(cookies))
+  if (timezone !== undefined) values.push(timezone)
+  for (const pair of ofRoutine) values.push(...pair)
+  for (const pair of config.appSettings) values.push(...pair)
   const text = textOf({
     readOnly: plan.readOnly,
     before: before.length,
     after: ofRoutine.length + config.appSettings.length,
     timezone: timezone !== undefined,
   })
-  return { text, values }
+  return { text, values: values.map(cutAtNul) }
 }
 
 const noPairs: readonly Pair[] = []
