@@ -59,6 +59,11 @@ async function readAll(t: Test, user: string, round: number): Promise<void> {
   )
   const refused = await call('GET', `${path}?confidence=gte.${limit}&user_id=eq.${user}`, as(anonymous))
   t.match(refused, { body: { code: '42501' } }, 'the same shape as anon')
+  const faulty = await call('GET', `${path}?id=equals.${mine?.id}&user_id=equals.${user}`, as(token))
+  t.match(faulty, {
+    status: 400,
+    body: { code: 'PGRST100', message: `"failed to parse filter (equals.${mine?.id})" (line 1, column 3)` },
+  })
 }
 
 t.test('50 users in the same shapes, while the schema changes', async (t) => {
