@@ -19,6 +19,7 @@ const files = [
   '11_valuation.sql',
   '12_account_management.sql',
   '13_faster_uid.sql',
+  '14_uid_parsed_once.sql',
 ]
 
 async function emptyDatabase(t: Test): Promise<TestDatabase> {

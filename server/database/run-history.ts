@@ -5,8 +5,11 @@ const probation = 20
 /** Milliseconds and bytes beyond which a run breaks that trust. */
 const longRun = 25
 export const largeResult = 64 * 1024
-/** Runs over which the quickest one is looked for. */
-const window = 16
+/**
+ * Runs over which the quickest one is looked for. Of a few all may have been disturbed; and statements that are then
+ * taken for long, and run each on a connection of its own, disturb each other.
+ */
+const window = 100
 
 export class RunHistory {
   #trusted = 0
