@@ -1,5 +1,7 @@
 import t from 'tap'
 import pg from 'pg'
+import { LibpqClient, toPoolConfig } from '../server/config/pool-config.ts'
+import { intercept } from '../server/database/incoming.ts'
 import { runPipeline, StatementError } from '../server/database/pipeline.ts'
 import { createDatabase } from './support/database.ts'
 
@@ -110,4 +112,21 @@ t.test('a lost connection rejects', async (t) => {
   await new Promise((resolve) => setTimeout(resolve, 100))
   await client.query('select pg_terminate_backend($1)', [pid])
   t.match(await serverError(running), { severity: 'FATAL', code: '57P01' })
+})
+
+t.test('connections without TLS read into memory that they share', async (t) => {
+  const memories = new Set<ArrayBufferLike>()
+  for (const mode of ['', '?sslmode=prefer', '?sslmode=allow', '?sslmode=disable']) {
+    const one = new LibpqClient(toPoolConfig(database.adminUri + mode, {}))
+    await one.connect()
+    const { stream } = (one as unknown as { connection: pg.Connection }).connection
+    const giveBack = intercept(stream, (chunk) => {
+      memories.add(chunk.buffer)
+      giveBack(chunk)
+    })
+    const { rows } = await one.query('select 1 as one')
+    t.strictSame(rows, [{ one: 1 }], `the rest of it goes to its usual listeners, ${mode}`)
+    await one.end()
+  }
+  t.equal(memories.size, 1)
 })

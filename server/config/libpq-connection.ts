@@ -154,8 +154,7 @@ export class LibpqConnection extends pg.Connection {
     const place = isSocketFolder(address)
       ? { path: `${address}/.s.PGSQL.${port}` }
       : { host: address, port, noDelay: true }
-    // TLS reads the socket itself.
-    const socket = way === 'none' ? sharedRead((onread) => connectSocket({ ...place, onread })) : connectSocket(place)
+    const socket = sharedRead((onread) => connectSocket({ ...place, onread }))
     this.stream = watched(socket)
     await happens(socket, 'connect')
     const { keepAliveIdle } = this.#plan
