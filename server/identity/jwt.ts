@@ -4,10 +4,10 @@ import { isUtf8 } from 'node:buffer'
 import { createHmac, timingSafeEqual, verify as verifyWithNode } from 'node:crypto'
 import { compactVerify } from 'jose'
 import type { PostgrestConfig } from '../config/config.ts'
-import { errors } from '../rest/errors.ts'
+import { errors, type ApiError } from '../rest/errors.ts'
+import { SecondChanceCache } from '../second-chance-cache.ts'
 import { exactClaims } from './exact-claims.ts'
 import type { Claims, Identity } from './identity.ts'
-import { SieveCache } from './jwt-cache.ts'
 import { claimChecks, claimsFault, type ClaimChecks } from './jwt-claims.ts'
 import { jwsAlgorithms, verificationKeys, type JwsAlgorithm, type VerificationKey } from './jwt-keys.ts'
 import { parseRoleClaim, roleInClaims, type RoleClaim } from './role-claim.ts'
@@ -90,7 +90,7 @@ class CachingVerifier implements JwtVerifier {
   readonly #onCache: ((event: JwtCacheEvent) => void) | undefined
   readonly #keys: readonly VerificationKey[] | undefined
   readonly #roleClaim: RoleClaim
-  readonly #cache: SieveCache<Verified> | undefined
+  readonly #cache: SecondChanceCache<Verified> | undefined
   readonly #anonymous: Identity | undefined
 
   constructor(settings: JwtSettings, statistics: JwtCacheStatistics, onCache?: (event: JwtCacheEvent) => void) {
@@ -102,7 +102,7 @@ class CachingVerifier implements JwtVerifier {
     if (roleClaim.kind === 'invalid') throw new Error(roleClaim.message)
     this.#roleClaim = roleClaim
     if (settings.jwtCacheMaxEntries > 0) {
-      this.#cache = new SieveCache(settings.jwtCacheMaxEntries, () => {
+      this.#cache = new SecondChanceCache(settings.jwtCacheMaxEntries, () => {
         this.cacheStatistics.evictions += 1
         onCache?.('eviction')
       })
@@ -149,9 +149,18 @@ class CachingVerifier implements JwtVerifier {
   }
 }
 
+/** Errors by the fault of the claims, which are a handful of texts: clients repeat a token that has expired. */
+const refusals = new Map<string, ApiError>()
+
+function refusalFor(fault: string): ApiError {
+  let refusal = refusals.get(fault)
+  if (!refusal) refusals.set(fault, (refusal = errors.invalidClaims(fault)))
+  return refusal
+}
+
 function admit(verified: Verified, now: number): Identity {
   const fault = claimsFault(verified.checks, Math.floor(now))
-  if (fault !== undefined) throw errors.invalidClaims(fault)
+  if (fault !== undefined) throw refusalFor(fault)
   const { identity } = verified
   if (!identity) throw errors.anonymousDisabled()
   return identity

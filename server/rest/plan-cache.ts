@@ -1,6 +1,7 @@
 // Plans and statements by the shape of requests, or why they are refused. What is kept knows no caller and no value: it
 // is made from the shape alone, with markers for the values, and holds for one snapshot of settings and schema.
 import type { RunHistory } from '../database/run-history.ts'
+import { SecondChanceCache } from '../second-chance-cache.ts'
 import { ApiError } from './errors.ts'
 import type { CrudPlan } from './plan/plan.ts'
 import type { ApiRequest } from './request/api-request.ts'
@@ -65,18 +66,14 @@ export type KnownShape = PreparedShape | ApiError | 'unsuitable'
 
 const capacity = 1000
 
-/** Shapes of one snapshot, the least recently used first. */
+/** Shapes of one snapshot. */
 export class PlanCache {
   /** Shapes that were met once: most one-off requests never come again. */
   readonly #met = new Set<string>()
-  readonly #shapes = new Map<string, KnownShape>()
+  readonly #shapes = new SecondChanceCache<KnownShape>(capacity)
 
   get(key: string): KnownShape | undefined {
-    const shape = this.#shapes.get(key)
-    if (shape === undefined) return undefined
-    this.#shapes.delete(key)
-    this.#shapes.set(key, shape)
-    return shape
+    return this.#shapes.get(key)
   }
 
   /** Whether the shape has been met before. */
@@ -87,10 +84,7 @@ export class PlanCache {
     return false
   }
 
-  set(key: string, shape: KnownShape): void {
-    this.#shapes.set(key, shape)
-    if (this.#shapes.size <= capacity) return
-    const [oldest] = this.#shapes.keys()
-    if (oldest !== undefined) this.#shapes.delete(oldest)
+  add(key: string, shape: KnownShape): void {
+    this.#shapes.add(key, shape)
   }
 }

@@ -61,7 +61,7 @@ export function prepare(http: HttpRequest, context: PrepareContext, lap: Lap): P
   const known = cache.get(shape.key)
   if (known === undefined) {
     const prepared = anew()
-    if (cache.meet(shape.key)) cache.set(shape.key, knownShape(http, shape, prepared, context))
+    if (cache.meet(shape.key)) cache.add(shape.key, knownShape(http, shape, prepared, context))
     return prepared
   }
   if (known === 'unsuitable') return anew()
