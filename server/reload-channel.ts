@@ -15,6 +15,7 @@ export class ReloadChannel {
   #listener: Listener | undefined
   #channel: string | undefined
   #isOn = false
+  #isStopped = false
   #missed = false
   #changing: Promise<void> = Promise.resolve()
 
@@ -34,13 +35,15 @@ export class ReloadChannel {
     return (this.#changing = this.#changing.then(() => this.#follow(settings)))
   }
 
+  /** Ends for good: settings that are read while the service stops begin nothing anew. */
   async stop(): Promise<void> {
+    this.#isStopped = true
     await this.#changing
     await this.#end()
   }
 
   async #follow({ dbChannelEnabled, dbChannel, dbPoolAutomaticRecovery }: ChannelSettings): Promise<void> {
-    const wanted = dbChannelEnabled ? dbChannel : undefined
+    const wanted = dbChannelEnabled && !this.#isStopped ? dbChannel : undefined
     if (wanted === this.#channel) return
     await this.#end()
     if (wanted === undefined) return

@@ -3,6 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import { toPoolConfig } from '../server/config/pool-config.ts'
+import type { Log } from '../server/operations/log.ts'
+import { ReloadChannel } from '../server/reload-channel.ts'
 import { startApplication } from './support/application.ts'
 import { createOwnedDatabase } from './support/authenticator.ts'
 import type { Call } from './support/call.ts'
@@ -152,4 +155,16 @@ t.test('settings of the database, and a function for them', async (t) => {
   t.equal(await rowsOf(other), 3, 'and does not keep the program from starting')
   const without = await start({ PGRST_DB_CONFIG: 'false' })
   t.notOk(without.logged().some(says('config-invalid')), 'nor is it asked where settings of the database do not count')
+})
+
+t.test('a channel that was stopped stays so, whatever settings are read yet', async (t) => {
+  const { service } = await startApplication(t, uri, { PGRST_DB_ANON_ROLE: anonymous })
+  const { config } = service.runtime.snapshot
+  const log = { write: () => undefined } as unknown as Log
+  const channel = new ReloadChannel(toPoolConfig(uri, {}), service.runtime, log)
+  await channel.follow(config)
+  t.equal(channel.isOn, true)
+  await channel.stop()
+  await channel.follow(config)
+  t.equal(channel.isOn, false)
 })

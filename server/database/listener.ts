@@ -36,9 +36,10 @@ export class Listener {
       lost = true
       const retrySeconds = this.#retrySeconds
       this.#retrySeconds = Math.min(retrySeconds * 2, maxRetrySeconds)
-      this.#onEvent({ kind: 'lost', channel: this.#channel, error: error.message, retrySeconds })
       client.end().catch(() => undefined)
+      // Before it is told: whoever hears of it may stop the listener.
       this.#timer = setTimeout(() => void this.start(), retrySeconds * 1000)
+      this.#onEvent({ kind: 'lost', channel: this.#channel, error: error.message, retrySeconds })
     }
     client.on('error', lose)
     client.on('end', () => lose(new Error('the connection was closed')))
