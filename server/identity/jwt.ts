@@ -201,16 +201,14 @@ const isOptionalText = (value: unknown): value is string | null | undefined =>
 type Header = { readonly algorithm: JwsAlgorithm; readonly kid: string | undefined }
 
 /** What was read of headers: those of one issuer are nearly always the same. */
-const headers = new Map<string, Header>()
-const mostHeaders = 100
+const headers = new SecondChanceCache<Header>(100)
 
 function headerOf(part: string): Header {
   const known = headers.get(part)
   if (known) return known
   const header = parseHeader(part)
-  if (headers.size >= mostHeaders) headers.clear()
   // Only short ones, of which a hundred take no memory to speak of; as a copy, for a slice keeps the whole token alive.
-  if (part.length <= 256) headers.set(Buffer.from(part).toString(), header)
+  if (part.length <= 256) headers.add(Buffer.from(part).toString(), header)
   return header
 }
 
