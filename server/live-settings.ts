@@ -1,9 +1,9 @@
 // Settings as they are read again and again while the server runs: environment and file, the database over them.
-import type pg from 'pg'
 import { readDatabaseSettings, readRoleSettings } from './config/database-settings.ts'
 import { loadConfig, withDatabaseSettings, type Environment, type LoadedConfig } from './config/load.ts'
 import type { RoleSettings } from './config/config.ts'
 import { isUnreachable } from './database/database-error.ts'
+import type { ConnectionPool } from './database/pool.ts'
 import { createJwtVerifier, type JwtVerifier } from './identity/jwt.ts'
 import { readOnly, type ReadSettings, type Settings } from './runtime.ts'
 
@@ -17,7 +17,7 @@ export type LiveSettingsOptions = {
   readonly env: Environment
   readonly configFile: string | undefined
   readonly loaded: LoadedConfig
-  readonly pool: pg.Pool
+  readonly pool: ConnectionPool
   /** Gets each warning once. */
   readonly onWarning: (message: string) => void
   readonly createVerifier?: (settings: Settings['config'], previous?: JwtVerifier) => JwtVerifier

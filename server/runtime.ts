@@ -1,9 +1,8 @@
 // What a running server holds: a pool, and snapshots of settings and schema that are replaced as a whole. A request
 // finishes on the snapshot it began with.
-import type pg from 'pg'
 import type { Config, RoleSettings } from './config/config.ts'
 import { isLoginRefused, isUnreachable } from './database/database-error.ts'
-import { flushPool, withConnection } from './database/pool.ts'
+import { flushPool, withReservedConnection, type ConnectionPool } from './database/pool.ts'
 import type { JwtVerifier } from './identity/jwt.ts'
 import { OneAtATime } from './one-at-a-time.ts'
 import { loadSchemaCache } from './schema-cache/load.ts'
@@ -42,9 +41,9 @@ const maxRetrySeconds = 32
 /** Milliseconds after a load in which lost connections cause no other one. */
 const calm = 1000
 
-/** Runs `use` in a read-only transaction on a connection of the pool. */
-export function readOnly<T>(pool: pg.Pool, use: (query: Query) => Promise<T>): Promise<T> {
-  return withConnection(
+/** Runs `use` in a read-only transaction on a connection of the pool, or of its reserve. */
+export function readOnly<T>(pool: ConnectionPool, use: (query: Query) => Promise<T>): Promise<T> {
+  return withReservedConnection(
     pool,
     async (client) => {
       await client.query('begin isolation level repeatable read read only')
@@ -65,7 +64,7 @@ const causeOf = (error: Error): Error => (error.cause instanceof Error ? error.c
 const errorOf = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)))
 
 export class Runtime {
-  readonly pool: pg.Pool
+  readonly pool: ConnectionPool
   /** Resolves when the database cannot be had, and it is of no use to try again. */
   readonly gaveUp: Promise<Error>
   readonly #observe: (event: RuntimeEvent) => void
@@ -82,7 +81,12 @@ export class Runtime {
   #stopped = false
   #resolveGaveUp: (error: Error) => void = () => undefined
 
-  constructor(pool: pg.Pool, initial: Settings, readSettings: ReadSettings, observe: (event: RuntimeEvent) => void) {
+  constructor(
+    pool: ConnectionPool,
+    initial: Settings,
+    readSettings: ReadSettings,
+    observe: (event: RuntimeEvent) => void,
+  ) {
     this.pool = pool
     this.#snapshot = { ...initial, cache: undefined }
     this.#readSettings = readSettings

@@ -5,7 +5,7 @@ import { accountsRouter } from './accounts/accounts-router.ts'
 import { createApp, type Handler } from './app.ts'
 import type { Environment, LoadedConfig } from './config/load.ts'
 import { toPoolConfig } from './config/pool-config.ts'
-import { createPool, withConnection } from './database/pool.ts'
+import { createPool, withReservedConnection } from './database/pool.ts'
 import { queryOn, transactionOn } from './database/transaction.ts'
 import { createApiKeyLookup } from './identity/api-key-lookup.ts'
 import { createJwtVerifier } from './identity/jwt.ts'
@@ -87,7 +87,7 @@ export async function startService({
   const channel = new ReloadChannel(toPoolConfig(uri, env, 'read-write'), runtime, log)
   const isConnected = async (): Promise<boolean> => {
     if (runtime.snapshot.config.dbChannelEnabled) return channel.isOn
-    return withConnection(
+    return withReservedConnection(
       pool,
       async (client) => (await client.query('select 1')).rowCount === 1,
       () => true,

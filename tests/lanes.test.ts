@@ -7,7 +7,7 @@ import { toPoolConfig } from '../server/config/pool-config.ts'
 import type { ArrivingField } from '../server/database/arriving-field.ts'
 import { shareConnection } from '../server/database/lanes.ts'
 import { runPipeline, StatementError, type PipelineStatement, type Row } from '../server/database/pipeline.ts'
-import { createPool, flushPool, withConnection } from '../server/database/pool.ts'
+import { createPool, flushPool, withConnection, type ConnectionPool } from '../server/database/pool.ts'
 import { RunHistory } from '../server/database/run-history.ts'
 import { createDatabase } from './support/database.ts'
 
@@ -16,7 +16,7 @@ const { config } = loadConfig({ env: { DATABASE_URL: database.adminUri } })
 const connection = toPoolConfig(database.adminUri, {})
 t.teardown(() => database.drop())
 
-function poolOf(t: Test, dbPool = 4, options: pg.PoolConfig = connection): pg.Pool {
+function poolOf(t: Test, dbPool = 4, options: pg.PoolConfig = connection): ConnectionPool {
   const pool = createPool(options, { ...config, dbPool, dbPoolAcquisitionTimeout: 2 })
   t.teardown(() => pool.end())
   return pool
@@ -47,7 +47,7 @@ const statement = (text: string, ...values: string[]): PipelineStatement => ({ t
 /** A read that counts how often it is settled: it must be once. */
 function share(
   t: Test,
-  pool: pg.Pool,
+  pool: ConnectionPool,
   part: readonly PipelineStatement[],
   history = trusted(),
   prepare = true,
@@ -314,7 +314,7 @@ t.test('errors of a lane are those of statements', async (t) => {
   await t.rejects(share(t, pool, [statement('select nothing')]).outcome, StatementError)
 })
 
-const write = (t: Test, pool: pg.Pool, history: RunHistory, ...part: readonly PipelineStatement[]): Read =>
+const write = (t: Test, pool: ConnectionPool, history: RunHistory, ...part: readonly PipelineStatement[]): Read =>
   share(t, pool, part, history, true, 'write')
 
 const insert = (value: string) => statement('insert into written (value) values ($1) returning value', value)

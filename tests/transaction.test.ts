@@ -1,4 +1,3 @@
-import pg from 'pg'
 import t from 'tap'
 import { createPool } from '../server/database/pool.ts'
 import { isNotMigrated, isUnreachable, leavesConnection, sqlState } from '../server/database/database-error.ts'
@@ -106,7 +105,7 @@ t.test('what an error means', async (t) => {
   t.teardown(() => closed.end())
   const refused: unknown = await queryOn(closed)('select 1', []).catch((error: unknown) => error)
   t.ok(isUnreachable(refused), 'nobody listens')
-  const wrong = new pg.Pool({ connectionString: database.uri('authenticator', 'wrong') })
+  const wrong = createPool({ connectionString: database.uri('authenticator', 'wrong') }, settings)
   t.teardown(() => wrong.end())
   t.ok(isUnreachable(await queryOn(wrong)('select 1', []).catch((error: unknown) => error)), 'wrong password')
 })

@@ -72,6 +72,12 @@ export type ServiceConfig = {
   readonly migrateOnStart: boolean
   /** Connection for `migrate`; the same as `dbUri` when null. */
   readonly migrationDatabaseUrl: string | null
+  /** Connections beside those of `dbPool`. */
+  readonly dbPoolReserve: number
+  /** Bytes. */
+  readonly dbPoolSpillMemory: number
+  /** Bytes. */
+  readonly dbPoolSpillDisk: number
   /** Mount path of the REST API: `/rest/v1`, or `/` for PostgREST's own paths. */
   readonly restBasePath: string
   /** Bytes. */

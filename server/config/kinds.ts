@@ -209,21 +209,22 @@ export const roleClaimKey: Kind<string> = textual(
 
 const sizeUnits = { '': 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3 } as const
 
-/** A number of bytes: `102400`, `100kb`, `10 MiB`. Units are powers of 1024. */
-export const size: Kind<number> = {
-  name: 'size',
-  read: (given) => {
-    if (given === '') return unset
-    const match = /^(\d{1,12})\s*([kmg]?)(?:i?b)?$/i.exec(
-      typeof given === 'number' ? String(given) : textOf(given).trim(),
-    )
-    const bytes = match ? Number(match[1]) * sizeUnits[(match[2] ?? '').toLowerCase() as keyof typeof sizeUnits] : 0
-    return bytes >= 1 && Number.isSafeInteger(bytes)
-      ? value(bytes)
-      : fault('must be a size such as 100kb, 10mb or 1048576')
-  },
-  dump: String,
+const readSize = (given: GivenValue, min: 0 | 1): Reading<number> => {
+  if (given === '') return unset
+  const match = /^(\d{1,12})\s*([kmg]?)(?:i?b)?$/i.exec(
+    typeof given === 'number' ? String(given) : textOf(given).trim(),
+  )
+  const bytes = match ? Number(match[1]) * sizeUnits[(match[2] ?? '').toLowerCase() as keyof typeof sizeUnits] : -1
+  return bytes >= min && Number.isSafeInteger(bytes)
+    ? value(bytes)
+    : fault(`must be a size such as 100kb, 10mb or 1048576${min === 0 ? ', or 0' : ''}`)
 }
+
+/** A number of bytes: `102400`, `100kb`, `10 MiB`. Units are powers of 1024. */
+export const size: Kind<number> = { name: 'size', read: (given) => readSize(given, 1), dump: String }
+
+/** The same, or 0. */
+export const sizeOrZero: Kind<number> = { name: 'size', read: (given) => readSize(given, 0), dump: String }
 
 /** A number of processes; `auto` is that of the processors. */
 export const workers: Kind<number> = {

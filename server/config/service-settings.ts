@@ -37,6 +37,33 @@ export const serviceSettings: ServiceSettings = {
     example: '"postgresql://owner@localhost:5432/postgres"',
     description: 'Connection string for the migrations, whose role may do more; or `@file`.',
   }),
+  dbPoolReserve: service({
+    name: 'db-pool-reserve',
+    variables: ['DB_POOL_RESERVE'],
+    kind: kinds.integer({ min: 0, max: 100 }),
+    default: 2,
+    description:
+      'Further connections of each process beside `db-pool`, opened when all of these are in use: for signing in, `/ready`, and loading the schema.',
+  }),
+  dbPoolSpillMemory: service({
+    name: 'db-pool-spill-memory',
+    variables: ['DB_POOL_SPILL_MEMORY'],
+    kind: kinds.sizeOrZero,
+    default: 32 * kibibyte * kibibyte,
+    defaultInWords: '`32mb`',
+    example: '"32mb"',
+    description:
+      'Memory for large responses to slow clients, so that their connections are free while other requests wait for one. `0`: none.',
+  }),
+  dbPoolSpillDisk: service({
+    name: 'db-pool-spill-disk',
+    variables: ['DB_POOL_SPILL_DISK'],
+    kind: kinds.sizeOrZero,
+    default: kibibyte ** 3,
+    defaultInWords: '`1gb`',
+    example: '"1gb"',
+    description: 'The same in temporary files, for what does not fit into that memory. `0`: none.',
+  }),
   restBasePath: service({
     name: 'rest-base-path',
     variables: ['REST_BASE_PATH'],

@@ -8,9 +8,10 @@
 import type pg from 'pg'
 import { LibpqClient } from '../config/pool-config.ts'
 import type { ArrivingField } from './arriving-field.ts'
+import { absorbCancel, cancelled } from './cancellation.ts'
 import { Exchange, type OnArriving, type PipelinePart, type Turn } from './exchange.ts'
-import { forgetStatements, isStaleStatement, runPipeline, statementsOf, StatementError } from './pipeline.ts'
-import { isStaleConnection, withConnection } from './pool.ts'
+import { forgetStatements, isStaleStatement, statementsOf, StatementError } from './pipeline.ts'
+import { withConnection, type ConnectionPool } from './pool.ts'
 import { largeResult, type RunHistory } from './run-history.ts'
 import type { StatementCache } from './statement-cache.ts'
 import type { Row } from './wire.ts'
@@ -41,14 +42,12 @@ const patience = { read: 25, write: 100 }
  */
 const longestLane = 1000
 const fairLane = 50
-/** SQLSTATE query_canceled */
-const cancelled = '57014'
 
 type Pending = { readonly run: SharedRun; hasBegun: boolean; hasMoved: boolean }
 
 class Lane {
   readonly kind: SharedRun['kind']
-  readonly #pool: pg.Pool
+  readonly #pool: ConnectionPool
   readonly #onEnd: (lane: Lane) => void
   readonly #pending: Pending[] = []
   /** Turns that came before the connection. */
@@ -65,7 +64,7 @@ class Lane {
   /** Settles when the server has been told to cancel what the connection runs. */
   #cancelling: Promise<void> | undefined
 
-  constructor(kind: SharedRun['kind'], pool: pg.Pool, prepare: boolean, onEnd: (lane: Lane) => void) {
+  constructor(kind: SharedRun['kind'], pool: ConnectionPool, prepare: boolean, onEnd: (lane: Lane) => void) {
     this.kind = kind
     this.#pool = pool
     this.#onEnd = onEnd
@@ -73,6 +72,7 @@ class Lane {
       pool,
       (client) => this.#open(client, prepare ? statementsOf(client) : undefined),
       () => true,
+      { access: kind },
     ).catch((error: unknown) => {
       // Those on a connection that was lost have heard of it.
       if (this.#client) return
@@ -110,7 +110,7 @@ class Lane {
   /** Milliseconds until a statement would have its turn; infinite when none is taken. */
   get expectedWait(): number {
     if (this.#isClosed || this.#taken >= (this.#pool.waitingCount > 0 ? fairLane : longestLane)) return Infinity
-    if (this.#client && isStaleConnection(this.#client)) return Infinity
+    if (this.#client && this.#pool.isStale(this.#client)) return Infinity
     const [front] = this.#pending
     if (front?.hasBegun === true && performance.now() - this.#since > longWait) return Infinity
     return this.#expectedWait
@@ -202,25 +202,16 @@ class Lane {
   }
 }
 
-/** Has the server meet a cancellation that came too late, so that it meets no other statement of this connection. */
-async function absorbCancel(client: pg.ClientBase): Promise<void> {
-  try {
-    await runPipeline(client, [[{ text: 'select pg_catalog.pg_sleep(0)', values: [] }]], false)
-  } catch (error) {
-    if (!(error instanceof StatementError) || error.server.code !== cancelled) throw error
-  }
-}
+const lanesOf = new WeakMap<ConnectionPool, Set<Lane>>()
 
-const lanesOf = new WeakMap<pg.Pool, Set<Lane>>()
-
-function lanesIn(pool: pg.Pool): Set<Lane> {
+function lanesIn(pool: ConnectionPool): Set<Lane> {
   let lanes = lanesOf.get(pool)
   if (!lanes) lanesOf.set(pool, (lanes = new Set()))
   return lanes
 }
 
 /** Writes behind others must be able to free themselves of them. */
-const canCancel = ({ options }: pg.Pool): boolean => (options as { Client?: unknown }).Client === LibpqClient
+const canCancel = ({ options }: ConnectionPool): boolean => (options as { Client?: unknown }).Client === LibpqClient
 
 /**
  * Runs a statement on a connection that it shares with others, if it is known to be brief and one of them will have it
@@ -228,7 +219,7 @@ const canCancel = ({ options }: pg.Pool): boolean => (options as { Client?: unkn
  *
  * @returns whether it was taken
  */
-export function shareConnection(pool: pg.Pool, run: SharedRun, prepare: boolean): boolean {
+export function shareConnection(pool: ConnectionPool, run: SharedRun, prepare: boolean): boolean {
   if (!run.history.isTrusted || run.history.expected > brief) return false
   if (run.kind === 'write' && !canCancel(pool)) return false
   const lanes = lanesIn(pool)
@@ -244,7 +235,7 @@ export function shareConnection(pool: pg.Pool, run: SharedRun, prepare: boolean)
     }
     if (wait <= bestWait) [best, bestWait] = [lane, wait]
   }
-  if (pool.waitingCount === 0 && (pool.idleCount > 0 || pool.totalCount < pool.options.max)) {
+  if (pool.canLend(run.kind)) {
     best = new Lane(run.kind, pool, prepare, (ended) => lanes.delete(ended))
     lanes.add(best)
   }

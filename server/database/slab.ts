@@ -10,7 +10,7 @@ const unused: Buffer[] = []
 
 export class Slab {
   readonly #memory: Buffer
-  readonly #length: number
+  #length: number
   #isFree = false
 
   private constructor(memory: Buffer, length: number) {
@@ -26,9 +26,41 @@ export class Slab {
     return new Slab(memory, bytes.length)
   }
 
+  /**
+   * Bytes that `read` puts into the memory it is given.
+   *
+   * @param read resolves to their number
+   */
+  static async filledBy(read: (memory: Buffer) => Promise<number>): Promise<Slab> {
+    const slab = new Slab(unused.pop() ?? Buffer.allocUnsafeSlow(readSize), 0)
+    try {
+      slab.#length = await read(slab.#memory)
+      return slab
+    } catch (error) {
+      slab.free()
+      throw error
+    }
+  }
+
+  /** Bytes of memory that it occupies. */
+  get size(): number {
+    return this.#memory.length
+  }
+
+  get bytes(): Buffer {
+    return this.#memory.subarray(0, this.#length)
+  }
+
+  /** Adds a copy of as many bytes as there is room for; returns their number. */
+  append(bytes: Buffer): number {
+    const copied = bytes.copy(this.#memory, this.#length)
+    this.#length += copied
+    return copied
+  }
+
   /** Writes the bytes, and frees them once they are written. Returns what `write` does: false asks to wait. */
   writeTo(writable: Pick<Writable, 'write'>): boolean {
-    return writable.write(this.#memory.subarray(0, this.#length), () => this.free())
+    return writable.write(this.bytes, () => this.free())
   }
 
   /** Gives the memory back. */

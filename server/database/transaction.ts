@@ -1,20 +1,26 @@
 // A transaction of the service's own endpoints, under the same roles, claims and policies as the REST API.
-import type pg from 'pg'
 import { claimsText, type Identity } from '../identity/identity.ts'
+import type { Access } from './admission.ts'
 import { leavesConnection } from './database-error.ts'
-import { withConnection } from './pool.ts'
+import { withConnection, withReservedConnection, type ConnectionPool } from './pool.ts'
 
 /** Runs one statement and gives its rows. */
 export type Query = (text: string, values: unknown[]) => Promise<Record<string, unknown>[]>
 
-/** Runs `run` in a transaction that acts for `identity`; its error undoes everything. */
-export type InTransaction = <T>(identity: Identity, run: (query: Query) => Promise<T>) => Promise<T>
+/**
+ * Runs `run` in a transaction that acts for `identity`; its error undoes everything. `access` tells whether it only reads;
+ * it is `write` when left out.
+ */
+export type InTransaction = <T>(identity: Identity, run: (query: Query) => Promise<T>, access?: Access) => Promise<T>
 
-/** Statements one by one, each its own transaction, as the role that the pool connects as. */
+/**
+ * Statements one by one, each its own transaction, as the role that the pool connects as. They are brief and must work
+ * however busy the pool is: see `withReservedConnection`.
+ */
 export const queryOn =
-  (pool: pg.Pool): Query =>
+  (pool: ConnectionPool): Query =>
   (text, values) =>
-    withConnection(
+    withReservedConnection(
       pool,
       async (client) => (await client.query<Record<string, unknown>>(text, values)).rows,
       (error) => !leavesConnection(error),
@@ -26,8 +32,8 @@ export const queryOn =
  * @throws ApiError when there is no connection (see `withConnection`); the error of the statement or of `run`
  */
 export const transactionOn =
-  (pool: pg.Pool): InTransaction =>
-  (identity, run) => {
+  (pool: ConnectionPool): InTransaction =>
+  (identity, run, access = 'write') => {
     let broken = false
     return withConnection(
       pool,
@@ -49,6 +55,7 @@ export const transactionOn =
         }
       },
       () => broken,
+      { access },
     )
   }
 

@@ -97,16 +97,20 @@ async function makeDocument(
       ? { tables: [], routines: [] }
       : config.openapiMode === 'ignore-privileges'
         ? { tables: all.map(([, table]) => table), routines }
-        : await transactionOn(runtime.pool)(identity, async (query) => {
-            const tablesQuery = accessibleTablesQuery(schema)
-            const routinesQuery = accessibleRoutinesQuery(schema)
-            const visible = decodeAccessibleTables(await query(tablesQuery.text, [...tablesQuery.values]))
-            const callable = decodeAccessibleRoutines(await query(routinesQuery.text, [...routinesQuery.values]))
-            return {
-              tables: all.filter(([key]) => visible.has(key)).map(([, table]) => table),
-              routines: [...callable.values()].flat(),
-            }
-          })
+        : await transactionOn(runtime.pool)(
+            identity,
+            async (query) => {
+              const tablesQuery = accessibleTablesQuery(schema)
+              const routinesQuery = accessibleRoutinesQuery(schema)
+              const visible = decodeAccessibleTables(await query(tablesQuery.text, [...tablesQuery.values]))
+              const callable = decodeAccessibleRoutines(await query(routinesQuery.text, [...routinesQuery.values]))
+              return {
+                tables: all.filter(([key]) => visible.has(key)).map(([, table]) => table),
+                routines: [...callable.values()].flat(),
+              }
+            },
+            'read',
+          )
   return JSON.stringify(
     serviceDocument({
       ...rest,

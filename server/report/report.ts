@@ -1,5 +1,6 @@
 // Vehicle reports as the database keeps them.
 import { Failure } from '../accounts/envelope.ts'
+import type { Access } from '../database/admission.ts'
 import { sqlState } from '../database/database-error.ts'
 import type { InTransaction, Query } from '../database/transaction.ts'
 import type { Identity } from '../identity/identity.ts'
@@ -70,15 +71,15 @@ const missing = (cause?: unknown): Failure => new Failure(404, 'There is no such
  *   caller has deleted their profile, or for a change of a report that is reviewed already
  */
 export function createReports(inTransaction: InTransaction): Reports {
-  const run = async <T>(caller: Identity, use: (query: Query) => Promise<T>): Promise<T> => {
+  const run = async <T>(caller: Identity, use: (query: Query) => Promise<T>, access?: Access): Promise<T> => {
     try {
-      return await inTransaction(caller, use)
+      return await inTransaction(caller, use, access)
     } catch (error) {
       throw failureOf(error) ?? error
     }
   }
-  const one = async (caller: Identity, text: string, values: unknown[]): Promise<unknown> => {
-    const [row] = await run(caller, (query) => query(text, values))
+  const one = async (caller: Identity, text: string, values: unknown[], access?: Access): Promise<unknown> => {
+    const [row] = await run(caller, (query) => query(text, values), access)
     if (!row) throw missing()
     return row.report
   }
@@ -90,8 +91,10 @@ export function createReports(inTransaction: InTransaction): Reports {
         columns.map((name) => dto[name]),
       ),
     list: async (caller, limit, after) => {
-      const rows = await run(caller, (query) =>
-        after ? query(laterPage, [limit + 1, after.createdAt, after.id]) : query(firstPage, [limit + 1]),
+      const rows = await run(
+        caller,
+        (query) => (after ? query(laterPage, [limit + 1, after.createdAt, after.id]) : query(firstPage, [limit + 1])),
+        'read',
       )
       const last = rows.length > limit ? rows[limit - 1] : undefined
       return {
@@ -99,7 +102,7 @@ export function createReports(inTransaction: InTransaction): Reports {
         next: last ? cursorText({ createdAt: String(last.created_at), id: String(last.id) }) : null,
       }
     },
-    find: (caller, id) => one(caller, `select ${valued} ${own}`, [id]),
+    find: (caller, id) => one(caller, `select ${valued} ${own}`, [id], 'read'),
     change: (caller, id, dto) =>
       run(caller, async (query) => {
         const names = columns.filter((name) => dto[name] !== undefined)
@@ -123,14 +126,12 @@ export function createReports(inTransaction: InTransaction): Reports {
     review: (caller, id, approved) =>
       one(caller, 'select to_jsonb(report) as report from public.review_report($1, $2) report', [id, approved]),
     estimate: (caller, { manufacturer, model, year, mileage, lat, lng }) =>
-      one(caller, 'select public.estimate_report($1, $2, $3, $4, $5, $6) as report', [
-        manufacturer,
-        model,
-        year,
-        mileage,
-        lat,
-        lng,
-      ]),
+      one(
+        caller,
+        'select public.estimate_report($1, $2, $3, $4, $5, $6) as report',
+        [manufacturer, model, year, mileage, lat, lng],
+        'read',
+      ),
   }
 }
 

@@ -1,7 +1,8 @@
 // A request's way through the stages: parse, plan, build SQL, run, respond. Only composition; each stage has its room.
-import type pg from 'pg'
 import { ArrivingField } from '../database/arriving-field.ts'
+import type { Caller } from '../database/caller.ts'
 import { StatementError, type PipelineStatement, type Row } from '../database/pipeline.ts'
+import type { ConnectionPool } from '../database/pool.ts'
 import type { RunHistory } from '../database/run-history.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Snapshot } from '../runtime.ts'
@@ -30,7 +31,9 @@ import { explainCountStatement, needsPlannedCount } from './sql/statement.ts'
 import { runTransaction, type RestTransaction, type TransactionResult } from './transaction.ts'
 
 export type AnswerContext = {
-  readonly pool: pg.Pool
+  readonly pool: ConnectionPool
+  /** Who waits for the answer. */
+  readonly caller: Caller
   readonly snapshot: Snapshot
   readonly cache: SchemaCache
   readonly validator: Validator
@@ -197,7 +200,7 @@ async function run(
   plan: CrudPlan | InspectPlan,
   request: ApiRequest,
   identity: Identity,
-  { pool, snapshot, trace }: AnswerContext,
+  { pool, caller, snapshot, trace }: AnswerContext,
   statements: readonly PipelineStatement[],
   { judge, history }: Partial<Pick<RestTransaction, 'judge' | 'history'>> = {},
 ): Promise<TransactionResult> {
@@ -217,6 +220,7 @@ async function run(
         rollback: transaction === 'rollback' || (config.dbTxEnd.startsWith('rollback') && transaction !== 'commit'),
         judge,
         history,
+        caller,
       },
       config.dbPreparedStatements,
     )

@@ -83,6 +83,9 @@ export const errors = {
       status: 504,
       message: 'Timed out acquiring connection from connection pool.',
     }),
+  /** Never sent: it shows in log and metrics, with the status that nginx has for it. */
+  callerGone: () =>
+    new ApiError({ code: 'PGRSTX01', status: 499, message: 'The client closed the connection before the response.' }),
 
   // PGRST1xx: the request
   /** `message` is the parser's position, `details` what it expected. */

@@ -10,6 +10,7 @@ import type { Validator } from '../validation/validator.ts'
 import { answer, type AnswerTrace } from './answer.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import { ApiError, errors } from './errors.ts'
+import { HttpCaller } from './http-caller.ts'
 import { bodyTypeFault } from './payload-check.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import { readBody } from './request/body.ts'
@@ -96,6 +97,7 @@ async function serve(
       }
       const context = {
         pool: runtime.pool,
+        caller: new HttpCaller(request, response),
         snapshot,
         cache: snapshot.cache,
         validator,

@@ -11,7 +11,8 @@ import {
   type PipelineStatement,
   type Row,
 } from '../database/pipeline.ts'
-import { withConnection } from '../database/pool.ts'
+import type { Caller } from '../database/caller.ts'
+import { withConnection, type ConnectionPool } from '../database/pool.ts'
 import type { RunHistory } from '../database/run-history.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
 import { ApiError } from './errors.ts'
@@ -29,6 +30,8 @@ export type RestTransaction = {
   readonly judge: ((results: readonly (readonly Row[])[]) => ApiError | undefined) | undefined
   /** How the statement went before, if that is known, and if it does no harm to run it again. */
   readonly history: RunHistory | undefined
+  /** Whose departure ends it, unless it shares a connection. */
+  readonly caller: Caller
 }
 
 const command = (text: string): PipelineStatement => ({ text, values: [] })
@@ -61,20 +64,22 @@ const isPlain = ({ isolation, rollback, judge }: RestTransaction): boolean =>
  * @throws StatementError of the server; ApiError of `judge`, or when there is no connection (see `withConnection`)
  */
 export function runTransaction(
-  pool: pg.Pool,
+  pool: ConnectionPool,
   transaction: RestTransaction,
   prepare: boolean,
 ): Promise<TransactionResult> {
-  const { before, statements, readOnly, history } = transaction
+  const { before, statements, readOnly, history, caller } = transaction
+  const kind = readOnly ? 'read' : 'write'
   return new Promise((resolve, reject) => {
     // Nothing that comes after a row can undo what a read-only transaction has read.
-    const onArriving: OnArriving = (fields, arriving) => resolve({ rows: [[fields]], arriving })
+    const onArriving: OnArriving = (fields, arriving) => {
+      pool.streams.add(arriving)
+      resolve({ rows: [[fields]], arriving })
+    }
     const observer = { onArriving: readOnly && statements.length === 1 ? onArriving : undefined, history }
     const alone = (): void => {
-      withConnection(pool, (client) => runOn(client, transaction, prepare, observer), broken).then(
-        (rows) => resolve({ rows }),
-        reject,
-      )
+      const use = (client: pg.ClientBase): Promise<Row[][]> => runOn(client, transaction, prepare, observer)
+      withConnection(pool, use, broken, { access: kind, caller }).then((rows) => resolve({ rows }), reject)
     }
     if (!history || statements.length !== 1 || !isPlain(transaction)) {
       alone()
@@ -84,7 +89,6 @@ export function runTransaction(
       if (error) reject(error)
       else resolve({ rows: results.slice(before.length) })
     }
-    const kind = readOnly ? 'read' : 'write'
     const run: SharedRun = { kind, part: [...before, ...statements], history, onArriving, settle, alone }
     if (!shareConnection(pool, run, prepare)) alone()
   })

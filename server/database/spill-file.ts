@@ -1,0 +1,157 @@
+// A temporary file for the part of an answer that its reader has not taken yet. It has no name in the file system, so
+// that nothing is left of it however the process ends.
+import { randomUUID } from 'node:crypto'
+import { open, unlink, type FileHandle } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readSize } from './incoming.ts'
+import { Slab } from './slab.ts'
+import type { SpillSpace } from './spill-space.ts'
+
+/** Slabs that are written at once. */
+const batchSize = 16
+
+export type SpillFileOptions = {
+  readonly space: SpillSpace
+  /** Is called when something was written, or could not be. */
+  readonly onProgress: () => void
+  /** Folder of the file. */
+  readonly folder?: string
+}
+
+/** A queue of bytes. What cannot be written, because the disk or the space is full, stays in memory. */
+export class SpillFile {
+  readonly #space: SpillSpace
+  readonly #onProgress: () => void
+  readonly #folder: string
+  #handle: FileHandle | undefined
+  #unwritten: Slab[] = []
+  #unwrittenBytes = 0
+  #written = 0
+  #read = 0
+  #isWriting = false
+  #isReading = false
+  #isClosed = false
+
+  /** Creates the file when there is something to write. */
+  constructor({ space, onProgress, folder = tmpdir() }: SpillFileOptions) {
+    this.#space = space
+    this.#onProgress = onProgress
+    this.#folder = folder
+  }
+
+  /** Bytes of memory that are occupied by what is not written yet. */
+  get unwrittenBytes(): number {
+    return this.#unwrittenBytes
+  }
+
+  get isEmpty(): boolean {
+    return this.#read === this.#written && this.#unwritten.length === 0 && !this.#isReading
+  }
+
+  append(slab: Slab): void {
+    this.#unwritten.push(slab)
+    this.#unwrittenBytes += slab.size
+    this.write()
+  }
+
+  /** Writes what is not written, unless that is under way. */
+  write(): void {
+    if (this.#isWriting || this.#isClosed || this.#unwritten.length === 0) return
+    this.#isWriting = true
+    void this.#writeAll().finally(() => {
+      this.#isWriting = false
+      if (this.#isClosed) this.#dispose()
+      else this.#onProgress()
+    })
+  }
+
+  async #writeAll(): Promise<void> {
+    while (this.#unwritten.length > 0 && !this.#isClosed) {
+      const batch = this.#unwritten.slice(0, batchSize)
+      const pieces = batch.map(({ bytes }) => bytes)
+      const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+      if (!this.#space.disk.take(length)) return
+      if (!(await this.#writePieces(pieces, length))) {
+        this.#space.disk.giveBack(length)
+        return
+      }
+      this.#written += length
+      this.#unwritten.splice(0, batch.length)
+      for (const slab of batch) this.#release(slab).free()
+      if (!this.#isClosed) this.#onProgress()
+    }
+  }
+
+  /** Whether all was written. A part of it may have been; the next attempt overwrites that. */
+  async #writePieces(pieces: readonly Buffer[], length: number): Promise<boolean> {
+    try {
+      this.#handle ??= await openUnnamed(this.#folder)
+      return (await this.#handle.writev(pieces, this.#written)).bytesWritten === length
+    } catch {
+      return false
+    }
+  }
+
+  #release(slab: Slab): Slab {
+    this.#unwrittenBytes -= slab.size
+    return slab
+  }
+
+  /** Whether `take` gives something. If not, `onProgress` is called when it does, unless it is empty. */
+  get isReadable(): boolean {
+    if (this.#isReading || this.#isClosed) return false
+    return this.#read < this.#written || (!this.#isWriting && this.#unwritten.length > 0)
+  }
+
+  /**
+   * The next bytes; undefined unless it is readable.
+   *
+   * @throws the file system's error
+   */
+  async take(): Promise<Slab | undefined> {
+    if (!this.isReadable) return undefined
+    const left = this.#written - this.#read
+    if (left === 0) {
+      const first = this.#unwritten.shift()
+      return first && this.#release(first)
+    }
+    this.#isReading = true
+    try {
+      return await Slab.filledBy((memory) => this.#readInto(memory, Math.min(left, readSize)))
+    } finally {
+      this.#isReading = false
+      if (this.#isClosed) this.#dispose()
+    }
+  }
+
+  async #readInto(memory: Buffer, length: number): Promise<number> {
+    const result = await this.#handle?.read(memory, 0, length, this.#read)
+    if (!result || result.bytesRead === 0) throw new Error('a temporary file is shorter than what was written to it')
+    this.#read += result.bytesRead
+    return result.bytesRead
+  }
+
+  /** Gives up what is left. */
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#dispose()
+  }
+
+  #dispose(): void {
+    if (this.#isWriting || this.#isReading) return
+    for (const slab of this.#unwritten.splice(0)) this.#release(slab).free()
+    this.#space.disk.giveBack(this.#written)
+    this.#written = this.#read = 0
+    this.#handle?.close().catch(() => undefined)
+    this.#handle = undefined
+  }
+}
+
+async function openUnnamed(folder: string): Promise<FileHandle> {
+  const path = join(folder, `rowhouse-${randomUUID()}`)
+  const handle = await open(path, 'wx+', 0o600)
+  await unlink(path)
+  return handle
+}
