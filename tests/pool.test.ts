@@ -1,0 +1,223 @@
+// Who gets a connection, when, and what becomes of it when its caller leaves.
+import { setTimeout as pause } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import pg from 'pg'
+import { shareOfWrites } from '../server/database/admission.ts'
+import { toPoolConfig } from '../server/config/pool-config.ts'
+import type { Caller } from '../server/database/caller.ts'
+import { runPipeline } from '../server/database/pipeline.ts'
+import { createPool, withConnection, type ConnectionPool, type PoolSettings } from '../server/database/pool.ts'
+import { queryOn, transactionOn } from '../server/database/transaction.ts'
+import { createOwnedDatabase } from './support/authenticator.ts'
+
+const { database, uri, authenticator, anonymous } = await createOwnedDatabase(t)
+
+function poolOf(t: Test, settings: Partial<PoolSettings> = {}): ConnectionPool {
+  const pool = createPool(toPoolConfig(uri, {}), {
+    dbPool: 4,
+    dbPoolAcquisitionTimeout: 5,
+    dbPoolMaxIdletime: 30,
+    dbPoolMaxLifetime: 1800,
+    ...settings,
+  })
+  t.teardown(() => pool.end())
+  return pool
+}
+
+class Person implements Caller {
+  isGone = false
+  readonly #listeners = new Set<() => void>()
+
+  onGone(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  leave(): void {
+    this.isGone = true
+    for (const listener of [...this.#listeners]) listener()
+  }
+
+  get listenerCount(): number {
+    return this.#listeners.size
+  }
+}
+
+const never = (): boolean => false
+const isIdle = (pool: pg.Pool): boolean => pool.idleCount === pool.totalCount && pool.waitingCount === 0
+async function untilIdle(pool: pg.Pool): Promise<boolean> {
+  for (let time = 0; time < 500 && !isIdle(pool); time++) await pause(10)
+  return isIdle(pool)
+}
+
+/** Runs one statement as a request does. */
+const run = (pool: ConnectionPool, text: string, caller?: Caller, access: 'read' | 'write' = 'read') =>
+  withConnection(
+    pool,
+    async (client) => (await runPipeline(client, [[{ text, values: [] }]], true))[0]?.[0]?.[0]?.toString(),
+    never,
+    { access, caller },
+  )
+
+/** Lends a connection until it is called. */
+async function occupy(pool: ConnectionPool, access: 'read' | 'write'): Promise<() => Promise<void>> {
+  let free = (): void => undefined
+  let began = (): void => undefined
+  const isLent = new Promise<void>((resolve) => (began = resolve))
+  const done = withConnection(
+    pool,
+    () => {
+      began()
+      return new Promise<void>((resolve) => (free = resolve))
+    },
+    never,
+    { access },
+  )
+  await isLent
+  return () => {
+    free()
+    return done
+  }
+}
+
+t.test('the share of writes', async (t) => {
+  t.strictSame([1, 2, 3, 4, 8, 10, 20, 100].map(shareOfWrites), [1, 1, 2, 3, 6, 8, 15, 75])
+})
+
+t.test('writes leave connections to reads, and reads none to writes', async (t) => {
+  const pool = poolOf(t)
+  const frees = await Promise.all([occupy(pool, 'write'), occupy(pool, 'write'), occupy(pool, 'write')])
+  t.notOk(pool.canLend('write'))
+  t.ok(pool.canLend('read'))
+  const order: string[] = []
+  const writes = ['a', 'b'].map((text) =>
+    run(pool, `select '${text}'`, undefined, 'write').then((it) => order.push(it ?? '')),
+  )
+  t.equal(pool.waitingCount, 2)
+  for (let time = 0; time < 3; time++) t.equal(await run(pool, 'select 1'), '1', 'a read goes ahead of waiting writes')
+  const readers = await Promise.all([occupy(pool, 'read')])
+  const read = run(pool, "select 'c'").then((it) => order.push(it ?? ''))
+  t.equal(pool.waitingCount, 3)
+  await frees[0]()
+  await Promise.all([...writes, read])
+  t.strictSame(order, ['a', 'b', 'c'], 'otherwise whoever came first')
+  await Promise.all([...frees.slice(1), ...readers].map((free) => free()))
+  t.ok(await untilIdle(pool))
+})
+
+t.test('a wait ends with the time, or with its caller', async (t) => {
+  const pool = poolOf(t, { dbPool: 1, dbPoolAcquisitionTimeout: 0.3 })
+  const free = await occupy(pool, 'read')
+  const person = new Person()
+  const abandoned = run(pool, 'select 1', person)
+  const late = run(pool, 'select 1')
+  t.equal(pool.waitingCount, 2)
+  person.leave()
+  await t.rejects(abandoned, { code: 'PGRSTX01', status: 499 })
+  t.equal(pool.waitingCount, 1, 'it has left the queue')
+  t.equal(person.listenerCount, 0)
+  await t.rejects(late, { code: 'PGRST003', status: 504 })
+  t.equal(pool.waitingCount, 0)
+  await t.rejects(run(pool, 'select 1', person), { code: 'PGRSTX01' }, 'nothing is begun for a caller who has left')
+  await free()
+  t.equal(await run(pool, 'select 1'), '1')
+  const impatient = poolOf(t, { dbPool: 1, dbPoolAcquisitionTimeout: 0 })
+  const back = await occupy(impatient, 'read')
+  await t.rejects(run(impatient, 'select 1'), { code: 'PGRST003' })
+  await back()
+})
+
+t.test('a statement whose caller leaves is cancelled', async (t) => {
+  const pool = poolOf(t, { dbPool: 3 })
+  const people = [new Person(), new Person(), new Person()]
+  const naps = people.map((person) => run(pool, 'select pg_sleep(25)', person, 'read'))
+  const settled = Promise.allSettled(naps)
+  await pause(200)
+  const start = performance.now()
+  for (const person of people) person.leave()
+  const outcomes = await settled
+  for (const outcome of outcomes) t.match(outcome, { status: 'rejected', reason: { status: 499 } })
+  t.ok(performance.now() - start < 5000, 'long before its end')
+  t.ok(await untilIdle(pool))
+  t.equal(pool.totalCount, 3, 'the connections are used again')
+  // None of the cancellations is left for whoever comes next.
+  for (let time = 0; time < 30; time++) t.equal(await run(pool, `select ${time} from pg_sleep(0.002)`), String(time))
+})
+
+t.test('leaving at any moment disturbs nobody else', async (t) => {
+  const pool = poolOf(t, { dbPool: 2 })
+  let failures = 0
+  await Promise.all(
+    Array.from({ length: 6 }, async (_, worker) => {
+      for (let time = 0; time < 25; time++) {
+        const person = new Person()
+        const isLeaving = (worker + time) % 3 > 0
+        const timer = isLeaving ? setTimeout(() => person.leave(), (time * 7 + worker * 3) % 60) : undefined
+        const text = `select 'mine' from pg_sleep(${isLeaving ? 0.03 : 0.001})`
+        const outcome = await run(pool, text, person, time % 2 ? 'write' : 'read').catch((error: unknown) => error)
+        clearTimeout(timer)
+        if (outcome !== 'mine' && !(person.isGone && (outcome as { status?: number }).status === 499)) failures++
+      }
+    }),
+  )
+  t.equal(failures, 0)
+  t.ok(await untilIdle(pool))
+})
+
+t.test('a connection that is left in a transaction is closed', async (t) => {
+  const pool = poolOf(t, { dbPool: 1 })
+  const pid = await run(pool, 'select pg_backend_pid()')
+  await withConnection(pool, (client) => client.query('begin'), never)
+  const other = await run(pool, 'select pg_backend_pid()')
+  t.not(other, pid)
+  await withConnection(pool, (client) => client.query('begin; select 1/0').catch(() => undefined), never)
+  t.not(await run(pool, 'select pg_backend_pid()'), other)
+})
+
+t.test('a reserve for what must work when the pool is used up', async (t) => {
+  const pool = poolOf(t, { dbPool: 1, dbPoolReserve: 1, dbPoolAcquisitionTimeout: 0.3 })
+  const query = queryOn(pool)
+  t.strictSame(await query('select 1 as one', []), [{ one: 1 }])
+  t.equal(pool.reserve?.totalCount, 0, 'not opened while the pool has connections')
+  const free = await occupy(pool, 'read')
+  t.strictSame(await query('select 1 as one', []), [{ one: 1 }])
+  t.equal(pool.reserve?.totalCount, 1)
+  await t.rejects(run(pool, 'select 1'), { code: 'PGRST003' }, 'not for requests')
+  await t.rejects(
+    transactionOn(pool)({ role: anonymous, claims: {} }, (inside) => inside('select 1', [])),
+    { code: 'PGRST003' },
+    'nor for transactions of the service',
+  )
+  await free()
+  const none = poolOf(t, { dbPool: 1, dbPoolAcquisitionTimeout: 0.3 })
+  const back = await occupy(none, 'read')
+  await t.rejects(queryOn(none)('select 1', []), { code: 'PGRST003' }, 'without a reserve')
+  await back()
+})
+
+t.test('when the server has no slots left, requests wait for the connections that the pool has', async (t) => {
+  await database.query(`alter role ${authenticator} connection limit 3`)
+  t.teardown(() => database.query(`alter role ${authenticator} connection limit -1`))
+  const pool = poolOf(t, { dbPool: 10, dbPoolReserve: 2 })
+  const pids = await Promise.all(
+    Array.from({ length: 50 }, () => run(pool, 'select pg_backend_pid() from pg_sleep(0.02)')),
+  )
+  t.equal(new Set(pids).size, 3)
+  const frees = await Promise.all([occupy(pool, 'read'), occupy(pool, 'read'), occupy(pool, 'read')])
+  const asked = queryOn(pool)('select 1 as one', [])
+  await pause(100)
+  await Promise.all(frees.map((free) => free()))
+  t.strictSame(await asked, [{ one: 1 }], 'where the reserve has no slot, it waits for the pool')
+  const busy = await Promise.all([occupy(pool, 'read'), occupy(pool, 'read'), occupy(pool, 'read')])
+  const writer = run(pool, 'select 1', undefined, 'write')
+  await database.query(`alter role ${authenticator} connection limit -1`)
+  t.equal(await writer, '1', 'and grows when there are slots again')
+  await Promise.all(busy.map((free) => free()))
+  await database.query(`alter role ${authenticator} connection limit 0`)
+  const none = poolOf(t, { dbPool: 5 })
+  const refused = await Promise.allSettled(Array.from({ length: 20 }, () => run(none, 'select 1')))
+  for (const outcome of refused) t.match(outcome, { status: 'rejected', reason: { code: 'PGRST000', status: 503 } })
+  t.equal(none.waitingCount, 0, 'with no connection at all it is an error')
+  await database.query(`alter role ${authenticator} connection limit -1`)
+  t.equal(await run(none, 'select 1'), '1')
+})

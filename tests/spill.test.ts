@@ -1,0 +1,245 @@
+// Large answers to slow readers: kept in memory or in a file while requests wait for the connection.
+import { createHash, randomBytes } from 'node:crypto'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import { setTimeout as pause } from 'node:timers/promises'
+import t from 'tap'
+import { ArrivingField } from '../server/database/arriving-field.ts'
+import { Slab } from '../server/database/slab.ts'
+import { SpillFile } from '../server/database/spill-file.ts'
+import { SpillSpace } from '../server/database/spill-space.ts'
+import { StreamRelief } from '../server/database/stream-relief.ts'
+
+const mebibyte = 1024 ** 2
+const hashOf = (...pieces: Buffer[]): string => {
+  const hash = createHash('sha256')
+  for (const piece of pieces) hash.update(piece)
+  return hash.digest('hex')
+}
+
+/** Takes nothing until it is allowed to; then everything, or a number of bytes. */
+class SlowReader extends Writable {
+  readonly #hash = createHash('sha256')
+  received = 0
+  #allowed = 0
+  #taking: (() => void) | undefined
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.#taking = (): void => {
+      this.#taking = undefined
+      this.#allowed -= chunk.length
+      this.received += chunk.length
+      this.#hash.update(chunk)
+      // Later, as a socket does.
+      setImmediate(done)
+    }
+    if (this.#allowed > 0) this.#taking()
+  }
+
+  allow(bytes: number): void {
+    this.#allowed += bytes
+    if (this.#allowed > 0) this.#taking?.()
+  }
+
+  digest(): string {
+    return this.#hash.digest('hex')
+  }
+}
+
+type Source = {
+  readonly field: ArrivingField
+  readonly value: Buffer
+  /** Resolves when everything has been pushed. */
+  readonly arrived: Promise<void>
+  readonly isPaused: () => boolean
+}
+
+/** A field that arrives in pieces as long as it is not paused, as from a database that is always quicker. */
+function arriving(length: number, piece = 64 * 1024): Source {
+  const value = randomBytes(length)
+  let isPaused = false
+  let wake = (): void => undefined
+  const field = new ArrivingField(length, {
+    pause: () => (isPaused = true),
+    resume: () => {
+      isPaused = false
+      wake()
+    },
+  })
+  const send = async (): Promise<void> => {
+    for (let offset = 0; offset < length; offset += piece) {
+      if (isPaused) await new Promise<void>((resolve) => (wake = resolve))
+      field.push(value.subarray(offset, Math.min(offset + piece, length)))
+      await new Promise(setImmediate)
+    }
+    field.end()
+  }
+  return { field, value, arrived: send(), isPaused: () => isPaused }
+}
+
+const closed = (reader: Writable): Promise<void> => new Promise((resolve) => reader.once('close', resolve))
+const isLate = async (promise: Promise<unknown>, milliseconds = 200): Promise<boolean> =>
+  Promise.race([promise.then(() => false), pause(milliseconds, true)])
+
+for (const [where, memory, disk] of [
+  ['memory', 64, 0],
+  ['a file', 0, 64],
+  ['both', 4, 64],
+] as const) {
+  t.test(`a hurried answer goes to ${where}, and all of it to the reader`, async (t) => {
+    const space = new SpillSpace(memory * mebibyte, disk * mebibyte)
+    const { field, value, arrived, isPaused } = arriving(24 * mebibyte, 50_000)
+    const reader = new SlowReader()
+    field.sendTo(reader)
+    t.ok(await isLate(arrived), 'while nobody waits, the database does')
+    t.ok(isPaused())
+    t.equal(space.memory.used + space.disk.used, 0)
+    field.hurry(space)
+    await arrived
+    t.ok(space.memory.used <= memory * mebibyte)
+    t.ok(space.memory.used + space.disk.used > 22 * mebibyte)
+    const end = closed(reader)
+    reader.allow(Infinity)
+    await end
+    t.equal(reader.received, value.length)
+    t.equal(reader.digest(), hashOf(value), 'the same bytes')
+    await pause(20)
+    t.strictSame([space.memory.used, space.disk.used], [0, 0], 'nothing is left')
+  })
+}
+
+t.test('a reader that goes on slowly meanwhile gets the same bytes', async (t) => {
+  const space = new SpillSpace(mebibyte, 64 * mebibyte)
+  const { field, value, arrived } = arriving(16 * mebibyte, 33_333)
+  const reader = new SlowReader()
+  field.sendTo(reader)
+  const end = closed(reader)
+  const timer = setInterval(() => reader.allow(400_000), 2)
+  await pause(20)
+  field.hurry(space)
+  await arrived
+  await end
+  clearInterval(timer)
+  t.equal(reader.digest(), hashOf(value))
+  await pause(20)
+  t.strictSame([space.memory.used, space.disk.used], [0, 0])
+})
+
+t.test('a reader that leaves frees memory and file', async (t) => {
+  const space = new SpillSpace(2 * mebibyte, 64 * mebibyte)
+  const { field, arrived } = arriving(20 * mebibyte)
+  const reader = new SlowReader()
+  field.sendTo(reader)
+  await pause(20)
+  field.hurry(space)
+  await pause(5)
+  reader.destroy()
+  await arrived
+  await pause(50)
+  t.strictSame([space.memory.used, space.disk.used], [0, 0])
+})
+
+t.test(
+  'without space the database waits again; the slowest reader is given up when somebody waits for long',
+  async (t) => {
+    const space = new SpillSpace(mebibyte, mebibyte)
+    let since: number | undefined
+    const relief = new StreamRelief(space, () => since)
+    const [slow, slower] = [arriving(32 * mebibyte), arriving(32 * mebibyte)]
+    const [reader, idle] = [new SlowReader(), new SlowReader()]
+    slow.field.sendTo(reader)
+    slower.field.sendTo(idle)
+    const timer = setInterval(() => reader.allow(100_000), 50)
+    t.teardown(() => clearInterval(timer))
+    relief.add(slow.field)
+    relief.add(slower.field)
+    t.ok(await isLate(Promise.race([slow.arrived, slower.arrived])))
+    since = performance.now()
+    relief.begin()
+    await closed(idle)
+    t.ok(performance.now() - since > 1000, 'not at once')
+    t.notOk(reader.destroyed, 'the one that takes more goes on')
+    since = undefined
+    await slower.arrived
+    clearInterval(timer)
+    const end = closed(reader)
+    reader.allow(Infinity)
+    await end
+    t.equal(reader.digest(), hashOf(slow.value))
+    await pause(50)
+    t.strictSame([space.memory.used, space.disk.used], [0, 0])
+  },
+)
+
+t.test('readers that keep up are left alone, however long others wait', async (t) => {
+  const space = new SpillSpace(64 * mebibyte, 0)
+  const since = performance.now() - 60_000
+  const relief = new StreamRelief(space, () => since)
+  const { field, value, arrived } = arriving(24 * mebibyte)
+  const reader = new SlowReader()
+  reader.allow(Infinity)
+  field.sendTo(reader)
+  relief.add(field)
+  const end = closed(reader)
+  await arrived
+  await end
+  t.equal(reader.digest(), hashOf(value))
+})
+
+t.test('a transaction that fails breaks the answer off', async (t) => {
+  const field = new ArrivingField(100, { pause: () => undefined, resume: () => undefined })
+  const reader = new SlowReader()
+  const failed = new Promise((resolve) => reader.once('error', resolve))
+  field.sendTo(reader)
+  field.push(Buffer.alloc(50))
+  field.end(new Error('too late'))
+  t.match(await failed, { message: 'too late' })
+})
+
+const slabs = (count: number): Slab[] => Array.from({ length: count }, () => Slab.of(randomBytes(64 * 1024)))
+
+async function readAll(file: SpillFile): Promise<Buffer[]> {
+  const pieces: Buffer[] = []
+  while (!file.isEmpty) {
+    const slab = await file.take()
+    if (slab) pieces.push(Buffer.from(slab.bytes))
+    else await pause(1)
+  }
+  return pieces
+}
+
+t.test('a file has no name, and is gone with the answer', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'spill-test-'))
+  t.teardown(() => rm(folder, { recursive: true }))
+  const space = new SpillSpace(0, mebibyte)
+  const file = new SpillFile({ space, folder, onProgress: () => undefined })
+  const all = slabs(16)
+  const expected = hashOf(...all.map(({ bytes }) => bytes))
+  for (const slab of all) file.append(slab)
+  while (file.unwrittenBytes > 0) await pause(1)
+  t.strictSame(await readdir(folder), [])
+  t.equal(space.disk.used, mebibyte)
+  t.equal(hashOf(...(await readAll(file))), expected)
+  file.close()
+  t.equal(space.disk.used, 0)
+})
+
+t.test('what cannot be written stays in memory, in order', async (t) => {
+  for (const [fault, folder, disk] of [
+    ['no such folder', '/nowhere/at/all', 64],
+    ['a full disk', tmpdir(), 1],
+  ] as const) {
+    const space = new SpillSpace(0, disk * mebibyte)
+    const file = new SpillFile({ space, folder, onProgress: () => undefined })
+    const all = slabs(40)
+    const expected = hashOf(...all.map(({ bytes }) => bytes))
+    for (const slab of all) file.append(slab)
+    await pause(100)
+    t.ok(file.unwrittenBytes >= 24 * 64 * 1024, fault)
+    t.equal(hashOf(...(await readAll(file))), expected, fault)
+    file.close()
+    t.equal(space.disk.used, 0, fault)
+  }
+})
