@@ -1,0 +1,180 @@
+// Clients that read slowly, writes that wait for a lock, and a server without free slots: what others notice of them.
+import { createHash } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { createOwnedDatabase } from '../support/authenticator.ts'
+import { startBuiltProgram, type BuiltProgram } from '../support/built-program.ts'
+import { withClient } from '../support/database.ts'
+import { requestSlowly, type SlowRequest } from '../support/slow-request.ts'
+import { figures, quantile, timeAll } from '../support/timings.ts'
+
+t.setTimeout(600_000)
+
+const mebibyte = 1024 ** 2
+const { database, uri, authenticator, anonymous } = await createOwnedDatabase(t)
+await database.query(`
+  create table public.items (id int primary key, text text not null);
+  insert into public.items select i, 'item ' || i from generate_series(1, 1000) i;
+  create table public.counters (id int primary key, n int not null);
+  insert into public.counters select i, 0 from generate_series(1, 10) i;
+  create function public.add_one(counter int) returns int language sql volatile as
+    $$ update public.counters set n = n + 1 where id = counter returning n $$;
+  create function public.large(bytes int, seed int) returns table (text text) language sql stable as
+    $$ select repeat(md5(seed::text), bytes / 32) $$;
+  grant select, update on public.items, public.counters to ${anonymous}`)
+
+const start = (t: Test, env: Record<string, string> = {}): Promise<BuiltProgram> =>
+  startBuiltProgram(t, { DATABASE_URL: uri, PGRST_DB_ANON_ROLE: anonymous, REST_BASE_PATH: '/', ...env })
+
+const expectedHash = (bytes: number, seed: number): string => {
+  const text = createHash('md5')
+    .update(String(seed))
+    .digest('hex')
+    .repeat(bytes / 32)
+  return createHash('sha256').update(`[{"text":"${text}"}]`).digest('hex')
+}
+
+/** Reads a row; its failure is the test's. */
+async function read(t: Test, url: string, id: number): Promise<void> {
+  const response = await fetch(`${url}/items?id=eq.${id}`)
+  const text = await response.text()
+  if (text !== `[{"id":${id},"text":"item ${id}"}]`) t.fail(`${response.status}: ${text.slice(0, 200)}`)
+}
+
+/** Reads rows side by side until `isOver`. */
+async function readMany(t: Test, url: string, isOver: () => boolean): Promise<number[]> {
+  const readers = [1, 2, 3, 4].map((reader) =>
+    timeAll(isOver, async () => {
+      await read(t, url, reader)
+      await pause(5)
+    }),
+  )
+  return (await Promise.all(readers)).flat()
+}
+
+const after = (milliseconds: number): (() => boolean) => {
+  const end = performance.now() + milliseconds
+  return () => performance.now() > end
+}
+
+t.test('a hundred writes of one locked row leave reads alone', async (t) => {
+  const { url } = await start(t)
+  await readMany(t, url, after(2000))
+  const alone = await readMany(t, url, after(4000))
+  const writes = await withClient(database.adminUri, async (client) => {
+    await client.query('begin; select from public.counters where id = 1 for update')
+    const sent = Array.from({ length: 100 }, () =>
+      fetch(`${url}/rpc/add_one`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: '{"counter":1}',
+      }).then(({ status }) => status),
+    )
+    await pause(500)
+    const beside = await readMany(t, url, after(4500))
+    t.comment(`reads alone: ${figures(alone)}`)
+    t.comment(`reads beside 100 writes of a locked row: ${figures(beside)}`)
+    // On a machine that does something else, a few milliseconds are no sign of anything.
+    t.ok(quantile(beside, 0.99) < Math.max(quantile(alone, 0.99) * 3, 50))
+    await client.query('commit')
+    return Promise.all(sent)
+  })
+  t.ok(
+    writes.every((status) => status === 200),
+    'all writes succeed once the row is free',
+  )
+  const { rows } = await database.query('select n from public.counters where id = 1')
+  t.strictSame(rows, [{ n: 100 }], 'each of them once')
+})
+
+/** Waits until the heads of all responses are there. */
+const begun = (requests: readonly SlowRequest[]) => Promise.allSettled(requests.map(({ response }) => response))
+
+for (const [name, env] of [
+  ['memory and files', {}],
+  ['files alone', { DB_POOL_SPILL_MEMORY: '0' }],
+] as const) {
+  t.test(`as many slow readers as connections: ${name}`, async (t) => {
+    const { url, memory, unnamedFiles } = await start(t, env)
+    await readMany(t, url, after(1000))
+    const size = 64 * mebibyte
+    const before = await memory()
+    const slow = Array.from({ length: 10 }, (_, seed) => requestSlowly(`${url}/rpc/large?bytes=${size}&seed=${seed}`))
+    await begun(slow)
+    const begin = performance.now()
+    await Promise.all([1, 2, 3, 4].map((id) => read(t, url, id)))
+    const first = performance.now() - begin
+    const later = await readMany(t, url, after(5000))
+    const peak = await memory()
+    t.comment(`first reads after ${first.toFixed(0)} ms; then ${figures(later)}`)
+    t.comment(
+      `memory ${Math.round(before / mebibyte)} -> ${Math.round(peak / mebibyte)} MiB; files ${await unnamedFiles()}`,
+    )
+    t.ok(
+      first < 6000 && Math.max(...later) < 6000,
+      'others wait for less than 2 s, on a machine with nothing else to do',
+    )
+    t.ok(peak - before < 300 * mebibyte, 'memory is bounded')
+    t.ok((await unnamedFiles()) > 0)
+    const results = await Promise.all(slow.slice(0, 5).map(({ finish }) => finish()))
+    results.forEach(({ hash }, seed) => t.equal(hash, expectedHash(size, seed), 'the same bytes'))
+    for (const { hangUp } of slow.slice(5)) hangUp()
+    for (let time = 0; time < 100 && (await unnamedFiles()) > 0; time++) await pause(50)
+    t.equal(await unnamedFiles(), 0, 'no file is left')
+  })
+}
+
+t.test('two hundred slow readers', async (t) => {
+  const { url, memory, unnamedFiles } = await start(t, { DB_POOL_SPILL_DISK: '4gb' })
+  await readMany(t, url, after(1000))
+  const before = await memory()
+  const size = 8 * mebibyte
+  const slow = Array.from({ length: 200 }, (_, seed) => requestSlowly(`${url}/rpc/large?bytes=${size}&seed=${seed}`))
+  let peak = 0
+  const isOver = after(15_000)
+  const reads = readMany(t, url, isOver)
+  while (!isOver()) {
+    peak = Math.max(peak, await memory())
+    await pause(200)
+  }
+  const outcomes = await begun(slow)
+  t.ok(
+    outcomes.every(({ status }) => status === 'fulfilled'),
+    'each has its response begun',
+  )
+  t.comment(`reads: ${figures(await reads)}`)
+  t.comment(
+    `memory ${Math.round(before / mebibyte)} -> ${Math.round(peak / mebibyte)} MiB; files ${await unnamedFiles()}`,
+  )
+  t.ok(peak - before < 500 * mebibyte)
+  const results = await Promise.all(slow.filter((_, seed) => seed % 20 === 0).map(({ finish }) => finish()))
+  results.forEach(({ hash }, index) => t.equal(hash, expectedHash(size, index * 20)))
+  for (const { hangUp } of slow) hangUp()
+  for (let time = 0; time < 100 && (await unnamedFiles()) > 0; time++) await pause(50)
+  t.equal(await unnamedFiles(), 0)
+})
+
+t.test('without space for them, slow readers are given up', async (t) => {
+  const { url } = await start(t, { DB_POOL_SPILL_MEMORY: '0', DB_POOL_SPILL_DISK: '0', PGRST_DB_POOL: '3' })
+  await readMany(t, url, after(1000))
+  const slow = Array.from({ length: 3 }, (_, seed) =>
+    requestSlowly(`${url}/rpc/large?bytes=${64 * mebibyte}&seed=${seed}`),
+  )
+  await begun(slow)
+  const times = await readMany(t, url, after(4000))
+  t.comment(`reads: ${figures(times)}; ${slow.filter(({ isCut }) => isCut()).length} of 3 given up`)
+  t.ok(Math.max(...times) < 6000)
+  t.ok(slow.some(({ isCut }) => isCut()))
+  for (const { hangUp } of slow) hangUp()
+})
+
+t.test('fifty requests on a server with three slots', async (t) => {
+  await database.query(`alter role ${authenticator} connection limit 3`)
+  t.teardown(() => database.query(`alter role ${authenticator} connection limit -1`))
+  const { url } = await start(t)
+  const times = await Promise.all(
+    Array.from({ length: 50 }, (_, index) => timeAll(after(1), () => read(t, url, index + 1))),
+  )
+  t.comment(`reads: ${figures(times.flat())}`)
+  t.ok(times.flat().length >= 50)
+})

@@ -1,0 +1,46 @@
+// A request whose response is read as slowly as wanted.
+import { createHash } from 'node:crypto'
+import { get, type IncomingMessage } from 'node:http'
+
+export type SlowRequest = {
+  readonly response: Promise<IncomingMessage>
+  /** Reads the rest as fast as it comes: the bytes of the body and their hash. */
+  readonly finish: () => Promise<{ readonly length: number; readonly hash: string }>
+  readonly hangUp: () => void
+  /** Whether the server has closed the connection. */
+  readonly isCut: () => boolean
+}
+
+/** Sends a request on a connection of its own. Nothing of the body is read before `finish` is called. */
+export function requestSlowly(url: string): SlowRequest {
+  let isCut = false
+  let hasLeft = false
+  const request = get(url, { agent: false })
+  request.on('error', () => undefined)
+  const response = new Promise<IncomingMessage>((resolve, reject) => {
+    request.once('error', reject)
+    request.once('response', (incoming) => {
+      incoming.pause()
+      incoming.on('error', () => (isCut = !hasLeft))
+      resolve(incoming)
+    })
+  })
+  response.catch(() => undefined)
+  return {
+    response,
+    finish: async () => {
+      const hash = createHash('sha256')
+      let length = 0
+      for await (const chunk of await response) {
+        hash.update(chunk as Buffer)
+        length += (chunk as Buffer).length
+      }
+      return { length, hash: hash.digest('hex') }
+    },
+    hangUp: () => {
+      hasLeft = true
+      request.destroy()
+    },
+    isCut: () => isCut,
+  }
+}
