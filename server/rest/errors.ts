@@ -19,6 +19,8 @@ export class ApiError extends Error {
   readonly headers: readonly (readonly [string, string])[]
   /** Reason phrase of the status line, where Postgres chose one. */
   readonly statusText: string | undefined
+  /** What of the error was ignored, for the log. */
+  readonly warning: string | undefined
 
   constructor(error: {
     code: string
@@ -28,6 +30,7 @@ export class ApiError extends Error {
     hint?: string | null | undefined
     headers?: readonly (readonly [string, string])[]
     statusText?: string | undefined
+    warning?: string | undefined
     cause?: unknown
   }) {
     // An answer, not a fault of the program: nobody asks where it was made, and a trace costs more than all the rest.
@@ -42,6 +45,7 @@ export class ApiError extends Error {
     this.hint = error.hint ?? null
     this.headers = error.headers ?? []
     this.statusText = error.statusText
+    this.warning = error.warning
   }
 }
 
@@ -144,11 +148,13 @@ export const errors = {
         ? `Change '${legacy.name}' to '${legacy.alias}' in filters, orders or limits.`
         : `Verify that '${resource}' is included in the 'select' query parameter.`,
     }),
-  headersSetting: () =>
+  /** `details` tells which header is not valid HTTP, where the setting has the right form. */
+  headersSetting: (details?: string) =>
     new ApiError({
       code: 'PGRST111',
       status: 500,
       message: 'response.headers guc must be a JSON array composed of objects with a single key and a string value',
+      details,
     }),
   statusSetting: () =>
     new ApiError({ code: 'PGRST112', status: 500, message: 'response.status guc must be a valid status code' }),

@@ -118,6 +118,7 @@ async function serve(
   if (origin !== undefined && request.method !== 'OPTIONS') {
     result = shared(result, corsHeaders(origin, config.serverCorsAllowedOrigins))
   }
+  trace.warning ??= result.warning
   result = retryAfter(traced(result, config.serverTraceHeader, headers), runtime.retrySeconds)
   send(request, response, result)
   observe({
