@@ -479,7 +479,8 @@ t.test('what is wrong with a header is named', async (t) => {
 })
 
 t.test('framing is left to the server', async (t) => {
-  const names = 'Content-Length,content-length,Transfer-Encoding,Connection,Keep-Alive,Proxy-Connection,Upgrade,Trailer,TE'
+  const names =
+    'Content-Length,content-length,Transfer-Encoding,Connection,Keep-Alive,Proxy-Connection,Upgrade,Trailer,TE'
   for (const name of names.split(',')) {
     const set = [{ 'X-A': '1' }, { [name]: 'close' }]
     const response = answer(read, { headersSetting: JSON.stringify(set) })

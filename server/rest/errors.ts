@@ -88,6 +88,17 @@ export const errors = {
       message: 'Timed out acquiring connection from connection pool.',
     }),
 
+  // PGRSTXxx: codes of this server alone
+  /** `budget` in bytes. The answer gets a `Retry-After` as every 503. */
+  bodyBudget: (budget: number) =>
+    new ApiError({
+      code: 'PGRSTX01',
+      status: 503,
+      message: 'Too many large request bodies at the same time',
+      details: `The server holds ${budget} bytes of them at most (rest-body-budget).`,
+      hint: 'Try again later, or send smaller requests.',
+    }),
+
   // PGRST1xx: the request
   /** `message` is the parser's position, `details` what it expected. */
   queryParam: (message: string, details: string) => new ApiError({ code: 'PGRST100', status: 400, message, details }),
@@ -104,6 +115,9 @@ export const errors = {
       details: `The limit is ${limit} bytes.`,
       headers: [['Connection', 'close']],
     }),
+  /** The client does not see it: the connection has ended. */
+  incompleteBody: () =>
+    new ApiError({ code: 'PGRST102', status: 400, message: 'The connection ended before the whole body had arrived' }),
   rangeNotSatisfiable: (
     fault: 'negative limit' | 'lower above upper' | { readonly offset: string; readonly total: string },
   ) =>

@@ -56,11 +56,7 @@ export type Overridden = {
  * @throws ApiError PGRST112 for an invalid status; PGRST111 for headers that are no list of single-key objects of
  * strings, or that HTTP does not allow
  */
-export function overridden(
-  { statusSetting, headersSetting }: ResultRow,
-  status: number,
-  headers: Headers,
-): Overridden {
+export function overridden({ statusSetting, headersSetting }: ResultRow, status: number, headers: Headers): Overridden {
   const newStatus = statusSetting === null ? status : statusOf(statusSetting)
   if (headersSetting === null) return { status: newStatus, headers }
   const given = headersOf(headersSetting)

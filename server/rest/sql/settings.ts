@@ -9,6 +9,10 @@ import type { Fragment, Statement } from './fragment.ts'
 import { cutAtNul, identifier, qualified } from './identifier.ts'
 
 type SettingsRequest = Pick<ApiRequest, 'method' | 'path' | 'headers' | 'cookies' | 'schema' | 'preferences'>
+/** Other plans have no settings of their own. */
+type SettingsPlan =
+  | Pick<Extract<CrudPlan, { kind: 'call' }>, 'kind' | 'routine' | 'readOnly'>
+  | { readonly kind: Exclude<CrudPlan['kind'], 'call'> | InspectPlan['kind']; readonly readOnly: boolean }
 type Pair = readonly [string, string]
 
 /** JSON object of header or cookie pairs; of repeated names the last one stays. */
@@ -81,7 +85,7 @@ function searchPathOf(schema: string, extra: readonly string[]): string {
 export function settingsStatement(
   identity: Identity,
   request: SettingsRequest,
-  plan: CrudPlan | InspectPlan,
+  plan: SettingsPlan,
   config: Pick<PostgrestConfig, 'dbExtraSearchPath' | 'appSettings'>,
   roleSettings: RoleSettings,
 ): Statement {
