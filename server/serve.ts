@@ -14,6 +14,7 @@ import { withClient } from './database/client.ts'
 import { keepHeapSmall } from './heap.ts'
 import { createAdmin } from './operations/admin.ts'
 import { createLog, type Log } from './operations/log.ts'
+import { requestTimeouts } from './request-timeouts.ts'
 import { startService, type ServiceOptions, type ServiceParts } from './service.ts'
 import { version } from './version.ts'
 import { leaveWorkers, poolShare, startWorkers, workerIndex } from './workers.ts'
@@ -167,6 +168,7 @@ async function startAdmin(
     serverHost: config.adminServerHost,
     serverPort: port ?? 0,
     serverReuseport: false,
+    serverRequestTimeout: config.serverRequestTimeout,
   })
 }
 
@@ -181,9 +183,14 @@ async function listen(
   listener: RequestListener,
   socket: string | null,
   socketMode: number,
-  { serverHost, serverPort, serverReuseport }: Pick<Config, 'serverHost' | 'serverPort' | 'serverReuseport'>,
+  {
+    serverHost,
+    serverPort,
+    serverReuseport,
+    serverRequestTimeout,
+  }: Pick<Config, 'serverHost' | 'serverPort' | 'serverReuseport' | 'serverRequestTimeout'>,
 ): Promise<Server> {
-  const server = createServer({ keepAliveTimeout: 65_000 }, listener)
+  const server = createServer({ keepAliveTimeout: 65_000, ...requestTimeouts(serverRequestTimeout) }, listener)
   // A socket that an earlier process left behind would be in the way.
   if (socket !== null) await rm(socket, { force: true })
   await new Promise<void>((resolve, reject) => {

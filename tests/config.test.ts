@@ -78,6 +78,8 @@ t.test('defaults', async (t) => {
     openapiServerProxyUri: null,
     restBasePath: '/rest/v1',
     restBodyLimit: 10_485_760,
+    restBodyBudget: 67_108_864,
+    serverRequestTimeout: 60,
     secureCookies: false,
     serverCorsAllowedOrigins: [],
     serverHost: '127.0.0.1',

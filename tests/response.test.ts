@@ -408,7 +408,7 @@ const rows: readonly Row[] = [
     read,
     {
       statusSetting: '299',
-      headersSetting: '[{"content-type":"text/x"},{"Set-Cookie":"a=b"},{"Set-Cookie":"c=d\\r\\nX: y"}]',
+      headersSetting: '[{"content-type":"text/x"},{"Set-Cookie":"a=b"},{"Set-Cookie":"c=d\\té"}]',
     },
     {},
     299,
@@ -417,7 +417,7 @@ const rows: readonly Row[] = [
       'Content-Location': '/items',
       'Content-Length': '5',
       'content-type': 'text/x',
-      'Set-Cookie': 'a=b, c=d  X: y',
+      'Set-Cookie': 'a=b, c=d\tÃ©',
     },
     '[1,2]',
   ],
@@ -451,6 +451,11 @@ const unreadable: readonly (readonly [Partial<ResultRow>, string])[] = [
     '[{"a":"1","b":"2"}]',
     '[{"a b":"1"}]',
     '[{"":"1"}]',
+    '[{"a\\r\\nb":"1"}]',
+    '[{"Content-Length:":"1"}]',
+    '[{"a":"1\\r\\nX: y"}]',
+    '[{"a":"1\\u0000"}]',
+    '[{"Content-Length":"1\\n"}]',
   ].map((headersSetting) => [{ headersSetting }, 'PGRST111'] as const),
 ]
 
@@ -461,6 +466,31 @@ for (const [settings, code] of unreadable) {
     t.throws(() => answer(call, settings), { code, status: 500 })
   })
 }
+
+t.test('what is wrong with a header is named', async (t) => {
+  for (const [name, value, details] of [
+    ['X Y', 'a', '"X Y" is not a header name.'],
+    ['X\r\nY', 'a', '"X\\r\\nY" is not a header name.'],
+    ['X-Y', 'a\r\nSet-Cookie: b', 'The value of X-Y contains a control character.'],
+    ['X-Y', 'a\u007f', 'The value of X-Y contains a control character.'],
+  ] as const) {
+    t.throws(() => answer(read, { headersSetting: JSON.stringify([{ [name]: value }]) }), { code: 'PGRST111', details })
+  }
+})
+
+t.test('framing is left to the server', async (t) => {
+  const names =
+    'Content-Length,content-length,Transfer-Encoding,Connection,Keep-Alive,Proxy-Connection,Upgrade,Trailer,TE'
+  for (const name of names.split(',')) {
+    const set = [{ 'X-A': '1' }, { [name]: 'close' }]
+    const response = answer(read, { headersSetting: JSON.stringify(set) })
+    const plain = answer(read, { headersSetting: JSON.stringify(set.slice(0, 1)) })
+    t.strictSame(response, {
+      ...plain,
+      warning: `response.headers must not set ${name}: the server does that itself; ignored`,
+    })
+  }
+})
 
 t.test('digits at the start of a status are enough', async (t) => {
   t.equal(answer(read, { statusSetting: '404 not here' }).status, 404)

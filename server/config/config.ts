@@ -82,6 +82,10 @@ export type ServiceConfig = {
   readonly restBasePath: string
   /** Bytes. */
   readonly restBodyLimit: number
+  /** Bytes of large request bodies of the REST API that the process holds at one time. */
+  readonly restBodyBudget: number
+  /** Seconds in which a request must have arrived as a whole. */
+  readonly serverRequestTimeout: number
   /** Bytes; for every other route. */
   readonly bodyLimit: number
   /** Signing secrets of session cookies, the newest first; each at least 32 characters. Empty: none configured. */

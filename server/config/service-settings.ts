@@ -80,6 +80,24 @@ export const serviceSettings: ServiceSettings = {
     example: '"10mb"',
     description: 'Largest request body of the REST API: bytes, or a number with `kb`, `mb`, `gb`.',
   }),
+  restBodyBudget: service({
+    name: 'rest-body-budget',
+    variables: ['REST_BODY_BUDGET'],
+    kind: kinds.size,
+    default: 64 * kibibyte * kibibyte,
+    defaultInWords: '`64mb`',
+    example: '"64mb"',
+    description:
+      'Bytes of request bodies above 16 KiB that the REST API holds at one time. Further ones wait as long as for a connection (`db-pool-acquisition-timeout`), then get 503.',
+  }),
+  serverRequestTimeout: service({
+    name: 'server-request-timeout',
+    variables: ['SERVER_REQUEST_TIMEOUT'],
+    kind: kinds.integer({ min: 1, max: 86_400 }),
+    default: 60,
+    description:
+      'Seconds in which a request, body included, must have arrived; otherwise 408, and the connection is closed.',
+  }),
   bodyLimit: service({
     name: 'body-limit',
     variables: ['BODY_LIMIT'],

@@ -19,6 +19,8 @@ export class ApiError extends Error {
   readonly headers: readonly (readonly [string, string])[]
   /** Reason phrase of the status line, where Postgres chose one. */
   readonly statusText: string | undefined
+  /** What of the error was ignored, for the log. */
+  readonly warning: string | undefined
 
   constructor(error: {
     code: string
@@ -28,6 +30,7 @@ export class ApiError extends Error {
     hint?: string | null | undefined
     headers?: readonly (readonly [string, string])[]
     statusText?: string | undefined
+    warning?: string | undefined
     cause?: unknown
   }) {
     // An answer, not a fault of the program: nobody asks where it was made, and a trace costs more than all the rest.
@@ -42,6 +45,7 @@ export class ApiError extends Error {
     this.hint = error.hint ?? null
     this.headers = error.headers ?? []
     this.statusText = error.statusText
+    this.warning = error.warning
   }
 }
 
@@ -87,6 +91,17 @@ export const errors = {
   callerGone: () =>
     new ApiError({ code: 'PGRSTX01', status: 499, message: 'The client closed the connection before the response.' }),
 
+  // PGRSTXxx: codes of this server alone
+  /** `budget` in bytes. The answer gets a `Retry-After` as every 503. */
+  bodyBudget: (budget: number) =>
+    new ApiError({
+      code: 'PGRSTX01',
+      status: 503,
+      message: 'Too many large request bodies at the same time',
+      details: `The server holds ${budget} bytes of them at most (rest-body-budget).`,
+      hint: 'Try again later, or send smaller requests.',
+    }),
+
   // PGRST1xx: the request
   /** `message` is the parser's position, `details` what it expected. */
   queryParam: (message: string, details: string) => new ApiError({ code: 'PGRST100', status: 400, message, details }),
@@ -103,6 +118,9 @@ export const errors = {
       details: `The limit is ${limit} bytes.`,
       headers: [['Connection', 'close']],
     }),
+  /** The client does not see it: the connection has ended. */
+  incompleteBody: () =>
+    new ApiError({ code: 'PGRST102', status: 400, message: 'The connection ended before the whole body had arrived' }),
   rangeNotSatisfiable: (
     fault: 'negative limit' | 'lower above upper' | { readonly offset: string; readonly total: string },
   ) =>
@@ -147,11 +165,13 @@ export const errors = {
         ? `Change '${legacy.name}' to '${legacy.alias}' in filters, orders or limits.`
         : `Verify that '${resource}' is included in the 'select' query parameter.`,
     }),
-  headersSetting: () =>
+  /** `details` tells which header is not valid HTTP, where the setting has the right form. */
+  headersSetting: (details?: string) =>
     new ApiError({
       code: 'PGRST111',
       status: 500,
       message: 'response.headers guc must be a JSON array composed of objects with a single key and a string value',
+      details,
     }),
   statusSetting: () =>
     new ApiError({ code: 'PGRST112', status: 500, message: 'response.status guc must be a valid status code' }),

@@ -7,15 +7,19 @@ import { authenticate } from '../identity/authenticate.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Runtime, Snapshot } from '../runtime.ts'
 import type { Validator } from '../validation/validator.ts'
+import { admit } from './admission.ts'
 import { answer, type AnswerTrace } from './answer.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import { ApiError, errors } from './errors.ts'
 import { HttpCaller } from './http-caller.ts'
 import { bodyTypeFault } from './payload-check.ts'
 import type { HttpRequest } from './request/api-request.ts'
-import { readBody } from './request/body.ts'
+import { BodyBudget, type BodyShare } from './request/body-budget.ts'
+import { largeBody, readBody } from './request/body.ts'
+import { ParseTurns } from './request/parse-turns.ts'
 import { retryAfter, traced } from './response/complete.ts'
 import { errorResponse } from './response/error.ts'
+import { endAfterRequest, isUnfinished } from './response/unfinished.ts'
 import { contentLength, hasHeader, type Headers } from './response/header.ts'
 import type { RestResponse } from './response/result.ts'
 
@@ -47,13 +51,38 @@ export type RestHandlerOptions = {
 
 /** A handler that answers every request below the mount path (setting `restBasePath`). */
 export function createRestHandler(options: RestHandlerOptions): RestHandler {
+  const { restBodyBudget, dbPoolAcquisitionTimeout } = options.runtime.snapshot.config
+  const bodies: Bodies = {
+    budget: new BodyBudget({
+      limit: restBodyBudget,
+      patience: Math.min(dbPoolAcquisitionTimeout * 1000, longestTimer),
+      exhausted: () => errors.bodyBudget(restBodyBudget),
+    }),
+    turns: new ParseTurns(),
+  }
   return (request, response) => {
-    void serve(options, request, response)
+    serve(options, bodies, request, response).catch((error: unknown) => {
+      response.destroy()
+      options.observe({
+        request,
+        response: errorResponse(unforeseen(), 'minimal'),
+        role: undefined,
+        milliseconds: 0,
+        error,
+        route: undefined,
+        statements: undefined,
+        warning: undefined,
+      })
+    })
   }
 }
 
+/** What all requests with a body have in common. */
+type Bodies = { readonly budget: BodyBudget; readonly turns: ParseTurns }
+
 async function serve(
   { runtime, validator, lookupApiKey, observe }: RestHandlerOptions,
+  bodies: Bodies,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -66,6 +95,7 @@ async function serve(
   let http: HttpRequest | undefined
   let result: RestResponse | undefined
   let failure: unknown
+  let share: BodyShare | undefined
   const trace: AnswerTrace = {
     route: undefined,
     statements: config.logQuery ? [] : undefined,
@@ -82,19 +112,13 @@ async function serve(
         snapshot.verifier,
         lookupApiKey,
       )
-      identity = claimed instanceof Promise ? await claimed : claimed
+      const acting = claimed instanceof Promise ? await claimed : claimed
+      identity = acting
       const authenticationTime = config.serverTimingEnabled ? performance.now() - start : undefined
       if (!snapshot.cache) throw errors.noSchemaCache()
       const basePath = config.restBasePath === '/' ? '' : config.restBasePath
       const target = (request.url ?? '/').slice(basePath.length)
       const question = target.indexOf('?')
-      http = {
-        method: request.method ?? 'GET',
-        path: question < 0 ? target : target.slice(0, question),
-        query: question < 0 ? '' : target.slice(question + 1),
-        headers,
-        body: methodsWithBody.has(request.method ?? '') ? await readBody(request, config.restBodyLimit) : noBody,
-      }
       const context = {
         pool: runtime.pool,
         caller: new HttpCaller(request, response),
@@ -105,14 +129,32 @@ async function serve(
         authenticationTime,
         trace,
       }
-      const answered = answer(http, identity, context)
-      if (answered instanceof ApiError) failure = answered
-      else result = await answered
+      const bodiless = {
+        method: request.method ?? 'GET',
+        path: question < 0 ? target : target.slice(0, question),
+        query: question < 0 ? '' : target.slice(question + 1),
+        headers,
+        body: noBody,
+      }
+      if (methodsWithBody.has(bodiless.method)) {
+        share = bodies.budget.open()
+        const gate = { limit: config.restBodyLimit, share, admit: () => admit(bodiless, acting, context) }
+        http = { ...bodiless, body: await readBody(request, gate) }
+      } else http = bodiless
+      const received = http
+      const answered =
+        received.body.length > largeBody
+          ? bodies.turns.run(() => answer(received, acting, context))
+          : answer(received, acting, context)
+      const outcome = answered instanceof ApiError ? answered : await answered
+      if (outcome instanceof ApiError) failure = outcome
+      else result = outcome
     }
   } catch (error) {
     failure = error
     if (isConnectionLoss(error)) runtime.recover()
   }
+  share?.release()
   if (!result) {
     if (http) failure = bodyTypeFault(failure, http, config.dbSchemas, validator)
     result = errorResponse(failure instanceof ApiError ? failure : unforeseen(), config.clientErrorVerbosity)
@@ -120,6 +162,11 @@ async function serve(
   if (origin !== undefined && request.method !== 'OPTIONS') {
     result = shared(result, corsHeaders(origin, config.serverCorsAllowedOrigins))
   }
+  // The end of a body without a length may never come.
+  if (failure !== undefined && isUnfinished(request) && request.headers['content-length'] === undefined) {
+    result = { ...result, headers: [...result.headers, ['Connection', 'close']] }
+  }
+  trace.warning ??= result.warning
   result = retryAfter(traced(result, config.serverTraceHeader, headers), runtime.retrySeconds)
   send(request, response, result)
   observe({
@@ -132,6 +179,8 @@ async function serve(
   })
 }
 
+/** Node's timers take no more milliseconds. */
+const longestTimer = 2 ** 31 - 1
 const methodsWithBody = new Set(['POST', 'PATCH', 'PUT'])
 const noBody = Buffer.alloc(0)
 /** Bytes up to which a body is sent with the head. */
@@ -175,15 +224,21 @@ function send(request: IncomingMessage, response: ServerResponse, { status, stat
   }
   const flat: string[] = []
   let hasLength = false
+  let closes = !response.shouldKeepAlive
   for (const [name, value] of headers) {
+    if (name === 'Content-Length') {
+      hasLength = true
+      // RFC 9110, section 8.6.
+      if (status === 204) continue
+    } else if (name === 'Connection') closes = value === 'close'
     flat.push(name, value)
-    if (name === 'Content-Length') hasLength = true
   }
   const bodiless = request.method === 'HEAD' || status === 204 || status === 304
   if (!hasLength && !bodiless) flat.push(...contentLength(body))
   if (statusText === undefined) response.writeHead(status, flat)
   else response.writeHead(status, statusText, flat)
-  if (!(body instanceof ArrivingField)) {
+  if (isUnfinished(request) && !(body instanceof ArrivingField)) endAfterRequest(request, response, body, closes)
+  else if (!(body instanceof ArrivingField)) {
     if (bodiless) response.end()
     // As text Node puts it behind the head, in one write; a buffer would be a piece of its own.
     else if (Buffer.isBuffer(body) && body.length <= smallBody) response.end(body.toString('latin1'), 'latin1')

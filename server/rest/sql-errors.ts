@@ -1,7 +1,7 @@
 // Errors of the database as errors of the API.
 // https://docs.postgrest.org/en/v14/references/errors.html#postgresql-errors
 import { ApiError, errors } from './errors.ts'
-import { isHeaderName } from './response/header.ts'
+import { framingWarning, isFramingHeader, isHeaderName } from './response/header.ts'
 import { isStatus } from './response/override.ts'
 
 /** What `pg` throws: a message of the server (it has a severity), or an error of its connection. */
@@ -110,13 +110,15 @@ function raisedError(message: string, detail: string | undefined, cause: unknown
   }
   const headers: [string, unknown][] = Object.entries(answer.headers)
   if (Array.isArray(answer.headers) || !headers.every(isHeader)) return unreadable
+  const ignored = headers.map(([name]) => name).filter(isFramingHeader)
   return new ApiError({
     code: body.code,
     status: answer.status,
     message: body.message,
     details: body.details,
     hint: body.hint,
-    headers: headers.sort(([a], [b]) => (a < b ? -1 : 1)),
+    headers: headers.filter(([name]) => !isFramingHeader(name)).sort(([a], [b]) => (a < b ? -1 : 1)),
+    warning: ignored.length > 0 ? framingWarning("The detail of RAISE SQLSTATE 'PGRST'", ignored) : undefined,
     statusText: answer.status_text ?? undefined,
     cause,
   })

@@ -21,5 +21,6 @@ export function errorResponse(error: ApiError, verbosity: 'verbose' | 'minimal')
       ...error.headers.map(([name, value]) => [name, headerText(value)] as const),
     ],
     body,
+    ...(error.warning === undefined ? {} : { warning: error.warning }),
   }
 }

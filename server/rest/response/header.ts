@@ -13,6 +13,31 @@ const control = /[^\t\x20-\x7e\u{80}-\u{10ffff}]/gu
 
 export const isHeaderName = (name: string): boolean => token.test(name)
 
+/** Whether a value can be sent as it is: no line break, no other control character but the tab. RFC 9110, section 5.5. */
+export const isHeaderValue = (value: string): boolean => value.search(control) < 0
+
+/** RFC 9110, sections 6.6.2, 7.6.1 and 8.6; RFC 9112, section 6. */
+const framing: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/**
+ * Whether a header says where the message ends or what happens to the connection. Only the HTTP server knows that: a
+ * wrong one makes clients read a part of the next answer as this one, or wait for ever.
+ */
+export const isFramingHeader = (name: string): boolean => framing.has(name.toLowerCase())
+
+/** The warning about framing headers that SQL set. */
+export const framingWarning = (source: string, names: readonly string[]): string =>
+  `${source} must not set ${names.join(', ')}: the server does that itself; ignored`
+
 /**
  * Text as it can be written into a header: UTF-8 bytes, one character each (Node writes strings as latin1). Control
  * characters become spaces (RFC 9110, section 5.5): names in the database and settings of functions may hold any

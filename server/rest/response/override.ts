@@ -1,7 +1,7 @@
 // Answers changed by the database: the settings `response.status` and `response.headers`.
 // https://docs.postgrest.org/en/v14/references/transactions.html#response-headers
 import { errors } from '../errors.ts'
-import { hasHeader, isHeaderName } from './header.ts'
+import { framingWarning, hasHeader, isFramingHeader, isHeaderName, isHeaderValue } from './header.ts'
 import type { Header, Headers } from './header.ts'
 import type { ResultRow } from './result.ts'
 
@@ -29,7 +29,9 @@ function headerOf(item: unknown): Header {
   const [entry, ...others]: [string, unknown][] = Object.entries(item)
   if (entry === undefined || others.length > 0) throw errors.headersSetting()
   const [name, value] = entry
-  if (typeof value !== 'string' || !isHeaderName(name)) throw errors.headersSetting()
+  if (typeof value !== 'string') throw errors.headersSetting()
+  if (!isHeaderName(name)) throw errors.headersSetting(`${JSON.stringify(name)} is not a header name.`)
+  if (!isHeaderValue(value)) throw errors.headersSetting(`The value of ${name} contains a control character.`)
   return [name, value]
 }
 
@@ -39,17 +41,28 @@ function headersOf(setting: string): Headers {
   return list.map(headerOf)
 }
 
+export type Overridden = {
+  readonly status: number
+  readonly headers: Headers
+  /** What was ignored, in words. */
+  readonly warning?: string
+}
+
 /**
- * Status and headers with what the database set instead. Its headers replace those of the same name.
- * Errors: PGRST112 for a status that is none, PGRST111 for headers that are no list of single-key objects of strings.
+ * Status and headers with what the database set instead. Its headers replace those of the same name; framing headers
+ * (see `isFramingHeader`) are left out, with a warning: a function that copies the headers of another server's answer
+ * has worked before, and the transaction has been committed by now.
+ *
+ * @throws ApiError PGRST112 for an invalid status; PGRST111 for headers that are no list of single-key objects of
+ * strings, or that HTTP does not allow
  */
-export function overridden(
-  { statusSetting, headersSetting }: ResultRow,
-  status: number,
-  headers: Headers,
-): { readonly status: number; readonly headers: Headers } {
+export function overridden({ statusSetting, headersSetting }: ResultRow, status: number, headers: Headers): Overridden {
   const newStatus = statusSetting === null ? status : statusOf(statusSetting)
   if (headersSetting === null) return { status: newStatus, headers }
-  const added = headersOf(headersSetting)
-  return { status: newStatus, headers: [...headers.filter(([name]) => !hasHeader(added, name)), ...added] }
+  const given = headersOf(headersSetting)
+  const added = given.filter(([name]) => !isFramingHeader(name))
+  const all = [...headers.filter(([name]) => !hasHeader(added, name)), ...added]
+  if (added.length === given.length) return { status: newStatus, headers: all }
+  const ignored = given.map(([name]) => name).filter(isFramingHeader)
+  return { status: newStatus, headers: all, warning: framingWarning('response.headers', ignored) }
 }

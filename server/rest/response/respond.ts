@@ -159,7 +159,7 @@ export function respond(
   }
   const { status, headers, body } = answer(plan, row, request, settings, basePath)
   const final = overridden(row, status, headers)
-  return { status: final.status, headers: writable(final.headers), body }
+  return { ...final, headers: writable(final.headers), body }
 }
 
 /** The answer to a request for the description of a schema. */

@@ -29,4 +29,6 @@ export type RestResponse = {
   readonly body: Body
   /** Reason phrase of the status line; the usual one of the status when undefined. */
   readonly statusText?: string | undefined
+  /** What was ignored, for the log. */
+  readonly warning?: string | undefined
 }

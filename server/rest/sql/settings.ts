@@ -9,6 +9,10 @@ import type { Fragment, Statement } from './fragment.ts'
 import { cutAtNul, identifier, qualified } from './identifier.ts'
 
 type SettingsRequest = Pick<ApiRequest, 'method' | 'path' | 'headers' | 'cookies' | 'schema' | 'preferences'>
+/** Other plans have no settings of their own. */
+type SettingsPlan =
+  | Pick<Extract<CrudPlan, { kind: 'call' }>, 'kind' | 'routine' | 'readOnly'>
+  | { readonly kind: Exclude<CrudPlan['kind'], 'call'> | InspectPlan['kind']; readonly readOnly: boolean }
 type Pair = readonly [string, string]
 
 /** JSON object of header or cookie pairs; of repeated names the last one stays. */
@@ -23,6 +27,17 @@ type TextShape = {
   readonly after: number
   readonly timezone: boolean
 }
+
+/**
+ * Takes back what a function has set for its whole session instead of its transaction, which the next request on the
+ * connection would see. Reading a setting costs a tenth of making it. NULL is RESET: the default of the login role stays.
+ */
+const takeBack = (name: string, unset: string): string =>
+  `case when current_setting('${name}', true) <> '${unset}' then set_config('${name}', null, false) end`
+
+const answerSettings = ['response.headers', 'response.status'].map((name) => takeBack(name, ''))
+/** Settings of the role are made with the privileges of the login role. */
+const loginRole = takeBack('role', 'none')
 
 const texts = new Map<string, string>()
 const ofRequest = ['role', 'request.jwt.claims', 'request.method', 'request.path', 'request.headers', 'request.cookies']
@@ -40,6 +55,8 @@ function writeText({ readOnly, before, after, timezone }: TextShape): string {
   const setNamed = (): string => `set_config($${++values}, $${++values}, true)`
   const calls = [
     ...(readOnly ? ["set_config('transaction_read_only', 'on', true)"] : []),
+    ...answerSettings,
+    ...(before > 0 ? [loginRole] : []),
     set('search_path'),
     ...Array.from({ length: before }, setNamed),
     ...ofRequest.map(set),
@@ -68,7 +85,7 @@ function searchPathOf(schema: string, extra: readonly string[]): string {
 export function settingsStatement(
   identity: Identity,
   request: SettingsRequest,
-  plan: CrudPlan | InspectPlan,
+  plan: SettingsPlan,
   config: Pick<PostgrestConfig, 'dbExtraSearchPath' | 'appSettings'>,
   roleSettings: RoleSettings,
 ): Statement {

@@ -1,0 +1,123 @@
+// Refuses requests with large bodies before the body is read, where they fail whatever it says: their path names nothing,
+// or the role has no right on what it names.
+//
+// The database is asked, not the schema cache: privileges change without a reload, and what the database refuses in a
+// request with a small body it must refuse here in the same words.
+import { StatementError, type PipelineStatement } from '../database/pipeline.ts'
+import type { Identity } from '../identity/identity.ts'
+import { qualifiedKey } from '../schema-cache/identifier.ts'
+import type { SchemaCache } from '../schema-cache/schema-cache.ts'
+import type { AnswerContext } from './answer.ts'
+import { ApiError, errors } from './errors.ts'
+import type { InspectPlan } from './plan/plan.ts'
+import { findTable } from './plan/planner.ts'
+import { routineHint } from './plan/suggestion.ts'
+import type { ApiRequest, HttpRequest } from './request/api-request.ts'
+import { parseApiRequest } from './request/parse-api-request.ts'
+import { addressRow, parseRowAddress } from './request/row-address.ts'
+import { toApiError } from './sql-errors.ts'
+import { render } from './sql/fragment.ts'
+import { preRequestStatement, settingsStatement } from './sql/settings.ts'
+import { refusedStatement, rightStatement, type WriteTarget } from './sql/write-right.ts'
+import { runTransaction } from './transaction.ts'
+
+/** insufficient_privilege */
+const noPrivilege = '42501'
+
+const anyObject = Buffer.from('{}')
+
+/**
+ * Lets a request with a large body pass, or refuses it.
+ *
+ * @param http the request without its body
+ * @throws ApiError the refusal; PGRST000 and PGRST003 when there is no connection
+ */
+export async function admit(http: HttpRequest, identity: Identity, context: AnswerContext): Promise<void> {
+  const { cache, snapshot, trace } = context
+  const address = parseRowAddress(http)
+  // Whatever is wrong with the rest of the request comes before the body. Any body of the most ordinary type will do.
+  const headers = http.headers.filter(([name]) => name !== 'content-type')
+  const parsed = parseApiRequest({ ...(address?.http ?? http), headers, body: anyObject }, snapshot.config)
+  const request = address ? addressRow(parsed, address.id, cache) : parsed
+  const target = targetOf(parsed, cache)
+  if (!target) return
+  trace.route = target.kind === 'call' ? `rpc/${target.routine.name}` : target.into.name
+  if (await hasRight(target, request, identity, context)) return
+  const refusal = await refusalOf(target, request, identity, context)
+  if (refusal) throw refusal
+}
+
+/** @throws ApiError PGRST205 or PGRST202 when it is not there */
+function targetOf({ action }: ApiRequest, cache: SchemaCache): WriteTarget | undefined {
+  switch (action.kind) {
+    case 'mutate': {
+      const table = findTable(cache, action.relation)
+      const [column] = table.columns.keys()
+      if (action.mutation === 'delete' || column === undefined) return undefined
+      return action.mutation === 'update'
+        ? { kind: 'update', into: action.relation, column }
+        : { kind: 'insert', into: action.relation }
+    }
+    case 'call': {
+      const { routine } = action
+      const overloads = cache.routines.get(qualifiedKey(routine.schema, routine.name))
+      if (overloads) return { kind: 'call', routine, overloads }
+      const name = `${routine.schema}.${routine.name}`
+      const details = `Searched for the function ${name}, but no matches were found in the schema cache.`
+      throw errors.noRoutine(name, details, routineHint(cache, routine, []))
+    }
+    default:
+      return undefined
+  }
+}
+
+const inspection = (schema: string): InspectPlan => ({ kind: 'inspect', schema, headersOnly: false, readOnly: true })
+
+/** An error of the statement leaves it to the body: the role may not even read the catalogue. */
+async function hasRight(
+  target: WriteTarget,
+  request: ApiRequest,
+  identity: Identity,
+  { pool, snapshot: { config, roleSettings } }: AnswerContext,
+): Promise<boolean> {
+  const settings = settingsStatement(identity, request, inspection(request.schema), config, roleSettings)
+  try {
+    const { rows } = await runTransaction(
+      pool,
+      { ...plain, before: [settings], statements: [render(rightStatement(target))], readOnly: true },
+      config.dbPreparedStatements,
+    )
+    return rows[0]?.[0]?.[0]?.toString() !== 'f'
+  } catch (error) {
+    if (error instanceof StatementError) return true
+    throw error instanceof ApiError ? error : toApiError(error as Error, false)
+  }
+}
+
+const plain = { isolation: null, rollback: false, judge: undefined, history: undefined }
+
+/**
+ * What the database answers to a role without the right, after the pre-request function, which may refuse for reasons of
+ * its own or take another role. Undefined when it is not certain that the request fails.
+ */
+async function refusalOf(
+  target: WriteTarget,
+  request: ApiRequest,
+  identity: Identity,
+  { pool, snapshot: { config, roleSettings }, trace }: AnswerContext,
+): Promise<ApiError | undefined> {
+  const readOnly = target.kind === 'call' && target.overloads.every(({ volatility }) => volatility !== 'volatile')
+  const plan = { ...inspection(request.schema), readOnly }
+  const before: PipelineStatement[] = [settingsStatement(identity, request, plan, config, roleSettings)]
+  if (config.dbPreRequest) before.push(render(preRequestStatement(config.dbPreRequest)))
+  const statements = [render(refusedStatement(target))]
+  if (trace.statements) for (const { text } of [...before, ...statements]) trace.statements.push(text)
+  try {
+    await runTransaction(pool, { ...plain, before, statements, readOnly, rollback: true }, false)
+    return undefined
+  } catch (error) {
+    if (error instanceof ApiError) throw error
+    if (!(error instanceof StatementError)) throw toApiError(error as Error, false)
+    return error.server.code === noPrivilege ? toApiError(error.server, identity.role !== config.dbAnonRole) : undefined
+  }
+}

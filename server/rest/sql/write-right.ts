@@ -1,0 +1,64 @@
+// Whether the current role may write to a relation, or call a function, at all; and the database's refusal if not.
+import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { Routine } from '../../schema-cache/routine.ts'
+import type { Fragment } from './fragment.ts'
+import { identifier, qualified } from './identifier.ts'
+
+/** What a request with a body does. */
+export type WriteTarget =
+  | { readonly kind: 'insert'; readonly into: QualifiedIdentifier }
+  | {
+      readonly kind: 'update'
+      readonly into: QualifiedIdentifier
+      /** Any column of it. */
+      readonly column: string
+    }
+  | { readonly kind: 'call'; readonly routine: QualifiedIdentifier; readonly overloads: readonly Routine[] }
+
+/**
+ * One row with one column: whether the role has the right on the relation or any of its columns, or on any of the
+ * functions of that name. Null when there is no such object.
+ */
+export function rightStatement(target: WriteTarget): Fragment {
+  if (target.kind === 'call') {
+    const { schema, name } = target.routine
+    return [
+      "select pg_catalog.bool_or(pg_catalog.has_schema_privilege(n.oid, 'usage') and pg_catalog.has_function_privilege(p.oid, 'execute'))",
+      ' from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace where n.nspname = ',
+      { value: schema },
+      ' and p.proname = ',
+      { value: name },
+    ]
+  }
+  const { schema, name } = target.into
+  return [
+    `select pg_catalog.has_schema_privilege(n.oid, 'usage') and pg_catalog.has_any_column_privilege(c.oid, '${target.kind}')`,
+    ' from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where n.nspname = ',
+    { value: schema },
+    ' and c.relname = ',
+    { value: name },
+  ]
+}
+
+/**
+ * A statement that fails as the real one would when the right is missing. EXPLAIN checks privileges and carries out
+ * nothing.
+ */
+export function refusedStatement(target: WriteTarget): Fragment {
+  switch (target.kind) {
+    case 'insert':
+      return `EXPLAIN INSERT INTO ${qualified(target.into)} DEFAULT VALUES`
+    case 'update':
+      return `EXPLAIN UPDATE ${qualified(target.into)} SET ${identifier(target.column)} = DEFAULT WHERE false`
+    case 'call': {
+      const [overload] = target.overloads
+      // A constant null could be all that the planner needs to leave out the call.
+      const args = (overload?.parameters ?? []).map(
+        ({ type, variadic }) => `${variadic ? 'VARIADIC ' : ''}(SELECT NULL::${type})`,
+      )
+      return `EXPLAIN SELECT ${qualified(target.routine)}(${args.join(', ')})`
+    }
+    default:
+      return target satisfies never
+  }
+}

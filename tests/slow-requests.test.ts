@@ -1,0 +1,110 @@
+// Requests that do not arrive: they end after `server-request-timeout`, and hold nothing until then.
+import { createServer } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { requestTimeouts } from '../server/request-timeouts.ts'
+import { startApplication } from './support/application.ts'
+import { createFixtureDatabase } from './support/fixture.ts'
+import { postHead, rawRequest, until } from './support/raw-request.ts'
+
+const database = await createFixtureDatabase('writes')
+t.teardown(() => database.drop())
+
+await database.query(`
+  create function garage.naps() returns text stable language sql as $$
+    select 'rested' from (select pg_sleep(2)) as nap
+  $$`)
+const seconds = 1
+const application = await startApplication(t, database.uri('garage_server', 'garage'), {
+  PGRST_DB_SCHEMAS: 'garage',
+  PGRST_DB_ANON_ROLE: 'garage_anon',
+  PGRST_DB_POOL: '1',
+  PGRST_DB_CHANNEL_ENABLED: 'false',
+  REST_BODY_LIMIT: '1mb',
+  REST_BODY_BUDGET: '300kb',
+  PGRST_DB_POOL_ACQUISITION_TIMEOUT: '1',
+  SESSION_SECRETS: 's'.repeat(32),
+})
+const { call, service } = application
+const { pool } = service.runtime
+
+/** The service behind the options that `serve` gives its server. */
+const server = createServer(requestTimeouts(seconds), service.listener)
+await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+t.teardown(() => {
+  server.closeAllConnections()
+  server.close()
+})
+const address = server.address()
+if (typeof address !== 'object' || address === null) throw new Error('the server has no port')
+const url = `http://127.0.0.1:${address.port}`
+
+const isIdle = (): boolean => pool.idleCount === pool.totalCount && pool.waitingCount === 0
+const notes = '/rest/v1/notes'
+const big = `{"message":"${'x'.repeat(200_000)}`
+
+const rows: readonly (readonly [title: string, sent: string, drip: string])[] = [
+  ['half a head', 'GET /rest/v1/notes HTTP/1.1\r\nHost: x\r\n', ''],
+  ['a head that drips', 'GET /rest/v1/notes HTTP/1.1\r\nHost: x\r\n', 'X-Drip: y\r\n'],
+  ['half a body', `${postHead(notes, 100)}{"message":`, ''],
+  ['a body that drips', `${postHead(notes, 100)}{"message":"`, 'x'],
+  ['a body that drips in chunks', `${postHead(notes, 0, { 'Transfer-Encoding': 'chunked' })}`, '1\r\n \r\n'],
+  ['a large body that stops', `${postHead(notes, 300_000)}${big}`, ''],
+  ['a refused body that drips', postHead('/rest/v1/secrets', 300_000), 'x'],
+  ['a body that is too large, and drips', postHead(notes, 300_000_000), 'x'],
+  ['a body of another route that drips', postHead('/auth/sign-in', 100), 'x'],
+]
+
+for (const [title, sent, drip] of rows) {
+  t.test(title, async (t) => {
+    const start = performance.now()
+    const { socket, closed } = rawRequest(url, sent)
+    const dripping = setInterval(() => {
+      if (drip !== '' && !socket.destroyed) socket.write(drip)
+    }, 100)
+    const text = await closed
+    clearInterval(dripping)
+    const took = performance.now() - start
+    // The loaded machine of a test may be late, but not as late as Node's own 300 seconds.
+    t.ok(took > 500 && took < 30_000, `${Math.round(took)} ms`)
+    if (title.includes('refused')) t.match(text, /^HTTP\/1.1 401 /)
+    else if (title.includes('too large')) t.match(text, /^HTTP\/1.1 413 /)
+    else t.match(text, /^HTTP\/1.1 408 Request Timeout\r\nConnection: close\r\n/)
+    t.ok(await until(isIdle))
+  })
+}
+
+t.test('idle connections and slow answers are not meant', async (t) => {
+  const { socket, text } = rawRequest(url, 'GET /rest/v1/tags HTTP/1.1\r\nHost: x\r\n\r\n')
+  t.ok(await until(() => text().endsWith(']')))
+  await sleep(seconds * 1500)
+  socket.write('GET /rest/v1/rpc/naps HTTP/1.1\r\nHost: x\r\n\r\n')
+  t.ok(await until(() => text().endsWith('"rested"')))
+  socket.destroy()
+})
+
+t.test('half-sent bodies hold neither a connection nor, once their client has gone, memory', async (t) => {
+  const bodies = Array.from({ length: 40 }, () => rawRequest(url, `${postHead(notes, 300_000)}${big}`))
+  // The budget is for one of them and a half.
+  await sleep(200)
+  t.equal((await call('GET', '/rest/v1/tags')).status, 200, 'reads go on')
+  t.equal((await call('POST', notes, { body: { message: 'small' } })).status, 201, 'small bodies, too')
+  for (const { socket } of bodies) socket.destroy()
+  await Promise.all(bodies.map(({ closed }) => closed))
+  for (let round = 0; round < 3; round++) {
+    const { status, text } = await call('POST', notes, { body: `${big}"}` })
+    t.equal(status, 201, text)
+  }
+  t.ok(await until(isIdle))
+})
+
+t.test('a large body that waits for too long gets 503', async (t) => {
+  const holders = Array.from({ length: 4 }, () => rawRequest(application.url, `${postHead(notes, 300_000)}${big}`))
+  await sleep(200)
+  const { status, body, headers } = await call('POST', notes, { body: `${big}"}` })
+  t.match([status, body], [503, { code: 'PGRSTX01', message: 'Too many large request bodies at the same time' }])
+  t.ok(Number(headers.get('retry-after')) > 0)
+  for (const { socket } of holders) socket.destroy()
+  const answers = await Promise.all(Array.from({ length: 12 }, () => call('POST', notes, { body: `${big}"}` })))
+  t.strictSame([...new Set(answers.map((answer) => answer.status))], [201], 'without the others, all get their turn')
+})
