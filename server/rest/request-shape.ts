@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import type { HttpRequest } from './request/api-request.ts'
 import { isOperator } from './request/filter.ts'
 import { utf8Text, parseQueryString } from './request/query-string.ts'
-import { ShapeKeyWriter } from './shape-key.ts'
+import { keyPart, partKind } from './shape-key.ts'
 
 /** How a value stands in the statement: as it is, as a pattern of LIKE, or as an array of the texts between its commas. */
 export type ValueForm = 'plain' | 'pattern' | 'list'
@@ -52,6 +52,8 @@ const keyword = String.raw`(?:not\.)?is\.(?:null|not_null|true|false|unknown)`
 const simpleFilter = new RegExp(`^${operator}`)
 const keywordFilter = new RegExp(`^${keyword}$`, 'i')
 const list = /^((?:not\.)?in\.)\(([\w:.-]+(?:,[\w:.-]+)*)\)$/
+/** A value that is text as it was sent. */
+const plainValue = /^[\w .:,*-]*$/
 /** A word where an operator should be. */
 const firstWord = /^([A-Za-z_]+)\./
 /** An argument of a function: no operator followed by a value. */
@@ -75,6 +77,7 @@ function operatorOf(raw: string, isCall: boolean): string | undefined {
 
 /** A value as text; undefined when it is not valid UTF-8 or contains a NUL, at which Postgres's texts end. */
 function valueOf(raw: string): string | undefined {
+  if (plainValue.test(raw)) return raw
   const [pair] = parseQueryString(`v=${raw}`)
   const text = pair?.[1] === undefined ? undefined : utf8Text(pair[1])
   return text?.includes('\0') ? undefined : text
@@ -82,7 +85,7 @@ function valueOf(raw: string): string | undefined {
 
 /** Reads a request part by part. */
 class ShapeReader {
-  readonly key = new ShapeKeyWriter()
+  key: string
   readonly values: string[] = []
   readonly forms: ValueForm[] = []
   readonly template: string[] = []
@@ -91,8 +94,7 @@ class ShapeReader {
 
   constructor({ method, path }: HttpRequest) {
     this.#isCall = path.startsWith('/rpc/')
-    this.key.add('method', method)
-    this.key.add('path', path)
+    this.key = keyPart(partKind.method, method) + keyPart(partKind.path, path)
   }
 
   /** Adds a part of the query string; false when its values cannot be left out. */
@@ -109,7 +111,7 @@ class ShapeReader {
   }
 
   #addText(part: string): boolean {
-    this.key.add('text', part)
+    this.key += keyPart(partKind.text, part)
     this.template.push(part)
     return true
   }
@@ -133,21 +135,20 @@ class ShapeReader {
   }
 
   #addValue(name: string, operator: string, marked: string): void {
-    this.key.add('name', name)
-    this.key.add('operator', operator)
+    this.key += keyPart(partKind.name, name) + keyPart(partKind.operator, operator)
     this.template.push(`${name}=${operator}${marked}`)
   }
 
   #addLogic(name: string, raw: string): boolean {
     this.canBeRejected = false
-    this.key.add('name', name)
+    this.key += keyPart(partKind.name, name)
     let template = `${name}=`
     for (let at = 0; at < raw.length; at = logicToken.lastIndex) {
       logicToken.lastIndex = at
       const match = logicToken.exec(raw)
       if (!match) return false
       const [text, condition, value] = match
-      this.key.add('operator', condition ?? text)
+      this.key += keyPart(partKind.operator, condition ?? text)
       template +=
         condition === undefined || value === undefined
           ? text
@@ -173,10 +174,8 @@ export function shapeOf(http: HttpRequest): RequestShape | undefined {
   const reader = new ShapeReader(http)
   if (query !== '') for (const part of query.split('&')) if (!reader.addPart(part)) return undefined
   for (const [name, text] of headers) {
-    if (!telling.has(name)) continue
-    reader.key.add('header', name)
-    reader.key.add('header-value', text)
+    if (telling.has(name)) reader.key += keyPart(partKind.header, name) + keyPart(partKind.headerValue, text)
   }
   const { key, values, forms, template, canBeRejected } = reader
-  return { key: key.key, values, forms, template: template.join('&'), canBeRejected }
+  return { key, values, forms, template: template.join('&'), canBeRejected }
 }

@@ -3,29 +3,19 @@
 
 /**
  * What a part says. `text` is a part of the query string as it came; a filter whose value is left out consists of its
- * `name` and its `operator`.
+ * name and its operator.
  */
-export type PartKind = 'method' | 'path' | 'text' | 'name' | 'operator' | 'header' | 'header-value'
-
-const tags = {
+export const partKind = {
   method: 'm',
   path: 'p',
   text: 't',
   name: 'n',
   operator: 'o',
   header: 'h',
-  'header-value': 'v',
-} satisfies Record<PartKind, string>
+  headerValue: 'v',
+} as const
 
-/** Writes a key part by part: the kind's tag, the length in decimal digits, a colon, the text. */
-export class ShapeKeyWriter {
-  #key = ''
+export type PartKind = (typeof partKind)[keyof typeof partKind]
 
-  add(kind: PartKind, text: string): void {
-    this.#key += `${tags[kind]}${text.length}:${text}`
-  }
-
-  get key(): string {
-    return this.#key
-  }
-}
+/** A part of a key: its kind, its length in decimal digits, a colon, its text. Keys are made by joining parts. */
+export const keyPart = (kind: PartKind, text: string): string => `${kind}${text.length}:${text}`
