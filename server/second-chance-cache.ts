@@ -37,6 +37,11 @@ export class SecondChanceCache<V> {
     this.#entries.set(key, { value, wasUsed: false })
   }
 
+  /** All entries, the next to be looked at for eviction first. */
+  entries(): (readonly [string, V])[] {
+    return Array.from(this.#entries, ([key, { value }]) => [key, value] as const)
+  }
+
   #evict(): void {
     for (const [key, entry] of this.#entries) {
       this.#entries.delete(key)

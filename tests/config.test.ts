@@ -77,6 +77,8 @@ t.test('defaults', async (t) => {
     openapiSecurityActive: false,
     openapiServerProxyUri: null,
     restBasePath: '/rest/v1',
+    requestHeaderLimit: 50 * 1024,
+    planCacheMaxEntries: 1000,
     restBodyLimit: 10_485_760,
     restBodyBudget: 67_108_864,
     serverRequestTimeout: 60,

@@ -86,6 +86,10 @@ export type ServiceConfig = {
   readonly restBodyBudget: number
   /** Seconds in which a request must have arrived as a whole. */
   readonly serverRequestTimeout: number
+  /** Maximum bytes of a request's URL and headers together. */
+  readonly requestHeaderLimit: number
+  /** Maximum number of request shapes whose plan or rejection is cached; 0 for none. */
+  readonly planCacheMaxEntries: number
   /** Bytes; for every other route. */
   readonly bodyLimit: number
   /** Signing secrets of session cookies, the newest first; each at least 32 characters. Empty: none configured. */

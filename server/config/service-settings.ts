@@ -98,6 +98,22 @@ export const serviceSettings: ServiceSettings = {
     description:
       'Seconds in which a request, body included, must have arrived; otherwise 408, and the connection is closed.',
   }),
+  requestHeaderLimit: service({
+    name: 'request-header-limit',
+    variables: ['REQUEST_HEADER_LIMIT'],
+    kind: kinds.size,
+    default: 50 * kibibyte,
+    defaultInWords: '`50kb`',
+    example: '"50kb"',
+    description: 'Largest head of a request, its URL and headers together: bytes, or a number with `kb`, `mb`, `gb`.',
+  }),
+  planCacheMaxEntries: service({
+    name: 'plan-cache-max-entries',
+    variables: ['PLAN_CACHE_MAX_ENTRIES'],
+    kind: kinds.integer({ min: 0, max: 1_000_000 }),
+    default: 1000,
+    description: 'Maximum number of request shapes whose plan or rejection is cached; 0 for none.',
+  }),
   bodyLimit: service({
     name: 'body-limit',
     variables: ['BODY_LIMIT'],

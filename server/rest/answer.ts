@@ -16,7 +16,8 @@ import type { LegacyName } from './plan/embed-path.ts'
 import { legacyTargetNames } from './plan/planner.ts'
 import type { CrudPlan, InspectPlan } from './plan/plan.ts'
 import { prepare, type Prepared } from './prepare.ts'
-import type { ApiRequest, HttpRequest } from './request/api-request.ts'
+import type { HttpRequest } from './request/api-request.ts'
+import type { PlannedRequest } from './request/outline.ts'
 import { complete } from './response/complete.ts'
 import { mayFault, resultFault } from './response/fault.ts'
 import { respondInfo } from './response/info.ts'
@@ -158,7 +159,7 @@ async function runCrud(
   plan: CrudPlan,
   main: Statement,
   history: RunHistory | undefined,
-  request: ApiRequest,
+  request: PlannedRequest,
   identity: Identity,
   context: AnswerContext,
 ): Promise<ResultRow> {
@@ -198,7 +199,7 @@ function isolationOf(plan: CrudPlan | InspectPlan, { role }: Identity, snapshot:
 /** Runs the statements of a plan in the request's transaction. */
 async function run(
   plan: CrudPlan | InspectPlan,
-  request: ApiRequest,
+  request: PlannedRequest,
   identity: Identity,
   { pool, caller, snapshot, trace }: AnswerContext,
   statements: readonly PipelineStatement[],

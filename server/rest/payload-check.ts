@@ -6,12 +6,14 @@ import type { ApiRequest, HttpRequest } from './request/api-request.ts'
 import { dropValue, takeValue, type Payload } from './request/payload.ts'
 import { pathSegments } from './request/resource.ts'
 
+type CheckedRequest = Pick<ApiRequest, 'action' | 'payload' | 'columns' | 'contentType'>
+
 /**
  * Checks the body of a write.
  *
  * @throws ApiError PGRST102 whose details name every fault by JSON pointer
  */
-export function checkPayload(request: ApiRequest, validator: Validator): void {
+export function checkPayload(request: CheckedRequest, validator: Validator): void {
   const { action, payload } = request
   if (!payload) return
   const table = action.kind === 'mutate' ? validator.forTable(action.relation.schema, action.relation.name) : undefined
@@ -29,7 +31,7 @@ const valueOf = (payload: Payload): unknown =>
   payload.kind === 'json' || payload.kind === 'raw-json' ? takeValue(payload) : undefined
 
 /** What is written of a body: with the `columns` parameter, other properties are left out. */
-function withColumns(value: unknown, { payload, columns }: ApiRequest): unknown {
+function withColumns(value: unknown, { payload, columns }: CheckedRequest): unknown {
   if (payload?.kind !== 'raw-json') return value
   const pick = (row: unknown): unknown =>
     typeof row === 'object' && row !== null

@@ -1,5 +1,5 @@
-// From an HTTP request to a plan and its statement, or to why it is refused: by parsing and planning, or from what is
-// remembered of its shape.
+// From an HTTP request to a plan and its statement, or to the reason why it is rejected: by parsing and planning, or from
+// the cache of request shapes.
 import { RunHistory } from '../database/run-history.ts'
 import type { Snapshot } from '../runtime.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
@@ -11,13 +11,15 @@ import { bind, PlanCache, refuse, sourcesOf, type KnownShape, type PreparedShape
 import { planRequest } from './plan/planner.ts'
 import type { ActionPlan, CrudPlan } from './plan/plan.ts'
 import type { ApiRequest, HttpRequest } from './request/api-request.ts'
+import { outlineOf, type PlannedRequest } from './request/outline.ts'
 import { parseApiRequest } from './request/parse-api-request.ts'
 import { parsePayload, type Payload } from './request/payload.ts'
 import { readHeaders } from './request/headers.ts'
 import { canonicalQueryString, parseQueryString } from './request/query-string.ts'
-import { addressRow, parseRowAddress, type RowAddress } from './request/row-address.ts'
+import { addressesRow, addressRow, parseRowAddress } from './request/row-address.ts'
 import { marker, shapeOf, type RequestShape } from './request-shape.ts'
 import { render, type Statement } from './sql/fragment.ts'
+import { isObject } from './sql/payload.ts'
 import { mainStatement, needsPlannedCount } from './sql/statement.ts'
 
 export type PrepareContext = {
@@ -27,7 +29,7 @@ export type PrepareContext = {
 }
 
 export type Prepared = {
-  readonly request: ApiRequest
+  readonly request: PlannedRequest
   readonly plan: ActionPlan
   /** The main statement of a plan that has one. */
   readonly main: Statement | undefined
@@ -42,31 +44,32 @@ type Lap = () => void
 
 const caches = new WeakMap<Snapshot, PlanCache>()
 
-function cacheOf(snapshot: Snapshot): PlanCache {
+/** The plans that belong to a snapshot: they come and go with it. */
+export function planCacheOf(snapshot: Snapshot): PlanCache {
   let cache = caches.get(snapshot)
-  if (!cache) caches.set(snapshot, (cache = new PlanCache()))
+  if (!cache) caches.set(snapshot, (cache = new PlanCache(snapshot.config.planCacheMaxEntries)))
   return cache
 }
 
 /**
- * Parses, checks and plans a request, and writes its statement. What is wrong with it is returned: throwing would cost
- * more than all the rest of a refusal that is remembered.
+ * Parses, checks and plans a request, and writes its statement. Errors of the request are returned, not thrown: throwing
+ * costs more than answering with a cached rejection.
  */
 export function prepare(http: HttpRequest, context: PrepareContext, lap: Lap): Prepared | ApiError {
-  const address = parseRowAddress(http)
-  const shape = address ? undefined : shapeOf(http)
-  const anew = (): Prepared | ApiError => orRefusal(() => prepareAnew(http, address, context, lap))
-  if (!shape) return anew()
-  const cache = cacheOf(context.snapshot)
+  const uncached = (): Prepared | ApiError => orRefusal(() => prepareUncached(http, context, lap))
+  const cache = planCacheOf(context.snapshot)
+  if (!cache.isOn || addressesRow(http.path)) return uncached()
+  const shape = shapeOf(http)
+  if (!shape) return uncached()
   const known = cache.get(shape.key)
   if (known === undefined) {
-    const prepared = anew()
-    if (cache.meet(shape.key)) cache.add(shape.key, knownShape(http, shape, prepared, context))
+    const prepared = uncached()
+    if (cache.seenBefore(shape.key)) cache.add(shape.key, knownShape(http, shape, prepared, context))
     return prepared
   }
-  if (known === 'unsuitable') return anew()
+  if (known === 'uncacheable') return uncached()
   if (known instanceof ApiError) return refuse(known, shape.values)
-  return orRefusal(() => fromShape(http, shape.values, known, context, lap)) ?? anew()
+  return orRefusal(() => fromShape(http, shape.values, known, context, lap)) ?? uncached()
 }
 
 function orRefusal<T>(run: () => T): T | ApiError {
@@ -78,25 +81,27 @@ function orRefusal<T>(run: () => T): T | ApiError {
   }
 }
 
-/** What is to be known of the shape of a request that was prepared, or refused, just now. */
+/** What is to be cached of a request that was just prepared, or rejected. */
 function knownShape(
   http: HttpRequest,
-  { template, values }: RequestShape,
+  shape: RequestShape,
   prepared: Prepared | ApiError,
   context: PrepareContext,
 ): KnownShape {
-  if (!(prepared instanceof ApiError)) return prepareShape(http, template, values.length, prepared, context)
-  // A refusal for a body depends on more than the shape.
-  if (http.body.length > 0) return 'unsuitable'
-  const refusal = orRefusal(() => prepareAnew({ ...http, query: template }, undefined, context, () => undefined))
-  return refusal instanceof ApiError && isSame(refuse(refusal, values), prepared) ? refusal : 'unsuitable'
+  if (!(prepared instanceof ApiError)) return prepareShape(http, shape, prepared, context)
+  // A rejection of a body depends on more than the shape.
+  if (http.body.length > 0 || !shape.canBeRejected) return 'uncacheable'
+  const { template: query, values } = shape
+  const refusal = orRefusal(() => prepareUncached({ ...http, query }, context, () => undefined))
+  return refusal instanceof ApiError && isSame(refuse(refusal, values), prepared) ? refusal : 'uncacheable'
 }
 
 const isSame = (one: ApiError, other: ApiError): boolean =>
   one.status === other.status && errorBody(one, 'verbose') === errorBody(other, 'verbose')
 
-function prepareAnew(http: HttpRequest, address: RowAddress | undefined, context: PrepareContext, lap: Lap): Prepared {
+function prepareUncached(http: HttpRequest, context: PrepareContext, lap: Lap): Prepared {
   const { snapshot, cache, validator } = context
+  const address = parseRowAddress(http)
   const parsed = parseApiRequest(address?.http ?? http, snapshot.config)
   const request = address ? addressRow(parsed, address.id, cache) : parsed
   lap()
@@ -114,16 +119,13 @@ const isCrud = (plan: ActionPlan): plan is CrudPlan =>
 const isText = (payload: Payload | undefined): payload is Extract<Payload, { kind: 'json' | 'raw-json' }> =>
   payload?.kind === 'json' || payload?.kind === 'raw-json'
 
-const firstCharacter = (text: string): string => text.trimStart().charAt(0)
-
-/** Plans the shape of a request that was prepared just now. */
+/** Prepares the shape of a request that was just prepared itself. */
 function prepareShape(
   http: HttpRequest,
-  template: string,
-  count: number,
+  { template, forms }: RequestShape,
   { request, plan }: Prepared,
   { snapshot, cache }: PrepareContext,
-): PreparedShape | 'unsuitable' {
+): PreparedShape | 'uncacheable' {
   const { payload } = request
   const suits =
     isCrud(plan) &&
@@ -131,21 +133,22 @@ function prepareShape(
     !needsPlannedCount(plan, request) &&
     !(plan.kind === 'mutate' && plan.mutation === 'single-upsert') &&
     (payload === undefined || isText(payload))
-  if (!suits) return 'unsuitable'
-  const bodyMarker = payload && firstCharacter(payload.text) + marker(count)
+  if (!suits) return 'uncacheable'
+  const body = payload && { kind: payload.kind, isObject: isObject(payload.text) }
+  const bodyMarker = body && (body.isObject ? '{' : '') + marker(forms.length)
   const parsed = parseApiRequest({ ...http, query: template }, snapshot.config)
   const marked: ApiRequest =
     payload && bodyMarker !== undefined ? { ...parsed, payload: { ...payload, text: bodyMarker } } : parsed
   const shapePlan = planRequest(marked, cache, snapshot.config)
-  if (!isCrud(shapePlan)) return 'unsuitable'
+  if (!isCrud(shapePlan)) return 'uncacheable'
   const statement = render(mainStatement(shapePlan, marked, snapshot.config))
-  const sources = sourcesOf(statement, count, bodyMarker)
-  return sources
-    ? { request: marked, plan: shapePlan, text: statement.text, sources, history: new RunHistory() }
-    : 'unsuitable'
+  const sources = sourcesOf(statement, forms, bodyMarker)
+  if (!sources) return 'uncacheable'
+  const { text } = statement
+  return { outline: outlineOf(parsed), body, plan: shapePlan, text, sources, history: new RunHistory() }
 }
 
-/** What a shape has for this request; undefined when its body is of another shape. */
+/** A request of a known shape; undefined when its body does not fit it. */
 function fromShape(
   http: HttpRequest,
   values: readonly string[],
@@ -153,39 +156,32 @@ function fromShape(
   { validator }: PrepareContext,
   lap: Lap,
 ): Prepared | undefined {
-  const { action, contentType, queryParams, payload: known } = shape.request
+  const { outline, body } = shape
+  const { action, contentType, queryParams } = outline
   const { payload, columns } = parsePayload(http.body, contentType, queryParams.columns, action)
-  if (known !== undefined && !(isText(known) && isText(payload) && hasShape(payload, columns, known, shape.request))) {
-    return undefined
-  }
-  const { others, cookies } = readHeaders(http.headers)
-  const request: ApiRequest = {
-    ...shape.request,
-    headers: others,
+  if (!fits(payload, columns, shape)) return undefined
+  const { others: headers, cookies } = readHeaders(http.headers)
+  const canonical = http.query === '' ? '' : canonicalQueryString(parseQueryString(http.query))
+  const request: PlannedRequest = {
+    ...outline,
+    headers,
     cookies,
     payload,
-    queryParams:
-      http.query === ''
-        ? queryParams
-        : { ...queryParams, canonical: canonicalQueryString(parseQueryString(http.query)) },
+    queryParams: { ...queryParams, canonical },
   }
   lap()
   checkPayload(request, validator)
-  const body = isText(payload) ? payload.text : null
-  return { request, plan: shape.plan, main: bind(shape, values, body), history: shape.history, addressed: undefined }
+  const text = body && isText(payload) ? payload.text : null
+  return { request, plan: shape.plan, main: bind(shape, values, text), history: shape.history, addressed: undefined }
 }
 
-/** Whether a body is read into the same columns, and is an object or array as the one of the shape was. */
-function hasShape(
-  payload: Extract<Payload, { kind: 'json' | 'raw-json' }>,
-  columns: readonly string[],
-  known: Extract<Payload, { kind: 'json' | 'raw-json' }>,
-  request: ApiRequest,
-): boolean {
+/** Whether a body is read into the same columns, and is an object or not, as the one of the shape was. */
+function fits(payload: Payload | undefined, columns: readonly string[], { body, outline }: PreparedShape): boolean {
+  if (body === undefined || !isText(payload)) return body === undefined && payload === undefined
   return (
-    payload.kind === known.kind &&
-    firstCharacter(payload.text) === known.text.charAt(0) &&
-    columns.length === request.columns.length &&
-    columns.every((name, index) => name === request.columns[index])
+    payload.kind === body.kind &&
+    isObject(payload.text) === body.isObject &&
+    columns.length === outline.columns.length &&
+    columns.every((name, index) => name === outline.columns[index])
   )
 }

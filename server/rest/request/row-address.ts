@@ -9,15 +9,21 @@ import type { Filter } from './filter.ts'
 /** The request for the table, and the key's value. */
 export type RowAddress = { readonly http: HttpRequest; readonly id: string }
 
+/** Whether a path is `/table/id`. */
+export function addressesRow(path: string): boolean {
+  const second = path.indexOf('/', 1)
+  if (second < 0 || second === path.length - 1 || path.startsWith('/rpc/')) return false
+  return !path.includes('/', second + 1)
+}
+
 /**
  * Splits `/table/id`; undefined for any other path.
  *
  * @throws ApiError PGRST125 when the id is not valid percent-encoded UTF-8
  */
 export function parseRowAddress(http: HttpRequest): RowAddress | undefined {
+  if (!addressesRow(http.path)) return undefined
   const second = http.path.indexOf('/', 1)
-  if (second < 0 || second === http.path.length - 1 || http.path.startsWith('/rpc/')) return undefined
-  if (http.path.includes('/', second + 1)) return undefined
   try {
     const id = decodeURIComponent(http.path.slice(second + 1))
     return { http: { ...http, path: http.path.slice(0, second) }, id }

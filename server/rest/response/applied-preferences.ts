@@ -1,11 +1,11 @@
 // `Preference-Applied`: which of the request's preferences meant something to its plan. RFC 7240, section 3.
 import type { CrudPlan } from '../plan/plan.ts'
-import type { ApiRequest } from '../request/api-request.ts'
+import type { PlannedRequest } from '../request/outline.ts'
 import { preferenceApplied } from '../request/preferences.ts'
 import type { Preferences } from '../request/preferences.ts'
 import type { Headers } from './header.ts'
 
-type AppliedRequest = Pick<ApiRequest, 'preferences' | 'queryParams'>
+type AppliedRequest = Pick<PlannedRequest, 'preferences' | 'queryParams'>
 
 function resolution(plan: CrudPlan, { preferences, queryParams }: AppliedRequest): Preferences['resolution'] {
   if (plan.kind !== 'mutate' || plan.mutation !== 'create' || plan.mutate.kind !== 'insert') return undefined

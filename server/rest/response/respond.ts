@@ -4,7 +4,7 @@ import { returnsVoid } from '../../schema-cache/routine.ts'
 import { errorBody, errors } from '../errors.ts'
 import { contentTypeOf } from '../media-type.ts'
 import type { CrudPlan, InspectPlan } from '../plan/plan.ts'
-import type { ApiRequest } from '../request/api-request.ts'
+import type { PlannedRequest } from '../request/outline.ts'
 import { appliedPreferences } from './applied-preferences.ts'
 import { contentLength, headerText, queryText } from './header.ts'
 import type { Header, Headers } from './header.ts'
@@ -13,7 +13,7 @@ import { contentRange, rangeAnswer } from './range.ts'
 import type { Body, RestResponse, ResultRow } from './result.ts'
 
 export type ResponseRequest = Pick<
-  ApiRequest,
+  PlannedRequest,
   'preferences' | 'queryParams' | 'topLevelRange' | 'schema' | 'negotiatedByProfile'
 >
 export type ResponseSettings = Pick<PostgrestConfig, 'clientErrorVerbosity'>

@@ -22,7 +22,8 @@ export type PayloadRows = {
 // White space of JSON only (RFC 8259, section 2). A look at the first character is enough: Postgres rejects invalid JSON.
 const startsWithBrace = /^[ \t\n\r]*\{/
 
-const isObject = (body: string | null): boolean => body !== null && startsWithBrace.test(body)
+/** Whether a JSON body is an object, as far as statements are concerned; otherwise it is an array. */
+export const isObject = (body: string | null): boolean => body !== null && startsWithBrace.test(body)
 
 function defaultsSql(fields: readonly PayloadField[], object: boolean): string {
   const pairs = fields.flatMap(({ name, default: value }) => (value === null ? [] : [`${literal(name)}, ${value}`]))

@@ -1,0 +1,149 @@
+// Two services on one database, one with its caches and one without: whoever sends whatever must get equal answers.
+import { SignJWT } from 'jose'
+import type { Test } from 'tap'
+import { readFile } from 'node:fs/promises'
+import { createApiKey } from '../../server/identity/api-key.ts'
+import type { KnownShape } from '../../server/rest/plan-cache.ts'
+import { planCacheOf } from '../../server/rest/prepare.ts'
+import { ApiError } from '../../server/rest/errors.ts'
+import { jwtSecret, startApplication } from './application.ts'
+import { createMigratedDatabase, withClient } from './database.ts'
+import { generatedAttacks, type Attack, type Header } from './generated-attacks.ts'
+import { RawConnection, requestHead, type RawResponse } from './raw-connection.ts'
+import { seededRandom } from './seeded-random.ts'
+
+export type Caller = { readonly name: string; readonly headers: readonly Header[] }
+
+export type CacheComparison = {
+  /** Anonymous, two users by token, the service by token and by key, and a token that has expired. */
+  readonly callers: readonly [Caller, ...Caller[]]
+  /** Secrets of the callers, none of which may be in the cache. */
+  readonly secrets: readonly string[]
+  /** What both services answer to a request, the one with caches first. */
+  readonly ask: (attack: Attack, caller: Caller, connection?: number) => Promise<readonly [RawResponse, RawResponse]>
+  /** What the service with caches has cached. */
+  readonly cached: () => readonly (readonly [string, KnownShape])[]
+}
+
+const connections = 8
+
+/** Bytes that cannot be sent in a request target. */
+const unsendable = /[\0-\x20\x7f]/g // eslint-disable-line no-control-regex
+
+const targetOf = ({ path, query }: Attack): string =>
+  (path + (query.length === 0 ? '' : `?${query.join('&')}`)).replace(unsendable, encodeURIComponent)
+
+const token = (claims: Record<string, unknown>): Promise<string> =>
+  new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).sign(new TextEncoder().encode(jwtSecret))
+
+/** Starts both services for the time of a test. Every transaction is rolled back, so that both see the same rows. */
+export async function startCacheComparison(t: Pick<Test, 'teardown'>): Promise<CacheComparison> {
+  const database = await createMigratedDatabase()
+  t.teardown(() => database.drop())
+  await database.query(await readFile(new URL('../fixtures/cache-differential.sql', import.meta.url), 'utf8'))
+  const { key } = await withClient(database.adminUri, (client) =>
+    createApiKey(client, { role: 'service_role', label: 'test' }),
+  )
+  const env = {
+    PGRST_DB_SCHEMAS: 'public,archive',
+    PGRST_DB_TX_END: 'rollback',
+    // What a connection remembers of statements has tests of its own.
+    PGRST_DB_PREPARED_STATEMENTS: 'false',
+    PGRST_DB_POOL: '4',
+    PGRST_LOG_LEVEL: 'crit',
+    PGRST_DB_AGGREGATES_ENABLED: 'true',
+    REST_BASE_PATH: '/',
+  }
+  const on = await startApplication(t, database.authenticatorUri, env)
+  const off = await startApplication(t, database.authenticatorUri, {
+    ...env,
+    PLAN_CACHE_MAX_ENTRIES: '0',
+    PGRST_JWT_CACHE_MAX_ENTRIES: '0',
+  })
+  const pairs = Array.from(
+    { length: connections },
+    () => [new RawConnection(on.url), new RawConnection(off.url)] as const,
+  )
+  t.teardown(() => pairs.flat().forEach((connection) => connection.close()))
+  const exp = 4_000_000_000
+  const tokens = await Promise.all([
+    token({ role: 'authenticated', sub: 'ann', exp }),
+    token({ role: 'authenticated', sub: 'bob', exp }),
+    token({ role: 'service_role', exp }),
+    token({ role: 'authenticated', sub: 'ann', exp: 1_700_000_000 }),
+  ])
+  const [ann = '', bob = '', service = '', expired = ''] = tokens
+  const bearer = (value: string): Header => ['Authorization', `Bearer ${value}`]
+  return {
+    callers: [
+      { name: 'anonymous', headers: [] },
+      { name: 'ann', headers: [bearer(ann), ['Cookie', 'secret-cookie=ann']] },
+      { name: 'bob', headers: [bearer(bob), ['X-Secret', 'secret-header']] },
+      { name: 'service', headers: [bearer(service)] },
+      { name: 'key', headers: [['apikey', key]] },
+      { name: 'ann with the key', headers: [['apikey', key], bearer(ann)] },
+      { name: 'expired', headers: [bearer(expired)] },
+    ],
+    secrets: [...tokens, key, 'secret-cookie', 'secret-header'],
+    ask: async (attack, caller, connection = 0) => {
+      const { method, body } = attack
+      const length: Header[] = body === '' && method === 'GET' ? [] : [['Content-Length', String(body.length)]]
+      const head = requestHead(method, targetOf(attack), [
+        ['Host', 'test'],
+        ...caller.headers,
+        ...attack.headers,
+        ...length,
+      ])
+      const [first, second] = pairs[connection % connections] ?? []
+      if (!first || !second) throw new Error('there are no connections')
+      const request = { head, body, isHead: method === 'HEAD' }
+      return Promise.all([first.send(request), second.send(request)])
+    },
+    cached: () => planCacheOf(on.service.runtime.snapshot).entries(),
+  }
+}
+
+/** What of an answer must be equal. */
+export const comparable = ({ status, headers, body }: RawResponse) => ({
+  status,
+  headers: headers.filter(([name]) => name !== 'date').map(([name, value]) => `${name}: ${value}`),
+  body,
+})
+
+export type Outcome = {
+  readonly differences: readonly string[]
+  readonly statuses: ReadonlyMap<number, number>
+  /** Requests with a caller's credentials whose shape had a plan, or a rejection, in the cache before. */
+  readonly plans: number
+  readonly rejections: number
+}
+
+/** Sends generated requests of all callers in random order, and compares the answers. */
+export async function compareCaches(comparison: CacheComparison, seed: number, requests: number): Promise<Outcome> {
+  const attacks = generatedAttacks(seed)
+  const { pick } = seededRandom(seed + 1)
+  const differences: string[] = []
+  const statuses = new Map<number, number>()
+  let left = requests
+  const worker = async (connection: number): Promise<void> => {
+    while (left-- > 0 && differences.length < 20) {
+      const { value: attack } = attacks.next()
+      if (!attack) return
+      const caller = pick(comparison.callers)
+      const [on, off] = (await comparison.ask(attack, caller, connection)).map(comparable)
+      if (!on || !off) throw new Error('two answers are needed')
+      statuses.set(off.status, (statuses.get(off.status) ?? 0) + 1)
+      if (JSON.stringify(on) !== JSON.stringify(off)) {
+        differences.push(JSON.stringify({ caller: caller.name, attack, on, off }, undefined, 1))
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: connections }, (_, index) => worker(index)))
+  const known = comparison.cached().map(([, shape]) => shape)
+  return {
+    differences,
+    statuses,
+    plans: known.filter((shape) => shape !== 'uncacheable' && !(shape instanceof ApiError)).length,
+    rejections: known.filter((shape) => shape instanceof ApiError).length,
+  }
+}
