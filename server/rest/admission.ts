@@ -78,13 +78,13 @@ async function hasRight(
   target: WriteTarget,
   request: ApiRequest,
   identity: Identity,
-  { pool, snapshot: { config, roleSettings } }: AnswerContext,
+  { pool, caller, snapshot: { config, roleSettings } }: AnswerContext,
 ): Promise<boolean> {
   const settings = settingsStatement(identity, request, inspection(request.schema), config, roleSettings)
   try {
     const { rows } = await runTransaction(
       pool,
-      { ...plain, before: [settings], statements: [render(rightStatement(target))], readOnly: true },
+      { ...plain, caller, before: [settings], statements: [render(rightStatement(target))], readOnly: true },
       config.dbPreparedStatements,
     )
     return rows[0]?.[0]?.[0]?.toString() !== 'f'
@@ -104,7 +104,7 @@ async function refusalOf(
   target: WriteTarget,
   request: ApiRequest,
   identity: Identity,
-  { pool, snapshot: { config, roleSettings }, trace }: AnswerContext,
+  { pool, caller, snapshot: { config, roleSettings }, trace }: AnswerContext,
 ): Promise<ApiError | undefined> {
   const readOnly = target.kind === 'call' && target.overloads.every(({ volatility }) => volatility !== 'volatile')
   const plan = { ...inspection(request.schema), readOnly }
@@ -113,7 +113,7 @@ async function refusalOf(
   const statements = [render(refusedStatement(target))]
   if (trace.statements) for (const { text } of [...before, ...statements]) trace.statements.push(text)
   try {
-    await runTransaction(pool, { ...plain, before, statements, readOnly, rollback: true }, false)
+    await runTransaction(pool, { ...plain, caller, before, statements, readOnly, rollback: true }, false)
     return undefined
   } catch (error) {
     if (error instanceof ApiError) throw error
