@@ -1,6 +1,6 @@
 // `rowhouse serve`: the database where there is none, the service on it, its ports, and the end of it all.
 import { chmod, rm } from 'node:fs/promises'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import type { RequestListener, Server } from 'node:http'
 import { ensureDevelopmentKeys, type DevelopmentKeys } from './command-line/development-keys.ts'
 import { developmentAccounts } from './command-line/development-accounts.ts'
 import { watchTermination } from './command-line/termination.ts'
@@ -12,6 +12,7 @@ import { startEmbedded, type EmbeddedDatabase } from './database/embedded.ts'
 import { migrate } from './database/migrate.ts'
 import { withClient } from './database/client.ts'
 import { keepHeapSmall } from './heap.ts'
+import { createHttpServer } from './http-server.ts'
 import { createAdmin } from './operations/admin.ts'
 import { createLog, type Log } from './operations/log.ts'
 import { startService, type ServiceOptions, type ServiceParts } from './service.ts'
@@ -167,6 +168,7 @@ async function startAdmin(
     serverHost: config.adminServerHost,
     serverPort: port ?? 0,
     serverReuseport: false,
+    requestHeaderLimit: config.requestHeaderLimit,
   })
 }
 
@@ -177,13 +179,15 @@ function hostOf(name: string): string | undefined {
   return name
 }
 
+type ListenSettings = Pick<Config, 'serverHost' | 'serverPort' | 'serverReuseport' | 'requestHeaderLimit'>
+
 async function listen(
   listener: RequestListener,
   socket: string | null,
   socketMode: number,
-  { serverHost, serverPort, serverReuseport }: Pick<Config, 'serverHost' | 'serverPort' | 'serverReuseport'>,
+  { serverHost, serverPort, serverReuseport, requestHeaderLimit }: ListenSettings,
 ): Promise<Server> {
-  const server = createServer({ keepAliveTimeout: 65_000 }, listener)
+  const server = createHttpServer(listener, { requestHeaderLimit })
   // A socket that an earlier process left behind would be in the way.
   if (socket !== null) await rm(socket, { force: true })
   await new Promise<void>((resolve, reject) => {
