@@ -17,6 +17,15 @@ export type AppOptions = {
   readonly log: Log
 }
 
+const absoluteForm = /^https?:\/\/[^/?#]*/i
+
+/** A request target in origin form: that of a request sent as to a proxy loses its origin. RFC 9112, section 3.2 */
+function originForm(target: string): string {
+  if (target.startsWith('/')) return target
+  const path = target.replace(absoluteForm, '')
+  return path === target || path.startsWith('/') ? path : `/${path}`
+}
+
 /** The first segment of a request target. */
 function firstSegment(target: string): string {
   let end = 1
@@ -41,7 +50,8 @@ export function createApp({ rest, restBasePath, services, log }: AppOptions): Re
   for (const [segment, handler] of services) router.use(`/${segment}`, handler)
   const servesRoot = restBasePath === '/'
   return (request, response) => {
-    const target = request.url ?? '/'
+    const target = originForm(request.url ?? '/')
+    request.url = target
     if (servesRoot ? !services.has(firstSegment(target)) : isBelow(target, restBasePath)) {
       rest(request, response)
       return

@@ -1,6 +1,6 @@
 // `rowhouse serve`: the database where there is none, the service on it, its ports, and the end of it all.
 import { chmod, rm } from 'node:fs/promises'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import type { RequestListener, Server } from 'node:http'
 import { ensureDevelopmentKeys, type DevelopmentKeys } from './command-line/development-keys.ts'
 import { developmentAccounts } from './command-line/development-accounts.ts'
 import { watchTermination } from './command-line/termination.ts'
@@ -12,9 +12,9 @@ import { startEmbedded, type EmbeddedDatabase } from './database/embedded.ts'
 import { migrate } from './database/migrate.ts'
 import { withClient } from './database/client.ts'
 import { keepHeapSmall } from './heap.ts'
+import { createHttpServer } from './http-server.ts'
 import { createAdmin } from './operations/admin.ts'
 import { createLog, type Log } from './operations/log.ts'
-import { requestTimeouts } from './request-timeouts.ts'
 import { startService, type ServiceOptions, type ServiceParts } from './service.ts'
 import { version } from './version.ts'
 import { leaveWorkers, poolShare, startWorkers, workerIndex } from './workers.ts'
@@ -169,6 +169,7 @@ async function startAdmin(
     serverPort: port ?? 0,
     serverReuseport: false,
     serverRequestTimeout: config.serverRequestTimeout,
+    requestHeaderLimit: config.requestHeaderLimit,
   })
 }
 
@@ -179,18 +180,18 @@ function hostOf(name: string): string | undefined {
   return name
 }
 
+type ListenSettings = Pick<
+  Config,
+  'serverHost' | 'serverPort' | 'serverReuseport' | 'requestHeaderLimit' | 'serverRequestTimeout'
+>
+
 async function listen(
   listener: RequestListener,
   socket: string | null,
   socketMode: number,
-  {
-    serverHost,
-    serverPort,
-    serverReuseport,
-    serverRequestTimeout,
-  }: Pick<Config, 'serverHost' | 'serverPort' | 'serverReuseport' | 'serverRequestTimeout'>,
+  { serverHost, serverPort, serverReuseport, ...limits }: ListenSettings,
 ): Promise<Server> {
-  const server = createServer({ keepAliveTimeout: 65_000, ...requestTimeouts(serverRequestTimeout) }, listener)
+  const server = createHttpServer(listener, limits)
   // A socket that an earlier process left behind would be in the way.
   if (socket !== null) await rm(socket, { force: true })
   await new Promise<void>((resolve, reject) => {

@@ -72,16 +72,21 @@ t.test(`${requests} generated requests, SEED=${seed}`, { timeout: 300_000 }, asy
   for (const status of [200, 201, 204, 206, 400, 401, 404, 405, 406]) t.ok(statuses.has(status), String(status))
 })
 
+/** What is directly inside a value: members of an object, keys and values of a map. */
+function partsOf(value: object): unknown[] {
+  const members: unknown[] = Reflect.ownKeys(value).map((key) => Reflect.get(value, key) as unknown)
+  if (value instanceof Map) for (const entry of value as Map<unknown, unknown>) members.push(...entry)
+  if (value instanceof Set) for (const element of value as Set<unknown>) members.push(element)
+  return members
+}
+
 /** All texts in a value, at any depth. */
 function* textsIn(value: unknown, seen = new Set<unknown>()): Generator<string> {
   if (typeof value === 'string') yield value
   else if (Buffer.isBuffer(value)) yield value.toString('latin1')
   else if (typeof value === 'object' && value !== null && !seen.has(value)) {
     seen.add(value)
-    const inner = value instanceof Map ? [...value.keys(), ...value.values()] : value instanceof Set ? [...value] : []
-    for (const child of [...inner, ...Reflect.ownKeys(value).map((key) => Reflect.get(value, key) as unknown)]) {
-      yield* textsIn(child, seen)
-    }
+    for (const part of partsOf(value)) yield* textsIn(part, seen)
   }
 }
 

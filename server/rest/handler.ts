@@ -217,6 +217,13 @@ const shared = (response: RestResponse, headers: Headers): RestResponse => ({
   headers: [...response.headers, ...headers.filter(([name]) => !hasHeader(response.headers, name))],
 })
 
+function sendWhole(response: ServerResponse, body: Buffer): void {
+  // Node writes a text and the head in front of it at once, and in one encoding: that of the head must be latin1, which
+  // leaves the bytes of its values as they are. A buffer would be a piece of its own.
+  if (body.length <= smallBody) response.end(body.toString('latin1'), 'latin1')
+  else response.end(body)
+}
+
 function send(request: IncomingMessage, response: ServerResponse, { status, statusText, headers, body }: RestResponse) {
   if (response.destroyed) {
     if (body instanceof ArrivingField) body.drop()
@@ -240,9 +247,7 @@ function send(request: IncomingMessage, response: ServerResponse, { status, stat
   if (isUnfinished(request) && !(body instanceof ArrivingField)) endAfterRequest(request, response, body, closes)
   else if (!(body instanceof ArrivingField)) {
     if (bodiless) response.end()
-    // As text Node puts it behind the head, in one write; a buffer would be a piece of its own.
-    else if (Buffer.isBuffer(body) && body.length <= smallBody) response.end(body.toString('latin1'), 'latin1')
-    else response.end(body)
+    else sendWhole(response, typeof body === 'string' ? Buffer.from(body) : body)
   } else if (!bodiless) body.sendTo(response)
   else {
     body.drop()

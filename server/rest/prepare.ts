@@ -5,7 +5,7 @@ import type { Snapshot } from '../runtime.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import type { Validator } from '../validation/validator.ts'
 import { planAddressed } from './addressed-row.ts'
-import { ApiError, errorBody } from './errors.ts'
+import { ApiError, errorBody, errors } from './errors.ts'
 import { checkPayload } from './payload-check.ts'
 import { bind, PlanCache, refuse, sourcesOf, type KnownShape, type PreparedShape } from './plan-cache.ts'
 import { planRequest } from './plan/planner.ts'
@@ -16,7 +16,7 @@ import { parseApiRequest } from './request/parse-api-request.ts'
 import { parsePayload, type Payload } from './request/payload.ts'
 import { readHeaders } from './request/headers.ts'
 import { canonicalQueryString, parseQueryString } from './request/query-string.ts'
-import { addressesRow, addressRow, parseRowAddress } from './request/row-address.ts'
+import { addressesRow, addressRow, isAddressable, parseRowAddress } from './request/row-address.ts'
 import { marker, shapeOf, type RequestShape } from './request-shape.ts'
 import { render, type Statement } from './sql/fragment.ts'
 import { isObject } from './sql/payload.ts'
@@ -102,6 +102,8 @@ const isSame = (one: ApiError, other: ApiError): boolean =>
 function prepareUncached(http: HttpRequest, context: PrepareContext, lap: Lap): Prepared {
   const { snapshot, cache, validator } = context
   const address = parseRowAddress(http)
+  // To PostgREST no path of two segments names anything, which it finds before all other faults of a request.
+  if (address && !isAddressable(address.http.path, snapshot.config.dbSchemas, cache)) throw errors.path()
   const parsed = parseApiRequest(address?.http ?? http, snapshot.config)
   const request = address ? addressRow(parsed, address.id, cache) : parsed
   lap()

@@ -28,7 +28,7 @@ export type CacheComparison = {
 const connections = 8
 
 /** Bytes that cannot be sent in a request target. */
-const unsendable = /[\0-\x20\x7f]/g // eslint-disable-line no-control-regex
+const unsendable = /[\0-\x20\x7f]/g
 
 const targetOf = ({ path, query }: Attack): string =>
   (path + (query.length === 0 ? '' : `?${query.join('&')}`)).replace(unsendable, encodeURIComponent)
@@ -127,8 +127,7 @@ export async function compareCaches(comparison: CacheComparison, seed: number, r
   let left = requests
   const worker = async (connection: number): Promise<void> => {
     while (left-- > 0 && differences.length < 20) {
-      const { value: attack } = attacks.next()
-      if (!attack) return
+      const attack = attacks.next().value
       const caller = pick(comparison.callers)
       const [on, off] = (await comparison.ask(attack, caller, connection)).map(comparable)
       if (!on || !off) throw new Error('two answers are needed')

@@ -365,7 +365,7 @@ function written(value: string, { below }: Random): string {
 }
 
 /** Requests without end. Shapes come again and again, close to their twins, with other values. */
-export function* generatedAttacks(seed: number): Generator<Attack> {
+export function* generatedAttacks(seed: number): Generator<Attack, never> {
   const random = seededRandom(seed)
   const { below, chance } = random
   const familiar: Attack[] = []

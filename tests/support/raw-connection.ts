@@ -78,11 +78,30 @@ export class RawConnection {
     const start = end + headEnd.length
     const bodiless = isHead || status === 204 || status === 304
     const length = headers.find(([name]) => name === 'content-length')?.[1]
+    if (headers.some(([name, value]) => name === 'transfer-encoding' && value === 'chunked') && !bodiless) {
+      return this.#readChunks(status, headers, start)
+    }
     // Without a length there is no body: what Node answers to a request that it cannot read.
     const stop = start + (bodiless ? 0 : Number(length ?? 0))
     if (this.#received.length < stop) return undefined
     const body = this.#received.slice(start, stop)
     this.#received = this.#received.slice(stop)
     return { status, headers, body }
+  }
+
+  #readChunks(status: number, headers: RawResponse['headers'], start: number): RawResponse | undefined {
+    let body = ''
+    for (let at = start; ;) {
+      const lineEnd = this.#received.indexOf('\r\n', at)
+      if (lineEnd < 0) return undefined
+      const from = lineEnd + 2
+      const to = from + Number.parseInt(this.#received.slice(at, lineEnd), 16)
+      if (this.#received.length < to + 2) return undefined
+      body += this.#received.slice(from, to)
+      at = to + 2
+      if (to > from) continue
+      this.#received = this.#received.slice(at)
+      return { status, headers, body }
+    }
   }
 }

@@ -31,14 +31,17 @@ export function readInteger(text: string): bigint | undefined {
   return negative ? -BigInt(digits) : BigInt(digits)
 }
 
-const maxBigint = 2n ** 63n - 1n
+/** A number of rows, of any size: a bigint only where a number would lose digits. */
+export type RowNumber = number | bigint
 
-/**
- * A number of rows. What Postgres's bigint can hold but a JavaScript number cannot becomes the greatest safe integer, which
- * no table reaches; what is beyond bigint stays beyond it, so that Postgres refuses it.
- */
-export function rowNumber(value: bigint): number {
-  const size = value < 0n ? -value : value
-  const number = size <= maxBigint ? Math.min(Number(size), Number.MAX_SAFE_INTEGER) : 1e20
-  return value < 0n ? -number : number
+/** The shortest form of an integer. */
+export function rowNumber(value: bigint): RowNumber {
+  const number = Number(value)
+  return Number.isSafeInteger(number) ? number : value
+}
+
+/** The sum of two numbers of rows, exact. */
+export function addRows(a: RowNumber, b: RowNumber): RowNumber {
+  const sum = typeof a === 'number' && typeof b === 'number' ? a + b : NaN
+  return Number.isSafeInteger(sum) ? sum : rowNumber(BigInt(a) + BigInt(b))
 }

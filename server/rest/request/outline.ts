@@ -8,7 +8,7 @@ type OfCaller = 'headers' | 'cookies' | 'payload' | 'ranges' | 'accept'
 
 export type RequestOutline = Omit<ApiRequest, OfCaller | 'queryParams'> & {
   readonly queryParams: Pick<QueryParams, 'columns' | 'onConflict'> & { readonly canonical?: never }
-} & { readonly [Name in OfCaller]?: never }
+} & Readonly<Partial<Record<OfCaller, never>>>
 
 /** A request as the stages after planning need it. */
 export type PlannedRequest = Omit<ApiRequest, 'ranges' | 'accept' | 'queryParams'> & {

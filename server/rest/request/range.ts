@@ -1,13 +1,13 @@
 // Row ranges: `limit`/`offset` parameters, `Range` headers.
 // https://docs.postgrest.org/en/v14/references/api/pagination_count.html; RFC 9110, section 14
 import { errors } from '../errors.ts'
-import { readInteger, rowNumber } from './integer.ts'
+import { addRows, readInteger, rowNumber, type RowNumber } from './integer.ts'
 
 /**
  * Rows from `offset` on; `limit` rows, or all that are left when it is null. `limit` 0 is allowed. The range of an embed
- * may have a negative number, which Postgres refuses.
+ * may have a negative number, and any range one that is beyond bigint: Postgres rejects both.
  */
-export type RowRange = { readonly offset: number; readonly limit: number | null }
+export type RowRange = { readonly offset: RowNumber; readonly limit: RowNumber | null }
 
 export const allRows: RowRange = { offset: 0, limit: null }
 
@@ -16,17 +16,18 @@ const noRows: RowRange = { offset: 0, limit: 0 }
 const isEmpty = ({ limit }: RowRange): boolean => limit !== null && limit <= 0
 
 /** Whether a range ends before the first row of all, which is how `limit=0` is told from an impossible range. */
-const hasLimitZero = ({ offset, limit }: RowRange): boolean => limit !== null && offset + limit === 0
+const hasLimitZero = ({ offset, limit }: RowRange): boolean => limit !== null && addRows(offset, limit) === 0
+
+/** The number of the first row behind a range. */
+const endOf = ({ offset, limit }: RowRange): RowNumber => (limit === null ? Infinity : addRows(offset, limit))
 
 /** The rows that are in both. */
 function intersection(a: RowRange, b: RowRange): RowRange {
   if (isEmpty(a) || isEmpty(b)) return noRows
-  const offset = Math.max(a.offset, b.offset)
-  const end = Math.min(
-    a.limit === null ? Infinity : a.offset + a.limit,
-    b.limit === null ? Infinity : b.offset + b.limit,
-  )
-  return { offset, limit: end === Infinity ? null : end - offset }
+  const offset = a.offset > b.offset ? a.offset : b.offset
+  const [endOfA, endOfB] = [endOf(a), endOf(b)]
+  const end = endOfA < endOfB ? endOfA : endOfB
+  return { offset, limit: end === Infinity ? null : addRows(end, -offset) }
 }
 
 /**

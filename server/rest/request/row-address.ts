@@ -5,6 +5,7 @@ import { qualifiedKey } from '../../schema-cache/identifier.ts'
 import { errors } from '../errors.ts'
 import type { ApiRequest, HttpRequest } from './api-request.ts'
 import type { Filter } from './filter.ts'
+import { pathSegments } from './resource.ts'
 
 /** The request for the table, and the key's value. */
 export type RowAddress = { readonly http: HttpRequest; readonly id: string }
@@ -25,11 +26,23 @@ export function parseRowAddress(http: HttpRequest): RowAddress | undefined {
   if (!addressesRow(http.path)) return undefined
   const second = http.path.indexOf('/', 1)
   try {
-    const id = decodeURIComponent(http.path.slice(second + 1))
+    const id = decodeURIComponent(Buffer.from(http.path.slice(second + 1), 'latin1').toString('utf8'))
     return { http: { ...http, path: http.path.slice(0, second) }, id }
   } catch {
     throw errors.path()
   }
+}
+
+/** The column that is the whole key of a table; undefined when there is none, or no such table. */
+function keyColumn(cache: SchemaCache, schema: string, table: string): string | undefined {
+  const key = cache.tables.get(qualifiedKey(schema, table))?.primaryKey
+  return key?.length === 1 ? key[0] : undefined
+}
+
+/** Whether a path names a table of one of the schemas whose rows can be addressed. */
+export function isAddressable(path: string, schemas: readonly string[], cache: SchemaCache): boolean {
+  const [table = ''] = pathSegments(path)
+  return schemas.some((schema) => keyColumn(cache, schema, table) !== undefined)
 }
 
 /**
@@ -40,9 +53,8 @@ export function parseRowAddress(http: HttpRequest): RowAddress | undefined {
 export function addressRow(request: ApiRequest, id: string, cache: SchemaCache): ApiRequest {
   const { action, queryParams } = request
   if (action.kind !== 'read' && action.kind !== 'mutate' && action.kind !== 'relation-info') throw errors.path()
-  const key = cache.tables.get(qualifiedKey(action.relation.schema, action.relation.name))?.primaryKey
-  const column = key?.[0]
-  if (key?.length !== 1 || column === undefined) throw errors.path()
+  const column = keyColumn(cache, action.relation.schema, action.relation.name)
+  if (column === undefined) throw errors.path()
   if (action.kind === 'mutate' && action.mutation === 'create') throw errors.method(request.method)
   const value: Filter = {
     field: { name: column, jsonPath: [] },

@@ -55,6 +55,7 @@ export const retryAfter = (response: RestResponse, seconds: number): RestRespons
 export function traced(response: RestResponse, name: string | null, requestHeaders: Headers): RestResponse {
   if (name === null) return response
   const lowerCase = name.toLowerCase()
+  // Node reads and writes the bytes of a header as characters, so that they stay what they are.
   const value = requestHeaders.find(([other]) => other.toLowerCase() === lowerCase)?.[1] ?? ''
-  return { ...response, headers: [[name, headerText(value)], ...response.headers] }
+  return { ...response, headers: [[name, value], ...response.headers] }
 }

@@ -29,11 +29,12 @@ export function literal(text: string): string {
 }
 
 // Of ASCII only letters, digits, underscore, space and the dollar sign; everything beyond it.
-const typeName = /^[0-9A-Za-z_ $\u{80}-\u{10ffff}]+$/u
+const typeName = /^[0-9A-Za-z_ $\u{80}-\u{10ffff}]*$/u
 
 /**
  * The type of a cast that a client wrote. It cannot be quoted (`"int"` is no type), so the URL grammar allows a narrow
- * set of characters only; this is the same rule once more, where it would hurt.
+ * set of characters only; this is the same rule once more, where it would hurt. The type of blanks alone is empty, which
+ * is a syntax error to Postgres.
  */
 export function castType(type: string): string {
   if (!typeName.test(type)) throw new Error('a cast holds a character that the URL grammar does not allow')

@@ -7,7 +7,6 @@ import { columnSql, fieldSql } from './field.ts'
 import { join } from './fragment.ts'
 import type { Fragment } from './fragment.ts'
 import { unqualified } from './identifier.ts'
-import { integerText } from './parameter.ts'
 
 const directions = { asc: ' ASC', desc: ' DESC' } satisfies Record<OrderDirection, string>
 const nulls = { nullsfirst: ' NULLS FIRST', nullslast: ' NULLS LAST' } satisfies Record<OrderNulls, string>
@@ -53,11 +52,11 @@ export function limitSql(range: RowRange, form: LimitForm): Fragment {
   const count =
     limit === null
       ? 'ALL'
-      : isPlain && Number.isSafeInteger(limit) && limit >= 0
+      : isPlain && typeof limit === 'number' && limit >= 0
         ? String(limit)
-        : { value: integerText(limit) }
+        : { value: String(limit) }
   return [
     isPlain && limit === null ? '' : [' LIMIT ', count],
-    isPlain && offset === 0 ? '' : [' OFFSET ', { value: integerText(offset) }],
+    isPlain && offset === 0 ? '' : [' OFFSET ', { value: String(offset) }],
   ]
 }

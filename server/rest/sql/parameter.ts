@@ -10,7 +10,3 @@ export function arrayText(values: readonly string[]): string {
 }
 
 export const arrayParameter = (values: readonly string[]): Parameter => ({ value: arrayText(values.map(cutAtNul)) })
-
-/** All digits of an integer, also where JavaScript would write an exponent. */
-export const integerText = (integer: number): string =>
-  Number.isSafeInteger(integer) ? String(integer) : BigInt(integer).toString()

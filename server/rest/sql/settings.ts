@@ -5,6 +5,7 @@ import { claimsText, type Identity } from '../../identity/identity.ts'
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { CrudPlan, InspectPlan } from '../plan/plan.ts'
 import type { ApiRequest } from '../request/api-request.ts'
+import { lenientUtf8Text } from '../request/query-string.ts'
 import type { Fragment, Statement } from './fragment.ts'
 import { cutAtNul, identifier, qualified } from './identifier.ts'
 
@@ -95,7 +96,14 @@ export function settingsStatement(
   const values = [searchPathOf(request.schema, config.dbExtraSearchPath)]
   for (const pair of before) values.push(...pair)
   const { method, path, headers, cookies } = request
-  values.push(identity.role, claimsText(identity), method, path, pairsJson(headers), pairsJson(cookies))
+  values.push(
+    identity.role,
+    claimsText(identity),
+    method,
+    lenientUtf8Text(path),
+    pairsJson(headers),
+    pairsJson(cookies),
+  )
   if (timezone !== undefined) values.push(timezone)
   for (const pair of ofRoutine) values.push(...pair)
   for (const pair of config.appSettings) values.push(...pair)

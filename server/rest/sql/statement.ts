@@ -18,9 +18,10 @@ import { readStatement } from './read.ts'
 export type StatementRequest = Pick<ApiRequest, 'preferences' | 'topLevelRange'>
 export type StatementSettings = Pick<PostgrestConfig, 'dbMaxRows'>
 
-// Readers of execution plans see how PostgREST counts. Counting rows instead of row values costs less.
-const pageCount = ({ explain }: CrudPlan): string =>
-  explain ? `pg_catalog.count(${resultAlias})` : 'pg_catalog.count(*)'
+// Readers of execution plans see how PostgREST counts. Counting rows instead of row values costs less; without a body it
+// is the row values that have Postgres evaluate what is selected, so that HEAD fails where GET does.
+const pageCount = ({ kind, explain, handler }: CrudPlan): string =>
+  explain || (handler.kind === 'none' && kind !== 'mutate') ? `pg_catalog.count(${resultAlias})` : 'pg_catalog.count(*)'
 
 const limitForm = ({ explain }: CrudPlan): LimitForm => (explain ? 'parameter' : 'text')
 
