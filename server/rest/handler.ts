@@ -17,6 +17,7 @@ import { retryAfter, traced } from './response/complete.ts'
 import { errorResponse } from './response/error.ts'
 import { contentLength, hasHeader, type Headers } from './response/header.ts'
 import type { RestResponse } from './response/result.ts'
+import { serverName } from '../version.ts'
 
 export type RestHandler = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -118,7 +119,7 @@ async function serve(
   if (origin !== undefined && request.method !== 'OPTIONS') {
     result = shared(result, corsHeaders(origin, config.serverCorsAllowedOrigins))
   }
-  result = retryAfter(traced(result, config.serverTraceHeader, headers), runtime.retrySeconds)
+  result = retryAfter(traced(result, config.serverTraceHeader, headers))
   send(request, response, result)
   observe({
     request,
@@ -173,10 +174,14 @@ function send(request: IncomingMessage, response: ServerResponse, { status, stat
   }
   const flat: string[] = []
   let hasLength = false
+  let hasServer = false
   for (const [name, value] of headers) {
     flat.push(name, value)
     if (name === 'Content-Length') hasLength = true
+    // The database may set it under any spelling.
+    else if (name.length === 6 && name.toLowerCase() === 'server') hasServer = true
   }
+  if (!hasServer) flat.push('Server', serverName)
   const bodiless = request.method === 'HEAD' || status === 204 || status === 304
   if (!hasLength && !bodiless) flat.push(...contentLength(body))
   if (statusText === undefined) response.writeHead(status, flat)
