@@ -4,6 +4,7 @@ import express from 'express'
 import type { Log } from './operations/log.ts'
 import { logRequests } from './operations/request-log.ts'
 import type { RestHandler } from './rest/handler.ts'
+import { serverName } from './version.ts'
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -56,6 +57,7 @@ export function createApp({ rest, restBasePath, services, log }: AppOptions): Re
       rest(request, response)
       return
     }
+    response.setHeader('Server', serverName)
     router(request as express.Request, response as express.Response, () => notFound(response))
   }
 }

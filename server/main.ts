@@ -5,7 +5,7 @@ import { request } from 'node:http'
 import type pg from 'pg'
 import { withConnection } from './command-line/connection.ts'
 import type { Address, Dependencies, ServeOptions, Session } from './command-line/dependencies.ts'
-import { runProgram } from './command-line/program.ts'
+import { messageOf, runProgram } from './command-line/program.ts'
 import { readDatabaseSettings } from './config/database-settings.ts'
 import type { Config } from './config/config.ts'
 import { dumpConfig, exampleConfig } from './config/dump.ts'
@@ -27,11 +27,17 @@ async function loadWithDatabase(file: string | undefined): Promise<Config> {
   const loaded = load(file)
   const { dbConfig, dbPreConfig, dbUri } = loaded.config
   if (!dbConfig || dbUri === null) return loaded.config
-  const rows = await withConnection(loaded.config, process.env, 'authenticator', log, (client) =>
-    readOnly(client, () =>
-      readDatabaseSettings(async (text, values) => (await client.query(text, values)).rows as Row[], dbPreConfig),
-    ),
-  )
+  let rows: Awaited<ReturnType<typeof readDatabaseSettings>> = []
+  try {
+    rows = await withConnection(loaded.config, process.env, 'authenticator', log, (client) =>
+      readOnly(client, () =>
+        readDatabaseSettings(async (text, values) => (await client.query(text, values)).rows as Row[], dbPreConfig),
+      ),
+    )
+  } catch (error) {
+    // PostgREST goes on without them: a configuration can be looked at where its database is out of reach.
+    log(`WARNING: the settings in the database cannot be read: ${messageOf(error)}`)
+  }
   return withDatabaseSettings(loaded, rows).config
 }
 

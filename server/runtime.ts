@@ -3,6 +3,7 @@
 import type { Config, RoleSettings } from './config/config.ts'
 import { isLoginRefused, isUnreachable } from './database/database-error.ts'
 import { flushPool, withReservedConnection, type ConnectionPool } from './database/pool.ts'
+import { requireSupportedVersion, UnsupportedPostgres } from './database/server-version.ts'
 import type { JwtVerifier } from './identity/jwt.ts'
 import { OneAtATime } from './one-at-a-time.ts'
 import { loadSchemaCache } from './schema-cache/load.ts'
@@ -103,11 +104,6 @@ export class Runtime {
     return this.#failed || this.#snapshot.cache === undefined
   }
 
-  /** Seconds after which a client should try again while there is no schema cache, or no database. */
-  get retrySeconds(): number {
-    return this.#retrySeconds
-  }
-
   /** Reads the settings again. Wrong values leave the old ones in force. */
   reloadConfig(): Promise<void> {
     return this.#settings.run()
@@ -157,6 +153,11 @@ export class Runtime {
     const start = performance.now()
     const isFirst = this.#snapshot.cache === undefined
     try {
+      await withReservedConnection(
+        this.pool,
+        (client) => requireSupportedVersion(async (text) => (await client.query<Record<string, unknown>>(text)).rows),
+        () => true,
+      )
       await this.#settings.run()
       if (this.#unreachable) throw this.#unreachable
       const { config } = this.#snapshot
@@ -182,7 +183,10 @@ export class Runtime {
   }
 
   #schemaFailed(error: Error): void {
-    const isUseless = isLoginRefused(error) || (isUnreachable(error) && !this.#snapshot.config.dbPoolAutomaticRecovery)
+    const isUseless =
+      isLoginRefused(error) ||
+      error instanceof UnsupportedPostgres ||
+      (isUnreachable(error) && !this.#snapshot.config.dbPoolAutomaticRecovery)
     const retrySeconds = this.#failed ? Math.min(this.#retrySeconds * 2, maxRetrySeconds) : 1
     this.#failed = true
     this.#retrySeconds = retrySeconds

@@ -6,6 +6,7 @@ import { developmentAccounts } from './command-line/development-accounts.ts'
 import { watchTermination } from './command-line/termination.ts'
 import { welcome } from './command-line/welcome.ts'
 import type { Config } from './config/config.ts'
+import { chooseDatabase } from './config/database-choice.ts'
 import { loadConfig, type Environment, type LoadedConfig } from './config/load.ts'
 import { toPoolConfig } from './config/pool-config.ts'
 import { startEmbedded, type EmbeddedDatabase } from './database/embedded.ts'
@@ -128,9 +129,10 @@ async function startDatabase(
   log: Log,
   signal: AbortSignal,
 ): Promise<EmbeddedDatabase | undefined> {
-  if (config.dbUri !== null) return undefined
+  const database = chooseDatabase(config, 'authenticator')
+  if (database.kind === 'named') return undefined
   return startEmbedded({
-    dataDir: config.dataDir,
+    dataDir: database.dataDir,
     log: (message) => log.write({ kind: 'embedded-database', message }),
     signal,
   })

@@ -10,6 +10,7 @@ import { connectionPlan } from '../server/config/connection-plan.ts'
 import { parseConnectionString } from '../server/config/connection-string.ts'
 import { passwordInFile } from '../server/config/passfile.ts'
 import { toPoolConfig, type PoolConfig } from '../server/config/pool-config.ts'
+import { applicationName } from '../server/version.ts'
 import { authority, certificate, privateKey } from './support/certificate.ts'
 import { createDatabase } from './support/database.ts'
 import { fakePostgres, type FakeBehaviour } from './support/fake-postgres.ts'
@@ -82,7 +83,7 @@ const refusedStrings: readonly [string, string][] = [
   ['host=a sslmode=verify-ca', 'sslmode=verify-ca needs a root certificate: give sslrootcert, or use verify-full'],
   ['host=a sslmode=require sslrootcert=/nowhere',
     "sslrootcert cannot be read: ENOENT: no such file or directory, open '/nowhere'"],
-  ['service=mine', 'service is not supported'],
+  ['service=mine', 'definition of service "mine" not found'],
   ['require_auth=scram-sha-256', 'require_auth is not supported'],
   ['gssencmode=require', 'gssencmode=require is not supported'],
   ['client_encoding=LATIN1', 'client_encoding must be UTF8'],
@@ -107,7 +108,7 @@ type Plan = Partial<ReturnType<typeof connectionPlan>>
 const plans: readonly [string, Record<string, string>, Plan][] = [
   ['postgresql://', {}, {
     targets: usualHosts, user: login, database: login, password: undefined, sslMode: 'prefer', connectTimeout: 0,
-    passfile: join(homedir(), '.pgpass'), session: 'any', keepAliveIdle: 0, fallbackApplicationName: 'rowhouse',
+    passfile: join(homedir(), '.pgpass'), session: 'any', keepAliveIdle: 0, fallbackApplicationName: applicationName,
     applicationName: undefined, options: undefined,
   }],
   ['postgresql://', {
@@ -317,7 +318,7 @@ t.test('a real server', async (t) => {
   for (const make of [createClient, (config: PoolConfig) => new pg.Client(config)]) {
     const plain = make(toPoolConfig(uri(database.name), {}))
     await plain.connect()
-    t.match((await plain.query(settings)).rows, [{ database: database.name, name: 'rowhouse' }])
+    t.match((await plain.query(settings)).rows, [{ database: database.name, name: applicationName }])
     await plain.end()
   }
   const wrong = toPoolConfig(uri(database.name).replace(`:${password}@`, ':wrong@'), {})

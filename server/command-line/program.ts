@@ -33,7 +33,7 @@ export async function runProgram(args: readonly string[], dependencies: Dependen
 }
 
 /** A mistake of ours comes with its stack, everything else as a sentence. */
-function messageOf(error: unknown): string {
+export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const isBug = error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError
   if (isBug) return error.stack ?? error.message

@@ -10,6 +10,8 @@ import {
   type ConnectionKeyword,
   type ConnectionOptions,
 } from './connection-string.ts'
+import { applicationName } from '../version.ts'
+import { serviceOptions } from './service-file.ts'
 
 export type SslMode = 'disable' | 'allow' | 'prefer' | 'require' | 'verify-ca' | 'verify-full'
 export type SessionAttributes = 'any' | 'read-write' | 'read-only' | 'primary' | 'standby' | 'prefer-standby'
@@ -48,7 +50,6 @@ export type ConnectionPlan = {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-const programName = 'rowhouse'
 const defaultPort = 5432
 /** Where servers put their sockets, and then TCP. */
 const defaultHosts = process.platform === 'win32' ? ['localhost'] : ['/var/run/postgresql', '/tmp', 'localhost']
@@ -59,17 +60,21 @@ const fail = (message: string): never => {
 
 class Options {
   readonly #given: ConnectionOptions
+  readonly #service: ConnectionOptions
   readonly #env: Environment
 
   constructor(given: ConnectionOptions, env: Environment) {
     this.#given = given
     this.#env = env
+    const service = given.get('service') ?? env.PGSERVICE
+    this.#service = service ? serviceOptions(service, env) : new Map()
   }
 
-  /** Undefined when it is neither in the string nor in the environment, or empty there. */
+  /** From the string, the service, or the environment; undefined when it is in none of them, or empty there. */
   text(name: ConnectionKeyword): string | undefined {
     const variable = connectionKeywords[name]
-    const value = this.#given.get(name) ?? (variable === undefined ? undefined : this.#env[variable])
+    const value =
+      this.#given.get(name) ?? this.#service.get(name) ?? (variable === undefined ? undefined : this.#env[variable])
     return value === '' ? undefined : value
   }
 
@@ -91,8 +96,8 @@ class Options {
 }
 
 /**
- * Reads a connection string; what it leaves out comes from the `PG…` variables and libpq's defaults. Reads the files of
- * certificates that it names.
+ * Reads a connection string; what it leaves out comes from its service, the `PG…` variables and libpq's defaults. Reads
+ * the files of certificates that it names.
  *
  * @throws ConnectionStringError
  */
@@ -132,7 +137,7 @@ export function connectionPlan(uri: string, env: Environment): ConnectionPlan {
     keepAliveIdle: keepsAlive ? (options.number('keepalives_idle') ?? 0) : undefined,
     options: startupOptions(options, env),
     applicationName: options.text('application_name'),
-    fallbackApplicationName: options.text('fallback_application_name') ?? programName,
+    fallbackApplicationName: options.text('fallback_application_name') ?? applicationName,
   }
 }
 
@@ -140,7 +145,7 @@ const atLeastTwo = (seconds: number): number => (seconds <= 0 ? 0 : Math.max(sec
 
 /** Options that promise something that would not be kept. */
 function refuseUnsupported(options: Options): void {
-  for (const name of ['service', 'require_auth', 'requirepeer', 'sslcrldir', 'replication'] as const) {
+  for (const name of ['require_auth', 'requirepeer', 'sslcrldir', 'replication'] as const) {
     if (options.text(name) !== undefined) fail(`${name} is not supported`)
   }
   if (options.text('gssencmode') === 'require') fail('gssencmode=require is not supported')

@@ -56,7 +56,7 @@ export const connectionKeywords = {
 export type ConnectionKeyword = keyof typeof connectionKeywords
 export type ConnectionOptions = ReadonlyMap<ConnectionKeyword, string>
 
-const isKeyword = (name: string): name is ConnectionKeyword => Object.hasOwn(connectionKeywords, name)
+export const isConnectionKeyword = (name: string): name is ConnectionKeyword => Object.hasOwn(connectionKeywords, name)
 
 /**
  * The options that a connection string gives, before defaults.
@@ -85,7 +85,7 @@ function parsePairs(text: string): ConnectionOptions {
     const [, name = '', equals] = take(pairName) ?? []
     // What stands here may be a part of a password with a blank in it.
     if (equals !== '=') throw new ConnectionStringError('missing "=" in the connection string')
-    if (!isKeyword(name)) throw new ConnectionStringError(unknownKeyword('invalid connection option', name))
+    if (!isConnectionKeyword(name)) throw new ConnectionStringError(unknownKeyword('invalid connection option', name))
     const isQuoted = text[at] === "'"
     const value = isQuoted ? take(quotedValue)?.[1] : take(plainValue)?.[0]
     if (value === undefined) throw new ConnectionStringError('unterminated quoted string in the connection string')
@@ -143,7 +143,7 @@ function addParameter(options: Map<ConnectionKeyword, string>, pair: string): vo
   if (more.length > 0) throw new ConnectionStringError('extra key/value separator "=" in URI query parameter')
   // As in JDBC's connection strings.
   if (name === 'ssl' && value === 'true') options.set('sslmode', 'require')
-  else if (isKeyword(name)) options.set(name, value)
+  else if (isConnectionKeyword(name)) options.set(name, value)
   else throw new ConnectionStringError(unknownKeyword('invalid URI query parameter', name))
 }
 

@@ -6,6 +6,7 @@ import { parseRoleClaim } from '../identity/role-claim.ts'
 import { readAppSettings } from './app-settings.ts'
 import type { Config } from './config.ts'
 import { ConfigError, type ConfigFault } from './config-error.ts'
+import { impliedUri } from './database-choice.ts'
 import { ConfigFileError, readConfigFile } from './config-file.ts'
 import { resolveSecret } from './secret.ts'
 import {
@@ -161,6 +162,11 @@ class Resolver {
     return value === undefined ? undefined : { value, source: `${name} in ${file?.path ?? 'the file'}` }
   }
 
+  /** The connection string where none is given; null for the embedded database. */
+  impliedUri(): string | null {
+    return impliedUri(this.#sources)
+  }
+
   /** The contents of `@file`, where the text names one. */
   connectionString(key: 'dbUri' | 'migrationDatabaseUrl'): { value: string | null; given: Given | undefined } {
     const { value, given } = this.read(key)
@@ -226,9 +232,11 @@ function derive(resolver: Resolver): Derived {
   const serverPort = resolver.read('serverPort').value
   const admin = resolver.read('adminServerPort')
   if (admin.value === serverPort) resolver.fault(admin.given, 'admin-server-port cannot be the same as server-port')
-  const { value: dbUri, given: uri } = resolver.connectionString('dbUri')
-  const likePostgrest = isPostgrestName(uri)
-  // And whoever can reach the machine can reach the API, as with PostgREST.
+  const { value: givenUri, given: uri } = resolver.connectionString('dbUri')
+  const implied = isGiven(uri) ? null : resolver.impliedUri()
+  const dbUri = givenUri ?? implied
+  const likePostgrest = isPostgrestName(uri) || implied !== null
+  // Where the database is named in PostgREST's way, PostgREST's defaults apply: it listens on every address.
   const serverHost = isGiven(host.given) || !likePostgrest ? host.value : '!4'
   const role = resolver.read('dbAnonRole')
   const logLevel = resolver.read('logLevel')
@@ -236,12 +244,12 @@ function derive(resolver: Resolver): Derived {
   return {
     adminServerHost: resolver.read('adminServerHost').value || serverHost,
     adminServerPort: admin.value,
-    // Where the database is named in PostgREST's way, nobody is let in unasked, as in PostgREST.
+    // PostgREST refuses requests without credentials.
     dbAnonRole: role.given || likePostgrest ? role.value : 'anon',
     dbUri,
     jwtSecret: resolver.secret(jwtSecretIsBase64),
     jwtSecretIsBase64,
-    // And as little is logged.
+    // PostgREST logs server errors only.
     logLevel: isGiven(logLevel.given) || likePostgrest ? logLevel.value : 'info',
     migrateOnStart: dbUri === null || resolver.read('migrateOnStart').value,
     migrationDatabaseUrl: resolver.connectionString('migrationDatabaseUrl').value,

@@ -62,7 +62,7 @@ export const postgrestSettings: PostgrestSettings = {
     name: 'db-anon-role',
     kind: kinds.optionalText,
     default: null,
-    defaultInWords: '`anon`; none when the database is given by `PGRST_DB_URI` or `db-uri`',
+    defaultInWords: "`anon`; none when the database is given in PostgREST's way",
     change: 'database',
     example: '"anon"',
     description: 'Role of requests without credentials. When given as empty, such requests are refused.',
@@ -211,11 +211,12 @@ export const postgrestSettings: PostgrestSettings = {
     variables: ['DATABASE_URL'],
     kind: kinds.optionalText,
     default: null,
-    defaultInWords: 'the embedded database',
+    defaultInWords:
+      "libpq's defaults where a `PG…` variable or a configuration file names the database, else the embedded one",
     change: 'restart',
     example: '"postgresql://authenticator@localhost:5432/postgres"',
     description:
-      'Connection string of PostgreSQL: a URI, `key=value` pairs, or `@file`. What it leaves out comes from the `PG…` variables.',
+      'Connection string of PostgreSQL: a URI, `key=value` pairs, or `@file`. What it leaves out comes from its service (`PGSERVICE`) and the `PG…` variables.',
   }),
   jwtAud: postgrest({
     name: 'jwt-aud',
@@ -260,9 +261,10 @@ export const postgrestSettings: PostgrestSettings = {
     name: 'log-level',
     kind: kinds.choice(['crit', 'error', 'warn', 'info', 'debug'], 'Invalid logging level.'),
     default: 'error',
-    defaultInWords: '`info`; `error` when the database is given by `PGRST_DB_URI` or `db-uri`',
+    defaultInWords: "`info`; `error` when the database is given in PostgREST's way",
     change: 'reload',
-    description: 'What is logged: `error` adds server errors, `warn` client errors, `info` every request.',
+    description:
+      'Which requests are logged: `crit` none, `error` those with 5xx, `warn` also 4xx, `info` all; `debug` adds the pool and the token cache.',
   }),
   logQuery: postgrest({
     name: 'log-query',
@@ -308,7 +310,7 @@ export const postgrestSettings: PostgrestSettings = {
     variables: ['HOST'],
     kind: kinds.text,
     default: '127.0.0.1',
-    defaultInWords: '`127.0.0.1`; `!4` when the database is given by `PGRST_DB_URI` or `db-uri`',
+    defaultInWords: "`127.0.0.1`; `!4` when the database is given in PostgREST's way",
     change: 'restart',
     description: 'Address to listen on. `*`, `*4`, `*6`: every address; `!4`, `!6`: every one of IPv4 or IPv6.',
   }),

@@ -48,7 +48,8 @@ export class Listener {
     )
     try {
       await client.connect()
-      await client.query(`listen ${pg.escapeIdentifier(this.#channel)}`)
+      // In PostgREST's notation: monitoring finds the connection in pg_stat_activity by this text.
+      await client.query(`LISTEN ${pg.escapeIdentifier(this.#channel)}`)
       this.#retrySeconds = 1
       this.#onEvent({ kind: 'listening', channel: this.#channel })
     } catch (error) {

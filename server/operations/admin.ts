@@ -3,6 +3,7 @@ import type { RequestListener } from 'node:http'
 import { dumpWithoutSecrets } from '../config/dump.ts'
 import type { Runtime } from '../runtime.ts'
 import { toJson } from '../schema-cache/json.ts'
+import { serverName } from '../version.ts'
 import type { Metrics } from './metrics.ts'
 
 export type AdminOptions = {
@@ -45,6 +46,7 @@ export function createAdmin({ runtime, metrics, isReady, isListening }: AdminOpt
     void answer(path).then(
       ({ status, type, body = '' }) => {
         const headers = {
+          Server: serverName,
           'Content-Length': Buffer.byteLength(body),
           ...(type === undefined ? {} : { 'Content-Type': type }),
         }

@@ -1,6 +1,6 @@
 // What happens, as events; and the one place where an event becomes a line of JSON. No event has a place for a
 // credential, a cookie, a body, or the values of a query string.
-import { pino, type DestinationStream, type Level } from 'pino'
+import { pino, type DestinationStream, type Level, type Logger } from 'pino'
 import type { LogLevel } from '../config/config.ts'
 import { bufferedOutput } from './buffered-output.ts'
 
@@ -97,7 +97,7 @@ function lineOf(event: Exclude<LogEvent, RequestEvent>): Line {
     case 'pool-flushed':
       return { from: 'debug', severity: 'debug', message: 'All connections to the database are being replaced' }
     case 'pool-timeout':
-      return { from: 'error', severity: 'error', message: 'Timed out waiting for a connection from the pool' }
+      return { from: 'error', severity: 'error', message: 'Timed out acquiring connection from connection pool.' }
     case 'pool-activity':
       return { from: 'debug', severity: 'debug', message: event.message }
     case 'schema-cache-loaded':
@@ -123,7 +123,7 @@ function lineOf(event: Exclude<LogEvent, RequestEvent>): Line {
     case 'database-error':
       return { from: 'error', severity: 'error', message: 'The database could not answer a request' }
     case 'gave-up':
-      return always('fatal', 'The database cannot be had; ending')
+      return always('fatal', 'Database unavailable; shutting down')
     case 'failure':
       return { from: 'error', severity: 'error', message: 'Unexpected error' }
     default:
@@ -206,11 +206,8 @@ function timestamps(): () => string {
   }
 }
 
-/** The log of this process: lines of JSON, to standard output unless another `destination` is given. */
-export function createLog(options: { readonly level: LogLevel; readonly destination?: Destination }): Log {
-  let level = ranks[options.level]
-  const destination = options.destination ?? bufferedOutput(1)
-  const logger = pino(
+const loggerTo = (destination: Destination): Logger =>
+  pino(
     {
       base: null,
       level: 'trace',
@@ -219,12 +216,29 @@ export function createLog(options: { readonly level: LogLevel; readonly destinat
     },
     destination,
   )
+
+export type LogOptions = {
+  readonly level: LogLevel
+  /** Gets all lines, instead of the outputs of the process. */
+  readonly destination?: Destination
+}
+
+/**
+ * The log of this process: lines of JSON. As with PostgREST, requests go to standard output, everything else to standard
+ * error.
+ */
+export function createLog(options: LogOptions): Log {
+  let level = ranks[options.level]
+  const requests = options.destination ?? bufferedOutput(1)
+  const diagnostics = options.destination ?? bufferedOutput(2)
+  const requestLogger = loggerTo(requests)
+  const logger = loggerTo(diagnostics)
   const write = (event: LogEvent): void => {
     if (event.kind === 'request') {
       const { kind, method, path, status, duration, role, requestId, aborted } = event
       if (level < ranks[responseLevel(status)]) return
       const line = { event: kind, method, path, status, duration, role, requestId }
-      logger[responseLevel(status)](aborted ? { ...line, aborted } : line)
+      requestLogger[responseLevel(status)](aborted ? { ...line, aborted } : line)
       return
     }
     const { from, severity, message } = lineOf(event)
@@ -235,6 +249,9 @@ export function createLog(options: { readonly level: LogLevel; readonly destinat
     wants: (status) => level >= ranks[responseLevel(status)],
     wantsDebug: () => level >= ranks.debug,
     setLevel: (next) => (level = ranks[next]),
-    flush: () => destination.flushSync?.(),
+    flush: () => {
+      requests.flushSync?.()
+      diagnostics.flushSync?.()
+    },
   }
 }

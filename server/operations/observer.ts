@@ -6,6 +6,7 @@ import type { RestObservation } from '../rest/handler.ts'
 import { ApiError } from '../rest/errors.ts'
 import type { RuntimeEvent } from '../runtime.ts'
 import { summarize } from '../schema-cache/summary.ts'
+import { debounced } from './debounced.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import { pathOf, requestIdOf } from './request-log.ts'
@@ -76,22 +77,19 @@ export const logJwtCache =
     log.write({ kind: 'jwt-cache', message })
   }
 
-/** Seconds for which one line about an exhausted pool is enough. */
-const timeoutPause = 5
+/** Milliseconds for which one line about an exhausted pool is enough. */
+const timeoutPause = 5000
 
 /** Hears of every request to the REST API. */
 export function observeRest(log: Log, metrics: Metrics): (observation: RestObservation) => void {
-  let timeoutTold = -Infinity
+  const logPoolTimeout = debounced(() => log.write({ kind: 'pool-timeout' }), timeoutPause)
   return ({ request, response, role, milliseconds, error, route, statements, warning }) => {
     const { status } = response
     const method = request.method ?? ''
     metrics.requestAnswered(method, route ?? 'unknown', status, milliseconds / 1000)
     if (error instanceof ApiError && error.code === 'PGRST003') {
       metrics.poolTimedOut()
-      if (performance.now() - timeoutTold > timeoutPause * 1000) {
-        timeoutTold = performance.now()
-        log.write({ kind: 'pool-timeout' })
-      }
+      logPoolTimeout()
     }
     const isForeseen = error === undefined || error instanceof ApiError
     const isSilent = isForeseen && statements === undefined && warning === undefined

@@ -22,6 +22,7 @@ import { errorResponse } from './response/error.ts'
 import { endAfterRequest, isUnfinished } from './response/unfinished.ts'
 import { contentLength, hasHeader, type Headers } from './response/header.ts'
 import type { RestResponse } from './response/result.ts'
+import { serverName } from '../version.ts'
 
 export type RestHandler = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -167,7 +168,7 @@ async function serve(
     result = { ...result, headers: [...result.headers, ['Connection', 'close']] }
   }
   trace.warning ??= result.warning
-  result = retryAfter(traced(result, config.serverTraceHeader, headers), runtime.retrySeconds)
+  result = retryAfter(traced(result, config.serverTraceHeader, headers))
   send(request, response, result)
   observe({
     request,
@@ -232,14 +233,18 @@ function send(request: IncomingMessage, response: ServerResponse, { status, stat
   const flat: string[] = []
   let hasLength = false
   let closes = !response.shouldKeepAlive
+  let hasServer = false
   for (const [name, value] of headers) {
     if (name === 'Content-Length') {
       hasLength = true
       // RFC 9110, section 8.6.
       if (status === 204) continue
     } else if (name === 'Connection') closes = value === 'close'
+    // The database may set it under any spelling.
+    else if (name.length === 6 && name.toLowerCase() === 'server') hasServer = true
     flat.push(name, value)
   }
+  if (!hasServer) flat.push('Server', serverName)
   const bodiless = request.method === 'HEAD' || status === 204 || status === 304
   if (!hasLength && !bodiless) flat.push(...contentLength(body))
   if (statusText === undefined) response.writeHead(status, flat)

@@ -22,6 +22,8 @@ export type FakeBehaviour = {
   readonly isStandby?: boolean
   readonly isReadOnly?: boolean
   readonly isStarting?: boolean
+  /** `server_version_num` and `server_version`: what it answers to every query; silent without. */
+  readonly version?: readonly [number: string, name: string]
 }
 
 const message = (type: string, ...parts: (string | Buffer)[]): Buffer => {
@@ -39,6 +41,21 @@ const int32 = (value: number): Buffer => {
 
 const error = (code: string, text: string): Buffer =>
   message('E', 'SFATAL\0', 'VFATAL\0', `C${code}\0`, `M${text}\0`, '\0')
+
+/** One row of text, as the answer to a simple query. */
+function row(values: Readonly<Record<string, string>>): Buffer {
+  const int16 = (value: number): Buffer => int32(value).subarray(2)
+  const names = Object.keys(values)
+  // Name; table, column, type (text), length, modifier, format.
+  const fields = names.flatMap((name) => [`${name}\0`, int32(0), int16(0), int32(25), int16(-1), int32(-1), int16(0)])
+  const texts = Object.values(values).flatMap((text) => [int32(Buffer.byteLength(text)), text])
+  return Buffer.concat([
+    message('T', int16(names.length), ...fields),
+    message('D', int16(names.length), ...texts),
+    message('C', 'SELECT 1\0'),
+    message('Z', 'I'),
+  ])
+}
 
 const parameter = (name: string, isOn: boolean | undefined): Buffer =>
   message('S', `${name}\0`, `${isOn ? 'on' : 'off'}\0`)
@@ -69,6 +86,12 @@ export async function fakePostgres(behaviour: FakeBehaviour): Promise<FakeServer
           message('Z', 'I'),
         ]),
       )
+      stream.on('data', (query: Buffer) => {
+        const [number, name] = behaviour.version ?? []
+        if (query[0] !== 0x51 || number === undefined || name === undefined) return
+        seen.push(`query ${query.subarray(5, -1).toString()}`)
+        stream.write(row({ number, name }))
+      })
     })
   }
   const server = createServer((socket) => {

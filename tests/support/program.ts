@@ -44,18 +44,19 @@ export function startProgram(
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let text = ''
-  let rest = ''
   const lines: LogLine[] = []
   const waiting = new Set<() => void>()
   const wake = (): void => waiting.forEach((look) => look())
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-    text += chunk
-    const parts = (rest + chunk).split('\n')
-    rest = parts.pop() ?? ''
-    for (const part of parts) if (part.startsWith('{')) lines.push(JSON.parse(part) as LogLine)
-    wake()
-  })
-  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+  for (const output of [child.stdout, child.stderr]) {
+    let rest = ''
+    output.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk
+      const parts = (rest + chunk).split('\n')
+      rest = parts.pop() ?? ''
+      for (const part of parts) if (part.startsWith('{')) lines.push(JSON.parse(part) as LogLine)
+      wake()
+    })
+  }
   let hasEnded = false
   const ended = new Promise<number | null>((resolve) => {
     child.once('close', (code) => {

@@ -11,6 +11,7 @@ import {
 } from '../../schema-cache/privileges.ts'
 import type { Routine } from '../../schema-cache/routine.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
+import { postgrestVersion } from '../../version.ts'
 import type { InspectPlan } from '../plan/plan.ts'
 import { postgrestDocument, type DescribedSchema } from './document.ts'
 
@@ -55,4 +56,3 @@ export function inspectDocument(
 }
 
 /** The release whose API this is. */
-const postgrestVersion = '16.2'

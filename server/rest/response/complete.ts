@@ -1,4 +1,5 @@
 // Headers that do not depend on what the answer is about.
+import { postgrestVersion } from '../../version.ts'
 import type { LegacyName } from '../plan/embed-path.ts'
 import { hasHeader, headerText } from './header.ts'
 import type { Header, Headers } from './header.ts'
@@ -22,7 +23,7 @@ const warning = (names: readonly LegacyName[]): string => {
   const changes = names.map(({ name, alias }) => `\`${name}\` to \`${alias}\``).join(', ')
   // The agent and the words are PostgREST's, because clients look for them. RFC 7234, section 5.5.
   return (
-    '299 PostgRESTv16.2 "Embedded resource was referenced by relation name even though it has an alias. ' +
+    `299 PostgRESTv${postgrestVersion} "Embedded resource was referenced by relation name even though it has an alias. ` +
     `This is deprecated and will stop working in a future release. Update ${changes} in query string filters, orders or limits."`
   )
 }
@@ -45,11 +46,9 @@ export function complete(
   return { ...response, headers }
 }
 
-/** `Retry-After`: every answer of 503 says when the database is tried again, in seconds. */
-export const retryAfter = (response: RestResponse, seconds: number): RestResponse =>
-  response.status === 503
-    ? { ...response, headers: [['Retry-After', String(Math.ceil(seconds))], ...response.headers] }
-    : response
+/** `Retry-After`: with every 503, the client may try again at once, as in PostgREST 16. */
+export const retryAfter = (response: RestResponse): RestResponse =>
+  response.status === 503 ? { ...response, headers: [['Retry-After', '0'], ...response.headers] } : response
 
 /** The request's trace header (`server-trace-header`) sent back, also with errors; empty when there was none. */
 export function traced(response: RestResponse, name: string | null, requestHeaders: Headers): RestResponse {

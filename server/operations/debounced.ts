@@ -1,0 +1,24 @@
+// Repetitions of an action that would say nothing new.
+
+/**
+ * Wraps an action: the first call runs it at once. Calls within the pause after a run cause one more run at its end.
+ *
+ * @param pause milliseconds
+ */
+export function debounced(action: () => void, pause: number): () => void {
+  let isPausing = false
+  let isWanted = false
+  const run = (): void => {
+    isWanted = false
+    isPausing = true
+    action()
+    setTimeout(() => {
+      isPausing = false
+      if (isWanted) run()
+    }, pause).unref()
+  }
+  return () => {
+    if (isPausing) isWanted = true
+    else run()
+  }
+}
