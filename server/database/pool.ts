@@ -53,6 +53,9 @@ export function flushPool(pool: pg.Pool): void {
 /** Whether a connection is not to be used by later requests. */
 export const isStaleConnection = (client: pg.PoolClient): boolean => stale.has(client)
 
+/** Whether the last answer of the server says that no transaction is open. */
+const isIdle = (client: pg.PoolClient): boolean => client.getTransactionStatus() === 'I'
+
 /** @throws ApiError as `withConnection` */
 async function acquire(pool: pg.Pool): Promise<pg.PoolClient> {
   const { connectionTimeoutMillis, max } = pool.options
@@ -73,7 +76,7 @@ async function acquire(pool: pg.Pool): Promise<pg.PoolClient> {
 
 /**
  * Lends a connection to `use`. It is closed instead of returned when `use` throws an error for which `broken` answers
- * true.
+ * true, and when its last answer says that it is inside a transaction.
  *
  * @throws ApiError PGRST000 when no connection can be made, PGRST003 when none becomes free in time
  */
@@ -85,10 +88,10 @@ export async function withConnection<T>(
   const client = await acquire(pool)
   try {
     const result = await use(client)
-    client.release(stale.has(client))
+    client.release(stale.has(client) || !isIdle(client))
     return result
   } catch (error) {
-    client.release(stale.has(client) || broken(error))
+    client.release(stale.has(client) || !isIdle(client) || broken(error))
     throw error
   }
 }

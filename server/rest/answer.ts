@@ -166,7 +166,7 @@ async function runCrud(
   }
   const statements: PipelineStatement[] = [{ ...main, resultFormats: resultFormats }]
   const planned = needsPlannedCount(plan, request)
-  if (planned) statements.push(render(explainCountStatement(plan.read)))
+  if (planned) statements.push({ ...render(explainCountStatement(plan.read)), isUnprepared: true })
   const judge = (results: readonly (readonly Row[])[]): ApiError | undefined =>
     resultFault(plan, readResult(plan.kind, results[0] ?? []), request)
   // Only a write has anything to be undone for a result that may not stand.
@@ -202,7 +202,8 @@ async function run(
   { judge, history }: Partial<Pick<RestTransaction, 'judge' | 'history'>> = {},
 ): Promise<TransactionResult> {
   const { config, roleSettings } = snapshot
-  const before: PipelineStatement[] = [settingsStatement(identity, request, plan, config, roleSettings)]
+  const settings = settingsStatement(identity, request, plan, config, roleSettings)
+  const before: PipelineStatement[] = [{ ...settings, hasNoEffect: true }]
   if (config.dbPreRequest) before.push(render(preRequestStatement(config.dbPreRequest)))
   if (trace.statements) for (const { text } of [...before, ...statements]) trace.statements.push(text)
   const { transaction } = request.preferences

@@ -4,6 +4,7 @@ import type pg from 'pg'
 import type { ArrivingField } from '../database/arriving-field.ts'
 import { shareConnection, type SharedRun } from '../database/lanes.ts'
 import {
+  command,
   runPipeline,
   StatementError,
   type OnArriving,
@@ -31,9 +32,9 @@ export type RestTransaction = {
   readonly history: RunHistory | undefined
 }
 
-const command = (text: string): PipelineStatement => ({ text, values: [] })
-const commit = command('COMMIT')
-const rollback = command('ROLLBACK')
+// They end what came before: alone they do nothing.
+const commit = command('COMMIT', { hasNoEffect: true })
+const rollback = command('ROLLBACK', { hasNoEffect: true })
 // As a commit would, so that a rolled-back request fails where the real one would.
 const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
 
@@ -103,6 +104,7 @@ async function runOn(
   }
   const begin = command(
     `BEGIN ISOLATION LEVEL ${isolation ?? 'read committed'} READ ${transaction.readOnly ? 'ONLY' : 'WRITE'}`,
+    { hasNoEffect: true },
   )
   const open = [begin, ...before, ...statements]
   const pick = (results: Row[][]): Row[][] => results.slice(1 + before.length, open.length)
