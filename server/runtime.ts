@@ -3,6 +3,7 @@
 import type pg from 'pg'
 import type { Config, RoleSettings } from './config/config.ts'
 import { isLoginRefused, isUnreachable } from './database/database-error.ts'
+import { endSharing } from './database/lanes.ts'
 import { flushPool, withConnection } from './database/pool.ts'
 import type { JwtVerifier } from './identity/jwt.ts'
 import { OneAtATime } from './one-at-a-time.ts'
@@ -192,6 +193,7 @@ export class Runtime {
     clearTimeout(this.#timer)
     await this.#schema.settled()
     await this.#settings.settled()
+    await endSharing(this.pool)
     await this.pool.end()
   }
 }

@@ -86,6 +86,7 @@ t.test('defaults', async (t) => {
     serverUnixSocketMode: 0o660,
     sessionSecrets: [],
     trustedProxies: 0,
+    dbPoolSharing: 'all',
     serverWorkers: 1,
     urlUseLegacyTargetNames: true,
   }

@@ -114,7 +114,7 @@ for (const together of [false, true]) {
         await database.query(`alter table changing add c${++state.columns - 1} int default 0`)
         state.isChanged = true
       }
-      const turns = together ? random.some(2, 5, () => generateTurn(random)) : [generateTurn(random)]
+      const turns = together ? random.some(2, 5, () => generateTurn(random, false)) : [generateTurn(random, true)]
       const sent = turns.map((turn) => turnOf.parts(turn, command))
       const outcomes = together ? await runTogether(client, sent) : [await runAlone(client, sent[0] ?? [])]
       let isLost = false
@@ -130,8 +130,8 @@ for (const together of [false, true]) {
         client = await connect()
         state.isForgotten = state.isChanged = state.isTerminated = false
         state.isUncertain = true
-      } else if (together && outcomes.some(({ error }) => isStaleStatement(error))) {
-        await forgetStatements(client)
+      } else if (outcomes.some(({ error }) => isStaleStatement(error))) {
+        if (together) await forgetStatements(client)
         state.isForgotten = state.isChanged = false
       }
       await checkConnection(t, client, state, label)

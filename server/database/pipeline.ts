@@ -1,6 +1,7 @@
 // Several statements in one round trip: everything is sent in one write. What stands before one Sync is one implicit
 // transaction, which an error anywhere in it undoes.
 import type pg from 'pg'
+import { ApiError } from '../rest/errors.ts'
 import { Exchange, StatementError, type PipelinePart, type PipelineStatement, type Turn } from './exchange.ts'
 import { StatementCache } from './statement-cache.ts'
 import type { Row } from './wire.ts'
@@ -41,16 +42,20 @@ export function isStaleStatement(error: unknown): error is StatementError {
   return code === '26000' || code === '42P05'
 }
 
+/** Whether the server has ended the connection, or it broke while it was used. */
+export const isLostConnection = (error: unknown): boolean =>
+  error instanceof StatementError
+    ? error.server.severity === 'FATAL' || error.server.severity === 'PANIC'
+    : !(error instanceof ApiError)
+
 /**
- * Whether a turn that failed has had no effect outside its transactions: neither what was executed before the error nor
- * the parts behind it, which the server runs all the same.
+ * Whether a turn that failed may be run again: its first part failed, which undid it, before anything in it had an
+ * effect outside the transaction, and what the server ran behind it could only end the transaction.
  */
-export const isRepeatable = (parts: readonly PipelinePart[], { position }: StatementError): boolean =>
-  parts.every((part, number) =>
-    part.every(
-      ({ hasNoEffect }, index) => hasNoEffect === true || (number === position.part && index >= position.statement),
-    ),
-  )
+export const isRepeatable = ([first, ...rest]: readonly PipelinePart[], { position }: StatementError): boolean =>
+  position.part === 0 &&
+  (first ?? []).slice(0, position.statement).every(({ hasNoEffect }) => hasNoEffect === true) &&
+  rest.flat().every(({ hasNoEffect, isUnprepared }) => hasNoEffect === true && isUnprepared === true)
 
 const exchange = (
   client: pg.ClientBase,
@@ -85,9 +90,15 @@ export async function forgetStatements(client: pg.ClientBase): Promise<void> {
   statementsOf(client).clear()
 }
 
+/** Ends the transaction that an error has left open, and forgets all prepared statements. */
+async function startOver(client: pg.ClientBase): Promise<void> {
+  if (client.getTransactionStatus() !== 'I') await exchange(client, [[command('ROLLBACK')]], undefined)
+  await forgetStatements(client)
+}
+
 /**
  * Runs the parts on a client that is not used by anyone else, in one round trip. When a prepared statement turns out to
- * be stale, and nothing that came before it has an effect outside the transaction, all is run once more.
+ * be stale, the transaction is rolled back, and run once more if that can have no effect twice.
  *
  * @param parts each one an implicit transaction, unless a part begins with BEGIN
  * @param prepare whether statements are prepared and kept on the connection
@@ -103,12 +114,16 @@ export async function runPipeline(
 ): Promise<Row[][]> {
   const cache = prepare ? statementsOf(client) : undefined
   const isOutermost = client.getTransactionStatus() === 'I'
-  try {
-    return await exchange(client, parts, cache, observer)
-  } catch (error) {
-    if (!cache || !isOutermost || !isStaleStatement(error) || !isRepeatable(parts, error)) throw error
-    if (client.getTransactionStatus() !== 'I') await exchange(client, [[command('ROLLBACK')]], undefined)
-    await forgetStatements(client)
-    return exchange(client, parts, cache, observer)
+  for (let isFirst = true; ; isFirst = false) {
+    try {
+      return await exchange(client, parts, cache, observer)
+    } catch (error) {
+      if (!cache || !isOutermost || !isStaleStatement(error)) throw error
+      const isClean = await startOver(client).then(
+        () => true,
+        () => false,
+      )
+      if (!isClean || !isFirst || !isRepeatable(parts, error)) throw error
+    }
   }
 }

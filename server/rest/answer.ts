@@ -13,6 +13,7 @@ import { ApiError } from './errors.ts'
 import { inspectDocument, inspectStatements } from './openapi/inspect.ts'
 import type { LegacyName } from './plan/embed-path.ts'
 import { legacyTargetNames } from './plan/planner.ts'
+import { hasNoEffect } from './plan/effect.ts'
 import type { CrudPlan, InspectPlan } from './plan/plan.ts'
 import { prepare, type Prepared } from './prepare.ts'
 import type { ApiRequest, HttpRequest } from './request/api-request.ts'
@@ -145,11 +146,8 @@ const legacyText = (names: readonly LegacyName[]): string =>
     .join('; instead of ')
     .slice(0, 1000)}`
 
-/**
- * Whether it does no harm to run the statement of a plan again: a read at any time, a write once it was undone. A
- * volatile function may do more than its transaction.
- */
-const isRepeatable = (plan: CrudPlan): boolean => plan.kind !== 'call' || plan.routine.volatility !== 'volatile'
+/** Whether the statement of a plan may share a connection: a volatile function may do more than its transaction. */
+const mayShare = (plan: CrudPlan): boolean => plan.kind !== 'call' || plan.routine.volatility !== 'volatile'
 
 async function runCrud(
   plan: CrudPlan,
@@ -173,7 +171,7 @@ async function runCrud(
   const undoes = !plan.readOnly && mayFault(plan, request)
   const { rows, arriving } = await run(plan, request, identity, context, statements, {
     judge: undoes ? judge : undefined,
-    history: isRepeatable(plan) ? history : undefined,
+    history: mayShare(plan) ? history : undefined,
   })
   const row = readResult(plan.kind, rows[0] ?? [], arriving)
   const fault = undoes ? undefined : resultFault(plan, row, request)
@@ -197,29 +195,32 @@ async function run(
   plan: CrudPlan | InspectPlan,
   request: ApiRequest,
   identity: Identity,
-  { pool, snapshot, trace }: AnswerContext,
+  { pool, snapshot, cache, trace }: AnswerContext,
   statements: readonly PipelineStatement[],
   { judge, history }: Partial<Pick<RestTransaction, 'judge' | 'history'>> = {},
 ): Promise<TransactionResult> {
   const { config, roleSettings } = snapshot
   const settings = settingsStatement(identity, request, plan, config, roleSettings)
-  const before: PipelineStatement[] = [{ ...settings, hasNoEffect: true }]
-  if (config.dbPreRequest) before.push(render(preRequestStatement(config.dbPreRequest)))
-  if (trace.statements) for (const { text } of [...before, ...statements]) trace.statements.push(text)
+  const preRequest = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
+  if (trace.statements) {
+    for (const { text } of [settings, ...(preRequest ? [preRequest] : []), ...statements]) trace.statements.push(text)
+  }
   const { transaction } = request.preferences
   try {
     return await runTransaction(
       pool,
       {
-        before,
+        settings,
+        preRequest,
         statements,
         isolation: isolationOf(plan, identity, snapshot),
         readOnly: plan.readOnly,
+        hasNoEffect: preRequest === undefined && hasNoEffect(plan, cache),
         rollback: transaction === 'rollback' || (config.dbTxEnd.startsWith('rollback') && transaction !== 'commit'),
         judge,
         history,
       },
-      config.dbPreparedStatements,
+      { prepare: config.dbPreparedStatements, sharing: config.dbPoolSharing },
     )
   } catch (error) {
     if (error instanceof ApiError) throw error

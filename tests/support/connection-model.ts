@@ -38,15 +38,18 @@ function generateStep(random: Random): Step {
   if (random.chance(0.1)) return generateFailure(random)
   if (random.chance(0.01)) return { kind: 'terminate' }
   if (random.chance(0.03)) return { kind: 'forget' }
-  const kind = random.pick(['echo', 'echo', 'echo', 'insert', 'count', 'tick', 'changing'])
-  return kind === 'echo' ? { kind, text: random.below(8), value: `v${random.below(100)}` } : { kind }
+  if (random.chance(0.4)) return { kind: 'echo', text: random.below(8), value: `v${random.below(100)}` }
+  return random.pick<Step>([{ kind: 'insert' }, { kind: 'count' }, { kind: 'tick' }, { kind: 'changing' }])
 }
 
-/** A turn of one to three parts. */
-export function generateTurn(random: Random): Step[][] {
+/** A turn of one part, a transaction of two, or (if `several`) up to three parts. */
+export function generateTurn(random: Random, several: boolean): Step[][] {
   const part = (): Step[] => random.some(1, 4, () => generateStep(random))
-  if (random.chance(0.3)) return [[{ kind: 'begin' }, ...part()], [{ kind: random.pick(['commit', 'rollback']) }]]
-  return random.some(1, 3, part)
+  if (random.chance(0.3)) {
+    const end: Step = random.chance(0.5) ? { kind: 'commit' } : { kind: 'rollback' }
+    return [[{ kind: 'begin' }, ...part()], [end]]
+  }
+  return random.some(1, several ? 3 : 1, part)
 }
 
 export type ModelState = {
@@ -107,7 +110,8 @@ function apply(state: ModelState, turn: readonly (readonly Step[])[], failure: E
     for (const [statement, step] of steps.entries()) {
       hasFailed ||= failure?.part === part && statement >= failure.statement
       hasFailed ||= isBehind && (step.kind === 'fail' || step.kind === 'terminate')
-      if (hasFailed && step.kind === 'terminate') state.isTerminated = true
+      const isHere = isBehind || failure?.statement === statement
+      if (hasFailed && isHere && step.kind === 'terminate') state.isTerminated = true
       if (hasFailed) break
       if (step.kind === 'tick') state.ticks++
       if (step.kind === 'insert') inserted++
