@@ -2,6 +2,7 @@
 // finishes on the snapshot it began with.
 import type { Config, RoleSettings } from './config/config.ts'
 import { isLoginRefused, isUnreachable } from './database/database-error.ts'
+import { endSharing } from './database/lanes.ts'
 import { flushPool, withReservedConnection, type ConnectionPool } from './database/pool.ts'
 import { requireSupportedVersion, UnsupportedPostgres } from './database/server-version.ts'
 import type { JwtVerifier } from './identity/jwt.ts'
@@ -200,6 +201,7 @@ export class Runtime {
     clearTimeout(this.#timer)
     await this.#schema.settled()
     await this.#settings.settled()
+    await endSharing(this.pool)
     await this.pool.end()
   }
 }

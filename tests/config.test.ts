@@ -93,6 +93,7 @@ t.test('defaults', async (t) => {
     serverUnixSocketMode: 0o660,
     sessionSecrets: [],
     trustedProxies: 0,
+    dbPoolSharing: 'all',
     serverWorkers: 1,
     urlUseLegacyTargetNames: true,
   }

@@ -5,10 +5,11 @@ import type pg from 'pg'
 import { loadConfig } from '../server/config/load.ts'
 import { toPoolConfig } from '../server/config/pool-config.ts'
 import type { ArrivingField } from '../server/database/arriving-field.ts'
-import { shareConnection } from '../server/database/lanes.ts'
+import { endSharing, shareConnection } from '../server/database/lanes.ts'
 import { runPipeline, StatementError, type PipelineStatement, type Row } from '../server/database/pipeline.ts'
 import { createPool, flushPool, withConnection, type ConnectionPool } from '../server/database/pool.ts'
 import { RunHistory } from '../server/database/run-history.ts'
+import { mayBegin } from '../server/database/turn-guard.ts'
 import { createDatabase } from './support/database.ts'
 
 const database = await createDatabase()
@@ -18,7 +19,10 @@ t.teardown(() => database.drop())
 
 function poolOf(t: Test, dbPool = 4, options: pg.PoolConfig = connection): ConnectionPool {
   const pool = createPool(options, { ...config, dbPool, dbPoolAcquisitionTimeout: 2 })
-  t.teardown(() => pool.end())
+  t.teardown(async () => {
+    await endSharing(pool)
+    await pool.end()
+  })
   return pool
 }
 
@@ -42,7 +46,7 @@ type Read = {
   readonly wasTaken: boolean
 }
 
-const statement = (text: string, ...values: string[]): PipelineStatement => ({ text, values })
+const statement = (text: string, ...values: string[]): PipelineStatement => ({ text, values, hasNoEffect: true })
 
 /** A read that counts how often it is settled: it must be once. */
 function share(
@@ -80,7 +84,12 @@ function share(
       )
     }
     const onArriving = (fields: Row, arriving: ArrivingField): void => settle(undefined, [[fields]], arriving)
-    wasTaken = shareConnection(pool, { kind, part, history, onArriving, settle, alone }, prepare)
+    const guarded = (gate: string, turn: string): PipelineStatement[] => [
+      { ...statement(`select ${mayBegin('$1', '$2')}`, gate, turn), hasNoEffect: true },
+      ...part,
+    ]
+    const run = { kind, part, guarded: kind === 'read' ? undefined : guarded, history, onArriving, settle, alone }
+    wasTaken = shareConnection(pool, run, prepare)
     if (!wasTaken) resolve({ texts: [], after: 0, wasMoved })
   })
   outcome.catch(() => undefined)
@@ -193,14 +202,14 @@ t.test('a large result is passed on, and holds up nobody', async (t) => {
   t.pass('all connections are given back')
 })
 
-t.test('a lost connection is an error for the read in front only', async (t) => {
+t.test('reads on a lost connection run again', async (t) => {
   const pool = poolOf(t)
   const history = trusted()
-  const long = share(t, pool, [statement("select pg_sleep(5), 'ended'")], history)
+  const long = share(t, pool, [statement("select pg_sleep(1), 'ended'")], history)
   const others = [1, 2].map((index) => share(t, pool, [pidAnd(String(index))], history))
   await terminate('ended')
-  await t.rejects(long.outcome)
   for (const { outcome } of others) t.match(await outcome, { wasMoved: true })
+  t.match(await long.outcome, { wasMoved: true })
   t.match(await share(t, pool, [pidAnd('after')]).outcome, { texts: [/\d+/, 'after'] })
 })
 
@@ -317,6 +326,12 @@ t.test('errors of a lane are those of statements', async (t) => {
 const write = (t: Test, pool: ConnectionPool, history: RunHistory, ...part: readonly PipelineStatement[]): Read =>
   share(t, pool, part, history, true, 'write')
 
+/** Shares a write that does nothing until there are gates. */
+async function openGates(t: Test, pool: ConnectionPool): Promise<void> {
+  while (!write(t, pool, trusted(), statement('select 1')).wasTaken) await pause(5)
+  while (pool.idleCount < pool.totalCount) await pause(5)
+}
+
 const insert = (value: string) => statement('insert into written (value) values ($1) returning value', value)
 
 async function rowsWritten(): Promise<readonly string[]> {
@@ -332,6 +347,7 @@ t.test('writes', async (t) => {
 
   t.test('share connections, but not with reads', async (t) => {
     const pool = poolOf(t)
+    await openGates(t, pool)
     const history = trusted()
     const values = Array.from({ length: 8 }, (_, index) => String(index))
     const writes = values.map((value) => write(t, pool, history, insert(value)))
@@ -344,6 +360,7 @@ t.test('writes', async (t) => {
 
   t.test('an error undoes its own write only', async (t) => {
     const pool = poolOf(t)
+    await openGates(t, pool)
     const history = trusted()
     const [first, second, third] = await Promise.allSettled([
       write(t, pool, history, insert('a')).outcome,
@@ -358,6 +375,7 @@ t.test('writes', async (t) => {
 
   t.test('one that waits for a lock holds up the others for a moment only', async (t) => {
     const pool = poolOf(t, 6)
+    await openGates(t, pool)
     const locker = await pool.connect()
     await locker.query('begin')
     await locker.query('select from locked where id in (1, 2) for update')
@@ -366,38 +384,88 @@ t.test('writes', async (t) => {
     const blocked = [write(t, pool, history, count('1')), write(t, pool, history, count('2'))]
     const others = ['3', '4', '5'].map((id) => write(t, pool, history, count(id)))
     const outcomes = await Promise.all(others.map(({ outcome }) => outcome))
-    t.ok(outcomes.every(({ wasMoved }) => !wasMoved))
+    t.ok(outcomes.every(({ wasMoved }) => wasMoved))
     t.ok(Math.max(...outcomes.map(({ after }) => after)) < 1000)
     t.notOk(history.isTrusted, 'the next ones are not sent behind each other')
     await locker.query('commit')
     locker.release()
-    for (const { outcome } of blocked) t.match(await outcome, { wasMoved: true })
+    const [front, second] = await Promise.all(blocked.map(({ outcome }) => outcome))
+    t.match([front, second], [{ wasMoved: false }, { wasMoved: true }], 'the one in front goes on where it is')
     const { rows } = await database.query('select sum(times)::int as sum, max(times)::int as max from locked')
     t.strictSame(rows, [{ sum: 5, max: 1 }], 'each was done once')
   })
 
-  t.test('a cancellation that comes too late meets nobody', async (t) => {
+  t.test('one that ends while the others are moved', async (t) => {
     const pool = poolOf(t, 3)
+    await openGates(t, pool)
+    await database.query('create sequence if not exists runs; select setval($$runs$$, 1, false)')
+    let expected = 0
     const values: string[] = []
-    for (let round = 0; round < 6; round++) {
+    for (let round = 0; round < 8; round++) {
       const history = trusted()
       const batch = Array.from({ length: 5 }, (_, index) => `${round} ${index}`)
       values.push(...batch)
-      // About as long as the patience, so that the cancellation and the end meet.
-      const slow = statement(`select pg_sleep(${0.09 + round * 0.005})`)
+      expected += batch.length
+      // About as long as the patience.
+      const slow = statement(`select pg_sleep(${0.097 + round * 0.001})`)
+      const count = statement("select nextval('runs')")
       const writes = batch.map((value, index) =>
-        index % 2 === 0 ? write(t, pool, history, slow, insert(value)) : write(t, pool, history, insert(value)),
+        index % 2 === 0
+          ? write(t, pool, history, count, slow, insert(value))
+          : write(t, pool, history, count, insert(value)),
       )
-      for (const { outcome } of writes) await outcome
-      for (let time = 0; time < 5; time++) {
-        t.match(await share(t, pool, [pidAnd('x')]).outcome, { texts: [/\d+/, 'x'] })
+      for (const { outcome, wasTaken } of writes) {
+        t.ok(wasTaken)
+        await outcome
       }
+      await openGates(t, pool)
     }
     t.strictSame(await rowsWritten(), values.sort(), 'each was written once')
+    const { rows } = await database.query('select last_value::int as runs from runs')
+    t.strictSame(rows, [{ runs: expected }], 'and none was begun twice')
+  })
+
+  t.test('one that is moved never begins, whatever becomes of the gates', async (t) => {
+    const pool = poolOf(t, 6)
+    await openGates(t, pool)
+    const locker = await pool.connect()
+    await locker.query('begin')
+    await locker.query('select from locked where id = 1 for update')
+    const history = trusted()
+    const count = (id: string) => statement('update locked set times = times + 1 where id = $1 returning id', id)
+    const front = write(t, pool, history, count('1'))
+    const others = ['2', '3', '4'].map((id) => write(t, pool, history, count(id)))
+    await Promise.all(others.map(({ outcome }) => outcome))
+    const keepers = await database.query(
+      "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objid = 0 and objsubid = 2 and granted",
+    )
+    t.ok(keepers.rows.length > 0)
+    await pause(50)
+    await locker.query('commit')
+    locker.release()
+    t.match(await front.outcome, { wasMoved: false })
+    while (pool.idleCount < pool.totalCount) await pause(5)
+    const { rows } = await database.query('select sum(times)::int as sum, max(times)::int as max from locked')
+    t.strictSame(rows, [{ sum: 4, max: 1 }], 'each was done once')
+  })
+
+  t.test('without gates nothing begins', async (t) => {
+    const pool = poolOf(t, 2)
+    await openGates(t, pool)
+    await database.query(
+      "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objid = 0 and objsubid = 2 and granted",
+    )
+    const writes = [1, 2, 3].map((value) => write(t, pool, trusted(), insert(String(value))))
+    for (const { outcome } of writes) await outcome
+    for (const [index, { wasTaken }] of writes.entries()) {
+      if (!wasTaken) await database.query('insert into written values ($1)', [String(index + 1)])
+    }
+    t.strictSame(await rowsWritten(), ['1', '2', '3'])
   })
 
   t.test('the server’s own cancellations are told', async (t) => {
     const pool = poolOf(t)
+    await openGates(t, pool)
     const timeout = statement("select set_config('statement_timeout', '20ms', true)")
     const slow = write(t, pool, trusted(), timeout, statement('select pg_sleep(0.2)'), insert('a'))
     t.match(await slow.outcome.catch((error: unknown) => error), { server: { code: '57014' } })
@@ -406,6 +474,7 @@ t.test('writes', async (t) => {
 
   t.test('nobody knows what became of writes on a lost connection', async (t) => {
     const pool = poolOf(t)
+    await openGates(t, pool)
     const history = trusted()
     const writes = [
       write(t, pool, history, statement("select pg_sleep(5), 'lost'"), insert('a')),
@@ -416,9 +485,10 @@ t.test('writes', async (t) => {
     t.strictSame(await rowsWritten(), [])
   })
 
-  t.test('are not shared where nothing can be cancelled', async (t) => {
-    const pool = poolOf(t, 2, { connectionString: database.adminUri })
-    t.notOk(write(t, pool, trusted(), insert('a')).wasTaken)
-    t.ok(share(t, pool, [pidAnd('x')]).wasTaken)
+  t.test('are not shared where statements are not prepared: there may be a pooler', async (t) => {
+    const pool = poolOf(t, 2)
+    await openGates(t, pool)
+    t.notOk(share(t, pool, [insert('a')], trusted(), false, 'write').wasTaken)
+    t.ok(share(t, pool, [pidAnd('x')], trusted(), false).wasTaken)
   })
 })

@@ -104,6 +104,8 @@ export type ServiceConfig = {
   readonly authAddressLimit: number
   /** Processes that serve. */
   readonly serverWorkers: number
+  /** Which brief statements share connections. */
+  readonly dbPoolSharing: 'all' | 'reads' | 'none'
 }
 
 export type Config = PostgrestConfig & ServiceConfig

@@ -169,4 +169,11 @@ export const serviceSettings: ServiceSettings = {
     default: 1,
     description: 'Processes that share the port and the connections of `db-pool`; `auto`: one for each processor.',
   }),
+  dbPoolSharing: service({
+    name: 'db-pool-sharing',
+    variables: ['DB_POOL_SHARING'],
+    kind: kinds.choice(['all', 'reads', 'none'], 'Invalid db-pool-sharing. Only `all`, `reads` and `none` are allowed.'),
+    default: 'all',
+    description: 'Which brief statements share connections: `all`, `reads` only, or `none`.',
+  }),
 }

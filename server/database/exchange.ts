@@ -13,6 +13,10 @@ export type PipelineStatement = {
   readonly values: readonly (string | Buffer | null)[]
   /** Format of every result column, text (0) or binary (1); all are text when it is left out. */
   readonly resultFormats?: readonly (0 | 1)[]
+  /** Is never prepared: transaction commands, which must work whatever has become of the prepared statements. */
+  readonly isUnprepared?: boolean
+  /** Changes nothing outside its transaction, so that it may be run again once that was undone. */
+  readonly hasNoEffect?: boolean
 }
 
 /** Statements that share one Sync, and so one implicit transaction. */
@@ -24,14 +28,25 @@ export type PipelinePart = readonly PipelineStatement[]
  */
 export type OnArriving = (fields: Row, last: ArrivingField) => void
 
+/** Where in a turn an error came up. */
+export type ErrorPosition = {
+  readonly part: number
+  /** Number of the statement in its part. All statements before it were executed. */
+  readonly statement: number
+  /** Whether the statement was bound, so that its execution had begun. */
+  readonly isBound: boolean
+}
+
 /** An error that the server sent for a statement. The connection goes on working, unless the severity is FATAL. */
 export class StatementError extends Error {
   readonly server: ServerError
+  readonly position: ErrorPosition
 
-  constructor(server: ServerError) {
+  constructor(server: ServerError, position: ErrorPosition) {
     super(server.message)
     this.name = 'StatementError'
     this.server = server
+    this.position = position
   }
 }
 
@@ -49,22 +64,41 @@ export type Turn = {
   readonly settle: (error: Error | undefined, results: Row[][]) => void
 }
 
+/** A Parse or Close that was sent; an empty name is that of the unnamed statement. */
+type Preparation = { readonly kind: 'parse' | 'close'; readonly name: string }
+
+/** A part on its way. After an error the server skips all that was sent for the part. */
+type PartProgress = {
+  /** What was sent, and how much of it the server has answered. */
+  readonly preparations: Preparation[]
+  prepared: number
+  bound: number
+  completed: number
+}
+
 /** A turn on its way. */
 type Running = {
   readonly turn: Turn
   readonly results: Row[][]
   rows: Row[]
   syncs: number
-  /** Statements that it prepares, in order, and how many of them the server has answered. */
-  readonly parsed: string[]
-  parseCompletes: number
+  readonly parts: PartProgress[]
   /** Of its rows. */
   bytes: number
   error: Error | undefined
   arriving: ArrivingField | undefined
 }
 
-const code = { parseComplete: 0x31, dataRow: 0x44, commandComplete: 0x43, emptyQuery: 0x49, error: 0x45, ready: 0x5a }
+const code = {
+  parseComplete: 0x31,
+  bindComplete: 0x32,
+  closeComplete: 0x33,
+  dataRow: 0x44,
+  commandComplete: 0x43,
+  emptyQuery: 0x49,
+  error: 0x45,
+  ready: 0x5a,
+}
 
 const allText: readonly (0 | 1)[] = []
 const writer = new MessageWriter()
@@ -108,8 +142,7 @@ export class Exchange implements pg.Submittable {
       results: [],
       rows: [],
       syncs: 0,
-      parsed: [],
-      parseCompletes: 0,
+      parts: [],
       bytes: 0,
       error: undefined,
       arriving: undefined,
@@ -137,30 +170,63 @@ export class Exchange implements pg.Submittable {
     writer.sendTo(this.#stream)
   }
 
-  #write(running: Running): void {
-    for (const part of running.turn.parts) {
-      for (const { text, values, resultFormats } of part) {
-        const name = this.#prepare(text, running)
-        writer.bind(name, values, resultFormats ?? allText)
+  #write({ turn, parts }: Running): void {
+    for (const part of turn.parts) {
+      const progress: PartProgress = { preparations: [], prepared: 0, bound: 0, completed: 0 }
+      parts.push(progress)
+      let isChecked = false
+      for (const [index, statement] of part.entries()) {
+        if (!isChecked && statement.hasNoEffect !== true) {
+          isChecked = true
+          this.#checkRest(part, index + 1)
+        }
+        const { values, resultFormats } = statement
+        writer.bind(this.#prepare(statement, progress), values, resultFormats ?? allText)
         writer.execute()
       }
       writer.sync()
     }
   }
 
-  #prepare(text: string, { parsed }: Running): string {
-    if (!this.#cache) {
-      writer.parse('', text)
-      return ''
+  /**
+   * Has the server look at the prepared statements that follow one with an effect, before that one is executed: should
+   * one of them be stale, the whole part can be run again. Describing does not plan, so it costs little.
+   */
+  #checkRest(part: PipelinePart, from: number): void {
+    if (!this.#cache) return
+    for (let index = from; index < part.length; index++) {
+      const statement = part[index]
+      if (!statement || statement.isUnprepared === true) continue
+      const name = statementName(statement.text)
+      if (this.#cache.use(name) === 'prepared') writer.describeStatement(name)
     }
-    const name = statementName(text)
-    if (!this.#cache.use(name)) {
-      const evicted = this.#cache.add(name)
-      if (evicted !== undefined) writer.closeStatement(evicted)
-      writer.parse(name, text)
-      parsed.push(name)
+  }
+
+  /**
+   * The name to bind a statement by. A statement of which the server has not yet said that it is prepared is not relied
+   * on by another part: what comes before it may fail, and it would be skipped.
+   */
+  #prepare({ text, isUnprepared }: PipelineStatement, { preparations }: PartProgress): string {
+    const cache = isUnprepared === true ? undefined : this.#cache
+    if (cache) {
+      const name = statementName(text)
+      const state = cache.use(name)
+      if (state === 'prepared') return name
+      if (state === 'preparing' && preparations.some((sent) => sent.name === name)) return name
+      const { hasRoom, evicted } = state === undefined ? cache.reserve(name) : { hasRoom: false }
+      if (evicted !== undefined) {
+        writer.closeStatement(evicted)
+        preparations.push({ kind: 'close', name: evicted })
+      }
+      if (hasRoom) {
+        writer.parse(name, text)
+        preparations.push({ kind: 'parse', name })
+        return name
+      }
     }
-    return name
+    writer.parse('', text)
+    preparations.push({ kind: 'parse', name: '' })
+    return ''
   }
 
   readonly #receive = (chunk: Buffer): void => {
@@ -186,10 +252,15 @@ export class Exchange implements pg.Submittable {
 
   readonly #onMessage = (messageCode: number, buffer: Buffer, start: number, end: number): boolean => {
     const [running] = this.#turns
-    if (!running) return true
+    const progress = running?.parts[running.syncs]
+    if (!running || !progress) return true
     switch (messageCode) {
       case code.parseComplete:
-        running.parseCompletes++
+      case code.closeComplete:
+        this.#prepared(progress.preparations[progress.prepared++])
+        return true
+      case code.bindComplete:
+        progress.bound++
         return true
       case code.dataRow:
         running.rows.push(readRow(buffer, start, end))
@@ -199,9 +270,11 @@ export class Exchange implements pg.Submittable {
       case code.emptyQuery:
         running.results.push(running.rows)
         running.rows = []
+        progress.completed++
         return true
       case code.error:
-        running.error ??= new StatementError(readError(buffer, start, end))
+        running.error ??= statementError(running.syncs, progress, readError(buffer, start, end))
+        this.#skip(progress)
         return true
       case code.ready:
         if (++running.syncs < running.turn.parts.length) return true
@@ -212,9 +285,25 @@ export class Exchange implements pg.Submittable {
         this.#turns[0]?.turn.onBegin?.()
         return true
       default:
-        // BindComplete, CloseComplete, NoData, and what may come at any time: notices, notifications, parameters.
+        // Descriptions, and what may come at any time: notices, notifications, parameters.
         return true
     }
+  }
+
+  #prepared(preparation: Preparation | undefined): void {
+    if (!preparation || preparation.name === '') return
+    if (preparation.kind === 'parse') this.#cache?.prepared(preparation.name)
+    else this.#cache?.removed(preparation.name)
+  }
+
+  /** The server has skipped what it has not answered. */
+  #skip(progress: PartProgress): void {
+    for (const { kind, name } of progress.preparations.slice(progress.prepared)) {
+      if (name === '') continue
+      if (kind === 'parse') this.#cache?.removed(name)
+      else this.#cache?.prepared(name)
+    }
+    progress.prepared = progress.preparations.length
   }
 
   #beginArriving(fields: Row, length: number): ArrivingField {
@@ -243,13 +332,12 @@ export class Exchange implements pg.Submittable {
   }
 
   #finish(running: Running, error: Error | undefined): void {
-    const { turn, results, parsed, parseCompletes, arriving } = running
+    const { turn, results, arriving } = running
     this.#answered.push(running)
-    if (error && this.#cache) {
-      // What stood behind the error was skipped by the server, so it is not prepared.
-      for (const name of parsed.slice(parseCompletes)) this.#cache.delete(name)
-    }
     arriving?.end(error)
     turn.settle(error, results)
   }
 }
+
+const statementError = (part: number, { bound, completed }: PartProgress, server: ServerError): StatementError =>
+  new StatementError(server, { part, statement: completed, isBound: bound > completed })

@@ -138,8 +138,8 @@ export class ConnectionPool extends pg.Pool {
 
   /** @param isBroken whether it is closed instead of being lent again */
   giveBack(client: pg.PoolClient, access: Access, isBroken: boolean): void {
-    const status = client.getTransactionStatus()
-    client.release(isBroken || this.#stale.has(client) || status === 'T' || status === 'E')
+    const isIdle = client.getTransactionStatus() === 'I'
+    client.release(isBroken || this.#stale.has(client) || !isIdle)
     this.#admission.leave(access)
   }
 

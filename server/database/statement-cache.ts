@@ -16,36 +16,72 @@ export function statementName(text: string): string {
   return name
 }
 
-/** Names that are prepared on one connection, the least recently used first; a bounded number. */
+/** A statement is `preparing` until the server has answered its Parse, and `closing` until it has answered its Close. */
+export type StatementState = 'preparing' | 'prepared' | 'closing'
+
+/**
+ * What is known of the prepared statements of one connection, the least recently used first; a bounded number. Only
+ * answers of the server make a statement `prepared` or remove it: after an error the server skips what was sent behind
+ * it, so that what was sent says little.
+ */
 export class StatementCache {
-  readonly #names = new Set<string>()
+  readonly #states = new Map<string, StatementState>()
   readonly #limit: number
 
+  /** @param limit maximum number of statements, at least 1 */
   constructor(limit = 500) {
     this.#limit = limit
   }
 
-  /** Whether the statement is prepared; if so it counts as just used. */
-  use(name: string): boolean {
-    if (!this.#names.delete(name)) return false
-    this.#names.add(name)
-    return true
+  /** The state of a statement, undefined when the server does not have it. A prepared one counts as just used. */
+  use(name: string): StatementState | undefined {
+    const state = this.#states.get(name)
+    if (state === 'prepared') {
+      this.#states.delete(name)
+      this.#states.set(name, state)
+    }
+    return state
   }
 
-  /** Notes a statement as prepared; returns the one that has to be closed for it, if any. */
-  add(name: string): string | undefined {
-    this.#names.add(name)
-    if (this.#names.size <= this.#limit) return undefined
-    const [oldest] = this.#names
-    if (oldest !== undefined) this.#names.delete(oldest)
-    return oldest
+  /**
+   * Makes room for a statement that is about to be prepared.
+   *
+   * @returns whether there is room, and the statement that has to be closed for it, if any
+   */
+  reserve(name: string): { readonly hasRoom: boolean; readonly evicted?: string } {
+    let evicted: string | undefined
+    if (this.#states.size >= this.#limit) {
+      evicted = this.#oldestPrepared()
+      if (evicted === undefined) return { hasRoom: false }
+      this.#states.set(evicted, 'closing')
+    }
+    this.#states.set(name, 'preparing')
+    return evicted === undefined ? { hasRoom: true } : { hasRoom: true, evicted }
   }
 
-  delete(name: string): void {
-    this.#names.delete(name)
+  #oldestPrepared(): string | undefined {
+    for (const [name, state] of this.#states) if (state === 'prepared') return name
+    return undefined
   }
 
+  /** The server has prepared the statement, or has refused to close it. */
+  prepared(name: string): void {
+    this.#states.delete(name)
+    this.#states.set(name, 'prepared')
+  }
+
+  /** The server has closed the statement, or has refused to prepare it. */
+  removed(name: string): void {
+    this.#states.delete(name)
+  }
+
+  /** Names of the statements that the server has, in the order of their use. */
+  get names(): readonly string[] {
+    return [...this.#states].filter(([, state]) => state === 'prepared').map(([name]) => name)
+  }
+
+  /** The server has none of them any more. */
   clear(): void {
-    this.#names.clear()
+    this.#states.clear()
   }
 }

@@ -15,6 +15,8 @@ export type ServerError = {
   readonly detail?: string
   readonly hint?: string
   readonly where?: string
+  /** Function of the server's source code that raised it. */
+  readonly routine?: string
 }
 
 /** UTF-16 units from which on it pays to measure a text before it is written. */
@@ -129,6 +131,13 @@ export class MessageWriter {
 
   closeStatement(name: string): void {
     this.#open('C')
+    this.#text('S')
+    this.#terminated(name)
+    this.#close()
+  }
+
+  describeStatement(name: string): void {
+    this.#open('D')
     this.#text('S')
     this.#terminated(name)
     this.#close()
@@ -315,6 +324,7 @@ export function readError(buffer: Buffer, start: number, end: number): ServerErr
   const detail = fields.get('D')
   const hint = fields.get('H')
   const where = fields.get('W')
+  const routine = fields.get('R')
   return {
     severity: fields.get('V') ?? fields.get('S') ?? 'ERROR',
     code: fields.get('C') ?? 'XX000',
@@ -322,5 +332,6 @@ export function readError(buffer: Buffer, start: number, end: number): ServerErr
     ...(detail === undefined ? {} : { detail }),
     ...(hint === undefined ? {} : { hint }),
     ...(where === undefined ? {} : { where }),
+    ...(routine === undefined ? {} : { routine }),
   }
 }

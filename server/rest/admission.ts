@@ -3,7 +3,7 @@
 //
 // The database is asked, not the schema cache: privileges change without a reload, and what the database refuses in a
 // request with a small body it must refuse here in the same words.
-import { StatementError, type PipelineStatement } from '../database/pipeline.ts'
+import { StatementError } from '../database/pipeline.ts'
 import type { Identity } from '../identity/identity.ts'
 import { qualifiedKey } from '../schema-cache/identifier.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
@@ -84,8 +84,8 @@ async function hasRight(
   try {
     const { rows } = await runTransaction(
       pool,
-      { ...plain, caller, before: [settings], statements: [render(rightStatement(target))], readOnly: true },
-      config.dbPreparedStatements,
+      { ...plain, caller, settings, statements: [render(rightStatement(target))], readOnly: true, hasNoEffect: true },
+      { prepare: config.dbPreparedStatements, sharing: 'none' },
     )
     return rows[0]?.[0]?.[0]?.toString() !== 'f'
   } catch (error) {
@@ -94,7 +94,7 @@ async function hasRight(
   }
 }
 
-const plain = { isolation: null, rollback: false, judge: undefined, history: undefined }
+const plain = { preRequest: undefined, isolation: null, rollback: false, judge: undefined, history: undefined }
 
 /**
  * What the database answers to a role without the right, after the pre-request function, which may refuse for reasons of
@@ -108,12 +108,18 @@ async function refusalOf(
 ): Promise<ApiError | undefined> {
   const readOnly = target.kind === 'call' && target.overloads.every(({ volatility }) => volatility !== 'volatile')
   const plan = { ...inspection(request.schema), readOnly }
-  const before: PipelineStatement[] = [settingsStatement(identity, request, plan, config, roleSettings)]
-  if (config.dbPreRequest) before.push(render(preRequestStatement(config.dbPreRequest)))
+  const settings = settingsStatement(identity, request, plan, config, roleSettings)
+  const preRequest = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
   const statements = [render(refusedStatement(target))]
-  if (trace.statements) for (const { text } of [...before, ...statements]) trace.statements.push(text)
+  if (trace.statements) {
+    for (const { text } of [settings, ...(preRequest ? [preRequest] : []), ...statements]) trace.statements.push(text)
+  }
   try {
-    await runTransaction(pool, { ...plain, caller, before, statements, readOnly, rollback: true }, false)
+    await runTransaction(
+      pool,
+      { ...plain, caller, settings, preRequest, statements, readOnly, hasNoEffect: false, rollback: true },
+      { prepare: false, sharing: 'none' },
+    )
     return undefined
   } catch (error) {
     if (error instanceof ApiError) throw error

@@ -14,6 +14,7 @@ import { ApiError } from './errors.ts'
 import { inspectDocument, inspectStatements } from './openapi/inspect.ts'
 import type { LegacyName } from './plan/embed-path.ts'
 import { legacyTargetNames } from './plan/planner.ts'
+import { hasNoEffect } from './plan/effect.ts'
 import type { CrudPlan, InspectPlan } from './plan/plan.ts'
 import { prepare, type Prepared } from './prepare.ts'
 import type { HttpRequest } from './request/api-request.ts'
@@ -149,11 +150,8 @@ const legacyText = (names: readonly LegacyName[]): string =>
     .join('; instead of ')
     .slice(0, 1000)}`
 
-/**
- * Whether it does no harm to run the statement of a plan again: a read at any time, a write once it was undone. A
- * volatile function may do more than its transaction.
- */
-const isRepeatable = (plan: CrudPlan): boolean => plan.kind !== 'call' || plan.routine.volatility !== 'volatile'
+/** Whether the statement of a plan may share a connection: a volatile function may do more than its transaction. */
+const mayShare = (plan: CrudPlan): boolean => plan.kind !== 'call' || plan.routine.volatility !== 'volatile'
 
 async function runCrud(
   plan: CrudPlan,
@@ -170,14 +168,14 @@ async function runCrud(
   }
   const statements: PipelineStatement[] = [{ ...main, resultFormats: resultFormats }]
   const planned = needsPlannedCount(plan, request)
-  if (planned) statements.push(render(explainCountStatement(plan.read)))
+  if (planned) statements.push({ ...render(explainCountStatement(plan.read)), isUnprepared: true })
   const judge = (results: readonly (readonly Row[])[]): ApiError | undefined =>
     resultFault(plan, readResult(plan.kind, results[0] ?? []), request)
   // Only a write has anything to be undone for a result that may not stand.
   const undoes = !plan.readOnly && mayFault(plan, request)
   const { rows, arriving } = await run(plan, request, identity, context, statements, {
     judge: undoes ? judge : undefined,
-    history: isRepeatable(plan) ? history : undefined,
+    history: mayShare(plan) ? history : undefined,
   })
   const row = readResult(plan.kind, rows[0] ?? [], arriving)
   const fault = undoes ? undefined : resultFault(plan, row, request)
@@ -201,29 +199,33 @@ async function run(
   plan: CrudPlan | InspectPlan,
   request: PlannedRequest,
   identity: Identity,
-  { pool, caller, snapshot, trace }: AnswerContext,
+  { pool, caller, snapshot, cache, trace }: AnswerContext,
   statements: readonly PipelineStatement[],
   { judge, history }: Partial<Pick<RestTransaction, 'judge' | 'history'>> = {},
 ): Promise<TransactionResult> {
   const { config, roleSettings } = snapshot
-  const before: PipelineStatement[] = [settingsStatement(identity, request, plan, config, roleSettings)]
-  if (config.dbPreRequest) before.push(render(preRequestStatement(config.dbPreRequest)))
-  if (trace.statements) for (const { text } of [...before, ...statements]) trace.statements.push(text)
+  const settings = settingsStatement(identity, request, plan, config, roleSettings)
+  const preRequest = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
+  if (trace.statements) {
+    for (const { text } of [settings, ...(preRequest ? [preRequest] : []), ...statements]) trace.statements.push(text)
+  }
   const { transaction } = request.preferences
   try {
     return await runTransaction(
       pool,
       {
-        before,
+        settings,
+        preRequest,
         statements,
         isolation: isolationOf(plan, identity, snapshot),
         readOnly: plan.readOnly,
+        hasNoEffect: preRequest === undefined && hasNoEffect(plan, cache),
         rollback: transaction === 'rollback' || (config.dbTxEnd.startsWith('rollback') && transaction !== 'commit'),
         judge,
         history,
         caller,
       },
-      config.dbPreparedStatements,
+      { prepare: config.dbPreparedStatements, sharing: config.dbPoolSharing },
     )
   } catch (error) {
     if (error instanceof ApiError) throw error

@@ -2,10 +2,11 @@
 // statement stand before one Sync, which makes them one implicit transaction.
 import type pg from 'pg'
 import type { ArrivingField } from '../database/arriving-field.ts'
-import { shareConnection, type SharedRun } from '../database/lanes.ts'
+import { shareConnection, type SharedRun, type Sharing } from '../database/lanes.ts'
 import {
+  command,
+  isLostConnection,
   runPipeline,
-  StatementError,
   type OnArriving,
   type PipelineObserver,
   type PipelineStatement,
@@ -15,36 +16,41 @@ import type { Caller } from '../database/caller.ts'
 import { withConnection, type ConnectionPool } from '../database/pool.ts'
 import type { RunHistory } from '../database/run-history.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
-import { ApiError } from './errors.ts'
+import type { ApiError } from './errors.ts'
+import type { SettingsStatement } from './sql/settings.ts'
 
 export type RestTransaction = {
-  /** Settings first (they also make the transaction read-only where it is), then the pre-request function if any. */
-  readonly before: readonly PipelineStatement[]
+  /** They also make the transaction read-only where it is. */
+  readonly settings: SettingsStatement
+  readonly preRequest: PipelineStatement | undefined
   readonly statements: readonly PipelineStatement[]
   /** Null: read committed. */
   readonly isolation: IsolationLevel | null
   readonly readOnly: boolean
+  /** Whether it is proved that nothing in it has an effect outside the transaction, so that it may run twice. */
+  readonly hasNoEffect: boolean
   /** Undo everything at the end (`Prefer: tx=rollback`). */
   readonly rollback: boolean
   /** Decides from the statements' rows whether a write may stand; its error undoes it. Costs a second round trip. */
   readonly judge: ((results: readonly (readonly Row[])[]) => ApiError | undefined) | undefined
-  /** How the statement went before, if that is known, and if it does no harm to run it again. */
+  /** How the statement went before, if that is known, and if it may share a connection. */
   readonly history: RunHistory | undefined
   /** Whose departure ends it, unless it shares a connection. */
   readonly caller: Caller
 }
 
-const command = (text: string): PipelineStatement => ({ text, values: [] })
-const commit = command('COMMIT')
-const rollback = command('ROLLBACK')
+/** How transactions use the pool's connections. */
+export type TransactionOptions = {
+  /** Whether statements are prepared. */
+  readonly prepare: boolean
+  readonly sharing: Sharing
+}
+
+// They end what came before: alone they do nothing.
+const commit = command('COMMIT', { hasNoEffect: true })
+const rollback = command('ROLLBACK', { hasNoEffect: true })
 // As a commit would, so that a rolled-back request fails where the real one would.
 const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
-
-/** After an error of the server the connection goes on, unless the server ended it. */
-const broken = (error: unknown): boolean =>
-  error instanceof StatementError
-    ? error.server.severity === 'FATAL' || error.server.severity === 'PANIC'
-    : !(error instanceof ApiError)
 
 export type TransactionResult = {
   /** The rows of each statement. */
@@ -59,27 +65,43 @@ const isPlain = ({ isolation, rollback, judge }: RestTransaction): boolean =>
 
 /**
  * Runs a transaction on a connection of the pool; brief ones share theirs. The large result of a single reading
- * statement is handed over while it arrives; the connection is lent until all of it has been taken.
+ * statement is handed over while it arrives; the connection is lent until all of it has been taken. What has no effect
+ * outside the transaction is run once more when its connection is lost.
  *
  * @throws StatementError of the server; ApiError of `judge`, or when there is no connection (see `withConnection`)
  */
 export function runTransaction(
   pool: ConnectionPool,
   transaction: RestTransaction,
-  prepare: boolean,
+  { prepare, sharing }: TransactionOptions,
 ): Promise<TransactionResult> {
-  const { before, statements, readOnly, history, caller } = transaction
+  const { settings, statements, readOnly, hasNoEffect, history, caller } = transaction
+  const before = beforeStatements(transaction)
   const kind = readOnly ? 'read' : 'write'
   return new Promise((resolve, reject) => {
+    let hasArrived = false
     // Nothing that comes after a row can undo what a read-only transaction has read.
     const onArriving: OnArriving = (fields, arriving) => {
+      hasArrived = true
       pool.streams.add(arriving)
       resolve({ rows: [[fields]], arriving })
     }
     const observer = { onArriving: readOnly && statements.length === 1 ? onArriving : undefined, history }
+    let mayRepeat = hasNoEffect
     const alone = (): void => {
       const use = (client: pg.ClientBase): Promise<Row[][]> => runOn(client, transaction, prepare, observer)
-      withConnection(pool, use, broken, { access: kind, caller }).then((rows) => resolve({ rows }), reject)
+      withConnection(pool, use, isLostConnection, { access: kind, caller }).then(
+        (rows) => resolve({ rows }),
+        (error: unknown) => {
+          if (!mayRepeat || hasArrived || !isLostConnection(error)) {
+            reject(error)
+            return
+          }
+          mayRepeat = false
+          // Other connections that were lost at the same time are found out first.
+          setImmediate(alone)
+        },
+      )
     }
     if (!history || statements.length !== 1 || !isPlain(transaction)) {
       alone()
@@ -89,10 +111,23 @@ export function runTransaction(
       if (error) reject(error)
       else resolve({ rows: results.slice(before.length) })
     }
-    const run: SharedRun = { kind, part: [...before, ...statements], history, onArriving, settle, alone }
-    if (!shareConnection(pool, run, prepare)) alone()
+    const run: SharedRun = {
+      kind,
+      part: [...before, ...statements],
+      guarded: hasNoEffect
+        ? undefined
+        : (gate, turn) => [settings.guarded(gate, turn), ...before.slice(1), ...statements],
+      history,
+      onArriving,
+      settle,
+      alone,
+    }
+    if (!shareConnection(pool, run, prepare, sharing)) alone()
   })
 }
+
+const beforeStatements = ({ settings, preRequest }: RestTransaction): readonly PipelineStatement[] =>
+  preRequest ? [settings, preRequest] : [settings]
 
 async function runOn(
   client: pg.ClientBase,
@@ -100,13 +135,15 @@ async function runOn(
   prepare: boolean,
   observer: PipelineObserver,
 ): Promise<Row[][]> {
-  const { before, statements, isolation, rollback: undo, judge } = transaction
+  const { statements, isolation, rollback: undo, judge } = transaction
+  const before = beforeStatements(transaction)
   if (isPlain(transaction)) {
     const results = await runPipeline(client, [[...before, ...statements]], prepare, observer)
     return results.slice(before.length)
   }
   const begin = command(
     `BEGIN ISOLATION LEVEL ${isolation ?? 'read committed'} READ ${transaction.readOnly ? 'ONLY' : 'WRITE'}`,
+    { hasNoEffect: true },
   )
   const open = [begin, ...before, ...statements]
   const pick = (results: Row[][]): Row[][] => results.slice(1 + before.length, open.length)
@@ -118,7 +155,8 @@ async function runOn(
   try {
     results = pick(await runPipeline(client, [open], prepare))
   } catch (error) {
-    if (!broken(error)) await runPipeline(client, [[rollback]], prepare)
+    if (!isLostConnection(error) && client.getTransactionStatus() !== 'I')
+      await runPipeline(client, [[rollback]], prepare)
     throw error
   }
   const fault = judge(results)

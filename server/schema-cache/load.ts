@@ -1,6 +1,6 @@
 // Loads the schema cache from the catalogue of PostgreSQL 12 and later.
 import { foreignKeyRelationships, primaryKeysOf, type Constraint } from './constraint.ts'
-import { qualifiedKey } from './identifier.ts'
+import { qualifiedKey, type QualifiedIdentifier } from './identifier.ts'
 import { decodeRow, introspectionQuery, type IntrospectionQuery, type Row, type RunQuery } from './introspection.ts'
 import { mediaHandlersOf, type MediaHandlerRow } from './media-handler.ts'
 import { representationKey, type Representation } from './representation.ts'
@@ -49,6 +49,7 @@ export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptio
   const routines = decodeRoutines(await run(routinesQuery(options)))
   const representations = await read<Representation>('representations')
   const mediaHandlers = await read<MediaHandlerRow>('media-handlers', schemas)
+  const stableRelations = await read<QualifiedIdentifier>('stable-relations', schemas)
   const [server] = await read<{ version: number }>('server-version')
   if (!server) throw new Error('The server did not tell its version')
 
@@ -68,6 +69,7 @@ export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptio
       representations.map((cast) => [representationKey(cast.sourceType, cast.targetType), cast] as const),
     ),
     mediaHandlers: mediaHandlersOf(mediaHandlers),
+    stableRelations: new Set(stableRelations.map(({ schema, name }) => qualifiedKey(schema, name))),
     postgresVersion: server.version,
   }
 }

@@ -11,6 +11,8 @@ export type SchemaCache = {
   readonly routines: Routines
   readonly representations: Representations
   readonly mediaHandlers: MediaHandlers
+  /** Relations whose reading calls no function that is declared volatile, by `qualifiedKey(schema, name)`. */
+  readonly stableRelations: ReadonlySet<string>
   /** `server_version_num`: 180001 is 18.1. */
   readonly postgresVersion: number
 }

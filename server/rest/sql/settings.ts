@@ -1,6 +1,7 @@
 // What a transaction is told before the main statement: who acts, where names are looked up, what the request was.
 // https://docs.postgrest.org/en/v14/references/transactions.html#transaction-scoped-settings
 import type { PostgrestConfig, RoleSettings } from '../../config/config.ts'
+import { mayBegin } from '../../database/turn-guard.ts'
 import { claimsText, type Identity } from '../../identity/identity.ts'
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { CrudPlan, InspectPlan } from '../plan/plan.ts'
@@ -40,21 +41,28 @@ const answerSettings = ['response.headers', 'response.status'].map((name) => tak
 /** Settings of the role are made with the privileges of the login role. */
 const loginRole = takeBack('role', 'none')
 
-const texts = new Map<string, string>()
+/** The statement, and the one that fails unless its turn on a shared connection may begin; see `mayBegin`. */
+type Texts = { readonly plain: string; readonly guarded: string }
+
+const texts = new Map<string, Texts>()
 const ofRequest = ['role', 'request.jwt.claims', 'request.method', 'request.path', 'request.headers', 'request.cookies']
 
-function textOf(shape: TextShape): string {
+function textsOf(shape: TextShape): Texts {
   const key = `${shape.readOnly} ${shape.before} ${shape.after} ${shape.timezone}`
-  let text = texts.get(key)
-  if (text === undefined) texts.set(key, (text = writeText(shape)))
-  return text
+  let both = texts.get(key)
+  if (both === undefined) {
+    texts.set(key, (both = { plain: writeText(shape, false), guarded: writeText(shape, true) }))
+  }
+  return both
 }
 
-function writeText({ readOnly, before, after, timezone }: TextShape): string {
-  let values = 0
+function writeText({ readOnly, before, after, timezone }: TextShape, isGuarded: boolean): string {
+  // The guard's values come first, as does the guard.
+  let values = isGuarded ? 2 : 0
   const set = (name: string): string => `set_config('${name}', $${++values}, true)`
   const setNamed = (): string => `set_config($${++values}, $${++values}, true)`
   const calls = [
+    ...(isGuarded ? [mayBegin('$1', '$2')] : []),
     ...(readOnly ? ["set_config('transaction_read_only', 'on', true)"] : []),
     ...answerSettings,
     ...(before > 0 ? [loginRole] : []),
@@ -79,6 +87,13 @@ function searchPathOf(schema: string, extra: readonly string[]): string {
   return path
 }
 
+/** The settings statement of a request. It has no effect outside its transaction. */
+export type SettingsStatement = Statement & {
+  readonly hasNoEffect: true
+  /** The same statement for a turn on a shared connection that must not run twice; see `mayBegin`. */
+  readonly guarded: (gate: string, turn: string) => Statement & { readonly hasNoEffect: true }
+}
+
 /**
  * Makes all settings, local to the transaction. Those of the role are made before the role is taken: it may not be
  * allowed to make them itself. A read-only plan also makes the transaction read-only, so that no BEGIN has to say so.
@@ -89,7 +104,7 @@ export function settingsStatement(
   plan: SettingsPlan,
   config: Pick<PostgrestConfig, 'dbExtraSearchPath' | 'appSettings'>,
   roleSettings: RoleSettings,
-): Statement {
+): SettingsStatement {
   const { timezone } = request.preferences
   const before = roleSettings.settings.get(identity.role) ?? noPairs
   const ofRoutine = plan.kind === 'call' ? plan.routine.settings : noPairs
@@ -107,13 +122,19 @@ export function settingsStatement(
   if (timezone !== undefined) values.push(timezone)
   for (const pair of ofRoutine) values.push(...pair)
   for (const pair of config.appSettings) values.push(...pair)
-  const text = textOf({
+  const { plain, guarded } = textsOf({
     readOnly: plan.readOnly,
     before: before.length,
     after: ofRoutine.length + config.appSettings.length,
     timezone: timezone !== undefined,
   })
-  return { text, values: values.map(cutAtNul) }
+  const cut = values.map(cutAtNul)
+  return {
+    text: plain,
+    values: cut,
+    hasNoEffect: true,
+    guarded: (gate, turn) => ({ text: guarded, values: [gate, turn, ...cut], hasNoEffect: true }),
+  }
 }
 
 const noPairs: readonly Pair[] = []

@@ -1,0 +1,44 @@
+// Whether a request can have effects outside its transaction, such as those of a function that writes through dblink.
+import { qualifiedKey, type QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
+import type { CrudPlan, InspectPlan } from './plan.ts'
+import type { ReadPlan } from './read-plan.ts'
+
+/**
+ * Whether it is proved that nothing that a plan reads or calls is declared volatile. Where that is not known, the answer
+ * is no.
+ */
+export function hasNoEffect(plan: CrudPlan | InspectPlan, cache: SchemaCache): boolean {
+  if (plan.kind === 'inspect') return true
+  if (plan.kind === 'mutate' || plan.explain || hasCustomHandler(plan)) return false
+  if (plan.kind === 'read') return readsOnly(plan.read, plan.read.from, cache)
+  const { volatility, parameters, returns } = plan.routine
+  // The default of a parameter is an expression, which may be volatile.
+  if (volatility === 'volatile' || parameters.some(({ required, variadic }) => !required && !variadic)) return false
+  // The rows may have computed columns.
+  const isRecord = returns.type.schema === 'pg_catalog' && returns.type.name === 'record'
+  if (returns.composite && !isRecord && !isStable(returns.type, cache)) return false
+  return withoutAggregates(plan.read) && plan.read.embeds.every((embed) => embedReadsOnly(embed, cache))
+}
+
+/** Media type handlers are aggregates of the database. */
+const hasCustomHandler = ({ handler }: CrudPlan): boolean => handler.kind === 'custom'
+
+const isStable = ({ schema, name }: QualifiedIdentifier, cache: SchemaCache): boolean =>
+  cache.stableRelations.has(qualifiedKey(schema, name))
+
+const readsOnly = (read: ReadPlan, relation: QualifiedIdentifier, cache: SchemaCache): boolean =>
+  isStable(relation, cache) && withoutAggregates(read) && read.embeds.every((embed) => embedReadsOnly(embed, cache))
+
+/** Computed relationships are functions of the parent's row, which count for the parent. */
+function embedReadsOnly(embed: ReadPlan, cache: SchemaCache): boolean {
+  const relationship = embed.toParent
+  if (!relationship || relationship.kind === 'computed') {
+    return relationship !== null && readsOnly(embed, relationship.foreignTable, cache)
+  }
+  const { cardinality, foreignTable } = relationship
+  if (cardinality.kind === 'many-to-many' && !isStable(cardinality.junction.table, cache)) return false
+  return readsOnly(embed, foreignTable, cache)
+}
+
+const withoutAggregates = (read: ReadPlan): boolean => read.select.every(({ aggregate }) => aggregate === null)

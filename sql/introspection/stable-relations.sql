@@ -1,0 +1,112 @@
+-- Relations of the exposed schemas that can be read without calling a function that is declared volatile: tables, views
+-- and materialised views, with their policies and computed columns. Where that cannot be told, a relation is left out.
+-- $1: names of the exposed schemas, a JSON array.
+with recursive
+exposed as (
+  select quote_ident(name)::regnamespace as schema
+  from json_array_elements_text($1::json) as names (name)
+),
+volatile_functions as (
+  select oid, pronargs - pronargdefaults as required, proargtypes[0] as argument
+  from pg_proc
+  where provolatile = 'v'
+),
+-- Objects of PostgreSQL itself have smaller numbers.
+own_volatile_functions as (
+  select oid from volatile_functions where oid >= 16384
+),
+-- What may be called by any statement, without being named in it.
+is_sound as (
+  select not exists (select from own_volatile_functions f join pg_operator o on o.oprcode = f.oid)
+    and not exists (select from own_volatile_functions f join pg_cast c on c.castfunc = f.oid)
+    and not exists (select from own_volatile_functions f join pg_amproc a on a.amproc = f.oid)
+    and not exists (
+      select from own_volatile_functions f
+      join pg_type t on f.oid in (t.typinput, t.typoutput, t.typreceive, t.typsend)
+    )
+    and not exists (
+      select from pg_constraint c
+      cross join lateral regexp_matches(c.conbin::text, ':funcid (\d+)', 'g') called
+      join volatile_functions f on f.oid = called[1]::oid
+      where c.contypid <> 0
+    )
+    -- Any row is an argument for these.
+    and not exists (
+      select from volatile_functions
+      where required <= 1
+        and argument in ('record'::regtype, '"any"'::regtype, 'anyelement'::regtype, 'anynonarray'::regtype)
+    ) as it
+),
+unsafe_functions as (
+  select oid from volatile_functions
+  union all
+  select a.aggfnoid::oid
+  from pg_aggregate a
+  join own_volatile_functions f
+    on f.oid in (a.aggtransfn, a.aggfinalfn, a.aggmtransfn, a.aggminvtransfn, a.aggmfinalfn, a.aggcombinefn)
+),
+relations as (
+  select c.oid, c.relkind as kind, c.reltype as row_type, c.relname as name, c.relnamespace as namespace
+  from pg_class c
+  where c.oid >= 16384 and c.relkind in ('r', 'p', 'v', 'm', 'f')
+),
+-- Expressions that are evaluated when a relation is read.
+expressions as (
+  select r.oid as relation, rule.ev_action::text as tree
+  from relations r
+  join pg_rewrite rule on rule.ev_class = r.oid and rule.ev_type = '1'
+  where r.kind = 'v'
+  union all
+  select polrelid, polqual::text from pg_policy where polqual is not null
+),
+references_to as (
+  select e.relation, found[1] as kind, found[2]::oid as target
+  from expressions e
+  cross join lateral regexp_matches(e.tree, ':(funcid|aggfnoid|winfnoid|relid) (\d+)', 'g') found
+),
+-- A row of a table is a row of the tables that it inherits from, too.
+ancestors (relation, ancestor) as (
+  select oid, oid from relations
+  union
+  select a.relation, i.inhparent
+  from ancestors a
+  join pg_inherits i on i.inhrelid = a.ancestor
+),
+unstable (relation) as (
+  select relation
+  from (
+    select oid as relation from relations where kind = 'f'
+    union all
+    select a.ancestor
+    from ancestors a
+    join relations r on r.oid = a.relation
+    where r.kind = 'f'
+    union all
+    select reference.relation
+    from references_to reference
+    join unsafe_functions f on f.oid = reference.target
+    where reference.kind <> 'relid'
+    union all
+    -- Views of PostgreSQL itself, of which some do call volatile functions.
+    select reference.relation
+    from references_to reference
+    join pg_class c on c.oid = reference.target
+    where reference.kind = 'relid' and c.oid < 16384 and c.relkind = 'v'
+    union all
+    -- Computed columns and relationships.
+    select a.relation
+    from ancestors a
+    join relations r on r.oid = a.ancestor
+    join volatile_functions f on f.argument = r.row_type and f.required <= 1
+  ) as directly
+  union
+  select reference.relation
+  from unstable u
+  join references_to reference on reference.target = u.relation and reference.kind = 'relid'
+)
+select json_build_object('schema', n.nspname, 'name', r.name) as row
+from relations r
+join pg_namespace n on n.oid = r.namespace
+where (select it from is_sound)
+  and r.namespace = any (array(select schema from exposed))
+  and not exists (select from unstable u where u.relation = r.oid)
