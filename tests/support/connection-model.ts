@@ -110,7 +110,7 @@ function apply(state: ModelState, turn: readonly (readonly Step[])[], failure: E
     for (const [statement, step] of steps.entries()) {
       hasFailed ||= failure?.part === part && statement >= failure.statement
       hasFailed ||= isBehind && (step.kind === 'fail' || step.kind === 'terminate')
-      const isHere = isBehind || failure?.statement === statement
+      const isHere = isBehind || (failure?.statement === statement && failure.isBound)
       if (hasFailed && isHere && step.kind === 'terminate') state.isTerminated = true
       if (hasFailed) break
       if (step.kind === 'tick') state.ticks++
