@@ -113,7 +113,11 @@ async function whileLocking(id: number, use: () => Promise<void>): Promise<void>
 
 const isEachOnce = (t: Test, found: ReadonlyMap<string, number>, wanted: readonly string[], label: string): void => {
   t.strictSame([...found.keys()].sort(), [...wanted].sort(), `${label}: all of them`)
-  t.strictSame([...found.values()].filter((times) => times !== 1), [], `${label}: each once`)
+  t.strictSame(
+    [...found.values()].filter((times) => times !== 1),
+    [],
+    `${label}: each once`,
+  )
 }
 
 t.test('what the schema cache proves', async (t) => {
@@ -124,7 +128,9 @@ t.test('what the schema cache proves', async (t) => {
 
 /** Writes without an effect outside their transaction. */
 const quick = (index: number) =>
-  index % 2 === 0 ? send('POST', '/triggered', { name: `quick${index}` }) : send('PATCH', '/locked?id=eq.50', { times: 0 })
+  index % 2 === 0
+    ? send('POST', '/triggered', { name: `quick${index}` })
+    : send('PATCH', '/locked?id=eq.50', { times: 0 })
 
 /** Sends quick writes until they share a connection. */
 async function untilShared(): Promise<void> {
@@ -191,10 +197,18 @@ t.test('reads of views and policies with effects', async (t) => {
   t.ok(statuses.every((status) => status === 200))
   const views = await entries('view %')
   t.equal(views.size, 100)
-  t.strictSame([...views.values()].filter((times) => times !== 2), [], 'views')
+  t.strictSame(
+    [...views.values()].filter((times) => times !== 2),
+    [],
+    'views',
+  )
   const policies = await entries('policy %')
   t.equal(policies.size, 100)
-  t.strictSame([...policies.values()].filter((times) => times !== 1), [], 'policies')
+  t.strictSame(
+    [...policies.values()].filter((times) => times !== 1),
+    [],
+    'policies',
+  )
 })
 
 t.test('SQLSTATEs of user code are not those of stale statements', async (t) => {

@@ -87,7 +87,10 @@ function generate(random: Random, next: { id: number }): Request {
 }
 
 t.test('sharing on and off: equal answers, and only own rows', { timeout: 110_000 }, async (t) => {
-  const servers = [await start({ DB_POOL_SHARING: 'all', PGRST_DB_POOL: '4' }), await start({ DB_POOL_SHARING: 'none' })]
+  const servers = [
+    await start({ DB_POOL_SHARING: 'all', PGRST_DB_POOL: '4' }),
+    await start({ DB_POOL_SHARING: 'none' }),
+  ]
   await Promise.all(
     Array.from({ length: 16 }, async (_, number) => {
       const caller = `caller${number}`
@@ -103,7 +106,10 @@ t.test('sharing on and off: equal answers, and only own rows', { timeout: 110_00
         const label = `seed ${seed} ${caller} step ${step}: ${method} ${path}`
         t.strictSame([shared?.status, shared?.body], [alone?.status, alone?.body], label)
         if (path.startsWith('/notes') && Array.isArray(shared?.body)) {
-          t.ok((shared.body as { owner?: string }[]).every(({ owner = caller }) => owner === caller), label)
+          t.ok(
+            (shared.body as { owner?: string }[]).every(({ owner = caller }) => owner === caller),
+            label,
+          )
         }
       }
     }),

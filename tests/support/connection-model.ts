@@ -74,7 +74,7 @@ type Prediction = {
 
 /** Values and immutable expressions are looked at while a statement is bound. */
 const isBoundAt = (step: Step): boolean =>
-  step.kind === 'terminate' || (step.kind === 'fail' && /raise/.test(step.text))
+  step.kind === 'terminate' || (step.kind === 'fail' && step.text.includes('raise'))
 
 /** The rows of a turn's statements, or the first error. */
 export function expected(state: ModelState, turn: readonly (readonly Step[])[]): Prediction {
