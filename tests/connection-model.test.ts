@@ -89,7 +89,8 @@ async function checkConnection(t: Test, client: pg.Client, state: ModelState, la
   const names = rows.map(({ name }) => name).sort()
   const known = [...statementsOf(client).names].sort()
   // What user code has deallocated is found out when it is next used.
-  if (state.isForgotten) t.ok(names.every((name) => known.includes(name)), `${label}: prepared statements`) // prettier-ignore
+  if (state.isForgotten)
+    t.ok(names.every((name) => known.includes(name)), `${label}: prepared statements`) // prettier-ignore
   else t.strictSame(known, names, `${label}: prepared statements`)
   const counts = await client.query<{ ledger: number; ticks: number }>(
     'select (select count(*)::int from ledger) as ledger, (select case when is_called then last_value else 0 end::int from ticks) as ticks',
@@ -103,39 +104,43 @@ async function checkConnection(t: Test, client: pg.Client, state: ModelState, la
 }
 
 for (const together of [false, true]) {
-  t.test(together ? 'two to five turns in one exchange' : 'one turn after the other', { timeout: 240_000 }, async (t) => {
-    const random = seededRandom(together ? seed + 1 : seed)
-    await database.query('truncate ledger; alter sequence ticks restart; drop table changing; create table changing (c0 int); insert into changing values (0)') // prettier-ignore
-    const state = turnOf.newState()
-    let client = await connect()
-    for (let step = 0; step < steps && t.passing(); step++) {
-      const label = `seed ${seed} step ${step}`
-      if (random.chance(0.05)) {
-        await database.query(`alter table changing add c${++state.columns - 1} int default 0`)
-        state.isChanged = true
+  t.test(
+    together ? 'two to five turns in one exchange' : 'one turn after the other',
+    { timeout: 240_000 },
+    async (t) => {
+      const random = seededRandom(together ? seed + 1 : seed)
+      await database.query('truncate ledger; alter sequence ticks restart; drop table changing; create table changing (c0 int); insert into changing values (0)') // prettier-ignore
+      const state = turnOf.newState()
+      let client = await connect()
+      for (let step = 0; step < steps && t.passing(); step++) {
+        const label = `seed ${seed} step ${step}`
+        if (random.chance(0.05)) {
+          await database.query(`alter table changing add c${++state.columns - 1} int default 0`)
+          state.isChanged = true
+        }
+        const turns = together ? random.some(2, 5, () => generateTurn(random, false)) : [generateTurn(random, true)]
+        const sent = turns.map((turn) => turnOf.parts(turn, command))
+        const outcomes = together ? await runTogether(client, sent) : [await runAlone(client, sent[0] ?? [])]
+        let isLost = false
+        for (const [index, outcome] of outcomes.entries()) {
+          const turn = turns[index] ?? []
+          // Nothing behind a termination was begun.
+          if (isLost) t.ok(outcome.error && !(outcome.error instanceof StatementError), `${label}: lost`)
+          else check(t, state, turn, outcome, `${label} turn ${index}`)
+          isLost ||= state.isTerminated
+        }
+        if (isLost) {
+          await client.end().catch(() => undefined)
+          client = await connect()
+          state.isForgotten = state.isChanged = state.isTerminated = false
+          state.isUncertain = true
+        } else if (outcomes.some(({ error }) => isStaleStatement(error))) {
+          if (together) await forgetStatements(client)
+          state.isForgotten = state.isChanged = false
+        }
+        await checkConnection(t, client, state, label)
       }
-      const turns = together ? random.some(2, 5, () => generateTurn(random, false)) : [generateTurn(random, true)]
-      const sent = turns.map((turn) => turnOf.parts(turn, command))
-      const outcomes = together ? await runTogether(client, sent) : [await runAlone(client, sent[0] ?? [])]
-      let isLost = false
-      for (const [index, outcome] of outcomes.entries()) {
-        const turn = turns[index] ?? []
-        // Nothing behind a termination was begun.
-        if (isLost) t.ok(outcome.error && !(outcome.error instanceof StatementError), `${label}: lost`)
-        else check(t, state, turn, outcome, `${label} turn ${index}`)
-        isLost ||= state.isTerminated
-      }
-      if (isLost) {
-        await client.end().catch(() => undefined)
-        client = await connect()
-        state.isForgotten = state.isChanged = state.isTerminated = false
-        state.isUncertain = true
-      } else if (outcomes.some(({ error }) => isStaleStatement(error))) {
-        if (together) await forgetStatements(client)
-        state.isForgotten = state.isChanged = false
-      }
-      await checkConnection(t, client, state, label)
-    }
-    await client.end()
-  })
+      await client.end()
+    },
+  )
 }

@@ -172,7 +172,10 @@ export const serviceSettings: ServiceSettings = {
   dbPoolSharing: service({
     name: 'db-pool-sharing',
     variables: ['DB_POOL_SHARING'],
-    kind: kinds.choice(['all', 'reads', 'none'], 'Invalid db-pool-sharing. Only `all`, `reads` and `none` are allowed.'),
+    kind: kinds.choice(
+      ['all', 'reads', 'none'],
+      'Invalid db-pool-sharing. Only `all`, `reads` and `none` are allowed.',
+    ),
     default: 'all',
     description: 'Which brief statements share connections: `all`, `reads` only, or `none`.',
   }),

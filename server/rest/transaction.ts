@@ -92,7 +92,7 @@ export function runTransaction(
       const use = (client: pg.ClientBase): Promise<Row[][]> => runOn(client, transaction, prepare, observer)
       withConnection(pool, use, isLostConnection, { access: kind, caller }).then(
         (rows) => resolve({ rows }),
-        (error: unknown) => {
+        (error: Error) => {
           if (!mayRepeat || hasArrived || !isLostConnection(error)) {
             reject(error)
             return

@@ -33,7 +33,8 @@ is_sound as (
     -- Any row is an argument for these.
     and not exists (
       select from volatile_functions
-      where required <= 1
+      where oid >= 16384
+        and required <= 1
         and argument in ('record'::regtype, '"any"'::regtype, 'anyelement'::regtype, 'anynonarray'::regtype)
     ) as it
 ),

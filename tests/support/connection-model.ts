@@ -74,7 +74,7 @@ type Prediction = {
 
 /** Values and immutable expressions are looked at while a statement is bound. */
 const isBoundAt = (step: Step): boolean =>
-  step.kind === 'terminate' || (step.kind === 'fail' && /raise/.test(step.text))
+  step.kind === 'terminate' || (step.kind === 'fail' && step.text.includes('raise'))
 
 /** The rows of a turn's statements, or the first error. */
 export function expected(state: ModelState, turn: readonly (readonly Step[])[]): Prediction {
@@ -110,7 +110,7 @@ function apply(state: ModelState, turn: readonly (readonly Step[])[], failure: E
     for (const [statement, step] of steps.entries()) {
       hasFailed ||= failure?.part === part && statement >= failure.statement
       hasFailed ||= isBehind && (step.kind === 'fail' || step.kind === 'terminate')
-      const isHere = isBehind || failure?.statement === statement
+      const isHere = isBehind || (failure?.statement === statement && failure.isBound)
       if (hasFailed && isHere && step.kind === 'terminate') state.isTerminated = true
       if (hasFailed) break
       if (step.kind === 'tick') state.ticks++
