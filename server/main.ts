@@ -3,23 +3,34 @@
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import type pg from 'pg'
-import { withConnection } from './command-line/connection.ts'
-import type { Address, Dependencies, ServeOptions, Session } from './command-line/dependencies.ts'
+import { hasEmbedded, withConnection } from './command-line/connection.ts'
+import type {
+  Address,
+  ConnectionWish,
+  Dependencies,
+  Migrated,
+  ServeOptions,
+  Session,
+} from './command-line/dependencies.ts'
 import { messageOf, runProgram } from './command-line/program.ts'
 import { readDatabaseSettings } from './config/database-settings.ts'
 import type { Config } from './config/config.ts'
-import { dumpConfig, exampleConfig } from './config/dump.ts'
+import { dumpConfig, dumpConfigJson, exampleConfig, exampleConfigJson } from './config/dump.ts'
 import { loadConfig, withDatabaseSettings, type LoadedConfig } from './config/load.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
 const print = (text: string): void => void process.stdout.write(text)
 const printError = (text: string): void => void process.stderr.write(text)
-const log = (message: string): void => printError(`${message}\n`)
+const isJson = process.argv.includes('--json')
+const log = (message: string): void => printError(isJson ? `${JSON.stringify({ notice: message })}\n` : `${message}\n`)
+
+const warn = (warning: string): void =>
+  printError(isJson ? `${JSON.stringify({ warning })}\n` : `WARNING: ${warning}\n`)
 
 function load(file: string | undefined): LoadedConfig {
   const loaded = loadConfig({ env: process.env, file })
-  for (const warning of loaded.warnings) printError(`WARNING: ${warning}\n`)
+  for (const warning of loaded.warnings) warn(warning)
   return loaded
 }
 
@@ -29,19 +40,21 @@ async function loadWithDatabase(file: string | undefined): Promise<Config> {
   if (!dbConfig || dbUri === null) return loaded.config
   let rows: Awaited<ReturnType<typeof readDatabaseSettings>> = []
   try {
-    rows = await withConnection(loaded.config, process.env, 'authenticator', log, (client) =>
+    rows = await withConnection(loaded.config, process.env, reading, log, (client) =>
       readOnly(client, () =>
         readDatabaseSettings(async (text, values) => (await client.query(text, values)).rows as Row[], dbPreConfig),
       ),
     )
   } catch (error) {
     // PostgREST goes on without them: a configuration can be looked at where its database is out of reach.
-    log(`WARNING: the settings in the database cannot be read: ${messageOf(error)}`)
+    warn(`the settings in the database cannot be read: ${messageOf(error)}`)
   }
   return withDatabaseSettings(loaded, rows).config
 }
 
 type Row = Record<string, unknown>
+
+const reading: ConnectionWish = { role: 'authenticator', creates: false }
 
 async function readOnly<T>(client: pg.Client, use: () => Promise<T>): Promise<T> {
   await client.query('begin transaction isolation level repeatable read, read only')
@@ -55,7 +68,7 @@ async function readOnly<T>(client: pg.Client, use: () => Promise<T>): Promise<T>
 async function dumpSchema(config: Config): Promise<string> {
   const { introspectionSettings, loadSchemaCache } = await import('./schema-cache/load.ts')
   const { toJson } = await import('./schema-cache/json.ts')
-  return withConnection(config, process.env, 'authenticator', log, (client) =>
+  return withConnection(config, process.env, reading, log, (client) =>
     readOnly(client, async () => {
       await client.query(introspectionSettings)
       const cache = await loadSchemaCache(async (text, values) => (await client.query(text, values)).rows as Row[], {
@@ -69,17 +82,30 @@ async function dumpSchema(config: Config): Promise<string> {
 }
 
 /** What takes long to load is loaded when it is needed: `--help` should not wait for a web server. */
-async function sessionOn(client: pg.Client): Promise<Session> {
-  const { migrate, pendingMigrations } = await import('./database/migrate.ts')
+async function sessionOn(client: pg.Client, config: Config): Promise<Session> {
+  const { pendingMigrations } = await import('./database/migrate.ts')
   const keys = await import('./identity/api-key.ts')
   return {
     query: (text, values) => client.query<Row>(text, values),
-    migrate: async () => (await migrate(client, { onNotice: log })).applied,
+    migrate: () => migrateWith(client, config),
     pendingMigrations: () => pendingMigrations(client),
     createApiKey: (wanted) => keys.createApiKey(client, wanted),
     listApiKeys: () => keys.listApiKeys(client),
     revokeApiKey: (id) => keys.revokeApiKey(client, id),
   }
+}
+
+async function migrateWith(client: pg.Client, config: Config): Promise<Migrated> {
+  const options = { onNotice: log }
+  const { dbUri, migrationDatabaseUrl } = config
+  if (migrationDatabaseUrl === null) {
+    const { migrate } = await import('./database/migrate.ts')
+    return { applied: (await migrate(client, options)).applied, notes: [] }
+  }
+  const { describeLogin, migrateForServing, servingFrom } = await import('./database/serving-login.ts')
+  const serving = servingFrom(dbUri, process.env)
+  const { applied, login } = await migrateForServing(client, serving, options)
+  return { applied, notes: describeLogin(login, serving.setting) }
 }
 
 function fetchStatus(address: Address): Promise<number> {
@@ -117,12 +143,15 @@ const dependencies: Dependencies = {
   printError,
   loadConfig: (file) => load(file).config,
   withDatabaseSettings: loadWithDatabase,
-  dumpConfig,
-  exampleConfig,
+  dumpConfig: (config, json) => (json ? dumpConfigJson(config) : dumpConfig(config)),
+  exampleConfig: (json) => (json ? exampleConfigJson() : exampleConfig()),
   dumpSchema,
   serve,
-  withDatabase: (config, role, use) =>
-    withConnection(config, process.env, role, log, async (client) => use(await sessionOn(client))),
+  withDatabase: (config, wish, use) =>
+    withConnection(config, process.env, wish, log, async (client) => use(await sessionOn(client, config))),
+  hasDatabase: async ({ dataDir, dbUri, migrationDatabaseUrl }) =>
+    dbUri !== null || migrationDatabaseUrl !== null || (await hasEmbedded(dataDir)),
+  allMigrations: async () => (await import('./database/migrate.ts')).allMigrations(),
   fetchStatus,
 }
 

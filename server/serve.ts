@@ -10,11 +10,12 @@ import { chooseDatabase } from './config/database-choice.ts'
 import { loadConfig, type Environment, type LoadedConfig } from './config/load.ts'
 import { toPoolConfig } from './config/pool-config.ts'
 import { startEmbedded, type EmbeddedDatabase } from './database/embedded.ts'
-import { migrate } from './database/migrate.ts'
 import { withClient } from './database/client.ts'
+import { describeLogin, migrateForServing, servingFrom } from './database/serving-login.ts'
 import { keepHeapSmall } from './heap.ts'
 import { createHttpServer } from './http-server.ts'
 import { createAdmin } from './operations/admin.ts'
+import { consoleLines } from './operations/console-lines.ts'
 import { createLog, type Log } from './operations/log.ts'
 import { startService, type ServiceOptions, type ServiceParts } from './service.ts'
 import { version } from './version.ts'
@@ -35,7 +36,20 @@ export async function serve({ configFile, json = false }: ServeOptions): Promise
   keepHeapSmall()
   const termination = watchTermination()
   const given = loadConfig({ env: process.env, file: configFile })
-  const log = createLog({ level: given.config.logLevel })
+  // On a terminal people read along; a pipe or a file gets JSON.
+  const isForPeople = process.stdout.isTTY && !json
+  const log = createLog({
+    level: given.config.logLevel,
+    ...(isForPeople
+      ? {
+          destination: consoleLines({
+            write: (text) => process.stdout.write(text),
+            // The welcome says so.
+            hidden: given.config.dbUri === null ? ['listening'] : [],
+          }),
+        }
+      : {}),
+  })
   for (const message of given.warnings) log.write({ kind: 'warning', message })
   log.write({ kind: 'starting', version })
   // In the reverse order of starting.
@@ -50,13 +64,17 @@ export async function serve({ configFile, json = false }: ServeOptions): Promise
     const worker = workerIndex()
     if (given.config.migrateOnStart && worker === undefined) {
       const owner = embedded?.adminUri ?? config.migrationDatabaseUrl ?? uri
-      const { applied } = await withClient(toPoolConfig(owner, env), (client) => migrate(client))
+      const serving = servingFrom(uri, env)
+      const { applied, login } = await withClient(toPoolConfig(owner, env), (client) =>
+        migrateForServing(client, serving),
+      )
       if (applied.length > 0) log.write({ kind: 'migrated', applied })
+      for (const message of describeLogin(login, serving.setting)) log.write({ kind: 'warning', message })
     }
     const start = config.serverWorkers > 1 && worker === undefined ? serveByWorkers : serveHere
     const { address, failed } = await start({ env, configFile, loaded, uri, log }, stops)
     if (worker === undefined) log.write({ kind: 'listening', address })
-    if (embedded) await greet(embedded, config, address, json)
+    if (embedded) await greet(embedded, config, address, isForPeople)
     const ended = embedded?.ended.then(() => Promise.reject(new Error('the embedded database has ended')))
     const signal = await Promise.race([termination.received, failed, ...(ended ? [ended] : [])])
     log.write({ kind: 'stopping', signal })
@@ -143,18 +161,19 @@ function withEmbedded(env: Environment, config: Config, { authenticatorUri, secr
   return {
     ...env,
     DATABASE_URL: authenticatorUri,
+    DOCS_MODE: config.docsMode,
     ...(config.jwtSecret === null ? { PGRST_JWT_SECRET: secrets.jwtSecret } : {}),
     ...(config.sessionSecrets.length === 0 ? { SESSION_SECRETS: secrets.sessionSecret } : {}),
   }
 }
 
-async function greet(embedded: EmbeddedDatabase, config: Config, url: string, json: boolean): Promise<void> {
+async function greet(embedded: EmbeddedDatabase, config: Config, url: string, isForPeople: boolean): Promise<void> {
   const keys: DevelopmentKeys = await withClient(toPoolConfig(embedded.adminUri, {}), (client) =>
     ensureDevelopmentKeys(config.dataDir, developmentAccounts(client)),
   )
-  const text = json
-    ? JSON.stringify({ url, restBasePath: config.restBasePath, ...keys })
-    : welcome(url, config.restBasePath, keys)
+  const text = isForPeople
+    ? welcome({ url, restPath: config.restBasePath, keys, databaseUri: embedded.adminUri })
+    : JSON.stringify({ url, restBasePath: config.restBasePath, ...keys })
   process.stdout.write(`${text}\n`)
 }
 

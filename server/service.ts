@@ -2,6 +2,7 @@
 import type { RequestListener } from 'node:http'
 import express from 'express'
 import { accountsRouter } from './accounts/accounts-router.ts'
+import { cookieIdentity } from './accounts/cookie-identity.ts'
 import { createApp, type Handler } from './app.ts'
 import type { Environment, LoadedConfig } from './config/load.ts'
 import { toPoolConfig } from './config/pool-config.ts'
@@ -12,6 +13,8 @@ import { createJwtVerifier } from './identity/jwt.ts'
 import { liveSettings } from './live-settings.ts'
 import { docsRouter } from './openapi/docs.ts'
 import { serviceDocumentHandler } from './openapi/service-document.ts'
+import { withCors } from './operations/cross-origin.ts'
+import { home } from './operations/home.ts'
 import { health, ready } from './operations/health.ts'
 import type { Log } from './operations/log.ts'
 import { createMetrics, type Metrics } from './operations/metrics.ts'
@@ -132,13 +135,16 @@ async function compose(runtime: Runtime, log: Log, metrics: Metrics): Promise<Re
     onError: (error: unknown) => log.write({ kind: 'failure', error, requestId: null }),
   }
   const services: [string, Handler | ReturnType<typeof reportRouter>][] = [
-    ['health', health()],
+    ['health', withCors(health(), shared.allowedOrigins)],
     [
       'ready',
-      ready({
-        database: async () => (await query('select 1', [])).length === 1,
-        schemaCache: () => runtime.snapshot.cache !== undefined,
-      }),
+      withCors(
+        ready({
+          database: async () => (await query('select 1', [])).length === 1,
+          schemaCache: () => runtime.snapshot.cache !== undefined,
+        }),
+        shared.allowedOrigins,
+      ),
     ],
     [
       'auth',
@@ -160,12 +166,22 @@ async function compose(runtime: Runtime, log: Log, metrics: Metrics): Promise<Re
     ],
     [
       'openapi.json',
-      serviceDocumentHandler({ runtime, lookupApiKey, schemas: await readSchemas(ownSchemas), version }),
+      withCors(
+        serviceDocumentHandler({
+          runtime,
+          lookupApiKey,
+          cookieIdentity: (request) => cookieIdentity(request, shared),
+          schemas: await readSchemas(ownSchemas),
+          version,
+        }),
+        shared.allowedOrigins,
+      ),
     ],
   ]
   return createApp({
     rest: createRestHandler({ runtime, validator, lookupApiKey, observe: observeRest(log, metrics) }),
     restBasePath: config.restBasePath,
+    home: withCors(home({ version, restBasePath: config.restBasePath }), shared.allowedOrigins),
     services: new Map(services),
     log,
   })

@@ -42,7 +42,7 @@ async function run(args: string[], given: Partial<Dependencies> = {}, session: P
   const called = <T>(name: string, result: T, ...values: unknown[]): T => (ran.calls.push([name, ...values]), result)
   const database: Session = {
     query: () => Promise.resolve({ rows: [{ migrated: true }] }),
-    migrate: () => Promise.resolve(called('migrate', ['1_roles.sql', '2_tables.sql'])),
+    migrate: () => Promise.resolve(called('migrate', { applied: ['1_roles.sql', '2_tables.sql'], notes: [] })),
     pendingMigrations: () => Promise.resolve(called('pending', ['2_tables.sql'])),
     createApiKey: (wanted) =>
       Promise.resolve(
@@ -62,11 +62,13 @@ async function run(args: string[], given: Partial<Dependencies> = {}, session: P
     printError: (text) => void (ran.err += text),
     loadConfig: (file) => called('config', config, file),
     withDatabaseSettings: (file) => Promise.resolve(called('config with database', config, file)),
-    dumpConfig: () => 'db-pool = 10\n',
-    exampleConfig: () => '# db-pool = 10\n',
+    dumpConfig: (_config, json) => (json ? '{"db-pool":10}\n' : 'db-pool = 10\n'),
+    exampleConfig: (json) => (json ? '[{"name":"db-pool"}]\n' : '# db-pool = 10\n'),
     dumpSchema: () => Promise.resolve('{"dbTables":[]}'),
     serve: (options: ServeOptions) => Promise.resolve(called('serve', undefined, options)),
-    withDatabase: (_config, role, use) => use(called('database', database, role)),
+    withDatabase: (_config, wish, use) => use(called('database', database, wish)),
+    hasDatabase: () => Promise.resolve(true),
+    allMigrations: () => Promise.resolve(['1_roles.sql', '2_tables.sql']),
     fetchStatus: (address: Address) => Promise.resolve(called('fetch', 200, address)),
     ...given,
   })
@@ -110,6 +112,45 @@ t.test('PostgREST’s options', async (t) => {
   ]
   for (const [args, out, calls] of table)
     t.strictSame(await run(args), { code: 0, out, err: '', calls }, args.join(' '))
+})
+
+t.test('--json is for every command', async (t) => {
+  const rows: readonly (readonly [string[], unknown, Partial<Dependencies>?])[] = [
+    [['--version'], { name: 'rowhouse', version: '1.2.3' }],
+    [['--example'], [{ name: 'db-pool' }]],
+    [['--dump-config'], { 'db-pool': 10 }],
+    [['--dump-schema'], { dbTables: [] }],
+    [['--ready'], { ready: true, url: 'http://127.0.0.1:3000/ready' }],
+    [['migrate'], { applied: ['1_roles.sql', '2_tables.sql'], notes: [] }],
+    [['migrate', '--dry-run'], { pending: ['2_tables.sql'] }],
+    [['keys', 'list'], [{ ...key, createdAt: key.createdAt.toISOString() }]],
+    [['keys', 'revoke', key.id], { id: key.id, revoked: true }],
+    [['--help'], { help: String }],
+    [['keys', 'create', '--help'], { help: String }],
+  ]
+  for (const [args, expected] of rows) {
+    for (const order of [
+      [...args, '--json'],
+      ['--json', ...args],
+    ]) {
+      const { code, out, err } = await run(order)
+      t.strictSame([code, err], [0, ''], order.join(' '))
+      t.match(JSON.parse(out), expected, order.join(' '))
+    }
+  }
+  const failures: readonly (readonly [string[], RegExp, Partial<Dependencies>?])[] = [
+    [['migrat'], /^There is no command/],
+    [['--nonsense'], /^unknown option '--nonsense'$/],
+    [['keys'], /^Usage: rowhouse keys/],
+    [['keys', 'create'], /^Say what the key is for/],
+    [['keys', 'create', '--role', 'a', '--expires', 'soon'], /'soon' is invalid/],
+    [['--ready'], /^no answer from /, { fetchStatus: () => Promise.reject(new Error('refused')) }],
+  ]
+  for (const [args, expected, given] of failures) {
+    const { code, out, err } = await run([...args, '--json'], given)
+    t.strictSame([code, out], [1, ''], args.join(' '))
+    t.match((JSON.parse(err) as { error: string }).error, expected, args.join(' '))
+  }
 })
 
 t.test('help', async (t) => {
@@ -192,17 +233,27 @@ t.test('errors of the rooms', async (t) => {
 })
 
 t.test('migrate', async (t) => {
-  const table: [string[], string, unknown[]][] = [
-    [['migrate'], 'Applied:\n  1_roles.sql\n  2_tables.sql\n', ['migrate']],
-    [['migrate', '--json'], '{"applied":["1_roles.sql","2_tables.sql"]}\n', ['migrate']],
-    [['migrate', '--dry-run'], 'Would apply:\n  2_tables.sql\n', ['pending']],
-    [['--json', 'migrate', '--dry-run'], '{"pending":["2_tables.sql"]}\n', ['pending']],
+  const table: [string[], string, boolean, unknown[]][] = [
+    [['migrate'], 'Applied:\n  1_roles.sql\n  2_tables.sql\n', true, ['migrate']],
+    [['migrate', '--json'], '{"applied":["1_roles.sql","2_tables.sql"],"notes":[]}\n', true, ['migrate']],
+    [['migrate', '--dry-run'], 'Would apply:\n  2_tables.sql\n', false, ['pending']],
+    [['--json', 'migrate', '--dry-run'], '{"pending":["2_tables.sql"]}\n', false, ['pending']],
   ]
-  for (const [args, out, last] of table) {
-    const calls = [['config', undefined], ['database', 'owner'], last]
+  for (const [args, out, creates, last] of table) {
+    const calls = [['config', undefined], ['database', { role: 'owner', creates }], last]
     t.strictSame(await run(args), { code: 0, out, err: '', calls }, args.join(' '))
   }
-  const idle = { migrate: () => Promise.resolve([]), pendingMigrations: () => Promise.resolve([]) }
+  t.strictSame(
+    await run(['migrate', '--dry-run'], { hasDatabase: () => Promise.resolve(false) }),
+    { code: 0, out: 'Would apply:\n  1_roles.sql\n  2_tables.sql\n', err: '', calls: [['config', undefined]] },
+    'without a database, none is created',
+  )
+  const noted = { migrate: () => Promise.resolve({ applied: [], notes: ['Set the password.'] }) }
+  t.match(await run(['migrate'], {}, noted), { code: 0, out: 'The database is up to date.\nSet the password.\n' })
+  const idle = {
+    migrate: () => Promise.resolve({ applied: [], notes: [] }),
+    pendingMigrations: () => Promise.resolve([]),
+  }
   for (const args of [['migrate'], ['migrate', '--dry-run']]) {
     t.match(await run(args, {}, idle), { code: 0, out: 'The database is up to date.\n' })
   }
@@ -256,8 +307,27 @@ t.test('keys', async (t) => {
   t.match(await run(['keys', 'revoke', key.id, '--json']), { code: 0, out: `{"id":"${key.id}","revoked":true}\n` })
   t.match(await run(['keys', 'revoke', 'other']), { code: 1, err: 'There is no key other that could be revoked.\n' })
 
+  t.strictSame((await run(['keys', 'list'])).calls.at(-1), ['database', { role: 'owner', creates: false }])
   const unmigrated = { query: () => Promise.resolve({ rows: [{ migrated: false }] }) }
   t.match(await run(['keys', 'list'], {}, unmigrated), { code: 1, err: /Run `rowhouse migrate` first/ })
+})
+
+t.test('rights that are missing name the setting', async (t) => {
+  const denied = (): never => {
+    throw Object.assign(new Error('permission denied for schema auth'), { code: '42501', severity: 'ERROR' })
+  }
+  const withOwner = (url: string | null): Partial<Dependencies> => ({
+    loadConfig: () => ({ ...config, migrationDatabaseUrl: url }),
+  })
+  const table: [string[], string | null, RegExp][] = [
+    [['migrate'], null, /^permission denied for schema auth\nSet MIGRATION_DATABASE_URL to /],
+    [['migrate'], 'postgres://owner@h/d', /^permission denied for schema auth\n$/],
+    [['keys', 'list'], null, /^The role that serves may not manage keys\. Set MIGRATION_DATABASE_URL to /],
+    [['keys', 'list'], 'postgres://owner@h/d', /^The role in MIGRATION_DATABASE_URL may not manage keys/],
+  ]
+  for (const [args, url, message] of table) {
+    t.match(await run(args, withOwner(url), { query: denied, migrate: denied }), { code: 1, out: '', err: message })
+  }
 })
 
 t.test('when a key expires', async (t) => {

@@ -4,8 +4,9 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { dumpConfig, exampleConfig, settingsTable } from '../server/config/dump.ts'
+import { dumpConfig, dumpConfigJson, exampleConfig, exampleConfigJson, settingsTable } from '../server/config/dump.ts'
 import { loadConfig, type Environment } from '../server/config/load.ts'
+import { serviceSettings } from '../server/config/service-settings.ts'
 import { allSettings } from '../server/config/settings.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'rowhouse-dump-'))
@@ -23,8 +24,10 @@ const dump = (env: Environment, content?: string): string =>
   dumpConfig(loadConfig({ env, file: content === undefined ? undefined : fileOf(content) }).config)
 
 t.test('every setting of PostgREST, in order', async (t) => {
+  const dumped = dump({})
+  const own = dumped.indexOf('auth-account-limit')
   t.equal(
-    dump({}),
+    dumped.slice(0, own),
     `admin-server-host = "127.0.0.1"
 admin-server-port = ""
 admin-server-unix-socket = ""
@@ -71,6 +74,42 @@ server-unix-socket = ""
 server-unix-socket-mode = "660"
 url-use-legacy-target-names = true
 `,
+  )
+  const rest = dumped.slice(own).trimEnd().split('\n')
+  const names = Object.values(serviceSettings).map(({ name }) => name)
+  t.strictSame(
+    rest.map((line) => line.split(' = ')[0]),
+    names.sort(),
+    'then every setting of this program',
+  )
+  t.ok(rest.includes('data-dir = ".data"'))
+  t.ok(rest.includes('rest-body-limit = 10485760'))
+})
+
+t.test('as JSON', async (t) => {
+  const config = loadConfig({
+    env: {
+      PGRST_DB_ANON_ROLE: 'a"b',
+      PGRST_DB_MAX_ROWS: '7',
+      PGRST_JWT_ROLE_CLAIM_KEY: '$.a',
+      SESSION_SECRETS: 's'.repeat(32),
+    },
+  }).config
+  const json = JSON.parse(dumpConfigJson(config)) as Record<string, unknown>
+  t.match(json, {
+    'db-anon-role': 'a"b',
+    'db-max-rows': 7,
+    'db-uri': null,
+    'db-config': true,
+    'jwt-role-claim-key': '$.a',
+    'session-secrets': 's'.repeat(32),
+  })
+  t.strictSame(Object.keys(json).sort(), allSettings.map(({ name }) => name).sort())
+  const example = JSON.parse(exampleConfigJson()) as Record<string, unknown>[]
+  t.equal(example.length, allSettings.length)
+  t.match(
+    example.find(({ name }) => name === 'server-port'),
+    { variables: ['PGRST_SERVER_PORT', 'PORT'], example: '3000' },
   )
 })
 
@@ -174,6 +213,7 @@ t.test('PostgREST dumps the same', { skip: !existsSync(postgrest) && 'no PostgRE
       execFileSync(postgrest, ['--dump-config', ...file], { env, encoding: 'utf8', timeout: 20_000 }),
     )
     const ours = entries(dump(env, content))
+    for (const { name } of Object.values(serviceSettings)) ours.delete(name)
     theirs.delete('jwt-cache-max-lifetime')
     for (const [name, value] of theirs)
       t.equal(ours.get(name), value, `${JSON.stringify(given)} ${content ?? ''} ${name}`)

@@ -64,6 +64,7 @@ t.test('defaults', async (t) => {
     dbSchemas: ['public'],
     dbTxEnd: 'commit',
     dbUri: null,
+    docsMode: 'ignore-privileges',
     jwtAud: null,
     jwtCacheMaxEntries: 1000,
     jwtRoleClaimKey: '$.role',

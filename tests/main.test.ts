@@ -1,4 +1,7 @@
 import { execFile } from 'node:child_process'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { createDatabase } from './support/database.ts'
@@ -55,6 +58,24 @@ t.test('the program on a database of one’s own', async (t) => {
   t.match(JSON.parse(schema.out), { dbTables: /./ })
   t.match(list, { code: 0, out: /sb_publishable_.{4}… +anon/, err: '' })
   t.match(flagged, { code: 1, err: '', out: /public\.forgotten[^]*! row-level security is off/ })
+})
+
+t.test('what only looks creates no database, and says which setting is missing', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'rowhouse-main-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  const env = { DATA_DIR: join(folder, 'none') }
+  const onlyMigrations = { ...env, MIGRATION_DATABASE_URL: 'postgresql://u:hunter2@127.0.0.1:1/d' }
+  const noServing = /MIGRATION_DATABASE_URL: names the database for migrations only; set DATABASE_URL /
+  const nothing = /^No setting names a database, and there is no embedded database in .*none\. Set DATABASE_URL /
+  const table: [string[], Record<string, string>, Partial<Record<keyof Ran, unknown>>][] = [
+    [['check'], env, { code: 2, out: '', err: nothing }],
+    [['migrate', '--dry-run'], env, { code: 0, out: /^Would apply:\n {2}1_roles\.sql\n {2}2_schemas\.sql\n/, err: '' }],
+    [['serve'], onlyMigrations, { code: 1, err: noServing }],
+  ]
+  const all = await Promise.all(table.map(([args, settings]) => rowhouse(args, settings)))
+  for (const [index, [args, , expected]] of table.entries()) t.match(all[index], expected, args.join(' '))
+  t.notMatch(JSON.stringify(all), /hunter2/)
+  t.strictSame(await readdir(folder), [])
 })
 
 t.test('without a database', async (t) => {

@@ -85,6 +85,91 @@ t.test('addresses', async (t) => {
   }
 })
 
+type Auth = Readonly<Record<string, unknown>>
+
+/** The script of the page with everything of the browser and of Swagger UI replaced by a record. */
+async function startPage(refused: readonly string[] = []) {
+  const { body } = await get('/docs/reference.js')
+  const seen: unknown[] = []
+  let authorized: Readonly<Record<string, Auth>> = {}
+  let options: Record<string, unknown> = {}
+  const ui = {
+    authSelectors: { authorized: () => ({ toJS: () => authorized }) },
+    specActions: { updateSpec: (text: string) => seen.push(['document', text]) },
+    errActions: {
+      clear: (filter: object) => seen.push(['clear', { ...filter }]),
+      newThrownErr: (error: Error) => seen.push(['error', error.message]),
+    },
+  }
+  const fetched = (url: string, request: { headers: Record<string, string> }) => {
+    seen.push(['fetch', url, { ...request.headers }])
+    const isRefused = refused.includes(request.headers.apikey ?? '')
+    const text = isRefused ? '{"message":"The API key is unknown"}' : '{"openapi":"3.1.1"}'
+    return Promise.resolve({ ok: !isRefused, text: () => Promise.resolve(text) })
+  }
+  runInNewContext(body, {
+    window: {},
+    URL,
+    location: { href: 'http://host/docs/' },
+    fetch: fetched,
+    SwaggerUIBundle: (given: Record<string, unknown>) => ((options = given), ui),
+  })
+  const { plugins, responseInterceptor } = options as {
+    plugins: (() => {
+      statePlugins: { auth: { wrapActions: Record<string, (original: unknown) => (it: unknown) => unknown> } }
+    })[]
+    responseInterceptor: (response: { url: string }) => unknown
+  }
+  const { wrapActions } = plugins[0]?.().statePlugins.auth ?? { wrapActions: {} }
+  const settled = () => new Promise((resolve) => setTimeout(resolve, 10))
+  return {
+    seen,
+    /** What Swagger UI does when credentials are entered, or removed. */
+    change: async (action: 'authorize' | 'logout', next: typeof authorized) => {
+      wrapActions[action]?.(() => (authorized = next))({})
+      await settled()
+    },
+    receive: async (url: string) => {
+      responseInterceptor({ url })
+      await settled()
+    },
+  }
+}
+
+t.test('the document is fetched again with other credentials', async (t) => {
+  const page = await startPage(['wrong'])
+  const apiKey = (value: string) => ({ apiKey: { schema: { type: 'apiKey', in: 'header', name: 'apikey' }, value } })
+  const bearer = { bearer: { schema: { type: 'http', scheme: 'bearer' }, value: 'e.y.J' } }
+  const cookie = { session: { schema: { type: 'apiKey', in: 'cookie', name: 'session' }, value: 'x' } }
+  const fetchedWith = (headers: object) => ['fetch', '/openapi.json', headers]
+  const done = [
+    ['clear', { type: 'thrown' }],
+    ['document', '{"openapi":"3.1.1"}'],
+  ]
+  t.strictSame(page.seen, [], 'Swagger UI itself fetches it first')
+  await page.change('authorize', apiKey('right'))
+  t.strictSame(page.seen.splice(0), [fetchedWith({ apikey: 'right' }), ...done])
+  await page.change('authorize', { ...apiKey('right'), ...bearer, ...cookie })
+  t.strictSame(page.seen.splice(0), [fetchedWith({ apikey: 'right', Authorization: 'Bearer e.y.J' }), ...done])
+  await page.change('authorize', apiKey('wrong'))
+  t.strictSame(
+    page.seen.splice(0),
+    [
+      fetchedWith({ apikey: 'wrong' }),
+      ['clear', { type: 'thrown' }],
+      ['error', 'The credentials were refused: The API key is unknown'],
+    ],
+    'a refused credential leaves the document as it is',
+  )
+  await page.change('logout', {})
+  t.strictSame(page.seen.splice(0), [fetchedWith({}), ...done])
+
+  await page.receive('http://host/auth/signin')
+  t.strictSame(page.seen.splice(0), [fetchedWith({}), ...done], 'the cookie may have changed')
+  await page.receive('http://host/rest/v1/items')
+  t.strictSame(page.seen, [])
+})
+
 t.test('the page starts on the document', async (t) => {
   for (const [mount, url] of [
     ['/docs', '/openapi.json'],

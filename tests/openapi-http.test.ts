@@ -2,6 +2,7 @@
 import { validate } from '@hyperjump/json-schema/openapi-3-1'
 import { SignJWT } from 'jose'
 import t from 'tap'
+import { signUp } from './support/account.ts'
 import { jwtSecret, startApplication } from './support/application.ts'
 import { createMigratedDatabase } from './support/database.ts'
 
@@ -45,6 +46,78 @@ t.test("PostgREST's document follows the privileges of the caller", async (t) =>
     everything.some((path) => /sessions|api_keys|migrations/.test(path)),
     'but nothing that is not exposed',
   )
+})
+
+t.test('the document follows the session cookie', async (t) => {
+  const { cookie } = await signUp(call, 'reader@example.com')
+  const withCookie = (headers: Record<string, string>) => call('GET', '/openapi.json', { headers })
+  const member = await withCookie({ Cookie: cookie })
+  t.equal(member.status, 200)
+  t.match(member.headers.get('vary'), /Cookie/)
+  t.ok(pathsOf(member.body).includes('/rest/v1/classification_runs'))
+  t.notOk(pathsOf(member.body).includes('/rest/v1/notices'))
+  for (const stale of ['session=forged', 'other=1', `${cookie}x`]) {
+    const answer = await withCookie({ Cookie: stale })
+    t.equal(answer.status, 200, stale)
+    t.ok(pathsOf(answer.body).includes('/rest/v1/notices'), 'as without a cookie')
+  }
+  t.equal((await withCookie({ Cookie: cookie, apikey: 'x' })).status, 401, 'a credential goes before the cookie')
+})
+
+t.test('docs-mode shows everything', async (t) => {
+  const all = await startApplication(t, database.authenticatorUri, { ...env, DOCS_MODE: 'ignore-privileges' })
+  const everything = pathsOf((await all.call('GET', '/openapi.json')).body)
+  for (const path of ['/rest/v1/notices', '/rest/v1/classification_runs', '/rest/v1/rpc/tell'])
+    t.ok(everything.includes(path), path)
+  t.strictSame(pathsOf((await all.call('GET', '/rest/v1/')).body).sort(), ['/', '/notices'], 'but not of PostgREST')
+})
+
+t.test('pages of other origins may read the document', async (t) => {
+  const origin = 'https://app.example'
+  for (const path of ['/openapi.json', '/health', '/ready', '/']) {
+    const { headers } = await call('GET', path, { headers: { Origin: origin } })
+    t.equal(headers.get('access-control-allow-origin'), '*', path)
+    t.match(headers.get('vary'), /Origin/, path)
+    const preflight = await call('OPTIONS', path, {
+      headers: {
+        Origin: origin,
+        'Access-Control-Request-Method': 'GET',
+        'Access-Control-Request-Headers': 'apikey, authorization',
+      },
+    })
+    t.equal(preflight.status, 200, path)
+    t.match(preflight.headers.get('access-control-allow-headers'), /apikey/, path)
+    t.equal((await call('GET', path)).headers.get('access-control-allow-origin'), null, path)
+  }
+  const listed = await startApplication(t, database.authenticatorUri, { ...env, ALLOWED_ORIGINS: origin })
+  const ask = (from: string) => listed.call('GET', '/openapi.json', { headers: { Origin: from } })
+  t.equal((await ask(origin)).headers.get('access-control-allow-origin'), origin)
+  t.equal((await ask(origin)).headers.get('access-control-allow-credentials'), 'true')
+  t.equal((await ask('https://other.example')).headers.get('access-control-allow-origin'), null)
+})
+
+t.test('the root', async (t) => {
+  const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
+  const page = await call('GET', '/', { headers: { Accept: browser } })
+  t.equal(page.status, 200)
+  t.equal(page.headers.get('content-type'), 'text/html; charset=utf-8')
+  t.match(page.headers.get('content-security-policy'), /default-src 'none'/)
+  for (const link of ['docs/', 'openapi.json', 'health']) {
+    t.ok(page.text.includes(`href="${link}"`), link)
+    t.equal((await call('GET', `/${link}`)).status, 200, link)
+  }
+  for (const accept of ['*/*', 'application/json', 'text/plain', undefined]) {
+    const { status, body } = await call('GET', '/', accept === undefined ? {} : { headers: { Accept: accept } })
+    t.equal(status, 200, accept ?? 'no Accept')
+    t.match(body, { name: 'rowhouse', version: /^\d/, rest: '/rest/v1', docs: '/docs', health: '/health' })
+  }
+  t.match(await call('HEAD', '/'), { status: 200, text: '' })
+  t.match(await call('POST', '/'), { status: 405 })
+  t.match(await call('GET', '/nothing'), { status: 404 })
+  const asPostgrest = await startApplication(t, database.authenticatorUri, { ...env, REST_BASE_PATH: '/' })
+  const root = await asPostgrest.call('GET', '/', { headers: { Accept: browser } })
+  t.match(root.headers.get('content-type'), /openapi/, 'there it is PostgREST’s document')
+  t.match((await asPostgrest.call('GET', '/')).body, { swagger: '2.0' })
 })
 
 t.test('the document of the whole service', async (t) => {

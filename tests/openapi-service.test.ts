@@ -277,6 +277,7 @@ t.test('rows of relations', async (t) => {
       place: { type: 'string', enum: ['left', 'right'], description: 'Primary key.' },
       label: { type: ['string', 'null'], maxLength: 20, default: `it's` },
     },
+    required: ['car_id', 'place'],
   })
   t.strictSame(components['tables.wheels.insert']?.required, ['car_id', 'place'])
   t.strictSame(components['tables.wheels.insert']?.additionalProperties, false)

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
+import { promisify, stripVTControlCharacters } from 'node:util'
 import t, { type Test } from 'tap'
 import { ensureDevelopmentKeys, type DevelopmentAccounts } from '../server/command-line/development-keys.ts'
 import type { NewKey } from '../server/command-line/dependencies.ts'
@@ -17,6 +17,8 @@ const keys = {
   secretKey: 'sb_secret_s',
   user: { id: 'u1', email: "o'hara@example.com", password: 'p$w"`d', key: 'sb_secret_u' },
 }
+
+const databaseUri = 'postgresql://postgres:secret@127.0.0.1:5433/postgres'
 
 type Seen = { method: string; url: string; headers: IncomingMessage['headers']; body: string }
 
@@ -49,7 +51,7 @@ t.test('three lines that a shell understands', { skip: !hasCurl }, async (t) => 
     ['/', '/classification_runs'],
   ] as const) {
     seen.length = 0
-    const lines = welcome(url, restPath, keys)
+    const lines = welcome({ url, restPath, keys, databaseUri, colors: false })
       .split('\n')
       .filter((line) => line.startsWith('curl'))
     t.equal(lines.length, 3)
@@ -73,10 +75,26 @@ t.test('three lines that a shell understands', { skip: !hasCurl }, async (t) => 
 })
 
 t.test('what else it says', async (t) => {
-  const text = welcome('http://127.0.0.1:3000', '/rest/v1', keys)
-  t.match(text, /^rowhouse is ready at http:\/\/127\.0\.0\.1:3000\n/)
-  t.match(text, /Publishable key +sb_publishable_p\n/)
-  t.match(text, /Secret key +sb_secret_s\n/)
+  const options = { url: 'http://127.0.0.1:3000', restPath: '/rest/v1', keys, databaseUri }
+  const text = welcome({ ...options, colors: false })
+  t.match(text, /^\nrowhouse is ready at http:\/\/127\.0\.0\.1:3000\n/)
+  for (const line of [
+    /^ {2}API reference +http:\/\/127\.0\.0\.1:3000\/docs$/m,
+    /^ {2}Database +psql 'postgresql:\/\/postgres:secret@127\.0\.0\.1:5433\/postgres'$/m,
+    /^ {2}User key +sb_secret_u {2}acts as o'hara@example\.com; requests 1 and 2 use it$/m,
+    /^ {2}Publishable key +sb_publishable_p {2}acts as anon;/m,
+    /^ {2}Secret key +sb_secret_s {2}acts as service_role;/m,
+    /^1\. Store a classification run, with the user key:$/m,
+    /^2\. List runs, the newest first, with the user key:$/m,
+    /^3\. Sign in, and create a report with the session cookie:$/m,
+  ]) {
+    t.match(text, line)
+  }
+  const escape = String.fromCharCode(27)
+  t.notOk(text.includes(escape))
+  const painted = welcome({ ...options, colors: true })
+  t.ok(painted.includes(`${escape}[1m`))
+  t.equal(stripVTControlCharacters(painted), text, 'colours are all that differs')
 })
 
 type Fake = DevelopmentAccounts & { readonly users: string[]; readonly made: NewKey[]; readonly revoked: Set<string> }

@@ -24,7 +24,7 @@ export function addCheck(program: Command, dependencies: Dependencies, setExitCo
       try {
         const config = loadConfig(file)
         const roles = config.dbAnonRole === null ? wellKnown : [...wellKnown, config.dbAnonRole]
-        const exposed = await withDatabase(config, 'authenticator', ({ query }) =>
+        const exposed = await withDatabase(config, { role: 'authenticator', creates: false }, ({ query }) =>
           readExposure(query, config.dbSchemas, roles),
         )
         const checked = checkExposure(exposed)

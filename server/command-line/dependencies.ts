@@ -1,5 +1,6 @@
 // What the commands need from the other rooms, handed in so that each command can be run without them.
 import type { Config } from '../config/config.ts'
+import type { DatabaseRole } from '../config/database-choice.ts'
 import type { Query } from '../operations/exposure.ts'
 
 export type ServeOptions = { readonly configFile?: string; readonly json?: boolean }
@@ -23,11 +24,25 @@ export type Key = {
   readonly revokedAt: Date | null
 }
 
+export type Migrated = {
+  /** File names, in the order applied. */
+  readonly applied: readonly string[]
+  /** What was done, or is left to do, so that the server can connect. */
+  readonly notes: readonly string[]
+}
+
+/** Which connection a command needs. */
+export type ConnectionWish = {
+  /** `owner` for migrations and keys, `authenticator` for what the API itself can see. */
+  readonly role: DatabaseRole
+  /** Whether an embedded database is created when no setting names a database and there is none yet. */
+  readonly creates: boolean
+}
+
 /** What the commands do with a connection to the database. */
 export type Session = {
   readonly query: Query
-  /** File names, in the order applied. */
-  readonly migrate: () => Promise<readonly string[]>
+  readonly migrate: () => Promise<Migrated>
   readonly pendingMigrations: () => Promise<readonly string[]>
   readonly createApiKey: (wanted: NewKey) => Promise<Key & { readonly key: string }>
   readonly listApiKeys: () => Promise<readonly Key[]>
@@ -45,17 +60,18 @@ export type Dependencies = {
   readonly loadConfig: (file: string | undefined) => Config
   /** The configuration with the settings that the database holds, where it is asked for them. */
   readonly withDatabaseSettings: (file: string | undefined) => Promise<Config>
-  readonly dumpConfig: (config: Config) => string
-  readonly exampleConfig: () => string
+  /** With `json`, as a JSON object. */
+  readonly dumpConfig: (config: Config, json: boolean) => string
+  readonly exampleConfig: (json: boolean) => string
   /** The schema cache as JSON. */
   readonly dumpSchema: (config: Config) => Promise<string>
   readonly serve: (options: ServeOptions) => Promise<void>
-  /** Lends a connection: of the role that migrates, or of the one that serves. */
-  readonly withDatabase: <T>(
-    config: Config,
-    role: 'owner' | 'authenticator',
-    use: (session: Session) => Promise<T>,
-  ) => Promise<T>
+  /** Lends a connection. Throws CommandError when no setting names the database. */
+  readonly withDatabase: <T>(config: Config, wish: ConnectionWish, use: (session: Session) => Promise<T>) => Promise<T>
+  /** Whether some database is there to be asked: one that a setting names, or an embedded one. */
+  readonly hasDatabase: (config: Config) => Promise<boolean>
+  /** File names of all migrations, in order. */
+  readonly allMigrations: () => Promise<readonly string[]>
   /** Status of the answer to a GET. */
   readonly fetchStatus: (address: Address) => Promise<number>
 }

@@ -1,5 +1,6 @@
 // `rowhouse keys`: API keys for programs, and for people who act through programs.
 import { InvalidArgumentError, type Command } from 'commander'
+import { sqlState } from '../database/database-error.ts'
 import { CommandError } from './command-error.ts'
 import type { Dependencies, Key, Session } from './dependencies.ts'
 import { printable, textTable } from './text-table.ts'
@@ -14,12 +15,25 @@ type CreateOptions = Shared & {
 
 export function addKeys(program: Command, dependencies: Dependencies): void {
   const { print } = dependencies
-  const withKeys = <T>(file: string | undefined, use: (session: Session) => Promise<T>): Promise<T> =>
-    dependencies.withDatabase(dependencies.loadConfig(file), 'owner', async (session) => {
-      const { rows } = await session.query("select to_regclass('auth.api_keys') is not null as migrated")
-      if (rows[0]?.migrated === true) return use(session)
-      throw new CommandError('This database has no place for keys yet. Run `rowhouse migrate` first.')
-    })
+  const withKeys = async <T>(file: string | undefined, use: (session: Session) => Promise<T>): Promise<T> => {
+    const config = dependencies.loadConfig(file)
+    try {
+      return await dependencies.withDatabase(config, { role: 'owner', creates: false }, async (session) => {
+        const { rows } = await session.query("select to_regclass('auth.api_keys') is not null as migrated")
+        if (rows[0]?.migrated === true) return await use(session)
+        throw new CommandError('This database has no place for keys yet. Run `rowhouse migrate` first.')
+      })
+    } catch (error) {
+      // insufficient_privilege
+      if (sqlState(error) !== '42501') throw error
+      throw new CommandError(
+        config.migrationDatabaseUrl === null
+          ? 'The role that serves may not manage keys. Set MIGRATION_DATABASE_URL to a connection string of the role that the migrations were run with.'
+          : `The role in MIGRATION_DATABASE_URL may not manage keys (${(error as Error).message}). Use the role that the migrations were run with.`,
+        { cause: error },
+      )
+    }
+  }
   const keys = program.command('keys').description('create, list and revoke API keys').helpCommand(false)
 
   keys

@@ -18,18 +18,39 @@ Without a command, it serves. Every option that PostgREST takes is taken here, s
  */
 export async function runProgram(args: readonly string[], dependencies: Dependencies): Promise<number> {
   let exitCode = 0
-  const program = createProgram(dependencies, (code) => (exitCode = code))
+  const isJson = args.slice(0, args.includes('--') ? args.indexOf('--') : undefined).includes('--json')
+  // Of the library, which prints help and errors by itself.
+  let printed = ''
+  const keep = (text: string): void => void (printed += text)
+  const program = createProgram(
+    dependencies,
+    isJson ? { writeOut: keep, writeErr: keep } : { writeOut: dependencies.print, writeErr: dependencies.printError },
+    (code) => (exitCode = code),
+  )
   try {
     await program.parseAsync(args, { from: 'user' })
     return exitCode
   } catch (error) {
-    // The library has printed it already: help, the version, or what is wrong with the arguments.
-    if (error instanceof CommanderError) return error.exitCode
-    const isJson = program.opts<{ json?: boolean }>().json === true
+    if (error instanceof CommanderError) {
+      // The library has printed it already: help, the version, or what is wrong with the arguments.
+      if (isJson) printAsJson(error, printed, dependencies)
+      return error.exitCode
+    }
     const message = messageOf(error)
     dependencies.printError(isJson ? `${JSON.stringify({ error: message })}\n` : `${message}\n`)
     return exitCode || 1
   }
+}
+
+function printAsJson(
+  { code, exitCode, message }: CommanderError,
+  printed: string,
+  { version, print, printError }: Dependencies,
+): void {
+  if (code === 'commander.version') print(`${JSON.stringify({ name: 'rowhouse', version })}\n`)
+  else if (exitCode === 0) print(`${JSON.stringify({ help: printed })}\n`)
+  else
+    printError(`${JSON.stringify({ error: code === 'commander.help' ? printed : message.replace(/^error: /, '') })}\n`)
 }
 
 /** A mistake of ours comes with its stack, everything else as a sentence. */
@@ -41,8 +62,10 @@ export function messageOf(error: unknown): string {
   return error.message
 }
 
-function createProgram(dependencies: Dependencies, setExitCode: (code: number) => void): Command {
-  const { version, print, printError } = dependencies
+type Output = { readonly writeOut: (text: string) => void; readonly writeErr: (text: string) => void }
+
+function createProgram(dependencies: Dependencies, output: Output, setExitCode: (code: number) => void): Command {
+  const { version } = dependencies
   const program = new Command('rowhouse')
   program
     .description(description)
@@ -57,7 +80,7 @@ function createProgram(dependencies: Dependencies, setExitCode: (code: number) =
       visibleGlobalOptions: (command) =>
         (command.parent === null ? [] : program.options).filter(({ long }) => long === '--json'),
     })
-    .configureOutput({ writeOut: print, writeErr: printError })
+    .configureOutput(output)
     .showHelpAfterError('(rowhouse --help tells more)')
     .exitOverride()
   addServe(program, dependencies, setExitCode)

@@ -27,15 +27,16 @@ const urlOf = (address: Address): string =>
     ? `unix:${address.socket}:${address.path}`
     : `http://${address.host.includes(':') ? `[${address.host}]` : address.host}:${address.port}${address.path}`
 
-/** Prints `OK: …` or `ERROR: …`, and returns the exit code. */
+/** Prints `OK: …` or `ERROR: …`, or the same as JSON, and returns the exit code. */
 export async function askReady(
   config: Target,
+  json: boolean,
   { fetchStatus, print, printError }: Pick<Dependencies, 'fetchStatus' | 'print' | 'printError'>,
 ): Promise<0 | 1> {
   const address = readyAddress(config)
   const url = urlOf(address)
   const fail = (why: string): 1 => {
-    printError(`ERROR: ${why}\n`)
+    printError(json ? `${JSON.stringify({ error: why })}\n` : `ERROR: ${why}\n`)
     return 1
   }
   if (address.kind === 'tcp' && anyAddress.has(address.host)) {
@@ -44,7 +45,7 @@ export async function askReady(
   try {
     const status = await fetchStatus(address)
     if (status < 200 || status > 299) return fail(`${url} answered ${status}`)
-    print(`OK: ${url}\n`)
+    print(json ? `${JSON.stringify({ ready: true, url })}\n` : `OK: ${url}\n`)
     return 0
   } catch (error) {
     return fail(`no answer from ${url} (${error instanceof Error ? error.message : String(error)})`)

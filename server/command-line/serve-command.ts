@@ -30,16 +30,17 @@ export function addServe(program: Command, dependencies: Dependencies, setExitCo
     .argument('[FILENAME]', 'configuration file, as PostgREST takes it')
     .action(async (file: string | undefined, _own: unknown, command: Command) => {
       const options = command.optsWithGlobals<Options>()
-      if (options.example) return dependencies.print(dependencies.exampleConfig())
+      const json = options.json === true
+      if (options.example) return dependencies.print(dependencies.exampleConfig(json))
       if (file !== undefined && !existsSync(file)) throw new CommandError(noSuchFile(file, names()))
       if (options.dumpConfig) {
-        return dependencies.print(dependencies.dumpConfig(await dependencies.withDatabaseSettings(file)))
+        return dependencies.print(dependencies.dumpConfig(await dependencies.withDatabaseSettings(file), json))
       }
       if (options.dumpSchema) {
         return dependencies.print(`${await dependencies.dumpSchema(await dependencies.withDatabaseSettings(file))}\n`)
       }
       if (options.ready) {
-        return setExitCode(await askReady(dependencies.loadConfig(file), dependencies))
+        return setExitCode(await askReady(dependencies.loadConfig(file), json, dependencies))
       }
       return dependencies.serve({
         ...(file === undefined ? {} : { configFile: file }),

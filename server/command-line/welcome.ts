@@ -1,4 +1,5 @@
 // What `serve` prints in development: where it is, the keys, and three requests to paste.
+import pc from 'picocolors'
 import type { DevelopmentKeys } from './development-keys.ts'
 
 /** A word for a POSIX shell, whatever is in it. */
@@ -26,32 +27,45 @@ const report = {
 
 const json = (value: object): string => `-H 'Content-Type: application/json' -d ${quoted(JSON.stringify(value))}`
 
-/**
- * The text that is printed once the server listens.
- *
- * @param url without a slash at the end, `http://127.0.0.1:3000`
- * @param restPath where the REST API is mounted, `/rest/v1` or `/`
- */
-export function welcome(url: string, restPath: string, keys: DevelopmentKeys): string {
+export type WelcomeOptions = {
+  /** Without a slash at the end, `http://127.0.0.1:3000`. */
+  readonly url: string
+  /** Where the REST API is mounted, `/rest/v1` or `/`. */
+  readonly restPath: string
+  readonly keys: DevelopmentKeys
+  /** Connection string of the embedded database's superuser. */
+  readonly databaseUri: string
+  /** By default, where the terminal can and neither `NO_COLOR` nor `--no-color` is given. */
+  readonly colors?: boolean
+}
+
+/** The text that is printed on a terminal once the server listens. */
+export function welcome({ url, restPath, keys, databaseUri, colors = pc.isColorSupported }: WelcomeOptions): string {
+  const { bold, cyan, dim, green } = pc.createColors(colors)
   const { publishableKey, secretKey, user } = keys
   const runs = `${url}${restPath === '/' ? '' : restPath}/classification_runs`
   const apikey = `-H ${quoted(`apikey: ${user.key}`)}`
-  // In one call, curl takes the cookie along from the first request to the next; `-b ''` is how it is told to keep any.
+  // In one call, curl takes the cookie along from the first request to the next; `-b ''` makes it keep any.
   const signIn = `-o /dev/null -b '' ${json({ email: user.email, password: user.password })} ${quoted(`${url}/auth/sign-in`)}`
-  return `rowhouse is ready at ${url}
+  return `
+${bold(green(`rowhouse is ready at ${url}`))}
 
-  Publishable key   ${publishableKey}
-  Secret key        ${secretKey}
+  API reference     ${cyan(`${url}/docs`)}
+  Database          psql ${quoted(databaseUri)}
 
-Store a classification run:
+  User key          ${user.key}  ${dim(`acts as ${user.email}; requests 1 and 2 use it`)}
+  Publishable key   ${publishableKey}  ${dim('acts as anon; for web pages and apps')}
+  Secret key        ${secretKey}  ${dim('acts as service_role; sees and changes everything')}
+
+${bold('1. Store a classification run, with the user key:')}
 curl -sS ${quoted(runs)} ${apikey} -H 'Prefer: return=representation' ${json(run)}
 
-List runs, the newest first:
+${bold('2. List runs, the newest first, with the user key:')}
 curl -sS ${quoted(`${runs}?order=created_at.desc&limit=10`)} ${apikey}
 
-Sign in, and create a report:
+${bold('3. Sign in, and create a report with the session cookie:')}
 curl -sS ${signIn} --next -sS -b '' ${json(report)} ${quoted(`${url}/report`)}
 
-The keys are for development: both requests above act as ${user.email}, and the secret key sees and changes everything.
+${dim('The keys and the database are for development. Ctrl-C stops the server.')}
 `
 }

@@ -64,6 +64,8 @@ export type PostgrestConfig = {
   readonly urlUseLegacyTargetNames: boolean
 }
 
+export type DocsMode = 'follow-privileges' | 'ignore-privileges'
+
 /** Settings of this program's own. */
 export type ServiceConfig = {
   /** Folder of the embedded database and the development keys. */
@@ -78,6 +80,8 @@ export type ServiceConfig = {
   readonly dbPoolSpillMemory: number
   /** Bytes. */
   readonly dbPoolSpillDisk: number
+  /** What `/openapi.json` and `/docs` show: what the caller may use, or everything. */
+  readonly docsMode: DocsMode
   /** Mount path of the REST API: `/rest/v1`, or `/` for PostgREST's own paths. */
   readonly restBasePath: string
   /** Bytes. */

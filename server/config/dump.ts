@@ -16,10 +16,37 @@ function dumped(key: Key, value: unknown): string {
   return `${setting.name} = ${setting.kind.dump(value)}`
 }
 
-/** PostgREST's settings in the format and order of its `--dump-config`; can be read as a configuration file. */
+/**
+ * All settings, as a configuration file: PostgREST's in the format and order of its `--dump-config`, then those of this
+ * program.
+ */
 export function dumpConfig(config: Config): string {
-  const { jwtSecret, jwtSecretIsBase64 } = config
-  return dump(config, jwtSecret !== null && jwtSecretIsBase64 ? Buffer.from(jwtSecret).toString('base64') : jwtSecret)
+  return dump(config, encodedSecret(config)) + serviceLines(config).sort(inOrder).join('\n').concat('\n')
+}
+
+const encodedSecret = ({ jwtSecret, jwtSecretIsBase64 }: Config): string | Buffer | null =>
+  jwtSecret !== null && jwtSecretIsBase64 ? Buffer.from(jwtSecret).toString('base64') : jwtSecret
+
+const serviceLines = (config: Config): string[] =>
+  (Object.keys(serviceSettings) as (keyof typeof serviceSettings)[]).map((key) => {
+    const setting: Setting<unknown> = serviceSettings[key]
+    return `${setting.name} = ${setting.kind.dump(config[key])}`
+  })
+
+/** The same as a JSON object, with null for what is not set. */
+export function dumpConfigJson(config: Config): string {
+  const lines = dumpConfig(config).trimEnd().split('\n')
+  const members = lines.map((line): [string, unknown] => {
+    const equals = line.indexOf(' = ')
+    return [line.slice(0, equals), jsonValue(line.slice(equals + 3))]
+  })
+  return `${JSON.stringify(Object.fromEntries(members))}\n`
+}
+
+/** A value in the notation of the file: a boolean, a number, or text in which quotes and dollar signs are escaped. */
+function jsonValue(text: string): unknown {
+  if (!text.startsWith('"')) return JSON.parse(text)
+  return text === '""' ? null : text.slice(1, -1).replaceAll('\\"', '"').replaceAll('$$', '$')
 }
 
 const blank = '***'
@@ -56,6 +83,17 @@ export function exampleConfig(): string {
   ].join('\n')
 }
 
+/** Every setting as JSON: names, description, and a value in the notation of the file. */
+export function exampleConfigJson(): string {
+  const all = allSettings.map((setting) => ({
+    name: setting.name,
+    variables: [...settingVariables(setting), ...(setting.aliases ?? []).map(aliasVariable)],
+    description: setting.description,
+    example: setting.example ?? setting.kind.dump(setting.default),
+  }))
+  return `${JSON.stringify(all)}\n`
+}
+
 const changes = { restart: 'a restart', reload: 'a reload', database: 'a reload; also in the database' } as const
 
 function tableRow(setting: Setting<unknown>): string {
@@ -73,7 +111,7 @@ export function settingsTable(): string {
   const idle = withoutEffect.map(({ name, reason }) => `- \`${name}\` (\`${aliasVariable(name)}\`): ${reason}`)
   const runtime = withoutEffectVariables.map((name) => `- \`${name}\`: belongs to the runtime of PostgREST`)
   return [
-    '| In the file | In the environment | Default | Meaning | A change counts after |',
+    '| In the file | In the environment | Default | Meaning | Takes effect after |',
     '| --- | --- | --- | --- | --- |',
     ...allSettings.map(tableRow),
     "| `app.settings.*` | `PGRST_APP_SETTINGS_*` | none | Values that SQL can read: `current_setting('app.settings.name')`. | a reload |",

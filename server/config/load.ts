@@ -217,6 +217,7 @@ type Derived = Pick<
   | 'adminServerPort'
   | 'dbAnonRole'
   | 'dbUri'
+  | 'docsMode'
   | 'jwtSecret'
   | 'jwtSecretIsBase64'
   | 'logLevel'
@@ -240,6 +241,7 @@ function derive(resolver: Resolver): Derived {
   const serverHost = isGiven(host.given) || !likePostgrest ? host.value : '!4'
   const role = resolver.read('dbAnonRole')
   const logLevel = resolver.read('logLevel')
+  const docsMode = resolver.read('docsMode')
   const jwtSecretIsBase64 = resolver.read('jwtSecretIsBase64').value
   return {
     adminServerHost: resolver.read('adminServerHost').value || serverHost,
@@ -247,6 +249,7 @@ function derive(resolver: Resolver): Derived {
     // PostgREST refuses requests without credentials.
     dbAnonRole: role.given || likePostgrest ? role.value : 'anon',
     dbUri,
+    docsMode: isGiven(docsMode.given) || dbUri !== null ? docsMode.value : 'ignore-privileges',
     jwtSecret: resolver.secret(jwtSecretIsBase64),
     jwtSecretIsBase64,
     // PostgREST logs server errors only.

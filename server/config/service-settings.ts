@@ -64,6 +64,14 @@ export const serviceSettings: ServiceSettings = {
     example: '"1gb"',
     description: 'The same in temporary files, for what does not fit into that memory. `0`: none.',
   }),
+  docsMode: service({
+    name: 'docs-mode',
+    variables: ['DOCS_MODE'],
+    kind: kinds.choice(['follow-privileges', 'ignore-privileges'], 'Invalid docs-mode.'),
+    default: 'follow-privileges',
+    defaultInWords: '`follow-privileges`; `ignore-privileges` with the embedded database',
+    description: 'Whether `/docs` and `/openapi.json` show what the caller may use, or everything.',
+  }),
   restBasePath: service({
     name: 'rest-base-path',
     variables: ['REST_BASE_PATH'],

@@ -38,6 +38,11 @@ export async function migrate(client: pg.Client, options: MigrationOptions = {})
   }
 }
 
+/** File names of all migrations, in order. */
+export async function allMigrations({ directory = ownMigrations }: MigrationOptions = {}): Promise<string[]> {
+  return (await loadMigrationFiles(directory)).filter(({ id }) => id > 0).map(({ fileName }) => fileName)
+}
+
 /**
  * The files that `migrate` would apply, in order. Changes nothing.
  *

@@ -50,16 +50,56 @@ const page = `<!doctype html>
 </html>
 `
 
-/** Starts the page. Without a validator: Swagger UI would show the document to a service on another host. */
-const script = (documentUrl: string): string =>
-  `window.ui = SwaggerUIBundle(${JSON.stringify({
-    url: documentUrl,
-    dom_id: '#reference',
-    deepLinking: true,
-    docExpansion: 'none',
-    validatorUrl: null,
-    withCredentials: true,
-  })})\n`
+/** Without a validator: Swagger UI would show the document to a service on another host. */
+const options = {
+  dom_id: '#reference',
+  deepLinking: true,
+  docExpansion: 'none',
+  validatorUrl: null,
+  withCredentials: true,
+}
+
+/**
+ * Starts the page. The document shows what its reader may use, so it is fetched again with the credentials that are
+ * entered, and when a request to `/auth` has set or removed the session cookie. A refused credential leaves the
+ * document as it is.
+ */
+const script = (documentUrl: string): string => `'use strict'
+const documentUrl = ${JSON.stringify(documentUrl)}
+const credentials = () => {
+  const headers = {}
+  for (const { schema, value } of Object.values(ui.authSelectors.authorized().toJS())) {
+    if (schema.type === 'apiKey' && schema.in === 'header') headers[schema.name] = value
+    if (schema.type === 'http' && schema.scheme === 'bearer') headers.Authorization = 'Bearer ' + value
+  }
+  return headers
+}
+const refresh = async () => {
+  const response = await fetch(documentUrl, { headers: credentials(), credentials: 'same-origin' })
+  const text = await response.text()
+  // Of this type are its own errors, below.
+  ui.errActions.clear({ type: 'thrown' })
+  if (response.ok) ui.specActions.updateSpec(text)
+  else ui.errActions.newThrownErr(new Error('The credentials were refused: ' + JSON.parse(text).message))
+}
+const thenRefresh = (original) => (payload) => {
+  const result = original(payload)
+  void refresh()
+  return result
+}
+const ui = SwaggerUIBundle({
+  ...${JSON.stringify(options)},
+  url: documentUrl,
+  plugins: [
+    () => ({ statePlugins: { auth: { wrapActions: { authorize: thenRefresh, logout: thenRefresh } } } }),
+  ],
+  responseInterceptor: (response) => {
+    if (/\\/auth\\/[^/]+$/.test(new URL(response.url, location.href).pathname)) void refresh()
+    return response
+  },
+})
+window.ui = ui
+`
 
 /**
  * Routes of the page, to be mounted anywhere: `GET /` and what it loads. All addresses in it are relative, so that it

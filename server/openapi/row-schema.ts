@@ -6,7 +6,7 @@ import type { JsonSchema } from './json-schema.ts'
 import { typeSchema } from './postgres-type.ts'
 
 export type RowSchemas = {
-  /** A row as it is read. No column is required, because `select` may leave any out. */
+  /** A row as it is read without `select`: columns that are never null are required. */
   readonly row: JsonSchema
   /** A row to insert: what has neither a default nor may be null is required. */
   readonly insert: JsonSchema
@@ -28,10 +28,16 @@ export function rowSchemas(table: Table, relationships: Relationships): RowSchem
       ]),
     ),
   }
-  const required = columns.filter((column) => !column.nullable && column.default === null).map(({ name }) => name)
+  const names = (filtered: readonly Column[]): readonly string[] => filtered.map(({ name }) => name)
+  const always = columns.filter(({ nullable }) => !nullable)
   return {
-    row,
-    insert: { ...row, title: `New row of ${table.name}`, required, additionalProperties: false },
+    row: always.length === 0 ? row : { ...row, required: names(always) },
+    insert: {
+      ...row,
+      title: `New row of ${table.name}`,
+      required: names(always.filter((column) => column.default === null)),
+      additionalProperties: false,
+    },
   }
 }
 

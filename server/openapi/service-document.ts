@@ -21,13 +21,16 @@ import { serviceRoutes } from './service-routes.ts'
 export type ServiceDocumentOptions = {
   readonly runtime: Runtime
   readonly lookupApiKey: ApiKeyLookup
+  /** As whom the session cookie of a request lets it act; undefined without a valid one. */
+  readonly cookieIdentity: (request: IncomingMessage) => Promise<Identity | undefined>
   readonly schemas: readonly SchemaFile[]
   readonly version: string
 }
 
 /**
  * A handler that answers with the OpenAPI 3.1 document. The REST resources in it are those of the default schema that
- * the caller has privileges on (all with `openapi-mode=ignore-privileges`, none with `disabled`).
+ * the caller has privileges on: by credential, or else by the session cookie. With `docs-mode=ignore-privileges` or
+ * `openapi-mode=ignore-privileges` it has all of them, with `openapi-mode=disabled` none.
  */
 export function serviceDocumentHandler(options: ServiceDocumentOptions) {
   // Making a document takes longer than answering a request; roles are few, and a snapshot never changes.
@@ -50,25 +53,23 @@ export function serviceDocumentHandler(options: ServiceDocumentOptions) {
 async function respond(
   request: IncomingMessage,
   response: ServerResponse,
-  { runtime, lookupApiKey }: ServiceDocumentOptions,
+  { runtime, lookupApiKey, cookieIdentity }: ServiceDocumentOptions,
   documentFor: (identity: Identity, snapshot: Snapshot, cache: SchemaCache) => Promise<string>,
 ): Promise<void> {
   const { snapshot } = runtime
   try {
     const { authorization, apikey } = request.headers
-    const identity = await authenticate(
-      authorization,
-      Array.isArray(apikey) ? apikey[0] : apikey,
-      snapshot.verifier,
-      lookupApiKey,
-    )
+    const bySession = authorization === undefined && apikey === undefined ? await cookieIdentity(request) : undefined
+    const identity =
+      bySession ??
+      (await authenticate(authorization, Array.isArray(apikey) ? apikey[0] : apikey, snapshot.verifier, lookupApiKey))
     if (!snapshot.cache)
       throw new ApiError({ code: 'PGRST002', status: 503, message: 'The schema cache is not loaded' })
     const body = await documentFor(identity, snapshot, snapshot.cache)
     response.writeHead(200, {
       'Content-Type': 'application/json; charset=utf-8',
       'Content-Length': Buffer.byteLength(body),
-      Vary: 'Authorization, apikey',
+      Vary: [response.getHeader('Vary'), 'Authorization, apikey, Cookie'].filter(Boolean).join(', '),
     })
     response.end(request.method === 'HEAD' ? undefined : body)
   } catch (error) {
@@ -95,7 +96,7 @@ async function makeDocument(
   const rest =
     config.openapiMode === 'disabled'
       ? { tables: [], routines: [] }
-      : config.openapiMode === 'ignore-privileges'
+      : config.openapiMode === 'ignore-privileges' || config.docsMode === 'ignore-privileges'
         ? { tables: all.map(([, table]) => table), routines }
         : await transactionOn(runtime.pool)(
             identity,

@@ -3,6 +3,7 @@ import type { Routine, RoutineParameter } from '../../schema-cache/routine.ts'
 import type { Table } from '../../schema-cache/table.ts'
 import { argumentsSchema } from './definition.ts'
 import { object, type Member, type OrderedJson } from './ordered-json.ts'
+import { parameterName, reference } from './reference.ts'
 import { elementType, swaggerFormat, swaggerType } from './swagger-type.ts'
 
 type Parameter = {
@@ -50,8 +51,8 @@ const shared: readonly Member[] = [
 ]
 
 /** Names, below `#/parameters/`, of what belongs to one relation. */
-export const bodyName = (table: string): string => `body.${table}`
-export const filterName = (table: string, column: string): string => `rowFilter.${table}.${column}`
+export const bodyName = (table: string): string => parameterName('body', table)
+export const filterName = (table: string, column: string): string => parameterName('rowFilter', table, column)
 
 /** `#/parameters`: the shared ones, then for each relation its body and a filter for each column. */
 export function parameterDefinitions(tables: readonly Table[]): OrderedJson {
@@ -65,7 +66,7 @@ export function parameterDefinitions(tables: readonly Table[]): OrderedJson {
           ['description', name],
           ['required', false],
           ['in', 'body'],
-          ['schema', object(['$ref', `#/definitions/${name}`])],
+          ['schema', reference('definitions', name)],
         ),
       ],
       ...Array.from(columns.values(), (column): Member => [

@@ -3,6 +3,7 @@ import { firstLine } from './comment.ts'
 import type { Routine } from '../../schema-cache/routine.ts'
 import type { Table } from '../../schema-cache/table.ts'
 import { object, type Member, type OrderedJson } from './ordered-json.ts'
+import { reference } from './reference.ts'
 import { bodyArguments, bodyName, filterName, queryArgument } from './parameter.ts'
 
 const json = 'application/json'
@@ -42,10 +43,10 @@ export function tablePath(table: Table): Member {
     operation({
       tag: name,
       comment: table.description,
-      parameters: parameters.map((parameter) => object(['$ref', `#/parameters/${parameter}`])),
+      parameters: parameters.map((parameter) => reference('parameters', parameter)),
       responses,
     })
-  const rows = object(['items', object(['$ref', `#/definitions/${name}`])], ['type', 'array'])
+  const rows = object(['items', reference('definitions', name)], ['type', 'array'])
   const get = method(
     [...filters, 'select', 'order', 'range', 'rangeUnit', 'offset', 'limit', 'preferCount'],
     ['200', object(['description', 'OK'], ['schema', rows])],
@@ -73,7 +74,7 @@ export function routinePath(routine: Routine): Member {
       produces: routineMedia,
       responses: [['200', answer('OK')]],
     })
-  const post = method([bodyArguments(routine), object(['$ref', '#/parameters/preferParams'])])
+  const post = method([bodyArguments(routine), reference('parameters', 'preferParams')])
   const get = routine.volatility === 'volatile' ? undefined : method(routine.parameters.map(queryArgument))
   return [`/rpc/${routine.name}`, object(['get', get], ['post', post])]
 }

@@ -1,0 +1,30 @@
+// Cross-origin reading of the routes beside the REST API that pages of other sites may use: what the service is, how it
+// is, and its description. The same origins and headers as those of the REST API.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { corsHeaders, preflightHeaders } from '../rest/cors.ts'
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void
+
+/**
+ * The handler with the CORS headers of the REST API on its responses, and with answers to preflight requests.
+ *
+ * @param allowedOrigins read at each request, as the settings may change; empty: every origin, without credentials
+ */
+export const withCors =
+  (handler: Handler, allowedOrigins: () => readonly string[]): Handler =>
+  (request, response) => {
+    const { origin } = request.headers
+    response.appendHeader('Vary', 'Origin')
+    if (origin === undefined) return handler(request, response)
+    const method = request.headers['access-control-request-method']
+    const preflight =
+      request.method === 'OPTIONS' && method !== undefined
+        ? preflightHeaders(
+            { origin, method, headers: request.headers['access-control-request-headers'] },
+            allowedOrigins(),
+          )
+        : undefined
+    for (const [name, value] of preflight ?? corsHeaders(origin, allowedOrigins())) response.setHeader(name, value)
+    if (preflight) response.writeHead(200, { 'Content-Length': 0 }).end()
+    else handler(request, response)
+  }

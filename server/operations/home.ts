@@ -1,0 +1,73 @@
+// The root of the service: a small page for people, the same as JSON for programs.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import Negotiator from 'negotiator'
+
+export type Home = {
+  readonly version: string
+  /** Mount path of the REST API. */
+  readonly restBasePath: string
+}
+
+/** Everything is in the page itself. https://www.w3.org/TR/CSP3/ */
+const pageHeaders = {
+  'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
+  'X-Content-Type-Options': 'nosniff',
+}
+
+/** Addresses are relative, so that they work behind a proxy that adds a path. */
+const page = ({ version, restBasePath }: Home): string => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>rowhouse</title>
+<style>
+  :root { color-scheme: light dark }
+  body { font: 1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 4rem auto; padding: 0 1rem }
+  dt { font-weight: 600; margin-top: .75rem }
+  dd { margin: 0 }
+</style>
+</head>
+<body>
+<h1>rowhouse</h1>
+<p>A PostgreSQL database as a REST API, and vehicle valuation reports. Version ${version}.</p>
+<dl>
+  <dt><a href="docs/">API reference</a></dt><dd>Every table and route, to read and to try.</dd>
+  <dt><a href="openapi.json">OpenAPI document</a></dt><dd>The same for programs.</dd>
+  <dt><a href="health">Health</a></dt><dd>Whether the server answers.</dd>
+  <dt><code>${restBasePath}</code></dt><dd>The REST API.</dd>
+</dl>
+</body>
+</html>
+`
+
+/** `GET /`: HTML where the client prefers it to JSON, as browsers do; else JSON. */
+export function home(options: Home): (request: IncomingMessage, response: ServerResponse) => void {
+  const { version, restBasePath } = options
+  const html = page(options)
+  const json = JSON.stringify({
+    name: 'rowhouse',
+    version,
+    rest: restBasePath,
+    docs: '/docs',
+    openapi: '/openapi.json',
+    health: '/health',
+  })
+  return (request, response) => {
+    const isRead = request.method === 'GET' || request.method === 'HEAD'
+    const wantsPage = new Negotiator(request).mediaType(['application/json', 'text/html']) === 'text/html'
+    const body = isRead
+      ? wantsPage
+        ? html
+        : json
+      : JSON.stringify({ status: 'error', message: 'Only GET and HEAD are served here' })
+    response.appendHeader('Vary', 'Accept')
+    response.writeHead(isRead ? 200 : 405, {
+      'Content-Type': isRead && wantsPage ? 'text/html; charset=utf-8' : 'application/json; charset=utf-8',
+      'Content-Length': Buffer.byteLength(body),
+      ...(isRead ? {} : { Allow: 'GET, HEAD' }),
+      ...(isRead && wantsPage ? pageHeaders : {}),
+    })
+    response.end(request.method === 'HEAD' ? undefined : body)
+  }
+}
