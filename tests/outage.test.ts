@@ -45,12 +45,12 @@ t.test('a database that is down at the start, comes, goes, and comes back', asyn
       hint: null,
     },
   })
-  t.match(early.headers.get('retry-after'), /^[1-9]\d*$/)
+  t.equal(early.headers.get('retry-after'), '0')
   t.equal(early.headers.get('proxy-status'), 'PostgREST; error=PGRST002')
   t.equal(await service.isReady(), false)
   t.match(application.logged().find(says('database-lost')), {
     level: 'error',
-    msg: /trying again in 1 s/,
+    msg: /retrying in 1 s/,
     error: { code: 'PGRST000', details: /ECONNREFUSED/ },
   })
 
@@ -58,13 +58,15 @@ t.test('a database that is down at the start, comes, goes, and comes back', asyn
   t.ok(await until(async () => (await call('GET', '/films')).status === 200), 'it recovers by itself')
   t.equal(((await call('GET', '/films')).body as unknown[]).length, 4, 'with the settings of the database')
   t.ok(await until(() => service.isReady()), 'and then is ready')
-  t.match(application.logged().find(says('database-connected')), { msg: /^Connected to PostgreSQL \d+\.\d+$/ })
+  t.match(application.logged().find(says('database-connected')), {
+    msg: /^Successfully connected to PostgreSQL \d+\.\d+$/,
+  })
 
   const loads = events(application).filter((event) => event === 'schema-cache-loaded').length
   await gate.shut()
   const gone = await call('GET', '/films')
   t.match(gone, { status: 503, body: { code: /^PGRST00[01]$/ } })
-  t.match(gone.headers.get('retry-after'), /^[1-9]\d*$/)
+  t.equal(gone.headers.get('retry-after'), '0')
   t.ok(await until(async () => !(await service.isReady())), 'not ready')
   t.match(await call('OPTIONS', '/films'), { status: 200 }, 'what needs no database is still answered')
   await call('GET', '/films')

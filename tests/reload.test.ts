@@ -120,7 +120,7 @@ t.test('by notification and by signal', async (t) => {
   await after('config-reloaded', () => notify('reload config', 'other'))
   t.equal(await rowsOf(program), 4, 'the channel can change')
   await database.query(
-    `select pg_terminate_backend(pid) from pg_stat_activity where usename = '${authenticator}' and query like 'listen %'`,
+    `select pg_terminate_backend(pid) from pg_stat_activity where usename = '${authenticator}' and query like 'LISTEN %'`,
   )
   await line(says('channel-lost'))
   await database.query(`create table public.unheard (id int); grant select on public.unheard to ${anonymous}`)
@@ -129,7 +129,7 @@ t.test('by notification and by signal', async (t) => {
   writeFileSync(file, 'db-channel-enabled = false')
   await after('config-reloaded', () => program.kill('SIGUSR2'))
   const { rows: listening } = await database.query(
-    `select from pg_stat_activity where usename = '${authenticator}' and query like 'listen %'`,
+    `select from pg_stat_activity where usename = '${authenticator}' and query like 'LISTEN %'`,
   )
   t.strictSame(listening, [], 'and nobody needs to listen')
 })

@@ -72,7 +72,10 @@ const ranks = { crit: 0, error: 1, warn: 2, info: 3, debug: 4 } satisfies Record
 const responseLevel = (status: number): 'error' | 'warn' | 'info' =>
   status >= 500 ? 'error' : status >= 400 ? 'warn' : 'info'
 
-/** The level and the words of each event but requests, which are written without words. */
+/**
+ * The level and the text of each event but requests, which are written without a text. Where PostgREST logs the same
+ * event, the text is its own, so that what watches its log finds it here.
+ */
 function lineOf(event: Exclude<LogEvent, RequestEvent>): Line {
   const always = (severity: Level, message: string): Line => ({ from: 'crit', severity, message })
   switch (event.kind) {
@@ -81,7 +84,7 @@ function lineOf(event: Exclude<LogEvent, RequestEvent>): Line {
     case 'listening':
       return always('info', `Listening on ${event.address}`)
     case 'stopping':
-      return always('info', `Stopping, since the signal ${event.signal} came`)
+      return always('info', `Received termination unix signal ${event.signal}`)
     case 'stopped':
       return always('info', 'Stopped')
     case 'embedded-database':
@@ -89,31 +92,34 @@ function lineOf(event: Exclude<LogEvent, RequestEvent>): Line {
     case 'migrated':
       return always('info', `Applied ${event.applied.length} migrations`)
     case 'database-connected':
-      return always('info', `Connected to ${event.version}`)
+      return always('info', `Successfully connected to ${event.version}`)
     case 'database-lost':
       return always('error', `No connection to the database${retry(event.retryInSeconds)}`)
     case 'pool-created':
-      return always('info', `Up to ${event.size} connections to the database`)
+      return always('info', `Connection Pool initialized with a maximum size of ${event.size} connections`)
     case 'pool-flushed':
-      return { from: 'debug', severity: 'debug', message: 'All connections to the database are being replaced' }
+      return { from: 'debug', severity: 'debug', message: 'Database connection pool flushed' }
     case 'pool-timeout':
       return { from: 'error', severity: 'error', message: 'Timed out acquiring connection from connection pool.' }
     case 'pool-activity':
       return { from: 'debug', severity: 'debug', message: event.message }
     case 'schema-cache-loaded':
-      return always('info', `Schema cache loaded: ${event.summary}`)
+      return always('info', `Schema cache loaded ${event.summary}`)
     case 'schema-cache-failed':
-      return always('error', 'The schema cache could not be loaded')
+      return always('error', 'Failed to load the schema cache')
     case 'config-reloaded':
-      return always('info', 'Configuration reloaded')
+      return always('info', 'Config reloaded')
     case 'config-invalid':
-      return always('error', 'The configuration was not reloaded')
+      return always('error', 'Failed reloading config')
     case 'channel-listening':
-      return always('info', `Listening for notifications on the channel ${event.channel}`)
+      return always('info', `Listening for database notifications on the "${event.channel}" channel`)
     case 'channel-lost':
-      return always('error', `No notifications from the channel ${event.channel}${retry(event.retryInSeconds)}`)
+      return always(
+        'error',
+        `Failed listening for database notifications on the "${event.channel}" channel${retry(event.retryInSeconds)}`,
+      )
     case 'channel-message':
-      return always('info', `Told on the channel ${event.channel} to reload the ${event.reload}`)
+      return always('info', `Received a ${reloads[event.reload]} reload message on the "${event.channel}" channel`)
     case 'query':
       return { from: responseLevel(event.status), severity: responseLevel(event.status), message: 'Query' }
     case 'jwt-cache':
@@ -121,7 +127,7 @@ function lineOf(event: Exclude<LogEvent, RequestEvent>): Line {
     case 'warning':
       return always('warn', event.message)
     case 'database-error':
-      return { from: 'error', severity: 'error', message: 'The database could not answer a request' }
+      return { from: 'error', severity: 'error', message: 'Database error' }
     case 'gave-up':
       return always('fatal', 'Database unavailable; shutting down')
     case 'failure':
@@ -131,7 +137,9 @@ function lineOf(event: Exclude<LogEvent, RequestEvent>): Line {
   }
 }
 
-const retry = (seconds: number | null): string => (seconds === null ? '' : `; trying again in ${seconds} s`)
+const reloads = { schema: 'schema cache', config: 'config' } as const
+
+const retry = (seconds: number | null): string => (seconds === null ? '' : `; retrying in ${seconds} s`)
 
 /** What a line says beside its words: the fields of the event, with errors as plain data. */
 function fieldsOf(event: Exclude<LogEvent, RequestEvent>): Record<string, unknown> {

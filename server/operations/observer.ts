@@ -53,12 +53,12 @@ export function observeRuntime(log: Log, metrics: Metrics, poolSize: number): (e
 /** `180004` -> `PostgreSQL 18.4` */
 const versionText = (number: number): string => `PostgreSQL ${Math.floor(number / 10_000)}.${number % 10_000}`
 
-/** At `debug`, the log tells of every connection. */
+/** At `debug`, every connection is logged. */
 export function logConnections(pool: pg.Pool, log: Log): void {
   for (const [event, message] of [
-    ['connect', 'A connection was made'],
-    ['acquire', 'A connection was borrowed from the pool'],
-    ['release', 'A connection was given back to the pool'],
+    ['connect', 'A connection was established'],
+    ['acquire', 'Borrowed a connection from the pool'],
+    ['release', 'Returned a connection to the pool'],
     ['remove', 'A connection was closed'],
   ] as const) {
     // One type for all events of the pool: what they hand over does not matter.
@@ -68,12 +68,12 @@ export function logConnections(pool: pg.Pool, log: Log): void {
   }
 }
 
-/** At `debug`, the log tells what happens in the cache of tokens. */
+/** At `debug`, the use of the token cache is logged. */
 export const logJwtCache =
   (log: Log) =>
   (event: JwtCacheEvent): void => {
     if (!log.wantsDebug()) return
-    const message = event === 'lookup' ? 'A token was looked up' : 'A token was dropped'
+    const message = event === 'lookup' ? 'Looked up a JWT in JWT cache' : 'Evicted entry from JWT cache'
     log.write({ kind: 'jwt-cache', message })
   }
 

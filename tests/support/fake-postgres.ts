@@ -77,7 +77,7 @@ export async function fakePostgres(behaviour: FakeBehaviour): Promise<FakeServer
       if (behaviour.mechanisms) {
         return stream.write(message('R', int32(10), ...behaviour.mechanisms.map((name) => `${name}\0`), '\0'))
       }
-      return stream.write(
+      stream.write(
         Buffer.concat([
           message('R', int32(0)),
           parameter('in_hot_standby', behaviour.isStandby),
@@ -92,6 +92,7 @@ export async function fakePostgres(behaviour: FakeBehaviour): Promise<FakeServer
         seen.push(`query ${query.subarray(5, -1).toString()}`)
         stream.write(row({ number, name }))
       })
+      return undefined
     })
   }
   const server = createServer((socket) => {

@@ -16,6 +16,8 @@ export type Program = {
   readonly logged: () => readonly LogLine[]
   /** Everything it has written so far, to both outputs. */
   readonly written: () => string
+  /** What it has written so far to standard output alone. */
+  readonly printed: () => string
   /** Resolves with the first line that fits, from `after` lines on; rejects when the program ends or a minute pass. */
   readonly line: (fits: (line: LogLine) => boolean, after?: number) => Promise<LogLine>
   readonly kill: (signal: NodeJS.Signals) => void
@@ -44,6 +46,7 @@ export function startProgram(
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let text = ''
+  let printed = ''
   const lines: LogLine[] = []
   const waiting = new Set<() => void>()
   const wake = (): void => waiting.forEach((look) => look())
@@ -57,6 +60,7 @@ export function startProgram(
       wake()
     })
   }
+  child.stdout.on('data', (chunk: string) => (printed += chunk))
   let hasEnded = false
   const ended = new Promise<number | null>((resolve) => {
     child.once('close', (code) => {
@@ -94,6 +98,7 @@ export function startProgram(
     call: (method, path, more) => caller(url())(method, path, more),
     logged: () => lines,
     written: () => text,
+    printed: () => printed,
     line,
     kill: (signal) => void child.kill(signal),
     ended,
