@@ -99,6 +99,9 @@ for (const [name, env] of [
     await readMany(t, url, after(1000))
     const size = 64 * mebibyte
     const before = await memory()
+    const [alone = NaN] = await timeAll(after(10), () =>
+      requestSlowly(`${url}/rpc/large?bytes=${size}&seed=0`).finish(),
+    )
     const slow = Array.from({ length: 10 }, (_, seed) => requestSlowly(`${url}/rpc/large?bytes=${size}&seed=${seed}`))
     await begun(slow)
     const begin = performance.now()
@@ -106,14 +109,13 @@ for (const [name, env] of [
     const first = performance.now() - begin
     const later = await readMany(t, url, after(5000))
     const peak = await memory()
-    t.comment(`first reads after ${first.toFixed(0)} ms; then ${figures(later)}`)
+    t.comment(
+      `an answer takes ${alone.toFixed(0)} ms; first reads after ${first.toFixed(0)} ms; then ${figures(later)}`,
+    )
     t.comment(
       `memory ${Math.round(before / mebibyte)} -> ${Math.round(peak / mebibyte)} MiB; files ${await unnamedFiles()}`,
     )
-    t.ok(
-      first < 6000 && Math.max(...later) < 6000,
-      'others wait for less than 2 s, on a machine with nothing else to do',
-    )
+    t.ok(Math.max(first, ...later) < 2000 + 4 * alone, 'others wait for two of the answers to arrive')
     t.ok(peak - before < 300 * mebibyte, 'memory is bounded')
     t.ok((await unnamedFiles()) > 0)
     const results = await Promise.all(slow.slice(0, 5).map(({ finish }) => finish()))
@@ -162,10 +164,11 @@ t.test('without space for them, slow readers are given up', async (t) => {
   )
   await begun(slow)
   const times = await readMany(t, url, after(4000))
-  t.comment(`reads: ${figures(times)}; ${slow.filter(({ isCut }) => isCut()).length} of 3 given up`)
-  t.ok(Math.max(...times) < 6000)
-  t.ok(slow.some(({ isCut }) => isCut()))
-  for (const { hangUp } of slow) hangUp()
+  const ends = await Promise.allSettled(slow.map(({ finish }) => finish()))
+  const givenUp = ends.filter(({ status }) => status === 'rejected').length
+  t.comment(`reads: ${figures(times)}; ${givenUp} of 3 given up`)
+  t.ok(Math.max(...times) < 8000)
+  t.ok(givenUp > 0)
 })
 
 t.test('fifty requests on a server with three slots', async (t) => {
