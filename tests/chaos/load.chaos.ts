@@ -74,8 +74,8 @@ t.test('a hundred writes of one locked row leave reads alone', async (t) => {
     const beside = await readMany(t, url, after(4500))
     t.comment(`reads alone: ${figures(alone)}`)
     t.comment(`reads beside 100 writes of a locked row: ${figures(beside)}`)
-    // On a machine that does something else, a few milliseconds are no sign of anything.
-    t.ok(quantile(beside, 0.99) < Math.max(quantile(alone, 0.99) * 3, 50))
+    // A busy machine has pauses of its own; without a reserve, reads would wait for the lock, which is held for 5 s.
+    t.ok(quantile(beside, 0.99) < Math.max(quantile(alone, 0.99) * 3, 1500))
     await client.query('commit')
     return Promise.all(sent)
   })
