@@ -32,6 +32,8 @@ export class StreamRelief {
       this.#streams.delete(stream)
       // The connection is free, but the memory is not.
       stream.spillTo(this.space)
+      // Others may still wait.
+      if (this.#fetched.delete(stream)) setImmediate(this.#look)
     })
     if (this.#waitingSince() !== undefined) this.begin()
   }
@@ -44,6 +46,7 @@ export class StreamRelief {
   }
 
   readonly #look = (): void => {
+    clearTimeout(this.#timer)
     this.#timer = undefined
     const since = this.#waitingSince()
     if (since === undefined) return
