@@ -88,7 +88,7 @@ for (const [where, memory, disk] of [
   ['a file', 0, 64],
   ['both', 4, 64],
 ] as const) {
-  t.test(`a hurried answer goes to ${where}, and all of it to the reader`, async (t) => {
+  t.test(`an answer that is fetched ahead goes to ${where}, and all of it to the reader`, async (t) => {
     const space = new SpillSpace(memory * mebibyte, disk * mebibyte)
     const { field, value, arrived, isPaused } = arriving(24 * mebibyte, 50_000)
     const reader = new SlowReader()
@@ -96,7 +96,7 @@ for (const [where, memory, disk] of [
     t.ok(await isLate(arrived), 'while nobody waits, the database does')
     t.ok(isPaused())
     t.equal(space.memory.used + space.disk.used, 0)
-    field.hurry(space)
+    field.spillTo(space)
     await arrived
     t.ok(space.memory.used <= memory * mebibyte)
     t.ok(space.memory.used + space.disk.used > 22 * mebibyte)
@@ -118,7 +118,7 @@ t.test('a reader that goes on slowly meanwhile gets the same bytes', async (t) =
   const end = closed(reader)
   const timer = setInterval(() => reader.allow(400_000), 2)
   await pause(20)
-  field.hurry(space)
+  field.spillTo(space)
   await arrived
   await end
   clearInterval(timer)
@@ -133,7 +133,7 @@ t.test('a reader that leaves frees memory and file', async (t) => {
   const reader = new SlowReader()
   field.sendTo(reader)
   await pause(20)
-  field.hurry(space)
+  field.spillTo(space)
   await pause(5)
   reader.destroy()
   await arrived
@@ -186,6 +186,23 @@ t.test('readers that keep up are left alone, however long others wait', async (t
   await arrived
   await end
   t.equal(reader.digest(), hashOf(value))
+})
+
+t.test('what has arrived as a whole is counted, too', async (t) => {
+  const space = new SpillSpace(2 * mebibyte, 64 * mebibyte)
+  const relief = new StreamRelief(space, () => undefined)
+  const { field, value, arrived } = arriving(6 * mebibyte)
+  const reader = new SlowReader()
+  field.sendTo(reader)
+  relief.add(field)
+  await arrived
+  t.equal(space.memory.used, 2 * mebibyte)
+  const end = closed(reader)
+  reader.allow(Infinity)
+  await end
+  t.equal(reader.digest(), hashOf(value))
+  await pause(50)
+  t.strictSame([space.memory.used, space.disk.used], [0, 0])
 })
 
 t.test('a transaction that fails breaks the answer off', async (t) => {

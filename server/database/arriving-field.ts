@@ -1,7 +1,7 @@
 // A value too large to wait for: it is passed on while it still arrives from the database, at the pace of the reader.
 //
 // A slow reader occupies a connection. While nobody else needs the connection, that is the cheapest way. Otherwise
-// (`hurry`) the rest is fetched from the database at once, and kept in memory or in a file until the reader takes it.
+// (`spillTo`) the rest is fetched from the database at once, and kept in memory or in a file until the reader takes it.
 import type { Writable } from 'node:stream'
 import { readSize } from './incoming.ts'
 import { Slab } from './slab.ts'
@@ -16,7 +16,7 @@ const readerShare = 4 * readSize
 /** Bytes that are kept for a reader that is slower than the database; beyond that, the database waits. */
 const lead = 8 * 1024 * 1024
 /** Bytes that may wait to be written to a file; beyond that, the database waits. */
-const unwrittenLimit = 1024 * 1024
+const unwrittenLimit = 4 * 1024 * 1024
 /** Milliseconds without a byte taken, after which the reader is given up: it occupies a connection, memory or a file. */
 const patience = 60_000
 /** Milliseconds over which the rate of a reader is measured, at least. */
@@ -32,6 +32,7 @@ export class ArrivingField {
   #file: SpillFile | undefined
   #space: SpillSpace | undefined
   #reader: Writable | undefined
+  #arrived = 0
   #given = 0
   #awaitsDrain = false
   #isReadingFile = false
@@ -54,8 +55,24 @@ export class ArrivingField {
     if (this.#isComplete) listener()
   }
 
+  /** Bytes that have not arrived yet. */
+  get remaining(): number {
+    return this.length - this.#arrived
+  }
+
+  /** Whether it is fetched ahead of its reader. */
+  get isSpilling(): boolean {
+    return this.#space !== undefined
+  }
+
+  /** Whether the database waits. */
+  get isPaused(): boolean {
+    return this.#isPaused
+  }
+
   /** Takes a copy of what has arrived. */
   push(chunk: Buffer): void {
+    this.#arrived += chunk.length
     if (this.#isDropped) return
     if (this.#reader && !this.#awaitsDrain && this.#isGiven) this.#give(Slab.of(chunk), this.#reader)
     else this.#keep(chunk)
@@ -65,8 +82,8 @@ export class ArrivingField {
   end(error?: Error): void {
     this.#isComplete = true
     this.#error = error
-    this.#onArrived?.()
     if (this.#reader) this.#feed(this.#reader)
+    this.#onArrived?.()
   }
 
   /** Writes the value to a reader, and ends or (when the transaction fails) destroys it. */
@@ -85,9 +102,12 @@ export class ArrivingField {
     if (!this.#isComplete) this.#flow.resume()
   }
 
-  /** Lets the rest arrive as soon as possible, and keeps it in `space`. To be called again while requests wait. */
-  hurry(space: SpillSpace): void {
-    if (this.#isDropped || this.#isComplete) return
+  /**
+   * Keeps what the reader has not taken in `space`, and lets the rest arrive as soon as that allows. To be called again
+   * when there may be more space.
+   */
+  spillTo(space: SpillSpace): void {
+    if (this.#isDropped) return
     if (!this.#space) {
       this.#space = space
       const fitting = this.#kept.findIndex(({ size }) => !space.memory.take(size))
@@ -104,10 +124,10 @@ export class ArrivingField {
 
   /**
    * Bytes that the reader takes in a second, measured from the first call on. Infinite until that was long enough ago, and
-   * while it is not the reader that keeps the value from arriving.
+   * while it is not the reader, and a lack of space, that keeps the value from arriving.
    */
   measureRate(): number {
-    if (!this.#isPaused || !this.#awaitsDrain || !this.#reader) {
+    if (!this.#isPaused || !this.#awaitsDrain || !this.#reader || !this.#space) {
       this.#stuck = undefined
       return Infinity
     }

@@ -9,7 +9,7 @@ import { Slab } from './slab.ts'
 import type { SpillSpace } from './spill-space.ts'
 
 /** Slabs that are written at once. */
-const batchSize = 16
+const batchSize = 32
 
 export type SpillFileOptions = {
   readonly space: SpillSpace

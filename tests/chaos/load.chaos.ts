@@ -74,8 +74,8 @@ t.test('a hundred writes of one locked row leave reads alone', async (t) => {
     const beside = await readMany(t, url, after(4500))
     t.comment(`reads alone: ${figures(alone)}`)
     t.comment(`reads beside 100 writes of a locked row: ${figures(beside)}`)
-    // On a machine that does something else, a few milliseconds are no sign of anything.
-    t.ok(quantile(beside, 0.99) < Math.max(quantile(alone, 0.99) * 3, 50))
+    // A busy machine has pauses of its own; without a reserve, reads would wait for the lock, which is held for 5 s.
+    t.ok(quantile(beside, 0.99) < Math.max(quantile(alone, 0.99) * 3, 1500))
     await client.query('commit')
     return Promise.all(sent)
   })
@@ -99,6 +99,9 @@ for (const [name, env] of [
     await readMany(t, url, after(1000))
     const size = 64 * mebibyte
     const before = await memory()
+    const [alone = NaN] = await timeAll(after(10), () =>
+      requestSlowly(`${url}/rpc/large?bytes=${size}&seed=0`).finish(),
+    )
     const slow = Array.from({ length: 10 }, (_, seed) => requestSlowly(`${url}/rpc/large?bytes=${size}&seed=${seed}`))
     await begun(slow)
     const begin = performance.now()
@@ -106,14 +109,13 @@ for (const [name, env] of [
     const first = performance.now() - begin
     const later = await readMany(t, url, after(5000))
     const peak = await memory()
-    t.comment(`first reads after ${first.toFixed(0)} ms; then ${figures(later)}`)
+    t.comment(
+      `an answer takes ${alone.toFixed(0)} ms; first reads after ${first.toFixed(0)} ms; then ${figures(later)}`,
+    )
     t.comment(
       `memory ${Math.round(before / mebibyte)} -> ${Math.round(peak / mebibyte)} MiB; files ${await unnamedFiles()}`,
     )
-    t.ok(
-      first < 6000 && Math.max(...later) < 6000,
-      'others wait for less than 2 s, on a machine with nothing else to do',
-    )
+    t.ok(Math.max(first, ...later) < 2000 + 4 * alone, 'others wait for two of the answers to arrive')
     t.ok(peak - before < 300 * mebibyte, 'memory is bounded')
     t.ok((await unnamedFiles()) > 0)
     const results = await Promise.all(slow.slice(0, 5).map(({ finish }) => finish()))
@@ -125,21 +127,28 @@ for (const [name, env] of [
 }
 
 t.test('two hundred slow readers', async (t) => {
-  const { url, memory, unnamedFiles } = await start(t, { DB_POOL_SPILL_DISK: '4gb' })
+  const env = { DB_POOL_SPILL_DISK: '4gb', PGRST_DB_POOL_ACQUISITION_TIMEOUT: '60' }
+  const { url, memory, unnamedFiles } = await start(t, env)
   await readMany(t, url, after(1000))
   const before = await memory()
   const size = 8 * mebibyte
-  const slow = Array.from({ length: 200 }, (_, seed) => requestSlowly(`${url}/rpc/large?bytes=${size}&seed=${seed}`))
+  const slow: SlowRequest[] = []
   let peak = 0
-  const isOver = after(15_000)
-  const reads = readMany(t, url, isOver)
-  while (!isOver()) {
+  let isOver = false
+  const reads = readMany(t, url, () => isOver)
+  // Side by side they would measure how fast the database makes such answers.
+  while (slow.length < 200) {
+    const next = Array.from({ length: 5 }, (_, index) =>
+      requestSlowly(`${url}/rpc/large?bytes=${size}&seed=${slow.length + index}`),
+    )
+    slow.push(...next)
+    await begun(next)
     peak = Math.max(peak, await memory())
-    await pause(200)
   }
-  const outcomes = await begun(slow)
+  isOver = true
+  const responses = await Promise.all(slow.map(({ response }) => response))
   t.ok(
-    outcomes.every(({ status }) => status === 'fulfilled'),
+    responses.every(({ statusCode }) => statusCode === 200),
     'each has its response begun',
   )
   t.comment(`reads: ${figures(await reads)}`)
@@ -162,10 +171,11 @@ t.test('without space for them, slow readers are given up', async (t) => {
   )
   await begun(slow)
   const times = await readMany(t, url, after(4000))
-  t.comment(`reads: ${figures(times)}; ${slow.filter(({ isCut }) => isCut()).length} of 3 given up`)
-  t.ok(Math.max(...times) < 6000)
-  t.ok(slow.some(({ isCut }) => isCut()))
-  for (const { hangUp } of slow) hangUp()
+  const ends = await Promise.allSettled(slow.map(({ finish }) => finish()))
+  const givenUp = ends.filter(({ status }) => status === 'rejected').length
+  t.comment(`reads: ${figures(times)}; ${givenUp} of 3 given up`)
+  t.ok(Math.max(...times) < 8000)
+  t.ok(givenUp > 0)
 })
 
 t.test('fifty requests on a server with three slots', async (t) => {
