@@ -17,6 +17,8 @@ export function bodyReader(limit: number): BodyReader {
   return async <T>(request: Request, response: Response, validate: DtoValidator): Promise<T> => {
     if (!isJson(request.headers['content-type'] ?? ''))
       throw new Failure(415, 'The body must be application/json in UTF-8')
+    // Otherwise all of it would be received first, to be thrown away.
+    if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
     await new Promise<void>((resolve, reject) => {
       receive(request, response, (error?: unknown) => {
         if (error === undefined) resolve()
@@ -59,12 +61,14 @@ function parse(bytes: unknown): unknown {
   return reading.value
 }
 
+const tooLarge = (limit: number): Failure => new Failure(413, `The body is larger than ${limit} bytes`)
+
 /** Errors of the body parser carry the status that fits. */
 function unreadable(error: unknown, limit: number): Failure {
   const status = typeof error === 'object' && error !== null && 'status' in error ? error.status : undefined
   switch (status) {
     case 413:
-      return new Failure(413, `The body is larger than ${limit} bytes`)
+      return tooLarge(limit)
     case 415:
       return new Failure(415, 'The content encoding of the body is not supported')
     default:

@@ -92,7 +92,7 @@ export const errors = {
     new ApiError({ code: 'PGRSTX01', status: 499, message: 'The client closed the connection before the response.' }),
 
   // PGRSTXxx: codes of this server alone
-  /** `budget` in bytes. The answer gets a `Retry-After` as every 503. */
+  /** `budget` in bytes. */
   bodyBudget: (budget: number) =>
     new ApiError({
       code: 'PGRSTX01',
@@ -100,6 +100,7 @@ export const errors = {
       message: 'Too many large request bodies at the same time',
       details: `The server holds ${budget} bytes of them at most (rest-body-budget).`,
       hint: 'Try again later, or send smaller requests.',
+      headers: [['Retry-After', '1']],
     }),
 
   // PGRST1xx: the request

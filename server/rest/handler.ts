@@ -249,10 +249,11 @@ function send(request: IncomingMessage, response: ServerResponse, { status, stat
   if (!hasLength && !bodiless) flat.push(...contentLength(body))
   if (statusText === undefined) response.writeHead(status, flat)
   else response.writeHead(status, statusText, flat)
-  if (isUnfinished(request) && !(body instanceof ArrivingField)) endAfterRequest(request, response, body, closes)
-  else if (!(body instanceof ArrivingField)) {
-    if (bodiless) response.end()
-    else sendWhole(response, typeof body === 'string' ? Buffer.from(body) : body)
+  if (!(body instanceof ArrivingField)) {
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body
+    if (isUnfinished(request)) endAfterRequest(request, response, bytes, closes)
+    else if (bodiless) response.end()
+    else sendWhole(response, bytes)
   } else if (!bodiless) body.sendTo(response)
   else {
     body.drop()

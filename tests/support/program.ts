@@ -9,6 +9,7 @@ const main = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
 export type LogLine = Readonly<Record<string, unknown>>
 
 export type Program = {
+  readonly pid: number
   /** Of the API, without a slash at the end; empty as long as it does not listen. */
   readonly url: () => string
   readonly call: Call
@@ -94,6 +95,7 @@ export function startProgram(
       look()
     })
   return {
+    pid: child.pid ?? 0,
     url,
     call: (method, path, more) => caller(url())(method, path, more),
     logged: () => lines,

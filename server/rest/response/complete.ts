@@ -46,9 +46,11 @@ export function complete(
   return { ...response, headers }
 }
 
-/** `Retry-After`: with every 503, the client may try again at once, as in PostgREST 16. */
+/** `Retry-After`: with every 503, the client may try again at once, as in PostgREST 16, unless the error says when. */
 export const retryAfter = (response: RestResponse): RestResponse =>
-  response.status === 503 ? { ...response, headers: [['Retry-After', '0'], ...response.headers] } : response
+  response.status === 503 && !hasHeader(response.headers, 'Retry-After')
+    ? { ...response, headers: [['Retry-After', '0'], ...response.headers] }
+    : response
 
 /** The request's trace header (`server-trace-header`) sent back, also with errors; empty when there was none. */
 export function traced(response: RestResponse, name: string | null, requestHeaders: Headers): RestResponse {

@@ -20,7 +20,7 @@ export const isUnfinished = ({ complete, headers }: IncomingMessage): boolean =>
 export function endAfterRequest(
   request: IncomingMessage,
   response: ServerResponse,
-  body: string | Buffer,
+  body: Buffer,
   closes: boolean,
 ): void {
   if (!closes) {
