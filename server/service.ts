@@ -2,6 +2,8 @@
 import type { RequestListener } from 'node:http'
 import express from 'express'
 import { accountsRouter } from './accounts/accounts-router.ts'
+import { requireBearerScheme } from './accounts/authorization-scheme.ts'
+import { errorResponder } from './accounts/envelope.ts'
 import { createApp, type Handler } from './app.ts'
 import type { Environment, LoadedConfig } from './config/load.ts'
 import { toPoolConfig } from './config/pool-config.ts'
@@ -131,7 +133,9 @@ async function compose(runtime: Runtime, log: Log, metrics: Metrics): Promise<Re
     allowedOrigins: () => runtime.snapshot.config.serverCorsAllowedOrigins,
     onError: (error: unknown) => log.write({ kind: 'failure', error, requestId: null }),
   }
-  const services: [string, Handler | ReturnType<typeof reportRouter>][] = [
+  const refusingSchemes = (handler: express.Router | Handler): express.Router =>
+    express.Router().use(requireBearerScheme, handler, errorResponder(shared.onError))
+  const services: [string, Handler | express.Router][] = [
     ['health', health()],
     [
       'ready',
@@ -142,15 +146,17 @@ async function compose(runtime: Runtime, log: Log, metrics: Metrics): Promise<Re
     ],
     [
       'auth',
-      accountsRouter({
-        ...shared,
-        accountLimit: config.authAccountLimit,
-        addressLimit: config.authAddressLimit,
-        trustedProxies: config.trustedProxies,
-        tokens: () => runtime.snapshot.config,
-      }),
+      refusingSchemes(
+        accountsRouter({
+          ...shared,
+          accountLimit: config.authAccountLimit,
+          addressLimit: config.authAddressLimit,
+          trustedProxies: config.trustedProxies,
+          tokens: () => runtime.snapshot.config,
+        }),
+      ),
     ],
-    ['report', reportRouter({ ...shared, transaction: transactionOn(pool) })],
+    ['report', refusingSchemes(reportRouter({ ...shared, transaction: transactionOn(pool) }))],
     // An application of its own: serving files takes more of Express than its router.
     [
       'docs',
@@ -160,7 +166,9 @@ async function compose(runtime: Runtime, log: Log, metrics: Metrics): Promise<Re
     ],
     [
       'openapi.json',
-      serviceDocumentHandler({ runtime, lookupApiKey, schemas: await readSchemas(ownSchemas), version }),
+      refusingSchemes(
+        serviceDocumentHandler({ runtime, lookupApiKey, schemas: await readSchemas(ownSchemas), version }),
+      ),
     ],
   ]
   return createApp({
