@@ -1,4 +1,5 @@
 // `rowhouse serve`: the database where there is none, the service on it, its ports, and the end of it all.
+import { existsSync } from 'node:fs'
 import { chmod, rm } from 'node:fs/promises'
 import type { RequestListener, Server } from 'node:http'
 import { ensureDevelopmentKeys, type DevelopmentKeys } from './command-line/development-keys.ts'
@@ -7,11 +8,12 @@ import { watchTermination } from './command-line/termination.ts'
 import { welcome } from './command-line/welcome.ts'
 import type { Config } from './config/config.ts'
 import { chooseDatabase } from './config/database-choice.ts'
-import { loadConfig, type Environment, type LoadedConfig } from './config/load.ts'
+import { loadConfig, settingSource, type Environment, type LoadedConfig } from './config/load.ts'
 import { toPoolConfig } from './config/pool-config.ts'
 import { startEmbedded, type EmbeddedDatabase } from './database/embedded.ts'
 import { withClient } from './database/client.ts'
 import { describeLogin, migrateForServing, servingFrom } from './database/serving-login.ts'
+import { GracefulEnd } from './graceful-end.ts'
 import { keepHeapSmall } from './heap.ts'
 import { createHttpServer } from './http-server.ts'
 import { createAdmin } from './operations/admin.ts'
@@ -19,12 +21,20 @@ import { consoleLines } from './operations/console-lines.ts'
 import { createLog, type Log } from './operations/log.ts'
 import { startService, type ServiceOptions, type ServiceParts } from './service.ts'
 import { version } from './version.ts'
-import { leaveWorkers, poolShare, startWorkers, workerIndex } from './workers.ts'
+import { checkPorts, hostToListenOn, reusePortAdvice } from './ports.ts'
+import { leaveWorkers, poolShare, reportToPrimary, startWorkers, workerIndex } from './workers.ts'
 
 export type ServeOptions = { readonly configFile?: string; readonly json?: boolean }
 
-/** Seconds that requests in flight have to finish once the process is told to stop. */
-const grace = 10
+/** Milliseconds that requests in flight have to finish once the process is told to stop. */
+const grace = 10_000
+/**
+ * Milliseconds in which the queue of new connections must become empty. Longer where another process listens on the same
+ * port: there, clients do not expect to be refused.
+ */
+const acceptLimits = { alone: 300, shared: 2000 }
+/** Milliseconds that the service has to close its connections to the database after that. */
+const closingTime = 5000
 
 /**
  * Serves until a signal comes (SIGINT, SIGTERM, SIGHUP), then stops in order. SIGUSR1 reloads the schema cache, SIGUSR2
@@ -55,6 +65,12 @@ export async function serve({ configFile, json = false }: ServeOptions): Promise
   // In the reverse order of starting.
   const stops: (() => Promise<unknown>)[] = []
   try {
+    // Before a database is made that would then have nothing to serve.
+    if (workerIndex() === undefined) {
+      await checkPorts(given)
+      const advice = await reusePortAdvice(given)
+      if (advice !== undefined) log.write({ kind: 'warning', message: advice })
+    }
     const embedded = await startDatabase(given, log, termination.signal)
     if (embedded) stops.unshift(() => embedded.stop())
     const env = embedded ? withEmbedded(process.env, given.config, embedded) : process.env
@@ -89,6 +105,8 @@ export async function serve({ configFile, json = false }: ServeOptions): Promise
     log.flush()
     termination.dispose()
     leaveWorkers()
+    // For a connection to the database that does not close.
+    setTimeout(() => process.exit(), closingTime).unref()
   }
 }
 
@@ -105,12 +123,13 @@ async function serveHere(
 ): Promise<Serving> {
   const worker = workerIndex()
   const { config } = loaded
+  const { log } = options
   const dbPool = worker === undefined ? config.dbPool : poolShare(config.dbPool, config.serverWorkers)
-  let server: Server | undefined = undefined
+  let api: Listening | undefined = undefined
   const beforeLoading = async (parts: ServiceParts): Promise<void> => {
     const isFirst = worker === undefined || worker === 0
-    const admin = isFirst ? await startAdmin(parts, config, () => server?.listening === true) : undefined
-    if (admin) stops.unshift(() => close(admin))
+    const admin = isFirst ? await startAdmin(parts, config, () => api?.isServing() === true) : undefined
+    if (admin) stops.unshift(() => admin.end(log))
     // Unheard, the one would start a debugger, and the other end the process.
     process.on('SIGUSR1', () => void parts.runtime.reloadSchema())
     process.on('SIGUSR2', () => void parts.runtime.reloadConfig())
@@ -120,13 +139,18 @@ async function serveHere(
     loaded: { ...loaded, config: { ...config, dbPool } },
     beforeLoading,
   })
-  stops.unshift(() => service.stop())
+  stops.unshift(() => within(closingTime, service.stop()))
   const listening = await listen(service.listener, config.serverUnixSocket, config.serverUnixSocketMode, config)
-  server = listening
-  stops.unshift(() => close(listening))
-  const failed = service.runtime.gaveUp.then((error) => Promise.reject(error))
+  api = listening
+  stops.unshift(() => listening.end(log))
+  const { address } = listening
+  reportToPrimary({ kind: 'serving', address })
+  const failed = service.runtime.gaveUp.then((error) => {
+    reportToPrimary({ kind: 'gave up', message: error.message })
+    throw error
+  })
   failed.catch(() => undefined)
-  return { address: addressOf(listening), failed }
+  return { address, failed }
 }
 
 /** Serves by processes of their own. */
@@ -134,8 +158,12 @@ async function serveByWorkers(
   { loaded, env, log }: Omit<ServiceOptions, 'beforeLoading'>,
   stops: (() => Promise<unknown>)[],
 ): Promise<Serving> {
-  const workers = await startWorkers(loaded.config.serverWorkers, env, (message) =>
-    log.write({ kind: 'warning', message }),
+  const workers = await startWorkers(loaded.config.serverWorkers, env, (event) =>
+    log.write(
+      event.kind === 'worker serving'
+        ? { kind: 'worker-serving', worker: event.index }
+        : { kind: 'worker-ended', worker: event.index, reason: event.reason, pause: event.pause },
+    ),
   )
   stops.unshift(() => workers.stop())
   for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) process.on(signal, () => workers.signal(signal))
@@ -143,14 +171,16 @@ async function serveByWorkers(
 }
 
 async function startDatabase(
-  { config }: LoadedConfig,
+  loaded: LoadedConfig,
   log: Log,
   signal: AbortSignal,
 ): Promise<EmbeddedDatabase | undefined> {
+  const { config } = loaded
   const database = chooseDatabase(config, 'authenticator')
   if (database.kind === 'named') return undefined
   return startEmbedded({
     dataDir: database.dataDir,
+    setting: settingSource(loaded, 'dataDir'),
     log: (message) => log.write({ kind: 'embedded-database', message }),
     signal,
   })
@@ -181,7 +211,7 @@ async function startAdmin(
   { runtime, metrics, isReady }: ServiceParts,
   config: Config,
   isListening: () => boolean,
-): Promise<Server | undefined> {
+): Promise<Listening | undefined> {
   const { adminServerPort: port, adminServerUnixSocket: socket } = config
   if (port === null && socket === null) return undefined
   const admin = createAdmin({ runtime, metrics, isReady, isListening })
@@ -194,11 +224,12 @@ async function startAdmin(
   })
 }
 
-/** Names of PostgREST's for "any address", as Node has them. */
-function hostOf(name: string): string | undefined {
-  if (name === '*' || name === '*6' || name === '!6') return '::'
-  if (name === '*4' || name === '!4') return '0.0.0.0'
-  return name
+type Listening = {
+  readonly address: string
+  /** Whether requests are accepted and answered. */
+  readonly isServing: () => boolean
+  /** Takes no new connection, gives requests in flight some time, and resolves when all are closed. */
+  readonly end: (log: Log) => Promise<void>
 }
 
 type ListenSettings = Pick<
@@ -211,17 +242,26 @@ async function listen(
   socket: string | null,
   socketMode: number,
   { serverHost, serverPort, serverReuseport, ...limits }: ListenSettings,
-): Promise<Server> {
+): Promise<Listening> {
   const server = createHttpServer(listener, limits)
+  const ending = new GracefulEnd(server)
   // A socket that an earlier process left behind would be in the way.
   if (socket !== null) await rm(socket, { force: true })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     if (socket !== null) server.listen(socket, resolve)
-    else server.listen({ host: hostOf(serverHost), port: serverPort, reusePort: serverReuseport }, resolve)
+    else server.listen({ host: hostToListenOn(serverHost), port: serverPort, reusePort: serverReuseport }, resolve)
   })
   if (socket !== null) await chmod(socket, socketMode)
-  return server
+  return {
+    address: addressOf(server),
+    isServing: () => ending.isServing && (socket === null || existsSync(socket)),
+    end: async (log) => {
+      const cut = await ending.end(grace, serverReuseport ? acceptLimits.shared : acceptLimits.alone)
+      if (cut === 0) return
+      log.write({ kind: 'warning', message: `${cut} requests did not finish within ${grace / 1000} s and were cut` })
+    },
+  }
 }
 
 function addressOf(server: Server): string {
@@ -232,12 +272,15 @@ function addressOf(server: Server): string {
   return `http://${host === '0.0.0.0' || host === '[::]' ? '127.0.0.1' : host}:${address.port}`
 }
 
-/** Takes no new request, and gives those in flight some time. */
-async function close(server: Server): Promise<void> {
-  const late = setTimeout(() => server.closeAllConnections(), grace * 1000)
-  await new Promise<void>((resolve) => {
-    server.close(() => resolve())
-    server.closeIdleConnections()
+/** Waits for a task, but no longer than so many milliseconds. */
+async function within(milliseconds: number, task: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not stopped within ${milliseconds / 1000} s`)), milliseconds)
   })
-  clearTimeout(late)
+  try {
+    await Promise.race([task, late])
+  } finally {
+    clearTimeout(timer)
+  }
 }

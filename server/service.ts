@@ -3,6 +3,8 @@ import type { RequestListener } from 'node:http'
 import express from 'express'
 import { accountsRouter } from './accounts/accounts-router.ts'
 import { cookieIdentity } from './accounts/cookie-identity.ts'
+import { requireBearerScheme } from './accounts/authorization-scheme.ts'
+import { errorResponder } from './accounts/envelope.ts'
 import { createApp, type Handler } from './app.ts'
 import type { Environment, LoadedConfig } from './config/load.ts'
 import { toPoolConfig } from './config/pool-config.ts'
@@ -134,7 +136,9 @@ async function compose(runtime: Runtime, log: Log, metrics: Metrics): Promise<Re
     allowedOrigins: () => runtime.snapshot.config.serverCorsAllowedOrigins,
     onError: (error: unknown) => log.write({ kind: 'failure', error, requestId: null }),
   }
-  const services: [string, Handler | ReturnType<typeof reportRouter>][] = [
+  const refusingSchemes = (handler: express.Router | Handler): express.Router =>
+    express.Router().use(requireBearerScheme, handler, errorResponder(shared.onError))
+  const services: [string, Handler | express.Router][] = [
     ['health', withCors(health(), shared.allowedOrigins)],
     [
       'ready',
@@ -148,15 +152,17 @@ async function compose(runtime: Runtime, log: Log, metrics: Metrics): Promise<Re
     ],
     [
       'auth',
-      accountsRouter({
-        ...shared,
-        accountLimit: config.authAccountLimit,
-        addressLimit: config.authAddressLimit,
-        trustedProxies: config.trustedProxies,
-        tokens: () => runtime.snapshot.config,
-      }),
+      refusingSchemes(
+        accountsRouter({
+          ...shared,
+          accountLimit: config.authAccountLimit,
+          addressLimit: config.authAddressLimit,
+          trustedProxies: config.trustedProxies,
+          tokens: () => runtime.snapshot.config,
+        }),
+      ),
     ],
-    ['report', reportRouter({ ...shared, transaction: transactionOn(pool) })],
+    ['report', refusingSchemes(reportRouter({ ...shared, transaction: transactionOn(pool) }))],
     // An application of its own: serving files takes more of Express than its router.
     [
       'docs',
@@ -166,15 +172,17 @@ async function compose(runtime: Runtime, log: Log, metrics: Metrics): Promise<Re
     ],
     [
       'openapi.json',
-      withCors(
-        serviceDocumentHandler({
-          runtime,
-          lookupApiKey,
-          cookieIdentity: (request) => cookieIdentity(request, shared),
-          schemas: await readSchemas(ownSchemas),
-          version,
-        }),
-        shared.allowedOrigins,
+      refusingSchemes(
+        withCors(
+          serviceDocumentHandler({
+            runtime,
+            lookupApiKey,
+            cookieIdentity: (request) => cookieIdentity(request, shared),
+            schemas: await readSchemas(ownSchemas),
+            version,
+          }),
+          shared.allowedOrigins,
+        ),
       ),
     ],
   ]

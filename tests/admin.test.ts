@@ -1,6 +1,5 @@
 // The admin server: how the API is, for machines that look after it.
 import t from 'tap'
-import { withoutPassword } from '../server/config/connection-string.ts'
 import { createAdmin } from '../server/operations/admin.ts'
 import { startApplication } from './support/application.ts'
 import { createOwnedDatabase } from './support/authenticator.ts'
@@ -13,15 +12,12 @@ await database.query(`
   grant select on public.films to ${anonymous};
 `)
 
-const secret = 'hunter2'.repeat(5)
 const { call, service } = await startApplication(t, uri, {
   REST_BASE_PATH: '/',
   PGRST_DB_ANON_ROLE: anonymous,
   PGRST_ADMIN_SERVER_PORT: '1',
   PGRST_DB_POOL: '7',
-  PGRST_JWT_SECRET: Buffer.from(secret).toString('base64'),
-  PGRST_JWT_SECRET_IS_BASE64: 'true',
-  PGRST_APP_SETTINGS_key: 'hunter2',
+  PGRST_JWT_SECRET: 'x'.repeat(44),
 })
 let listening = true
 const { runtime, metrics, isReady } = service
@@ -36,14 +32,15 @@ t.test('health', async (t) => {
   t.match(await admin('GET', '/live'), { status: 500, text: '' })
   t.match(await admin('GET', '/ready'), { status: 500, text: '' })
   listening = true
-  for (const path of ['/', '/other', '/live/', '/__proto__'])
+  for (const path of ['/', '/other', '/live/', '/config', '/__proto__'])
     t.match(await admin('GET', path), { status: 404, text: '' })
 })
 
 t.test('the schema cache', async (t) => {
   const answer = await admin('GET', '/schema_cache')
   t.equal(answer.status, 200)
-  const cache = answer.body as Record<string, unknown>
+  t.equal(answer.headers.get('content-type'), null, 'as PostgREST')
+  const cache = JSON.parse(answer.text) as Record<string, unknown>
   t.strictSame(Object.keys(cache).sort(), [
     'dbMediaHandlers',
     'dbRelationships',
@@ -54,38 +51,6 @@ t.test('the schema cache', async (t) => {
   t.match(JSON.stringify(cache.dbTables), /"films"/)
 })
 
-t.test('the configuration, without its secrets', async (t) => {
-  const { status, text, headers } = await admin('GET', '/config')
-  t.equal(status, 200)
-  t.match(headers.get('content-type'), /^text\/plain/)
-  t.match(text, /^db-pool = 7$/m)
-  t.match(text, new RegExp(`^db-anon-role = "${anonymous}"$`, 'm'))
-  t.match(text, /^jwt-secret = "\*\*\*"$/m)
-  t.match(text, /^app\.settings\.key = "\*\*\*"$/m)
-  t.match(
-    text,
-    new RegExp(
-      `^db-uri = "user=authenticator_\\w+ password=\\*\\*\\* host=127.0.0.1 port=\\d+ dbname=${database.name}"$`,
-      'm',
-    ),
-  )
-  for (const word of [secret, Buffer.from(secret).toString('base64'), 'hunter2', ':secret@'])
-    t.notOk(text.includes(word), word)
-
-  const rows: readonly (readonly [string, string])[] = [
-    ['postgresql://u@h:5/d', 'postgresql://u@h:5/d'],
-    ['postgres://u:p%40%2F@h/d', 'user=u password=*** host=h dbname=d'],
-    ['postgres://h/d?password=p&user=u', 'host=h dbname=d password=*** user=u'],
-    ["host=h password='a b' user=u", 'host=h password=*** user=u'],
-    ['host=h password=a\\ b user=u', 'host=h password=*** user=u'],
-    ["user='it\\'s me' sslpassword=p", "user='it\\'s me' sslpassword=***"],
-    ['postgres://u:p q@h/d', 'user=u password=*** host=h dbname=d'],
-    ['password=p and more', '***'],
-    ['postgres://u:%zz@h', '***'],
-  ]
-  for (const [given, shown] of rows) t.equal(withoutPassword(given, '***'), shown, given)
-})
-
 t.test('figures', async (t) => {
   await call('GET', '/films')
   await call('GET', '/films?id=eq.x')
@@ -94,7 +59,7 @@ t.test('figures', async (t) => {
   await runtime.reloadSchema()
   const { status, text, headers } = await admin('GET', '/metrics')
   t.equal(status, 200)
-  t.match(headers.get('content-type'), /^text\/plain/)
+  t.equal(headers.get('content-type'), 'text/plain; charset=utf-8')
   const kinds = new Map(Array.from(text.matchAll(/^# TYPE (\S+) (\S+)$/gm), ([, name, kind]) => [name, kind]))
   t.strictSame(Object.fromEntries(kinds), {
     http_request_duration_seconds: 'histogram',

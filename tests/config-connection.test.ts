@@ -56,9 +56,12 @@ t.test('connection strings', async (t) => {
   for (const [text, expected] of strings) t.strictSame(Object.fromEntries(parseConnectionString(text)), expected, text)
 })
 
+const forms = 'postgresql://user:password@host:5432/database, or pairs such as host=localhost dbname=postgres'
 const refusedStrings: readonly [string, string][] = [
-  ['tmp_db', 'missing "=" in the connection string'],
-  ['host=h password=my secret', 'missing "=" in the connection string'],
+  ['tmp_db', `missing "=" in the connection string; expected ${forms}`],
+  ['host=h password=my secret', `missing "=" in the connection string; expected ${forms}`],
+  ['htp://u:secret@h/d', `"htp://" is not the scheme of a connection URI; expected ${forms}`],
+  ['POSTGRES://u:secret@h/d', `"POSTGRES://" is not the scheme of a connection URI; expected ${forms}`],
   ['hots=h', 'invalid connection option "hots"'],
   ['__proto__=h', 'invalid connection option "__proto__"'],
   ['toString=h', 'invalid connection option "toString"'],
@@ -98,6 +101,19 @@ t.test('connection strings that cannot be used', async (t) => {
       t.ok(error instanceof ConfigError, text)
       t.equal(error instanceof Error ? error.message : '', `Error in config\n  db-uri: ${message}`, text)
     }
+  }
+})
+
+t.test('the setting is named as it was given', async (t) => {
+  const rows: readonly (readonly [Record<string, string>, string])[] = [
+    [{ DATABASE_URL: 'htp://h' }, 'DATABASE_URL'],
+    [{ PGRST_DB_URI: 'htp://h' }, 'PGRST_DB_URI'],
+    [{ DATABASE_URL: 'postgres://h', MIGRATION_DATABASE_URL: 'htp://h' }, 'MIGRATION_DATABASE_URL'],
+    [{ DATABASE_URL: '@/run/secrets/uri' }, 'DATABASE_URL'],
+    [{ PGHOST: 'h' }, 'db-uri'],
+  ]
+  for (const [env, name] of rows) {
+    t.throws(() => toPoolConfig('htp://h', env), { message: `Error in config\n  ${name}: "htp://" is not ` }, name)
   }
 })
 

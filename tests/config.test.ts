@@ -317,6 +317,8 @@ t.test('reload', async (t) => {
   )
 })
 
+const logLevels = 'crit, error, warn, info, debug'
+const openApiModes = 'follow-privileges, ignore-privileges, disabled'
 const faults: readonly [Row, ...[string, string][]][] = [
   [{ env: { PGRST_DB_POOL: 'ten' } }, ['PGRST_DB_POOL', 'must be a whole number']],
   [{ env: { PGRST_DB_POOL: '1.5' } }, ['PGRST_DB_POOL', 'must be a whole number']],
@@ -341,13 +343,19 @@ const faults: readonly [Row, ...[string, string][]][] = [
   ]),
   [{ file: 'admin-server-unix-socket-mode = 660' },
     ['admin-server-unix-socket-mode in FILE', 'Invalid admin-server-unix-socket-mode: not an octal']],
-  [{ env: { PGRST_LOG_LEVEL: 'never' } }, ['PGRST_LOG_LEVEL', 'Invalid logging level. Check your configuration.']],
-  [{ env: { PGRST_LOG_LEVEL: 'toString' } }, ['PGRST_LOG_LEVEL', 'Invalid logging level. Check your configuration.']],
+  [{ env: { PGRST_LOG_LEVEL: 'loud' } },
+    ['PGRST_LOG_LEVEL', `Invalid logging level. Check your configuration. "loud" is none of ${logLevels}`]],
+  [{ env: { PGRST_LOG_LEVEL: 'warning' } }, ['PGRST_LOG_LEVEL',
+    `Invalid logging level. Check your configuration. "warning" is none of ${logLevels}; did you mean warn?`]],
+  [{ env: { PGRST_LOG_LEVEL: 'toString' } },
+    ['PGRST_LOG_LEVEL', `Invalid logging level. Check your configuration. "toString" is none of ${logLevels}`]],
   [{ env: { PGRST_DB_TX_END: 'random' } },
-    ['PGRST_DB_TX_END', 'Invalid transaction termination. Check your configuration.']],
-  [{ env: { PGRST_OPENAPI_MODE: 'follow-' } }, ['PGRST_OPENAPI_MODE', 'Invalid openapi-mode. Check your configuration.']],
+    ['PGRST_DB_TX_END', 'Invalid transaction termination. Check your configuration. "random" is none of commit, ' +
+      'commit-allow-override, rollback, rollback-allow-override']],
+  [{ env: { PGRST_OPENAPI_MODE: 'follow-' } }, ['PGRST_OPENAPI_MODE',
+    `Invalid openapi-mode. Check your configuration. "follow-" is none of ${openApiModes}`]],
   [{ env: { PGRST_CLIENT_ERROR_VERBOSITY: 'x' } },
-    ['PGRST_CLIENT_ERROR_VERBOSITY', 'Invalid client-error-verbosity. Check your configuration.']],
+    ['PGRST_CLIENT_ERROR_VERBOSITY', 'Invalid client-error-verbosity. Check your configuration. "x" is none of verbose, minimal']],
   ...['foo://%%$$^^.com', 'http://%%localhorst.invalid', 'a:b c', ':x', 'http://a:b', 'http://[1::2::3]'].map(
     (audience): [Row, [string, string]] => [{ env: { PGRST_JWT_AUD: audience } },
       ['PGRST_JWT_AUD', 'jwt-aud should be a string or a valid URI']]),
@@ -388,10 +396,10 @@ const faults: readonly [Row, ...[string, string][]][] = [
     ['SESSION_SECRETS', 'each secret must be at least 32 characters long; number 2 of 2 is not']],
   // All of them at once
   [{ env: { PGRST_LOG_LEVEL: 'x', BODY_LIMIT: 'x', PGRST_JWT_SECRET: 'x' }, file: 'db-pool = "x"\nopenapi-mode = "x"' },
-    ['PGRST_LOG_LEVEL', 'Invalid logging level. Check your configuration.'],
+    ['PGRST_LOG_LEVEL', `Invalid logging level. Check your configuration. "x" is none of ${logLevels}`],
     ['PGRST_JWT_SECRET', 'The JWT secret must be at least 32 characters long.'],
     ['db-pool in FILE', 'must be a whole number'],
-    ['openapi-mode in FILE', 'Invalid openapi-mode. Check your configuration.'],
+    ['openapi-mode in FILE', `Invalid openapi-mode. Check your configuration. "x" is none of ${openApiModes}`],
     ['BODY_LIMIT', 'must be a size such as 100kb, 10mb or 1048576']],
 ] // prettier-ignore
 

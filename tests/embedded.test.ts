@@ -308,13 +308,22 @@ t.test('folders that cannot be used', async (t) => {
     ],
     ['damaged secrets', (d) => write(d, 'secrets.json', '{"superuserPassword":"x"}'), /secrets\.json does not hold/],
     ['secrets that are no JSON', (d) => write(d, 'secrets.json', 'x'), /secrets\.json does not hold/],
-    ['a file in its place', (d) => writeFile(d, ''), /The data folder .* cannot be used/],
+    ['a file in its place', (d) => writeFile(d, ''), /^DATA_DIR: the data folder .* cannot be used/],
   ]
   for (const [name, prepare, message] of cases) {
     const dataDir = await folder(t)
     await prepare(dataDir)
     await t.rejects(startEmbedded({ dataDir, ...quiet }), { name: 'EmbeddedDatabaseError', message }, name)
   }
+})
+
+t.test('a folder that the system does not make', async (t) => {
+  // Node's recursive `mkdir` spins there without an end, and the process could not even be stopped.
+  await t.rejects(startEmbedded({ dataDir: '/proc/rowhouse/data', setting: 'data-dir in rowhouse.conf', ...quiet }), {
+    name: 'EmbeddedDatabaseError',
+    message:
+      /^data-dir in rowhouse\.conf: the data folder \/proc\/rowhouse\/data cannot be used \(.*\)\. Choose another folder\.$/,
+  })
 })
 
 const write = async (dataDir: string, name: string, text: string): Promise<void> => {

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -92,5 +93,43 @@ t.test('without a database', async (t) => {
   ]
   const all = await Promise.all(table.map(([args, env]) => rowhouse(args, env)))
   for (const [index, [args, , expected]] of table.entries()) t.match(all[index], expected, args.join(' '))
+  t.notMatch(JSON.stringify(all), /hunter2/)
+})
+
+t.test('a Node.js that is too old', async (t) => {
+  // As an older one would be: the version is all that the entry looks at.
+  const older = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.4' } })"
+  const ran = await new Promise<Ran>((resolve) =>
+    execFile(
+      process.execPath,
+      [...process.execArgv, `--import=data:text/javascript,${encodeURIComponent(older)}`, main, 'serve'],
+      (error, out, err) => resolve({ code: typeof error?.code === 'number' ? error.code : 0, out, err }),
+    ),
+  )
+  t.match(ran, { code: 1, out: '', err: /^rowhouse needs Node\.js 20 or later; this is 18\.20\.4 / })
+  const entry = await readFile(main, 'utf8')
+  t.notMatch(entry, /^import /m, 'nothing is loaded before the check')
+})
+
+t.test('settings that stop the start before a database is made', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'rowhouse-main-'))
+  t.teardown(() => rm(folder, { recursive: true }))
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const address = server.address()
+  const taken = String(typeof address === 'object' && address ? address.port : 0)
+  const dataDir = join(folder, 'data')
+  const table: [Record<string, string>, RegExp][] = [
+    [{ PORT: taken, DATA_DIR: dataDir }, /^PORT: port \d+ on 127\.0\.0\.1 is in use\. Stop the program/],
+    [{ PORT: '0', DATA_DIR: '/proc/foo' }, /^DATA_DIR: the data folder \/proc\/foo cannot be used/],
+    [
+      { PORT: '0', DATABASE_URL: 'htp://u:hunter2@h' },
+      /^Error in config\n {2}DATABASE_URL: "htp:\/\/" is not the scheme/,
+    ],
+  ]
+  const all = await Promise.all(table.map(([env]) => rowhouse(['serve'], env)))
+  for (const [index, [env, err]] of table.entries()) t.match(all[index], { code: 1, err }, JSON.stringify(env))
+  t.strictSame(await readdir(folder), [], 'no data folder')
   t.notMatch(JSON.stringify(all), /hunter2/)
 })

@@ -1,5 +1,6 @@
 // The program as a process: its sockets, its end, and what stops it from starting.
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { rename } from 'node:fs/promises'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -27,6 +28,14 @@ const get = (socketPath: string, path: string): Promise<{ status: number; body: 
     asked.end()
   })
 
+async function until(holds: () => Promise<boolean>): Promise<boolean> {
+  for (const deadline = Date.now() + 5000; Date.now() < deadline;) {
+    if (await holds()) return true
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  return false
+}
+
 t.test('unix sockets, and an end in order', async (t) => {
   const api = join(folder, 'api.sock')
   const admin = join(folder, 'admin.sock')
@@ -52,12 +61,18 @@ rest-base-path = "/"
   t.match(await get(admin, '/live'), { status: 200 })
   t.match(await get(admin, '/ready'), { status: 200 })
   t.match((await get(admin, '/metrics')).body, /pgrst_db_pool_max 10/)
-  t.notMatch((await get(admin, '/config')).body, /:secret@|secret'/)
+  t.match(await get(admin, '/config'), { status: 404 })
   t.notOk(program.logged().some(says('request')), 'PostgREST logs no request unless it is asked to')
 
-  const nap = get(api, '/rpc/nap?seconds=0.8')
+  await rename(api, `${api}.away`)
+  t.match(await get(admin, '/live'), { status: 500 }, 'nobody reaches the API')
+  t.match(await get(admin, '/ready'), { status: 500 })
+  await rename(`${api}.away`, api)
+
+  const nap = get(api, '/rpc/nap?seconds=1.5')
   await new Promise((resolve) => setTimeout(resolve, 200))
   program.kill('SIGTERM')
+  t.ok(await until(async () => (await get(admin, '/live')).status === 500), 'no longer live')
   t.match(await nap, { status: 200, body: '"rested"' }, 'what is under way is finished')
   t.equal(await program.ended, 0)
   await t.rejects(get(api, '/films'))

@@ -1,8 +1,12 @@
 // Several processes on one port: they share its requests and the connections.
-import t from 'tap'
-import { poolShare } from '../server/workers.ts'
+import t, { type Test } from 'tap'
+import { pauseAfter, poolShare } from '../server/workers.ts'
 import { createOwnedDatabase } from './support/authenticator.ts'
-import { says, startProgram } from './support/program.ts'
+import { childProcesses } from './support/child-processes.ts'
+import { says, startProgram, type Program } from './support/program.ts'
+
+// Each process compiles the program anew.
+t.setTimeout(300_000)
 
 t.test('shares of the pool', async (t) => {
   for (const [pool, workers, share] of [
@@ -15,24 +19,79 @@ t.test('shares of the pool', async (t) => {
   }
 })
 
-t.test('two workers serve and end in order', async (t) => {
+t.test('pauses before another worker is started', async (t) => {
+  const pauses = Array.from({ length: 12 }, (_, failures) => pauseAfter(failures))
+  t.strictSame(pauses, [100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000, 30_000])
+})
+
+async function start(t: Test, more: Record<string, string> = {}): Promise<Program> {
   const { database, anonymous, uri } = await createOwnedDatabase(t)
   await database.query(`
     create table public.films (id int primary key);
     insert into public.films values (1);
     grant select on public.films to ${anonymous}`)
-  const program = startProgram(t, {
+  return startProgram(t, {
     DATABASE_URL: uri,
     PGRST_DB_ANON_ROLE: anonymous,
     SERVER_WORKERS: '2',
     PGRST_DB_POOL: '4',
     REST_BASE_PATH: '/',
+    ...more,
   })
+}
+
+const times = (program: Program, event: string): number => program.logged().filter(says(event)).length
+
+async function serving(program: Program, count: number): Promise<void> {
+  await program.line(() => times(program, 'worker-serving') >= count)
+}
+
+const ask = async (t: Test, program: Program): Promise<void> => {
+  for (let time = 0; time < 10; time++) {
+    t.match(await program.call('GET', '/films'), { status: 200, body: [{ id: 1 }] })
+  }
+}
+
+t.test('two workers serve and end in order', async (t) => {
+  const program = await start(t)
   await program.line(says('listening'))
-  const ask = async () => t.match(await program.call('GET', '/films'), { status: 200, body: [{ id: 1 }] })
-  for (let time = 0; time < 10; time++) await ask()
+  await ask(t, program)
   program.kill('SIGTERM')
   t.equal(await program.ended, 0)
-  t.equal(program.logged().filter(says('starting')).length, 3, 'one that watches, two that serve')
-  t.equal(program.logged().filter(says('stopped')).length, 3, 'all ended in order')
+  t.equal(times(program, 'starting'), 3, 'one that watches, two that serve')
+  t.equal(times(program, 'stopped'), 3, 'all ended in order')
+})
+
+t.test('workers that are killed are replaced, and nobody waits for them', async (t) => {
+  const program = await start(t)
+  await serving(program, 2)
+  const [first = 0, second = 0] = await childProcesses(program.pid)
+  process.kill(first, 'SIGKILL')
+  await ask(t, program)
+  await program.line(says('worker-ended'))
+
+  // The replacement dies before it serves, as by the OOM killer.
+  const replacement = async (): Promise<number | undefined> =>
+    (await childProcesses(program.pid)).find((pid) => pid !== first && pid !== second)
+  let young = await replacement()
+  while (young === undefined) young = await replacement()
+  process.kill(young, 'SIGKILL')
+  await program.line(() => times(program, 'worker-ended') === 2)
+  await ask(t, program)
+  await serving(program, 3)
+  t.equal((await childProcesses(program.pid)).length, 2, 'there are two again')
+  const pauses = program.logged().filter(says('worker-ended'))
+  t.match(pauses, [
+    { msg: /^Worker \d ended \(SIGKILL\); starting another in 0\.\d s$/ },
+    { msg: /^Worker \d ended \(SIGKILL\); starting another in 0\.\d s$/ },
+  ])
+  program.kill('SIGTERM')
+  t.equal(await program.ended, 0)
+})
+
+t.test('the first start is given up when it fails', async (t) => {
+  const program = await start(t, { PGRST_DB_CONFIG: 'false', DATABASE_URL: 'host=127.0.0.1 port=1 sslmode=wrong' })
+  t.equal(await program.ended, 1)
+  t.match(program.written(), /worker \d has ended \(exit code 1\) before it could serve/)
+  t.match(program.written(), /DATABASE_URL: invalid sslmode: must be one of /)
 })

@@ -65,8 +65,17 @@ export const isConnectionKeyword = (name: string): name is ConnectionKeyword => 
  */
 export function parseConnectionString(text: string): ConnectionOptions {
   const uri = /^(?:postgresql|postgres):\/\/(.*)$/s.exec(text)
-  return uri ? parseUri(uri[1] ?? '') : parsePairs(text)
+  if (uri) return parseUri(uri[1] ?? '')
+  const [, otherScheme] = /^([a-z][a-z\d+.-]{0,30}):\/\//i.exec(text) ?? []
+  if (otherScheme !== undefined) {
+    throw new ConnectionStringError(
+      `"${otherScheme}://" is not the scheme of a connection URI; expected ${expectedForm}`,
+    )
+  }
+  return parsePairs(text)
 }
+
+const expectedForm = 'postgresql://user:password@host:5432/database, or pairs such as host=localhost dbname=postgres'
 
 const pairName = /\s*([^\s=]+)\s*(=?)\s*/y
 const quotedValue = /'((?:[^'\\]|\\[\s\S])*)'/y
@@ -84,7 +93,8 @@ function parsePairs(text: string): ConnectionOptions {
   while (text.slice(at).trim() !== '') {
     const [, name = '', equals] = take(pairName) ?? []
     // What stands here may be a part of a password with a blank in it.
-    if (equals !== '=') throw new ConnectionStringError('missing "=" in the connection string')
+    if (equals !== '=')
+      throw new ConnectionStringError(`missing "=" in the connection string; expected ${expectedForm}`)
     if (!isConnectionKeyword(name)) throw new ConnectionStringError(unknownKeyword('invalid connection option', name))
     const isQuoted = text[at] === "'"
     const value = isQuoted ? take(quotedValue)?.[1] : take(plainValue)?.[0]
@@ -145,19 +155,4 @@ function addParameter(options: Map<ConnectionKeyword, string>, pair: string): vo
   if (name === 'ssl' && value === 'true') options.set('sslmode', 'require')
   else if (isConnectionKeyword(name)) options.set(name, value)
   else throw new ConnectionStringError(unknownKeyword('invalid URI query parameter', name))
-}
-
-/** A connection string to be shown, with `blank` for what must not be; it may be written in its other form. */
-export function withoutPassword(text: string, blank: string): string {
-  let options: ConnectionOptions
-  try {
-    options = parseConnectionString(text)
-  } catch {
-    return blank
-  }
-  const secrets: readonly ConnectionKeyword[] = ['password', 'sslpassword']
-  if (!secrets.some((name) => options.has(name))) return text
-  const shown = (name: ConnectionKeyword, value: string): string =>
-    secrets.includes(name) ? blank : /^[\w.,:/+-]+$/.test(value) ? value : `'${value.replaceAll(/['\\]/g, '\\$&')}'`
-  return Array.from(options, ([name, value]) => `${name}=${shown(name, value)}`).join(' ')
 }

@@ -1,6 +1,5 @@
 // Settings -> text: the dump (PostgREST's `--dump-config`), the example file, and the table in the README.
 import type { Config } from './config.ts'
-import { withoutPassword } from './connection-string.ts'
 import { quoted } from './kinds.ts'
 import { postgrestSettings } from './postgrest-settings.ts'
 import { serviceSettings } from './service-settings.ts'
@@ -47,18 +46,6 @@ export function dumpConfigJson(config: Config): string {
 function jsonValue(text: string): unknown {
   if (!text.startsWith('"')) return JSON.parse(text)
   return text === '""' ? null : text.slice(1, -1).replaceAll('\\"', '"').replaceAll('$$', '$')
-}
-
-const blank = '***'
-
-/**
- * The same without the secret of tokens, passwords, and the values of `app.settings.*`: whoever may see that a server is
- * well need not be able to act in its name.
- */
-export function dumpWithoutSecrets(config: Config): string {
-  const dbUri = config.dbUri === null ? null : withoutPassword(config.dbUri, blank)
-  const appSettings = config.appSettings.map(([name]) => [name, blank] as const)
-  return dump({ ...config, dbUri, appSettings }, config.jwtSecret === null ? null : blank)
 }
 
 function dump(config: Config, secret: string | Buffer | null): string {

@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os'
 import { parseRoleClaim } from '../identity/role-claim.ts'
 import type { QualifiedIdentifier } from '../schema-cache/identifier.ts'
 import { haskellNumber } from './haskell-number.ts'
+import { nearestName } from './nearest-name.ts'
 import type { GivenValue, Kind, Reading } from './setting.ts'
 import { isUri, parseUri } from './uri.ts'
 
@@ -125,11 +126,16 @@ export const boolean: Kind<boolean> = {
   dump: String,
 }
 
-/** One of a few words. */
+/** One of a few words. The message begins as PostgREST's. */
 export function choice<T extends string>(words: readonly T[], message: string): Kind<T> {
   const parse = (it: string): Reading<T> => {
     const word = words.find((candidate) => candidate === it)
-    return word === undefined ? fault(`${message} Check your configuration.`) : value(word)
+    if (word !== undefined) return value(word)
+    const nearest = nearestName(it, words)
+    const advice = nearest === undefined ? '' : `; did you mean ${nearest}?`
+    return fault(
+      `${message} Check your configuration. ${JSON.stringify(it.slice(0, 40))} is none of ${words.join(', ')}${advice}`,
+    )
   }
   return textual(words.map((word) => `\`${word}\``).join(', '), parse, quoted)
 }

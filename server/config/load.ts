@@ -89,6 +89,15 @@ export const databaseSettingNames: readonly string[] = settingKeys
   .filter(({ change }) => change === 'database')
   .map(({ name }) => databaseName(name))
 
+/**
+ * Where the value of a setting was given, as its owner wrote it: `PORT`, `server-port in rowhouse.conf`. Undefined when it
+ * is the default.
+ */
+export function settingSource({ sources }: LoadedConfig, key: SettingKey): string | undefined {
+  const { given } = new Resolver(sources, []).read(key)
+  return isGiven(given) ? given.source : undefined
+}
+
 type Given = { readonly value: GivenValue; readonly source: string; readonly variable?: string }
 
 class Resolver {

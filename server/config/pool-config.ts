@@ -6,6 +6,8 @@ import { ConnectionStringError } from './connection-string.ts'
 import type { Environment } from './load.ts'
 import { LibpqConnection } from './libpq-connection.ts'
 import { passwordInFile } from './passfile.ts'
+import { settingVariables, type Setting } from './setting.ts'
+import { settings } from './settings.ts'
 
 /** The server wants a password, and there is none in the connection string, the variables and the password file. */
 export class PasswordMissing extends Error {
@@ -89,6 +91,19 @@ function planOf(uri: string, env: Environment, session: 'read-write' | undefined
     })
   } catch (error) {
     if (!(error instanceof ConnectionStringError)) throw error
-    throw new ConfigError([{ source: 'db-uri', message: error.message }])
+    throw new ConfigError([{ source: sourceOf(uri, env), message: error.message }])
   }
+}
+
+/** Name of the setting that a connection string was given by: a variable of the environment, or the file's. */
+function sourceOf(uri: string, env: Environment): string {
+  const variables = [settings.dbUri, settings.migrationDatabaseUrl].flatMap((it: Setting<unknown>) =>
+    settingVariables(it),
+  )
+  return (
+    variables.find((name) => env[name] === uri) ??
+    // The string stands in the file that the variable names.
+    variables.find((name) => env[name]?.startsWith('@')) ??
+    settings.dbUri.name
+  )
 }

@@ -1,10 +1,11 @@
 // The embedded database: a real PostgreSQL that this process starts, owns and stops, with its data in one folder.
-import { chmod, mkdir, realpath, rename, stat } from 'node:fs/promises'
+import { rename, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import pg from 'pg'
 import { findBinaries, locatePackage } from './embedded/binaries.ts'
 import { checkCluster, findCluster, makeCluster } from './embedded/cluster.ts'
+import { openDataFolder } from './embedded/data-folder.ts'
 import { EmbeddedDatabaseError, isFault } from './embedded/fault.ts'
 import { FolderInUse, lockFolder } from './embedded/folder-lock.ts'
 import { endOrphan, readPidFile, startPostmaster, type Postmaster } from './embedded/postmaster.ts'
@@ -17,6 +18,8 @@ export { ensureSecrets, type Secrets } from './embedded/secrets.ts'
 
 export type EmbeddedOptions = {
   readonly dataDir: string
+  /** Name of the setting that names the folder, as it was given; `DATA_DIR`. */
+  readonly setting?: string | undefined
   /** Gets a line about each thing that takes time or that one might want to know. */
   readonly log: (message: string) => void
   /** Gives up a start that is under way; what has been started is stopped first. */
@@ -39,6 +42,18 @@ export type EmbeddedDatabase = {
 }
 
 const database = 'postgres'
+/** Errors of the operating system that say that the folder cannot be made, entered or written. */
+const folderFaults = [
+  'EACCES',
+  'EEXIST',
+  'ELOOP',
+  'ENAMETOOLONG',
+  'ENOENT',
+  'ENOSPC',
+  'ENOTDIR',
+  'EPERM',
+  'EROFS',
+] as const
 const logLimit = 10 * 1024 * 1024
 
 /**
@@ -57,18 +72,19 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
       'The embedded database is not available on Windows. Set DATABASE_URL, or use WSL (Windows Subsystem for Linux).',
     )
   }
+  const { setting = 'DATA_DIR' } = options
   // Asked first: where they were left out on purpose, a word about folders would be of no help.
   await locatePackage()
   const dataDir = resolve(options.dataDir)
   try {
-    return await start({ ...options, dataDir: await openFolder(dataDir) })
+    return await start({ ...options, dataDir: await openDataFolder(dataDir) })
   } catch (error) {
-    if (!isFault(error, 'EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'ENOTDIR', 'EEXIST')) throw error
+    if (!isFault(error, ...folderFaults)) throw error
     const hint = isFault(error, 'EACCES', 'EPERM')
       ? ' Start rowhouse as the user whom it belongs to, or choose'
       : ' Choose'
     throw new EmbeddedDatabaseError(
-      `The data folder ${dataDir} cannot be used (${(error as Error).message}).${hint} another folder with DATA_DIR.`,
+      `${setting}: the data folder ${options.dataDir} cannot be used (${(error as Error).message}).${hint} another folder.`,
       { cause: error },
     )
   }
@@ -96,16 +112,6 @@ export async function useEmbedded(options: EmbeddedOptions): Promise<EmbeddedDat
 }
 
 const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds))
-
-async function openFolder(dataDir: string): Promise<string> {
-  const isRoot = process.getuid?.() === 0
-  const made = await mkdir(dataDir, { recursive: true, mode: 0o700 })
-  // The user that root lends to Postgres must be able to pass; what is private in the folder is private by itself.
-  if (isRoot && made !== undefined) {
-    for (let folder = dataDir; folder.length >= made.length; folder = dirname(folder)) await chmod(folder, 0o711)
-  }
-  return realpath(dataDir)
-}
 
 async function start({ dataDir, log, signal, shelter }: EmbeddedOptions): Promise<EmbeddedDatabase> {
   const locks = [await lockFolder(dataDir)]

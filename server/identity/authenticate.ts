@@ -1,6 +1,7 @@
 // Who a request to the REST API acts as: an API key, a JWT, both, or nobody in particular.
 import type { ApiKeyLookup } from './api-key-lookup.ts'
 import { isApiKey } from './api-key.ts'
+import { errors, type ApiError } from '../rest/errors.ts'
 import type { Identity } from './identity.ts'
 import { bearerToken } from './bearer.ts'
 import type { JwtVerifier } from './jwt.ts'
@@ -20,8 +21,15 @@ export function authenticate(
   const bearer = bearerToken(authorization)
   const identify = (credential: string): Identity | Promise<Identity> =>
     isApiKey(credential) ? lookup(credential) : verifier.verify(credential)
+  if (apikey !== undefined && !isApiKey(apikey) && apikey.split('.', 4).length !== 3) throw notAKey()
   if (apikey === undefined) return bearer === undefined ? verifier.verify(undefined) : identify(bearer)
   if (bearer === undefined || bearer === apikey) return identify(apikey)
   const key = identify(apikey)
   return key instanceof Promise ? key.then(() => identify(bearer)) : identify(bearer)
 }
+
+const notAKey = (): ApiError =>
+  errors.invalidJwt(
+    'The apikey header holds neither an API key nor a JWT',
+    'An API key begins with sb_publishable_ or sb_secret_. A JWT has three parts, separated by dots.',
+  )

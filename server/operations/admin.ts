@@ -1,6 +1,6 @@
-// The admin server, on a port of its own. https://docs.postgrest.org/en/v14/references/admin_server.html
+// The admin server, on a port of its own, as PostgREST 16 has it.
+// https://docs.postgrest.org/en/v16/references/admin_server.html
 import type { RequestListener } from 'node:http'
-import { dumpWithoutSecrets } from '../config/dump.ts'
 import type { Runtime } from '../runtime.ts'
 import { toJson } from '../schema-cache/json.ts'
 import { serverName } from '../version.ts'
@@ -17,7 +17,12 @@ export type AdminOptions = {
 
 type Answer = { readonly status: number; readonly type?: string; readonly body?: string }
 
-/** `/live`, `/ready`, `/schema_cache`, `/config` and `/metrics`; any other path is 404. */
+/**
+ * `/live`, `/ready`, `/schema_cache` and `/metrics`; any other path is 404. Only the metrics have a `Content-Type`.
+ *
+ * `/live` is 500 while the API server does not accept requests; `/ready` is 503 while there is no schema cache or no
+ * database, and otherwise the same.
+ */
 export function createAdmin({ runtime, metrics, isReady, isListening }: AdminOptions): RequestListener {
   const answer = async (path: string): Promise<Answer> => {
     switch (path) {
@@ -27,16 +32,10 @@ export function createAdmin({ runtime, metrics, isReady, isListening }: AdminOpt
         return { status: !(await isReady()) ? 503 : isListening() ? 200 : 500 }
       case '/schema_cache': {
         const { cache } = runtime.snapshot
-        return { status: 200, type: 'application/json', body: cache ? JSON.stringify(toJson(cache)) : '' }
+        return { status: 200, body: cache ? JSON.stringify(toJson(cache)) : '' }
       }
-      case '/config':
-        return {
-          status: 200,
-          type: 'text/plain; charset=utf-8',
-          body: dumpWithoutSecrets(runtime.snapshot.config),
-        }
       case '/metrics':
-        return { status: 200, type: metrics.contentType, body: await metrics.text() }
+        return { status: 200, type: 'text/plain; charset=utf-8', body: await metrics.text() }
       default:
         return { status: 404 }
     }

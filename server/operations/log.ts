@@ -10,6 +10,9 @@ export type LogEvent =
   | { readonly kind: 'listening'; readonly address: string }
   | { readonly kind: 'stopping'; readonly signal: string }
   | { readonly kind: 'stopped' }
+  | { readonly kind: 'worker-serving'; readonly worker: number }
+  /** A worker has ended unasked; another one is started after `pause` milliseconds. */
+  | { readonly kind: 'worker-ended'; readonly worker: number; readonly reason: string; readonly pause: number }
   /** The embedded database says what it is doing. */
   | { readonly kind: 'embedded-database'; readonly message: string }
   | { readonly kind: 'migrated'; readonly applied: readonly string[] }
@@ -87,6 +90,13 @@ function lineOf(event: Exclude<LogEvent, RequestEvent>): Line {
       return always('info', `Received termination unix signal ${event.signal}`)
     case 'stopped':
       return always('info', 'Stopped')
+    case 'worker-serving':
+      return always('info', `Worker ${event.worker} is serving`)
+    case 'worker-ended':
+      return always(
+        'error',
+        `Worker ${event.worker} ended (${event.reason}); starting another in ${event.pause / 1000} s`,
+      )
     case 'embedded-database':
       return always('info', event.message)
     case 'migrated':
@@ -144,6 +154,9 @@ const retry = (seconds: number | null): string => (seconds === null ? '' : `; re
 /** What a line says beside its words: the fields of the event, with errors as plain data. */
 function fieldsOf(event: Exclude<LogEvent, RequestEvent>): Record<string, unknown> {
   switch (event.kind) {
+    case 'worker-serving':
+    case 'worker-ended':
+      return { worker: event.worker }
     case 'migrated':
       return { migrations: event.applied }
     case 'schema-cache-loaded':

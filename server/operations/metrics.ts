@@ -14,7 +14,6 @@ export type MetricsSources = {
 }
 
 export type Metrics = {
-  readonly contentType: string
   /** Text in Prometheus's exposition format. */
   readonly text: () => Promise<string>
   readonly schemaCacheLoaded: (seconds: number) => void
@@ -76,7 +75,6 @@ export function createMetrics({ pool, poolSize, jwtCache, timesRequests }: Metri
     registers,
   })
   return {
-    contentType: registry.contentType,
     text: () => registry.metrics(),
     schemaCacheLoaded: (seconds) => {
       loads.inc({ status: 'SUCCESS' })

@@ -1,0 +1,15 @@
+// The scheme of an `Authorization` header, where requests are never taken as anonymous.
+import type { RequestHandler } from 'express'
+import { bearerToken } from '../identity/bearer.ts'
+import { Failure } from './envelope.ts'
+
+/** Refuses requests with 401 whose `Authorization` header has another scheme than `Bearer`. */
+export const requireBearerScheme: RequestHandler = (request, _response, next) => {
+  const { authorization } = request.headers
+  if (authorization !== undefined && bearerToken(authorization) === undefined) {
+    throw new Failure(401, 'The Authorization header must have the scheme Bearer', {
+      headers: { 'WWW-Authenticate': 'Bearer' },
+    })
+  }
+  next()
+}

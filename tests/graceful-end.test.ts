@@ -1,0 +1,146 @@
+// The end of an HTTP server: nothing is cut, and nobody keeps it from ending.
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { GracefulEnd } from '../server/graceful-end.ts'
+
+const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds))
+
+type Ending = { readonly server: Server; readonly port: number; readonly end: (grace?: number) => Promise<number> }
+
+async function start(t: Test, listener: RequestListener): Promise<Ending> {
+  const server = createServer({ keepAliveTimeout: 60_000 }, listener)
+  const ending = new GracefulEnd(server)
+  t.equal(ending.isServing, false)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.equal(ending.isServing, true)
+  t.teardown(() => server.closeAllConnections())
+  const address = server.address()
+  const port = typeof address === 'object' && address ? address.port : 0
+  return {
+    server,
+    port,
+    end: (grace = 20_000) => {
+      const ended = ending.end(grace, 5000)
+      t.equal(ending.isServing, false)
+      return ended
+    },
+  }
+}
+
+type Client = { readonly socket: Socket; readonly text: () => string; readonly closed: Promise<number> }
+
+/** A client that sends exactly what it is told. `closed` gives the milliseconds since its connection was opened. */
+async function open(t: Test, port: number): Promise<Client> {
+  const socket = connect(port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  let text = ''
+  socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+  await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject))
+  const began = performance.now()
+  const closed = new Promise<number>((resolve, reject) => {
+    socket.once('close', () => resolve(performance.now() - began)).once('error', reject)
+  })
+  return { socket, text: () => text, closed }
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  for (const deadline = Date.now() + 20_000; !holds(); await pause(5)) {
+    if (Date.now() > deadline) throw new Error('it did not happen')
+  }
+}
+
+const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
+
+t.test('requests in flight, sent later, and half sent', async (t) => {
+  const answers = new Map<string, () => void>()
+  const seen: string[] = []
+  const { port, end } = await start(t, (request, response) => {
+    const { url = '' } = request
+    seen.push(url)
+    let body = ''
+    request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk))
+    request.once('end', () => {
+      if (url.startsWith('/wait')) answers.set(url, () => response.end(`answer to ${url}`))
+      else if (url === '/stream') {
+        response.write('begin ')
+        answers.set(url, () => response.end('end'))
+      } else response.end(`answer to ${url} ${body}`)
+    })
+  })
+  const [waiting, streaming, kept, half, pipelining] = await Promise.all([
+    open(t, port),
+    open(t, port),
+    open(t, port),
+    open(t, port),
+    open(t, port),
+  ])
+  waiting.socket.write(get('/wait'))
+  streaming.socket.write(get('/stream'))
+  kept.socket.write(get('/first'))
+  half.socket.write('POST /half HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\nabc')
+  pipelining.socket.write(get('/wait/1'))
+  await until(() => answers.size === 3 && seen.includes('/half') && kept.text().endsWith('answer to /first '))
+  await until(() => streaming.text().endsWith('begin \r\n'))
+  t.match(kept.text(), 'Connection: keep-alive')
+
+  const ended = end()
+  kept.socket.write(get('/second'))
+  pipelining.socket.write(get('/behind'))
+  await kept.closed
+  t.match(kept.text(), /\nConnection: close\r\n[^]*answer to \/second $/, 'answered, and told')
+  half.socket.write('def')
+  await half.closed
+  t.match(half.text(), /Connection: close[^]*answer to \/half abcdef$/)
+  await pause(700)
+  answers.get('/wait')?.()
+  answers.get('/wait/1')?.()
+  answers.get('/stream')?.()
+  await Promise.all([waiting.closed, streaming.closed, pipelining.closed])
+  t.match(waiting.text(), /Connection: close[^]*answer to \/wait$/)
+  t.match(streaming.text(), /begin \r\n3\r\nend\r\n0\r\n\r\n$/, 'a response that had begun is sent whole')
+  t.match(pipelining.text(), /Connection: close[^]*answer to \/wait\/1$/)
+  t.notOk(seen.includes('/behind'), 'what could not be answered is not carried out')
+  t.equal(await ended, 0, 'nothing was cut')
+})
+
+t.test('idle connections are closed, but not at once', async (t) => {
+  const { port, end } = await start(t, (_request, response) => response.end('x'))
+  const [idle, unused, late] = await Promise.all([open(t, port), open(t, port), open(t, port)])
+  idle.socket.write(get('/'))
+  await until(() => idle.text().endsWith('x'))
+  const began = performance.now()
+  const ended = end()
+  // Accepted, but its first request takes its time.
+  await pause(300)
+  late.socket.write(get('/'))
+  await late.closed
+  t.match(late.text(), /Connection: close[^]*x$/)
+  await Promise.all([idle.closed, unused.closed])
+  t.equal(await ended, 0)
+  t.ok(performance.now() - began >= 190)
+  await t.rejects(open(t, port), { code: 'ECONNREFUSED' })
+})
+
+t.test('what does not end in time is cut, and counted', async (t) => {
+  let requests = 0
+  const { port, end } = await start(t, () => void (requests += 1))
+  const clients = await Promise.all([open(t, port), open(t, port)])
+  for (const { socket } of clients) socket.write(get('/'))
+  await until(() => requests === 2)
+  t.equal(await end(500), 2)
+  await Promise.all(clients.map(({ closed }) => closed))
+})
+
+t.test('connections that wait to be accepted are served', async (t) => {
+  const { port, server, end } = await start(t, (_request, response) => response.end('x'))
+  const waiting = Array.from({ length: 50 }, () => open(t, port))
+  await new Promise((resolve) => server.once('connection', resolve))
+  const ended = end()
+  for (const client of await Promise.all(waiting)) {
+    client.socket.write(get('/'))
+    await client.closed
+    t.match(client.text(), /Connection: close[^]*x$/)
+  }
+  t.equal(await ended, 0)
+})

@@ -1,0 +1,16 @@
+// The processes that a process has started.
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+
+/** Process ids of the children of a process that have not ended, the oldest first. */
+export async function childProcesses(pid: number): Promise<readonly number[]> {
+  const { stdout } = await run('ps', ['-A', '-o', 'pid=', '-o', 'ppid=', '-o', 'stat='])
+  return stdout
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, parent, state]) => Number(parent) === pid && state?.startsWith('Z') === false)
+    .map(([child]) => Number(child))
+    .sort((one, other) => one - other)
+}

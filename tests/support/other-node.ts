@@ -1,0 +1,27 @@
+// Another release of Node.js, as npm has it: what depends on the release is tried on both.
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const release = '22.23.3'
+const folder = fileURLToPath(new URL('../../node_modules/.cache/rowhouse/node-22', import.meta.url))
+
+/**
+ * Path of the program `node` of a release 22 that knows `reusePort`. It is installed at the first call, in a folder of its
+ * own: as a dependency of the project, npm would put it before the Node.js that runs the scripts.
+ */
+export async function nodeWithReusePort(): Promise<string> {
+  const name = `node-${process.platform}-${process.arch}`
+  const program = join(folder, 'node_modules', name, 'bin', 'node')
+  if (existsSync(program)) return program
+  await mkdir(folder, { recursive: true })
+  await writeFile(join(folder, 'package.json'), '{ "private": true }\n')
+  await run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--ignore-scripts', `${name}@${release}`], {
+    cwd: folder,
+  })
+  return program
+}
