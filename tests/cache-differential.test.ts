@@ -5,6 +5,8 @@ import { ApiError } from '../server/rest/errors.ts'
 import { comparable, compareCaches, startCacheComparison } from './support/cache-comparison.ts'
 import type { Attack, Header } from './support/generated-attacks.ts'
 
+// A loaded machine takes minutes.
+t.setTimeout(300_000)
 const comparison = await startCacheComparison(t)
 const [anonymous, ann] = comparison.callers
 if (!ann) throw new Error('a caller is missing')
