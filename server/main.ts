@@ -72,6 +72,7 @@ async function dumpSchema(config: Config): Promise<string> {
 async function sessionOn(client: pg.Client): Promise<Session> {
   const { migrate, pendingMigrations } = await import('./database/migrate.ts')
   const keys = await import('./identity/api-key.ts')
+  const { addSampleData } = await import('./command-line/sample-data.ts')
   return {
     query: (text, values) => client.query<Row>(text, values),
     migrate: async () => (await migrate(client, { onNotice: log })).applied,
@@ -79,6 +80,7 @@ async function sessionOn(client: pg.Client): Promise<Session> {
     createApiKey: (wanted) => keys.createApiKey(client, wanted),
     listApiKeys: () => keys.listApiKeys(client),
     revokeApiKey: (id) => keys.revokeApiKey(client, id),
+    addSampleData: (email) => addSampleData(client, email),
   }
 }
 
