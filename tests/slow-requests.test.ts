@@ -52,7 +52,7 @@ const rows: readonly (readonly [title: string, sent: string, drip: string])[] = 
   ['a large body that stops', `${postHead(notes, 300_000)}${big}`, ''],
   ['a refused body that drips', postHead('/rest/v1/secrets', 300_000), 'x'],
   ['a body that is too large, and drips', postHead(notes, 300_000_000), 'x'],
-  ['a body of another route that drips', postHead('/auth/sign-in', 100), 'x'],
+  ['a body of another route that drips', postHead('/auth/signin', 100), 'x'],
 ]
 
 for (const [title, sent, drip] of rows) {

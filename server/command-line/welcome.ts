@@ -37,7 +37,7 @@ export function welcome(url: string, restPath: string, keys: DevelopmentKeys): s
   const runs = `${url}${restPath === '/' ? '' : restPath}/classification_runs`
   const apikey = `-H ${quoted(`apikey: ${user.key}`)}`
   // In one call, curl takes the cookie along from the first request to the next; `-b ''` is how it is told to keep any.
-  const signIn = `-o /dev/null -b '' ${json({ email: user.email, password: user.password })} ${quoted(`${url}/auth/sign-in`)}`
+  const signIn = `-o /dev/null -b '' ${json({ email: user.email, password: user.password })} ${quoted(`${url}/auth/signin`)}`
   return `rowhouse is ready at ${url}
 
   Publishable key   ${publishableKey}
