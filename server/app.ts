@@ -1,6 +1,7 @@
 // Composes the routes. Listens to nothing, so that tests can mount it.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import express from 'express'
+import { sendFailure, unknownPath } from './accounts/envelope.ts'
 import type { Log } from './operations/log.ts'
 import { logRequests } from './operations/request-log.ts'
 import type { RestHandler } from './rest/handler.ts'
@@ -62,16 +63,14 @@ export function createApp({ rest, restBasePath, home, services, log }: AppOption
       return
     }
     response.setHeader('Server', serverName)
-    router(request as express.Request, response as express.Response, () => notFound(response))
+    router(request as express.Request, response as express.Response, () => notFound(request, response))
   }
 }
 
-function notFound(response: ServerResponse): void {
+function notFound(request: IncomingMessage, response: ServerResponse): void {
   if (response.headersSent) {
     response.destroy()
     return
   }
-  const body = JSON.stringify({ status: 'fail', statusCode: 404, message: 'There is nothing here' })
-  response.writeHead(404, { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': body.length })
-  response.end(body)
+  sendFailure(response, unknownPath(request.method, request.url ?? '/'))
 }

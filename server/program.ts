@@ -84,6 +84,7 @@ async function dumpSchema(config: Config): Promise<string> {
 async function sessionOn(client: pg.Client, config: Config): Promise<Session> {
   const { pendingMigrations } = await import('./database/migrate.ts')
   const keys = await import('./identity/api-key.ts')
+  const { addSampleData } = await import('./command-line/sample-data.ts')
   return {
     query: (text, values) => client.query<Row>(text, values),
     migrate: () => migrateWith(client, config),
@@ -91,6 +92,7 @@ async function sessionOn(client: pg.Client, config: Config): Promise<Session> {
     createApiKey: (wanted) => keys.createApiKey(client, wanted),
     listApiKeys: () => keys.listApiKeys(client),
     revokeApiKey: (id) => keys.revokeApiKey(client, id),
+    addSampleData: (email) => addSampleData(client, email),
   }
 }
 

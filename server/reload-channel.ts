@@ -2,6 +2,7 @@
 import type { Config } from './config/config.ts'
 import type { PoolConfig } from './config/pool-config.ts'
 import { Listener, type ListenerEvent } from './database/listener.ts'
+import { apiKeyChannel, type ApiKeyChanges } from './identity/api-key-changes.ts'
 import type { Log } from './operations/log.ts'
 import type { Runtime } from './runtime.ts'
 
@@ -12,6 +13,7 @@ export class ReloadChannel {
   readonly #connection: PoolConfig
   readonly #runtime: Runtime
   readonly #log: Log
+  readonly #keyChanges: ApiKeyChanges | undefined
   #listener: Listener | undefined
   #channel: string | undefined
   #isOn = false
@@ -19,10 +21,12 @@ export class ReloadChannel {
   #missed = false
   #changing: Promise<void> = Promise.resolve()
 
-  constructor(connection: PoolConfig, runtime: Runtime, log: Log) {
+  /** @param keyChanges gets what is notified of API keys, on a channel of its own on the same connection */
+  constructor(connection: PoolConfig, runtime: Runtime, log: Log, keyChanges?: ApiKeyChanges) {
     this.#connection = connection
     this.#runtime = runtime
     this.#log = log
+    this.#keyChanges = keyChanges
   }
 
   /** Whether notifications arrive at this moment. */
@@ -48,9 +52,14 @@ export class ReloadChannel {
     await this.#end()
     if (wanted === undefined) return
     this.#channel = wanted
-    const listener = new Listener(this.#connection, wanted, (event) => {
-      if (this.#listener === listener) this.#hear(event, dbPoolAutomaticRecovery)
-    })
+    const listener = new Listener(
+      this.#connection,
+      wanted,
+      (event) => {
+        if (this.#listener === listener) this.#hear(event, dbPoolAutomaticRecovery)
+      },
+      this.#keyChanges ? [apiKeyChannel] : [],
+    )
     this.#listener = listener
     await listener.start()
   }
@@ -60,6 +69,7 @@ export class ReloadChannel {
     this.#listener = undefined
     this.#channel = undefined
     this.#isOn = false
+    this.#keyChanges?.setHeard(false)
     await listener?.stop()
   }
 
@@ -68,19 +78,22 @@ export class ReloadChannel {
     switch (event.kind) {
       case 'lost':
         this.#isOn = false
+        this.#keyChanges?.setHeard(false)
         this.#missed = true
         this.#log.write({ kind: 'channel-lost', channel, error: event.error, retryInSeconds: event.retrySeconds })
         if (!recovers) this.#runtime.giveUp(new Error(event.error))
         return
       case 'listening':
         this.#isOn = true
+        this.#keyChanges?.setHeard(true)
         this.#log.write({ kind: 'channel-listening', channel })
         // What was notified in between is not known.
         if (this.#missed) void this.#runtime.reloadSchema()
         this.#missed = false
         return
       case 'notified':
-        this.#reload(channel, event.payload)
+        if (channel === apiKeyChannel) this.#keyChanges?.notify(event.payload)
+        if (channel === this.#channel) this.#reload(channel, event.payload)
         return
       default:
         event satisfies never

@@ -8,6 +8,7 @@ import { watchTermination } from './command-line/termination.ts'
 import { welcome } from './command-line/welcome.ts'
 import type { Config } from './config/config.ts'
 import { chooseDatabase } from './config/database-choice.ts'
+import { missingSecrets } from './config/missing-secrets.ts'
 import { loadConfig, settingSource, type Environment, type LoadedConfig } from './config/load.ts'
 import { toPoolConfig } from './config/pool-config.ts'
 import { startEmbedded, type EmbeddedDatabase } from './database/embedded.ts'
@@ -140,6 +141,10 @@ async function serveHere(
     beforeLoading,
   })
   stops.unshift(() => within(closingTime, service.stop()))
+  if (worker === undefined || worker === 0) {
+    const { config: current } = service.runtime.snapshot
+    for (const message of missingSecrets(current)) options.log.write({ kind: 'warning', message })
+  }
   const listening = await listen(service.listener, config.serverUnixSocket, config.serverUnixSocketMode, config)
   api = listening
   stops.unshift(() => listening.end(log))
@@ -194,6 +199,8 @@ function withEmbedded(env: Environment, config: Config, { authenticatorUri, secr
     DOCS_MODE: config.docsMode,
     ...(config.jwtSecret === null ? { PGRST_JWT_SECRET: secrets.jwtSecret } : {}),
     ...(config.sessionSecrets.length === 0 ? { SESSION_SECRETS: secrets.sessionSecret } : {}),
+    // It is for development, where there is no TLS.
+    ...(config.secureCookies === null ? { SECURE_COOKIES: 'false' } : {}),
   }
 }
 

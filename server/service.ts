@@ -7,9 +7,11 @@ import { requireBearerScheme } from './accounts/authorization-scheme.ts'
 import { errorResponder } from './accounts/envelope.ts'
 import { createApp, type Handler } from './app.ts'
 import type { Environment, LoadedConfig } from './config/load.ts'
+import { listensOnLoopback } from './config/loopback.ts'
 import { toPoolConfig } from './config/pool-config.ts'
 import { createPool, withReservedConnection } from './database/pool.ts'
 import { queryOn, transactionOn } from './database/transaction.ts'
+import { ApiKeyChanges } from './identity/api-key-changes.ts'
 import { createApiKeyLookup } from './identity/api-key-lookup.ts'
 import { createJwtVerifier } from './identity/jwt.ts'
 import { liveSettings } from './live-settings.ts'
@@ -89,7 +91,8 @@ export async function startService({
     }
     observe(event)
   })
-  const channel = new ReloadChannel(toPoolConfig(uri, env, 'read-write'), runtime, log)
+  const keyChanges = new ApiKeyChanges()
+  const channel = new ReloadChannel(toPoolConfig(uri, env, 'read-write'), runtime, log, keyChanges)
   const isConnected = async (): Promise<boolean> => {
     if (runtime.snapshot.config.dbChannelEnabled) return channel.isOn
     return withReservedConnection(
@@ -114,23 +117,28 @@ export async function startService({
     await runtime.reloadSchema()
     const error = await Promise.race([runtime.gaveUp, Promise.resolve(undefined)])
     if (error) throw error
-    return { ...parts, listener: await compose(runtime, log, metrics) }
+    return { ...parts, listener: await compose(runtime, log, metrics, keyChanges) }
   } catch (error) {
     await parts.stop()
     throw error
   }
 }
 
-async function compose(runtime: Runtime, log: Log, metrics: Metrics): Promise<RequestListener> {
+async function compose(
+  runtime: Runtime,
+  log: Log,
+  metrics: Metrics,
+  keyChanges: ApiKeyChanges,
+): Promise<RequestListener> {
   const { pool, snapshot } = runtime
   const { config } = snapshot
   const validator = await createValidator()
   const query = queryOn(pool)
-  const lookupApiKey = createApiKeyLookup({ query })
+  const lookupApiKey = createApiKeyLookup({ query, changes: keyChanges })
   const shared = {
     query,
     sessionSecrets: config.sessionSecrets,
-    secureCookies: config.secureCookies,
+    secureCookies: config.secureCookies ?? !listensOnLoopback(config),
     validator,
     bodyLimit: config.bodyLimit,
     allowedOrigins: () => runtime.snapshot.config.serverCorsAllowedOrigins,
@@ -156,6 +164,7 @@ async function compose(runtime: Runtime, log: Log, metrics: Metrics): Promise<Re
         accountsRouter({
           ...shared,
           accountLimit: config.authAccountLimit,
+          accountTotalLimit: config.authAccountTotalLimit,
           addressLimit: config.authAddressLimit,
           trustedProxies: config.trustedProxies,
           tokens: () => runtime.snapshot.config,

@@ -5,7 +5,7 @@ import { decodeJwt, decodeProtectedHeader, SignJWT } from 'jose'
 import t from 'tap'
 import { createJwtVerifier } from '../server/identity/jwt.ts'
 import { createValidator } from '../server/validation/validator.ts'
-import { dataOf, signIn, signUp } from './support/account.ts'
+import { detailsOf, signIn, signUp } from './support/account.ts'
 import { jwtSecret, startApplication } from './support/application.ts'
 import { createMigratedDatabase } from './support/database.ts'
 import { startService } from './support/service.ts'
@@ -20,19 +20,19 @@ t.test('what is in it', async (t) => {
   const given = await ann.call('POST', '/auth/token')
   t.equal(given.status, 200)
   t.equal(given.headers.get('cache-control'), 'no-store')
-  const token = dataOf<Token>(given)
-  t.strictSame((await createValidator()).forDto('urn:rowhouse:AccessToken')({ ...token }), [])
+  const token = detailsOf<Token>(given)
+  t.strictSame((await createValidator()).forDto('urn:rowhouse:AccessTokenDto')({ ...token }), [])
   t.match(token, { token_type: 'bearer', expires_in: 900 })
   t.strictSame(decodeProtectedHeader(token.access_token), { alg: 'HS256', typ: 'JWT' })
   const { iat = 0, exp = 0, session_id: session, ...claims } = decodeJwt(token.access_token)
   t.strictSame(claims, { sub: ann.id, role: 'authenticated', email: 'ann@example.org' })
   t.ok(Math.abs(iat - Date.now() / 1000) < 60)
   t.equal(exp - iat, 900)
-  const sessions = dataOf<{ id: string }[]>(await ann.call('GET', '/auth/sessions'))
+  const sessions = detailsOf<{ id: string }[]>(await ann.call('GET', '/auth/sessions'))
   t.equal(session, sessions[0]?.id)
 
   await database.query("update auth.users set app_role = 'admin' where id = $1", [ann.id])
-  t.match(decodeJwt(dataOf<Token>(await ann.call('POST', '/auth/token')).access_token), { app_role: 'admin' })
+  t.match(decodeJwt(detailsOf<Token>(await ann.call('POST', '/auth/token')).access_token), { app_role: 'admin' })
 
   const expired = await new SignJWT(claims)
     .setProtectedHeader({ alg: 'HS256' })
@@ -87,7 +87,7 @@ t.test('keys of the settings -> algorithm of the token, which they verify; or th
       continue
     }
     t.equal(given.status, 200, `${label} ${given.text}`)
-    const token = dataOf<Token>(given).access_token
+    const token = detailsOf<Token>(given).access_token
     t.equal(decodeProtectedHeader(token).alg, wanted, label)
     const verifier = createJwtVerifier({
       ...settings,
@@ -100,12 +100,13 @@ t.test('keys of the settings -> algorithm of the token, which they verify; or th
 })
 
 t.test('audience and role claim of the settings', async (t) => {
+  await signUp(call, 'claims@example.org')
   const token = async (more: { jwtAud?: string; jwtRoleClaimKey?: string }) => {
     const settings = { jwtSecret, jwtAud: null, jwtRoleClaimKey: '.role', ...more }
     const { call } = await startService(t, database.authenticatorUri, { tokens: () => settings })
-    return (await signUp(call, 'claims@example.org')).call('POST', '/auth/token')
+    return (await signIn(call, 'claims@example.org')).call('POST', '/auth/token')
   }
-  t.equal(decodeJwt(dataOf<Token>(await token({ jwtAud: 'cars' })).access_token).aud, 'cars')
+  t.equal(decodeJwt(detailsOf<Token>(await token({ jwtAud: 'cars' })).access_token).aud, 'cars')
   t.equal((await token({ jwtRoleClaimKey: '$.role' })).status, 200)
   const elsewhere = await token({ jwtRoleClaimKey: '.app_metadata.role' })
   t.match([elsewhere.status, elsewhere.body], [501, { status: 'error', message: /jwt-role-claim-key/ }])
@@ -127,7 +128,7 @@ t.test('a secret that changes while the server runs', async (t) => {
       jwtCacheMaxEntries: 0,
       dbAnonRole: null,
     })
-    const token = dataOf<Token>(await user.call('POST', '/auth/token')).access_token
+    const token = detailsOf<Token>(await user.call('POST', '/auth/token')).access_token
     t.match(await verifier.verify(token), { role: 'authenticated' })
   }
 })
@@ -148,7 +149,7 @@ t.test('a Supabase client with it', async (t) => {
     createClient(url, dataKey, {
       // Node 20 has no WebSocket, and nothing here needs one.
       realtime: { transport: NoWebSocket as never },
-      accessToken: async () => dataOf<Token>(await user.call('POST', '/auth/token')).access_token,
+      accessToken: async () => detailsOf<Token>(await user.call('POST', '/auth/token')).access_token,
     })
   // The bearer decides; the key must be a valid one.
   const dataKey = await new SignJWT({ role: 'anon' })
@@ -191,7 +192,7 @@ t.test('a Supabase client with it', async (t) => {
   const review = await client.rpc('review_report', { id, approved: true })
   t.match(review.error, { code: '42501', message: 'only an administrator reviews reports' })
   t.equal((await client.from('reports').update({ price: 4100 }).eq('id', id)).error, null)
-  t.match(dataOf(await dora.call('GET', `/report/${id}`)), { price: 4100 }, 'the same row behind /report')
+  t.match(detailsOf(await dora.call('GET', `/report/${id}`)), { price: 4100 }, 'the same row behind /report')
   t.equal((await client.from('reports').delete().eq('id', id)).error, null)
   t.equal((await dora.call('GET', `/report/${id}`)).status, 404)
 })

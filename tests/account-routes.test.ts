@@ -2,7 +2,7 @@
 import t from 'tap'
 import { signCookie } from '../server/accounts/cookie.ts'
 import { createValidator } from '../server/validation/validator.ts'
-import { dataOf, password, signIn, signUp } from './support/account.ts'
+import { detailsOf, fail, invalid, password, signIn, signUp } from './support/account.ts'
 import { createMigratedDatabase } from './support/database.ts'
 import { secrets, startService } from './support/service.ts'
 
@@ -11,18 +11,6 @@ t.teardown(database.drop)
 const { call } = await startService(t, database.authenticatorUri)
 const { forDto } = await createValidator()
 
-const fail = (statusCode: number, message: string, errors?: object[]) => ({
-  status: 'fail',
-  statusCode,
-  message,
-  ...(errors && { errors }),
-})
-const invalid = (...errors: (readonly [field: string, message: string])[]) =>
-  fail(
-    400,
-    'The body is not valid',
-    errors.map(([field, message]) => ({ field, message })),
-  )
 const wrongPassword = fail(403, 'The current password is wrong')
 const notSignedIn = fail(401, 'You are not currently signed in')
 const cleared = 'session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax'
@@ -34,22 +22,26 @@ t.test('the own account', async (t) => {
   t.equal(me.status, 200)
   t.match(me.body, {
     status: 'success',
-    statusCode: 200,
-    data: { id: ann.id, email: 'ann@example.org', app_role: null, created_at: /^\d{4}-/ },
+    details: { id: ann.id, email: 'ann@example.org', firstName: 'Test', appRole: null, createdAt: /^\d{4}-/ },
   })
-  t.strictSame(forDto('urn:rowhouse:OwnAccount')(dataOf(me)), [])
+  t.strictSame(forDto('urn:rowhouse:OwnAccountDto')(detailsOf(me)), [])
   await database.query("update auth.users set app_role = 'admin' where id = $1", [ann.id])
-  t.match(dataOf(await ann.call('GET', '/auth/me')), { app_role: 'admin' }, 'at once')
+  t.match(detailsOf(await ann.call('GET', '/auth/me')), { appRole: 'admin' }, 'at once')
 })
 
 t.test('changing it: request -> answer', async (t) => {
   await signUp(call, 'taken@example.org')
   const bob = await signUp(call, 'bob@example.org')
-  const current = { current_password: password }
+  const current = { currentPassword: password }
   const rows: readonly (readonly [label: string, body: unknown, status: number, answer: object])[] = [
-    ['no password', { email: 'b@example.org', password }, 400, invalid(['current_password', 'is required'])],
-    ['nothing', {}, 400, invalid(['', 'must NOT have fewer than 2 properties'], ['current_password', 'is required'])],
-    ['no change', current, 400, invalid(['', 'must NOT have fewer than 2 properties'])],
+    ['no password', { email: 'b@example.org', password }, 400, invalid(['currentPassword', 'is required'])],
+    [
+      'nothing',
+      {},
+      400,
+      invalid(['body', 'must NOT have fewer than 2 properties'], ['currentPassword', 'is required']),
+    ],
+    ['no change', current, 400, invalid(['body', 'must NOT have fewer than 2 properties'])],
     ['no e-mail', { ...current, email: 'bob' }, 400, invalid(['email', 'must match format "email"'])],
     [
       'a short password',
@@ -58,23 +50,23 @@ t.test('changing it: request -> answer', async (t) => {
       invalid(['password', 'must NOT have fewer than 8 characters']),
     ],
     ['more', { ...current, app_role: 'admin' }, 400, invalid(['app_role', 'is not a known property'])],
-    ['a wrong password', { current_password: 'wrong', email: 'b@example.org' }, 403, wrongPassword],
+    ['a wrong password', { currentPassword: 'wrong', email: 'b@example.org' }, 403, wrongPassword],
     [
       "another's address",
       { ...current, email: 'Taken@example.org' },
       409,
       fail(409, 'This e-mail address is already registered'),
     ],
-    ['their own address', { ...current, email: 'BOB@example.org' }, 200, { data: { email: 'bob@example.org' } }],
-    ['another address', { ...current, email: ' Bobby@Example.org' }, 200, { data: { email: 'bobby@example.org' } }],
+    ['their own address', { ...current, email: 'BOB@example.org' }, 200, { details: { email: 'bob@example.org' } }],
+    ['another address', { ...current, email: ' Bobby@Example.org' }, 200, { details: { email: 'bobby@example.org' } }],
   ]
   for (const [label, body, status, answer] of rows) {
     const given = await bob.call('PATCH', '/auth/me', { body })
     t.equal(given.status, status, label)
     t.match(given.body, answer, label)
-    if (status === 200) t.strictSame(forDto('urn:rowhouse:OwnAccount')(dataOf(given)), [], label)
+    if (status === 200) t.strictSame(forDto('urn:rowhouse:OwnAccountDto')(detailsOf(given)), [], label)
   }
-  t.equal((await call('POST', '/auth/sign-in', { body: { email: 'bob@example.org', password } })).status, 401)
+  t.equal((await call('POST', '/auth/signin', { body: { email: 'bob@example.org', password } })).status, 401)
   const again = await signIn(call, 'bobby@example.org')
   t.equal(again.id, bob.id)
 })
@@ -83,12 +75,12 @@ t.test('a new password ends the other sessions', async (t) => {
   const one = await signUp(call, 'carol@example.org')
   const two = await signIn(call, 'carol@example.org')
   const changed = await two.call('PATCH', '/auth/me', {
-    body: { current_password: password, password: 'battery staple' },
+    body: { currentPassword: password, password: 'battery staple' },
   })
   t.equal(changed.status, 200)
   t.equal((await one.call('GET', '/auth/me')).status, 401)
   t.equal((await two.call('GET', '/auth/me')).status, 200)
-  t.equal((await call('POST', '/auth/sign-in', { body: { email: 'carol@example.org', password } })).status, 401)
+  t.equal((await call('POST', '/auth/signin', { body: { email: 'carol@example.org', password } })).status, 401)
   await signIn(call, 'carol@example.org', 'battery staple')
 })
 
@@ -96,7 +88,7 @@ t.test('of two changes at once with the same password one is made', async (t) =>
   const user = await signUp(call, 'twice@example.org')
   const answers = await Promise.all(
     ['battery staple', 'staple battery'].map((next) =>
-      user.call('PATCH', '/auth/me', { body: { current_password: password, password: next } }),
+      user.call('PATCH', '/auth/me', { body: { currentPassword: password, password: next } }),
     ),
   )
   t.strictSame(answers.map(({ status }) => status).sort(), [200, 403])
@@ -105,7 +97,7 @@ t.test('of two changes at once with the same password one is made', async (t) =>
 t.test('no session begins with a password that was changed meanwhile', async (t) => {
   const user = await signUp(call, 'race@example.org')
   const { rows } = await database.query('select password_hash from auth.users where id = $1', [user.id])
-  await user.call('PATCH', '/auth/me', { body: { current_password: password, password: 'battery staple' } })
+  await user.call('PATCH', '/auth/me', { body: { currentPassword: password, password: 'battery staple' } })
   const begun = await database.query(
     "select auth.create_session($1, $2, sha256('race'), interval '1 day') as expires_at",
     [user.id, rows[0]?.password_hash],
@@ -138,7 +130,7 @@ t.test('deleting it takes everything along', async (t) => {
   t.equal((await user.call('DELETE', '/auth/me')).status, 415)
 
   const deleted = await user.call('DELETE', '/auth/me', { body: { password } })
-  t.strictSame([deleted.status, deleted.body], [200, { status: 'success', statusCode: 200, data: null }])
+  t.strictSame([deleted.status, deleted.body], [200, { status: 'success', message: 'user deleted successfully' }])
   t.equal(deleted.headers.get('set-cookie'), cleared)
   const left = await database.query(
     `select (select count(*) from auth.users where id = $1) + (select count(*) from auth.sessions where user_id = $1)
@@ -156,8 +148,8 @@ t.test('sessions are listed and ended', async (t) => {
   const phone = await signIn(call, 'eve@example.org')
   const tablet = await signIn(call, 'eve@example.org')
   const stranger = await signUp(call, 'stranger@example.org')
-  type Listed = { id: string; created_at: string; expires_at: string; current: boolean }
-  const list = async (who = eve): Promise<Listed[]> => dataOf<Listed[]>(await who.call('GET', '/auth/sessions'))
+  type Listed = { id: string; createdAt: string; expiresAt: string; current: boolean }
+  const list = async (who = eve): Promise<Listed[]> => detailsOf<Listed[]>(await who.call('GET', '/auth/sessions'))
   const end = (id: string | undefined, who = eve) => who.call('DELETE', `/auth/sessions/${id}`)
 
   const all = await list()
@@ -166,7 +158,7 @@ t.test('sessions are listed and ended', async (t) => {
     [false, false, true],
     'the newest first',
   )
-  for (const session of all) t.strictSame(forDto('urn:rowhouse:Session')({ ...session }), [])
+  for (const session of all) t.strictSame(forDto('urn:rowhouse:SessionDto')({ ...session }), [])
   t.strictSame(
     (await list(phone)).map(({ current }) => current),
     [false, true, false],
@@ -176,17 +168,17 @@ t.test('sessions are listed and ended', async (t) => {
   t.strictSame((await end(phoneId, stranger)).body, fail(404, 'You have no such session'))
   t.equal((await phone.call('GET', '/auth/me')).status, 200)
   const ended = await end(phoneId)
-  t.strictSame([ended.status, ended.body], [200, { status: 'success', statusCode: 200, data: { revoked: 1 } }])
+  t.strictSame([ended.status, ended.body], [200, { status: 'success', details: { revoked: 1 } }])
   t.equal(ended.headers.get('set-cookie'), null)
   t.equal((await phone.call('GET', '/auth/me')).status, 401)
   t.equal((await end(phoneId)).status, 404, 'it is over')
   t.equal((await end(unknown)).status, 404)
-  t.match(await end('1'), { status: 400, body: { errors: [{ field: 'id', message: 'must be a UUID' }] } })
+  t.match(await end('1'), { status: 400, body: invalid(['id', 'must be a UUID']) })
   t.equal((await list()).length, 2)
 
-  t.strictSame(dataOf(await end('others')), { revoked: 1 })
+  t.strictSame(detailsOf(await end('others')), { revoked: 1 })
   t.equal((await tablet.call('GET', '/auth/me')).status, 401)
-  t.strictSame(dataOf(await end('others')), { revoked: 0 })
+  t.strictSame(detailsOf(await end('others')), { revoked: 0 })
   t.equal((await stranger.call('GET', '/auth/me')).status, 200, "another's are none of them")
   t.equal((await end(tabletId)).status, 404)
 
@@ -214,13 +206,13 @@ t.test('without a session', async (t) => {
 t.test('signing in with an old cookie ends the old session', async (t) => {
   const first = await signUp(call, 'fred@example.org')
   const gina = await signUp(call, 'gina@example.org')
-  const answer = await first.call('POST', '/auth/sign-in', { body: { email: 'gina@example.org', password } })
+  const answer = await first.call('POST', '/auth/signin', { body: { email: 'gina@example.org', password } })
   t.equal(answer.status, 200)
   t.not(answer.cookie, gina.cookie)
   t.equal((await first.call('GET', '/auth/me')).status, 401)
   t.equal((await gina.call('GET', '/auth/me')).status, 200, 'one whose cookie was not sent goes on')
 
-  const failed = await gina.call('POST', '/auth/sign-in', { body: { email: 'gina@example.org', password: 'wrong' } })
+  const failed = await gina.call('POST', '/auth/signin', { body: { email: 'gina@example.org', password: 'wrong' } })
   t.equal(failed.status, 401)
   t.equal((await gina.call('GET', '/auth/me')).status, 200, 'a sign-in that fails ends nothing')
 })
@@ -278,7 +270,7 @@ t.test('an extended session whose new cookie was lost gives it again', async (t)
   const given = await call('GET', '/report', { headers: { Cookie: cookie } })
   t.equal(given.status, 200)
   t.equal(given.cookie?.split('.')[0], user.cookie.split('.')[0])
-  const out = await call('POST', '/auth/sign-out', { headers: { Cookie: cookie } })
+  const out = await call('POST', '/auth/signout', { headers: { Cookie: cookie } })
   t.strictSame(out.headers.getSetCookie(), [cleared], 'signing out renews nothing')
 })
 
@@ -298,7 +290,9 @@ t.test('secrets are rotated: an old cookie is good until its secret is removed',
 t.test('the same address registered 50 times at once gives one account', async (t) => {
   const answers = await Promise.all(
     Array.from({ length: 50 }, (_, n) =>
-      call('POST', '/auth/register', { body: { email: n % 2 ? 'many@example.org' : 'MANY@Example.org', password } }),
+      call('POST', '/auth/signup', {
+        body: { email: n % 2 ? 'many@example.org' : 'MANY@Example.org', firstName: 'Many', password },
+      }),
     ),
   )
   t.strictSame(answers.map(({ status }) => status).sort(), [201, ...Array<number>(49).fill(409)])
@@ -306,11 +300,12 @@ t.test('the same address registered 50 times at once gives one account', async (
 })
 
 t.test('requests that race with signing out are answered as before it or after it', async (t) => {
+  await (await signUp(call, 'kim@example.org')).call('POST', '/auth/signout')
   for (let round = 0; round < 5; round++) {
-    const user = await signUp(call, 'kim@example.org')
+    const user = await signIn(call, 'kim@example.org')
     await database.query("update auth.sessions set expires_at = now() + interval '1 day' where user_id = $1", [user.id])
     const racing = Array.from({ length: 20 }, () => user.call('GET', '/auth/me'))
-    const out = user.call('POST', '/auth/sign-out')
+    const out = user.call('POST', '/auth/signout')
     const later = Array.from({ length: 20 }, () => user.call('GET', '/report'))
     const statuses = (await Promise.all([...racing, ...later])).map(({ status }) => status)
     t.ok(

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { signCookie } from '../server/accounts/cookie.ts'
+import { createValidator } from '../server/validation/validator.ts'
+import { detailsOf, fail, invalid } from './support/account.ts'
 import { createDatabase, createMigratedDatabase } from './support/database.ts'
 import { secrets, startService } from './support/service.ts'
 
@@ -11,57 +13,85 @@ const service = await startService(t, database.authenticatorUri)
 const { call } = service
 
 const password = 'correct horse'
-const fail = (statusCode: number, message: string | RegExp, errors?: object[]) => ({
-  status: 'fail',
-  statusCode,
-  message,
-  ...(errors && { errors }),
-})
-const invalid = (...errors: (readonly [field: string, message: string])[]) =>
-  fail(
-    400,
-    'The body is not valid',
-    errors.map(([field, message]) => ({ field, message })),
-  )
-const wrong = fail(401, 'The e-mail address or the password is wrong')
+const wrong = fail(401, 'Email or password is incorrect')
 const notSignedIn = fail(401, 'You are not currently signed in')
 
-t.test('register and sign in', async (t) => {
-  const registered = await call('POST', '/auth/register', { body: { email: ' Ann@Example.org ', password } })
-  t.match(registered.body, {
-    status: 'success',
-    statusCode: 201,
-    data: { id: /^[0-9a-f-]{36}$/, email: 'ann@example.org', created_at: /^\d{4}-.*Z$/ },
-  })
-  t.equal(registered.status, 201)
-  t.equal(registered.cookie, undefined, 'registering does not sign in')
-  t.notMatch(registered.text, /password|argon/)
+const { forDto } = await createValidator()
+const isUser = forDto('urn:rowhouse:UserDto')
+const cookieShape =
+  /^session=[\w-]{43}\.\d{10}\.[\w+/]{43}; Path=\/; Max-Age=12(?:09600|09599); HttpOnly; SameSite=Lax$/
 
-  const { id } = (registered.body as { data: { id: string } }).data
+t.test('sign up and sign in', async (t) => {
+  const body = { email: ' Ann@Example.org ', firstName: ' Ann ', password }
+  const signedUp = await call('POST', '/auth/signup', { body })
+  const { id } = detailsOf<{ id: string }>(signedUp)
+  t.match(id, /^[0-9a-f-]{36}$/)
+  const details = { id, email: 'ann@example.org', firstName: 'Ann' }
+  t.equal(signedUp.status, 201)
+  t.equal(signedUp.text, JSON.stringify({ status: 'success', details }), 'keys in the order of the schema')
+  t.strictSame(isUser(details), [])
+  t.match(signedUp.headers.get('set-cookie'), cookieShape, 'signing up signs in')
+  t.equal((await call('GET', '/auth/me', { headers: { Cookie: signedUp.cookie ?? '' } })).status, 200)
+
   for (const email of ['ann@example.org', 'ANN@example.org', ' ann@EXAMPLE.org']) {
-    const signedIn = await call('POST', '/auth/sign-in', { body: { email, password } })
+    const signedIn = await call('POST', '/auth/signin', { body: { email, password } })
+    const message = 'user signed in successfully'
     t.strictSame(
-      [signedIn.status, signedIn.body],
-      [200, { status: 'success', statusCode: 200, data: { id, email: 'ann@example.org' } }],
+      [signedIn.status, signedIn.text],
+      [200, JSON.stringify({ status: 'success', message, details })],
       email,
     )
-    t.match(
-      signedIn.headers.get('set-cookie'),
-      /^session=[\w-]{43}\.\d{10}\.[\w+/]{43}; Path=\/; Max-Age=12(?:09600|09599); HttpOnly; SameSite=Lax$/,
-    )
+    t.match(signedIn.headers.get('set-cookie'), cookieShape)
     t.equal(signedIn.headers.get('cache-control'), 'no-store')
     t.match(signedIn.headers.get('content-type'), /^application\/json; charset=utf-8$/)
   }
 })
 
-t.test('registering: request -> answer', async (t) => {
-  const body = { email: 'new@example.org', password }
+t.test('names: first, last -> UserDto, full name of the profile', async (t) => {
+  const long = 'x'.repeat(255)
+  const rows: readonly (readonly [first: string, last: string | undefined, dto: object, profile: string])[] = [
+    ['Ada', 'Lovelace', { firstName: 'Ada', lastName: 'Lovelace', fullName: 'Ada Lovelace' }, 'Ada Lovelace'],
+    ['X', undefined, { firstName: 'X' }, 'X'],
+    [' Zoë\n', ' 山田 ', { firstName: 'Zoë', lastName: '山田', fullName: 'Zoë 山田' }, 'Zoë 山田'],
+    [long, long, { firstName: long, lastName: long, fullName: `${long} ${long}` }, `${long} ${long}`],
+  ]
+  for (const [index, [firstName, lastName, dto, profile]] of rows.entries()) {
+    const email = `name${index}@example.org`
+    const signedUp = await call('POST', '/auth/signup', { body: { email, firstName, lastName, password } })
+    const { id, ...rest } = detailsOf<{ id: string }>(signedUp)
+    t.strictSame([signedUp.status, rest], [201, { email, ...dto }])
+    t.strictSame(isUser(detailsOf(signedUp)), [])
+    t.match(detailsOf(await call('POST', '/auth/signin', { body: { email, password } })), { id, ...dto })
+    const me = await call('GET', '/auth/me', { headers: { Cookie: signedUp.cookie ?? '' } })
+    t.match(detailsOf(me), { id, ...dto, appRole: null })
+    const { rows } = await database.query('select full_name from public.profiles where id = $1', [id])
+    t.strictSame(rows, [{ full_name: profile }])
+  }
+})
+
+t.test('signing up: request -> response', async (t) => {
+  const body = { email: 'new@example.org', firstName: 'New', password }
+  const { email, firstName } = body
   const rows: readonly (readonly [label: string, body: unknown, status: number, answer: object])[] = [
     ['taken', { ...body, email: 'ANN@Example.org' }, 409, fail(409, 'This e-mail address is already registered')],
-    ['nothing', {}, 400, invalid(['email', 'is required'], ['password', 'is required'])],
+    ['nothing', {}, 400, invalid(['email', 'is required'], ['firstName', 'is required'], ['password', 'is required'])],
     ['no e-mail', { ...body, email: 'ann' }, 400, invalid(['email', 'must match format "email"'])],
     ['no string', { ...body, email: 1 }, 400, invalid(['email', 'must be string'])],
     ['no NUL', { ...body, email: 'a\0@example.org' }, 400, invalid(['email', 'must match format "email"'])],
+    ['no name', { email, password }, 400, invalid(['firstName', 'is required'])],
+    ['a blank name', { ...body, firstName: ' ' }, 400, invalid(['firstName', 'must NOT have fewer than 1 characters'])],
+    [
+      'a long name',
+      { ...body, lastName: 'x'.repeat(256) },
+      400,
+      invalid(['lastName', 'must NOT have more than 255 characters']),
+    ],
+    [
+      'NUL in a name',
+      { ...body, firstName: 'a\0' },
+      400,
+      invalid(['firstName', 'must not contain NUL or incomplete characters']),
+    ],
     ['short', { ...body, password: '1234567' }, 400, invalid(['password', 'must NOT have fewer than 8 characters'])],
     [
       'long',
@@ -78,24 +108,34 @@ t.test('registering: request -> answer', async (t) => {
     ['more', { ...body, role: 'admin' }, 400, invalid(['role', 'is not a known property'])],
     [
       '__proto__',
-      `{"email":"new@example.org","password":"${password}","__proto__":{}}`,
+      `{"email":"new@example.org","firstName":"N","password":"${password}","__proto__":{}}`,
       400,
       invalid(['__proto__', 'is not a known property']),
     ],
-    ['a list', [body], 400, invalid(['', 'must be object'])],
-    ['null', 'null', 400, invalid(['', 'must be object'])],
-    ['8 characters', { email: 'p8@example.org', password: '12345678' }, 201, { status: 'success' }],
-    ['200 characters', { email: 'p200@example.org', password: '💥'.repeat(200) }, 201, { status: 'success' }],
+    ['a list', [body], 400, invalid(['body', 'must be object'])],
+    ['null', 'null', 400, invalid(['body', 'must be object'])],
+    ['8 characters', { email: 'p8@example.org', firstName, password: '12345678' }, 201, { status: 'success' }],
+    [
+      '200 characters',
+      { email: 'p200@example.org', firstName, password: '💥'.repeat(200) },
+      201,
+      { status: 'success' },
+    ],
   ]
   for (const [label, body, status, answer] of rows) {
-    const given = await call('POST', '/auth/register', { body })
+    const given = await call('POST', '/auth/signup', { body })
     t.equal(given.status, status, label)
     if (status === 201) t.match(given.body, answer, label)
-    else t.strictSame(given.body, answer, label)
+    else {
+      t.strictSame(given.body, answer, label)
+      t.equal(given.cookie, undefined, label)
+      const kind = status === 400 ? 'ValidationErrorResponseDto' : 'ErrorResponseDto'
+      t.strictSame(forDto(`urn:rowhouse:${kind}`)(given.body), [], label)
+    }
   }
-  const long = await call('POST', '/auth/sign-in', { body: { email: 'p200@example.org', password: '💥'.repeat(200) } })
+  const long = await call('POST', '/auth/signin', { body: { email: 'p200@example.org', password: '💥'.repeat(200) } })
   t.equal(long.status, 200, 'all of a long password counts')
-  const cut = await call('POST', '/auth/sign-in', { body: { email: 'p200@example.org', password: '💥'.repeat(199) } })
+  const cut = await call('POST', '/auth/signin', { body: { email: 'p200@example.org', password: '💥'.repeat(199) } })
   t.equal(cut.status, 401)
 })
 
@@ -112,30 +152,34 @@ t.test('signing in: request -> answer', async (t) => {
     ['no e-mail', { email: "' or 1=1 --", password }, 400, invalid(['email', 'must match format "email"'])],
   ]
   for (const [label, body, status, answer] of rows) {
-    const given = await call('POST', '/auth/sign-in', { body })
+    const given = await call('POST', '/auth/signin', { body })
     t.strictSame([given.status, given.body, given.cookie], [status, answer, undefined], label)
   }
 })
 
 t.test('a password may be typed in either normal form', async (t) => {
-  await call('POST', '/auth/register', { body: { email: 'nfc@example.org', password: 'caf\u00e9 caf\u00e9' } })
+  await call('POST', '/auth/signup', {
+    body: { email: 'nfc@example.org', firstName: 'N', password: 'caf\u00e9 caf\u00e9' },
+  })
   const body = { email: 'nfc@example.org', password: 'cafe\u0301 cafe\u0301' }
-  t.equal((await call('POST', '/auth/sign-in', { body })).status, 200)
+  t.equal((await call('POST', '/auth/signin', { body })).status, 200)
 })
 
 t.test('the same address registered many times at once gives one account', async (t) => {
   const addresses = Array.from({ length: 12 }, (_, index) => (index % 2 ? 'race@example.org' : 'RACE@example.org'))
   const answers = await Promise.all(
-    addresses.map((email) => call('POST', '/auth/register', { body: { email, password } })),
+    addresses.map((email) => call('POST', '/auth/signup', { body: { email, firstName: 'Race', password } })),
   )
   t.strictSame(answers.map(({ status }) => status).sort(), [201, ...Array<number>(11).fill(409)])
   t.equal((await database.query("select from auth.users where email = 'race@example.org'")).rowCount, 1)
+  const cookies = answers.flatMap(({ cookie }) => cookie ?? [])
+  t.equal(cookies.length, 1, 'only the one that made the account is signed in')
 })
 
 t.test('an unknown address takes about as long as a wrong password', async (t) => {
   const time = async (email: string): Promise<number> => {
     const start = performance.now()
-    await call('POST', '/auth/sign-in', { body: { email, password: 'not the one' } })
+    await call('POST', '/auth/signin', { body: { email, password: 'not the one' } })
     return performance.now() - start
   }
   const times: { known: number; unknown: number }[] = []
@@ -151,7 +195,7 @@ t.test('an unknown address takes about as long as a wrong password', async (t) =
 })
 
 t.test('only hashes are stored', async (t) => {
-  const { cookie } = await call('POST', '/auth/sign-in', { body: { email: 'ann@example.org', password } })
+  const { cookie } = await call('POST', '/auth/signin', { body: { email: 'ann@example.org', password } })
   const id = /^session=([^.]+)/.exec(cookie ?? '')?.[1] ?? ''
   t.equal(id.length, 43)
   const { rows } = await database.query(
@@ -170,15 +214,15 @@ t.test('only hashes are stored', async (t) => {
 })
 
 t.test('signing out', async (t) => {
-  const signIn = () => call('POST', '/auth/sign-in', { body: { email: 'ann@example.org', password } })
+  const signIn = () => call('POST', '/auth/signin', { body: { email: 'ann@example.org', password } })
   const signOut = (cookie: string | undefined) =>
-    call('POST', '/auth/sign-out', { headers: cookie === undefined ? {} : { Cookie: cookie } })
+    call('POST', '/auth/signout', { headers: cookie === undefined ? {} : { Cookie: cookie } })
   const cleared = 'session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax'
 
   const [one, two] = [await signIn(), await signIn()]
   t.not(one.cookie, two.cookie, 'each time a session of its own')
   const out = await signOut(one.cookie)
-  t.strictSame([out.status, out.body], [200, { status: 'success', statusCode: 200, data: null }])
+  t.strictSame([out.status, out.body], [200, { status: 'success', message: 'user logged out successfully' }])
   t.equal(out.headers.get('set-cookie'), cleared)
   const again = await signOut(one.cookie)
   t.strictSame([again.status, again.body], [401, notSignedIn], 'the session is revoked')
@@ -189,7 +233,7 @@ t.test('signing out', async (t) => {
 
 t.test('sessions that are over are cleared away at the next sign-in', async (t) => {
   await database.query("update auth.sessions set expires_at = now() - interval '1 second'")
-  await call('POST', '/auth/sign-in', { body: { email: 'ann@example.org', password } })
+  await call('POST', '/auth/signin', { body: { email: 'ann@example.org', password } })
   const { rows } = await database.query(
     "select count(*)::int from auth.sessions join auth.users on users.id = user_id where email = 'ann@example.org'",
   )
@@ -229,11 +273,11 @@ t.test('bodies that are none: request -> answer', async (t) => {
     ['a charset', { 'Content-Type': 'Application/JSON; Charset="UTF-8"' }, good, 200, { status: 'success' }],
   ]
   for (const [label, headers, body, status, answer] of rows) {
-    const given = await call('POST', '/auth/sign-in', { body, headers })
+    const given = await call('POST', '/auth/signin', { body, headers })
     t.equal(given.status, status, label)
     t.match(given.body, answer, label)
   }
-  const none = await call('POST', '/auth/sign-in')
+  const none = await call('POST', '/auth/signin')
   t.strictSame([none.status, none.body], [415, unsupported], 'no body, no type')
 })
 
@@ -247,24 +291,25 @@ t.test('other paths and methods', async (t) => {
     ['DELETE', '/auth/sessions', 405, 'GET, HEAD'],
     ['GET', '/auth/sessions/x', 405, 'DELETE'],
     ['GET', '/auth/token', 405, 'POST'],
-    ['POST', '/auth/register/x', 404, null],
-    ['GET', '/auth/register', 405, 'POST'],
-    ['DELETE', '/auth/sign-in', 405, 'POST'],
-    ['PUT', '/auth/sign-out', 405, 'POST'],
+    ['POST', '/auth/signup/x', 404, null],
+    ['GET', '/auth/signup', 405, 'POST'],
+    ['DELETE', '/auth/signin', 405, 'POST'],
+    ['PUT', '/auth/signout', 405, 'POST'],
     ['GET', '/auth/%', 404, null],
   ]
   for (const [method, path, status, allow] of rows) {
     const given = await call(method, path)
-    t.match([given.status, given.body], [status, fail(status, /\w/)], `${method} ${path}`)
+    const answer =
+      status === 404 ? { ...fail(404, `Cannot ${method} ${path}`), error: 'Not Found' } : fail(status, /\w/)
+    t.match([given.status, given.body], [status, answer], `${method} ${path}`)
+    t.strictSame(forDto('urn:rowhouse:ErrorResponseDto')(given.body), [], `${method} ${path}`)
     t.equal(given.headers.get('allow'), allow, `${method} ${path}`)
   }
-  t.equal((await call('HEAD', '/auth/sign-in')).status, 405)
-})
-
-t.test('cookies are marked Secure where the settings say so', async (t) => {
-  const secure = await startService(t, database.authenticatorUri, { secureCookies: true })
-  const { headers } = await secure.call('POST', '/auth/sign-in', { body: { email: 'ann@example.org', password } })
-  t.match(headers.get('set-cookie'), /; SameSite=Lax; Secure$/)
+  t.equal((await call('HEAD', '/auth/signin')).status, 405)
+  const secret = await call('GET', '/auth/x?token=secret')
+  t.match(secret.body, { message: 'Cannot GET /auth/x' }, 'without the query')
+  const long = await call('GET', `/auth/${'x'.repeat(5000)}`)
+  t.ok(long.status === 404 && long.text.length < 400, 'a long path is cut')
 })
 
 t.test('what is missing on the server', async (t) => {
@@ -277,8 +322,9 @@ t.test('what is missing on the server', async (t) => {
     const { call, logged } = await startService(t, empty.uri('authenticator', 'authenticator'))
     t.teardown(empty.drop)
     const answer = error('The database is not set up for this: `rowhouse migrate` has not run')
-    for (const path of ['/auth/register', '/auth/sign-in', '/auth/sign-out', '/report']) {
-      const given = await call('POST', path, { body, headers: { Cookie: cookie } })
+    for (const path of ['/auth/signup', '/auth/signin', '/auth/signout', '/report']) {
+      const whole = path === '/auth/signup' ? { ...body, firstName: 'Ann' } : body
+      const given = await call('POST', path, { body: whole, headers: { Cookie: cookie } })
       t.strictSame([given.status, given.body], [503, answer], path)
     }
     t.equal(logged.length, 4)
@@ -289,21 +335,21 @@ t.test('what is missing on the server', async (t) => {
     const { call } = await startService(t, database.adminUri.replace('postgres:postgres@', 'stranger:stranger@'))
     await database.query("create role stranger login password 'stranger'")
     t.teardown(() => database.query('drop role stranger'))
-    t.equal((await call('POST', '/auth/sign-in', { body })).status, 503)
+    t.equal((await call('POST', '/auth/signin', { body })).status, 503)
   })
 
   t.test('the database', async (t) => {
     const { call, logged } = await startService(t, 'postgresql://authenticator:x@127.0.0.1:1/nothing')
-    const given = await call('POST', '/auth/sign-in', { body })
+    const given = await call('POST', '/auth/signin', { body })
     t.strictSame([given.status, given.body], [503, error('The database cannot be reached at the moment')])
     t.equal(logged.length, 1)
-    const out = await call('POST', '/auth/sign-out', { headers: { Cookie: cookie } })
+    const out = await call('POST', '/auth/signout', { headers: { Cookie: cookie } })
     t.strictSame([out.status, out.cookie], [503, undefined], 'the cookie is not taken away')
   })
 
   t.test('the secrets', async (t) => {
     const { call } = await startService(t, database.authenticatorUri, { sessionSecrets: [] })
-    for (const path of ['/auth/sign-in', '/auth/sign-out', '/report']) {
+    for (const path of ['/auth/signup', '/auth/signin', '/auth/signout', '/report']) {
       const given = await call('POST', path, { body, headers: { Cookie: cookie } })
       t.strictSame(
         [given.status, given.body],
@@ -317,7 +363,7 @@ t.test('what is missing on the server', async (t) => {
 t.test('an error of the server is logged, and not told', async (t) => {
   await database.query('alter table auth.users rename column password_hash to password_hash_2')
   t.teardown(() => database.query('alter table auth.users rename column password_hash_2 to password_hash'))
-  const given = await call('POST', '/auth/sign-in', { body: { email: 'ann@example.org', password } })
+  const given = await call('POST', '/auth/signin', { body: { email: 'ann@example.org', password } })
   t.strictSame(
     [given.status, given.body],
     [500, { status: 'error', statusCode: 500, message: 'Something went wrong on the server' }],

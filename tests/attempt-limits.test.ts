@@ -12,7 +12,7 @@ import { startService } from './support/service.ts'
 
 const database = await createMigratedDatabase()
 t.teardown(database.drop)
-const limits = { accountLimit: 3, addressLimit: 6, trustedProxies: 1 }
+const limits = { accountLimit: 3, accountTotalLimit: 8, addressLimit: 6, trustedProxies: 1 }
 /** Two processes, as far as the database can tell. */
 const [one, two] = [
   await startService(t, database.authenticatorUri, limits),
@@ -22,7 +22,7 @@ const [one, two] = [
 const tooMany = { status: 'fail', statusCode: 429, message: 'Too many attempts: try again later' }
 const forget = () => database.query('delete from auth.rate_limits')
 const guess = (call: Call, email: string, address = '192.0.2.1', secret = 'wrong'): Promise<Answer> =>
-  call('POST', '/auth/sign-in', { body: { email, password: secret }, headers: { 'X-Forwarded-For': address } })
+  call('POST', '/auth/signin', { body: { email, password: secret }, headers: { 'X-Forwarded-For': address } })
 const statuses = async (t: Test, ...requests: (() => Promise<Answer>)[]): Promise<number[]> => {
   const found: number[] = []
   for (const request of requests) {
@@ -37,34 +37,86 @@ const statuses = async (t: Test, ...requests: (() => Promise<Answer>)[]): Promis
 }
 
 for (const email of ['ann', 'bob', 'carol', 'dora', 'eve']) {
-  await one.call('POST', '/auth/register', {
-    body: { email: `${email}@example.org`, password },
+  await one.call('POST', '/auth/signup', {
+    body: { email: `${email}@example.org`, firstName: email, password },
     headers: { 'X-Forwarded-For': `198.51.100.${email.length}, 198.51.100.${email.charCodeAt(0)}` },
   })
 }
 
-t.test('wrong passwords of one account are counted over all addresses and processes', async (t) => {
+t.test('a stranger who guesses locks out nobody but themselves', async (t) => {
   await forget()
   t.strictSame(
     await statuses(
       t,
-      () => guess(one.call, 'ann@example.org', '192.0.2.1'),
-      () => guess(two.call, 'Ann@Example.org', '192.0.2.2'),
-      () => guess(one.call, ' ann@example.org', '192.0.2.3'),
-      () => guess(two.call, 'ann@example.org', '192.0.2.4'),
-      () => guess(one.call, 'ann@example.org', '192.0.2.5', password),
-      () => guess(two.call, 'bob@example.org', '192.0.2.4', password),
+      () => guess(one.call, 'ann@example.org', '192.0.2.71'),
+      () => guess(two.call, 'Ann@Example.org', '192.0.2.71'),
+      () => guess(one.call, ' ann@example.org', '192.0.2.71'),
+      () => guess(two.call, 'ann@example.org', '192.0.2.71'),
+      () => guess(one.call, 'ann@example.org', '192.0.2.71', password),
+      () => guess(two.call, 'ann@example.org', '192.0.2.79', password),
+      () => guess(one.call, 'bob@example.org', '192.0.2.71', password),
     ),
-    [401, 401, 401, 429, 429, 200],
+    [401, 401, 401, 429, 429, 200, 200],
+    'the owner signs in from another network, and others from that of the stranger',
+  )
+  const more = Array.from({ length: 20 }, () => () => guess(one.call, 'ann@example.org', '192.0.2.71'))
+  t.strictSame(await statuses(t, ...more), Array<number>(20).fill(429))
+  t.strictSame(
+    await statuses(t, () => guess(two.call, 'ann@example.org', '192.0.2.79', password)),
+    [200],
+    'guesses that are refused do not count against the account',
   )
   await database.query('update auth.rate_limits set expire = extract(epoch from now()) * 1000 - 1')
-  t.strictSame(await statuses(t, () => guess(two.call, 'ann@example.org', '192.0.2.9', password)), [200], 'in time')
+  t.strictSame(await statuses(t, () => guess(two.call, 'ann@example.org', '192.0.2.71', password)), [200], 'in time')
 })
 
-t.test('an account that does not exist is no exception', async (t) => {
+t.test('an IPv6 network of 64 bits is one stranger', async (t) => {
   await forget()
-  const requests = Array.from({ length: 4 }, (_, n) => () => guess(one.call, 'nobody@example.org', `192.0.2.${n + 1}`))
-  t.strictSame(await statuses(t, ...requests), [401, 401, 401, 429])
+  const from = (n: number) => () => guess(n % 2 ? one.call : two.call, 'ann@example.org', `2001:db8:1:2::${n + 1}`)
+  t.strictSame(await statuses(t, from(0), from(1), from(2), from(3), from(4)), [401, 401, 401, 429, 429])
+  t.strictSame(
+    await statuses(
+      t,
+      () => guess(one.call, 'ann@example.org', '2001:db8:1:2:ffff::1', password),
+      () => guess(one.call, 'ann@example.org', '2001:db8:1:3::1', password),
+    ),
+    [429, 200],
+  )
+})
+
+/** As many wrong passwords as the account takes, from as many networks. */
+const distributed = (email: string, count: number, secret?: string) =>
+  Array.from({ length: count }, (_, n) => () => guess(n % 2 ? one.call : two.call, email, `203.0.113.${n + 1}`, secret))
+
+t.test('guesses from many networks reach the limit of the account', async (t) => {
+  await forget()
+  t.strictSame(
+    await statuses(t, ...distributed('ann@example.org', 10)),
+    [...Array<number>(8).fill(401), 429, 429],
+    'over all processes',
+  )
+  t.strictSame(await statuses(t, () => guess(one.call, 'ann@example.org', '198.51.100.9', password)), [429])
+  t.strictSame(await statuses(t, () => guess(one.call, 'bob@example.org', '203.0.113.1', password)), [200])
+})
+
+t.test('an address without an account is answered like one that has one', async (t) => {
+  for (const email of ['ann@example.org', 'nobody@example.org']) {
+    await forget()
+    const near = Array.from({ length: 5 }, () => () => guess(one.call, email, '192.0.2.61'))
+    t.strictSame(await statuses(t, ...near), [401, 401, 401, 429, 429], email)
+    t.strictSame(await statuses(t, ...distributed(email, 7)), [...Array<number>(5).fill(401), 429, 429], email)
+    const { rows } = await database.query(
+      'select split_part(key, $1, 1) as kind, points from auth.rate_limits order by 1, 2',
+      [':'],
+    )
+    t.strictSame(
+      rows
+        .filter(({ kind }) => kind !== 'guess-address')
+        .map(({ kind, points }) => `${String(kind)} ${String(points)}`),
+      ['guess-account 10', ...Array<string>(7).fill('guess-pair 1'), 'guess-pair 5'],
+      `${email}: the same counts`,
+    )
+  }
 })
 
 t.test('wrong passwords from one address are counted over all accounts', async (t) => {
@@ -107,27 +159,36 @@ t.test('many wrong ones at the same moment are no way around it', async (t) => {
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, n) => guess(n % 2 ? one.call : two.call, 'eve@example.org', `192.0.2.${n + 1}`)),
   )
-  t.equal(answers.filter(({ status }) => status === 401).length, 3)
-  t.equal(answers.filter(({ status }) => status === 429).length, 17)
+  t.equal(answers.filter(({ status }) => status === 401).length, 8)
+  t.equal(answers.filter(({ status }) => status === 429).length, 12)
+  await forget()
+  const near = await Promise.all(
+    Array.from({ length: 20 }, (_, n) => guess(n % 2 ? one.call : two.call, 'eve@example.org', '192.0.2.81')),
+  )
+  t.equal(near.filter(({ status }) => status === 401).length, 3)
 })
 
 t.test('the password is asked for elsewhere, too', async (t) => {
   await forget()
   const user = await signUp(one.call, 'fay@example.org')
   const change = (current: string) => () =>
-    user.call('PATCH', '/auth/me', { body: { current_password: current, email: 'fay@example.org' } })
+    user.call('PATCH', '/auth/me', { body: { currentPassword: current, email: 'fay@example.org' } })
   const remove = (secret: string) => () => user.call('DELETE', '/auth/me', { body: { password: secret } })
   t.strictSame(
     await statuses(t, change(password), change('a'), remove('b'), change('c'), change(password), remove(password)),
     [200, 403, 403, 403, 429, 429],
   )
-  t.equal((await guess(two.call, 'fay@example.org', '192.0.2.99', password)).status, 429, 'one count for all')
+  const { rows } = await database.query("select points from auth.rate_limits where key like 'guess-pair:%'")
+  t.strictSame(rows, [{ points: 5 }], 'one count for all')
 })
 
 t.test('registrations are counted by address and by e-mail', async (t) => {
   await forget()
   const register = (email: string, address: string) => () =>
-    one.call('POST', '/auth/register', { body: { email, password }, headers: { 'X-Forwarded-For': address } })
+    one.call('POST', '/auth/signup', {
+      body: { email, firstName: 'R', password },
+      headers: { 'X-Forwarded-For': address },
+    })
   const byAddress = Array.from({ length: 7 }, (_, n) => register(`r${n}@example.org`, '192.0.2.1'))
   t.strictSame(await statuses(t, ...byAddress), [201, 201, 201, 201, 201, 201, 429])
   const byEmail = Array.from({ length: 7 }, (_, n) => register('same@example.org', `192.0.2.${n + 10}`))
@@ -137,14 +198,14 @@ t.test('registrations are counted by address and by e-mail', async (t) => {
     200,
     'signing in is another matter',
   )
-  const invalid = await one.call('POST', '/auth/register', { body: {}, headers: { 'X-Forwarded-For': '192.0.2.50' } })
+  const invalid = await one.call('POST', '/auth/signup', { body: {}, headers: { 'X-Forwarded-For': '192.0.2.50' } })
   t.equal(invalid.status, 400)
 })
 
 t.test('what is kept tells no address', async (t) => {
   const { rows } = await database.query('select key from auth.rate_limits')
   t.ok(rows.length > 0)
-  for (const { key } of rows) t.match(key, /^(guess|register)-(address|account):[\w-]{43}$/)
+  for (const { key } of rows) t.match(key, /^(guess|register)-(address|pair|account):[\w-]{43}$/)
 })
 
 t.test('networks: address -> what is counted', (t) => {

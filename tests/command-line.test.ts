@@ -54,6 +54,8 @@ async function run(args: string[], given: Partial<Dependencies> = {}, session: P
       ),
     listApiKeys: () => Promise.resolve([key]),
     revokeApiKey: (id) => Promise.resolve(called('revoke', id === key.id, id)),
+    addSampleData: (email) =>
+      Promise.resolve(called('sample', { accounts: 5, reports: 60, runs: 12, hasOwner: true }, email)),
     ...session,
   }
   ran.code = await runProgram(args, {
@@ -74,6 +76,38 @@ async function run(args: string[], given: Partial<Dependencies> = {}, session: P
   })
   return ran
 }
+
+t.test('sample data', async (t) => {
+  const embedded = { ...config, dbUri: null, migrationDatabaseUrl: null }
+  const own = { ...config, dbUri: 'postgres://authenticator@db/app', migrationDatabaseUrl: null }
+  const counts = { accounts: 5, reports: 60, runs: 12, hasOwner: true }
+  const none = { accounts: 0, reports: 0, runs: 0, hasOwner: false }
+  const refused = /^This is not the embedded database for development\. .*rowhouse sample --yes\n$/
+  const table: [Config, string[], number, RegExp, unknown?][] = [
+    [embedded, ['sample'], 0, /^Added 5 accounts, 60 approved reports and 12 classification runs\.\n$/],
+    [embedded, ['sample', '--user', 'a@example.org'], 0, /^Added/],
+    [embedded, ['sample', '--json'], 0, /^\{"accounts":5,"reports":60,"runs":12,"hasOwner":true\}\n$/],
+    [own, ['sample'], 1, refused],
+    [{ ...embedded, migrationDatabaseUrl: 'postgres://owner@db/app' }, ['sample'], 1, refused],
+    [own, ['sample', '--yes'], 0, /^Added/],
+    [embedded, ['sample'], 0, /^The sample data is there already\.\nThere is no development user .* --user\.\n$/, none],
+  ]
+  for (const [given, args, code, text, result = counts] of table) {
+    const emails: unknown[] = []
+    const addSampleData = (email: string | undefined) => {
+      emails.push(email)
+      return Promise.resolve(result as typeof counts)
+    }
+    const ran = await run(args, { loadConfig: () => given }, { addSampleData })
+    t.equal(ran.code, code, args.join(' '))
+    t.match(code === 0 ? ran.out : ran.err, text, args.join(' '))
+    const wanted = args.includes('--user') ? 'a@example.org' : undefined
+    t.strictSame(emails, code === 0 ? [wanted] : [], 'nothing is added when it is refused')
+  }
+  const old = { query: () => Promise.resolve({ rows: [{ migrated: false }] }) }
+  const ran = await run(['sample'], { loadConfig: () => embedded }, old)
+  t.strictSame([ran.code, ran.err], [1, 'This database lacks migrations. Run `rowhouse migrate` first.\n'])
+})
 
 t.test('serving', async (t) => {
   const table: [string[], ServeOptions][] = [
@@ -178,7 +212,7 @@ t.test('mistakes', async (t) => {
   const table: [string[], RegExp][] = [
     [
       ['migrat'],
-      /^There is no command and no configuration file named "migrat"\. The commands are serve, migrate, keys, check\.\n$/,
+      /^There is no command and no configuration file named "migrat"\. The commands are serve, migrate, sample, keys, check\.\n$/,
     ],
     [['no/such.conf'], /^There is no configuration file "no\/such\.conf"\.\n$/],
     [['--dump-config', 'no.conf'], /^There is no configuration file "no\.conf"\.\n$/],

@@ -63,8 +63,8 @@ t.test('writes: headers -> whether they are let through', async (t) => {
     ['PATCH', '/report/1'],
     ['DELETE', '/report/1'],
     ['PATCH', '/report/1/approval'],
-    ['POST', '/auth/register'],
-    ['POST', '/auth/sign-in'],
+    ['POST', '/auth/signup'],
+    ['POST', '/auth/signin'],
     ['POST', '/auth/token'],
     ['PATCH', '/auth/me'],
     ['DELETE', '/auth/me'],
@@ -85,7 +85,7 @@ t.test('writes: headers -> whether they are let through', async (t) => {
     }
     t.not((await raw('GET', '/report', headers)).status, 403, `${label}: reading changes nothing`)
   }
-  t.equal((await raw('POST', '/auth/sign-out', { Origin: 'https://evil.example' })).status, 403)
+  t.equal((await raw('POST', '/auth/signout', { Origin: 'https://evil.example' })).status, 403)
   t.equal((await ann.call('GET', '/auth/me')).status, 200, 'nobody else signs a user out')
 })
 
@@ -108,7 +108,7 @@ t.test('who may read the answers', async (t) => {
 
 t.test('preflight requests', async (t) => {
   const asks = { 'Access-Control-Request-Method': 'PATCH', 'Access-Control-Request-Headers': 'content-type' }
-  for (const path of ['/report', '/report/1', '/auth/sign-in']) {
+  for (const path of ['/report', '/report/1', '/auth/signin']) {
     const given = await raw('OPTIONS', path, { Origin: listed, ...asks })
     t.strictSame([given.status, given.body], [204, ''], path)
     t.match(given.headers, {
@@ -129,5 +129,5 @@ t.test('without a list nobody else is let in', async (t) => {
   const { call } = await startService(t, database.authenticatorUri)
   const given = await call('GET', '/report', { headers: { Origin: listed, Cookie: ann.cookie } })
   t.strictSame([given.status, given.headers.get('access-control-allow-origin')], [200, null])
-  t.equal((await call('POST', '/auth/sign-out', { headers: { Origin: listed, Cookie: ann.cookie } })).status, 403)
+  t.equal((await call('POST', '/auth/signout', { headers: { Origin: listed, Cookie: ann.cookie } })).status, 403)
 })

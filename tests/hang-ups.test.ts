@@ -75,7 +75,7 @@ for (const [how, begin] of [
     t.ok(isUsedUp(), 'the pool is used up')
     t.match(await call('GET', '/ready'), { status: 200 }, 'ready nevertheless')
     const signIn = { body: { email: 'nobody@example.org', password: 'wrong password' } }
-    t.equal((await call('POST', '/auth/sign-in', signIn)).status, 401, 'accounts can be asked')
+    t.equal((await call('POST', '/auth/signin', signIn)).status, 401, 'accounts can be asked')
     const apikey = makeApiKey('secret')
     t.equal((await call('GET', '/rest/v1/notes?id=eq.1', { headers: { apikey } })).status, 401, 'and API keys')
     for (const socket of sockets) socket.destroy()

@@ -57,9 +57,9 @@ const report = { manufacturer: 'a', model: 'b', year: 2000, mileage: 1, price: 1
 const id = '00000000-0000-4000-8000-000000000000'
 /** Each with a body that would be right. */
 const routes: readonly (readonly [method: string, path: string, body: Readonly<Record<string, unknown>>])[] = [
-  ['POST', '/auth/register', { email: 'b@example.org', password }],
-  ['POST', '/auth/sign-in', { email: 'ann@example.org', password }],
-  ['PATCH', '/auth/me', { current_password: password, email: 'b@example.org' }],
+  ['POST', '/auth/signup', { email: 'b@example.org', firstName: 'B', password }],
+  ['POST', '/auth/signin', { email: 'ann@example.org', password }],
+  ['PATCH', '/auth/me', { currentPassword: password, email: 'b@example.org' }],
   ['DELETE', '/auth/me', { password }],
   ['POST', '/report', report],
   ['PATCH', `/report/${id}`, report],
@@ -135,7 +135,7 @@ t.test('the right bodies are right', async (t) => {
   for (const [method, path, body] of routes.filter(([method]) => method !== 'DELETE')) {
     statuses.push((await ann.call(method, path, { body })).status)
     // Signing in has replaced the session.
-    if (path === '/auth/sign-in') break
+    if (path === '/auth/signin') break
   }
   t.strictSame(statuses, [201, 200])
 })

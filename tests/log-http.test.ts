@@ -147,7 +147,7 @@ t.test('no secret', async (t) => {
       }
     }
   }
-  for (const path of ['/auth/register', '/auth/sign-in', '/auth/login']) {
+  for (const path of ['/auth/signup', '/auth/signin', '/auth/login']) {
     const body = JSON.stringify({ email: 'hunter2@test', password: 'hunter2hunter2' })
     await send(application.url, { method: 'POST', path, headers: { 'Content-Type': 'application/json' }, body })
   }

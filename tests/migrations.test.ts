@@ -140,7 +140,7 @@ t.test('an owner who is no superuser', async (t) => {
     t.strictSame(result, { applied: files })
     t.match(notices, [/event triggers/])
     await withClient(admin.uri('authenticator', 'authenticator'), async (client) => {
-      const { rows } = await client.query("select email from auth.create_user('a@example.org', 'x')")
+      const { rows } = await client.query("select email from auth.create_user('a@example.org', 'x', 'A', null)")
       t.strictSame(rows, [{ email: 'a@example.org' }])
       const found = await client.query("select email from auth.find_user('A@Example.org')")
       t.strictSame(found.rows, [{ email: 'a@example.org' }])
@@ -181,9 +181,9 @@ t.test('citext stays where it is installed', async (t) => {
   const database = await emptyDatabase(t)
   await database.query('create schema "Odd one"; create extension citext with schema "Odd one"')
   await withClient(database.adminUri, (client) => migrate(client))
-  await database.query("select auth.create_user('a@example.org', 'x')")
+  await database.query("select auth.create_user('a@example.org', 'x', 'A', null)")
   t.equal((await database.query("select * from auth.find_user('A@EXAMPLE.ORG')")).rowCount, 1)
-  t.equal((await database.query("select * from auth.create_user('A@example.org', 'x')")).rowCount, 0)
+  t.equal((await database.query("select * from auth.create_user('A@example.org', 'x', 'A', null)")).rowCount, 0)
 })
 
 t.test('the roles', async (t) => {

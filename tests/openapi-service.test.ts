@@ -250,7 +250,7 @@ t.test('bodies are the JSON Schemas that they are checked against', async (t) =>
   t.strictSame(body(`${checked}/{id}`, 'patch'), ref('ClassificationRunInput.update'))
   t.strictSame(body('/rest/v1/wheels', 'put'), ref('tables.wheels.insert'))
   t.strictSame(body('/rest/v1/wheels', 'patch'), ref('tables.wheels.update'))
-  t.strictSame(body('/auth/register', 'post'), ref('RegisterDto'))
+  t.strictSame(body('/auth/signup', 'post'), ref('SignUpDto'))
   t.strictSame(body('/report', 'post'), ref('CreateReportDto'))
 
   const components = at(root, 'components', 'schemas') as Readonly<Record<string, Json>>
@@ -411,7 +411,7 @@ t.test('credentials', async (t) => {
   t.strictSame(security({ anonymous: true }, '/rest/v1/cars'), [...some, {}])
   t.strictSame(security({}, '/report', 'post'), [{ session: [] }])
   t.strictSame(security({ anonymous: true }, '/report', 'post'), [{ session: [] }])
-  t.strictSame(security({}, '/auth/sign-in', 'post'), [])
+  t.strictSame(security({}, '/auth/signin', 'post'), [])
   t.strictSame(Object.keys(at(document(), 'components', 'securitySchemes') as Json), ['apiKey', 'bearer', 'session'])
 })
 
@@ -448,11 +448,11 @@ t.test('routes said as data', async (t) => {
     security: ['session', 'bearer'],
     parameters: [
       { name: 'id', in: 'path', description: 'Which.', schema: { type: 'string' } },
-      { name: 'dry', in: 'query', description: 'Try.', schema: { $ref: 'urn:rowhouse:RegisterDto#/properties/email' } },
+      { name: 'dry', in: 'query', description: 'Try.', schema: { $ref: 'urn:rowhouse:SignUpDto#/properties/email' } },
     ],
     body: { type: 'array', items: { $ref: 'urn:rowhouse:SignInDto' } },
     responses: {
-      200: { description: 'Done.', schema: { $ref: '#/components/schemas/Report' }, headers: { ETag: 'Version.' } },
+      200: { description: 'Done.', schema: { $ref: '#/components/schemas/ReportDto' }, headers: { ETag: 'Version.' } },
       204: { description: 'Nothing to do.' },
     },
   }
@@ -470,7 +470,7 @@ t.test('routes said as data', async (t) => {
         name: 'dry',
         in: 'query',
         description: 'Try.',
-        schema: { $ref: '#/components/schemas/RegisterDto/properties/email' },
+        schema: { $ref: '#/components/schemas/SignUpDto/properties/email' },
       },
     ],
     requestBody: {
@@ -483,7 +483,7 @@ t.test('routes said as data', async (t) => {
       200: {
         description: 'Done.',
         headers: { ETag: { description: 'Version.', schema: { type: 'string' } } },
-        content: { 'application/json': { schema: { $ref: '#/components/schemas/Report' } } },
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/ReportDto' } } },
       },
       204: { description: 'Nothing to do.' },
     },
@@ -525,5 +525,5 @@ t.test('references among schemas', async (t) => {
     { $ref: { $ref: '#/components/schemas/Odd' } },
     'a property may have any name',
   )
-  t.throws(() => document({ schemas: [] }), /no JSON Schema is at urn:rowhouse:RegisterDto/)
+  t.throws(() => document({ schemas: [] }), /no JSON Schema is at urn:rowhouse:SignUpDto/)
 })

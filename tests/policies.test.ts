@@ -67,8 +67,8 @@ const statements = {
   profiles: {
     select: `select from profiles where id = '${ann}'`,
     'select all': 'select * from profiles',
-    update: `update profiles set display_name = 'x' where id = '${ann}'`,
-    'update all': "update profiles set display_name = 'x'",
+    update: `update profiles set full_name = 'x' where id = '${ann}'`,
+    'update all': "update profiles set full_name = 'x'",
     delete: `delete from profiles where id = '${ann}'`,
     'delete all': 'delete from profiles',
   },
@@ -158,23 +158,29 @@ for (const [table, commands] of Object.entries(statements)) {
 
 t.test('columns and rows a caller may not write', async (t) => {
   const rows: readonly (readonly [CallerName, string, number | string])[] = [
-    ['newcomer', "insert into profiles (display_name) values ('New')", 1],
-    ['newcomer', `insert into profiles (id) values ('${newcomer}')`, denied],
-    ['ann', "insert into profiles (display_name) values ('Again')", '23505'],
-    ['no subject', "insert into profiles (display_name) values ('Nobody')", denied],
-    ['a foreign subject', "insert into profiles (display_name) values ('Nobody')", denied],
-    ['anon', "insert into profiles (display_name) values ('Nobody')", denied],
+    ['newcomer', "insert into profiles (full_name) values ('New')", 1],
+    ['newcomer', `insert into profiles (id) values ('${newcomer}')`, 1],
+    ['newcomer', `insert into profiles (id) values ('${ann}')`, denied],
+    ['ann', `update profiles set id = '${ann}'`, 1],
+    ['ann', "insert into profiles (full_name) values ('Again')", '23505'],
+    ['no subject', "insert into profiles (full_name) values ('Nobody')", denied],
+    ['a foreign subject', "insert into profiles (full_name) values ('Nobody')", denied],
+    ['anon', "insert into profiles (full_name) values ('Nobody')", denied],
     ['service', `insert into profiles (id) values ('${newcomer}')`, 1],
     ['ann', `update profiles set id = '${newcomer}'`, denied],
     ['ann', 'update profiles set created_at = now()', denied],
     ['ann', 'update profiles set updated_at = now()', denied],
-    ['ann', `insert into classification_runs (id, ${run}) values ('${newcomer}', ${runValues})`, denied],
-    ['ann', `insert into classification_runs (created_at, ${run}) values (now(), ${runValues})`, denied],
+    ['ann', `insert into classification_runs (id, ${run}) values ('${newcomer}', ${runValues})`, 1],
+    ['ann', `insert into classification_runs (id, ${run}) values ('${bob}', ${runValues})`, '23505'],
+    ['ann', `insert into classification_runs (created_at, ${run}) values (now(), ${runValues})`, 1],
+    ['ann', `insert into classification_runs (updated_at, ${run}) values (now(), ${runValues})`, denied],
     ['ann', `insert into classification_runs (user_id, ${run}) values ('${bob}', ${runValues})`, denied],
     ['ann', `update classification_runs set user_id = '${bob}'`, denied],
-    ['ann', `update classification_runs set user_id = '${ann}'`, denied],
-    ['ann', `update classification_runs set id = '${newcomer}'`, denied],
-    ['ann', 'update classification_runs set created_at = now()', denied],
+    ['ann', `update classification_runs set user_id = '${ann}'`, 1],
+    ['ann', 'update classification_runs set user_id = null', denied],
+    ['ann', `update classification_runs set id = '${newcomer}'`, 1],
+    ['ann', 'update classification_runs set created_at = now()', 1],
+    ['ann', 'update classification_runs set updated_at = now()', denied],
     ['ann', `insert into reports (id, ${report}) values ('${newcomer}', ${reportValues})`, denied],
     ['ann', `insert into reports (created_at, ${report}) values (now(), ${reportValues})`, denied],
     ['ann', `insert into reports (user_id, ${report}) values ('${bob}', ${reportValues})`, denied],
@@ -203,6 +209,8 @@ t.test('values that the database refuses, whoever sends them', async (t) => {
     [`update reports set year = ${year + 2}`, '23514'],
     ['update reports set year = 1885', '23514'],
     ['update reports set mileage = 2000001', '23514'],
+    ['update reports set mileage = 1.5', '23514'],
+    ['update reports set mileage = 15.0', 1],
     ["update reports set price = 'NaN'", '23514'],
     ["update reports set lat = 'NaN'", '23514'],
     ['update reports set lng = -180.5', '23514'],
@@ -237,7 +245,8 @@ t.test('who may execute the functions', async (t) => {
   t.strictSame(Object.fromEntries(rows.map(({ name, roles }) => [name, roles])), {
     'auth.change_user(uuid,text,text,text,uuid)': ['authenticator'],
     'auth.create_session(uuid,text,bytea,interval)': ['authenticator'],
-    'auth.create_user(text,text)': ['authenticator'],
+    'auth.check_session(uuid,uuid)': ['authenticator'],
+    'auth.create_user(text,text,text,text)': ['authenticator'],
     'auth.delete_user(uuid,text)': ['authenticator'],
     'auth.email()': api,
     'auth.extend_session(bytea,interval,interval)': ['authenticator'],
@@ -252,9 +261,11 @@ t.test('who may execute the functions', async (t) => {
     'auth.revoke_sessions(uuid,uuid,uuid)': ['authenticator'],
     'auth.role()': api,
     'auth.uid()': api,
+    'rowhouse.api_key_changed()': [],
     'rowhouse.create_profile()': [],
     'rowhouse.delete_profile()': [],
     'rowhouse.pending_reports(integer)': ['authenticated', 'service_role'],
+    'rowhouse.pending_reports(integer,timestamp with time zone,uuid)': ['authenticated', 'service_role'],
     'rowhouse.review_report(uuid,boolean)': ['authenticated', 'service_role'],
     'rowhouse.schema_changed()': [],
     'rowhouse.schema_dropped()': [],
@@ -263,6 +274,7 @@ t.test('who may execute the functions', async (t) => {
       'authenticated',
       'service_role',
     ],
+    'rowhouse.valuation_json(jsonb)': ['authenticated', 'service_role'],
     'rowhouse.vehicle_key(text,text)': ['authenticated', 'service_role'],
   })
   for (const caller of ['ann', 'anon', 'service'] as const) {
@@ -275,7 +287,7 @@ t.test('functions that run as their owner have a fixed search path', async (t) =
   const { rows } = await database.query(`
     select proname::text as name, array_to_string(proconfig, ' ') as settings from pg_proc
     where prosecdef and pronamespace::regnamespace::text not in ('pg_catalog', 'information_schema') order by 1`)
-  t.equal(rows.length, 17)
+  t.equal(rows.length, 20)
   for (const { name, settings } of rows) {
     t.match(settings, name === 'find_user' ? /^search_path=extensions, pg_temp$/ : /^search_path=""( |$)/, String(name))
   }

@@ -5,6 +5,7 @@ import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import { missingSecrets } from '../server/config/missing-secrets.ts'
 import { createOwnedDatabase } from './support/authenticator.ts'
 import { says, startProgram } from './support/program.ts'
 
@@ -76,6 +77,14 @@ rest-base-path = "/"
   t.match(await nap, { status: 200, body: '"rested"' }, 'what is under way is finished')
   t.equal(await program.ended, 0)
   await t.rejects(get(api, '/films'))
+})
+
+t.test('what a server without secrets cannot do is said at the start', async (t) => {
+  const program = startProgram(t, { DATABASE_URL: uri, PGRST_DB_ANON_ROLE: anonymous })
+  await program.line(says('listening'))
+  for (const text of missingSecrets({ sessionSecrets: [], jwtSecret: null, restBasePath: '/rest/v1' })) {
+    t.ok(program.written().includes(text), text)
+  }
 })
 
 t.test('wrong values stop it, all in one message', async (t) => {

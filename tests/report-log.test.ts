@@ -9,8 +9,8 @@ t.test('role of a session, and none of its secrets', async (t) => {
   const settings = { SESSION_SECRETS: 's'.repeat(32), PGRST_LOG_LEVEL: 'info' }
   const { call, logged } = await startApplication(t, database.authenticatorUri, settings)
   const account = { email: 'logged@example.com', password: 'a password to be kept' }
-  t.equal((await call('POST', '/auth/register', { body: account })).status, 201)
-  const { cookie = '' } = await call('POST', '/auth/sign-in', { body: account })
+  t.equal((await call('POST', '/auth/signup', { body: { ...account, firstName: 'Logged' } })).status, 201)
+  const { cookie = '' } = await call('POST', '/auth/signin', { body: account })
   t.match(await call('GET', '/report', { headers: { Cookie: cookie } }), { status: 200 })
   await call('GET', '/report')
   const lines = logged().filter(({ path }) => path === '/report')

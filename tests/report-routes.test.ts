@@ -1,7 +1,7 @@
 // The routes of `/report`: request -> answer.
 import t from 'tap'
 import { createValidator } from '../server/validation/validator.ts'
-import { dataOf, signIn, signUp } from './support/account.ts'
+import { detailsOf, fail, invalid, signIn, signUp } from './support/account.ts'
 import type { Answer } from './support/call.ts'
 import { createMigratedDatabase } from './support/database.ts'
 import { startService } from './support/service.ts'
@@ -26,17 +26,12 @@ const report = {
   lat: 48.1,
   lng: 11.6,
 }
+type Fault = { readonly field: string; readonly message: string }
 type Stored = typeof report & { id: string; status: string; valuation?: object }
-const isReport = forDto('urn:rowhouse:Report')
-const fail = (statusCode: number, message: string, errors?: object[]) => ({
-  status: 'fail',
-  statusCode,
-  message,
-  ...(errors && { errors }),
-})
+const isReport = forDto('urn:rowhouse:ReportDto')
 const unknown = '00000000-0000-4000-8000-000000000000'
 const create = async (who = ann, more: object = {}): Promise<Stored> =>
-  dataOf<Stored>(await who.call('POST', '/report', { body: { ...report, ...more } }))
+  detailsOf<Stored>(await who.call('POST', '/report', { body: { ...report, ...more } }))
 const review = (id: string, approved: boolean, who = admin) =>
   who.call('PATCH', `/report/${id}/approval`, { body: { approved } })
 
@@ -44,18 +39,18 @@ t.test('a report is created, shown, changed, reviewed and deleted', async (t) =>
   const created = await create()
   const path = `/report/${created.id}`
   t.strictSame(isReport({ ...created }), [])
-  t.match(created, { ...report, user_id: ann.id, status: 'pending', valuation: { estimate: null } })
+  t.match(created, { ...report, userId: ann.id, status: 'pending', valuation: { estimate: null } })
 
   const shown = await ann.call('GET', path)
-  t.strictSame([shown.status, shown.body], [200, { status: 'success', statusCode: 200, data: created }])
+  t.strictSame([shown.status, shown.body], [200, { status: 'success', details: created }])
   const head = await ann.call('HEAD', path)
   t.strictSame([head.status, head.text], [200, ''])
 
   const changed = await ann.call('PATCH', path, { body: { price: 20_500, model: '  Giulia QV ' } })
   t.equal(changed.status, 200)
-  t.strictSame(isReport(dataOf(changed)), [])
-  t.match(dataOf(changed), { ...created, price: 20_500, model: 'Giulia QV', updated_at: /./ })
-  t.not(dataOf(changed).updated_at, dataOf(shown).updated_at)
+  t.strictSame(isReport(detailsOf(changed)), [])
+  t.match(detailsOf(changed), { ...created, price: 20_500, model: 'Giulia QV', updatedAt: /./ })
+  t.not(detailsOf(changed).updatedAt, detailsOf(shown).updatedAt)
 
   for (const [approved, status] of [
     [true, 'approved'],
@@ -63,18 +58,18 @@ t.test('a report is created, shown, changed, reviewed and deleted', async (t) =>
   ] as const) {
     const reviewed = await review(created.id, approved)
     t.equal(reviewed.status, 200)
-    t.strictSame(isReport(dataOf(reviewed)), [])
-    t.match(dataOf(reviewed), { id: created.id, user_id: ann.id, status })
+    t.strictSame(isReport(detailsOf(reviewed)), [])
+    t.match(detailsOf(reviewed), { id: created.id, userId: ann.id, status })
     const refused = await ann.call('PATCH', path, { body: { price: 1 } })
     t.strictSame(
       [refused.status, refused.body],
       [409, fail(409, `This report is ${status}: only a pending one can be changed`)],
     )
   }
-  t.match(dataOf(await ann.call('GET', path)), { price: 20_500, status: 'rejected' })
+  t.match(detailsOf(await ann.call('GET', path)), { price: 20_500, status: 'rejected' })
 
   const deleted = await ann.call('DELETE', path)
-  t.strictSame([deleted.status, deleted.body], [200, { status: 'success', statusCode: 200, data: null }])
+  t.strictSame([deleted.status, deleted.body], [200, { status: 'success', message: 'report deleted successfully' }])
   for (const method of ['GET', 'DELETE'] as const) t.equal((await ann.call(method, path)).status, 404, method)
 })
 
@@ -86,13 +81,13 @@ t.test('the created report carries its valuation, and so does the estimate', asy
   const created = await create(ann, { price: 1 })
   const valuation = { estimate: 21_000, low: 20_000, high: 22_000, currency: 'EUR', comparables: 3 }
   t.match(created.valuation, { ...valuation, method: 'weighted median of comparable reports' })
-  t.strictSame(forDto('urn:rowhouse:Valuation')({ ...created.valuation }), [])
+  t.strictSame(forDto('urn:rowhouse:ValuationDto')({ ...created.valuation }), [])
 
   const query = 'model=giulia&year=2018&mileage=6e4&lat=48.1&lng=11.6'
   const estimate = await bob.call('GET', `/report/estimate?manufacturer=alfa+romeo&${query}`)
-  t.strictSame([estimate.status, dataOf(estimate)], [200, created.valuation])
+  t.strictSame([estimate.status, detailsOf(estimate)], [200, created.valuation])
   t.match(
-    dataOf(await others[0]!.call('GET', `/report/estimate?manufacturer=Alfa%20Romeo&${query}`)),
+    detailsOf(await others[0]!.call('GET', `/report/estimate?manufacturer=Alfa%20Romeo&${query}`)),
     { estimate: null, comparables: 2 },
     'without the own ones',
   )
@@ -111,7 +106,7 @@ t.test('pages', async (t) => {
   )
   const wanted = rows.map(({ id }) => String(id))
 
-  type Page = { data: Stored[]; next_cursor: string | null }
+  type Page = { details: Stored[]; nextCursor: string | null }
   for (const limit of [1, 2, 3, 6, 7, 100]) {
     const found: string[] = []
     let cursor: string | null = null
@@ -120,34 +115,34 @@ t.test('pages', async (t) => {
         'GET',
         `/report?limit=${limit}${cursor === null ? '' : `&cursor=${cursor}`}`,
       )
-      const { data, next_cursor: next, ...rest } = answer.body as Page
-      t.strictSame([answer.status, rest], [200, { status: 'success', statusCode: 200 }])
-      t.ok(data.length <= limit && (next === null || data.length === limit))
-      t.ok(data.every((it) => isReport({ ...it }).length === 0 && !('valuation' in it)))
-      found.push(...data.map(({ id }) => id))
+      const { details, nextCursor: next, ...rest } = answer.body as Page
+      t.strictSame([answer.status, rest], [200, { status: 'success' }])
+      t.ok(details.length <= limit && (next === null || details.length === limit))
+      t.ok(details.every((it) => isReport({ ...it }).length === 0 && !('valuation' in it)))
+      found.push(...details.map(({ id }) => id))
       cursor = next
     } while (cursor !== null)
     t.strictSame(found, wanted, `pages of ${limit}`)
   }
   const first = (await dora.call('GET', '/report?limit=3')).body as Page
-  await dora.call('DELETE', `/report/${first.data[2]?.id}`)
+  await dora.call('DELETE', `/report/${first.details[2]?.id}`)
   await create(dora)
-  const second = (await dora.call('GET', `/report?limit=3&cursor=${first.next_cursor}`)).body as Page
+  const second = (await dora.call('GET', `/report?limit=3&cursor=${first.nextCursor}`)).body as Page
   t.strictSame(
-    second.data.map(({ id }) => id),
+    second.details.map(({ id }) => id),
     wanted.slice(3, 6),
     'what comes and goes shifts no page',
   )
-  const stranger = (await bob.call('GET', `/report?cursor=${first.next_cursor}`)).body as Page
-  t.strictSame(stranger.data, [], "another's cursor shows nothing of theirs")
-  t.match((await bob.call('GET', '/report')).body, { data: [], next_cursor: null })
+  const stranger = (await bob.call('GET', `/report?cursor=${first.nextCursor}`)).body as Page
+  t.strictSame(stranger.details, [], "another's cursor shows nothing of theirs")
+  t.match((await bob.call('GET', '/report')).body, { details: [], nextCursor: null })
 })
 
 t.test('queries that are wrong: query -> faults', async (t) => {
   const cursor = (text: string): string => Buffer.from(text).toString('base64url')
-  const notACursor = [{ field: 'cursor', message: 'must be the next_cursor of an answer' }]
+  const notACursor = [{ field: 'cursor', message: 'must be the nextCursor of a response' }]
   const whole = 'manufacturer=a&model=b&year=2000&mileage=1&lat=1&lng=1'
-  const lists: readonly (readonly [path: string, errors: object[] | undefined])[] = [
+  const lists: readonly (readonly [path: string, errors: Fault[] | undefined])[] = [
     ['/report?limit=0', [{ field: 'limit', message: 'must be >= 1' }]],
     ['/report?limit=101', [{ field: 'limit', message: 'must be <= 100' }]],
     ['/report?limit=1.5', [{ field: 'limit', message: 'must be integer' }]],
@@ -186,7 +181,8 @@ t.test('queries that are wrong: query -> faults', async (t) => {
   for (const [path, errors] of lists) {
     const given = await ann.call('GET', path)
     t.equal(given.status, 400, path)
-    if (errors) t.strictSame(given.body, fail(400, 'The query is not valid', errors), path)
+    if (errors)
+      t.strictSame(given.body, invalid(...errors.map(({ field, message }) => [field, message] as const)), path)
     else t.match(given.body, { status: 'fail', statusCode: 400, message: /percent-encoded/ }, path)
   }
   t.equal((await ann.call('GET', `/report?cursor=${cursor(`9999-12-31T23:59:59.999999Z ${unknown}`)}`)).status, 200)
@@ -195,8 +191,8 @@ t.test('queries that are wrong: query -> faults', async (t) => {
 
 t.test('requests that are wrong: request -> answer', async (t) => {
   const { id } = await create()
-  const noId = fail(400, 'The address is not valid', [{ field: 'id', message: 'must be a UUID' }])
-  const invalid = (field: string, message: string) => fail(400, 'The body is not valid', [{ field, message }])
+  const noId = invalid(['id', 'must be a UUID'])
+  const wrong = (field: string, message: string) => invalid([field, message])
   const missing = fail(404, 'There is no such report')
   const rows: readonly (readonly [method: string, path: string, body: unknown, object])[] = [
     ['GET', '/report/1', undefined, noId],
@@ -206,14 +202,14 @@ t.test('requests that are wrong: request -> answer', async (t) => {
     ['GET', `/report/${unknown}`, undefined, missing],
     ['PATCH', `/report/${unknown}`, { price: 1 }, missing],
     ['DELETE', `/report/${unknown}`, undefined, missing],
-    ['PATCH', `/report/${id}`, {}, invalid('', 'must NOT have fewer than 1 properties')],
-    ['PATCH', `/report/${id}`, { year: 1800 }, invalid('year', 'must be >= 1886')],
-    ['PATCH', `/report/${id}`, { model: ' ' }, invalid('model', 'must NOT have fewer than 1 characters')],
-    ['PATCH', `/report/${id}`, { price: null }, invalid('price', 'must be number')],
-    ['PATCH', `/report/${id}`, { price: 1, status: 'approved' }, invalid('status', 'is not a known property')],
-    ['PATCH', `/report/${id}`, { price: 1, user_id: bob.id }, invalid('user_id', 'is not a known property')],
-    ['PATCH', `/report/${id}`, [{ price: 1 }], invalid('', 'must be object')],
-    ['POST', '/report', { ...report, status: 'approved' }, invalid('status', 'is not a known property')],
+    ['PATCH', `/report/${id}`, {}, wrong('body', 'must NOT have fewer than 1 properties')],
+    ['PATCH', `/report/${id}`, { year: 1800 }, wrong('year', 'must be >= 1886')],
+    ['PATCH', `/report/${id}`, { model: ' ' }, wrong('model', 'must NOT have fewer than 1 characters')],
+    ['PATCH', `/report/${id}`, { price: null }, wrong('price', 'must be number')],
+    ['PATCH', `/report/${id}`, { price: 1, status: 'approved' }, wrong('status', 'is not a known property')],
+    ['PATCH', `/report/${id}`, { price: 1, user_id: bob.id }, wrong('user_id', 'is not a known property')],
+    ['PATCH', `/report/${id}`, [{ price: 1 }], wrong('body', 'must be object')],
+    ['POST', '/report', { ...report, status: 'approved' }, wrong('status', 'is not a known property')],
     ['PATCH', `/report/${id}/approval`, { approved: true }, fail(403, 'You may not do this')],
     ['PATCH', `/report/${unknown}/approval`, { approved: true }, fail(403, 'You may not do this')],
   ]
@@ -224,16 +220,16 @@ t.test('requests that are wrong: request -> answer', async (t) => {
   }
   const reviews: readonly (readonly [path: string, body: unknown, object])[] = [
     [`/report/${unknown}/approval`, { approved: true }, missing],
-    [`/report/${id}/approval`, { approved: 'true' }, invalid('approved', 'must be boolean')],
-    [`/report/${id}/approval`, { approved: null }, invalid('approved', 'must be boolean')],
-    [`/report/${id}/approval`, {}, invalid('approved', 'is required')],
-    [`/report/${id}/approval`, { approved: true, price: 1 }, invalid('price', 'is not a known property')],
+    [`/report/${id}/approval`, { approved: 'true' }, wrong('approved', 'must be boolean')],
+    [`/report/${id}/approval`, { approved: null }, wrong('approved', 'must be boolean')],
+    [`/report/${id}/approval`, {}, wrong('approved', 'is required')],
+    [`/report/${id}/approval`, { approved: true, price: 1 }, wrong('price', 'is not a known property')],
   ]
   for (const [path, body, answer] of reviews) {
     const given = await admin.call('PATCH', path, { body })
     t.strictSame(given.body, answer, JSON.stringify(body))
   }
-  t.match(dataOf(await ann.call('GET', `/report/${id}`)), { ...report, status: 'pending' }, 'nothing was changed')
+  t.match(detailsOf(await ann.call('GET', `/report/${id}`)), { ...report, status: 'pending' }, 'nothing was changed')
 })
 
 t.test('without a session nothing is said but that', async (t) => {
@@ -260,7 +256,7 @@ t.test('a change and a review at the same moment', async (t) => {
       review(id, true),
     ])
     t.equal(reviewed.status, 200)
-    const stored = dataOf<Stored>(await ann.call('GET', `/report/${id}`))
+    const stored = detailsOf<Stored>(await ann.call('GET', `/report/${id}`))
     t.equal(stored.status, 'approved')
     t.equal(stored.price, changed.status === 200 ? 7 : report.price, String(changed.status))
     t.ok([200, 409].includes(changed.status))

@@ -1,5 +1,8 @@
 import t from 'tap'
+import { readSchemas } from '../server/validation/schema-directory.ts'
+import { ownSchemas } from '../server/validation/validator.ts'
 import { signCookie } from '../server/accounts/cookie.ts'
+import { invalid } from './support/account.ts'
 import { createMigratedDatabase } from './support/database.ts'
 import { secrets, startService } from './support/service.ts'
 
@@ -8,10 +11,11 @@ t.teardown(database.drop)
 const { call, logged } = await startService(t, database.authenticatorUri)
 
 const password = 'correct horse'
+/** Signs in, to a new account where there is none. */
 async function signUp(email: string): Promise<{ id: string; cookie: string }> {
-  await call('POST', '/auth/register', { body: { email, password } })
-  const { body, cookie } = await call('POST', '/auth/sign-in', { body: { email, password } })
-  return { id: (body as { data: { id: string } }).data.id, cookie: cookie ?? '' }
+  await call('POST', '/auth/signup', { body: { email, firstName: 'Test', password } })
+  const { body, cookie } = await call('POST', '/auth/signin', { body: { email, password } })
+  return { id: (body as { details: { id: string } }).details.id, cookie: cookie ?? '' }
 }
 const ann = await signUp('ann@example.org')
 const bob = await signUp('bob@example.org')
@@ -27,14 +31,18 @@ const report = {
 }
 const post = (body: unknown, cookie: string | undefined = ann.cookie) =>
   call('POST', '/report', { body, headers: cookie === '' ? {} : { Cookie: cookie } })
+const schemas = await readSchemas(ownSchemas)
+const schemaOf = (id: string) => schemas.find((file) => file.id === id)?.schema ?? {}
+const reportDto = schemaOf('urn:rowhouse:ReportDto')
+const valuationDto = schemaOf('urn:rowhouse:ValuationDto')
 const nextYear = new Date().getUTCFullYear() + 1
 
 t.test('a report is stored and answered as stored', async (t) => {
   const given = await post({ ...report, manufacturer: '  Opel\n' })
   t.equal(given.status, 201)
-  const { data, ...rest } = given.body as { data: Record<string, unknown> }
-  t.strictSame(rest, { status: 'success', statusCode: 201 })
-  const { valuation, ...stored } = data
+  const { details, ...rest } = given.body as { details: Record<string, unknown> }
+  t.strictSame(rest, { status: 'success' })
+  const { valuation, ...stored } = details
   t.strictSame(valuation, {
     estimate: null,
     low: null,
@@ -44,18 +52,27 @@ t.test('a report is stored and answered as stored', async (t) => {
     confidence: 0,
     method: 'none: fewer than 3 comparable reports',
   })
-  const { id, created_at: createdAt, updated_at: updatedAt, ...values } = stored
-  t.strictSame(values, { ...report, user_id: ann.id, status: 'pending' })
+  const { id, createdAt, updatedAt, ...values } = stored
+  t.strictSame(values, { ...report, userId: ann.id, status: 'pending' })
   t.match(id, /^[0-9a-f-]{36}$/)
   t.ok(Math.abs(Date.parse(String(createdAt)) - Date.now()) < 60_000)
   t.equal(updatedAt, createdAt)
   const { rows } = await database.query('select to_jsonb(r) as row from public.reports r where id = $1', [id])
-  t.strictSame(rows, [{ row: stored }])
+  t.strictSame(rows, [
+    {
+      row: {
+        ...{ id, ...report, user_id: ann.id, status: 'pending' },
+        ...{ created_at: createdAt, updated_at: updatedAt },
+      },
+    },
+  ])
+  t.strictSame(Object.keys(details), Object.keys(reportDto.properties as object), 'keys in the order of the schema')
+  t.strictSame(Object.keys(valuation as object), Object.keys(valuationDto.properties as object))
   t.equal(given.headers.get('cache-control'), 'no-store')
 })
 
 t.test('it belongs to whoever is signed in', async (t) => {
-  t.match((await post(report, bob.cookie)).body, { data: { user_id: bob.id } })
+  t.match((await post(report, bob.cookie)).body, { details: { userId: bob.id } })
 })
 
 t.test('limits: value -> accepted', async (t) => {
@@ -69,9 +86,11 @@ t.test('limits: value -> accepted', async (t) => {
     ['year', null, 'must be integer'],
     ['mileage', 0, undefined],
     ['mileage', 2_000_000, undefined],
-    ['mileage', 2_000_000.1, 'must be <= 2000000'],
+    ['mileage', 2_000_001, 'must be <= 2000000'],
     ['mileage', -1, 'must be >= 0'],
-    ['mileage', 12_345.6, undefined],
+    ['mileage', 12_345.6, 'must be integer'],
+    ['mileage', 1.5, 'must be integer'],
+    ['mileage', 15.0, undefined],
     ['price', 0, undefined],
     ['price', 100_000_000, undefined],
     ['price', 100_000_001, 'must be <= 100000000'],
@@ -97,9 +116,9 @@ t.test('limits: value -> accepted', async (t) => {
     const given = await post({ ...report, [field]: value })
     if (message === undefined) {
       t.equal(given.status, 201, label)
-      t.strictSame((given.body as { data: Record<string, unknown> }).data[field], value, label)
+      t.strictSame((given.body as { details: Record<string, unknown> }).details[field], value, label)
     } else {
-      const answer = { status: 'fail', statusCode: 400, message: 'The body is not valid', errors: [{ field, message }] }
+      const answer = invalid([field, message])
       t.strictSame([given.status, given.body], [400, answer], label)
     }
   }
@@ -110,19 +129,15 @@ t.test('every fault is named', async (t) => {
     [{}, ['manufacturer', 'model', 'year', 'mileage', 'price', 'lat', 'lng']],
     [{ ...report, year: 1, lat: 100, status: 'approved', user_id: bob.id }, ['status', 'user_id', 'year', 'lat']],
     [{ ...report, 'a/b': 1 }, ['a/b']],
-    [[report], ['']],
-    ['5', ['']],
+    [[report], ['body']],
+    ['5', ['body']],
   ]
   for (const [body, fields] of rows) {
     const given = await post(body)
     t.equal(given.status, 400)
-    const { errors } = given.body as { errors: { field: string; message: string }[] }
-    t.strictSame(
-      errors.map(({ field }) => field),
-      fields,
-      JSON.stringify(body),
-    )
-    t.ok(errors.every(({ message }) => message !== ''))
+    const { fieldErrors } = (given.body as { details: { fieldErrors: Record<string, string> } }).details
+    t.strictSame(Object.keys(fieldErrors), fields, JSON.stringify(body))
+    t.ok(Object.values(fieldErrors).every((message) => message !== ''))
   }
 })
 
@@ -224,7 +239,7 @@ t.test('bodies that are none, other paths and methods', async (t) => {
   for (const [method, path, more, status, allow] of rows) {
     const given = await call(method, path, more)
     t.equal(given.status, status, `${method} ${path}`)
-    t.match(given.body, { status: status < 400 ? 'success' : 'fail', statusCode: status })
+    t.match(given.body, status < 400 ? { status: 'success' } : { status: 'fail', statusCode: status })
     t.equal(given.headers.get('allow'), allow)
   }
 })

@@ -129,6 +129,7 @@ t.test('OPTIONS', async (t) => {
     mediaHandlers: new Map(),
     stableRelations: new Set<string>(),
     postgresVersion: 180000,
+    checksSessions: false,
   })
   const none = cacheOf(new Map())
   for (const [more, methods] of allowed) {

@@ -27,7 +27,7 @@ const run = {
 
 t.before(async () => {
   for (const sub of [alice, bob]) {
-    const created = await call('POST', '/rest/v1/profiles', { body: { display_name: 'x' }, ...(await as(sub)) })
+    const created = await call('POST', '/rest/v1/profiles', { body: { full_name: 'x' }, ...(await as(sub)) })
     t.equal(created.status, 201, created.text)
   }
 })
@@ -107,11 +107,11 @@ t.test("PostgREST's own form keeps PostgREST's answers", async (t) => {
 
 t.test('the same for profiles', async (t) => {
   const path = `/rest/v1/profiles/${alice}`
-  t.match(await call('PATCH', path, { body: { display_name: 'Alice' }, ...(await as(alice)) }), {
+  t.match(await call('PATCH', path, { body: { full_name: 'Alice' }, ...(await as(alice)) }), {
     status: 200,
     text: '',
   })
-  t.match(await call('GET', path, await as(alice)), { status: 200, body: { id: alice, display_name: 'Alice' } })
+  t.match(await call('GET', path, await as(alice)), { status: 200, body: { id: alice, full_name: 'Alice' } })
   t.match(await call('GET', path, await as(bob)), { status: 404 })
   t.match(await call('DELETE', path, await as(bob)), { status: 404 })
   t.match(await call('DELETE', path, await as(alice)), { status: 204 })

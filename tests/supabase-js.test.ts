@@ -501,17 +501,12 @@ t.test('keys and tokens', async (t) => {
     [
       'policies of the service',
       () =>
-        connect(jwt)
-          .schema('public')
-          .from('profiles')
-          .insert({ display_name: 'Ann' })
-          .select('id,display_name')
-          .rollback(),
-      { data: [{ id: subject, display_name: 'Ann' }], status: 201 },
+        connect(jwt).schema('public').from('profiles').insert({ full_name: 'Ann' }).select('id,full_name').rollback(),
+      { data: [{ id: subject, full_name: 'Ann' }], status: 201 },
     ],
     [
       'its schemas of bodies',
-      () => connect(jwt).schema('public').from('profiles').insert({ display_name: 7 }),
+      () => connect(jwt).schema('public').from('profiles').insert({ full_name: 7 }),
       { status: 400 },
     ],
     [

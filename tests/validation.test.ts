@@ -39,7 +39,9 @@ t.test('rows to be inserted', async (t) => {
     [{ ...run, confidence: null }, [fault('/confidence', 'must be number')]],
     [{ ...run, image_uri: 'no uri' }, [fault('/image_uri', 'must match format "uri"')]],
     [{ ...run, user_id: `urn:uuid:${uuid}` }, [fault('/user_id', 'must match format "uuid"')]],
-    [{ ...run, created_at: '2024-01-01' }, [fault('/created_at', 'is not a known property')]],
+    [{ ...run, created_at: '2024-01-01' }, [fault('/created_at', 'must match format "date-time"')]],
+    [{ ...run, created_at: '2024-01-01T10:00:00.123Z' }, []],
+    [{ ...run, updated_at: '2024-01-01T10:00:00Z' }, [fault('/updated_at', 'is not a known property')]],
     [{ ...run, 'a/b~c': 1 }, [fault('/a~1b~0c', 'is not a known property')]],
     [JSON.parse('{"__proto__": {}}'), [...required, fault('/__proto__', 'is not a known property')]],
     [{ ...run, constructor: 1 }, [fault('/constructor', 'is not a known property')]],
@@ -83,9 +85,9 @@ t.test('rows to be updated: any subset will do', async (t) => {
 t.test('profiles', async (t) => {
   const profiles = validator.forTable('public', 'profiles')
   const rows: readonly Row[] = [
-    [{ display_name: 'Ann' }, []],
-    [{ display_name: null, avatar_url: 'https://example.org/a.png' }, []],
-    [{ avatar_url: 'a b' }, [fault('/display_name', 'is required'), fault('/avatar_url', 'must match format "uri"')]],
+    [{ full_name: 'Ann' }, []],
+    [{ full_name: null, avatar_url: 'https://example.org/a.png' }, []],
+    [{ avatar_url: 'a b' }, [fault('/full_name', 'is required'), fault('/avatar_url', 'must match format "uri"')]],
   ]
   for (const [body, faults] of rows) t.strictSame(profiles?.validateInsert(body), faults, JSON.stringify(body))
 })
@@ -100,7 +102,7 @@ const report: CreateReportDto = {
   manufacturer: 'Opel',
   model: 'Corsa',
   year: 2001,
-  mileage: 90_000.5,
+  mileage: 90_000,
   price: 0,
   lat: -90,
   lng: 180,
@@ -114,6 +116,7 @@ t.test('reports', async (t) => {
     [{ ...report, year: nextYear + 1 }, [fault('/year', `must be <= ${nextYear}`)]],
     [{ ...report, year: 1885 }, [fault('/year', 'must be >= 1886')]],
     [{ ...report, year: 2001.5 }, [fault('/year', 'must be integer')]],
+    [{ ...report, mileage: 1.5 }, [fault('/mileage', 'must be integer')]],
     [{ ...report, model: '  ' }, [fault('/model', 'must NOT have fewer than 1 characters')]],
     [{ ...report, model: ` ${'x'.repeat(100)} ` }, []],
     [{ ...report, model: 'x'.repeat(101) }, [fault('/model', 'must NOT have more than 100 characters')]],

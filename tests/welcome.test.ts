@@ -29,7 +29,7 @@ async function recorder(t: Test): Promise<{ url: string; seen: Seen[] }> {
     request.setEncoding('utf8').on('data', (text: string) => (body += text))
     request.on('end', () => {
       seen.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers, body })
-      if (request.url === '/auth/sign-in')
+      if (request.url === '/auth/signin')
         response.setHeader('Set-Cookie', 'session=abc; Path=/; HttpOnly; SameSite=Lax')
       response.end('{"ok":true}')
     })
@@ -66,7 +66,7 @@ t.test('three lines that a shell understands', { skip: !hasCurl }, async (t) => 
         headers: { apikey: 'sb_secret_u', 'content-type': 'application/json', prefer: 'return=representation' },
       },
       { method: 'GET', url: `${runs}?order=created_at.desc&limit=10`, headers: { apikey: 'sb_secret_u' } },
-      { method: 'POST', url: '/auth/sign-in', headers: { 'content-type': 'application/json' } },
+      { method: 'POST', url: '/auth/signin', headers: { 'content-type': 'application/json' } },
       { method: 'POST', url: '/report', headers: { cookie: 'session=abc', 'content-type': 'application/json' } },
     ])
     t.strictSame(JSON.parse(seen[2]?.body ?? ''), { email: keys.user.email, password: keys.user.password })

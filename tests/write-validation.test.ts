@@ -19,7 +19,7 @@ const { call } = await startApplication(t, counter.uri, {
 const ann = '11111111-1111-4111-8111-111111111111'
 const other = '22222222-2222-4222-8222-222222222222'
 const authorization = await bearer('authenticated', { sub: ann })
-await database.query('insert into public.profiles (id, display_name) values ($1, $2)', [ann, 'Ann'])
+await database.query('insert into public.profiles (id, full_name) values ($1, $2)', [ann, 'Ann'])
 // Rights are not what is tried here.
 await database.query('grant all on public.profiles, public.classification_runs to authenticated')
 
@@ -49,40 +49,40 @@ type Row = {
 
 const rows: readonly Row[] = [
   // PATCH: nothing is required, everything that is there is checked.
-  { send: ['PATCH', own, { display_name: 'Anna' }], status: 204 },
+  { send: ['PATCH', own, { full_name: 'Anna' }], status: 204 },
   { send: ['PATCH', own, { avatar_url: null }], status: 204 },
   { send: ['PATCH', own, {}], status: 204 },
-  { send: ['PATCH', own, [{ display_name: 'Anna' }]], status: 204 },
-  { send: ['PATCH', own, { display_name: '' }], status: 400, faults: ['/display_name'] },
-  { send: ['PATCH', own, { display_name: 7 }], status: 400, faults: ['/display_name'] },
-  { send: ['PATCH', own, { display_name: 'x'.repeat(101) }], status: 400, faults: ['/display_name'] },
+  { send: ['PATCH', own, [{ full_name: 'Anna' }]], status: 204 },
+  { send: ['PATCH', own, { full_name: '' }], status: 400, faults: ['/full_name'] },
+  { send: ['PATCH', own, { full_name: 7 }], status: 400, faults: ['/full_name'] },
+  { send: ['PATCH', own, { full_name: 'x'.repeat(512) }], status: 400, faults: ['/full_name'] },
   {
-    send: ['PATCH', own, { avatar_url: 'no url', display_name: 1 }],
+    send: ['PATCH', own, { avatar_url: 'no url', full_name: 1 }],
     status: 400,
-    faults: ['/avatar_url', '/display_name'],
+    faults: ['/avatar_url', '/full_name'],
   },
-  { send: ['PATCH', own, [{ display_name: 1 }]], status: 400, faults: ['/0/display_name'] },
+  { send: ['PATCH', own, [{ full_name: 1 }]], status: 400, faults: ['/0/full_name'] },
   { send: ['PATCH', own, { created_at: '2020-01-01' }], status: 400, faults: ['/created_at'] },
-  { send: ['PATCH', own, '{"__proto__": {"display_name": "x"}}'], status: 400, faults: ['/__proto__'] },
-  { send: ['PATCH', own, '{"display_name": "ok", "display_name": 1}'], status: 400, faults: ['/display_name'] },
-  { send: ['PATCH', `${own}&columns=display_name`, { display_name: 'x', created_at: 1 }], status: 204 },
+  { send: ['PATCH', own, '{"__proto__": {"full_name": "x"}}'], status: 400, faults: ['/__proto__'] },
+  { send: ['PATCH', own, '{"full_name": "ok", "full_name": 1}'], status: 400, faults: ['/full_name'] },
+  { send: ['PATCH', `${own}&columns=full_name`, { full_name: 'x', created_at: 1 }], status: 204 },
   {
-    send: ['PATCH', `${own}&columns=display_name`, { display_name: 1, created_at: 1 }],
+    send: ['PATCH', `${own}&columns=full_name`, { full_name: 1, created_at: 1 }],
     status: 400,
-    faults: ['/display_name'],
+    faults: ['/full_name'],
   },
-  { send: ['PATCH', own, 'display_name=Anna'], type: form, status: 204 },
-  { send: ['PATCH', own, 'display_name='], type: form, status: 400, faults: ['/display_name'] },
-  { send: ['PATCH', own, 'display_name\nAnna'], type: csv, status: 204 },
-  { send: ['PATCH', own, 'display_name,avatar_url\nNULL,no url'], type: csv, status: 400, faults: ['/0/avatar_url'] },
-  { send: ['PATCH', `/profiles/${ann}`, { display_name: 'Anna' }], status: 200 },
-  { send: ['PATCH', `/profiles/${ann}`, { display_name: '' }], status: 400, faults: ['/display_name'] },
+  { send: ['PATCH', own, 'full_name=Anna'], type: form, status: 204 },
+  { send: ['PATCH', own, 'full_name='], type: form, status: 400, faults: ['/full_name'] },
+  { send: ['PATCH', own, 'full_name\nAnna'], type: csv, status: 204 },
+  { send: ['PATCH', own, 'full_name,avatar_url\nNULL,no url'], type: csv, status: 400, faults: ['/0/avatar_url'] },
+  { send: ['PATCH', `/profiles/${ann}`, { full_name: 'Anna' }], status: 200 },
+  { send: ['PATCH', `/profiles/${ann}`, { full_name: '' }], status: 400, faults: ['/full_name'] },
   // PUT writes a whole row.
-  { send: ['PUT', own, { id: ann, display_name: 'Anna' }], status: 204 },
-  { send: ['PUT', own, { id: ann }], status: 400, faults: ['/display_name'] },
-  { send: ['PUT', own, { id: ann, display_name: 'Anna', extra: 1 }], status: 400, faults: ['/extra'] },
-  { send: ['PUT', own, [{ id: 'no id', display_name: 'Anna' }]], status: 400, faults: ['/0/id'] },
-  { send: ['PUT', stranger, { id: other, display_name: '' }], status: 400, faults: ['/display_name'] },
+  { send: ['PUT', own, { id: ann, full_name: 'Anna' }], status: 204 },
+  { send: ['PUT', own, { id: ann }], status: 400, faults: ['/full_name'] },
+  { send: ['PUT', own, { id: ann, full_name: 'Anna', extra: 1 }], status: 400, faults: ['/extra'] },
+  { send: ['PUT', own, [{ id: 'no id', full_name: 'Anna' }]], status: 400, faults: ['/0/id'] },
+  { send: ['PUT', stranger, { id: other, full_name: '' }], status: 400, faults: ['/full_name'] },
   // Many rows.
   { send: ['POST', runs, [run, run]], status: 201 },
   { send: ['POST', runs, []], status: 201 },

@@ -1,15 +1,15 @@
-// `/auth/me` and `/auth/sessions`: the account of whoever is signed in.
+// `/auth/me` and `/auth/sessions`: the account of the signed-in user.
 import express, { type Request, type Router } from 'express'
 import type { Validator } from '../validation/validator.ts'
-import { changeAccount, deleteAccount, findPasswordHash, normalisedEmail } from './account.ts'
+import { changeAccount, deleteAccount, findPasswordHash, normalisedEmail, userDto } from './account.ts'
 import type { AttemptLimits } from './attempt-limit.ts'
 import { clientNetwork } from './client-address.ts'
 import { Failure, failures, methodNotAllowed, sendSuccess } from './envelope.ts'
 import type { BodyReader } from './json-body.ts'
 import type { Passwords } from './password.ts'
 import { uuidIn } from './path-id.ts'
+import { clearSessionCookies } from './session-cookie.ts'
 import {
-  clearSessionCookie,
   currentSession,
   listSessions,
   revokeNamedSessions,
@@ -27,7 +27,7 @@ export type AccountSettings = SessionSettings & {
 }
 
 /** `schemas/update-account-dto.json` and `schemas/delete-account-dto.json`. */
-type UpdateAccountDto = { readonly current_password: string; readonly email?: string; readonly password?: string }
+type UpdateAccountDto = { readonly currentPassword: string; readonly email?: string; readonly password?: string }
 type DeleteAccountDto = { readonly password: string }
 
 /**
@@ -41,9 +41,9 @@ export function accountRouter(settings: AccountSettings): Router {
   const router = express.Router()
 
   /** The hash that the password was compared with. */
-  async function confirmPassword(request: Request, session: Session, password: string): Promise<string> {
-    const attempt = await limits.guess(normalisedEmail(session.email), clientNetwork(request, trustedProxies))
-    const passwordHash = await findPasswordHash(query, session.userId)
+  async function confirmPassword(request: Request, { account }: Session, password: string): Promise<string> {
+    const attempt = await limits.guess(normalisedEmail(account.email), clientNetwork(request, trustedProxies))
+    const passwordHash = await findPasswordHash(query, account.id)
     const right = await passwords.verify(passwordHash, password)
     if (passwordHash === undefined || !right) throw failures.wrongPassword()
     await attempt.giveBack()
@@ -53,30 +53,30 @@ export function accountRouter(settings: AccountSettings): Router {
   router
     .route('/me')
     .get(async (request, response) => {
-      const { userId, email, appRole, registeredAt } = await currentSession(request, response, settings)
-      sendSuccess(response, 200, { id: userId, email, app_role: appRole, created_at: registeredAt })
+      const { account, appRole, registeredAt } = await currentSession(request, response, settings)
+      sendSuccess(response, 200, { details: { ...userDto(account), appRole, createdAt: registeredAt } })
     })
     .patch(async (request, response) => {
       const session = await currentSession(request, response, settings)
       const dto = await readBody<UpdateAccountDto>(request, response, validateUpdate)
       const changed = await changeAccount(query, {
-        userId: session.userId,
+        userId: session.account.id,
         sessionId: session.id,
-        passwordHash: await confirmPassword(request, session, dto.current_password),
+        passwordHash: await confirmPassword(request, session, dto.currentPassword),
         email: dto.email === undefined ? undefined : normalisedEmail(dto.email),
         newPasswordHash: dto.password === undefined ? undefined : await passwords.hash(dto.password),
       })
       if (!changed) throw failures.wrongPassword()
-      const { id, email, createdAt } = changed
-      sendSuccess(response, 200, { id, email, app_role: session.appRole, created_at: createdAt })
+      const { createdAt } = changed
+      sendSuccess(response, 200, { details: { ...userDto(changed), appRole: session.appRole, createdAt } })
     })
     .delete(async (request, response) => {
       const session = await sessionToEnd(request, settings)
       const { password } = await readBody<DeleteAccountDto>(request, response, validateDelete)
       const passwordHash = await confirmPassword(request, session, password)
-      if (!(await deleteAccount(query, session.userId, passwordHash))) throw failures.wrongPassword()
-      clearSessionCookie(response, settings)
-      sendSuccess(response, 200, null)
+      if (!(await deleteAccount(query, session.account.id, passwordHash))) throw failures.wrongPassword()
+      clearSessionCookies(response, settings)
+      sendSuccess(response, 200, { message: 'user deleted successfully' })
     })
     .all(methodNotAllowed('GET', 'HEAD', 'PATCH', 'DELETE'))
 
@@ -84,17 +84,15 @@ export function accountRouter(settings: AccountSettings): Router {
     .route('/sessions')
     .get(async (request, response) => {
       const session = await currentSession(request, response, settings)
-      const sessions = await listSessions(session.userId, query)
-      sendSuccess(
-        response,
-        200,
-        sessions.map(({ id, createdAt, expiresAt }) => ({
+      const sessions = await listSessions(session.account.id, query)
+      sendSuccess(response, 200, {
+        details: sessions.map(({ id, createdAt, expiresAt }) => ({
           id,
-          created_at: createdAt,
-          expires_at: expiresAt,
+          createdAt,
+          expiresAt,
           current: id === session.id,
         })),
-      )
+      })
     })
     .all(methodNotAllowed('GET', 'HEAD'))
 
@@ -105,8 +103,8 @@ export function accountRouter(settings: AccountSettings): Router {
       const id = request.params.id === 'others' ? 'others' : uuidIn(request.params.id)
       const revoked = await revokeNamedSessions(session, id, query)
       if (revoked === 0 && id !== 'others') throw new Failure(404, 'You have no such session')
-      if (id === session.id) clearSessionCookie(response, settings)
-      sendSuccess(response, 200, { revoked })
+      if (id === session.id) clearSessionCookies(response, settings)
+      sendSuccess(response, 200, { details: { revoked } })
     })
     .all(methodNotAllowed('DELETE'))
 

@@ -3,10 +3,34 @@ import { isNotMigrated, sqlState } from '../database/database-error.ts'
 import type { Query } from '../database/transaction.ts'
 import { failures } from './envelope.ts'
 
-export type Account = { readonly id: string; readonly email: string }
+export type Account = {
+  readonly id: string
+  readonly email: string
+  readonly firstName: string
+  readonly lastName: string | null
+}
+
+export type NewAccount = Omit<Account, 'id'> & { readonly passwordHash: string }
+
+/** `schemas/user-dto.json` */
+export type UserDto = {
+  readonly id: string
+  readonly email: string
+  readonly firstName: string
+  readonly lastName?: string
+  readonly fullName?: string
+}
 
 /** The schemas let ASCII alone through, whose case is the same everywhere. */
 export const normalisedEmail = (email: string): string => email.toLowerCase()
+
+/** An account as its owner sees it, with a full name only where there is a last name. */
+export const userDto = ({ id, email, firstName, lastName }: Account): UserDto => ({
+  id,
+  email,
+  firstName,
+  ...(lastName === null ? {} : { lastName, fullName: `${firstName} ${lastName}` }),
+})
 
 /**
  * Calls one of the functions of the schema `auth`.
@@ -26,19 +50,26 @@ export async function askAccounts(
   }
 }
 
+type AccountRow = { id: string; email: string; first_name: string; last_name: string | null }
+
+const accountOf = ({ id, email, first_name: firstName, last_name: lastName }: AccountRow): Account => ({
+  id,
+  email,
+  firstName,
+  lastName,
+})
+
 /** Undefined when the address is taken. */
 export async function createAccount(
   query: Query,
-  email: string,
-  passwordHash: string,
-): Promise<(Account & { readonly createdAt: Date }) | undefined> {
-  const [row] = await askAccounts(query, 'select id, email, created_at from auth.create_user($1, $2)', [
-    email,
-    passwordHash,
-  ])
-  if (!row) return undefined
-  const { id, email: stored, created_at: createdAt } = row as { id: string; email: string; created_at: Date }
-  return { id, email: stored, createdAt }
+  { email, passwordHash, firstName, lastName }: NewAccount,
+): Promise<Account | undefined> {
+  const [row] = await askAccounts(
+    query,
+    'select id, email, first_name, last_name from auth.create_user($1, $2, $3, $4)',
+    [email, passwordHash, firstName, lastName],
+  )
+  return row && accountOf(row as AccountRow)
 }
 
 /** Finds an account by its address, in whatever case it is written. */
@@ -46,10 +77,14 @@ export async function findAccount(
   query: Query,
   email: string,
 ): Promise<(Account & { readonly passwordHash: string }) | undefined> {
-  const [row] = await askAccounts(query, 'select id, email, password_hash from auth.find_user($1)', [email])
+  const [row] = await askAccounts(
+    query,
+    'select id, email, password_hash, first_name, last_name from auth.find_user($1)',
+    [email],
+  )
   if (!row) return undefined
-  const { id, email: stored, password_hash: passwordHash } = row as { id: string; email: string; password_hash: string }
-  return { id, email: stored, passwordHash }
+  const found = row as AccountRow & { password_hash: string }
+  return { ...accountOf(found), passwordHash: found.password_hash }
 }
 
 /** The hash of an account's password; undefined when it is gone. */
@@ -78,16 +113,14 @@ export async function changeAccount(
   { userId, passwordHash, email, newPasswordHash, sessionId }: AccountChange,
 ): Promise<(Account & { readonly createdAt: Date }) | undefined> {
   try {
-    const [row] = await askAccounts(query, 'select id, email, created_at from auth.change_user($1, $2, $3, $4, $5)', [
-      userId,
-      passwordHash,
-      email ?? null,
-      newPasswordHash ?? null,
-      sessionId,
-    ])
+    const [row] = await askAccounts(
+      query,
+      'select id, email, first_name, last_name, created_at from auth.change_user($1, $2, $3, $4, $5)',
+      [userId, passwordHash, email ?? null, newPasswordHash ?? null, sessionId],
+    )
     if (!row) return undefined
-    const { id, email: stored, created_at: createdAt } = row as { id: string; email: string; created_at: Date }
-    return { id, email: stored, createdAt }
+    const changed = row as AccountRow & { created_at: Date }
+    return { ...accountOf(changed), createdAt: changed.created_at }
   } catch (error) {
     if (sqlState(error) === '23505') throw failures.addressTaken(error)
     throw error

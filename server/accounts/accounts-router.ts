@@ -1,8 +1,8 @@
-// `/auth`: registering, signing in, signing out, tokens; and the account itself.
+// `/auth`: signing up, signing in, signing out, tokens; and the account itself.
 import express, { type Router } from 'express'
 import type { Validator } from '../validation/validator.ts'
 import { accessTokens, type TokenSettings } from './access-token.ts'
-import { createAccount, findAccount, normalisedEmail } from './account.ts'
+import { createAccount, findAccount, normalisedEmail, userDto } from './account.ts'
 import { accountRouter } from './account-router.ts'
 import { createAttemptLimits } from './attempt-limit.ts'
 import { clientNetwork } from './client-address.ts'
@@ -10,9 +10,9 @@ import { crossOrigin } from './cross-origin.ts'
 import { errorResponder, Failure, failures, methodNotAllowed, notFound, sendSuccess } from './envelope.ts'
 import { bodyReader } from './json-body.ts'
 import { createPasswords } from './password.ts'
+import { clearSessionCookies } from './session-cookie.ts'
 import {
   beginSession,
-  clearSessionCookie,
   currentSession,
   revokeSession,
   revokeSessionsOf,
@@ -24,9 +24,11 @@ export type AccountsSettings = SessionSettings & {
   readonly validator: Validator
   /** Bytes. */
   readonly bodyLimit: number
-  /** Wrong passwords for one account in a quarter of an hour. */
+  /** Wrong passwords for one account from one network in a quarter of an hour. */
   readonly accountLimit: number
-  /** Wrong passwords from one address, and registrations, in a quarter of an hour. */
+  /** Wrong passwords for one account from all networks together. */
+  readonly accountTotalLimit: number
+  /** Wrong passwords from one network, and registrations. */
   readonly addressLimit: number
   /** Proxies in front of this server that add to `X-Forwarded-For`. */
   readonly trustedProxies: number
@@ -38,18 +40,19 @@ export type AccountsSettings = SessionSettings & {
   readonly onError: (error: unknown) => void
 }
 
-/** `schemas/register-dto.json` and `schemas/sign-in-dto.json`. */
-type Credentials = { readonly email: string; readonly password: string }
+/** `schemas/sign-up-dto.json` and `schemas/sign-in-dto.json`. */
+type SignInDto = { readonly email: string; readonly password: string }
+type SignUpDto = SignInDto & { readonly firstName: string; readonly lastName?: string }
 
 /**
- * The routes below the mount path, with every answer in the envelope:
- * `POST /register` 201, 409; `POST /sign-in` 200 with the cookie, 401; `POST /sign-out` 200, 401; `POST /token` 200, 401;
- * `/me` and `/sessions`: see `accountRouter`. Those that take a password: 429 after too many wrong ones, 503 when too
- * many are at it.
+ * The routes below the mount path, each response in the envelope:
+ * `POST /signup` 201 with the cookie, 409; `POST /signin` 200 with the cookie, 401; `POST /signout` 200, 401;
+ * `POST /token` 200, 401; `/me` and `/sessions`: see `accountRouter`. Those that take a password: 429 after too many
+ * wrong ones, 503 when too many requests wait for their hash.
  */
 export function accountsRouter(settings: AccountsSettings): Router {
   const { query, validator, trustedProxies } = settings
-  const validateRegister = validator.forDto('urn:rowhouse:RegisterDto')
+  const validateSignUp = validator.forDto('urn:rowhouse:SignUpDto')
   const validateSignIn = validator.forDto('urn:rowhouse:SignInDto')
   const readBody = bodyReader(settings.bodyLimit)
   const passwords = createPasswords()
@@ -59,44 +62,51 @@ export function accountsRouter(settings: AccountsSettings): Router {
   router.use(crossOrigin(settings.allowedOrigins))
 
   router
-    .route('/register')
+    .route('/signup')
     .post(async (request, response) => {
-      const { email, password } = await readBody<Credentials>(request, response, validateRegister)
-      await limits.register(normalisedEmail(email), clientNetwork(request, trustedProxies))
-      const account = await createAccount(query, normalisedEmail(email), await passwords.hash(password))
+      if (settings.sessionSecrets.length === 0) throw failures.noSecrets()
+      const dto = await readBody<SignUpDto>(request, response, validateSignUp)
+      const email = normalisedEmail(dto.email)
+      await limits.register(email, clientNetwork(request, trustedProxies))
+      const passwordHash = await passwords.hash(dto.password)
+      const { firstName, lastName = null } = dto
+      const account = await createAccount(query, { email, passwordHash, firstName, lastName })
       if (!account) throw failures.addressTaken()
-      sendSuccess(response, 201, { id: account.id, email: account.email, created_at: account.createdAt })
+      if (!(await beginSession(response, account.id, passwordHash, settings))) throw failures.notSignedIn()
+      await revokeSessionsOf(request, settings)
+      sendSuccess(response, 201, { details: userDto(account) })
     })
     .all(methodNotAllowed('POST'))
 
   router
-    .route('/sign-in')
+    .route('/signin')
     .post(async (request, response) => {
       if (settings.sessionSecrets.length === 0) throw failures.noSecrets()
-      const { email, password } = await readBody<Credentials>(request, response, validateSignIn)
-      const attempt = await limits.guess(normalisedEmail(email), clientNetwork(request, trustedProxies))
-      const account = await findAccount(query, normalisedEmail(email))
-      const right = await passwords.verify(account?.passwordHash, password)
+      const dto = await readBody<SignInDto>(request, response, validateSignIn)
+      const email = normalisedEmail(dto.email)
+      const attempt = await limits.guess(email, clientNetwork(request, trustedProxies))
+      const account = await findAccount(query, email)
+      const right = await passwords.verify(account?.passwordHash, dto.password)
       if (!account || !right) throw failures.wrongCredentials()
       if (!(await beginSession(response, account.id, account.passwordHash, settings))) throw failures.wrongCredentials()
       await revokeSessionsOf(request, settings)
       await attempt.giveBack()
-      sendSuccess(response, 200, { id: account.id, email: account.email })
+      sendSuccess(response, 200, { message: 'user signed in successfully', details: userDto(account) })
     })
     .all(methodNotAllowed('POST'))
 
   router
-    .route('/sign-out')
+    .route('/signout')
     .post(async (request, response) => {
       try {
         await revokeSession(await sessionToEnd(request, settings), query)
       } catch (error) {
-        // A cookie that is good for nothing is taken away, too; one that cannot be looked up now is not.
-        if (error instanceof Failure && error.statusCode === 401) clearSessionCookie(response, settings)
+        // A cookie of no session is taken away, too; one that cannot be looked up now is not.
+        if (error instanceof Failure && error.statusCode === 401) clearSessionCookies(response, settings)
         throw error
       }
-      clearSessionCookie(response, settings)
-      sendSuccess(response, 200, null)
+      clearSessionCookies(response, settings)
+      sendSuccess(response, 200, { message: 'user logged out successfully' })
     })
     .all(methodNotAllowed('POST'))
 
@@ -104,7 +114,7 @@ export function accountsRouter(settings: AccountsSettings): Router {
     .route('/token')
     .post(async (request, response) => {
       const session = await currentSession(request, response, settings)
-      sendSuccess(response, 200, await createToken(session))
+      sendSuccess(response, 200, { details: await createToken(session) })
     })
     .all(methodNotAllowed('POST'))
 

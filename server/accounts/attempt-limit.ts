@@ -1,5 +1,8 @@
-// How often somebody may try: signing in and registering, by account and by network address. The counts are in the
-// database, so that they hold for all processes together.
+// Limits of wrong passwords and registrations. Counts are in the database, so that all processes share them.
+//
+// Wrong passwords are counted by account and network together: a stranger who guesses is refused, and the owner, on
+// another network, is not. Guesses from many networks reach the higher limit of the account alone, and guesses at many
+// accounts that of the network. An address without an account is counted like any other, so counts tell nothing.
 import { createHash } from 'node:crypto'
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Query } from '../database/transaction.ts'
@@ -9,9 +12,11 @@ import { Failure } from './envelope.ts'
 export type AttemptLimitSettings = {
   /** Runs statements as `authenticator`. */
   readonly query: Query
-  /** Wrong passwords for one account in a quarter of an hour. */
+  /** Wrong passwords for one account from one network in a quarter of an hour. */
   readonly accountLimit: number
-  /** Wrong passwords from one address, and registrations from it or with one e-mail, in a quarter of an hour. */
+  /** Wrong passwords for one account from all networks together. */
+  readonly accountTotalLimit: number
+  /** Wrong passwords from one network, and registrations from it or with one e-mail address. */
   readonly addressLimit: number
 }
 
@@ -20,18 +25,23 @@ export type Attempt = { readonly giveBack: () => Promise<void> }
 
 export type AttemptLimits = {
   /** @throws Failure 429 with `Retry-After` */
-  readonly register: (email: string, address: string) => Promise<void>
+  readonly register: (email: string, network: string) => Promise<void>
   /** For whatever compares a password with an account's. @throws Failure 429 with `Retry-After` */
-  readonly guess: (email: string, address: string) => Promise<Attempt>
+  readonly guess: (email: string, network: string) => Promise<Attempt>
 }
 
 /** Seconds. */
 const period = 15 * 60
 
-/** Keys have a bounded length, and tell nobody who reads them an address. */
-const keyOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
+/** Keys have a bounded length, and reveal no address. The parts are hashed as JSON, so that no two lists are the same text. */
+const keyOf = (...parts: readonly string[]): string =>
+  createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
 
-export function createAttemptLimits({ query, accountLimit, addressLimit }: AttemptLimitSettings): AttemptLimits {
+type Count = { readonly limiter: RateLimiterPostgres; readonly key: string }
+
+/** The limits of one process. Its refusals are remembered, so that a flood does not ask the database each time. */
+export function createAttemptLimits(settings: AttemptLimitSettings): AttemptLimits {
+  const { query, accountLimit, accountTotalLimit, addressLimit } = settings
   const storeClient = {
     query: async ({ text, values }: { text: string; values: unknown[] }) => ({
       rows: await askAccounts(query, text, values),
@@ -54,32 +64,36 @@ export function createAttemptLimits({ query, accountLimit, addressLimit }: Attem
     })
   const guesses = {
     address: limiter('guess-address', addressLimit, true),
-    account: limiter('guess-account', accountLimit),
+    pair: limiter('guess-pair', accountLimit),
+    account: limiter('guess-account', accountTotalLimit),
   }
   const registrations = {
     address: limiter('register-address', addressLimit),
     account: limiter('register-account', addressLimit),
   }
-  // The address first: an address that is out of tries shall not use up those of an account.
+  // The account alone comes last: a network that is refused cannot use up the attempts that the account has left.
   return {
-    register: async (email, address) => {
-      await count(registrations.address, keyOf(address))
-      await count(registrations.account, keyOf(email))
+    register: async (email, network) => {
+      await count({ limiter: registrations.address, key: keyOf(network) })
+      await count({ limiter: registrations.account, key: keyOf(email) })
     },
-    guess: async (email, address) => {
-      const [addressKey, accountKey] = [keyOf(address), keyOf(email)]
-      await count(guesses.address, addressKey)
-      await count(guesses.account, accountKey)
+    guess: async (email, network) => {
+      const counts: readonly Count[] = [
+        { limiter: guesses.address, key: keyOf(network) },
+        { limiter: guesses.pair, key: keyOf(email, network) },
+        { limiter: guesses.account, key: keyOf(email) },
+      ]
+      for (const each of counts) await count(each)
       return {
         giveBack: async () => {
-          await Promise.all([guesses.address.reward(addressKey), guesses.account.reward(accountKey)])
+          await Promise.all(counts.map(({ limiter, key }) => limiter.reward(key)))
         },
       }
     },
   }
 }
 
-async function count(limiter: RateLimiterPostgres, key: string): Promise<void> {
+async function count({ limiter, key }: Count): Promise<void> {
   try {
     await limiter.consume(key)
   } catch (reason) {

@@ -1,12 +1,10 @@
 // Ids in paths.
-import { Failure } from './envelope.ts'
+import { failures } from './envelope.ts'
 
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 
-/** @throws Failure 400 when the text is no UUID */
+/** @throws Failure 400 when the text is not a UUID */
 export function uuidIn(text: string): string {
-  if (!uuid.test(text)) {
-    throw new Failure(400, 'The address is not valid', { errors: [{ field: 'id', message: 'must be a UUID' }] })
-  }
+  if (!uuid.test(text)) throw failures.invalid({ id: 'must be a UUID' })
   return text.toLowerCase()
 }

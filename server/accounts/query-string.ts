@@ -24,15 +24,11 @@ export function readQuery<T>(request: IncomingMessage, numeric: ReadonlySet<stri
     const equals = pair.indexOf('=')
     const name = decoded(equals < 0 ? pair : pair.slice(0, equals))
     const text = equals < 0 ? '' : decoded(pair.slice(equals + 1))
-    if (name in record) {
-      throw new Failure(400, 'The query is not valid', {
-        errors: [{ field: name.slice(0, maxName), message: 'is given twice' }],
-      })
-    }
+    if (name in record) throw failures.invalid(Object.fromEntries([[name.slice(0, maxName), 'is given twice']]))
     record[name] = numeric.has(name) && text.length <= 100 && number.test(text) ? Number(text) : text
   }
   const faults = validate(record)
-  if (faults.length > 0) throw failures.faults(faults, 'The query')
+  if (faults.length > 0) throw failures.faults(faults, 'query')
   // The validator has just seen to it.
   return record as T
 }

@@ -3,17 +3,15 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Query } from '../database/transaction.ts'
 import type { Identity } from '../identity/identity.ts'
-import { askAccounts } from './account.ts'
-import { cookieValues, setCookie, signCookie, verifyCookie, type CookieValue } from './cookie.ts'
+import { askAccounts, type Account } from './account.ts'
+import type { CookieValue } from './cookie.ts'
 import { failures } from './envelope.ts'
+import { sendSessionCookies, sessionCookies, type CookieSettings } from './session-cookie.ts'
 import { noteRole } from '../operations/request-log.ts'
 
-export type SessionSettings = {
+export type SessionSettings = CookieSettings & {
   /** Runs statements as `authenticator`. */
   readonly query: Query
-  /** The newest first. Empty: there are no sessions. */
-  readonly sessionSecrets: readonly string[]
-  readonly secureCookies: boolean
 }
 
 export type Session = {
@@ -21,8 +19,7 @@ export type Session = {
   readonly cookie: CookieValue
   /** What may be shown. */
   readonly id: string
-  readonly userId: string
-  readonly email: string
+  readonly account: Account
   /** The claim `app_role`, if the account has one. */
   readonly appRole: string | null
   readonly registeredAt: Date
@@ -30,8 +27,6 @@ export type Session = {
   readonly expiresAt: Date
 }
 
-const cookieName = 'session'
-const maxCookies = 8
 /** Seconds. A session that goes on being used is extended by this … */
 const lifetime = 14 * 24 * 60 * 60
 /** … but never beyond this, counted from signing in. */
@@ -42,7 +37,7 @@ const now = (): number => Math.floor(Date.now() / 1000)
 const secondsOf = (date: Date): number => Math.floor(date.getTime() / 1000)
 
 /**
- * Begins a session of the user with a new id, and sets its cookie on the response.
+ * Begins a session of the user with a new id, and sets its cookies on the response.
  *
  * @param passwordHash what the password was compared with
  * @returns false when the account has another password by now, or is gone
@@ -60,17 +55,12 @@ export async function beginSession(
     [userId, passwordHash, hashOf(id), lifetime],
   )
   if (!(row?.expires_at instanceof Date)) return false
-  sendCookie(response, { id, expires: now() + lifetime }, settings)
+  sendSessionCookies(response, { id, expires: now() + lifetime }, settings)
   return true
 }
 
-function sendCookie(response: ServerResponse, value: CookieValue, settings: SessionSettings): void {
-  const text = signCookie(cookieName, value, settings.sessionSecrets)
-  response.appendHeader('Set-Cookie', setCookie(cookieName, text, value.expires - now(), settings.secureCookies))
-}
-
 /**
- * The session that the request's cookie names. In the second half of its time it is extended, and its cookie set anew.
+ * The session that the request's cookie names. In the second half of its time it is extended, and its cookie set again.
  *
  * @throws Failure 401 when the cookie is absent, forged or expired, or its session is revoked or over
  */
@@ -92,24 +82,21 @@ export async function currentSession(
  */
 export async function sessionToEnd(request: IncomingMessage, settings: SessionSettings): Promise<Session> {
   if (settings.sessionSecrets.length === 0) throw failures.noSecrets()
-  const [session] = await sessionsOf(request, settings, 1)
+  const [session] = await findSessions(request, settings, 1)
   if (!session) throw failures.notSignedIn()
   return session
 }
 
 /** Ends every session that the request has a genuine cookie of: signing in replaces them. */
 export async function revokeSessionsOf(request: IncomingMessage, settings: SessionSettings): Promise<void> {
-  for (const session of await sessionsOf(request, settings, maxCookies)) await revokeSession(session, settings.query)
+  for (const session of await findSessions(request, settings, Infinity)) await revokeSession(session, settings.query)
 }
 
-/** A cookie that somebody set for a part of the site must not hide the genuine one. */
-async function sessionsOf(request: IncomingMessage, settings: SessionSettings, most: number): Promise<Session[]> {
+async function findSessions(request: IncomingMessage, settings: SessionSettings, most: number): Promise<Session[]> {
   const found: Session[] = []
-  for (const text of cookieValues(request.headers.cookie, cookieName).slice(0, maxCookies)) {
+  for (const cookie of sessionCookies(request.headers, settings)) {
     if (found.length === most) break
-    const verified = verifyCookie(cookieName, text, settings.sessionSecrets, now())
-    if (verified.kind !== 'valid') continue
-    const session = await findSession(verified.value, settings.query)
+    const session = await findSession(cookie, settings.query)
     if (session) found.push(session)
   }
   return found
@@ -118,12 +105,12 @@ async function sessionsOf(request: IncomingMessage, settings: SessionSettings, m
 async function findSession(cookie: CookieValue, query: Query): Promise<Session | undefined> {
   const [row] = await askAccounts(query, 'select * from auth.find_session($1)', [hashOf(cookie.id)])
   if (!row) return undefined
-  const { id, user_id, email, app_role, registered_at, created_at, expires_at } = row as SessionRow
+  const { id, user_id, email, first_name, last_name, app_role, registered_at, created_at, expires_at } =
+    row as SessionRow
   return {
     cookie,
     id,
-    userId: user_id,
-    email,
+    account: { id: user_id, email, firstName: first_name, lastName: last_name },
     appRole: app_role,
     registeredAt: registered_at,
     createdAt: created_at,
@@ -135,6 +122,8 @@ type SessionRow = {
   id: string
   user_id: string
   email: string
+  first_name: string
+  last_name: string | null
   app_role: string | null
   registered_at: Date
   created_at: Date
@@ -157,7 +146,7 @@ async function renew(session: Session, response: ServerResponse, settings: Sessi
     expires = secondsOf(row.expires_at)
   }
   // Another request may have extended the session, and its answer may have been lost.
-  if (expires > cookie.expires) sendCookie(response, { id: cookie.id, expires }, settings)
+  if (expires > cookie.expires) sendSessionCookies(response, { id: cookie.id, expires }, settings)
 }
 
 /** Ends the session for good, wherever its cookie is. */
@@ -180,20 +169,15 @@ export async function listSessions(userId: string, query: Query): Promise<readon
 export async function revokeNamedSessions(session: Session, id: string, query: Query): Promise<number> {
   const [only, except] = id === 'others' ? [null, session.id] : [id, null]
   const [row] = await askAccounts(query, 'select auth.revoke_sessions($1, $2, $3) as revoked', [
-    session.userId,
+    session.account.id,
     only,
     except,
   ])
   return Number(row?.revoked)
 }
 
-/** Takes the cookie away, whatever was set on the response before. */
-export function clearSessionCookie(response: ServerResponse, { secureCookies }: SessionSettings): void {
-  response.setHeader('Set-Cookie', setCookie(cookieName, '', 0, secureCookies))
-}
-
 /** As whom the session's user acts in the database. */
-export const sessionIdentity = ({ userId, email, appRole }: Session): Identity => ({
+export const sessionIdentity = ({ account: { id, email }, appRole }: Session): Identity => ({
   role: 'authenticated',
-  claims: { sub: userId, email, ...(appRole === null ? {} : { app_role: appRole }) },
+  claims: { sub: id, email, ...(appRole === null ? {} : { app_role: appRole }) },
 })

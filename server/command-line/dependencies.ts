@@ -39,6 +39,14 @@ export type ConnectionWish = {
   readonly creates: boolean
 }
 
+/** Rows that were added, and whether there is an account to own classification runs. */
+export type SampleCounts = {
+  readonly accounts: number
+  readonly reports: number
+  readonly runs: number
+  readonly hasOwner: boolean
+}
+
 /** What the commands do with a connection to the database. */
 export type Session = {
   readonly query: Query
@@ -48,6 +56,8 @@ export type Session = {
   readonly listApiKeys: () => Promise<readonly Key[]>
   /** False: no such key, or revoked before. */
   readonly revokeApiKey: (id: string) => Promise<boolean>
+  /** Adds what is missing of the sample data; the account of that address, or the development user, gets the runs. */
+  readonly addSampleData: (email: string | undefined) => Promise<SampleCounts>
 }
 
 export type Dependencies = {

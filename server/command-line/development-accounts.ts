@@ -9,8 +9,11 @@ export function developmentAccounts(client: pg.ClientBase): DevelopmentAccounts 
   const query = async (text: string, values: unknown[]) =>
     (await client.query<Record<string, unknown>>(text, values)).rows
   return {
-    createUser: async (email, password) =>
-      (await createAccount(query, email, await hashPassword(password)))?.id ?? null,
+    createUser: async (email, password) => {
+      const passwordHash = await hashPassword(password)
+      const account = await createAccount(query, { email, passwordHash, firstName: 'Developer', lastName: null })
+      return account?.id ?? null
+    },
     createKey: async (wanted) => (await createApiKey(client, wanted)).key,
     isValidKey: async (key) => (await query('select 1 from auth.find_api_key($1)', [hashApiKey(key)])).length === 1,
   }

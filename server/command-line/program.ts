@@ -4,6 +4,7 @@ import { addCheck } from './check-command.ts'
 import type { Dependencies } from './dependencies.ts'
 import { addKeys } from './keys-command.ts'
 import { addMigrate } from './migrate-command.ts'
+import { addSample } from './sample-command.ts'
 import { addServe } from './serve-command.ts'
 
 const description = `Serves a PostgreSQL database as a REST API, and vehicle valuation reports.
@@ -85,6 +86,7 @@ function createProgram(dependencies: Dependencies, output: Output, setExitCode: 
     .exitOverride()
   addServe(program, dependencies, setExitCode)
   addMigrate(program, dependencies)
+  addSample(program, dependencies)
   addKeys(program, dependencies)
   addCheck(program, dependencies, setExitCode)
   return program

@@ -46,7 +46,7 @@ export function welcome({ url, restPath, keys, databaseUri, colors = pc.isColorS
   const runs = `${url}${restPath === '/' ? '' : restPath}/classification_runs`
   const apikey = `-H ${quoted(`apikey: ${user.key}`)}`
   // In one call, curl takes the cookie along from the first request to the next; `-b ''` makes it keep any.
-  const signIn = `-o /dev/null -b '' ${json({ email: user.email, password: user.password })} ${quoted(`${url}/auth/sign-in`)}`
+  const signIn = `-o /dev/null -b '' ${json({ email: user.email, password: user.password })} ${quoted(`${url}/auth/signin`)}`
   return `
 ${bold(green(`rowhouse is ready at ${url}`))}
 

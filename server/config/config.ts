@@ -98,13 +98,15 @@ export type ServiceConfig = {
   readonly bodyLimit: number
   /** Signing secrets of session cookies, the newest first; each at least 32 characters. Empty: none configured. */
   readonly sessionSecrets: readonly string[]
-  /** Whether cookies are marked Secure: where NODE_ENV is set to anything but `development` and `test`. */
-  readonly secureCookies: boolean
+  /** Whether session cookies are marked Secure; null: unless the server listens on loopback. */
+  readonly secureCookies: boolean | null
   /** Proxies in front of the server whose entries in `X-Forwarded-For` are believed. */
   readonly trustedProxies: number
-  /** Wrong passwords for one account in a quarter of an hour. */
+  /** Wrong passwords for one account from one network in a quarter of an hour. */
   readonly authAccountLimit: number
-  /** Wrong passwords from one address, and registrations, in a quarter of an hour. */
+  /** Wrong passwords for one account from all networks. */
+  readonly authAccountTotalLimit: number
+  /** Wrong passwords from one network, and registrations. */
   readonly authAddressLimit: number
   /** Processes that serve. */
   readonly serverWorkers: number

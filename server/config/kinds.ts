@@ -271,9 +271,8 @@ export const sessionSecrets = textual<readonly string[]>(
   list.dump,
 )
 
-/** Node's name of the environment: cookies are marked Secure everywhere but in development and tests. */
-export const secureCookies = textual<boolean>(
-  'text',
-  (it) => value(it !== 'development' && it !== 'test'),
-  (it) => quoted(it ? 'production' : 'development'),
-)
+/** Null: it follows from something else. */
+export const optionalBoolean: Kind<boolean | null> = {
+  ...boolean,
+  dump: (it) => (it === null ? '""' : boolean.dump(it)),
+}

@@ -141,12 +141,14 @@ export const serviceSettings: ServiceSettings = {
       'Secrets that session cookies are signed with, the newest first, separated by commas, each of at least 32 characters.',
   }),
   secureCookies: service({
-    name: 'node-env',
-    variables: ['NODE_ENV'],
-    kind: kinds.secureCookies,
-    default: false,
-    defaultInWords: '`development`',
-    description: 'Cookies are marked Secure unless this is `development` or `test`.',
+    name: 'secure-cookies',
+    variables: ['SECURE_COOKIES'],
+    kind: kinds.optionalBoolean,
+    default: null,
+    defaultInWords: '`true`; `false` when the server listens on loopback or uses the embedded database',
+    example: 'true',
+    description:
+      'Whether session cookies are for TLS only (`Secure`), and also named `__Host-session`. Set it to `true` behind a proxy with TLS on the same machine.',
   }),
   trustedProxies: service({
     name: 'trusted-proxies',
@@ -161,14 +163,24 @@ export const serviceSettings: ServiceSettings = {
     variables: ['AUTH_ACCOUNT_LIMIT'],
     kind: kinds.integer({ min: 1, max: 1_000_000 }),
     default: 10,
-    description: 'Wrong passwords for one account in 15 minutes, after which its sign-ins are refused.',
+    description:
+      'Wrong passwords for one account from one network in 15 minutes, after which its sign-ins from there are refused.',
+  }),
+  authAccountTotalLimit: service({
+    name: 'auth-account-total-limit',
+    variables: ['AUTH_ACCOUNT_TOTAL_LIMIT'],
+    kind: kinds.integer({ min: 1, max: 1_000_000 }),
+    default: 100,
+    description:
+      'Wrong passwords for one account from all networks in 15 minutes, after which all its sign-ins are refused.',
   }),
   authAddressLimit: service({
     name: 'auth-address-limit',
     variables: ['AUTH_ADDRESS_LIMIT'],
     kind: kinds.integer({ min: 1, max: 1_000_000 }),
     default: 100,
-    description: 'Wrong passwords from one network address in 15 minutes, and as many registrations from it.',
+    description:
+      'Wrong passwords from one network in 15 minutes, and as many registrations from it. A network is an IPv4 address, or the first 64 bits of an IPv6 address.',
   }),
   serverWorkers: service({
     name: 'server-workers',

@@ -13,17 +13,28 @@ const maxRetrySeconds = 32
 export class Listener {
   readonly #connection: PoolConfig
   readonly #channel: string
+  readonly #others: readonly string[]
   readonly #onEvent: (event: ListenerEvent) => void
   #client: pg.Client | undefined
   #timer: NodeJS.Timeout | undefined
   #retrySeconds = 1
   #stopped = false
 
-  /** `onEvent` hears of every notification; `listening` after a `lost` means that some may have been missed. */
-  constructor(connection: PoolConfig, channel: string, onEvent: (event: ListenerEvent) => void) {
+  /**
+   * `onEvent` hears of every notification; `listening` after a `lost` means that some may have been missed.
+   *
+   * @param others further channels to listen on; the events but `notified` name the first one alone
+   */
+  constructor(
+    connection: PoolConfig,
+    channel: string,
+    onEvent: (event: ListenerEvent) => void,
+    others: readonly string[] = [],
+  ) {
     this.#connection = connection
     this.#channel = channel
     this.#onEvent = onEvent
+    this.#others = others
   }
 
   /** Tries once; when that fails, goes on trying in the background. */
@@ -48,6 +59,8 @@ export class Listener {
     )
     try {
       await client.connect()
+      // First, so that the last statement of the connection names the main channel.
+      for (const other of this.#others) await client.query(`LISTEN ${pg.escapeIdentifier(other)}`)
       // In PostgREST's notation: monitoring finds the connection in pg_stat_activity by this text.
       await client.query(`LISTEN ${pg.escapeIdentifier(this.#channel)}`)
       this.#retrySeconds = 1

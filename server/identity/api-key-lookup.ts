@@ -3,6 +3,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { isNotMigrated, sqlState } from '../database/database-error.ts'
 import type { Query } from '../database/transaction.ts'
 import { errors } from '../rest/errors.ts'
+import type { ApiKeyChanges } from './api-key-changes.ts'
 import { hashApiKey, isWellFormed } from './api-key.ts'
 import type { Identity } from './identity.ts'
 
@@ -15,11 +16,15 @@ export type ApiKeyLookup = (key: string) => Identity | Promise<Identity>
 export type LookupSettings = {
   /** Runs statements as `authenticator`. */
   readonly query: Query
-  /** Milliseconds for which a key is remembered, and so also until a revocation is noticed. */
+  /** News of changed keys, which are then forgotten. Without it, or while it is not heard, keys are remembered briefly. */
+  readonly changes?: ApiKeyChanges
+  /** Milliseconds for which a key is remembered while its changes are heard. */
   readonly remember?: number
+  /** Milliseconds for which a key is remembered otherwise: a revocation takes effect after at most this time. */
+  readonly rememberUnheard?: number
   /** Milliseconds for which a key is remembered to be unknown. */
   readonly rememberUnknown?: number
-  /** Most keys remembered, of either sort. */
+  /** Maximum number of keys remembered, of either sort. */
   readonly capacity?: number
   /** Milliseconds since 1970. */
   readonly now?: () => number
@@ -27,31 +32,62 @@ export type LookupSettings = {
 
 type Found = { readonly identity: Identity; readonly until: number }
 
-/** Looks keys up in the database, once for all requests that ask at the same time, and remembers them briefly. */
+/** A question to the database that is on its way. */
+type Asking = { readonly answer: Promise<Identity>; isOutdated: boolean }
+
+/** Looks keys up in the database, once for all requests that ask at the same time, and remembers them. */
 export function createApiKeyLookup(settings: LookupSettings): ApiKeyLookup {
-  const { query, remember = 30_000, rememberUnknown = 5_000, capacity = 1_000, now = Date.now } = settings
-  // Apart, so that a flood of made-up keys cannot drive out the genuine ones. All are keyed by the key's hash.
+  const { query, changes, capacity = 1_000, now = Date.now } = settings
+  const { remember = 30_000, rememberUnheard = 1_000, rememberUnknown = 5_000 } = settings
+  // Separate, so that a flood of made-up keys cannot drive out the genuine ones. All are keyed by the key's hash.
   const known = new Map<string, Found>()
   const unknown = new Map<string, number>()
-  const asking = new Map<string, Promise<Identity>>()
+  const asking = new Map<string, Asking>()
 
-  const ask = async (hash: Buffer, name: string): Promise<Identity> => {
-    const asked = now()
-    const row = await findKey(query, hash)
-    if (!row) {
-      put(unknown, name, asked + rememberUnknown, capacity)
-      throw invalid()
+  const forget = (name: string): void => {
+    known.delete(name)
+    unknown.delete(name)
+    // The answer that is on its way may be from before the change: it serves those who wait, and is not remembered.
+    const asked = asking.get(name)
+    if (asked) asked.isOutdated = true
+    asking.delete(name)
+  }
+  changes?.subscribe((hash) => {
+    if (hash) forget(nameOf(hash))
+    else for (const name of [...known.keys(), ...unknown.keys(), ...asking.keys()]) forget(name)
+  })
+
+  const ask = (hash: Buffer, name: string): Promise<Identity> => {
+    const begun = now()
+    const asked: Asking = {
+      isOutdated: false,
+      answer: findKey(query, hash).then(
+        (row) => {
+          if (!asked.isOutdated) asking.delete(name)
+          if (!row) {
+            if (!asked.isOutdated) put(unknown, name, begun + rememberUnknown, capacity)
+            throw invalid()
+          }
+          const identity = identityOf(row)
+          const lifetime = changes?.isHeard === true ? remember : rememberUnheard
+          const until = Math.min(begun + lifetime, row.expires_at?.getTime() ?? Infinity)
+          if (!asked.isOutdated) put(known, name, { identity, until }, capacity)
+          return identity
+        },
+        (error: unknown) => {
+          if (!asked.isOutdated) asking.delete(name)
+          throw error
+        },
+      ),
     }
-    const identity = identityOf(row)
-    const until = Math.min(asked + remember, row.expires_at?.getTime() ?? Infinity)
-    put(known, name, { identity, until }, capacity)
-    return identity
+    asking.set(name, asked)
+    return asked.answer
   }
 
   return (key) => {
     if (!isWellFormed(key)) return Promise.reject(invalid())
     const hash = hashApiKey(key)
-    const name = hash.toString('base64')
+    const name = nameOf(hash)
     const found = known.get(name)
     if (found) {
       if (now() < found.until) return found.identity
@@ -62,14 +98,11 @@ export function createApiKeyLookup(settings: LookupSettings): ApiKeyLookup {
       if (now() < unknownUntil) return Promise.reject(invalid())
       unknown.delete(name)
     }
-    let answer = asking.get(name)
-    if (!answer) {
-      answer = ask(hash, name).finally(() => asking.delete(name))
-      asking.set(name, answer)
-    }
-    return answer
+    return asking.get(name)?.answer ?? ask(hash, name)
   }
 }
+
+const nameOf = (hash: Buffer): string => hash.toString('base64')
 
 const invalid = () => errors.invalidJwt('The API key is unknown, expired or revoked')
 

@@ -85,7 +85,7 @@ export async function listApiKeys(client: pg.ClientBase): Promise<ApiKey[]> {
   return rows.map(apiKeyOf)
 }
 
-/** Revokes a key for good; servers notice as soon as they no longer remember it. False: no such key, or revoked before. */
+/** Revokes a key for good; running servers are notified. False: no such key, or revoked before. */
 export async function revokeApiKey(client: pg.ClientBase, id: string): Promise<boolean> {
   // Compared as text, so that what is no UUID is simply not found.
   const { rowCount } = await client.query(

@@ -1,9 +1,9 @@
 // `/auth`, said as data.
 import {
   uuid,
-  component,
   dto,
   success,
+  done,
   failure,
   bodyFailures,
   serverErrors,
@@ -15,17 +15,22 @@ import {
 } from './service-answer.ts'
 import type { ServiceRoute } from './service-route.ts'
 
+const replaces = 'A session that the request has a cookie of is ended: the new one takes its place.'
+const setsCookie = { 'Set-Cookie': 'The session; also as `__Host-session` where cookies are for TLS only.' }
+const clearsCookie = { 'Set-Cookie': 'Takes the cookie away.' }
+
 export const accountRoutes: readonly ServiceRoute[] = [
   {
     method: 'post',
-    path: '/auth/register',
-    id: 'register',
+    path: '/auth/signup',
+    id: 'signUp',
     tag: 'accounts',
-    summary: 'Make an account',
+    summary: 'Make an account, and sign in to it',
+    description: replaces,
     security: [],
-    body: dto('RegisterDto'),
+    body: dto('SignUpDto'),
     responses: {
-      ...success(201, 'The new account.', dto('NewAccount')),
+      ...success(201, 'The new account.', dto('UserDto'), { headers: setsCookie }),
       ...bodyFailures,
       403: otherSite,
       409: failure('The e-mail address is registered already.'),
@@ -35,17 +40,17 @@ export const accountRoutes: readonly ServiceRoute[] = [
   },
   {
     method: 'post',
-    path: '/auth/sign-in',
+    path: '/auth/signin',
     id: 'signIn',
     tag: 'accounts',
     summary: 'Sign in',
-    description: 'A session that the request has a cookie of is ended: the new one takes its place.',
+    description: replaces,
     security: [],
     body: dto('SignInDto'),
     responses: {
-      ...success(200, 'Signed in.', dto('Account'), { 'Set-Cookie': 'The session.' }),
+      ...success(200, 'Signed in.', dto('UserDto'), { message: 'user signed in successfully', headers: setsCookie }),
       ...bodyFailures,
-      401: failure('The e-mail address or the password is wrong.'),
+      401: failure('Email or password is incorrect.'),
       403: otherSite,
       429: tooMany,
       ...serverErrors,
@@ -53,13 +58,13 @@ export const accountRoutes: readonly ServiceRoute[] = [
   },
   {
     method: 'post',
-    path: '/auth/sign-out',
+    path: '/auth/signout',
     id: 'signOut',
     tag: 'accounts',
     summary: 'Sign out',
     security: ['session'],
     responses: {
-      ...success(200, 'Signed out.', { type: 'null' }, { 'Set-Cookie': 'Takes the cookie away.' }),
+      ...done('Signed out.', clearsCookie),
       401: notSignedIn,
       403: otherSite,
       ...serverErrors,
@@ -71,13 +76,13 @@ export const accountRoutes: readonly ServiceRoute[] = [
     id: 'createToken',
     tag: 'accounts',
     summary: 'Get a token for the REST API',
-    description: 'The token acts as the user for its time, even when the session ends before.',
+    description: 'The token acts as the user for its time, and no longer than the session.',
     security: ['session'],
     responses: {
-      ...success(200, 'The token.', dto('AccessToken')),
+      ...success(200, 'The token.', dto('AccessTokenDto')),
       401: notSignedIn,
       403: otherSite,
-      501: { description: 'The keys of the settings cannot sign tokens.', schema: component('Error') },
+      501: failure('The keys of the settings cannot sign tokens.'),
       ...serverErrors,
     },
   },
@@ -88,7 +93,7 @@ export const accountRoutes: readonly ServiceRoute[] = [
     tag: 'accounts',
     summary: 'Who is signed in',
     security: ['session'],
-    responses: { ...success(200, 'The account.', dto('OwnAccount')), 401: notSignedIn, ...serverErrors },
+    responses: { ...success(200, 'The account.', dto('OwnAccountDto')), 401: notSignedIn, ...serverErrors },
   },
   {
     method: 'patch',
@@ -100,7 +105,7 @@ export const accountRoutes: readonly ServiceRoute[] = [
     security: ['session'],
     body: dto('UpdateAccountDto'),
     responses: {
-      ...success(200, 'The account as it is now.', dto('OwnAccount')),
+      ...success(200, 'The account as it is now.', dto('OwnAccountDto')),
       ...bodyFailures,
       401: notSignedIn,
       403: failure('The current password is wrong, or the request comes from a page of another site.'),
@@ -118,7 +123,7 @@ export const accountRoutes: readonly ServiceRoute[] = [
     security: ['session'],
     body: dto('DeleteAccountDto'),
     responses: {
-      ...success(200, 'It is gone.', { type: 'null' }, { 'Set-Cookie': 'Takes the cookie away.' }),
+      ...done('It is gone.', clearsCookie),
       ...bodyFailures,
       401: notSignedIn,
       403: failure('The password is wrong, or the request comes from a page of another site.'),
@@ -134,7 +139,7 @@ export const accountRoutes: readonly ServiceRoute[] = [
     summary: 'The sessions of the account, the newest first, at most 100',
     security: ['session'],
     responses: {
-      ...success(200, 'Those that are not over.', { type: 'array', items: dto('Session') }),
+      ...success(200, 'Those that are not over.', { type: 'array', items: dto('SessionDto') }),
       401: notSignedIn,
       ...serverErrors,
     },
@@ -152,7 +157,7 @@ export const accountRoutes: readonly ServiceRoute[] = [
       }),
     ],
     responses: {
-      ...success(200, 'Ended.', dto('RevokedSessions')),
+      ...success(200, 'Ended.', dto('RevokedSessionsDto')),
       400: notAnId,
       401: notSignedIn,
       403: otherSite,

@@ -17,7 +17,6 @@ import { routinePath } from './routine-path.ts'
 import { rowSchemas } from './row-schema.ts'
 import { anySubset, bodySchemas, schemaComponents, type SchemaComponents } from './schema-component.ts'
 import { operationOf, securitySchemes, type ServiceRoute } from './service-route.ts'
-import { serviceSchemas } from './service-answer.ts'
 import { filterParameters, tablePaths, type TableDescription } from './table-path.ts'
 
 export type DescribedService = {
@@ -76,7 +75,6 @@ export function serviceDocument(input: DescribedService): JsonObject {
     components: {
       schemas: {
         RestError: restErrorSchema,
-        ...serviceSchemas,
         ...checked.schemas,
         ...Object.fromEntries(described.flatMap(({ schemas }) => schemas)),
       },

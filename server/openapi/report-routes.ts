@@ -2,6 +2,9 @@
 import {
   dto,
   success,
+  done,
+  page,
+  invalid,
   failure,
   bodyFailures,
   serverErrors,
@@ -9,10 +12,19 @@ import {
   noSuchReport,
   notAnId,
   otherSite,
+  notAdministrator,
   idParameter,
   queryParameters,
 } from './service-answer.ts'
 import type { ServiceRoute } from './service-route.ts'
+
+const forAdministrators = 'For administrators, whose accounts have the app_role `admin`.'
+
+const pageParameters = queryParameters(
+  'ListReportsQuery',
+  { limit: 'Maximum number of reports on the page; 20 when left out.', cursor: '`nextCursor` of the page before.' },
+  false,
+)
 
 export const reportRoutes: readonly ServiceRoute[] = [
   {
@@ -20,18 +32,12 @@ export const reportRoutes: readonly ServiceRoute[] = [
     path: '/report',
     id: 'listReports',
     tag: 'reports',
-    summary: 'The own reports, the newest first',
+    summary: 'Your reports, the newest first',
     security: ['session'],
-    parameters: queryParameters(
-      'ListReportsQuery',
-      { limit: 'Most reports of the page; 20 when left out.', cursor: '`next_cursor` of the page before.' },
-      false,
-    ),
+    parameters: pageParameters,
     responses: {
-      ...success(200, 'A page of them.', { type: 'array', items: dto('Report') }, undefined, {
-        next_cursor: { description: 'For the next page; null on the last.', type: ['string', 'null'] },
-      }),
-      400: failure('The query is not valid.'),
+      ...page('A page of them.', 'ReportDto'),
+      400: invalid('The query is not valid.'),
       401: notSignedIn,
       ...serverErrors,
     },
@@ -45,11 +51,28 @@ export const reportRoutes: readonly ServiceRoute[] = [
     security: ['session'],
     body: dto('CreateReportDto'),
     responses: {
-      ...success(201, 'The stored report.', dto('Report')),
+      ...success(201, 'The stored report.', dto('ReportDto')),
       ...bodyFailures,
       401: notSignedIn,
       403: failure('The policies of the database do not allow it, or the request comes from a page of another site.'),
       409: failure('The profile of the user was deleted.'),
+      ...serverErrors,
+    },
+  },
+  {
+    method: 'get',
+    path: '/report/pending',
+    id: 'listPendingReports',
+    tag: 'reports',
+    summary: 'Reports of all users that wait for a review, the oldest first',
+    description: forAdministrators,
+    security: ['session'],
+    parameters: pageParameters,
+    responses: {
+      ...page('A page of them.', 'ReportDto'),
+      400: invalid('The query is not valid.'),
+      401: notSignedIn,
+      403: notAdministrator,
       ...serverErrors,
     },
   },
@@ -75,8 +98,8 @@ export const reportRoutes: readonly ServiceRoute[] = [
       true,
     ),
     responses: {
-      ...success(200, 'The valuation.', dto('Valuation')),
-      400: failure('The query is not valid.'),
+      ...success(200, 'The valuation.', dto('ValuationDto')),
+      400: invalid('The query is not valid.'),
       401: notSignedIn,
       ...serverErrors,
     },
@@ -86,11 +109,11 @@ export const reportRoutes: readonly ServiceRoute[] = [
     path: '/report/{id}',
     id: 'showReport',
     tag: 'reports',
-    summary: 'One of the own reports, with its valuation',
+    summary: 'One of your reports, with its valuation',
     security: ['session'],
     parameters: [idParameter('Of the report.')],
     responses: {
-      ...success(200, 'The report.', dto('Report')),
+      ...success(200, 'The report.', dto('ReportDto')),
       400: notAnId,
       401: notSignedIn,
       404: noSuchReport,
@@ -107,7 +130,7 @@ export const reportRoutes: readonly ServiceRoute[] = [
     parameters: [idParameter('Of the report.')],
     body: dto('UpdateReportDto'),
     responses: {
-      ...success(200, 'The report as it is now.', dto('Report')),
+      ...success(200, 'The report as it is now.', dto('ReportDto')),
       ...bodyFailures,
       401: notSignedIn,
       403: otherSite,
@@ -125,7 +148,7 @@ export const reportRoutes: readonly ServiceRoute[] = [
     security: ['session'],
     parameters: [idParameter('Of the report.')],
     responses: {
-      ...success(200, 'It is gone.', { type: 'null' }),
+      ...done('It is gone.'),
       400: notAnId,
       401: notSignedIn,
       403: otherSite,
@@ -139,12 +162,12 @@ export const reportRoutes: readonly ServiceRoute[] = [
     id: 'reviewReport',
     tag: 'reports',
     summary: 'Approve or reject a report',
-    description: 'For administrators, whose accounts have the app_role `admin`.',
+    description: forAdministrators,
     security: ['session'],
     parameters: [idParameter('Of the report.')],
     body: dto('ApprovalDto'),
     responses: {
-      ...success(200, 'The report as it is now.', dto('Report')),
+      ...success(200, 'The report as it is now.', dto('ReportDto')),
       ...bodyFailures,
       401: notSignedIn,
       403: failure('The caller is no administrator, or the request comes from a page of another site.'),

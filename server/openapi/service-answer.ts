@@ -12,71 +12,82 @@ export const record = (properties: Readonly<Record<string, JsonSchema>>): JsonSc
   required: Object.keys(properties),
 })
 
-/** Components of all routes. A schema of `schemas/` with the same name takes the place of one of these. */
-export const serviceSchemas: Readonly<Record<string, JsonSchema>> = {
-  Failure: {
-    description: 'What was wrong with the request.',
-    type: 'object',
-    properties: {
-      status: { const: 'fail' },
-      statusCode: { type: 'integer', minimum: 400, maximum: 499 },
-      message: text,
-      errors: {
-        description: 'Every fault of the body.',
-        type: 'array',
-        items: record({
-          field: { description: 'Name of the property, or a JSON pointer when it lies deeper.', type: 'string' },
-          message: text,
-        }),
-      },
-    },
-    required: ['status', 'statusCode', 'message'],
-  },
-  Error: record({
-    status: { const: 'error' },
-    statusCode: { type: 'integer', minimum: 500, maximum: 599 },
-    message: text,
-  }),
-}
-
-export const component = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` })
-
 /** A schema of `schemas/`, by its `$id`. */
 export const dto = (name: string): JsonSchema => ({ $ref: `urn:rowhouse:${name}` })
 
-/** `{status: "success", statusCode, data}` */
+/** `{status: "success", message, details}`, with an exact message where the response has one. */
 export const success = (
   statusCode: number,
   description: string,
-  data: JsonSchema,
-  headers?: ServiceResponse['headers'],
-  more: Readonly<Record<string, JsonSchema>> = {},
+  details: JsonSchema,
+  { message, headers, more = {} }: SuccessParts = {},
 ): Readonly<Record<number, ServiceResponse>> => ({
   [statusCode]: {
     description,
-    schema: record({ status: { const: 'success' }, statusCode: { const: statusCode }, data, ...more }),
+    schema: record({
+      status: { const: 'success' },
+      ...(message === undefined ? {} : { message: { const: message } }),
+      details,
+      ...more,
+    }),
     ...(headers ? { headers } : {}),
   },
 })
 
-export const failure = (description: string): ServiceResponse => ({ description, schema: component('Failure') })
+type SuccessParts = {
+  readonly message?: string
+  readonly headers?: ServiceResponse['headers']
+  /** Beside the details. */
+  readonly more?: Readonly<Record<string, JsonSchema>>
+}
 
-/** Answers of every route that reads a JSON body. */
+/** `{status: "success", message}` */
+export const done = (
+  description: string,
+  headers?: ServiceResponse['headers'],
+): Readonly<Record<200, ServiceResponse>> => ({
+  200: { description, schema: dto('MessageSuccessResponseDto'), ...(headers ? { headers } : {}) },
+})
+
+/** A page of a list: beside it, where the next one begins. */
+export const page = (description: string, item: string): Readonly<Record<number, ServiceResponse>> =>
+  success(
+    200,
+    description,
+    { type: 'array', items: dto(item) },
+    {
+      more: { nextCursor: { description: 'For the next page; null on the last.', type: ['string', 'null'] } },
+    },
+  )
+
+export const failure = (description: string): ServiceResponse => ({ description, schema: dto('ErrorResponseDto') })
+
+/** 400, naming what is wrong with each field. */
+export const invalid = (description: string): ServiceResponse => ({
+  description,
+  schema: dto('ValidationErrorResponseDto'),
+})
+
+/** Responses of every route that reads a JSON body. */
 export const bodyFailures: Readonly<Record<number, ServiceResponse>> = {
-  400: failure('The body is not valid.'),
+  400: {
+    description: 'The body is not valid, or not JSON.',
+    schema: { anyOf: [dto('ValidationErrorResponseDto'), dto('ErrorResponseDto')] },
+  },
   413: failure('The body is too large.'),
   415: failure('The body is not JSON in UTF-8.'),
 }
 
 export const serverErrors: Readonly<Record<number, ServiceResponse>> = {
-  500: { description: 'Something went wrong on the server.', schema: component('Error') },
-  503: { description: 'Something that this needs is missing at the moment.', schema: component('Error') },
+  500: failure('Something went wrong on the server.'),
+  503: failure('Something that this needs is missing at the moment.'),
 }
 
 export const notSignedIn = failure('Nobody is signed in.')
 export const noSuchReport = failure('There is no such report for the caller.')
-export const notAnId = failure('The id is no UUID.')
+export const notAnId = invalid('The id is not a UUID.')
 export const otherSite = failure('The request comes from a page of another site.')
+export const notAdministrator = failure('The caller is not an administrator.')
 export const tooMany: ServiceResponse = {
   ...failure('Too many attempts.'),
   headers: { 'Retry-After': 'Seconds after which to try again.' },

@@ -1,5 +1,5 @@
 // Where a page of reports ends: the time and id of its last one, as a client sends it back.
-import { Failure } from '../accounts/envelope.ts'
+import { failures } from '../accounts/envelope.ts'
 
 export type ReportCursor = {
   /** With microseconds, as the database keeps it. */
@@ -18,9 +18,7 @@ export function readCursor(text: string): ReportCursor {
   const [, second, id] = shape.exec(plain) ?? []
   // There is no 30th of February.
   if (second === undefined || id === undefined || !isTime(second)) {
-    throw new Failure(400, 'The query is not valid', {
-      errors: [{ field: 'cursor', message: 'must be the next_cursor of an answer' }],
-    })
+    throw failures.invalid({ cursor: 'must be the nextCursor of a response' })
   }
   return { createdAt: plain.slice(0, plain.indexOf(' ')), id }
 }

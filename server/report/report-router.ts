@@ -31,8 +31,8 @@ const numericInList: ReadonlySet<string> = new Set(['limit'])
 const numericInEstimate: ReadonlySet<string> = new Set(['year', 'mileage', 'lat', 'lng'])
 
 /**
- * The routes below the mount path, with every answer in the envelope and 401 without a session: `GET /` with
- * `next_cursor`; `POST /` 201; `GET /estimate`; `GET`, `PATCH` (409 when it is reviewed) and `DELETE /{id}`;
+ * The routes below the mount path, each response in the envelope, 401 without a session: `GET /` with `nextCursor`;
+ * `POST /` 201; `GET /estimate`; `GET`, `PATCH` (409 when it is reviewed) and `DELETE /{id}`; `GET /pending` and
  * `PATCH /{id}/approval`, 403 unless an administrator asks.
  */
 export function reportRouter(settings: ReportSettings): Router {
@@ -47,7 +47,7 @@ export function reportRouter(settings: ReportSettings): Router {
   const router = express.Router()
   router.use(crossOrigin(settings.allowedOrigins))
 
-  // First of all in each: nobody's body or query is read before it is clear whose it is.
+  // First in each route: bodies and queries are read only after it is known whose they are.
   const callerOf = async (request: Request, response: Response): Promise<Identity> =>
     sessionIdentity(await currentSession(request, response, settings))
 
@@ -57,21 +57,31 @@ export function reportRouter(settings: ReportSettings): Router {
       const caller = await callerOf(request, response)
       const { limit = pageSize, cursor } = readQuery<ListReportsQuery>(request, numericInList, validateList)
       const page = await reports.list(caller, limit, cursor === undefined ? undefined : readCursor(cursor))
-      sendSuccess(response, 200, page.reports, { next_cursor: page.next })
+      sendSuccess(response, 200, { details: page.reports, nextCursor: page.next })
     })
     .post(async (request, response) => {
       const caller = await callerOf(request, response)
       const dto = await readBody<CreateReportDto>(request, response, validateReport)
-      sendSuccess(response, 201, await reports.create(caller, dto))
+      sendSuccess(response, 201, { details: await reports.create(caller, dto) })
     })
     .all(methodNotAllowed('GET', 'HEAD', 'POST'))
+
+  router
+    .route('/pending')
+    .get(async (request, response) => {
+      const caller = await callerOf(request, response)
+      const { limit = pageSize, cursor } = readQuery<ListReportsQuery>(request, numericInList, validateList)
+      const page = await reports.pending(caller, limit, cursor === undefined ? undefined : readCursor(cursor))
+      sendSuccess(response, 200, { details: page.reports, nextCursor: page.next })
+    })
+    .all(methodNotAllowed('GET', 'HEAD'))
 
   router
     .route('/estimate')
     .get(async (request, response) => {
       const caller = await callerOf(request, response)
       const vehicle = readQuery<EstimateQuery>(request, numericInEstimate, validateEstimate)
-      sendSuccess(response, 200, await reports.estimate(caller, vehicle))
+      sendSuccess(response, 200, { details: await reports.estimate(caller, vehicle) })
     })
     .all(methodNotAllowed('GET', 'HEAD'))
 
@@ -79,18 +89,18 @@ export function reportRouter(settings: ReportSettings): Router {
     .route('/:id')
     .get(async (request, response) => {
       const caller = await callerOf(request, response)
-      sendSuccess(response, 200, await reports.find(caller, uuidIn(request.params.id)))
+      sendSuccess(response, 200, { details: await reports.find(caller, uuidIn(request.params.id)) })
     })
     .patch(async (request, response) => {
       const caller = await callerOf(request, response)
       const id = uuidIn(request.params.id)
       const dto = await readBody<UpdateReportDto>(request, response, validateChange)
-      sendSuccess(response, 200, await reports.change(caller, id, dto))
+      sendSuccess(response, 200, { details: await reports.change(caller, id, dto) })
     })
     .delete(async (request, response) => {
       const caller = await callerOf(request, response)
       await reports.remove(caller, uuidIn(request.params.id))
-      sendSuccess(response, 200, null)
+      sendSuccess(response, 200, { message: 'report deleted successfully' })
     })
     .all(methodNotAllowed('GET', 'HEAD', 'PATCH', 'DELETE'))
 
@@ -100,7 +110,7 @@ export function reportRouter(settings: ReportSettings): Router {
       const caller = await callerOf(request, response)
       const id = uuidIn(request.params.id)
       const { approved } = await readBody<{ readonly approved: boolean }>(request, response, validateApproval)
-      sendSuccess(response, 200, await reports.review(caller, id, approved))
+      sendSuccess(response, 200, { details: await reports.review(caller, id, approved) })
     })
     .all(methodNotAllowed('PATCH'))
 

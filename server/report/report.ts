@@ -25,23 +25,38 @@ export type EstimateQuery = Omit<CreateReportDto, 'price'>
 
 export type Reports = {
   /** Stores a report of the caller's. */
-  readonly create: (caller: Identity, dto: CreateReportDto) => Promise<unknown>
+  readonly create: (caller: Identity, dto: CreateReportDto) => Promise<object>
   /** A page of the caller's reports, the newest first, without their valuations. */
   readonly list: (caller: Identity, limit: number, after: ReportCursor | undefined) => Promise<ReportPage>
-  readonly find: (caller: Identity, id: string) => Promise<unknown>
-  readonly change: (caller: Identity, id: string, dto: UpdateReportDto) => Promise<unknown>
+  /** A page of the reports that wait for their review, the oldest first. Of everybody, for administrators alone. */
+  readonly pending: (caller: Identity, limit: number, after: ReportCursor | undefined) => Promise<ReportPage>
+  readonly find: (caller: Identity, id: string) => Promise<object>
+  readonly change: (caller: Identity, id: string, dto: UpdateReportDto) => Promise<object>
   readonly remove: (caller: Identity, id: string) => Promise<void>
-  readonly review: (caller: Identity, id: string, approved: boolean) => Promise<unknown>
+  readonly review: (caller: Identity, id: string, approved: boolean) => Promise<object>
   /** What a vehicle is worth: `schemas/valuation.json`. */
-  readonly estimate: (caller: Identity, vehicle: EstimateQuery) => Promise<unknown>
+  readonly estimate: (caller: Identity, vehicle: EstimateQuery) => Promise<object>
 }
 
-export type ReportPage = { readonly reports: readonly unknown[]; readonly next: string | null }
+export type ReportPage = { readonly reports: readonly object[]; readonly next: string | null }
 
 const columns = ['manufacturer', 'model', 'year', 'mileage', 'price', 'lat', 'lng'] as const
 
-/** The row as JSON, so that it has numbers where the API has numbers. */
-const valued = "to_jsonb(report) || jsonb_build_object('valuation', public.valuation(report)) as report"
+/** `schemas/report-dto.json`: built by the database, so that it has numbers where the API has numbers. */
+const dtoFields = [
+  'id',
+  ...columns,
+  ['userId', 'user_id'],
+  'status',
+  ['createdAt', 'created_at'],
+  ['updatedAt', 'updated_at'],
+] as const
+const dtoArguments = dtoFields
+  .map((field) => (typeof field === 'string' ? [field, field] : field))
+  .map(([key, column]) => `'${key}', report.${column}`)
+  .join(', ')
+const plain = `json_build_object(${dtoArguments}) as report`
+const valued = `json_build_object(${dtoArguments}, 'valuation', public.valuation(report)) as report`
 
 /** The owner is the caller: see the column's default. */
 const insert = `
@@ -49,16 +64,20 @@ const insert = `
   values (${columns.map((_, index) => `$${index + 1}`).join(', ')})
   returning ${valued}`
 
+const listed = `${plain}, id, to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as created_at`
+
 /** Says whose they are, though the policies do, too: so the index on owner and time serves, whatever policies there are. */
 const page = (after: boolean): string => `
-  select to_jsonb(report) as report, id,
-    to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as created_at
+  select ${listed}
   from public.reports report
   where user_id = (select auth.uid()) ${after ? 'and (created_at, id) < ($2::timestamptz, $3::uuid)' : ''}
   order by report.created_at desc, id desc
   limit $1`
 const firstPage = page(false)
 const laterPage = page(true)
+
+/** In the order of the function, which every administrator may call and nobody else. */
+const pendingPage = `select ${listed} from rowhouse.pending_reports($1, $2, $3) report order by report.created_at, id`
 
 const own = 'from public.reports report where id = $1 and user_id = (select auth.uid())'
 
@@ -78,10 +97,10 @@ export function createReports(inTransaction: InTransaction): Reports {
       throw failureOf(error) ?? error
     }
   }
-  const one = async (caller: Identity, text: string, values: unknown[], access?: Access): Promise<unknown> => {
+  const one = async (caller: Identity, text: string, values: unknown[], access?: Access): Promise<object> => {
     const [row] = await run(caller, (query) => query(text, values), access)
     if (!row) throw missing()
-    return row.report
+    return row.report as object
   }
   return {
     create: (caller, dto) =>
@@ -96,11 +115,11 @@ export function createReports(inTransaction: InTransaction): Reports {
         (query) => (after ? query(laterPage, [limit + 1, after.createdAt, after.id]) : query(firstPage, [limit + 1])),
         'read',
       )
-      const last = rows.length > limit ? rows[limit - 1] : undefined
-      return {
-        reports: rows.slice(0, limit).map(({ report }) => report),
-        next: last ? cursorText({ createdAt: String(last.created_at), id: String(last.id) }) : null,
-      }
+      return pageOf(rows, limit)
+    },
+    pending: async (caller, limit, after) => {
+      const values = [limit + 1, after?.createdAt ?? null, after?.id ?? null]
+      return pageOf(await run(caller, (query) => query(pendingPage, values), 'read'), limit)
     },
     find: (caller, id) => one(caller, `select ${valued} ${own}`, [id], 'read'),
     change: (caller, id, dto) =>
@@ -111,7 +130,7 @@ export function createReports(inTransaction: InTransaction): Reports {
            where id = $1 and user_id = (select auth.uid()) and status = 'pending' returning ${valued}`,
           [id, ...names.map((name) => dto[name])],
         )
-        if (row) return row.report
+        if (row) return row.report as object
         const [reviewed] = await query(`select status ${own}`, [id])
         if (!reviewed) throw missing()
         throw new Failure(409, `This report is ${String(reviewed.status)}: only a pending one can be changed`)
@@ -124,7 +143,7 @@ export function createReports(inTransaction: InTransaction): Reports {
       )
     },
     review: (caller, id, approved) =>
-      one(caller, 'select to_jsonb(report) as report from public.review_report($1, $2) report', [id, approved]),
+      one(caller, `select ${plain} from public.review_report($1, $2) report`, [id, approved]),
     estimate: (caller, { manufacturer, model, year, mileage, lat, lng }) =>
       one(
         caller,
@@ -132,6 +151,15 @@ export function createReports(inTransaction: InTransaction): Reports {
         [manufacturer, model, year, mileage, lat, lng],
         'read',
       ),
+  }
+}
+
+/** One row more than the page tells whether there is a next one. */
+function pageOf(rows: readonly Record<string, unknown>[], limit: number): ReportPage {
+  const last = rows.length > limit ? rows[limit - 1] : undefined
+  return {
+    reports: rows.slice(0, limit).map(({ report }) => report as object),
+    next: last ? cursorText({ createdAt: String(last.created_at), id: String(last.id) }) : null,
   }
 }
 

@@ -94,7 +94,14 @@ async function hasRight(
   }
 }
 
-const plain = { preRequest: undefined, isolation: null, rollback: false, judge: undefined, history: undefined }
+const plain = {
+  session: undefined,
+  preRequest: undefined,
+  isolation: null,
+  rollback: false,
+  judge: undefined,
+  history: undefined,
+}
 
 /**
  * What the database answers to a role without the right, after the pre-request function, which may refuse for reasons of

@@ -28,6 +28,7 @@ import type { Body, RestResponse, ResultRow } from './response/result.ts'
 import { plannedRows, tableTotal } from './response/total.ts'
 import { toApiError } from './sql-errors.ts'
 import { render, type Statement } from './sql/fragment.ts'
+import { sessionStatement } from './sql/session.ts'
 import { preRequestStatement, settingsStatement } from './sql/settings.ts'
 import { explainCountStatement, needsPlannedCount } from './sql/statement.ts'
 import { runTransaction, type RestTransaction, type TransactionResult } from './transaction.ts'
@@ -204,16 +205,19 @@ async function run(
   { judge, history }: Partial<Pick<RestTransaction, 'judge' | 'history'>> = {},
 ): Promise<TransactionResult> {
   const { config, roleSettings } = snapshot
+  const session = cache.checksSessions ? sessionStatement(identity) : undefined
   const settings = settingsStatement(identity, request, plan, config, roleSettings)
   const preRequest = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
   if (trace.statements) {
-    for (const { text } of [settings, ...(preRequest ? [preRequest] : []), ...statements]) trace.statements.push(text)
+    const before = [...(session ? [session] : []), settings, ...(preRequest ? [preRequest] : [])]
+    for (const { text } of [...before, ...statements]) trace.statements.push(text)
   }
   const { transaction } = request.preferences
   try {
     return await runTransaction(
       pool,
       {
+        session,
         settings,
         preRequest,
         statements,

@@ -21,6 +21,8 @@ import type { SettingsStatement } from './sql/settings.ts'
 
 export type RestTransaction = {
   /** They also make the transaction read-only where it is. */
+  /** Stands first: only the role that connects may ask whether the session of a token is alive. */
+  readonly session: PipelineStatement | undefined
   readonly settings: SettingsStatement
   readonly preRequest: PipelineStatement | undefined
   readonly statements: readonly PipelineStatement[]
@@ -116,7 +118,10 @@ export function runTransaction(
       part: [...before, ...statements],
       guarded: hasNoEffect
         ? undefined
-        : (gate, turn) => [settings.guarded(gate, turn), ...before.slice(1), ...statements],
+        : (gate, turn) => [
+            ...before.map((each) => (each === settings ? settings.guarded(gate, turn) : each)),
+            ...statements,
+          ],
       history,
       onArriving,
       settle,
@@ -126,8 +131,11 @@ export function runTransaction(
   })
 }
 
-const beforeStatements = ({ settings, preRequest }: RestTransaction): readonly PipelineStatement[] =>
-  preRequest ? [settings, preRequest] : [settings]
+const beforeStatements = ({ session, settings, preRequest }: RestTransaction): readonly PipelineStatement[] => [
+  ...(session ? [session] : []),
+  settings,
+  ...(preRequest ? [preRequest] : []),
+]
 
 async function runOn(
   client: pg.ClientBase,

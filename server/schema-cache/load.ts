@@ -52,6 +52,7 @@ export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptio
   const stableRelations = await read<QualifiedIdentifier>('stable-relations', schemas)
   const [server] = await read<{ version: number }>('server-version')
   if (!server) throw new Error('The server did not tell its version')
+  const [sessions] = await read<{ checksSessions: boolean }>('session-check')
 
   const viewKeys = viewKeysOf(views, constraints)
   const primaryKeys = new Map([...primaryKeysOf(constraints), ...viewPrimaryKeys(viewKeys)])
@@ -71,6 +72,7 @@ export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptio
     mediaHandlers: mediaHandlersOf(mediaHandlers),
     stableRelations: new Set(stableRelations.map(({ schema, name }) => qualifiedKey(schema, name))),
     postgresVersion: server.version,
+    checksSessions: sessions?.checksSessions === true,
   }
 }
 

@@ -15,4 +15,6 @@ export type SchemaCache = {
   readonly stableRelations: ReadonlySet<string>
   /** `server_version_num`: 180001 is 18.1. */
   readonly postgresVersion: number
+  /** Whether `auth.check_session` is there: tokens that name a session end with it. */
+  readonly checksSessions: boolean
 }

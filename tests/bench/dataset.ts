@@ -62,7 +62,7 @@ export const sessionCookie = (user: number): string =>
 const data = ({ rows, users }: Dataset): string => `
   -- Of what is generated here, foreign keys need no check.
   set session_replication_role = replica;
-  insert into public.profiles (id, display_name, avatar_url)
+  insert into public.profiles (id, full_name, avatar_url)
   select md5('user ' || n)::uuid, 'User ' || n, 'https://avatars.example.org/' || n || '.png'
   from generate_series(1, ${users}) as n;
   insert into auth.users (id, email, password_hash)

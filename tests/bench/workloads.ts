@@ -136,7 +136,7 @@ export const workloads: readonly Workload[] = [
     rows: 50,
     requests: perRun(({ user }) =>
       get(
-        '/classification_runs?select=id,result_label,confidence,created_at,profile:profiles(id,display_name)' +
+        '/classification_runs?select=id,result_label,confidence,created_at,profile:profiles(id,full_name)' +
           '&order=created_at.desc,id.desc&limit=50',
         user,
       ),

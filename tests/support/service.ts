@@ -24,6 +24,7 @@ type Settings = Partial<
     | 'sessionSecrets'
     | 'secureCookies'
     | 'accountLimit'
+    | 'accountTotalLimit'
     | 'addressLimit'
     | 'trustedProxies'
     | 'allowedOrigins'
@@ -49,8 +50,9 @@ export async function startService(
     sessionSecrets: secrets,
     secureCookies: false,
     bodyLimit: 10_000,
-    // As good as none.
+    // In effect none.
     accountLimit: 100_000,
+    accountTotalLimit: 100_000,
     addressLimit: 100_000,
     trustedProxies: 0,
     allowedOrigins: () => [],

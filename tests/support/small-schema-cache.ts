@@ -185,5 +185,6 @@ export function schemaCache(parts: {
     stableRelations: new Set(),
     mediaHandlers: new Map([...builtInHandlers, ...handlers]),
     postgresVersion: 180000,
+    checksSessions: false,
   }
 }
