@@ -96,7 +96,7 @@ t.test('settings in the examples are settings of the program', async (t) => {
     for (const variable of names) t.ok(known.has(variable), `${name}: ${variable}`)
   }
   for (const [, variable = ''] of section('compose').matchAll(/\$\{(\w+):\?\}/g)) {
-    t.ok(known.has(variable) || variable.endsWith("_PASSWORD"), variable)
+    t.ok(known.has(variable) || variable.endsWith('_PASSWORD'), variable)
   }
 })
 
