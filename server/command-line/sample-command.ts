@@ -1,5 +1,6 @@
 // `rowhouse sample`: rows to try the service with.
 import type { Command } from 'commander'
+import { chooseDatabase } from '../config/database-choice.ts'
 import { CommandError } from './command-error.ts'
 import type { Dependencies, SampleCounts } from './dependencies.ts'
 
@@ -15,8 +16,7 @@ export function addSample(program: Command, { loadConfig, withDatabase, print }:
     .action(async (_own: unknown, command: Command) => {
       const { yes, user, json, config: file } = command.optsWithGlobals<Options>()
       const config = loadConfig(file)
-      const isEmbedded = config.dbUri === null && config.migrationDatabaseUrl === null
-      if (!isEmbedded && yes !== true) {
+      if (chooseDatabase(config, 'owner').kind === 'named' && yes !== true) {
         throw new CommandError(
           'This is not the embedded database for development. To add accounts and rows to it all the same: rowhouse sample --yes',
         )
