@@ -114,7 +114,13 @@ t.test('a server that is too old', async (t) => {
   t.teardown(() => old.close())
   const address = `postgres://u@127.0.0.1:${old.port}/d?sslmode=disable`
   await t.rejects(startApplication(t, address), { message })
-  t.match(old.seen, ['plain startup', 'query LISTEN "pgrst"', 'plain startup', /^query .*server_version_num/])
+  t.match(old.seen, [
+    'plain startup',
+    'query LISTEN "rowhouse"',
+    'query LISTEN "pgrst"',
+    'plain startup',
+    /^query .*server_version_num/,
+  ])
 })
 
 t.test('the header Server', async (t) => {

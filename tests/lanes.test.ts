@@ -173,13 +173,13 @@ for (const prepare of [true, false]) {
 t.test('a read that takes long holds up nobody', async (t) => {
   const pool = poolOf(t)
   const history = trusted()
-  const long = share(t, pool, [statement("select 'late' from pg_sleep(0.4)")], history)
+  const long = share(t, pool, [statement("select 'late' from pg_sleep(2)")], history)
   const others = [1, 2, 3].map((index) => share(t, pool, [pidAnd(String(index))], history))
   const outcomes = await Promise.all(others.map(({ outcome }) => outcome))
   for (const [index, { texts, after, wasMoved }] of outcomes.entries()) {
     t.equal(texts[1], String(index + 1))
     t.ok(wasMoved, 'run elsewhere')
-    t.ok(after < 300, `after ${after} ms`)
+    t.ok(after < 1500, `after ${after} ms`)
   }
   const next = await share(t, pool, [pidAnd('next')], trusted()).outcome
   t.ok(next.after < 200, 'nor one that comes later')
