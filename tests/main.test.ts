@@ -121,11 +121,11 @@ t.test('settings that stop the start before a database is made', async (t) => {
   const taken = String(typeof address === 'object' && address ? address.port : 0)
   const dataDir = join(folder, 'data')
   const table: [Record<string, string>, RegExp][] = [
-    [{ PORT: taken, DATA_DIR: dataDir }, /^PORT: port \d+ on 127\.0\.0\.1 is in use\. Stop the program/],
-    [{ PORT: '0', DATA_DIR: '/proc/foo' }, /^DATA_DIR: the data folder \/proc\/foo cannot be used/],
+    [{ PORT: taken, DATA_DIR: dataDir }, /^PORT: port \d+ on 127\.0\.0\.1 is in use\. Stop the program/m],
+    [{ PORT: '0', DATA_DIR: '/proc/foo' }, /^DATA_DIR: the data folder \/proc\/foo cannot be used/m],
     [
       { PORT: '0', DATABASE_URL: 'htp://u:hunter2@h' },
-      /^Error in config\n {2}DATABASE_URL: "htp:\/\/" is not the scheme/,
+      /^Error in config\n {2}DATABASE_URL: "htp:\/\/" is not the scheme/m,
     ],
   ]
   const all = await Promise.all(table.map(([env]) => rowhouse(['serve'], env)))

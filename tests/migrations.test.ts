@@ -20,6 +20,10 @@ const files = [
   '12_account_management.sql',
   '13_faster_uid.sql',
   '14_uid_parsed_once.sql',
+  '15_account_names.sql',
+  '16_session_check.sql',
+  '17_own_rows.sql',
+  '18_whole_mileage.sql',
 ]
 
 async function emptyDatabase(t: Test): Promise<TestDatabase> {
