@@ -2,6 +2,8 @@
 // connection is told with its last response.
 import type { RequestListener, Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { carrierOf } from './memory-connection.ts'
 
 /** Milliseconds between two looks for idle connections. */
 const sweepInterval = 200
@@ -116,8 +118,8 @@ export class GracefulEnd {
 
   /** Closes connections without a request that have received nothing since the last sweep. */
   #closeSilent(): void {
-    const busy = new Set<Socket | null>()
-    for (const { socket } of this.#unfinished) busy.add(socket)
+    const busy = new Set<Duplex | null>()
+    for (const { socket } of this.#unfinished) busy.add(carrierOf(socket))
     for (const [socket, connection] of this.#connections) {
       const { bytesRead } = socket
       const isSilent = !busy.has(socket) && connection.received === bytesRead

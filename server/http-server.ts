@@ -3,7 +3,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { memoryConnection } from './memory-connection.ts'
-import { repairConnect, repairRequest, type RepairedRequest } from './repaired-request.ts'
+import { repairConnect, repairRequest, type ParseError, type RepairedRequest } from './repaired-request.ts'
 import { requestTimeouts } from './request-timeouts.ts'
 
 export type HttpServerOptions = {
@@ -28,16 +28,20 @@ export function createHttpServer(
   server.on('clientError', (error: ParseError, socket: Socket) => {
     if (ending.has(socket)) return
     ending.add(socket)
-    const repaired = isAnswering(socket) ? undefined : repairRequest(error.code, error.rawPacket)
+    const repaired = isAnswering(socket) ? undefined : repairRequest(error)
     if (!socket.writable) socket.destroy()
     else if (repaired) answerRepaired(repaired, socket)
     else refuse(error.code, socket)
   })
 
   // Node has a request for a tunnel handled apart from all others, and without a listener ends the connection.
+  // It also takes all of its own listeners from the connection: an error that nobody listens for would end the process.
   server.on('connect', (request: IncomingMessage, socket: Socket) => {
     ending.add(socket)
-    answerRepaired(repairConnect(request), socket)
+    socket.on('error', () => socket.destroy())
+    // The response would go out before those to earlier requests, and be taken for the first of them.
+    if (isAnswering(socket)) socket.destroy()
+    else answerRepaired(repairConnect(request), socket)
   })
 
   function answerRepaired({ method, target, bytes }: RepairedRequest, socket: Socket): void {
@@ -45,7 +49,8 @@ export function createHttpServer(
       request.method = method
       request.url = target
       response.shouldKeepAlive = false
-      listener(request, response)
+      // As any other: whatever watches the requests of the server sees it.
+      server.emit('request', request, response)
     })
     second.on('clientError', (error: ParseError) => refuse(error.code, socket))
     second.emit('connection', memoryConnection(bytes, socket))
@@ -53,9 +58,6 @@ export function createHttpServer(
 
   return server
 }
-
-/** What Node adds to the error of its parser. */
-type ParseError = Error & { readonly code?: string; readonly rawPacket?: Buffer }
 
 /** Whether an earlier request of a connection is still being answered. Node keeps the response in a field without a type. */
 const isAnswering = (socket: Socket): boolean => Boolean((socket as { _httpMessage?: unknown })._httpMessage)

@@ -4,11 +4,12 @@ import type { Socket } from 'node:net'
 
 class MemoryConnection extends Duplex {
   readonly remoteAddress: string | undefined
-  readonly #socket: Socket
+  /** Where the response goes. */
+  readonly carrier: Socket
 
   constructor(request: Buffer, socket: Socket) {
     super()
-    this.#socket = socket
+    this.carrier = socket
     // Who is asking decides about limits and stands in logs.
     this.remoteAddress = socket.remoteAddress
     socket.once('close', () => this.destroy())
@@ -20,18 +21,22 @@ class MemoryConnection extends Duplex {
   }
 
   override _write(chunk: Buffer, _: BufferEncoding, done: (error?: Error | null) => void): void {
-    this.#socket.write(chunk, done)
+    this.carrier.write(chunk, done)
   }
 
   override _final(done: () => void): void {
-    this.#socket.end(done)
+    this.carrier.end(done)
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    this.#socket.destroySoon()
+    this.carrier.destroySoon()
     done(error)
   }
 }
+
+/** The socket that the responses of a connection go to: its own, unless it is one in memory. */
+export const carrierOf = (connection: Duplex | null): Duplex | null =>
+  connection instanceof MemoryConnection ? connection.carrier : connection
 
 /** @param request the bytes of one whole request */
 export const memoryConnection = (request: Buffer, socket: Socket): Duplex => new MemoryConnection(request, socket)

@@ -1,5 +1,5 @@
 // Requests that Node's HTTP parser refuses for their request line, written so that it takes them.
-import type { IncomingMessage } from 'node:http'
+import { METHODS, type IncomingMessage } from 'node:http'
 
 export type RepairedRequest = {
   /** Method and target as the client sent them, one character per byte. */
@@ -9,7 +9,16 @@ export type RepairedRequest = {
   readonly bytes: Buffer
 }
 
-const repairable = new Set(['HPE_INVALID_METHOD', 'HPE_INVALID_URL'])
+/** What Node adds to the error of its parser. */
+export type ParseError = Error & {
+  readonly code?: string
+  /** What was received last. */
+  readonly rawPacket?: Buffer
+  /** Bytes of the packet before the one that the parser refused. */
+  readonly bytesParsed?: number
+}
+
+const knownMethods: ReadonlySet<string> = new Set(METHODS)
 // RFC 9112, section 3; RFC 9110, section 5.6.2. Targets may have bytes above 127.
 const requestLine = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([\x21-\x7e\x80-\xff]+) (HTTP\/1\.[01])$/
 const rawByte = /[\x80-\xff]/g
@@ -24,16 +33,16 @@ const escape = (byte: string): string => `%${byte.charCodeAt(0).toString(16).toU
  * Repairs the request line of a packet that the parser refused. Only a packet that is one whole request is repaired: then
  * nothing before or after it can be taken for a part of it.
  *
- * @param code of the parser's error
  * @returns undefined when it cannot be repaired
  */
-export function repairRequest(code: string | undefined, packet: Buffer | undefined): RepairedRequest | undefined {
-  if (!packet || !repairable.has(code ?? '')) return undefined
+export function repairRequest({ code, rawPacket: packet, bytesParsed = 0 }: ParseError): RepairedRequest | undefined {
+  if (!packet) return undefined
   const text = packet.toString('latin1')
   const lineEnd = text.indexOf('\r\n')
   const end = text.indexOf(headEnd)
   const [, method, target, version] = requestLine.exec(text.slice(0, lineEnd)) ?? []
   if (end < 0 || method === undefined || target === undefined || version === undefined) return undefined
+  if (!explains(code, method, bytesParsed)) return undefined
   const headers = text.slice(lineEnd, end + 2)
   if (transferEncoding.test(headers)) return undefined
   const length = Number(bodyLength.exec(headers)?.[1] ?? 0)
@@ -42,6 +51,16 @@ export function repairRequest(code: string | undefined, packet: Buffer | undefin
   const readAs = method === 'HEAD' || method === 'GET' ? method : 'POST'
   const bytes = Buffer.from(`${readAs} ${target.replace(rawByte, escape)} ${version}${text.slice(lineEnd)}`, 'latin1')
   return { method, target, bytes }
+}
+
+/**
+ * Whether a method, or the target after it, is what the parser refused. Otherwise the packet only looks like a request: it
+ * goes on with a request line that began in an earlier packet, as `DELETE /items` does after `POS`.
+ */
+function explains(code: string | undefined, method: string, bytesParsed: number): boolean {
+  if (code === 'HPE_INVALID_METHOD') return !knownMethods.has(method)
+  // The parser may count the byte that it refuses: that after the method is none of the target.
+  return code === 'HPE_INVALID_URL' && bytesParsed > method.length + 1
 }
 
 /** A `CONNECT` request without its tunnel. */
