@@ -83,7 +83,7 @@ function randomVehicle(random: Random, spread: Spread): Vehicle {
     model,
     year: 2010 + random.integer(-spread.years, spread.years),
     // Halves, so that differences of floating-point numbers are exact.
-    mileage: random.integer(0, spread.kilometres * 2) / 2,
+    mileage: random.integer(0, spread.kilometres),
     lat: Math.max(-90, Math.min(90, 48 + (random.next() - 0.5) * spread.degrees)),
     lng: ((11 + (random.next() - 0.5) * spread.degrees * 2 + 540) % 360) - 180,
   }
