@@ -111,7 +111,7 @@ const rows: readonly Row[] = [
   ],
   [
     'a limit beyond the integers of JavaScript',
-    readPlan('items', { range: { offset: 0, limit: 2 ** 63 } }),
+    readPlan('items', { range: { offset: 0, limit: 2n ** 63n } }),
     'SELECT "api"."items".* FROM "api"."items" LIMIT $1',
     ['9223372036854775808'],
   ],

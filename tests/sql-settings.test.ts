@@ -28,14 +28,18 @@ const takeBack = (name: string, unset: string) =>
 const answerSettings = `${takeBack('response.headers', '')}, ${takeBack('response.status', '')}`
 
 t.test('settings of an anonymous write', async (t) => {
-  t.strictSame(settings(write, { request: { method: 'DELETE', path: '/items' } }), {
-    text:
-      `select where num_nonnulls(${answerSettings}, set_config('search_path', $1, true), set_config('role', $2, true),` +
-      " set_config('request.jwt.claims', $3, true)," +
-      " set_config('request.method', $4, true), set_config('request.path', $5, true)," +
-      " set_config('request.headers', $6, true), set_config('request.cookies', $7, true)) < 0",
-    values: ['"api", "public"', 'anon', '{"role":"anon"}', 'DELETE', '/items', '{}', '{}'],
-  })
+  const { text, values } = settings(write, { request: { method: 'DELETE', path: '/items' } })
+  t.strictSame(
+    { text, values },
+    {
+      text:
+        `select where num_nonnulls(${answerSettings}, set_config('search_path', $1, true), set_config('role', $2, true),` +
+        " set_config('request.jwt.claims', $3, true)," +
+        " set_config('request.method', $4, true), set_config('request.path', $5, true)," +
+        " set_config('request.headers', $6, true), set_config('request.cookies', $7, true)) < 0",
+      values: ['"api", "public"', 'anon', '{"role":"anon"}', 'DELETE', '/items', '{}', '{}'],
+    },
+  )
 })
 
 t.test('reads are read-only', async (t) => {
