@@ -78,7 +78,7 @@ for (const [owner, ownerPassword] of [
     t.teardown(() => forgetRoles(['own']))
     const migrate = (to: Serving) =>
       withClient(uri(owner, ownerPassword, 'own'), (client) => migrateForServing(client, to))
-    const first = uri('authenticator', `it's "100 %" ﬁne: é`, 'own')
+    const first = uri('authenticator', `it's "100 %" ﬁne: é\u00a0soft\u00adhyphen e\u0301\u200d`, 'own')
 
     const done = await migrate(serving(first))
     t.ok(done.applied.length > 0)

@@ -7,6 +7,16 @@ import { promisify } from 'node:util'
 const iterations = 4096
 const length = 32
 
+// RFC 3454, tables C.1.2 (taken for a blank) and B.1 (left out).
+const blank = /[\u00A0\u1680\u2000-\u200B\u202F\u205F\u3000]/g
+const leftOut = /\u00AD|\u034F|\u1806|[\u180B-\u180D]|\u200C|\u200D|\u2060|[\uFE00-\uFE0F]|\uFEFF/g
+
+/**
+ * What SASLprep maps a password to, without the characters that it prohibits: clients do the same before they prove that
+ * they know it. https://www.rfc-editor.org/rfc/rfc4013#section-2
+ */
+const prepared = (password: string): string => password.replace(blank, ' ').replace(leftOut, '').normalize('NFKC')
+
 const hmac = (key: Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest()
 
 /**
@@ -16,7 +26,7 @@ const hmac = (key: Buffer, text: string): Buffer => createHmac('sha256', key).up
  * @param salt 16 random bytes unless given
  */
 export async function scramVerifier(password: string, salt: Buffer = randomBytes(16)): Promise<string> {
-  const salted = await promisify(pbkdf2)(password.normalize('NFKC'), salt, iterations, length, 'sha256')
+  const salted = await promisify(pbkdf2)(prepared(password), salt, iterations, length, 'sha256')
   const storedKey = createHash('sha256').update(hmac(salted, 'Client Key')).digest('base64')
   const serverKey = hmac(salted, 'Server Key').toString('base64')
   return `SCRAM-SHA-256$${iterations}:${salt.toString('base64')}$${storedKey}:${serverKey}`
