@@ -1,7 +1,7 @@
 // A transaction of the service's own endpoints, under the same roles, claims and policies as the REST API.
 import { claimsText, type Identity } from '../identity/identity.ts'
 import type { Access } from './admission.ts'
-import { leavesConnection } from './database-error.ts'
+import { leavesConnection, sqlState } from './database-error.ts'
 import { withConnection, withReservedConnection, type ConnectionPool } from './pool.ts'
 
 /** Runs one statement and gives its rows. */
@@ -22,7 +22,19 @@ export const queryOn =
   (text, values) =>
     withReservedConnection(
       pool,
-      async (client) => (await client.query<Record<string, unknown>>(text, values)).rows,
+      async (client) => {
+        const run = async (): Promise<Record<string, unknown>[]> =>
+          (await client.query<Record<string, unknown>>(text, values)).rows
+        try {
+          return await run()
+        } catch (error) {
+          // insufficient_privilege: a function may have set the role for the whole session of the connection. What was
+          // refused has had no effect.
+          if (sqlState(error) !== '42501') throw error
+          await client.query('reset role')
+          return await run()
+        }
+      },
       (error) => !leavesConnection(error),
     )
 

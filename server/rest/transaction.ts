@@ -131,8 +131,11 @@ export function runTransaction(
   })
 }
 
+// A function of an earlier request may have set the role for the whole session of the connection.
+const loginRole = command('RESET ROLE', { hasNoEffect: true })
+
 const beforeStatements = ({ session, settings, preRequest }: RestTransaction): readonly PipelineStatement[] => [
-  ...(session ? [session] : []),
+  ...(session ? [loginRole, session] : []),
   settings,
   ...(preRequest ? [preRequest] : []),
 ]
