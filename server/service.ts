@@ -146,6 +146,18 @@ async function compose(
   }
   const refusingSchemes = (handler: express.Router | Handler): express.Router =>
     express.Router().use(requireBearerScheme, handler, errorResponder(shared.onError))
+  const openapi = refusingSchemes(
+    withCors(
+      serviceDocumentHandler({
+        runtime,
+        lookupApiKey,
+        cookieIdentity: (request) => cookieIdentity(request, shared),
+        schemas: await readSchemas(ownSchemas),
+        version,
+      }),
+      shared.allowedOrigins,
+    ),
+  )
   const services: [string, Handler | express.Router][] = [
     ['health', withCors(health(), shared.allowedOrigins)],
     [
@@ -179,21 +191,9 @@ async function compose(
         .disable('x-powered-by')
         .use(docsRouter({ documentUrl: '/openapi.json' })),
     ],
-    [
-      'openapi.json',
-      refusingSchemes(
-        withCors(
-          serviceDocumentHandler({
-            runtime,
-            lookupApiKey,
-            cookieIdentity: (request) => cookieIdentity(request, shared),
-            schemas: await readSchemas(ownSchemas),
-            version,
-          }),
-          shared.allowedOrigins,
-        ),
-      ),
-    ],
+    ['openapi.json', openapi],
+    // The name of the original service.
+    ['docs-json', openapi],
   ]
   return createApp({
     rest: createRestHandler({ runtime, validator, lookupApiKey, observe: observeRest(log, metrics) }),

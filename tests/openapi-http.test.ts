@@ -74,7 +74,7 @@ t.test('docs-mode shows everything', async (t) => {
 
 t.test('pages of other origins may read the document', async (t) => {
   const origin = 'https://app.example'
-  for (const path of ['/openapi.json', '/health', '/ready', '/']) {
+  for (const path of ['/openapi.json', '/docs-json', '/health', '/ready', '/']) {
     const { headers } = await call('GET', path, { headers: { Origin: origin } })
     t.equal(headers.get('access-control-allow-origin'), '*', path)
     t.match(headers.get('vary'), /Origin/, path)
