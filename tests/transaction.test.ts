@@ -90,6 +90,8 @@ t.test('what an error means', async (t) => {
     [Object.assign(new Error('x'), { server: { code: '42P01', severity: 'ERROR' } }), '42P01', true, false, true],
     [system, undefined, false, true, false],
     [new Error('Connection terminated unexpectedly'), undefined, false, true, false],
+    [new Error('Client has encountered a connection error and is not queryable'), undefined, false, true, false],
+    [new Error('Client was closed and is not queryable'), undefined, false, true, false],
     [new Error('x'), undefined, false, false, false],
     [undefined, undefined, false, false, false],
     [{ code: '42P01' }, undefined, false, false, false],

@@ -27,13 +27,15 @@ export const isNotMigrated = (error: unknown): boolean => missing.has(sqlState(e
 /** Connection exceptions, refused login, no such database, no resources, shutdown. */
 const unreachable = /^(?:08|28|3D|53|57P)/
 
+const lostConnection = /^Connection terminated|is not queryable$/
+
 /** Whether the database cannot be asked at the moment. */
 export function isUnreachable(error: unknown): boolean {
   if (error instanceof ApiError) return error.status === 503 || error.status === 504
   const state = sqlState(error)
   if (state !== undefined) return unreachable.test(state)
-  // `pg` has no code for a connection that ends in the middle of a query.
-  return error instanceof Error && ('syscall' in error || error.message.startsWith('Connection terminated'))
+  // `pg` has no code for a connection that ends in the middle of a query, or has ended before one.
+  return error instanceof Error && ('syscall' in error || lostConnection.test(error.message))
 }
 
 /** Whether the password is wrong or missing: to try again would not help. */
