@@ -1,5 +1,6 @@
 // The pool of connections that requests run on.
 import pg from 'pg'
+import { LibpqClient } from '../config/pool-config.ts'
 import { ApiError, errors } from '../rest/errors.ts'
 import { Admission, type Access } from './admission.ts'
 import type { Caller } from './caller.ts'
@@ -70,6 +71,11 @@ export class ConnectionPool extends pg.Pool {
       connectionTimeoutMillis: patience,
       idleTimeoutMillis: milliseconds(settings.dbPoolMaxIdletime),
       maxLifetimeSeconds: milliseconds(settings.dbPoolMaxLifetime) / 1000,
+      verify: (client, callback) => {
+        // An error here is that of a connection which is lost: its first use finds that out, and knows what to do.
+        const identified = client instanceof LibpqClient ? client.identify().catch(ignore) : Promise.resolve()
+        void identified.then(() => callback())
+      },
     })
     this.#patience = patience
     this.streams = new StreamRelief(
