@@ -31,6 +31,8 @@ export type Lending = {
   readonly access?: Access
   /** Whose departure ends the wait for a connection, and cancels what then runs on it. */
   readonly caller?: Caller | undefined
+  /** When the request began to wait, as `performance.now()`; now when left out. */
+  readonly since?: number | undefined
 }
 
 // Node's timers cannot take longer. `pg-pool` takes 0 for no limit.
@@ -124,8 +126,8 @@ export class ConnectionPool extends pg.Pool {
    * @throws ApiError PGRST000 when no connection can be made, PGRST003 when none becomes free in time, 499 when the
    *   caller is gone
    */
-  async take({ access = 'read', caller }: Lending): Promise<pg.PoolClient> {
-    const deadline = performance.now() + this.#patience
+  async take({ access = 'read', caller, since = performance.now() }: Lending): Promise<pg.PoolClient> {
+    const deadline = since + this.#patience
     for (;;) {
       if (caller?.isGone === true) throw errors.callerGone()
       const remaining = this.#patience === 0 ? 0 : Math.max(deadline - performance.now(), 1)

@@ -145,7 +145,7 @@ async function serve(
       const received = http
       const answered =
         received.body.length > largeBody
-          ? bodies.turns.run(() => answer(received, acting, context))
+          ? bodies.turns.run(() => (context.caller.isGone ? errors.callerGone() : answer(received, acting, context)))
           : answer(received, acting, context)
       const outcome = answered instanceof ApiError ? answered : await answered
       if (outcome instanceof ApiError) failure = outcome
