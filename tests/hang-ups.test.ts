@@ -98,6 +98,20 @@ t.test('a client that closes its side in order is gone, too', async (t) => {
   t.equal(await naps(), 0)
 })
 
+t.test('a large response that waits behind another one gives its connection back', async (t) => {
+  const large = 'GET /rest/v1/blobs?select=text HTTP/1.1\r\nHost: localhost\r\n\r\n'
+  for (let time = 0; time < 3; time++) {
+    const socket = send(nap, large)
+    const stuck =
+      "select from pg_stat_activity where datname = current_database() and wait_event = 'ClientWrite' and pid <> pg_backend_pid()"
+    await until(async () => (await database.query(stuck)).rowCount === 1, 10_000)
+    t.equal((await database.query(stuck)).rowCount, 1, 'it waits for its reader')
+    socket.destroy()
+    await until(isIdle, 5000)
+    t.ok(isIdle(), 'and ends with it')
+  }
+})
+
 t.test('an abandoned write is undone', async (t) => {
   const holder = 'update api.notes set text = text where id = 7'
   const { adminUri } = database

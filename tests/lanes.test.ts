@@ -85,7 +85,7 @@ function share(
     }
     const onArriving = (fields: Row, arriving: ArrivingField): void => settle(undefined, [[fields]], arriving)
     const guarded = (gate: string, turn: string): PipelineStatement[] => [
-      { ...statement(`select ${mayBegin('$1', '$2')}`, gate, turn), hasNoEffect: true },
+      { ...statement(`select ${mayBegin('$1', '$2')}`, gate, turn), isGuard: true },
       ...part,
     ]
     const run = { kind, part, guarded: kind === 'read' ? undefined : guarded, history, onArriving, settle, alone }
@@ -309,9 +309,10 @@ t.test('when all connections are in use, reads are sent behind others rather tha
     ['0', '1', '2', '3', '4', '5', '6', '7'],
   )
   t.equal(new Set(outcomes.map(({ texts: [pid] }) => pid)).size, 2, 'on both')
-  const slower = new RunHistory()
-  for (let time = 0; time < 20; time++) slower.note(0.4, 100)
-  const crowd = Array.from({ length: 60 }, () => share(t, pool, [pidAnd('')], slower))
+  // What was noted of the reads above depends on the machine.
+  const known = new RunHistory()
+  for (let time = 0; time < 20; time++) known.note(0.4, 100)
+  const crowd = Array.from({ length: 60 }, () => share(t, pool, [pidAnd('')], known))
   t.ok(
     crowd.some(({ wasTaken }) => !wasTaken),
     'but not behind too many',

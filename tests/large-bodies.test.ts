@@ -40,7 +40,8 @@ await database.query(`
     end if;
     perform nextval('garage.counter');
   end $$;
-  grant execute on function hidden.refuses to public;
+  create function hidden.looks() returns void stable language plpgsql as 'begin end';
+  grant execute on function hidden.refuses, hidden.looks to public;
   grant all on garage.shut to garage_clerk;
 `)
 const uri = database.uri('garage_server', 'garage')
@@ -150,9 +151,32 @@ for (const [title, environment] of cases) {
   })
 }
 
-t.test('what is refused is not read', async (t) => {
-  const application = await startApplication(t, uri, settings)
-  for (const [method, path, , headers = {}] of refused) {
+t.test('a function before every request runs once for each', async (t) => {
+  const application = await startApplication(t, uri, { ...settings, PGRST_DB_PRE_REQUEST: 'hidden.refuses' })
+  let total = 0
+  const counted = async () => Number((await database.query("select nextval('garage.counter') as n")).rows[0]?.n)
+  for (const headers of [{}, { 'X-Trust': 'yes' }] as Record<string, string>[]) {
+    for (const [method, path, body, more] of refused) {
+      const before = await counted()
+      await application.call(method, `/rest/v1${path}`, {
+        body: `${blank}${body}`,
+        headers: { 'Content-Type': 'application/json', ...more, ...headers },
+      })
+      const runs = (await counted()) - before - 1
+      total += runs
+      // Not at all where the body is found to be wrong first.
+      t.ok(runs <= 1, `${Object.keys(headers).join()} ${method} ${path}: ${runs}`)
+    }
+  }
+  t.ok(total >= refused.length, `${total} in all`)
+})
+
+t.test('what is refused is not read, nor where a stable function comes first', async (t) => {
+  const plain = await startApplication(t, uri, settings)
+  const guarded = await startApplication(t, uri, { ...settings, PGRST_DB_PRE_REQUEST: 'hidden.looks' })
+  const rows = [...refused.map((row) => ({ application: plain, row })), { application: guarded, row: refused[0] ?? [] }]
+  for (const { application, row } of rows) {
+    const [method = '', path = '', , headers = {}] = row
     const length = 9_000_000
     const head = postHead(`/rest/v1${path}`, length, headers).replace('POST', method)
     const { socket, text, closed } = rawRequest(application.url, head)

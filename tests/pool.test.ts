@@ -127,6 +127,17 @@ t.test('a wait ends with the time, or with its caller', async (t) => {
   await back()
 })
 
+t.test('what was waited for elsewhere counts', async (t) => {
+  const pool = poolOf(t, { dbPool: 1, dbPoolAcquisitionTimeout: 600 })
+  const late = { since: performance.now() - 600_000 }
+  t.equal(await withConnection(pool, async () => 'lent', never, late), 'lent', 'at once, if there is one')
+  await withConnection(
+    pool,
+    () => t.rejects(withConnection(pool, async () => undefined, never, late), { code: 'PGRST003' }),
+    never,
+  )
+})
+
 t.test('a statement whose caller leaves is cancelled', async (t) => {
   const pool = poolOf(t, { dbPool: 3 })
   const people = [new Person(), new Person(), new Person()]

@@ -127,6 +127,7 @@ t.test('OPTIONS', async (t) => {
     routines: new Map(),
     representations: new Map(),
     mediaHandlers: new Map(),
+    isSound: true,
     stableRelations: new Set<string>(),
     postgresVersion: 180000,
     checksSessions: false,

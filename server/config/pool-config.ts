@@ -21,6 +21,7 @@ export type PoolConfig = pg.PoolConfig & { readonly plan: ConnectionPlan; readon
 /** A client for one of the servers of a plan. The pool makes them; `new config.Client(config)` makes one without it. */
 export class LibpqClient extends pg.Client {
   readonly #connection: LibpqConnection
+  #isDirect = false
 
   /** Made by the pool, which hands its configuration on. */
   constructor(config?: pg.ClientConfig & { readonly plan: ConnectionPlan }) {
@@ -42,6 +43,24 @@ export class LibpqClient extends pg.Client {
     }
     super(withConnection)
     this.#connection = connection
+  }
+
+  /**
+   * Whether the session is the one that the server announced: only then can it be cancelled. A pooler announces a session
+   * of its own, and some do not survive to be asked.
+   */
+  get isDirect(): boolean {
+    return this.#isDirect
+  }
+
+  /**
+   * Finds out whether the session is the one that the server announced.
+   *
+   * @throws Error of the query
+   */
+  async identify(): Promise<void> {
+    const { rows } = await this.query<{ pid: number }>('select pg_catalog.pg_backend_pid() as pid')
+    this.#isDirect = rows[0]?.pid === (this as unknown as { readonly processID: number }).processID
   }
 
   /**

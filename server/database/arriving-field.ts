@@ -95,6 +95,7 @@ export class ArrivingField {
 
   /** Lets the rest arrive unread, so that the connection is free again. */
   drop(): void {
+    if (this.#isDropped) return
     this.#isDropped = true
     for (const slab of this.#kept.splice(0)) this.#release(slab).free()
     this.#file?.close()
@@ -141,6 +142,8 @@ export class ArrivingField {
   /** Breaks the connection to a reader that is too slow. */
   giveUp(): void {
     this.#reader?.destroy()
+    // A response that is queued behind another one does not close then.
+    this.drop()
   }
 
   /** Whether everything that has arrived was given to the reader. */
@@ -236,7 +239,7 @@ export class ArrivingField {
     this.#given += slab.bytes.length
     if (slab.writeTo(reader) || reader.writableLength <= readerShare) return
     this.#awaitsDrain = true
-    this.#timer = setTimeout(() => reader.destroy(), patience)
+    this.#timer = setTimeout(() => this.giveUp(), patience)
     reader.once('drain', () => {
       this.#awaitsDrain = false
       clearTimeout(this.#timer)

@@ -44,7 +44,7 @@ export class Cancellation {
   readonly #request = (): void => {
     const client = this.#client
     // Others cannot cancel.
-    if (this.#isOver || !(client instanceof LibpqClient)) return
+    if (this.#isOver || !(client instanceof LibpqClient) || !client.isDirect) return
     const before = this.#requests ?? Promise.resolve(true)
     this.#requests = client.requestCancel().then(
       () => before,

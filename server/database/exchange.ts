@@ -17,6 +17,8 @@ export type PipelineStatement = {
   readonly isUnprepared?: boolean
   /** Changes nothing outside its transaction, so that it may be run again once that was undone. */
   readonly hasNoEffect?: boolean
+  /** Fails unless the turn may begin; see `mayBegin`. */
+  readonly isGuard?: boolean
 }
 
 /** Statements that share one Sync, and so one implicit transaction. */

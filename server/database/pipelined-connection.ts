@@ -5,7 +5,7 @@ import { Exchange, type OnArriving, type PipelinePart, type Turn } from './excha
 import { forgetStatements, isLostConnection, isStaleStatement, statementsOf, StatementError } from './pipeline.ts'
 import { withConnection, type ConnectionPool } from './pool.ts'
 import { largeResult, type RunHistory } from './run-history.ts'
-import type { Gate } from './turn-guard.ts'
+import { calledOff, type Gate } from './turn-guard.ts'
 import type { Row } from './wire.ts'
 
 /** One implicit transaction. */
@@ -14,9 +14,9 @@ export type SharedRun = {
   readonly kind: 'read' | 'write'
   readonly part: PipelinePart
   /**
-   * The part with `mayBegin` as the first thing that its first statement does, for the placeholders' values. That
-   * statement must have no effect outside the transaction. Undefined where nothing in the part has: such a part may be
-   * run twice.
+   * The part with a guard, a statement that does `mayBegin` first, for the placeholders' values. The guard and what comes
+   * before it must have no effect outside the transaction. Undefined where nothing in the part has: such a part may be run
+   * twice.
    */
   readonly guarded: ((gate: string, turn: string) => PipelinePart) | undefined
   readonly history: RunHistory
@@ -169,12 +169,13 @@ export class PipelinedConnection {
   #mayRepeat(part: PipelinePart, error: Error): boolean {
     if (!(error instanceof StatementError)) return !this.isGuarded
     const { statement } = error.position
-    if (this.isGuarded && statement === 0) {
+    const isCalledOff = part[statement]?.isGuard === true && error.server.code === calledOff
+    if (isCalledOff) {
       this.#isClosed = true
-      if (error.server.code === '22012') this.#gate?.distrust()
+      this.#gate?.distrust()
       return true
     }
-    if (isLostConnection(error)) return !this.isGuarded
+    if (isLostConnection(error)) return !this.isGuarded || statement <= part.findIndex(({ isGuard }) => isGuard)
     return isStaleStatement(error) && part.slice(0, statement).every(({ hasNoEffect }) => hasNoEffect === true)
   }
 

@@ -1,5 +1,6 @@
 // The pool of connections that requests run on.
 import pg from 'pg'
+import { LibpqClient } from '../config/pool-config.ts'
 import { ApiError, errors } from '../rest/errors.ts'
 import { Admission, type Access } from './admission.ts'
 import type { Caller } from './caller.ts'
@@ -30,6 +31,8 @@ export type Lending = {
   readonly access?: Access
   /** Whose departure ends the wait for a connection, and cancels what then runs on it. */
   readonly caller?: Caller | undefined
+  /** When the request began to wait, as `performance.now()`; now when left out. */
+  readonly since?: number | undefined
 }
 
 // Node's timers cannot take longer. `pg-pool` takes 0 for no limit.
@@ -70,6 +73,11 @@ export class ConnectionPool extends pg.Pool {
       connectionTimeoutMillis: patience,
       idleTimeoutMillis: milliseconds(settings.dbPoolMaxIdletime),
       maxLifetimeSeconds: milliseconds(settings.dbPoolMaxLifetime) / 1000,
+      verify: (client, callback) => {
+        // An error here is that of a connection which is lost: its first use finds that out, and knows what to do.
+        const identified = client instanceof LibpqClient ? client.identify().catch(ignore) : Promise.resolve()
+        void identified.then(() => callback())
+      },
     })
     this.#patience = patience
     this.streams = new StreamRelief(
@@ -118,8 +126,8 @@ export class ConnectionPool extends pg.Pool {
    * @throws ApiError PGRST000 when no connection can be made, PGRST003 when none becomes free in time, 499 when the
    *   caller is gone
    */
-  async take({ access = 'read', caller }: Lending): Promise<pg.PoolClient> {
-    const deadline = performance.now() + this.#patience
+  async take({ access = 'read', caller, since = performance.now() }: Lending): Promise<pg.PoolClient> {
+    const deadline = since + this.#patience
     for (;;) {
       if (caller?.isGone === true) throw errors.callerGone()
       const remaining = this.#patience === 0 ? 0 : Math.max(deadline - performance.now(), 1)

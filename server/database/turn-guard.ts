@@ -28,8 +28,11 @@ const openGates = `select id, pg_catalog.pg_try_advisory_lock(id, ${gateLock}) a
 const closeGate = `select case when $3::bool or pg_catalog.pg_advisory_unlock($1::int4, ${gateLock})
   then not pg_catalog.pg_try_advisory_xact_lock($1::int4, $2::int4) end as is_running`
 
+/** SQLSTATE division_by_zero: what the guard of a turn fails with that may not begin. */
+export const calledOff = '22012'
+
 /**
- * An SQL expression that fails (SQLSTATE 22012) unless the turn may begin.
+ * An SQL expression that fails (SQLSTATE `calledOff`) unless the turn may begin. Nothing else in its statement may fail so.
  *
  * @param id placeholder of the gate's number
  * @param turn placeholder of the turn's number

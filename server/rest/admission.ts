@@ -18,7 +18,7 @@ import { addressRow, parseRowAddress } from './request/row-address.ts'
 import { toApiError } from './sql-errors.ts'
 import { render } from './sql/fragment.ts'
 import { preRequestStatement, settingsStatement } from './sql/settings.ts'
-import { refusedStatement, rightStatement, type WriteTarget } from './sql/write-right.ts'
+import { mayRepeatStatement, refusedStatement, rightStatement, type WriteTarget } from './sql/write-right.ts'
 import { runTransaction } from './transaction.ts'
 
 /** insufficient_privilege */
@@ -42,7 +42,7 @@ export async function admit(http: HttpRequest, identity: Identity, context: Answ
   const target = targetOf(parsed, cache)
   if (!target) return
   trace.route = target.kind === 'call' ? `rpc/${target.routine.name}` : target.into.name
-  if (await hasRight(target, request, identity, context)) return
+  if (await mayPass(target, request, identity, context)) return
   const refusal = await refusalOf(target, request, identity, context)
   if (refusal) throw refusal
 }
@@ -73,21 +73,28 @@ function targetOf({ action }: ApiRequest, cache: SchemaCache): WriteTarget | und
 
 const inspection = (schema: string): InspectPlan => ({ kind: 'inspect', schema, headersOnly: false, readOnly: true })
 
-/** An error of the statement leaves it to the body: the role may not even read the catalogue. */
-async function hasRight(
+/**
+ * Whether it depends on the body, or on a pre-request function: that may take another role, and then run once more with
+ * the body, which only one that is not volatile may. An error leaves it to the body, too: the role may not even read the
+ * catalogue.
+ */
+async function mayPass(
   target: WriteTarget,
   request: ApiRequest,
   identity: Identity,
   { pool, caller, snapshot: { config, roleSettings } }: AnswerContext,
 ): Promise<boolean> {
   const settings = settingsStatement(identity, request, inspection(request.schema), config, roleSettings)
+  const statements = [render(rightStatement(target))]
+  if (config.dbPreRequest) statements.push(render(mayRepeatStatement(config.dbPreRequest)))
   try {
     const { rows } = await runTransaction(
       pool,
-      { ...plain, caller, settings, statements: [render(rightStatement(target))], readOnly: true, hasNoEffect: true },
+      { ...plain, caller, settings, statements, readOnly: true, hasNoEffect: true },
       { prepare: config.dbPreparedStatements, sharing: 'none' },
     )
-    return rows[0]?.[0]?.[0]?.toString() !== 'f'
+    const [hasRight, mayRepeat] = rows.map(([row]) => row?.[0]?.toString())
+    return hasRight !== 'f' || (config.dbPreRequest !== null && mayRepeat !== 't')
   } catch (error) {
     if (error instanceof StatementError) return true
     throw error instanceof ApiError ? error : toApiError(error as Error, false)

@@ -145,7 +145,7 @@ async function serve(
       const received = http
       const answered =
         received.body.length > largeBody
-          ? bodies.turns.run(() => answer(received, acting, context))
+          ? bodies.turns.run(() => (context.caller.isGone ? errors.callerGone() : answer(received, acting, context)))
           : answer(received, acting, context)
       const outcome = answered instanceof ApiError ? answered : await answered
       if (outcome instanceof ApiError) failure = outcome
@@ -225,8 +225,16 @@ function sendWhole(response: ServerResponse, body: Buffer): void {
   else response.end(body)
 }
 
+/** Sends a body while it arrives. A response that is queued behind another one does not hear that its connection closes. */
+function sendArriving({ socket }: IncomingMessage, response: ServerResponse, body: ArrivingField): void {
+  const onClose = (): void => body.drop()
+  socket.once('close', onClose)
+  response.once('close', () => socket.off('close', onClose))
+  body.sendTo(response)
+}
+
 function send(request: IncomingMessage, response: ServerResponse, { status, statusText, headers, body }: RestResponse) {
-  if (response.destroyed) {
+  if (response.destroyed || request.socket.destroyed) {
     if (body instanceof ArrivingField) body.drop()
     return
   }
@@ -247,14 +255,19 @@ function send(request: IncomingMessage, response: ServerResponse, { status, stat
   if (!hasServer) flat.push('Server', serverName)
   const bodiless = request.method === 'HEAD' || status === 204 || status === 304
   if (!hasLength && !bodiless) flat.push(...contentLength(body))
-  if (statusText === undefined) response.writeHead(status, flat)
-  else response.writeHead(status, statusText, flat)
+  try {
+    if (statusText === undefined) response.writeHead(status, flat)
+    else response.writeHead(status, statusText, flat)
+  } catch (error) {
+    if (body instanceof ArrivingField) body.drop()
+    throw error
+  }
   if (!(body instanceof ArrivingField)) {
     const bytes = typeof body === 'string' ? Buffer.from(body) : body
     if (isUnfinished(request)) endAfterRequest(request, response, bytes, closes)
     else if (bodiless) response.end()
     else sendWhole(response, bytes)
-  } else if (!bodiless) body.sendTo(response)
+  } else if (!bodiless) sendArriving(request, response, body)
   else {
     body.drop()
     response.end()

@@ -90,9 +90,11 @@ export function runTransaction(
     }
     const observer = { onArriving: readOnly && statements.length === 1 ? onArriving : undefined, history }
     let mayRepeat = hasNoEffect
+    // What was waited for on a shared connection counts.
+    let since = performance.now()
     const alone = (): void => {
       const use = (client: pg.ClientBase): Promise<Row[][]> => runOn(client, transaction, prepare, observer)
-      withConnection(pool, use, isLostConnection, { access: kind, caller }).then(
+      withConnection(pool, use, isLostConnection, { access: kind, caller, since }).then(
         (rows) => resolve({ rows }),
         (error: Error) => {
           if (!mayRepeat || hasArrived || !isLostConnection(error)) {
@@ -100,6 +102,7 @@ export function runTransaction(
             return
           }
           mayRepeat = false
+          since = performance.now()
           // Other connections that were lost at the same time are found out first.
           setImmediate(alone)
         },

@@ -49,7 +49,10 @@ export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptio
   const routines = decodeRoutines(await run(routinesQuery(options)))
   const representations = await read<Representation>('representations')
   const mediaHandlers = await read<MediaHandlerRow>('media-handlers', schemas)
-  const stableRelations = await read<QualifiedIdentifier>('stable-relations', schemas)
+  const [soundness, ...stableRelations] = await read<QualifiedIdentifier & { isSound?: boolean }>(
+    'stable-relations',
+    schemas,
+  )
   const [server] = await read<{ version: number }>('server-version')
   if (!server) throw new Error('The server did not tell its version')
   const [sessions] = await read<{ checksSessions: boolean }>('session-check')
@@ -70,6 +73,7 @@ export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptio
       representations.map((cast) => [representationKey(cast.sourceType, cast.targetType), cast] as const),
     ),
     mediaHandlers: mediaHandlersOf(mediaHandlers),
+    isSound: soundness?.isSound === true,
     stableRelations: new Set(stableRelations.map(({ schema, name }) => qualifiedKey(schema, name))),
     postgresVersion: server.version,
     checksSessions: sessions?.checksSessions === true,

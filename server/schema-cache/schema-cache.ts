@@ -11,6 +11,11 @@ export type SchemaCache = {
   readonly routines: Routines
   readonly representations: Representations
   readonly mediaHandlers: MediaHandlers
+  /**
+   * Whether no function that is declared volatile can be called without being named: by a cast, an operator, a domain, or
+   * as a column of any row. If one can, nothing is known to be without effects.
+   */
+  readonly isSound: boolean
   /** Relations whose reading calls no function that is declared volatile, by `qualifiedKey(schema, name)`. */
   readonly stableRelations: ReadonlySet<string>
   /** `server_version_num`: 180001 is 18.1. */

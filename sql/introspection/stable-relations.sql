@@ -1,14 +1,27 @@
 -- Relations of the exposed schemas that can be read without calling a function that is declared volatile: tables, views
 -- and materialised views, with their policies and computed columns. Where that cannot be told, a relation is left out.
+-- The first row has no name: it says whether that can be told of anything, even of a function that is declared stable.
 -- $1: names of the exposed schemas, a JSON array.
 with recursive
 exposed as (
   select quote_ident(name)::regnamespace as schema
   from json_array_elements_text($1::json) as names (name)
 ),
+-- A variadic argument takes a single value, and one of a domain over a row type takes the row.
 volatile_functions as (
-  select oid, pronargs - pronargdefaults as required, proargtypes[0] as argument
-  from pg_proc
+  select p.oid, pronargs - pronargdefaults as required, coalesce(nullif(d.base, 0), d.argument) as argument
+  from pg_proc p
+  cross join lateral (
+    select given as argument, (
+      with recursive domains (type) as (
+        select given
+        union all
+        select t.typbasetype from domains join pg_type t on t.oid = domains.type where t.typtype = 'd'
+      )
+      select t.oid from domains join pg_type t on t.oid = domains.type where t.typtype <> 'd'
+    ) as base
+    from (select case when pronargs = 1 and provariadic <> 0 then provariadic else proargtypes[0] end) as first (given)
+  ) d
   where provolatile = 'v'
 ),
 -- Objects of PostgreSQL itself have smaller numbers.
@@ -35,7 +48,17 @@ is_sound as (
       select from volatile_functions
       where oid >= 16384
         and required <= 1
-        and argument in ('record'::regtype, '"any"'::regtype, 'anyelement'::regtype, 'anynonarray'::regtype)
+        and argument in (
+          select oid from pg_type
+          where typnamespace = 'pg_catalog'::regnamespace
+            and typname in ('record', 'any', 'anyelement', 'anynonarray', 'anycompatible', 'anycompatiblenonarray')
+        )
+    )
+    -- Nor may a row become an argument of any other type by itself.
+    and not exists (
+      select from pg_cast c
+      join pg_type t on t.oid = c.castsource
+      where t.typtype = 'c' and c.castcontext = 'i' and c.oid >= 16384
     ) as it
 ),
 unsafe_functions as (
@@ -105,7 +128,10 @@ unstable (relation) as (
   from unstable u
   join references_to reference on reference.target = u.relation and reference.kind = 'relid'
 )
-select json_build_object('schema', n.nspname, 'name', r.name) as row
+select json_build_object('schema', null, 'name', null, 'isSound', it) as row
+from is_sound
+union all
+select json_build_object('schema', n.nspname, 'name', r.name)
 from relations r
 join pg_namespace n on n.oid = r.namespace
 where (select it from is_sound)

@@ -182,6 +182,7 @@ export function schemaCache(parts: {
     representations: new Map(
       representations.map((item) => [representationKey(item.sourceType, item.targetType), item]),
     ),
+    isSound: true,
     stableRelations: new Set(),
     mediaHandlers: new Map([...builtInHandlers, ...handlers]),
     postgresVersion: 180000,

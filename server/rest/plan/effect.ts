@@ -12,6 +12,7 @@ export function hasNoEffect(plan: CrudPlan | InspectPlan, cache: SchemaCache): b
   if (plan.kind === 'inspect') return true
   if (plan.kind === 'mutate' || plan.explain || hasCustomHandler(plan)) return false
   if (plan.kind === 'read') return readsOnly(plan.read, plan.read.from, cache)
+  if (!cache.isSound) return false
   const { volatility, parameters, returns } = plan.routine
   // The default of a parameter is an expression, which may be volatile.
   if (volatility === 'volatile' || parameters.some(({ required, variadic }) => !required && !variadic)) return false

@@ -91,7 +91,7 @@ function searchPathOf(schema: string, extra: readonly string[]): string {
 export type SettingsStatement = Statement & {
   readonly hasNoEffect: true
   /** The same statement for a turn on a shared connection that must not run twice; see `mayBegin`. */
-  readonly guarded: (gate: string, turn: string) => Statement & { readonly hasNoEffect: true }
+  readonly guarded: (gate: string, turn: string) => Statement & { readonly hasNoEffect: true; readonly isGuard: true }
 }
 
 /**
@@ -133,7 +133,7 @@ export function settingsStatement(
     text: plain,
     values: cut,
     hasNoEffect: true,
-    guarded: (gate, turn) => ({ text: guarded, values: [gate, turn, ...cut], hasNoEffect: true }),
+    guarded: (gate, turn) => ({ text: guarded, values: [gate, turn, ...cut], hasNoEffect: true, isGuard: true }),
   }
 }
 

@@ -40,6 +40,15 @@ export function rightStatement(target: WriteTarget): Fragment {
   ]
 }
 
+/** One row with one column: whether a function may run twice, since it is declared not to be volatile. */
+export const mayRepeatStatement = ({ schema, name }: QualifiedIdentifier): Fragment => [
+  "select pg_catalog.bool_and(p.provolatile <> 'v') from pg_catalog.pg_proc p",
+  ' join pg_catalog.pg_namespace n on n.oid = p.pronamespace where n.nspname = ',
+  { value: schema },
+  ' and p.proname = ',
+  { value: name },
+]
+
 /**
  * A statement that fails as the real one would when the right is missing. EXPLAIN checks privileges and carries out
  * nothing.
