@@ -133,7 +133,11 @@ t.test('what was waited for elsewhere counts', async (t) => {
   t.equal(await withConnection(pool, async () => 'lent', never, late), 'lent', 'at once, if there is one')
   await withConnection(
     pool,
-    () => t.rejects(withConnection(pool, async () => undefined, never, late), { code: 'PGRST003' }),
+    () =>
+      t.rejects(
+        withConnection(pool, async () => undefined, never, late),
+        { code: 'PGRST003' },
+      ),
     never,
   )
 })
