@@ -119,6 +119,7 @@ t.test('a server that is too old', async (t) => {
     'query LISTEN "rowhouse"',
     'query LISTEN "pgrst"',
     'plain startup',
+    'query select pg_catalog.pg_backend_pid() as pid',
     /^query .*server_version_num/,
   ])
 })
