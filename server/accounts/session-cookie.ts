@@ -2,7 +2,7 @@
 //
 // A cookie that is `Secure` also comes under the name `__Host-session`: browsers take one of that name only from this very
 // host, for all of its paths, by TLS. `session` has no such guarantee: a neighbouring subdomain can set it for the
-// whole domain, and so sign a visitor in to the account of somebody else. So where both are set, a browser has to
+// whole domain, and so sign a visitor in to the account of another user. So where both are set, a browser has to
 // show `__Host-session`, and `session` alone is for programs, which keep no cookies but those that they were given.
 // https://developer.mozilla.org/en-US/docs/Web/HTTP/Reference/Headers/Set-Cookie#cookie_prefixes
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'

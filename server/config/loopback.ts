@@ -2,7 +2,7 @@
 import { isIPv4 } from 'node:net'
 import type { Config } from './config.ts'
 
-/** Whether the server listens on a loopback address. A Unix socket is none: it is for a proxy. */
+/** Whether the server listens on a loopback address. A Unix socket does not count: it is for a proxy. */
 export const listensOnLoopback = ({ serverHost, serverUnixSocket }: Pick<Config, 'serverHost' | 'serverUnixSocket'>) =>
   serverUnixSocket === null &&
   (serverHost === 'localhost' || serverHost === '::1' || (isIPv4(serverHost) && serverHost.startsWith('127.')))

@@ -53,7 +53,7 @@ export class Admission {
   }
 
   /**
-   * Admits a request, now or when its turn comes. Whoever is admitted must call `leave`.
+   * Admits a request, now or when its turn comes. The request that is admitted must call `leave`.
    *
    * @param milliseconds to wait at most
    * @throws ApiError PGRST003 when the time is over, 499 when the caller is gone

@@ -1,6 +1,6 @@
 // A value too large to wait for: it is passed on while it still arrives from the database, at the pace of the reader.
 //
-// A slow reader occupies a connection. While nobody else needs the connection, that is the cheapest way. Otherwise
+// A slow reader occupies a connection. While no other request needs the connection, that is the cheapest way. Otherwise
 // (`spillTo`) the rest is fetched from the database at once, and kept in memory or in a file until the reader takes it.
 import type { Writable } from 'node:stream'
 import { readSize } from './incoming.ts'

@@ -1,4 +1,4 @@
-// Ends what a connection runs for a caller who no longer waits, and makes sure that the cancellation hits nobody else.
+// Ends what a connection runs for a caller who no longer waits, and makes sure that the cancellation hits no other request.
 // https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
 import type pg from 'pg'
 import { LibpqClient } from '../config/pool-config.ts'

@@ -27,7 +27,7 @@ export type SharedRun = {
   readonly alone: () => void
 }
 
-/** Milliseconds that a turn may be expected to wait for others while there are connections left, and while there are none. */
+/** Milliseconds that a turn may be expected to wait for others while connections are left, and while all are in use. */
 export const shortWait = 2
 export const longWait = 5
 /** Milliseconds after which a statement is taken for long after all. */

@@ -16,7 +16,7 @@ export type ServingLogin =
   /** The server cannot connect until someone has done something. */
   | { readonly kind: 'refused'; readonly advice: string }
 
-/** What to tell whoever migrates: one sentence, or nothing when there is nothing to do. */
+/** What to tell the user of `migrate`: one sentence, or nothing when there is nothing to do. */
 export function describeLogin(login: ServingLogin, setting: string): readonly string[] {
   switch (login.kind) {
     case 'works':
