@@ -8,6 +8,7 @@ import { planAddressed } from './addressed-row.ts'
 import { ApiError, errorBody, errors } from './errors.ts'
 import { checkPayload } from './payload-check.ts'
 import { bind, PlanCache, refuse, sourcesOf, type KnownShape, type PreparedShape } from './plan-cache.ts'
+import { hasNoEffect } from './plan/effect.ts'
 import { planRequest } from './plan/planner.ts'
 import type { ActionPlan, CrudPlan } from './plan/plan.ts'
 import type { ApiRequest, HttpRequest } from './request/api-request.ts'
@@ -31,6 +32,8 @@ export type PrepareContext = {
 export type Prepared = {
   readonly request: PlannedRequest
   readonly plan: ActionPlan
+  /** Whether it is proved that nothing in it has an effect outside its transaction; see `effect.ts`. */
+  readonly hasNoEffect: boolean
   /** The main statement of a plan that has one. */
   readonly main: Statement | undefined
   /** How the statement went before, once its shape is known. */
@@ -111,7 +114,7 @@ function prepareUncached(http: HttpRequest, context: PrepareContext, lap: Lap): 
   const planned = planRequest(request, cache, snapshot.config)
   const plan = address ? planAddressed(planned) : planned
   const main = isCrud(plan) ? render(mainStatement(plan, request, snapshot.config)) : undefined
-  return { request, plan, main, addressed: address ? parsed : undefined }
+  return { request, plan, hasNoEffect: hasNoEffect(plan, cache), main, addressed: address ? parsed : undefined }
 }
 
 const isCrud = (plan: ActionPlan): plan is CrudPlan =>
@@ -147,7 +150,15 @@ function prepareShape(
   const sources = sourcesOf(statement, forms, bodyMarker)
   if (!sources) return 'uncacheable'
   const { text } = statement
-  return { outline: outlineOf(parsed), body, plan: shapePlan, text, sources, history: new RunHistory() }
+  return {
+    outline: outlineOf(parsed),
+    body,
+    plan: shapePlan,
+    hasNoEffect: hasNoEffect(shapePlan, cache),
+    text,
+    sources,
+    history: new RunHistory(),
+  }
 }
 
 /** A request of a known shape; undefined when its body does not fit it. */
@@ -183,7 +194,8 @@ function fromShape(
   lap()
   checkPayload(request, validator)
   const text = body && isText(payload) ? payload.text : null
-  return { request, plan: shape.plan, main: bind(shape, values, text), history: shape.history, addressed: undefined }
+  const { plan, hasNoEffect, history } = shape
+  return { request, plan, hasNoEffect, main: bind(shape, values, text), history, addressed: undefined }
 }
 
 /** Whether a body is read into the same columns, and is an object or not, as the one of the shape was. */

@@ -9,6 +9,7 @@ import type { ApiRequest } from '../request/api-request.ts'
 import { lenientUtf8Text } from '../request/query-string.ts'
 import type { Fragment, Statement } from './fragment.ts'
 import { cutAtNul, identifier, qualified } from './identifier.ts'
+import { checkSession, type NamedSession } from './session.ts'
 
 type SettingsRequest = Pick<ApiRequest, 'method' | 'path' | 'headers' | 'cookies' | 'schema' | 'preferences'>
 /** Other plans have no settings of their own. */
@@ -23,6 +24,7 @@ const pairsJson = (pairs: readonly Pair[]): string =>
 
 /** What decides on the text of a settings statement: everything else of it are values. */
 type TextShape = {
+  readonly checksSession: boolean
   readonly readOnly: boolean
   /** Settings whose names are values, too: those made before the role is taken, and those made at the end. */
   readonly before: number
@@ -48,7 +50,7 @@ const texts = new Map<string, Texts>()
 const ofRequest = ['role', 'request.jwt.claims', 'request.method', 'request.path', 'request.headers', 'request.cookies']
 
 function textsOf(shape: TextShape): Texts {
-  const key = `${shape.readOnly} ${shape.before} ${shape.after} ${shape.timezone}`
+  const key = `${shape.checksSession} ${shape.readOnly} ${shape.before} ${shape.after} ${shape.timezone}`
   let both = texts.get(key)
   if (both === undefined) {
     texts.set(key, (both = { plain: writeText(shape, false), guarded: writeText(shape, true) }))
@@ -56,13 +58,16 @@ function textsOf(shape: TextShape): Texts {
   return both
 }
 
-function writeText({ readOnly, before, after, timezone }: TextShape, isGuarded: boolean): string {
+function writeText({ checksSession, readOnly, before, after, timezone }: TextShape, isGuarded: boolean): string {
   // The guard's values come first, as does the guard.
   let values = isGuarded ? 2 : 0
-  const set = (name: string): string => `set_config('${name}', $${++values}, true)`
-  const setNamed = (): string => `set_config($${++values}, $${++values}, true)`
+  const next = (): string => `$${++values}`
+  const set = (name: string): string => `set_config('${name}', ${next()}, true)`
+  const setNamed = (): string => `set_config(${next()}, ${next()}, true)`
   const calls = [
     ...(isGuarded ? [mayBegin('$1', '$2')] : []),
+    // Before the role is taken: only the login role may ask.
+    ...(checksSession ? [checkSession(next(), next())] : []),
     ...(readOnly ? ["set_config('transaction_read_only', 'on', true)"] : []),
     ...answerSettings,
     ...(before > 0 ? [loginRole] : []),
@@ -90,13 +95,29 @@ function searchPathOf(schema: string, extra: readonly string[]): string {
 /** The settings statement of a request. It has no effect outside its transaction. */
 export type SettingsStatement = Statement & {
   readonly hasNoEffect: true
-  /** The same statement for a turn on a shared connection that must not run twice; see `mayBegin`. */
-  readonly guarded: (gate: string, turn: string) => Statement & { readonly hasNoEffect: true; readonly isGuard: true }
+  /** Whether it also fails when the session of the token has ended. */
+  readonly checksSession: boolean
+  /** Text of the same statement for a turn on a shared connection that must not run twice; see `guardedSettings`. */
+  readonly guardedText: string
 }
+
+/** The settings of a turn on a shared connection that must not run twice; see `mayBegin`. */
+export const guardedSettings = (
+  { guardedText, values }: SettingsStatement,
+  gate: string,
+  turn: string,
+): Statement & { readonly hasNoEffect: true; readonly isGuard: true } => ({
+  text: guardedText,
+  values: [gate, turn, ...values],
+  hasNoEffect: true,
+  isGuard: true,
+})
 
 /**
  * Makes all settings, local to the transaction. Those of the role are made before the role is taken: it may not be
  * allowed to make them itself. A read-only plan also makes the transaction read-only, so that no BEGIN has to say so.
+ *
+ * @param session is checked first, if there is one
  */
 export function settingsStatement(
   identity: Identity,
@@ -104,11 +125,13 @@ export function settingsStatement(
   plan: SettingsPlan,
   config: Pick<PostgrestConfig, 'dbExtraSearchPath' | 'appSettings'>,
   roleSettings: RoleSettings,
+  session?: NamedSession,
 ): SettingsStatement {
   const { timezone } = request.preferences
   const before = roleSettings.settings.get(identity.role) ?? noPairs
   const ofRoutine = plan.kind === 'call' ? plan.routine.settings : noPairs
-  const values = [searchPathOf(request.schema, config.dbExtraSearchPath)]
+  const values: (string | null)[] = session ? [session.session, session.user] : []
+  values.push(searchPathOf(request.schema, config.dbExtraSearchPath))
   for (const pair of before) values.push(...pair)
   const { method, path, headers, cookies } = request
   values.push(
@@ -123,18 +146,14 @@ export function settingsStatement(
   for (const pair of ofRoutine) values.push(...pair)
   for (const pair of config.appSettings) values.push(...pair)
   const { plain, guarded } = textsOf({
+    checksSession: session !== undefined,
     readOnly: plan.readOnly,
     before: before.length,
     after: ofRoutine.length + config.appSettings.length,
     timezone: timezone !== undefined,
   })
-  const cut = values.map(cutAtNul)
-  return {
-    text: plain,
-    values: cut,
-    hasNoEffect: true,
-    guarded: (gate, turn) => ({ text: guarded, values: [gate, turn, ...cut], hasNoEffect: true, isGuard: true }),
-  }
+  for (const [index, value] of values.entries()) if (value?.includes('\0') === true) values[index] = cutAtNul(value)
+  return { text: plain, values, hasNoEffect: true, guardedText: guarded, checksSession: session !== undefined }
 }
 
 const noPairs: readonly Pair[] = []
