@@ -67,7 +67,9 @@ export function prepare(http: HttpRequest, context: PrepareContext, lap: Lap): P
   const known = cache.get(shape.key)
   if (known === undefined) {
     const prepared = uncached()
-    if (cache.seenBefore(shape.key)) cache.add(shape.key, knownShape(http, shape, prepared, context))
+    // A rejection of a body says nothing about others, nor whether the shape can be cached.
+    const isOfBody = prepared instanceof ApiError && http.body.length > 0
+    if (!isOfBody && cache.seenBefore(shape.key)) cache.add(shape.key, knownShape(http, shape, prepared, context))
     return prepared
   }
   if (known === 'uncacheable') return uncached()
@@ -92,8 +94,7 @@ function knownShape(
   context: PrepareContext,
 ): KnownShape {
   if (!(prepared instanceof ApiError)) return prepareShape(http, shape, prepared, context)
-  // A rejection of a body depends on more than the shape.
-  if (http.body.length > 0 || !shape.canBeRejected) return 'uncacheable'
+  if (!shape.canBeRejected) return 'uncacheable'
   const { template: query, values } = shape
   const refusal = orRefusal(() => prepareUncached({ ...http, query }, context, () => undefined))
   return refusal instanceof ApiError && isSame(refuse(refusal, values), prepared) ? refusal : 'uncacheable'
