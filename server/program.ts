@@ -88,7 +88,7 @@ async function sessionOn(client: pg.Client, config: Config): Promise<Session> {
   return {
     query: (text, values) => client.query<Row>(text, values),
     migrate: () => migrateWith(client, config),
-    pendingMigrations: () => pendingMigrations(client),
+    pendingMigrations: () => pendingMigrations(client, { dataDir: embeddedFolder(config) }),
     createApiKey: (wanted) => keys.createApiKey(client, wanted),
     listApiKeys: () => keys.listApiKeys(client),
     revokeApiKey: (id) => keys.revokeApiKey(client, id),
@@ -96,8 +96,12 @@ async function sessionOn(client: pg.Client, config: Config): Promise<Session> {
   }
 }
 
+/** The folder of the embedded database, when it is the one to migrate. */
+const embeddedFolder = ({ dataDir, dbUri, migrationDatabaseUrl }: Config): string | undefined =>
+  dbUri === null && migrationDatabaseUrl === null ? dataDir : undefined
+
 async function migrateWith(client: pg.Client, config: Config): Promise<Migrated> {
-  const options = { onNotice: log }
+  const options = { onNotice: log, dataDir: embeddedFolder(config) }
   const { dbUri, migrationDatabaseUrl } = config
   if (migrationDatabaseUrl === null) {
     const { migrate } = await import('./database/migrate.ts')

@@ -83,7 +83,7 @@ export async function serve({ configFile, json = false }: ServeOptions): Promise
       const owner = embedded?.adminUri ?? config.migrationDatabaseUrl ?? uri
       const serving = servingFrom(uri, env)
       const { applied, login } = await withClient(toPoolConfig(owner, env), (client) =>
-        migrateForServing(client, serving),
+        migrateForServing(client, serving, { dataDir: embedded ? given.config.dataDir : undefined }),
       )
       if (applied.length > 0) log.write({ kind: 'migrated', applied })
       for (const message of describeLogin(login, serving.setting)) log.write({ kind: 'warning', message })

@@ -70,7 +70,7 @@ t.test('what only looks creates no database, and says which setting is missing',
   const nothing = /^No setting names a database, and there is no embedded database in .*none\. Set DATABASE_URL /
   const table: [string[], Record<string, string>, Partial<Record<keyof Ran, unknown>>][] = [
     [['check'], env, { code: 2, out: '', err: nothing }],
-    [['migrate', '--dry-run'], env, { code: 0, out: /^Would apply:\n {2}1_roles\.sql\n {2}2_schemas\.sql\n/, err: '' }],
+    [['migrate', '--dry-run'], env, { code: 0, out: /^Would apply:\n {2}000001_api_roles\.sql\n {2}000002_schemas\.sql\n/, err: '' }],
     [['serve'], onlyMigrations, { code: 1, err: noServing }],
   ]
   const all = await Promise.all(table.map(([args, settings]) => rowhouse(args, settings)))

@@ -6,24 +6,14 @@ import { uriOf } from './support/cluster.ts'
 import { createDatabase, createMigratedDatabase, withClient, type TestDatabase } from './support/database.ts'
 
 const files = [
-  '1_roles.sql',
-  '2_schemas.sql',
-  '3_claims.sql',
-  '4_tables.sql',
-  '5_triggers.sql',
-  '6_policies.sql',
-  '7_account_functions.sql',
-  '8_grants.sql',
-  '9_schema_reload.sql',
-  '10_report_review.sql',
-  '11_valuation.sql',
-  '12_account_management.sql',
-  '13_faster_uid.sql',
-  '14_uid_parsed_once.sql',
-  '15_account_names.sql',
-  '16_session_check.sql',
-  '17_own_rows.sql',
-  '18_whole_mileage.sql',
+  '000001_api_roles.sql',
+  '000002_schemas.sql',
+  '000003_accounts.sql',
+  '000004_account_functions.sql',
+  '000005_profiles_and_runs.sql',
+  '000006_reports.sql',
+  '000007_valuation.sql',
+  '000008_schema_reload.sql',
 ]
 
 async function emptyDatabase(t: Test): Promise<TestDatabase> {
@@ -152,7 +142,7 @@ t.test('an owner who is no superuser', async (t) => {
   })
 
   t.test('makes the roles, too, where they are not there yet', async (t) => {
-    const sql = await readFile(new URL('../sql/migrations/1_roles.sql', import.meta.url), 'utf8')
+    const sql = await readFile(new URL('../sql/migrations/000001_api_roles.sql', import.meta.url), 'utf8')
     const suffix = admin.name.slice(-6)
     const renamed = sql.replaceAll(/\b(anon|authenticated|service_role|authenticator)\b/g, `$1_${suffix}`)
     await withClient(ownerUri, async (client) => {

@@ -2,10 +2,13 @@
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
 import { loadMigrationFiles, migrate as applyMigrations } from 'postgres-migrations'
+import { requireFreeDatabase } from './occupied-database.ts'
 
 export type MigrationOptions = {
-  /** Folder of `1_name.sql`, `2_name.sql` …; the program's own when left out. */
+  /** Folder of `000001_name.sql`, `000002_name.sql` …; the program's own when left out. */
   readonly directory?: string
+  /** Folder of the embedded database, as the user named it; left out for any other database. */
+  readonly dataDir?: string | undefined
   /** Gets what the database says on the way (NOTICE, WARNING), one line each. */
   readonly onNotice?: (message: string) => void
 }
@@ -21,7 +24,8 @@ const lock = '7386301952746110583'
  *
  * @param client a connected client of a role that owns the database, not behind a transaction pooler
  * @returns file names, in the order applied; those before a failing one stay applied
- * @throws Error saying which file failed and why, or that an applied file was changed since
+ * @throws OccupiedDatabase before anything is changed; Error saying which file failed and why, or that an applied file was
+ *   changed since
  */
 export async function migrate(client: pg.Client, options: MigrationOptions = {}): Promise<{ applied: string[] }> {
   const directory = options.directory ?? ownMigrations
@@ -29,6 +33,7 @@ export async function migrate(client: pg.Client, options: MigrationOptions = {})
   const searchPath = await setting(client, 'search_path')
   try {
     await client.query(`select pg_advisory_lock(${lock})`)
+    if (directory === ownMigrations) await requireFreeDatabase(client, options.dataDir)
     await createRecord(client)
     await client.query('set search_path to rowhouse')
     const applied = await applyMigrations({ client: forMigrations(client, texts, searchPath, options) }, directory)
@@ -46,10 +51,12 @@ export async function allMigrations({ directory = ownMigrations }: MigrationOpti
 /**
  * The files that `migrate` would apply, in order. Changes nothing.
  *
- * @throws Error when an applied file was changed since
+ * @throws OccupiedDatabase, as `migrate` would; Error when an applied file was changed since
  */
 export async function pendingMigrations(client: pg.Client, options: MigrationOptions = {}): Promise<string[]> {
-  const files = (await loadMigrationFiles(options.directory ?? ownMigrations)).filter(({ id }) => id > 0)
+  const directory = options.directory ?? ownMigrations
+  if (directory === ownMigrations) await requireFreeDatabase(client, options.dataDir)
+  const files = (await loadMigrationFiles(directory)).filter(({ id }) => id > 0)
   const { rows: found } = await client.query("select to_regclass('rowhouse.migrations') is not null as exists")
   if ((found as { exists: boolean }[])[0]?.exists !== true) return files.map(({ fileName }) => fileName)
   const { rows } = await client.query<{ id: number; hash: string }>('select id, hash from rowhouse.migrations')
@@ -76,8 +83,8 @@ async function setting(client: pg.Client, name: string): Promise<string> {
 }
 
 /**
- * Makes the table that records applied migrations, in a schema that is never exposed. postgres-migrations would make it
- * itself, but takes a table of that name in any schema for its own, and then fails.
+ * Creates the table of applied migrations, in a schema that is never exposed. postgres-migrations would create it itself,
+ * but takes a table of that name in any schema for its own, and then fails.
  */
 async function createRecord(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ schema: boolean; record: boolean }>(
@@ -88,11 +95,16 @@ async function createRecord(client: pg.Client): Promise<void> {
   if (rows[0]?.record !== true) {
     await client.query(
       `create table rowhouse.migrations (
-        id integer primary key,
-        name varchar(100) unique not null,
+        id integer constraint migrations_pkey primary key,
+        name varchar(100) not null constraint migrations_name_key unique,
         hash varchar(40) not null,
         executed_at timestamp default current_timestamp
-      )`,
+      );
+      comment on table rowhouse.migrations is 'Applied migrations of the server; the columns are postgres-migrations''s.';
+      comment on column rowhouse.migrations.id is 'Number of the file.';
+      comment on column rowhouse.migrations.name is 'Name of the file, without the number.';
+      comment on column rowhouse.migrations.hash is 'SHA-1 of name and text of the file.';
+      comment on column rowhouse.migrations.executed_at is 'When the migration was applied, in the time zone of its session.'`,
     )
   }
 }

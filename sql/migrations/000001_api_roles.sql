@@ -1,5 +1,5 @@
--- Roles belong to the whole cluster, so they may be there already: made by another database, or by the DBA.
--- `authenticator` gets no password here: whoever runs the cluster sets one.
+-- Roles belong to the whole cluster, so another database or the DBA may have created them already.
+-- `authenticator` gets no password here: `rowhouse migrate` sets the one of the serving connection string, or the DBA does.
 do $$
 declare
   wanted record;
@@ -19,7 +19,7 @@ begin
         -- Another database of the cluster is being migrated at the same moment.
         when duplicate_object or unique_violation then
           null;
-        -- Only a superuser (from PostgreSQL 16 on, also a role that has the attribute) can hand out BYPASSRLS.
+        -- Only a superuser (from PostgreSQL 16 on, also a role that has the attribute) can grant BYPASSRLS.
         when insufficient_privilege then
           if wanted.name <> 'service_role' then
             raise;

@@ -1,4 +1,7 @@
--- Tells running servers when the schema has changed, so that they look at it again.
+-- The functions of this file are only for the roles they are granted to.
+call rowhouse.begin_private_functions();
+
+-- Make running servers reload the schema when it has changed.
 -- https://www.postgresql.org/docs/current/event-trigger-matrix.html
 
 create function rowhouse.schema_changed() returns event_trigger
@@ -10,6 +13,8 @@ begin
   end if;
 end
 $$;
+comment on function rowhouse.schema_changed() is
+  'Event trigger: makes servers reload the schema after a command that changes it, unless it is about temporary objects.';
 
 create function rowhouse.schema_dropped() returns event_trigger
 language plpgsql set search_path = ''
@@ -20,8 +25,8 @@ begin
   end if;
 end
 $$;
-
-revoke execute on function rowhouse.schema_changed(), rowhouse.schema_dropped() from public;
+comment on function rowhouse.schema_dropped() is
+  'Event trigger: makes servers reload the schema after objects that are not temporary are dropped.';
 
 do $$
 begin
@@ -43,3 +48,5 @@ exception
     raise notice 'only a superuser can create event triggers: after changing the schema, run: notify pgrst, ''reload schema''';
 end
 $$;
+
+call rowhouse.end_private_functions();
