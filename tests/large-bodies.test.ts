@@ -2,7 +2,8 @@
 import t, { type Test } from 'tap'
 import { startApplication, type Application } from './support/application.ts'
 import { createFixtureDatabase } from './support/fixture.ts'
-import { postHead, rawRequest, until } from './support/raw-request.ts'
+import { postHead, rawRequest } from './support/raw-request.ts'
+import { until } from './support/until.ts'
 import { bearer } from './support/request-table.ts'
 import { countRoundTrips } from './support/round-trips.ts'
 
