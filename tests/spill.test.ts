@@ -199,6 +199,46 @@ t.test('what has arrived as a whole is counted, too', async (t) => {
   t.ok(await isFreed(space))
 })
 
+for (const [where, memory, disk, kept] of [
+  ['there is no space', 0, 0, 4],
+  ['the space is used up', 40, 8, 5],
+] as const) {
+  t.test(`however many slow readers there are, memory is bounded: ${where}`, async (t) => {
+    const space = new SpillSpace(memory * mebibyte, disk * mebibyte)
+    const relief = new StreamRelief(space, () => undefined)
+    const limit = Math.max(memory, 32) * mebibyte
+    const readers: SlowReader[] = []
+    const values: Buffer[] = []
+    for (let number = 0; number < 20; number++) {
+      const { field, value, arrived } = arriving(7 * mebibyte)
+      const reader = new SlowReader()
+      // The later ones are quicker.
+      reader.allow(number * 100_000)
+      readers.push(reader)
+      values.push(value)
+      field.sendTo(reader)
+      relief.add(field)
+      await arrived
+      t.ok(relief.unplacedBytes <= limit, `${number}: ${relief.unplacedBytes} bytes`)
+    }
+    t.ok(relief.unplacedBytes > limit - 8 * mebibyte, 'the bound is used')
+    const left = readers.flatMap((reader, number) => (reader.destroyed ? [] : [number]))
+    t.ok(left.length >= kept && left.length < 20, `${left.join()} are left`)
+    t.strictSame(left.slice(-3), [17, 18, 19], 'the slowest are given up')
+    for (const number of left) {
+      const reader = readers[number]
+      const value = values[number]
+      if (!reader || !value) continue
+      const end = closed(reader)
+      reader.allow(Infinity)
+      await end
+      t.equal(reader.digest(), hashOf(value), 'the others get everything')
+    }
+    t.equal(relief.unplacedBytes, 0)
+    t.ok(await isFreed(space))
+  })
+}
+
 t.test('a transaction that fails breaks the answer off', async (t) => {
   const field = new ArrivingField(100, { pause: () => undefined, resume: () => undefined })
   const reader = new SlowReader()
