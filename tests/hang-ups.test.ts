@@ -6,6 +6,7 @@ import { makeApiKey } from '../server/identity/api-key.ts'
 import { createNapDatabase, napByGet, napByPost, sendTo } from './support/abandoned-call.ts'
 import { startApplication } from './support/application.ts'
 import { withClient } from './support/database.ts'
+import { rowWaits } from './support/locks.ts'
 import { until } from './support/until.ts'
 
 const { database, role, settings, naps } = await createNapDatabase(t)
@@ -82,8 +83,7 @@ t.test('an abandoned write is undone', async (t) => {
     const socket = send(
       `PATCH /rest/v1/notes?id=eq.7 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     )
-    const waits = "select from pg_locks where not granted and locktype = 'transactionid'"
-    t.ok(await until(async () => (await database.query(waits)).rowCount === 1))
+    t.ok(await until(async () => (await database.query(rowWaits)).rowCount === 1))
     socket.destroy()
     t.ok(await until(isIdle), 'while the row is locked')
     await client.query('commit')

@@ -12,6 +12,8 @@ import { RunHistory } from '../server/database/run-history.ts'
 import { mayBegin } from '../server/database/turn-guard.ts'
 import { createDatabase } from './support/database.ts'
 import { createLatch } from './support/latch.ts'
+import { endKeepers, rowWaits } from './support/locks.ts'
+import { until } from './support/until.ts'
 
 const database = await createDatabase()
 const { config } = loadConfig({ env: { DATABASE_URL: database.adminUri } })
@@ -405,6 +407,33 @@ t.test('writes', async (t) => {
     t.strictSame(rows, [{ sum: 5, max: 1 }], 'each was done once')
   })
 
+  t.test('one that waits for a lock holds up nobody either when the gates are lost', async (t) => {
+    const pool = poolOf(t, 6)
+    await openGates(t, pool)
+    const locker = await pool.connect()
+    await locker.query('begin')
+    await locker.query('select from locked where id = 1 for update')
+    const history = trusted()
+    const count = (id: string) => statement('update locked set times = times + 1 where id = $1 returning id', id)
+    const front = write(t, pool, history, count('1'))
+    const others = ['2', '3', '4'].map((id) => write(t, pool, history, count(id)))
+    // In one call: those behind the front are moved after a moment.
+    await database.query(`do $$ begin
+      while not exists (${rowWaits}) loop
+        perform pg_sleep(0.001);
+        perform pg_stat_clear_snapshot();
+      end loop;
+      perform * from (${endKeepers}) as ended;
+    end $$`)
+    for (const { outcome } of others) t.match(await outcome, { wasMoved: true })
+    await locker.query('commit')
+    locker.release()
+    t.match(await front.outcome, { wasMoved: false })
+    t.ok(await until(() => pool.idleCount === pool.totalCount))
+    const { rows } = await database.query('select sum(times)::int as sum, max(times)::int as max from locked')
+    t.strictSame(rows, [{ sum: 4, max: 1 }], 'each was done once')
+  })
+
   t.test('one that ends while the others are moved', async (t) => {
     const pool = poolOf(t, 3)
     await openGates(t, pool)
@@ -446,9 +475,7 @@ t.test('writes', async (t) => {
     const front = write(t, pool, history, count('1'))
     const others = ['2', '3', '4'].map((id) => write(t, pool, history, count(id)))
     await Promise.all(others.map(({ outcome }) => outcome))
-    const keepers = await database.query(
-      "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objid = 0 and objsubid = 2 and granted",
-    )
+    const keepers = await database.query(endKeepers)
     t.ok(keepers.rows.length > 0)
     await pause(50)
     await locker.query('commit')
@@ -462,9 +489,7 @@ t.test('writes', async (t) => {
   t.test('without gates nothing begins', async (t) => {
     const pool = poolOf(t, 2)
     await openGates(t, pool)
-    await database.query(
-      "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objid = 0 and objsubid = 2 and granted",
-    )
+    await database.query(endKeepers)
     const writes = [1, 2, 3].map((value) => write(t, pool, trusted(), insert(String(value))))
     for (const { outcome } of writes) await outcome
     for (const [index, { wasTaken }] of writes.entries()) {

@@ -4,6 +4,7 @@ import t from 'tap'
 import { jwtSecret, startApplication } from './support/application.ts'
 import { readCluster, uriOf } from './support/cluster.ts'
 import { createDatabase, withClient, type TestDatabase } from './support/database.ts'
+import { gates } from './support/locks.ts'
 import { seededRandom, type Random } from './support/seeded-random.ts'
 import { trustAllStatements } from './support/sharing.ts'
 
@@ -137,7 +138,6 @@ t.test('writes behind a lock are answered at their own timeout', async (t) => {
   const token = await sign({ role: 'sharing_hasty', sub: 'x' })
   const patch = () =>
     call('PATCH', '/rest/v1/locked?id=eq.1', { body: { times: 1 }, headers: { Authorization: `Bearer ${token}` } })
-  const gates = "select from pg_locks where locktype = 'advisory' and objid = 0 and objsubid = 2 and granted"
   while ((await database.query(gates)).rowCount === 0) await patch()
   // So that what follows finds its connections open.
   await Promise.all(Array.from({ length: 24 }, patch))
