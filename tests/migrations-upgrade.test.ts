@@ -41,5 +41,6 @@ t.test('a database of the first fourteen migrations', async (t) => {
   )
   const { call } = await startService(t, database.uri('authenticator', 'authenticator'))
   const signedIn = await call('POST', '/auth/signin', { body: { email: 'old.timer@example.org', password } })
+  t.equal(signedIn.status, 200, signedIn.text)
   t.strictSame(detailsOf(signedIn), { id, email: 'Old.Timer@example.org', firstName: 'Old.Timer' })
 })

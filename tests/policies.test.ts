@@ -246,6 +246,7 @@ t.test('who may execute the functions', async (t) => {
     'auth.change_user(uuid,text,text,text,uuid)': ['authenticator'],
     'auth.create_session(uuid,text,bytea,interval)': ['authenticator'],
     'auth.check_session(uuid,uuid)': ['authenticator'],
+    'auth.check_session(uuid,uuid,text)': ['authenticator'],
     'auth.create_user(text,text,text,text)': ['authenticator'],
     'auth.delete_user(uuid,text)': ['authenticator'],
     'auth.email()': api,
@@ -287,7 +288,7 @@ t.test('functions that run as their owner have a fixed search path', async (t) =
   const { rows } = await database.query(`
     select proname::text as name, array_to_string(proconfig, ' ') as settings from pg_proc
     where prosecdef and pronamespace::regnamespace::text not in ('pg_catalog', 'information_schema') order by 1`)
-  t.equal(rows.length, 20)
+  t.equal(rows.length, 21)
   for (const { name, settings } of rows) {
     t.match(settings, name === 'find_user' ? /^search_path=extensions, pg_temp$/ : /^search_path=""( |$)/, String(name))
   }

@@ -130,7 +130,7 @@ t.test('OPTIONS', async (t) => {
     isSound: true,
     stableRelations: new Set<string>(),
     postgresVersion: 180000,
-    checksSessions: false,
+    sessionCheck: null,
   })
   const none = cacheOf(new Map())
   for (const [more, methods] of allowed) {

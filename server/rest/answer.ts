@@ -209,7 +209,7 @@ async function run(
   history?: RunHistory,
 ): Promise<TransactionResult> {
   const { config, roleSettings } = snapshot
-  const session = cache.checksSessions ? namedSession(identity) : undefined
+  const session = namedSession(identity, cache.sessionCheck)
   const settings = settingsStatement(identity, request, plan, config, roleSettings, session)
   const preRequest = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
   if (trace.statements) {

@@ -55,7 +55,7 @@ export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptio
   )
   const [server] = await read<{ version: number }>('server-version')
   if (!server) throw new Error('The server did not tell its version')
-  const [sessions] = await read<{ checksSessions: boolean }>('session-check')
+  const [sessions] = await read<Pick<SchemaCache, 'sessionCheck'>>('session-check')
 
   const viewKeys = viewKeysOf(views, constraints)
   const primaryKeys = new Map([...primaryKeysOf(constraints), ...viewPrimaryKeys(viewKeys)])
@@ -76,7 +76,7 @@ export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptio
     isSound: soundness?.isSound === true,
     stableRelations: new Set(stableRelations.map(({ schema, name }) => qualifiedKey(schema, name))),
     postgresVersion: server.version,
-    checksSessions: sessions?.checksSessions === true,
+    sessionCheck: sessions?.sessionCheck ?? null,
   }
 }
 

@@ -5,6 +5,9 @@ import type { Representations } from './representation.ts'
 import type { Routines } from './routine.ts'
 import type { Tables } from './table.ts'
 
+/** Whether the session is alive; and whether its account still has the `app_role` of the token. */
+export type SessionCheck = 'session' | 'session and role'
+
 export type SchemaCache = {
   readonly tables: Tables
   readonly relationships: Relationships
@@ -20,6 +23,6 @@ export type SchemaCache = {
   readonly stableRelations: ReadonlySet<string>
   /** `server_version_num`: 180001 is 18.1. */
   readonly postgresVersion: number
-  /** Whether `auth.check_session` is there: tokens that name a session end with it. */
-  readonly checksSessions: boolean
+  /** What `auth.check_session` can check of tokens that name a session; null without that function. */
+  readonly sessionCheck: SessionCheck | null
 }

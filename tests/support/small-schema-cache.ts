@@ -186,6 +186,6 @@ export function schemaCache(parts: {
     stableRelations: new Set(),
     mediaHandlers: new Map([...builtInHandlers, ...handlers]),
     postgresVersion: 180000,
-    checksSessions: false,
+    sessionCheck: null,
   }
 }

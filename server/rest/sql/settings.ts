@@ -24,7 +24,8 @@ const pairsJson = (pairs: readonly Pair[]): string =>
 
 /** What decides on the text of a settings statement: everything else of it are values. */
 type TextShape = {
-  readonly checksSession: boolean
+  /** Number of the values by which a session is checked. */
+  readonly sessionValues: number
   readonly readOnly: boolean
   /** Settings whose names are values, too: those made before the role is taken, and those made at the end. */
   readonly before: number
@@ -50,7 +51,7 @@ const texts = new Map<string, Texts>()
 const ofRequest = ['role', 'request.jwt.claims', 'request.method', 'request.path', 'request.headers', 'request.cookies']
 
 function textsOf(shape: TextShape): Texts {
-  const key = `${shape.checksSession} ${shape.readOnly} ${shape.before} ${shape.after} ${shape.timezone}`
+  const key = `${shape.sessionValues} ${shape.readOnly} ${shape.before} ${shape.after} ${shape.timezone}`
   let both = texts.get(key)
   if (both === undefined) {
     texts.set(key, (both = { plain: writeText(shape, false), guarded: writeText(shape, true) }))
@@ -58,7 +59,7 @@ function textsOf(shape: TextShape): Texts {
   return both
 }
 
-function writeText({ checksSession, readOnly, before, after, timezone }: TextShape, isGuarded: boolean): string {
+function writeText({ sessionValues, readOnly, before, after, timezone }: TextShape, isGuarded: boolean): string {
   // The guard's values come first, as does the guard.
   let values = isGuarded ? 2 : 0
   const next = (): string => `$${++values}`
@@ -67,7 +68,7 @@ function writeText({ checksSession, readOnly, before, after, timezone }: TextSha
   const calls = [
     ...(isGuarded ? [mayBegin('$1', '$2')] : []),
     // Before the role is taken: only the login role may ask.
-    ...(checksSession ? [checkSession(next(), next())] : []),
+    ...(sessionValues > 0 ? [checkSession(Array.from({ length: sessionValues }, next))] : []),
     ...(readOnly ? ["set_config('transaction_read_only', 'on', true)"] : []),
     ...answerSettings,
     ...(before > 0 ? [loginRole] : []),
@@ -130,7 +131,7 @@ export function settingsStatement(
   const { timezone } = request.preferences
   const before = roleSettings.settings.get(identity.role) ?? noPairs
   const ofRoutine = plan.kind === 'call' ? plan.routine.settings : noPairs
-  const values: (string | null)[] = session ? [session.session, session.user] : []
+  const values: (string | null)[] = session ? [...session] : []
   values.push(searchPathOf(request.schema, config.dbExtraSearchPath))
   for (const pair of before) values.push(...pair)
   const { method, path, headers, cookies } = request
@@ -146,7 +147,7 @@ export function settingsStatement(
   for (const pair of ofRoutine) values.push(...pair)
   for (const pair of config.appSettings) values.push(...pair)
   const { plain, guarded } = textsOf({
-    checksSession: session !== undefined,
+    sessionValues: session?.length ?? 0,
     readOnly: plan.readOnly,
     before: before.length,
     after: ofRoutine.length + config.appSettings.length,
