@@ -118,6 +118,8 @@ t.test('serving', async (t) => {
     [['--json'], { json: true }],
     [['serve', '--json', here], { configFile: here, json: true }],
     [['--', here], { configFile: here }],
+    [['serve', '--sample'], { sample: true }],
+    [['--sample', here], { configFile: here, sample: true }],
   ]
   for (const [args, options] of table) {
     const ran = await run(args)

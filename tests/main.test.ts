@@ -3,16 +3,13 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { createDatabase } from './support/database.ts'
+import { main } from './support/program.ts'
 
-// Each run compiles the program anew.
 t.setTimeout(300_000)
 
 type Ran = { readonly code: number; readonly out: string; readonly err: string }
-
-const main = fileURLToPath(new URL('../server/main.ts', import.meta.url))
 
 /** The real program, in a process and an environment of its own. */
 const rowhouse = (args: string[], env: Record<string, string> = {}): Promise<Ran> =>
@@ -20,11 +17,8 @@ const rowhouse = (args: string[], env: Record<string, string> = {}): Promise<Ran
     const inherited = Object.fromEntries(
       Object.entries(process.env).filter(([name]) => !/^(PGRST_|PG|DATABASE_URL|MIGRATION_|DATA_DIR)/.test(name)),
     )
-    execFile(
-      process.execPath,
-      [...process.execArgv, main, ...args],
-      { env: { ...inherited, ...env } },
-      (error, out, err) => resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, out, err }),
+    execFile(process.execPath, [main, ...args], { env: { ...inherited, ...env } }, (error, out, err) =>
+      resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, out, err }),
     )
   })
 
@@ -102,7 +96,7 @@ t.test('a Node.js that is too old', async (t) => {
   const ran = await new Promise<Ran>((resolve) =>
     execFile(
       process.execPath,
-      [...process.execArgv, `--import=data:text/javascript,${encodeURIComponent(older)}`, main, 'serve'],
+      [`--import=data:text/javascript,${encodeURIComponent(older)}`, main, 'serve'],
       (error, out, err) => resolve({ code: typeof error?.code === 'number' ? error.code : 0, out, err }),
     ),
   )
