@@ -193,7 +193,7 @@ t.test('help', async (t) => {
   const usage: [string[], RegExp][] = [
     [
       ['--help'],
-      /^Usage: rowhouse \[options\] \[command\] \[FILENAME\]\n[^]*\n {2}serve \[FILENAME\][^]*migrate[^]*keys[^]*check/,
+      /^Usage: rowhouse \[options\] \[command\] \[FILENAME\]\n[^]*\n {2}serve \[options\] \[FILENAME\][^]*migrate[^]*keys[^]*check/,
     ],
     [['-h'], /--dump-config[^]*--dump-schema[^]*--ready/],
     [['help'], /^Usage: rowhouse \[options\] \[command\]/],
