@@ -3,7 +3,9 @@ import { existsSync } from 'node:fs'
 import { chmod, rm } from 'node:fs/promises'
 import type { RequestListener, Server } from 'node:http'
 import { ensureDevelopmentKeys, type DevelopmentKeys } from './command-line/development-keys.ts'
+import type { ServeOptions } from './command-line/dependencies.ts'
 import { developmentAccounts } from './command-line/development-accounts.ts'
+import { fillEmptyDatabase, type SampleStart } from './command-line/sample-data.ts'
 import { watchTermination } from './command-line/termination.ts'
 import { welcome } from './command-line/welcome.ts'
 import type { Config } from './config/config.ts'
@@ -25,8 +27,6 @@ import { version } from './version.ts'
 import { checkPorts, hostToListenOn, reusePortAdvice } from './ports.ts'
 import { leaveWorkers, poolShare, reportToPrimary, startWorkers, workerIndex } from './workers.ts'
 
-export type ServeOptions = { readonly configFile?: string; readonly json?: boolean }
-
 /** Milliseconds that requests in flight have to finish once the process is told to stop. */
 const grace = 10_000
 /**
@@ -43,7 +43,7 @@ const closingTime = 5000
  *
  * @throws ConfigError, EmbeddedDatabaseError, or the error of listening, when it cannot start
  */
-export async function serve({ configFile, json = false }: ServeOptions): Promise<void> {
+export async function serve({ configFile, json = false, sample = false }: ServeOptions): Promise<void> {
   keepHeapSmall()
   const termination = watchTermination()
   const given = loadConfig({ env: process.env, file: configFile })
@@ -92,6 +92,12 @@ export async function serve({ configFile, json = false }: ServeOptions): Promise
     const { address, failed } = await start({ env, configFile, loaded, uri, log }, stops)
     if (worker === undefined) log.write({ kind: 'listening', address })
     if (embedded) await greet(embedded, config, address, isForPeople)
+    // After the development user was created, who owns some of it.
+    if (sample && worker === undefined) {
+      const owner = embedded?.adminUri ?? config.migrationDatabaseUrl ?? uri
+      const outcome = await withClient(toPoolConfig(owner, env), fillEmptyDatabase)
+      log.write({ kind: outcome === 'lacks migrations' ? 'warning' : 'sample-data', message: sampleMessages[outcome] })
+    }
     const ended = embedded?.ended.then(() => Promise.reject(new Error('the embedded database has ended')))
     const signal = await Promise.race([termination.received, failed, ...(ended ? [ended] : [])])
     log.write({ kind: 'stopping', signal })
@@ -110,6 +116,12 @@ export async function serve({ configFile, json = false }: ServeOptions): Promise
     setTimeout(() => process.exit(), closingTime).unref()
   }
 }
+
+const sampleMessages = {
+  added: 'Added the sample data',
+  'not empty': 'Added no sample data: the database has data of its own, or had the sample data before',
+  'lacks migrations': 'Added no sample data: the database lacks migrations',
+} as const satisfies Record<SampleStart, string>
 
 type Serving = {
   readonly address: string

@@ -118,6 +118,8 @@ t.test('serving', async (t) => {
     [['--json'], { json: true }],
     [['serve', '--json', here], { configFile: here, json: true }],
     [['--', here], { configFile: here }],
+    [['serve', '--sample'], { sample: true }],
+    [['--sample', here], { configFile: here, sample: true }],
   ]
   for (const [args, options] of table) {
     const ran = await run(args)
@@ -191,7 +193,7 @@ t.test('help', async (t) => {
   const usage: [string[], RegExp][] = [
     [
       ['--help'],
-      /^Usage: rowhouse \[options\] \[command\] \[FILENAME\]\n[^]*\n {2}serve \[FILENAME\][^]*migrate[^]*keys[^]*check/,
+      /^Usage: rowhouse \[options\] \[command\] \[FILENAME\]\n[^]*\n {2}serve \[options\] \[FILENAME\][^]*migrate[^]*keys[^]*check/,
     ],
     [['-h'], /--dump-config[^]*--dump-schema[^]*--ready/],
     [['help'], /^Usage: rowhouse \[options\] \[command\]/],

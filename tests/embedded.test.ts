@@ -49,7 +49,7 @@ const postmasterPid = async (dataDir: string): Promise<number> =>
 
 const isAlive = async (pid: number): Promise<boolean> => (await birthOf(pid)) !== null
 
-async function eventually(holds: () => Promise<boolean>, within = 10_000): Promise<boolean> {
+async function eventually(holds: () => Promise<boolean>, within = 60_000): Promise<boolean> {
   const deadline = Date.now() + within
   while (Date.now() < deadline) {
     if (await holds()) return true

@@ -4,10 +4,10 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { main, rowhouse, type Ran } from './support/command.ts'
+import { rowhouse, type Ran } from './support/command.ts'
 import { createDatabase } from './support/database.ts'
+import { main } from './support/program.ts'
 
-// Each run compiles the program anew.
 t.setTimeout(300_000)
 
 t.test('the program on a database of one’s own', async (t) => {
@@ -88,7 +88,7 @@ t.test('a Node.js that is too old', async (t) => {
   const ran = await new Promise<Ran>((resolve) =>
     execFile(
       process.execPath,
-      [...process.execArgv, `--import=data:text/javascript,${encodeURIComponent(older)}`, main, 'serve'],
+      [`--import=data:text/javascript,${encodeURIComponent(older)}`, main, 'serve'],
       (error, out, err) => resolve({ code: typeof error?.code === 'number' ? error.code : 0, out, err }),
     ),
   )

@@ -245,7 +245,7 @@ t.test('who may execute the functions', async (t) => {
   t.strictSame(Object.fromEntries(rows.map(({ name, roles }) => [name, roles])), {
     'auth.change_user(uuid,text,text,text,uuid)': ['authenticator'],
     'auth.create_session(uuid,text,bytea,interval)': ['authenticator'],
-    'auth.check_session(uuid,uuid)': ['authenticator'],
+    'auth.check_session(uuid,uuid,text)': ['authenticator'],
     'auth.create_user(text,text,text,text)': ['authenticator'],
     'auth.delete_user(uuid,text)': ['authenticator'],
     'auth.email()': api,

@@ -3,12 +3,12 @@ import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import t from 'tap'
 import { allSettings } from '../server/config/settings.ts'
 import { aliasVariable, settingVariables } from '../server/config/setting.ts'
 import { startEmbedded } from '../server/database/embedded.ts'
+import { command } from './support/program.ts'
 
 t.setTimeout(300_000)
 
@@ -36,7 +36,7 @@ t.test('the recipe for a database of one’s own', async (t) => {
   await owner.query('create database app')
   await owner.end()
 
-  const program = [process.execPath, ...process.execArgv, fileURLToPath(new URL('../server/main.ts', import.meta.url))]
+  const program = command()
   const lines = section('recipe')
     .split('\n')
     .map((line) => line.trim())

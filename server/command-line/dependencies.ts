@@ -3,7 +3,12 @@ import type { Config } from '../config/config.ts'
 import type { DatabaseRole } from '../config/database-choice.ts'
 import type { Query } from '../operations/exposure.ts'
 
-export type ServeOptions = { readonly configFile?: string; readonly json?: boolean }
+export type ServeOptions = {
+  readonly configFile?: string
+  readonly json?: boolean
+  /** Adds the sample data to a database without reports and classification runs. */
+  readonly sample?: boolean
+}
 
 export type NewKey = {
   readonly role: string

@@ -22,7 +22,9 @@ export function addSample(program: Command, { loadConfig, withDatabase, print }:
         )
       }
       const counts = await withDatabase(config, { role: 'owner', creates: false }, async ({ query, addSampleData }) => {
-        const { rows } = await query("select to_regprocedure('auth.check_session(uuid, uuid)') is not null as migrated")
+        const { rows } = await query(
+          "select to_regprocedure('auth.check_session(uuid, uuid, text)') is not null as migrated",
+        )
         if (rows[0]?.migrated !== true)
           throw new CommandError('This database lacks migrations. Run `rowhouse migrate` first.')
         return addSampleData(user)

@@ -33,6 +33,28 @@ export async function addSampleData(client: pg.ClientBase, email: string | undef
   }
 }
 
+/** What became of `serve --sample`. */
+export type SampleStart = 'added' | 'not empty' | 'lacks migrations'
+
+/**
+ * Adds the sample data to a database that has neither reports nor classification runs, and never had the sample accounts:
+ * rows that somebody has deleted do not come back with the next start.
+ *
+ * @param client connected as the owner of the schema
+ */
+export async function fillEmptyDatabase(client: pg.ClientBase): Promise<SampleStart> {
+  const { rows: migrations } = await client.query<{ are_there: boolean }>(
+    "select to_regprocedure('auth.check_session(uuid, uuid, text)') is not null as are_there",
+  )
+  if (migrations[0]?.are_there !== true) return 'lacks migrations'
+  const { rowCount } = await client.query(`
+    select where exists (select from public.reports) or exists (select from public.classification_runs)
+      or exists (select from auth.users where email::text like 'sample-%@example.com')`)
+  if (rowCount !== 0) return 'not empty'
+  await addSampleData(client, undefined)
+  return 'added'
+}
+
 async function insert(client: pg.ClientBase, name: string, ...values: string[]): Promise<number> {
   const text = await readFile(new URL(`${name}.sql`, folder), 'utf8')
   return (await client.query(text, values)).rowCount ?? 0

@@ -11,6 +11,7 @@ type Options = {
   readonly dumpConfig?: true
   readonly dumpSchema?: true
   readonly ready?: true
+  readonly sample?: true
 }
 
 export function addServe(program: Command, dependencies: Dependencies, setExitCode: (code: number) => void): void {
@@ -28,6 +29,7 @@ export function addServe(program: Command, dependencies: Dependencies, setExitCo
     .command('serve', { isDefault: true })
     .description('serve the API and the reports; this is what happens without a command')
     .argument('[FILENAME]', 'configuration file, as PostgREST takes it')
+    .option('--sample', 'add sample data to a database that has no reports and runs yet')
     .action(async (file: string | undefined, _own: unknown, command: Command) => {
       const options = command.optsWithGlobals<Options>()
       const json = options.json === true
@@ -45,6 +47,7 @@ export function addServe(program: Command, dependencies: Dependencies, setExitCo
       return dependencies.serve({
         ...(file === undefined ? {} : { configFile: file }),
         ...(options.json ? { json: true } : {}),
+        ...(options.sample ? { sample: true } : {}),
       })
     })
 }

@@ -43,6 +43,8 @@ export class ArrivingField {
   #timer: NodeJS.Timeout | undefined
   #stuck: { readonly since: number; readonly taken: number } | undefined
   #onArrived: (() => void) | undefined
+  #onDropped: (() => void) | undefined
+  readonly #begin = performance.now()
 
   constructor(length: number, flow: Flow) {
     this.length = length
@@ -53,6 +55,27 @@ export class ArrivingField {
   onArrived(listener: () => void): void {
     this.#onArrived = listener
     if (this.#isComplete) listener()
+  }
+
+  /** Calls `listener` once nothing of the value is kept any more: it was read, or nobody is going to read it. */
+  onDropped(listener: () => void): void {
+    this.#onDropped = listener
+    if (this.#isDropped) listener()
+  }
+
+  get isDropped(): boolean {
+    return this.#isDropped
+  }
+
+  /** Bytes of memory that neither the budget nor a file has room for, or that are not written yet. */
+  get unplacedBytes(): number {
+    return this.#file?.unwrittenBytes ?? 0
+  }
+
+  /** Bytes that the reader has taken in a second, from the beginning; those of the first second count as one second's. */
+  get averageRate(): number {
+    const taken = this.#given - (this.#reader?.writableLength ?? 0)
+    return (taken * 1000) / Math.max(performance.now() - this.#begin, rateWindow)
   }
 
   /** Bytes that have not arrived yet. */
@@ -101,6 +124,7 @@ export class ArrivingField {
     this.#file?.close()
     clearTimeout(this.#timer)
     if (!this.#isComplete) this.#flow.resume()
+    this.#onDropped?.()
   }
 
   /**

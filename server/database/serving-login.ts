@@ -51,7 +51,7 @@ const defaultRole = 'authenticator'
 
 /**
  * Applies the migrations, then makes sure that the server can connect. A password that the role already has is never
- * changed.
+ * changed, and a role that manages the cluster (a superuser, for example) is given none.
  *
  * @param owner a connected client of the role that migrates
  * @throws what `migrate` throws
@@ -96,7 +96,9 @@ async function prepareLogin(
     return { kind: 'refused', advice: `${setting} has no password for the role ${role}, but the server asks for one.` }
   }
   const isSet =
-    (await lacksPassword(owner, role, existed)) && (await setPassword(owner, role, await scramVerifier(password)))
+    (await isOrdinary(owner, role)) &&
+    (await lacksPassword(owner, role, existed)) &&
+    (await setPassword(owner, role, await scramVerifier(password)))
   if (isSet && (await tryLogin(connection)) === undefined) return { kind: 'password set', role }
   return {
     kind: 'refused',
@@ -108,6 +110,19 @@ const line = (role: string): string => `alter role ${pg.escapeIdentifier(role)} 
 
 async function exists(owner: pg.Client, role: string): Promise<boolean> {
   return (await owner.query('select from pg_catalog.pg_roles where rolname = $1', [role])).rowCount === 1
+}
+
+/**
+ * Whether a role has no right beyond those that are granted to it. A role that manages the cluster may lack a password on
+ * purpose, and does not get one in passing.
+ */
+async function isOrdinary(owner: pg.Client, role: string): Promise<boolean> {
+  const { rowCount } = await owner.query(
+    `select from pg_catalog.pg_roles where rolname = $1
+       and not (rolsuper or rolcreaterole or rolcreatedb or rolreplication or rolbypassrls)`,
+    [role],
+  )
+  return rowCount === 1
 }
 
 /** Only superusers may look; others know it of a role that did not exist before. */

@@ -2,11 +2,11 @@
 
 /** A number of bytes that can be taken and given back. */
 class Budget {
-  readonly #limit: number
+  readonly limit: number
   #used = 0
 
   constructor(limit: number) {
-    this.#limit = limit
+    this.limit = limit
   }
 
   get used(): number {
@@ -15,7 +15,7 @@ class Budget {
 
   /** Takes all of it or nothing; returns whether it did. */
   take(bytes: number): boolean {
-    if (this.#used + bytes > this.#limit) return false
+    if (this.#used + bytes > this.limit) return false
     this.#used += bytes
     return true
   }

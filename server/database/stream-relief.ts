@@ -10,6 +10,11 @@ const atOnce = 2
 const longWait = 1000
 /** Bytes a second that a reader must take in order not to be given up then. */
 const minimumRate = 256 * 1024
+/**
+ * Bytes that answers which have arrived as a whole may keep in memory beyond the budget, all together: as many as the
+ * budget itself, and at least these. A disk that is slow for a moment so costs no reader the answer.
+ */
+const leastUnplaced = 32 * 1024 * 1024
 
 export class StreamRelief {
   readonly space: SpillSpace
@@ -17,6 +22,8 @@ export class StreamRelief {
   readonly #streams = new Set<ArrivingField>()
   /** Answers that are fetched ahead, and how much of them was left when that was last looked at. */
   #fetched = new Map<ArrivingField, number>()
+  /** Answers that have arrived, and for some of which there was no place. */
+  readonly #unplaced = new Set<ArrivingField>()
   #timer: NodeJS.Timeout | undefined
 
   /** @param waitingSince when the request that waits longest began to wait, as `performance.now()` */
@@ -28,14 +35,23 @@ export class StreamRelief {
   /** Adds an answer that occupies a connection until it has arrived. */
   add(stream: ArrivingField): void {
     this.#streams.add(stream)
+    stream.onDropped(() => this.#onDropped(stream))
     stream.onArrived(() => {
       this.#streams.delete(stream)
       // The connection is free, but the memory is not.
       stream.spillTo(this.space)
+      if (stream.unplacedBytes > 0 && !stream.isDropped) this.#keepUnplaced(stream)
       // Others may still wait.
       if (this.#fetched.delete(stream)) setImmediate(this.#look)
     })
     if (this.#waitingSince() !== undefined) this.begin()
+  }
+
+  /** Bytes of answers that have arrived as a whole, for which there is no place or that are not written yet. */
+  get unplacedBytes(): number {
+    let bytes = 0
+    for (const { unplacedBytes } of this.#unplaced) bytes += unplacedBytes
+    return bytes
   }
 
   /** A request begins to wait. */
@@ -43,6 +59,24 @@ export class StreamRelief {
     if (this.#streams.size === 0 || this.#timer) return
     this.#timer = setTimeout(this.#look, shortWait)
     this.#timer.unref()
+  }
+
+  /** Keeps an answer in memory for now. While such answers are too many, the slowest readers are given up. */
+  #keepUnplaced(stream: ArrivingField): void {
+    this.#unplaced.add(stream)
+    const limit = Math.max(this.space.memory.limit, leastUnplaced)
+    if (this.unplacedBytes <= limit) return
+    const bySpeed = [...this.#unplaced].sort((one, other) => one.averageRate - other.averageRate)
+    for (const each of bySpeed) {
+      if (each.unplacedBytes > 0) each.giveUp()
+      if (this.unplacedBytes <= limit) return
+    }
+  }
+
+  /** Uses the room that an answer has left. */
+  #onDropped(stream: ArrivingField): void {
+    this.#unplaced.delete(stream)
+    for (const other of this.#unplaced) other.spillTo(this.space)
   }
 
   readonly #look = (): void => {

@@ -1,11 +1,13 @@
 // `GET /openapi.json`: the whole service as the caller may see it.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { transactionOn } from '../database/transaction.ts'
+import { queryOn, transactionOn, type Query } from '../database/transaction.ts'
 import type { ApiKeyLookup } from '../identity/api-key-lookup.ts'
 import { authenticate } from '../identity/authenticate.ts'
 import type { Identity } from '../identity/identity.ts'
 import { ApiError } from '../rest/errors.ts'
 import { errorResponse } from '../rest/response/error.ts'
+import { checkSession, namedSession } from '../rest/sql/session.ts'
+import { toApiError } from '../rest/sql-errors.ts'
 import type { Runtime, Snapshot } from '../runtime.ts'
 import {
   accessibleRoutinesQuery,
@@ -25,6 +27,21 @@ export type ServiceDocumentOptions = {
   readonly cookieIdentity: (request: IncomingMessage) => Promise<Identity | undefined>
   readonly schemas: readonly SchemaFile[]
   readonly version: string
+}
+
+/**
+ * Refuses a token whose session has ended, as the REST API does.
+ *
+ * @throws ApiError 401, or that of the database
+ */
+async function requireLiveSession(identity: Identity, cache: SchemaCache, query: Query): Promise<void> {
+  const session = cache.checksSessions ? namedSession(identity) : undefined
+  if (!session) return
+  try {
+    await query(`select ${checkSession('$1', '$2', '$3')}`, [session.session, session.user, session.appRole])
+  } catch (error) {
+    throw error instanceof ApiError ? error : toApiError(error as Error, true)
+  }
 }
 
 /**
@@ -65,6 +82,7 @@ async function respond(
       (await authenticate(authorization, Array.isArray(apikey) ? apikey[0] : apikey, snapshot.verifier, lookupApiKey))
     if (!snapshot.cache)
       throw new ApiError({ code: 'PGRST002', status: 503, message: 'The schema cache is not loaded' })
+    if (!bySession) await requireLiveSession(identity, snapshot.cache, queryOn(runtime.pool))
     const body = await documentFor(identity, snapshot, snapshot.cache)
     response.writeHead(200, {
       'Content-Type': 'application/json; charset=utf-8',

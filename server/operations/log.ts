@@ -16,6 +16,7 @@ export type LogEvent =
   /** The embedded database says what it is doing. */
   | { readonly kind: 'embedded-database'; readonly message: string }
   | { readonly kind: 'migrated'; readonly applied: readonly string[] }
+  | { readonly kind: 'sample-data'; readonly message: string }
   | { readonly kind: 'database-connected'; readonly version: string }
   | { readonly kind: 'database-lost'; readonly error: unknown; readonly retryInSeconds: number | null }
   | { readonly kind: 'pool-created'; readonly size: number }
@@ -98,6 +99,7 @@ function lineOf(event: Exclude<LogEvent, RequestEvent>): Line {
         `Worker ${event.worker} ended (${event.reason}); starting another in ${event.pause / 1000} s`,
       )
     case 'embedded-database':
+    case 'sample-data':
       return always('info', event.message)
     case 'migrated':
       return always('info', `Applied ${event.applied.length} migrations`)

@@ -12,6 +12,7 @@ import { hasNoEffect } from './plan/effect.ts'
 import { planRequest } from './plan/planner.ts'
 import type { ActionPlan, CrudPlan } from './plan/plan.ts'
 import type { ApiRequest, HttpRequest } from './request/api-request.ts'
+import { largeBody } from './request/body.ts'
 import { outlineOf, type PlannedRequest } from './request/outline.ts'
 import { parseApiRequest } from './request/parse-api-request.ts'
 import { parsePayload, type Payload } from './request/payload.ts'
@@ -61,7 +62,8 @@ export function planCacheOf(snapshot: Snapshot): PlanCache {
 export function prepare(http: HttpRequest, context: PrepareContext, lap: Lap): Prepared | ApiError {
   const uncached = (): Prepared | ApiError => orRefusal(() => prepareUncached(http, context, lap))
   const cache = planCacheOf(context.snapshot)
-  if (!cache.isOn || addressesRow(http.path)) return uncached()
+  // A body that is not what its shape expects would be parsed twice, which takes longer than planning when it is large.
+  if (!cache.isOn || addressesRow(http.path) || http.body.length > largeBody) return uncached()
   const shape = shapeOf(http)
   if (!shape) return uncached()
   const known = cache.get(shape.key)

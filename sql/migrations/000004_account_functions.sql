@@ -129,13 +129,15 @@ comment on function auth.revoke_sessions(uuid, uuid, uuid) is
 
 -- The error is PostgREST's for a token whose claims are refused.
 -- https://docs.postgrest.org/en/v16/references/errors.html#raise-errors-with-http-status-codes
-create function auth.check_session(session_id uuid, user_id uuid) returns void
+create function auth.check_session(session_id uuid, user_id uuid, app_role text) returns void
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
   if not exists (
-    select from auth.sessions
+    select from auth.sessions join auth.users on users.id = sessions.user_id
     where sessions.id = $1 and sessions.user_id = $2 and sessions.revoked_at is null and sessions.expires_at > now()
+      -- Whoever stops being an administrator does so at once, not when the token expires.
+      and ($3 is null or users.app_role = $3)
   ) then
     raise sqlstate 'PGRST' using
       message = '{"code": "PGRST303", "message": "The session of this token has ended", "details": null, "hint": null}',
@@ -143,8 +145,8 @@ begin
   end if;
 end
 $$;
-comment on function auth.check_session(uuid, uuid) is
-  E'Raises 401 unless the session is the user''s and has not ended.\n\nThe server calls it before the statement of a request whose token has the claim session_id, in the same transaction.';
+comment on function auth.check_session(uuid, uuid, text) is
+  E'Raises 401 unless the session is the user''s and has not ended, and the account still has the app_role, if one is given.\n\nThe server calls it before the statement of a request whose token has the claim session_id, in the same transaction.';
 
 create function auth.change_user(
   user_id uuid, old_password_hash text, address text, new_password_hash text, session_id uuid
@@ -202,7 +204,7 @@ grant execute on function
   auth.list_sessions(uuid),
   auth.revoke_session(bytea),
   auth.revoke_sessions(uuid, uuid, uuid),
-  auth.check_session(uuid, uuid),
+  auth.check_session(uuid, uuid, text),
   auth.change_user(uuid, text, text, text, uuid),
   auth.delete_user(uuid, text),
   auth.find_api_key(bytea)

@@ -9,7 +9,7 @@ import { canReusePort, migratesConnections } from '../../server/ports.ts'
 import { createOwnedDatabase } from '../support/authenticator.ts'
 import { ledgerSql } from '../support/ledger-load.ts'
 import { nodeWithReusePort } from '../support/other-node.ts'
-import { fromBuild } from '../support/program.ts'
+import { command } from '../support/program.ts'
 import {
   restartBesideEachOther,
   restartWorkers,
@@ -27,7 +27,7 @@ async function optionsFor(test: Test, node: string, clients: { keptAlive: number
   const { database, anonymous, uri } = await createOwnedDatabase(test)
   await database.query(ledgerSql(anonymous))
   const env = { DATABASE_URL: uri, PGRST_DB_ANON_ROLE: anonymous, REST_BASE_PATH: '/', PGRST_LOG_LEVEL: 'warn' }
-  return { database, env, command: fromBuild(node), requests, ...clients } satisfies RollingRestartOptions
+  return { database, env, command: command(node), requests, ...clients } satisfies RollingRestartOptions
 }
 
 function show(test: Test, { lost, ending, ...figures }: RollingRestartFigures): void {

@@ -3,21 +3,26 @@ import type { Identity } from '../../identity/identity.ts'
 
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 
-/** The session that claims name, and its user: UUIDs. */
-export type NamedSession = { readonly session: string; readonly user: string | null }
+/** What a token says of its session. */
+export type NamedSession = {
+  readonly session: string
+  readonly user: string | null
+  readonly appRole: string | null
+}
 
 /** Undefined for an identity whose claims name no session: API keys, and tokens from elsewhere. */
 export function namedSession({ claims }: Identity): NamedSession | undefined {
-  const { session_id: session, sub: user } = claims
+  const { session_id: session, sub, app_role: appRole } = claims
   if (typeof session !== 'string' || !uuid.test(session)) return undefined
-  return { session, user: typeof user === 'string' && uuid.test(user) ? user : null }
+  const user = typeof sub === 'string' && uuid.test(sub) ? sub : null
+  return { session, user, appRole: typeof appRole === 'string' ? appRole : null }
 }
 
 /**
- * An SQL expression that fails with PGRST303 (401) when the session has ended or its account is gone.
+ * An SQL expression that fails with PGRST303 (401) when the session has ended, its account is gone, or the account no
+ * longer has the token's `app_role`.
  *
- * @param session placeholder
- * @param user placeholder
+ * @param session placeholder, as the others
  */
-export const checkSession = (session: string, user: string): string =>
-  `auth.check_session(${session}::uuid, ${user}::uuid)`
+export const checkSession = (session: string, user: string, appRole: string): string =>
+  `auth.check_session(${session}::uuid, ${user}::uuid, ${appRole}::text)`

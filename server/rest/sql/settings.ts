@@ -67,7 +67,7 @@ function writeText({ checksSession, readOnly, before, after, timezone }: TextSha
   const calls = [
     ...(isGuarded ? [mayBegin('$1', '$2')] : []),
     // Before the role is taken: only the login role may ask.
-    ...(checksSession ? [checkSession(next(), next())] : []),
+    ...(checksSession ? [checkSession(next(), next(), next())] : []),
     ...(readOnly ? ["set_config('transaction_read_only', 'on', true)"] : []),
     ...answerSettings,
     ...(before > 0 ? [loginRole] : []),
@@ -130,7 +130,7 @@ export function settingsStatement(
   const { timezone } = request.preferences
   const before = roleSettings.settings.get(identity.role) ?? noPairs
   const ofRoutine = plan.kind === 'call' ? plan.routine.settings : noPairs
-  const values: (string | null)[] = session ? [session.session, session.user] : []
+  const values: (string | null)[] = session ? [session.session, session.user, session.appRole] : []
   values.push(searchPathOf(request.schema, config.dbExtraSearchPath))
   for (const pair of before) values.push(...pair)
   const { method, path, headers, cookies } = request
