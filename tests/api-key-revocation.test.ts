@@ -1,8 +1,14 @@
 // A key that is revoked is refused at once, by every process: the database notifies them.
 import t, { type Test } from 'tap'
-import { ApiKeyChanges } from '../server/identity/api-key-changes.ts'
-import { createApiKeyLookup } from '../server/identity/api-key-lookup.ts'
-import { createApiKey, hashApiKey, makeApiKey, revokeApiKey, type NewApiKey } from '../server/identity/api-key.ts'
+import { ApiKeyChanges } from '../server/identity/api-key/api-key-changes.ts'
+import { createApiKeyLookup } from '../server/identity/api-key/api-key-lookup.ts'
+import {
+  createApiKey,
+  hashApiKey,
+  makeApiKey,
+  revokeApiKey,
+  type NewApiKey,
+} from '../server/identity/api-key/api-key.ts'
 import { startApplication, type Application } from './support/application.ts'
 import { createMigratedDatabase, withClient } from './support/database.ts'
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { createPool } from '../server/database/pool.ts'
-import { queryOn, type Query } from '../server/database/transaction.ts'
-import { ApiKeyChanges } from '../server/identity/api-key-changes.ts'
-import { createApiKeyLookup, type LookupSettings } from '../server/identity/api-key-lookup.ts'
+import { createPool } from '../server/postgres/pool.ts'
+import { queryOn, type Query } from '../server/postgres/transaction.ts'
+import { ApiKeyChanges } from '../server/identity/api-key/api-key-changes.ts'
+import { createApiKeyLookup, type LookupSettings } from '../server/identity/api-key/api-key-lookup.ts'
 import {
   createApiKey,
   isApiKey,
@@ -12,7 +12,7 @@ import {
   makeApiKey,
   revokeApiKey,
   type NewApiKey,
-} from '../server/identity/api-key.ts'
+} from '../server/identity/api-key/api-key.ts'
 import { createDatabase, createMigratedDatabase, withClient } from './support/database.ts'
 
 const database = await createMigratedDatabase()

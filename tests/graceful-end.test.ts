@@ -2,7 +2,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { GracefulEnd } from '../server/graceful-end.ts'
+import { GracefulEnd } from '../server/program/graceful-end.ts'
 
 const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds))
 

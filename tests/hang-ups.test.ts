@@ -3,8 +3,8 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { startApplication } from './support/application.ts'
-import { LibpqClient } from '../server/config/pool-config.ts'
-import { makeApiKey } from '../server/identity/api-key.ts'
+import { LibpqClient } from '../server/postgres/connection/pool-config.ts'
+import { makeApiKey } from '../server/identity/api-key/api-key.ts'
 import { createMigratedDatabase, withClient } from './support/database.ts'
 
 const database = await createMigratedDatabase()

@@ -2,8 +2,8 @@ import { createHmac, createSign, generateKeyPairSync, sign as signWithKey, type 
 import t from 'tap'
 import { bearerToken } from '../server/identity/bearer.ts'
 import { claimsText, type Identity } from '../server/identity/identity.ts'
-import { createJwtVerifier, type JwtSettings } from '../server/identity/jwt.ts'
-import { SecretError, verificationKeys } from '../server/identity/jwt-keys.ts'
+import { createJwtVerifier, type JwtSettings } from '../server/identity/jwt/jwt.ts'
+import { SecretError, verificationKeys } from '../server/identity/jwt/jwt-keys.ts'
 import { ApiError, errorBody } from '../server/rest/errors.ts'
 
 const secret = 'reallyreallyreallyreallyverysafe'

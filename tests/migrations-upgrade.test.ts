@@ -1,9 +1,9 @@
 // Data folders from before names, whole mileages and checked sessions: what becomes of their rows.
 import { cp, mkdir, readdir } from 'node:fs/promises'
 import t from 'tap'
-import { migrate } from '../server/database/migrate.ts'
+import { migrate } from '../server/postgres/migrate.ts'
 import { detailsOf } from './support/account.ts'
-import { hashPassword } from '../server/accounts/password.ts'
+import { hashPassword } from '../server/services/accounts/password.ts'
 import { createDatabase, withClient } from './support/database.ts'
 import { startService } from './support/service.ts'
 

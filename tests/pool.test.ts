@@ -2,12 +2,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import pg from 'pg'
-import { shareOfWrites } from '../server/database/admission.ts'
-import { toPoolConfig } from '../server/config/pool-config.ts'
-import type { Caller } from '../server/database/caller.ts'
-import { runPipeline } from '../server/database/pipeline.ts'
-import { createPool, withConnection, type ConnectionPool, type PoolSettings } from '../server/database/pool.ts'
-import { queryOn, transactionOn } from '../server/database/transaction.ts'
+import { shareOfWrites } from '../server/postgres/admission.ts'
+import { toPoolConfig } from '../server/postgres/connection/pool-config.ts'
+import type { Caller } from '../server/postgres/caller.ts'
+import { runPipeline } from '../server/postgres/protocol/pipeline.ts'
+import { createPool, withConnection, type ConnectionPool, type PoolSettings } from '../server/postgres/pool.ts'
+import { queryOn, transactionOn } from '../server/postgres/transaction.ts'
 import { createOwnedDatabase } from './support/authenticator.ts'
 
 const { database, uri, authenticator, anonymous } = await createOwnedDatabase(t)

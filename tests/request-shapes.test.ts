@@ -2,10 +2,10 @@
 // statement with its own values, or the same refusal with its own texts.
 import t from 'tap'
 import { loadConfig } from '../server/config/load.ts'
-import { createJwtVerifier } from '../server/identity/jwt.ts'
+import { createJwtVerifier } from '../server/identity/jwt/jwt.ts'
 import { ApiError } from '../server/rest/errors.ts'
-import { prepare } from '../server/rest/prepare.ts'
-import type { Snapshot } from '../server/runtime.ts'
+import { prepare } from '../server/rest/cache/prepare.ts'
+import type { Snapshot } from '../server/program/runtime.ts'
 import { createValidator } from '../server/validation/validator.ts'
 import { seededRandom } from './support/seeded-random.ts'
 import { foreignKey, routine, schemaCache, table } from './support/small-schema-cache.ts'

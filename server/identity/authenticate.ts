@@ -1,10 +1,10 @@
 // Who a request to the REST API acts as: an API key, a JWT, both, or nobody in particular.
-import type { ApiKeyLookup } from './api-key-lookup.ts'
-import { isApiKey } from './api-key.ts'
+import type { ApiKeyLookup } from './api-key/api-key-lookup.ts'
+import { isApiKey } from './api-key/api-key.ts'
 import { errors, type ApiError } from '../rest/errors.ts'
 import type { Identity } from './identity.ts'
 import { bearerToken } from './bearer.ts'
-import type { JwtVerifier } from './jwt.ts'
+import type { JwtVerifier } from './jwt/jwt.ts'
 
 /**
  * The identity of a request. With both an `apikey` header and a bearer the bearer decides, but the key must hold, too.

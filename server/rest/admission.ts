@@ -3,7 +3,7 @@
 //
 // The database is asked, not the schema cache: privileges change without a reload, and what the database refuses in a
 // request with a small body it must refuse here in the same words.
-import { StatementError } from '../database/pipeline.ts'
+import { StatementError } from '../postgres/protocol/pipeline.ts'
 import type { Identity } from '../identity/identity.ts'
 import { qualifiedKey } from '../schema-cache/identifier.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'

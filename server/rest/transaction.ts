@@ -1,8 +1,8 @@
 // The transaction of one request. In the ordinary case it is one round trip: settings, pre-request function and
 // statement stand before one Sync, which makes them one implicit transaction.
 import type pg from 'pg'
-import type { ArrivingField } from '../database/arriving-field.ts'
-import { shareConnection, type SharedRun, type Sharing } from '../database/lanes.ts'
+import type { ArrivingField } from '../postgres/protocol/arriving-field.ts'
+import { shareConnection, type SharedRun, type Sharing } from '../postgres/sharing/lanes.ts'
 import {
   command,
   isLostConnection,
@@ -11,10 +11,10 @@ import {
   type PipelineObserver,
   type PipelineStatement,
   type Row,
-} from '../database/pipeline.ts'
-import type { Caller } from '../database/caller.ts'
-import { withConnection, type ConnectionPool } from '../database/pool.ts'
-import type { RunHistory } from '../database/run-history.ts'
+} from '../postgres/protocol/pipeline.ts'
+import type { Caller } from '../postgres/caller.ts'
+import { withConnection, type ConnectionPool } from '../postgres/pool.ts'
+import type { RunHistory } from '../postgres/sharing/run-history.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
 import type { ApiError } from './errors.ts'
 import type { SettingsStatement } from './sql/settings.ts'

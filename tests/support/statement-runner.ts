@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import pg from 'pg'
 import type { Test } from 'tap'
-import { runPipeline, type PipelineStatement, type Row } from '../../server/database/pipeline.ts'
+import { runPipeline, type PipelineStatement, type Row } from '../../server/postgres/protocol/pipeline.ts'
 import type { Identity } from '../../server/identity/identity.ts'
 import type { CrudPlan } from '../../server/rest/plan/plan.ts'
 import type { ApiRequest } from '../../server/rest/request/api-request.ts'

@@ -1,6 +1,6 @@
 // The description of a schema (OpenAPI) as the caller may see it: what is asked of the database, and the document.
 import type { PostgrestConfig } from '../../config/config.ts'
-import type { PipelineStatement, Row } from '../../database/pipeline.ts'
+import type { PipelineStatement, Row } from '../../postgres/protocol/pipeline.ts'
 import {
   accessibleRoutinesQuery,
   accessibleTablesQuery,
@@ -11,7 +11,7 @@ import {
 } from '../../schema-cache/privileges.ts'
 import type { Routine } from '../../schema-cache/routine.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
-import { postgrestVersion } from '../../version.ts'
+import { postgrestVersion } from '../../common/version.ts'
 import type { InspectPlan } from '../plan/plan.ts'
 import { postgrestDocument, type DescribedSchema } from './document.ts'
 

@@ -1,6 +1,6 @@
 // Where clients reach the API, as the description of it says.
 import type { PostgrestConfig } from '../../config/config.ts'
-import { parseUri } from '../../config/uri.ts'
+import { parseUri } from '../../text/uri.ts'
 
 export type ApiAddress = {
   readonly scheme: 'http' | 'https'

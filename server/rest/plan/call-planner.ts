@@ -5,7 +5,7 @@ import type { ApiRequest, InvokeMethod } from '../request/api-request.ts'
 import type { Payload } from '../request/payload.ts'
 import type { ArgumentValue, CallArguments, CallParameters, CallPlan } from './call-plan.ts'
 import type { PlannedLogicTree } from './field.ts'
-import { sortedNames } from './name-order.ts'
+import { sortedNames } from '../../text/code-point-order.ts'
 import type { ReadPlan } from './read-plan.ts'
 import { returnedColumns } from './returning.ts'
 

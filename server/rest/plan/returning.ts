@@ -1,6 +1,6 @@
 // Columns that a mutation or a function has to return for the answer to be made of them.
 import type { Relationship } from '../../schema-cache/relationship.ts'
-import { sortedNames } from './name-order.ts'
+import { sortedNames } from '../../text/code-point-order.ts'
 import type { ReadPlan } from './read-plan.ts'
 
 /**

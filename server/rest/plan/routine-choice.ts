@@ -7,7 +7,7 @@ import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import type { ApiError } from '../errors.ts'
 import { errors } from '../errors.ts'
 import type { MediaType } from '../media-type.ts'
-import { sortedNames } from './name-order.ts'
+import { sortedNames } from '../../text/code-point-order.ts'
 import { routineHint } from './suggestion.ts'
 
 export type Invocation = {

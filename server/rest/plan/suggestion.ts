@@ -8,7 +8,7 @@ import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import type { Tables } from '../../schema-cache/table.ts'
 import type { FuzzySet } from './fuzzy-set.ts'
 import { closest, defaultScore, fuzzySet } from './fuzzy-set.ts'
-import { compareNames } from './name-order.ts'
+import { compareNames } from '../../text/code-point-order.ts'
 
 /** Tables and functions that the client may have no right to know of are named only when they were nearly guessed. */
 const guessedScore = 0.75

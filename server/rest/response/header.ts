@@ -1,5 +1,5 @@
 // Header fields of answers.
-import { ArrivingField } from '../../database/arriving-field.ts'
+import { ArrivingField } from '../../postgres/protocol/arriving-field.ts'
 import type { Body } from './result.ts'
 
 /** [name, value]. Order and repetitions are kept. */

@@ -1,7 +1,7 @@
 // The row of a main statement (see `mainStatement`), as Postgres sends it, to a ResultRow.
 import pg from 'pg'
-import type { ArrivingField } from '../../database/arriving-field.ts'
-import type { Row } from '../../database/pipeline.ts'
+import type { ArrivingField } from '../../postgres/protocol/arriving-field.ts'
+import type { Row } from '../../postgres/protocol/pipeline.ts'
 import type { CrudPlan } from '../plan/plan.ts'
 import type { ResultRow } from './result.ts'
 

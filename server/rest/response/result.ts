@@ -1,6 +1,6 @@
 // What the database answered to the main statement of a request, and the answer made of it.
 
-import type { ArrivingField } from '../../database/arriving-field.ts'
+import type { ArrivingField } from '../../postgres/protocol/arriving-field.ts'
 
 /** A body, as a whole or while it arrives from the database. */
 export type Body = string | Buffer | ArrivingField

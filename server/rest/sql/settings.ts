@@ -1,7 +1,7 @@
 // What a transaction is told before the main statement: who acts, where names are looked up, what the request was.
 // https://docs.postgrest.org/en/v14/references/transactions.html#transaction-scoped-settings
 import type { PostgrestConfig, RoleSettings } from '../../config/config.ts'
-import { mayBegin } from '../../database/turn-guard.ts'
+import { mayBegin } from '../../postgres/sharing/turn-guard.ts'
 import { claimsText, type Identity } from '../../identity/identity.ts'
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { CrudPlan, InspectPlan } from '../plan/plan.ts'
