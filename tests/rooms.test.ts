@@ -79,7 +79,6 @@ const packageExceptions: readonly string[] = [
   'rest/response/result-row.ts -> pg',
   'rest/transaction.ts -> pg',
 ]
-const effectExceptions: readonly string[] = ['common/version.ts: readFileSync', 'rest/errors.ts: stackTraceLimit']
 
 /** Packages that only one room imports, types included. */
 const ownPackages: Readonly<Record<string, string>> = {

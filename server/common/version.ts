@@ -1,9 +1,8 @@
-// The version of the program, from its package, and the version of PostgREST whose behaviour it has.
-import { readFileSync } from 'node:fs'
+// The version of the program and the version of PostgREST whose behaviour it has. Constants, so that importing them reads
+// no file.
 
-const file = new URL('../../package.json', import.meta.url)
-
-export const { version } = JSON.parse(readFileSync(file, 'utf8')) as { version: string }
+/** As in package.json. */
+export const version = '0.1.0'
 
 export const postgrestVersion = '16.2'
 

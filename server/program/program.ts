@@ -1,6 +1,6 @@
 // The program: puts the rooms together for the command line.
-import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
+import { version } from '../common/version.ts'
 import type pg from 'pg'
 import { hasEmbedded, withConnection } from './command-line/connection.ts'
 import type {
@@ -16,10 +16,6 @@ import { readDatabaseSettings } from '../config/database-settings.ts'
 import type { Config } from '../config/config.ts'
 import { dumpConfig, dumpConfigJson, exampleConfig, exampleConfigJson } from '../config/dump.ts'
 import { loadConfig, withDatabaseSettings, type LoadedConfig } from '../config/load.ts'
-
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-  version: string
-}
 
 const print = (text: string): void => void process.stdout.write(text)
 const printError = (text: string): void => void process.stderr.write(text)

@@ -1,19 +1,19 @@
-// The order of names in lists that clients can see.
+// The order of texts by code points, which is also that of their UTF-8 bytes: Postgres's order of names, and Haskell's of
+// texts. JavaScript's own order is that of UTF-16 units.
 
 /** Surrogates stand for the highest code points, so they sort above every other code unit. */
 const rank = (unit: number): number => (unit < 0xd800 ? unit : unit < 0xe000 ? unit + 0x2000 : unit - 0x800)
 
-/** Compares by code point, which is also the order of the names' UTF-8 bytes (plain `sort()` goes by UTF-16 units). */
-export function compareNames(left: string, right: string): number {
-  const length = Math.min(left.length, right.length)
+/** Compares by code points: negative when `a` comes first, 0 when both are the same. */
+export function compareText(a: string, b: string): number {
+  if (a === b) return 0
+  const length = Math.min(a.length, b.length)
   for (let at = 0; at < length; at++) {
-    const difference = rank(left.charCodeAt(at)) - rank(right.charCodeAt(at))
+    const difference = rank(a.charCodeAt(at)) - rank(b.charCodeAt(at))
     if (difference !== 0) return difference
   }
-  return left.length - right.length
+  return a.length - b.length
 }
 
-/** The names once each, in order. */
-export function sortedNames(names: Iterable<string>): string[] {
-  return [...new Set(names)].sort(compareNames)
-}
+/** The distinct texts, sorted by code points. */
+export const sortedTexts = (texts: Iterable<string>): string[] => [...new Set(texts)].sort(compareText)

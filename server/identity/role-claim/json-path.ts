@@ -1,4 +1,5 @@
 // JSONPath queries: the part of RFC 9535 that PostgREST knows. https://www.rfc-editor.org/rfc/rfc9535.html
+import { compareText } from '../../text/code-point-order.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { posixRegExp } from './posix-regexp.ts'
 
@@ -51,7 +52,7 @@ function children(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value
   if (!isObject(value)) return []
   return Object.keys(value)
-    .sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
+    .sort(compareText)
     .map((name) => value[name])
 }
 

@@ -3,7 +3,7 @@ import { CsvError, parse } from 'csv-parse/sync'
 import { errors } from '../errors.ts'
 import type { Payload } from './payload.ts'
 import { showText } from '../../text/haskell-show.ts'
-import { sortedTexts } from '../../text/haskell-text.ts'
+import { sortedTexts } from '../../text/code-point-order.ts'
 
 const lineEnds = ['\r\n', '\n', '\r']
 

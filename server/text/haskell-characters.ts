@@ -1,4 +1,4 @@
-// Characters as Haskell classifies them (`Data.Char`), and its order of texts.
+// Characters as Haskell classifies them (`Data.Char`).
 
 const letter = /\p{L}/u
 const letterOrNumber = /[\p{L}\p{N}]/u
@@ -35,19 +35,3 @@ export function strip(text: string): string {
   while (end > start && isBlank(text.charCodeAt(end - 1))) end -= 1
   return text.slice(start, end)
 }
-
-// Surrogates sort above all other UTF-16 units, as their code points do.
-const rank = (unit: number): number => (unit < 0xd800 ? unit : unit < 0xe000 ? unit + 0x2000 : unit - 0x800)
-
-/** Order of texts by code points; JavaScript's own order is that of UTF-16 units. */
-export function compareText(a: string, b: string): number {
-  const length = Math.min(a.length, b.length)
-  for (let i = 0; i < length; i += 1) {
-    const difference = rank(a.charCodeAt(i)) - rank(b.charCodeAt(i))
-    if (difference !== 0) return difference
-  }
-  return a.length - b.length
-}
-
-/** The distinct texts, sorted by code points. */
-export const sortedTexts = (texts: Iterable<string>): string[] => [...new Set(texts)].sort(compareText)
