@@ -80,6 +80,8 @@ const packageExceptions: readonly string[] = [
   'rest/transaction.ts -> pg',
 ]
 
+const effectExceptions: readonly string[] = ['rest/errors.ts: stackTraceLimit']
+
 /** Packages that only one room imports, types included. */
 const ownPackages: Readonly<Record<string, string>> = {
   pg: 'postgres',

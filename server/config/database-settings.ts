@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import pg from 'pg'
 import type { QualifiedIdentifier } from '../schema-cache/identifier.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
-import type { RoleSettings } from './config.ts'
+import type { RoleSettings } from '../rest/settings.ts'
 import { databaseSettingNames } from './load.ts'
 
 /** Runs one statement, and all of a call's in one transaction: what a pre-config function sets ends with it. */

@@ -1,7 +1,7 @@
 // Settings as they are read again and again while the server runs: environment and file, the database over them.
 import { readDatabaseSettings, readRoleSettings } from '../config/database-settings.ts'
 import { loadConfig, withDatabaseSettings, type Environment, type LoadedConfig } from '../config/load.ts'
-import type { RoleSettings } from '../config/config.ts'
+import type { RoleSettings } from '../rest/settings.ts'
 import { isUnreachable } from '../postgres/database-error.ts'
 import type { ConnectionPool } from '../postgres/pool.ts'
 import { createJwtVerifier, type JwtVerifier } from '../identity/jwt/jwt.ts'

@@ -1,6 +1,7 @@
 // What a running server holds: a pool, and snapshots of settings and schema that are replaced as a whole. A request
 // finishes on the snapshot it began with.
-import type { Config, RoleSettings } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import type { RoleSettings } from '../rest/settings.ts'
 import { isLoginRefused, isUnreachable } from '../postgres/database-error.ts'
 import { endSharing } from '../postgres/sharing/lanes.ts'
 import { flushPool, withReservedConnection, type ConnectionPool } from '../postgres/pool.ts'

@@ -3,7 +3,6 @@
 import { isUtf8 } from 'node:buffer'
 import { createHmac, timingSafeEqual, verify as verifyWithNode } from 'node:crypto'
 import { compactVerify } from 'jose'
-import type { PostgrestConfig } from '../../config/config.ts'
 import { errors, type ApiError } from '../../rest/errors.ts'
 import { SecondChanceCache } from '../../common/second-chance-cache.ts'
 import { exactClaims } from './exact-claims.ts'
@@ -12,10 +11,19 @@ import { claimChecks, claimsFault, type ClaimChecks } from './jwt-claims.ts'
 import { jwsAlgorithms, verificationKeys, type JwsAlgorithm, type VerificationKey } from './jwt-keys.ts'
 import { parseRoleClaim, roleInClaims, type RoleClaim } from '../role-claim/role-claim.ts'
 
-export type JwtSettings = Pick<
-  PostgrestConfig,
-  'jwtSecret' | 'jwtSecretIsBase64' | 'jwtAud' | 'jwtRoleClaimKey' | 'jwtCacheMaxEntries' | 'dbAnonRole'
->
+/** Settings of PostgREST under their own names, camel-cased. */
+export type JwtSettings = {
+  /** Audience that a token must be meant for, if it names any. */
+  readonly jwtAud: string | null
+  /** Maximum number of verified tokens that are cached; 0 for none. */
+  readonly jwtCacheMaxEntries: number
+  readonly jwtRoleClaimKey: string
+  /** The secret, or a JWK or JWKS as JSON text; decoded when it was base64. */
+  readonly jwtSecret: string | Buffer | null
+  readonly jwtSecretIsBase64: boolean
+  /** Role of requests without a token. Null: they are refused. */
+  readonly dbAnonRole: string | null
+}
 
 /** Counts since the first verifier was made. */
 export type JwtCacheStatistics = { readonly requests: number; readonly hits: number; readonly evictions: number }

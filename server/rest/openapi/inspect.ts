@@ -1,5 +1,5 @@
 // The description of a schema (OpenAPI) as the caller may see it: what is asked of the database, and the document.
-import type { PostgrestConfig } from '../../config/config.ts'
+import type { RestSettings } from '../settings.ts'
 import type { PipelineStatement, Row } from '../../postgres/protocol/pipeline.ts'
 import {
   accessibleRoutinesQuery,
@@ -18,7 +18,7 @@ import { postgrestDocument, type DescribedSchema } from './document.ts'
 /** What is asked: the caller's privileges, unless they are to be ignored, and the comment on the schema. */
 export function inspectStatements(
   { schema }: InspectPlan,
-  { openapiMode }: Pick<PostgrestConfig, 'openapiMode'>,
+  { openapiMode }: Pick<RestSettings, 'openapiMode'>,
 ): readonly PipelineStatement[] {
   const description = schemaDescriptionQuery(schema)
   if (openapiMode !== 'follow-privileges') return [description]

@@ -1,6 +1,6 @@
 // What a transaction is told before the main statement: who acts, where names are looked up, what the request was.
 // https://docs.postgrest.org/en/v14/references/transactions.html#transaction-scoped-settings
-import type { PostgrestConfig, RoleSettings } from '../../config/config.ts'
+import type { RestSettings, RoleSettings } from '../settings.ts'
 import { mayBegin } from '../../postgres/sharing/turn-guard.ts'
 import { claimsText, type Identity } from '../../identity/identity.ts'
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
@@ -102,7 +102,7 @@ export function settingsStatement(
   identity: Identity,
   request: SettingsRequest,
   plan: SettingsPlan,
-  config: Pick<PostgrestConfig, 'dbExtraSearchPath' | 'appSettings'>,
+  config: Pick<RestSettings, 'dbExtraSearchPath' | 'appSettings'>,
   roleSettings: RoleSettings,
 ): SettingsStatement {
   const { timezone } = request.preferences

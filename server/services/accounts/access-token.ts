@@ -1,12 +1,12 @@
 // Short-lived tokens for the REST API, for users who are signed in with a cookie.
 import { SignJWT } from 'jose'
-import type { PostgrestConfig } from '../../config/config.ts'
+import type { JwtSettings } from '../../identity/jwt/jwt.ts'
 import { signingKey, type SigningKey } from '../../identity/jwt/jwt-signing-key.ts'
 import { parseRoleClaim, roleInClaims } from '../../identity/role-claim/role-claim.ts'
 import { Failure } from '../../http/envelope.ts'
 import { sessionIdentity, type Session } from './session.ts'
 
-export type TokenSettings = Pick<PostgrestConfig, 'jwtSecret' | 'jwtAud' | 'jwtRoleClaimKey'>
+export type TokenSettings = Pick<JwtSettings, 'jwtSecret' | 'jwtAud' | 'jwtRoleClaimKey'>
 
 export type AccessToken = {
   readonly access_token: string
