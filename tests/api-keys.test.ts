@@ -44,17 +44,7 @@ function lookupWith(settings: Partial<LookupSettings> = {}) {
   return { find: async (key: string) => find(key), asked: () => asked, wait: (ms: number) => (time += ms) }
 }
 
-const invalid = {
-  status: 401,
-  code: 'PGRST301',
-  message: 'The API key is unknown, expired or revoked',
-  headers: [
-    [
-      'WWW-Authenticate',
-      'Bearer error="invalid_token", error_description="The API key is unknown, expired or revoked"',
-    ],
-  ],
-}
+const invalid = { problem: 'invalid token', message: 'The API key is unknown, expired or revoked' }
 
 t.test('the text of a key', async (t) => {
   const key = makeApiKey('secret')

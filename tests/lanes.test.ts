@@ -3,12 +3,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type pg from 'pg'
 import { loadConfig } from '../server/config/load.ts'
-import { toPoolConfig } from '../server/postgres/connection/pool-config.ts'
+import { toPoolConfig } from '../server/program/connection-setting.ts'
 import type { ArrivingField } from '../server/postgres/protocol/arriving-field.ts'
 import { endSharing, shareConnection } from '../server/postgres/sharing/lanes.ts'
-import { runPipeline, StatementError, type PipelineStatement, type Row } from '../server/postgres/protocol/pipeline.ts'
+import { runPipeline, StatementError } from '../server/postgres/protocol/pipeline.ts'
+import type { PipelineStatement, Row } from '../server/rest/database.ts'
 import { createPool, flushPool, withConnection, type ConnectionPool } from '../server/postgres/pool.ts'
-import { RunHistory } from '../server/postgres/sharing/run-history.ts'
+import { RunHistory } from '../server/common/run-history.ts'
 import { mayBegin } from '../server/postgres/sharing/turn-guard.ts'
 import { createDatabase } from './support/database.ts'
 
@@ -294,7 +295,7 @@ t.test('without a connection every read hears why', async (t) => {
   const pool = poolOf(t, 2, toPoolConfig(`postgresql://nobody@127.0.0.1:${port}/none`, {}))
   const history = trusted()
   for (const { outcome } of [1, 2, 3].map(() => share(t, pool, [pidAnd('')], history))) {
-    await t.rejects(outcome, { code: 'PGRST000' })
+    await t.rejects(outcome, { name: 'ConnectionError', kind: 'not connected' })
   }
 })
 

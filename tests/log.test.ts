@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import type { LogLevel } from '../server/config/config.ts'
 import { createLog, scrub, type Log, type LogEvent } from '../server/program/operations/log.ts'
-import { logRequests, noteRole, pathOf, requestIdFor, requestIdOf } from '../server/program/operations/request-log.ts'
+import { logRequests, noteRole, pathOf, requestIdFor, requestIdOf } from '../server/http/request-log.ts'
 
 type Line = Record<string, unknown>
 

@@ -3,8 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import pg from 'pg'
 import { shareOfWrites } from '../server/postgres/admission.ts'
-import { toPoolConfig } from '../server/postgres/connection/pool-config.ts'
-import type { Caller } from '../server/postgres/caller.ts'
+import { toPoolConfig } from '../server/program/connection-setting.ts'
+import type { Caller } from '../server/rest/database.ts'
 import { runPipeline } from '../server/postgres/protocol/pipeline.ts'
 import { createPool, withConnection, type ConnectionPool, type PoolSettings } from '../server/postgres/pool.ts'
 import { queryOn, transactionOn } from '../server/postgres/transaction.ts'
@@ -113,17 +113,21 @@ t.test('a wait ends with the time, or with its caller', async (t) => {
   const late = run(pool, 'select 1')
   t.equal(pool.waitingCount, 2)
   person.leave()
-  await t.rejects(abandoned, { code: 'PGRSTX01', status: 499 })
+  await t.rejects(abandoned, { name: 'ConnectionError', kind: 'caller gone' })
   t.equal(pool.waitingCount, 1, 'it has left the queue')
   t.equal(person.listenerCount, 0)
-  await t.rejects(late, { code: 'PGRST003', status: 504 })
+  await t.rejects(late, { name: 'ConnectionError', kind: 'timed out' })
   t.equal(pool.waitingCount, 0)
-  await t.rejects(run(pool, 'select 1', person), { code: 'PGRSTX01' }, 'nothing is begun for a caller who has left')
+  await t.rejects(
+    run(pool, 'select 1', person),
+    { name: 'ConnectionError', kind: 'caller gone' },
+    'nothing is begun for a caller who has left',
+  )
   await free()
   t.equal(await run(pool, 'select 1'), '1')
   const impatient = poolOf(t, { dbPool: 1, dbPoolAcquisitionTimeout: 0 })
   const back = await occupy(impatient, 'read')
-  await t.rejects(run(impatient, 'select 1'), { code: 'PGRST003' })
+  await t.rejects(run(impatient, 'select 1'), { name: 'ConnectionError', kind: 'timed out' })
   await back()
 })
 
@@ -136,7 +140,7 @@ t.test('what was waited for elsewhere counts', async (t) => {
     () =>
       t.rejects(
         withConnection(pool, async () => undefined, never, late),
-        { code: 'PGRST003' },
+        { name: 'ConnectionError', kind: 'timed out' },
       ),
     never,
   )
@@ -151,7 +155,7 @@ t.test('a statement whose caller leaves is cancelled', async (t) => {
   const start = performance.now()
   for (const person of people) person.leave()
   const outcomes = await settled
-  for (const outcome of outcomes) t.match(outcome, { status: 'rejected', reason: { status: 499 } })
+  for (const outcome of outcomes) t.match(outcome, { status: 'rejected', reason: { kind: 'caller gone' } })
   t.ok(performance.now() - start < 5000, 'long before its end')
   t.ok(await untilIdle(pool))
   t.equal(pool.totalCount, 3, 'the connections are used again')
@@ -171,7 +175,7 @@ t.test('leaving at any moment disturbs nobody else', async (t) => {
         const text = `select 'mine' from pg_sleep(${isLeaving ? 0.03 : 0.001})`
         const outcome = await run(pool, text, person, time % 2 ? 'write' : 'read').catch((error: unknown) => error)
         clearTimeout(timer)
-        if (outcome !== 'mine' && !(person.isGone && (outcome as { status?: number }).status === 499)) failures++
+        if (outcome !== 'mine' && !(person.isGone && (outcome as { kind?: string }).kind === 'caller gone')) failures++
       }
     }),
   )
@@ -205,16 +209,16 @@ t.test('a reserve for what must work when the pool is used up', async (t) => {
   const free = await occupy(pool, 'read')
   t.strictSame(await query('select 1 as one', []), [{ one: 1 }])
   t.equal(pool.reserve?.totalCount, 1)
-  await t.rejects(run(pool, 'select 1'), { code: 'PGRST003' }, 'not for requests')
+  await t.rejects(run(pool, 'select 1'), { name: 'ConnectionError', kind: 'timed out' }, 'not for requests')
   await t.rejects(
     transactionOn(pool)({ role: anonymous, claims: {} }, (inside) => inside('select 1', [])),
-    { code: 'PGRST003' },
+    { name: 'ConnectionError', kind: 'timed out' },
     'nor for transactions of the service',
   )
   await free()
   const none = poolOf(t, { dbPool: 1, dbPoolAcquisitionTimeout: 0.3 })
   const back = await occupy(none, 'read')
-  await t.rejects(queryOn(none)('select 1', []), { code: 'PGRST003' }, 'without a reserve')
+  await t.rejects(queryOn(none)('select 1', []), { name: 'ConnectionError', kind: 'timed out' }, 'without a reserve')
   await back()
 })
 
@@ -239,7 +243,7 @@ t.test('when the server has no slots left, requests wait for the connections tha
   await database.query(`alter role ${authenticator} connection limit 0`)
   const none = poolOf(t, { dbPool: 5 })
   const refused = await Promise.allSettled(Array.from({ length: 20 }, () => run(none, 'select 1')))
-  for (const outcome of refused) t.match(outcome, { status: 'rejected', reason: { code: 'PGRST000', status: 503 } })
+  for (const outcome of refused) t.match(outcome, { status: 'rejected', reason: { kind: 'not connected' } })
   t.equal(none.waitingCount, 0, 'with no connection at all it is an error')
   await database.query(`alter role ${authenticator} connection limit -1`)
   t.equal(await run(none, 'select 1'), '1')

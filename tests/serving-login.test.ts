@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import pg from 'pg'
 import t from 'tap'
 import { scramVerifier } from '../server/postgres/scram-verifier.ts'
-import { describeLogin, migrateForServing, servingFrom, type Serving } from '../server/postgres/serving-login.ts'
+import { describeLogin, migrateForServing, type Serving } from '../server/postgres/serving-login.ts'
+import { servingFrom } from '../server/program/connection-setting.ts'
 import { startEmbedded } from '../server/postgres/embedded/embedded.ts'
 
 t.setTimeout(300_000)

@@ -1,7 +1,6 @@
 // The responses of `/auth` and `/report`: `{status, …}`, whatever happens. `schemas/*-response-dto.json` say the same.
 import type { ServerResponse } from 'node:http'
 import type { ErrorRequestHandler, RequestHandler } from 'express'
-import { isNotMigrated, isUnreachable } from '../postgres/database-error.ts'
 import type { Fault } from '../validation/fault.ts'
 
 /** What is wrong with a field, by its name; a JSON pointer names one that lies deeper. */
@@ -118,15 +117,20 @@ export const notFound: RequestHandler = (request) => {
 /**
  * Writes the response to an error: `fail` with what the client did wrong, else `error` with nothing of the cause in it.
  * `onError` gets what is not the client's doing.
+ *
+ * @param failureOf knows further errors, such as those of the database
  */
 export const errorResponder =
-  (onError: (error: unknown) => void): ErrorRequestHandler =>
+  (
+    onError: (error: unknown) => void,
+    failureOf: (error: unknown) => Failure | undefined = () => undefined,
+  ): ErrorRequestHandler =>
   (error: unknown, _request, response, next) => {
     if (response.headersSent) {
       next(error)
       return
     }
-    const failure = failureOf(error)
+    const failure = ownFailure(error) ?? failureOf(error)
     if (!failure || failure.statusCode >= 500) onError(error)
     sendFailure(response, failure ?? new Failure(500, 'Something went wrong on the server'))
   }
@@ -138,10 +142,8 @@ export function sendFailure(response: ServerResponse, failure: Failure): void {
   send(response, statusCode, { status, statusCode, message, error, details: fieldErrors && { fieldErrors } }, headers)
 }
 
-function failureOf(error: unknown): Failure | undefined {
+function ownFailure(error: unknown): Failure | undefined {
   if (error instanceof Failure) return error
-  if (isNotMigrated(error)) return failures.notMigrated(error)
-  if (isUnreachable(error)) return failures.unreachable(error)
   // The router's, for a path with broken percent-encoding.
   if (error instanceof URIError) return new Failure(400, 'The address is not valid')
   return undefined

@@ -2,8 +2,8 @@
 //
 // Writes may wait for locks, and so occupy connections without using them. A share of the pool is therefore reserved for
 // reads: however many writes wait for a row, reads go on.
-import { errors } from '../rest/errors.ts'
-import type { Caller } from './caller.ts'
+import type { Caller } from '../rest/database.ts'
+import { connectionErrors } from './connection-error.ts'
 
 /** What a request does with its connection. */
 export type Access = 'read' | 'write'
@@ -56,14 +56,14 @@ export class Admission {
    * Admits a request, now or when its turn comes. The request that is admitted must call `leave`.
    *
    * @param milliseconds to wait at most
-   * @throws ApiError PGRST003 when the time is over, 499 when the caller is gone
+   * @throws ConnectionError when the time is over, or the caller is gone
    */
   enter(access: Access, milliseconds: number, caller?: Caller): Promise<void> | undefined {
     if (this.hasPlace(access)) {
       this.#admitted[access]++
       return undefined
     }
-    if (milliseconds <= 0) return Promise.reject(errors.acquisitionTimeout())
+    if (milliseconds <= 0) return Promise.reject(connectionErrors.timedOut())
     return new Promise((resolve, reject) => {
       const waiting = this.#waiting[access]
       const stopWaiting = (): void => {
@@ -75,8 +75,8 @@ export class Admission {
         stopWaiting()
         reject(error)
       }
-      const timer = setTimeout(() => fail(errors.acquisitionTimeout()), milliseconds)
-      const forget = caller?.onGone(() => fail(errors.callerGone()))
+      const timer = setTimeout(() => fail(connectionErrors.timedOut()), milliseconds)
+      const forget = caller?.onGone(() => fail(connectionErrors.callerGone()))
       const waiter: Waiter = {
         number: ++this.#lastNumber,
         since: performance.now(),

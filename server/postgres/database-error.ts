@@ -1,10 +1,10 @@
 // What an error of the database means, whichever way it came.
 import { PasswordMissing } from './connection/pool-config.ts'
-import { ApiError } from '../rest/errors.ts'
+import { ConnectionError } from './connection-error.ts'
 
 /** What the server sent: `pg` puts it on the error itself, a pipeline on its property `server`. */
 function sent(error: unknown): { readonly code?: unknown; readonly severity?: unknown } | undefined {
-  if (!(error instanceof Error) || error instanceof ApiError) return undefined
+  if (!(error instanceof Error)) return undefined
   const server: unknown = 'server' in error ? error.server : error
   return typeof server === 'object' && server !== null ? server : undefined
 }
@@ -31,7 +31,7 @@ const lostConnection = /^Connection terminated|is not queryable$/
 
 /** Whether the database cannot be asked at the moment. */
 export function isUnreachable(error: unknown): boolean {
-  if (error instanceof ApiError) return error.status === 503 || error.status === 504
+  if (error instanceof ConnectionError) return error.kind !== 'caller gone'
   const state = sqlState(error)
   if (state !== undefined) return unreachable.test(state)
   // `pg` has no code for a connection that ends in the middle of a query, or has ended before one.
@@ -40,11 +40,7 @@ export function isUnreachable(error: unknown): boolean {
 
 /** Whether the password is wrong or missing: to try again would not help. */
 export function isLoginRefused(error: unknown): boolean {
-  const cause = error instanceof ApiError ? error.cause : error
+  const cause = error instanceof ConnectionError ? error.cause : error
   // invalid_password
   return cause instanceof PasswordMissing || sqlState(cause) === '28P01'
 }
-
-/** Whether a request failed because the database was not there, or went away. */
-export const isConnectionLoss = (error: unknown): boolean =>
-  error instanceof ApiError && error.status === 503 && /^(?:PGRST00[01]$|08|53|57P)/.test(error.code)

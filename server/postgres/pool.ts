@@ -1,10 +1,10 @@
 // The pool of connections that requests run on.
 import pg from 'pg'
 import { LibpqClient } from './connection/pool-config.ts'
-import { ApiError, errors } from '../rest/errors.ts'
 import { Admission, type Access } from './admission.ts'
-import type { Caller } from './caller.ts'
+import type { Caller } from '../rest/database.ts'
 import { Cancellation } from './connection/cancellation.ts'
+import { ConnectionError, connectionErrors } from './connection-error.ts'
 import { sqlState } from './database-error.ts'
 import { SpillSpace } from './protocol/spill-space.ts'
 import { StreamRelief } from './protocol/stream-relief.ts'
@@ -44,7 +44,8 @@ const slotPause = 1000
 const connectTimeout = 'timeout exceeded when trying to connect'
 
 /** Whether the server, the database or the role has as many connections as it may have: too_many_connections. */
-const isOutOfSlots = (error: unknown): boolean => sqlState(error instanceof ApiError ? error.cause : error) === '53300'
+const isOutOfSlots = (error: unknown): boolean =>
+  sqlState(error instanceof ConnectionError ? error.cause : error) === '53300'
 
 const ignore = (): void => undefined
 
@@ -123,13 +124,12 @@ export class ConnectionPool extends pg.Pool {
    * Takes a connection, which must be given back with `giveBack`. When the server has no slot for a further connection,
    * this waits for one of those that the pool has.
    *
-   * @throws ApiError PGRST000 when no connection can be made, PGRST003 when none becomes free in time, 499 when the
-   *   caller is gone
+   * @throws ConnectionError when no connection can be made, none becomes free in time, or the caller is gone
    */
   async take({ access = 'read', caller, since = performance.now() }: Lending): Promise<pg.PoolClient> {
     const deadline = since + this.#patience
     for (;;) {
-      if (caller?.isGone === true) throw errors.callerGone()
+      if (caller?.isGone === true) throw connectionErrors.callerGone()
       const remaining = this.#patience === 0 ? 0 : Math.max(deadline - performance.now(), 1)
       const waiting = this.#admission.enter(access, remaining, caller)
       if (waiting) await waiting
@@ -171,9 +171,9 @@ export class ConnectionPool extends pg.Pool {
         client.release(true)
       }
     } catch (error) {
-      if (error instanceof ApiError) throw error
+      if (error instanceof ConnectionError) throw error
       const message = error instanceof Error ? error.message : String(error)
-      throw message === connectTimeout ? errors.acquisitionTimeout() : errors.connectionFailed(message, error)
+      throw message === connectTimeout ? connectionErrors.timedOut() : connectionErrors.notConnected(message, error)
     } finally {
       this.#connecting--
     }
@@ -202,7 +202,7 @@ async function inTime(connecting: Promise<pg.PoolClient>, deadline: number): Pro
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
       () => {
-        reject(errors.acquisitionTimeout())
+        reject(connectionErrors.timedOut())
         connecting.then((client) => client.release(), ignore)
       },
       Math.max(deadline - performance.now(), 1),
@@ -230,7 +230,7 @@ export const flushPool = (pool: ConnectionPool): void => pool.flush()
  * Lends a connection to `use`. It is closed instead of returned when `use` leaves a transaction open, or throws an error
  * for which `broken` answers true. When the caller goes, what runs on the connection is cancelled.
  *
- * @throws ApiError as `ConnectionPool.take`; the error of `use`, which is ApiError 499 when its caller was gone
+ * @throws ConnectionError as `ConnectionPool.take`, and when the caller was gone; the error of `use`
  */
 export async function withConnection<T>(
   pool: ConnectionPool,
@@ -244,12 +244,12 @@ export async function withConnection<T>(
   let cancellation: Cancellation | undefined
   try {
     // The caller may have gone while the connection was made.
-    if (caller?.isGone === true) throw errors.callerGone()
+    if (caller?.isGone === true) throw connectionErrors.callerGone()
     cancellation = caller && new Cancellation(client, caller)
     return await use(client)
   } catch (error) {
     isBroken = broken(error)
-    throw cancellation?.hasCancelled === true ? errors.callerGone() : error
+    throw cancellation?.hasCancelled === true ? connectionErrors.callerGone() : error
   } finally {
     const settled = cancellation?.end()
     if (settled && !isBroken) isBroken = !(await settled.catch(() => false))
@@ -261,7 +261,7 @@ export async function withConnection<T>(
  * Lends a connection of the reserve when the pool has none at once. For what must work however busy the pool is:
  * sign-in, whether the server is ready, loading the schema.
  *
- * @throws ApiError as `withConnection`
+ * @throws ConnectionError as `withConnection`
  */
 export async function withReservedConnection<T>(
   pool: ConnectionPool,

@@ -1,8 +1,7 @@
 // Migrations create the role that serves without a password. This gives it the one that the serving connection string
 // names, so that the server can connect right after `migrate`.
 import pg from 'pg'
-import type { Environment } from '../config/load.ts'
-import { toPoolConfig, type PoolConfig } from './connection/pool-config.ts'
+import type { PoolConfig } from './connection/pool-config.ts'
 import { withClient } from './connection/client.ts'
 import { isLoginRefused, sqlState } from './database-error.ts'
 import { migrate, type MigrationOptions } from './migrate.ts'
@@ -35,15 +34,6 @@ export type Serving = {
   readonly connection: PoolConfig | undefined
   /** Name of the setting, as it was given: `DATABASE_URL`. */
   readonly setting: string
-}
-
-/** The connection that a setting names, and the name under which it was given. */
-export function servingFrom(uri: string | null, env: Environment): Serving {
-  const setting = ['PGRST_DB_URI', 'DATABASE_URL'].find((name) => (env[name] ?? '') !== '')
-  return {
-    connection: uri === null ? undefined : toPoolConfig(uri, env),
-    setting: setting ?? (uri === null ? 'DATABASE_URL' : 'db-uri'),
-  }
 }
 
 /** The role of the migrations that the server connects as. */

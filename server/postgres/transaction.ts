@@ -41,7 +41,7 @@ export const queryOn =
 /**
  * Transactions on a pool.
  *
- * @throws ApiError when there is no connection (see `withConnection`); the error of the statement or of `run`
+ * @throws ConnectionError when there is no connection (see `withConnection`); the error of the statement or of `run`
  */
 export const transactionOn =
   (pool: ConnectionPool): InTransaction =>

@@ -3,7 +3,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import express from 'express'
 import { sendFailure, unknownPath } from '../http/envelope.ts'
 import type { Log } from './operations/log.ts'
-import { logRequests } from './operations/request-log.ts'
+import { logRequests } from '../http/request-log.ts'
 import type { RestHandler } from '../rest/handler.ts'
 import { serverName } from '../common/version.ts'
 

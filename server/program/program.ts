@@ -1,7 +1,7 @@
 // The program: puts the rooms together for the command line.
 import { request } from 'node:http'
 import { version } from '../common/version.ts'
-import type pg from 'pg'
+import type { Client } from '../postgres/connection/client.ts'
 import { hasEmbedded, withConnection } from './command-line/connection.ts'
 import type {
   Address,
@@ -53,7 +53,7 @@ type Row = Record<string, unknown>
 
 const reading: ConnectionWish = { role: 'authenticator', creates: false }
 
-async function readOnly<T>(client: pg.Client, use: () => Promise<T>): Promise<T> {
+async function readOnly<T>(client: Client, use: () => Promise<T>): Promise<T> {
   await client.query('begin transaction isolation level repeatable read, read only')
   try {
     return await use()
@@ -79,7 +79,7 @@ async function dumpSchema(config: Config): Promise<string> {
 }
 
 /** What takes long to load is loaded when it is needed: `--help` should not wait for a web server. */
-async function sessionOn(client: pg.Client, config: Config): Promise<Session> {
+async function sessionOn(client: Client, config: Config): Promise<Session> {
   const { pendingMigrations } = await import('../postgres/migrate.ts')
   const keys = await import('../identity/api-key/api-key.ts')
   const { addSampleData } = await import('./command-line/sample-data.ts')
@@ -94,14 +94,15 @@ async function sessionOn(client: pg.Client, config: Config): Promise<Session> {
   }
 }
 
-async function migrateWith(client: pg.Client, config: Config): Promise<Migrated> {
+async function migrateWith(client: Client, config: Config): Promise<Migrated> {
   const options = { onNotice: log }
   const { dbUri, migrationDatabaseUrl } = config
   if (migrationDatabaseUrl === null) {
     const { migrate } = await import('../postgres/migrate.ts')
     return { applied: (await migrate(client, options)).applied, notes: [] }
   }
-  const { describeLogin, migrateForServing, servingFrom } = await import('../postgres/serving-login.ts')
+  const { servingFrom } = await import('./connection-setting.ts')
+  const { describeLogin, migrateForServing } = await import('../postgres/serving-login.ts')
   const serving = servingFrom(dbUri, process.env)
   const { applied, login } = await migrateForServing(client, serving, options)
   return { applied, notes: describeLogin(login, serving.setting) }

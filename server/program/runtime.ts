@@ -1,26 +1,21 @@
 // What a running server holds: a pool, and snapshots of settings and schema that are replaced as a whole. A request
 // finishes on the snapshot it began with.
 import type { Config } from '../config/config.ts'
-import type { RoleSettings } from '../rest/settings.ts'
+import type { Database } from '../rest/database.ts'
+import { Snapshot as RestSnapshot, type EngineState, type SnapshotParts } from '../rest/snapshot.ts'
 import { isLoginRefused, isUnreachable } from '../postgres/database-error.ts'
+import { databaseOn } from '../postgres/request-transaction.ts'
 import { endSharing } from '../postgres/sharing/lanes.ts'
 import { flushPool, withReservedConnection, type ConnectionPool } from '../postgres/pool.ts'
 import { requireSupportedVersion, UnsupportedPostgres } from '../postgres/connection/server-version.ts'
-import type { JwtVerifier } from '../identity/jwt/jwt.ts'
 import { OneAtATime } from './one-at-a-time.ts'
 import { loadSchemaCache } from '../schema-cache/load.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 
-export type Snapshot = {
-  readonly config: Config
-  readonly roleSettings: RoleSettings
-  readonly verifier: JwtVerifier
-  /** Undefined until it was loaded for the first time. */
-  readonly cache: SchemaCache | undefined
-}
+export type Snapshot = RestSnapshot<Config>
 
 /** What is read from environment, file and database. */
-export type Settings = Omit<Snapshot, 'cache'>
+export type Settings = Omit<SnapshotParts<Config>, 'cache'>
 
 export type RuntimeEvent =
   | { readonly kind: 'schema cache loaded'; readonly milliseconds: number; readonly cache: SchemaCache }
@@ -66,8 +61,9 @@ const causeOf = (error: Error): Error => (error.cause instanceof Error ? error.c
 
 const errorOf = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)))
 
-export class Runtime {
+export class Runtime implements EngineState {
   readonly pool: ConnectionPool
+  readonly database: Database
   /** Resolves when the database cannot be had, and it is of no use to try again. */
   readonly gaveUp: Promise<Error>
   readonly #observe: (event: RuntimeEvent) => void
@@ -91,7 +87,8 @@ export class Runtime {
     observe: (event: RuntimeEvent) => void,
   ) {
     this.pool = pool
-    this.#snapshot = { ...initial, cache: undefined }
+    this.database = databaseOn(pool)
+    this.#snapshot = new RestSnapshot({ ...initial, cache: undefined })
     this.#readSettings = readSettings
     this.#observe = observe
     this.gaveUp = new Promise((resolve) => (this.#resolveGaveUp = resolve))
@@ -141,7 +138,7 @@ export class Runtime {
     this.#unreachable = undefined
     try {
       const next = await this.#readSettings(onFault)
-      this.#snapshot = { ...next, cache: this.#snapshot.cache }
+      this.#snapshot = new RestSnapshot({ ...next, cache: this.#snapshot.cache })
       this.#observe({ kind: 'config reloaded', config: next.config })
     } catch (error) {
       if (isUnreachable(error)) this.#unreachable = errorOf(error)
@@ -170,7 +167,8 @@ export class Runtime {
           hoistedSettings: config.dbHoistedTxSettings,
         }),
       )
-      this.#snapshot = { ...this.#snapshot, cache }
+      const { roleSettings, verifier } = this.#snapshot
+      this.#snapshot = new RestSnapshot({ config: this.#snapshot.config, roleSettings, verifier, cache })
       if (!isFirst) {
         flushPool(this.pool)
         this.#observe({ kind: 'pool flushed' })

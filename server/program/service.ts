@@ -8,7 +8,7 @@ import { errorResponder } from '../http/envelope.ts'
 import { createApp, type Handler } from './app.ts'
 import type { Environment, LoadedConfig } from '../config/load.ts'
 import { listensOnLoopback } from '../config/loopback.ts'
-import { toPoolConfig } from '../postgres/connection/pool-config.ts'
+import { toPoolConfig } from './connection-setting.ts'
 import { createPool, withReservedConnection } from '../postgres/pool.ts'
 import { queryOn, transactionOn } from '../postgres/transaction.ts'
 import { ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
@@ -25,6 +25,7 @@ import { createMetrics, type Metrics } from './operations/metrics.ts'
 import { logConnections, logJwtCache, observeRest, observeRuntime } from './operations/observer.ts'
 import { ReloadChannel } from './reload-channel.ts'
 import { createRestHandler } from '../rest/handler.ts'
+import { databaseFailure } from '../services/database-failure.ts'
 import { reportRouter } from '../services/report/report-router.ts'
 import { Runtime } from './runtime.ts'
 import { readSchemas } from '../validation/schema-directory.ts'
@@ -145,11 +146,12 @@ async function compose(
     onError: (error: unknown) => log.write({ kind: 'failure', error, requestId: null }),
   }
   const refusingSchemes = (handler: express.Router | Handler): express.Router =>
-    express.Router().use(requireBearerScheme, handler, errorResponder(shared.onError))
+    express.Router().use(requireBearerScheme, handler, errorResponder(shared.onError, databaseFailure))
   const openapi = refusingSchemes(
     withCors(
       serviceDocumentHandler({
-        runtime,
+        snapshot: () => runtime.snapshot,
+        transaction: transactionOn(pool),
         lookupApiKey,
         cookieIdentity: (request) => cookieIdentity(request, shared),
         schemas: await readSchemas(ownSchemas),

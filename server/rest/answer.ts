@@ -1,14 +1,11 @@
 // A request's way through the stages: parse, plan, build SQL, run, respond. Only composition; each stage has its room.
-import { ArrivingField } from '../postgres/protocol/arriving-field.ts'
-import type { Caller } from '../postgres/caller.ts'
-import { StatementError, type PipelineStatement, type Row } from '../postgres/protocol/pipeline.ts'
-import type { ConnectionPool } from '../postgres/pool.ts'
-import type { RunHistory } from '../postgres/sharing/run-history.ts'
+import type { Caller, Database, PipelineStatement, RestTransaction, Row, TransactionResult } from './database.ts'
+import type { RunHistory } from '../common/run-history.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { Snapshot } from '../program/runtime.ts'
+import type { Snapshot } from './snapshot.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
-import type { Validator } from '../validation/validator.ts'
+import type { BodyValidator } from './validation.ts'
 import { answerAddressed } from './response/addressed-row.ts'
 import { ApiError } from './errors.ts'
 import { inspectDocument, inspectStatements } from './openapi/inspect.ts'
@@ -24,22 +21,21 @@ import { mayFault, resultFault } from './response/fault.ts'
 import { respondInfo } from './response/info.ts'
 import { explainBody, readResult, resultFormats } from './response/result-row.ts'
 import { respond, respondInspect } from './response/respond.ts'
-import type { Body, RestResponse, ResultRow } from './response/result.ts'
+import { isStreamed, type Body, type RestResponse, type ResultRow } from './response/result.ts'
 import { plannedRows, tableTotal } from './response/total.ts'
-import { toApiError } from './sql-errors.ts'
+import { transactionError } from './sql-errors.ts'
 import { render, type Statement } from './sql/fragment.ts'
 import { sessionStatement } from './sql/session.ts'
 import { preRequestStatement, settingsStatement } from './sql/settings.ts'
 import { explainCountStatement, needsPlannedCount } from './sql/statement.ts'
-import { runTransaction, type RestTransaction, type TransactionResult } from './transaction.ts'
 
 export type AnswerContext = {
-  readonly pool: ConnectionPool
+  readonly database: Database
   /** Who waits for the answer. */
   readonly caller: Caller
   readonly snapshot: Snapshot
   readonly cache: SchemaCache
-  readonly validator: Validator
+  readonly validator: BodyValidator
   /** Mount path without a slash at its end. */
   readonly basePath: string
   /** What authenticating took, in milliseconds; undefined when stages are not timed. */
@@ -138,7 +134,7 @@ async function carryOut(
 
 /** Frees the connection that a body still arrives on, when nobody is to get it. */
 const drop = (body: Body): void => {
-  if (body instanceof ArrivingField) body.drop()
+  if (isStreamed(body)) body.drop()
 }
 
 const noStatement = (): never => {
@@ -200,7 +196,7 @@ async function run(
   plan: CrudPlan | InspectPlan,
   request: PlannedRequest,
   identity: Identity,
-  { pool, caller, snapshot, cache, trace }: AnswerContext,
+  { database, caller, snapshot, cache, trace }: AnswerContext,
   statements: readonly PipelineStatement[],
   { judge, history }: Partial<Pick<RestTransaction, 'judge' | 'history'>> = {},
 ): Promise<TransactionResult> {
@@ -214,8 +210,7 @@ async function run(
   }
   const { transaction } = request.preferences
   try {
-    return await runTransaction(
-      pool,
+    return await database.run(
       {
         session,
         settings,
@@ -232,8 +227,6 @@ async function run(
       { prepare: config.dbPreparedStatements, sharing: config.dbPoolSharing },
     )
   } catch (error) {
-    if (error instanceof ApiError) throw error
-    const cause = error instanceof StatementError ? error.server : (error as Error)
-    throw toApiError(cause, identity.role !== config.dbAnonRole)
+    throw transactionError(error, identity.role !== config.dbAnonRole)
   }
 }

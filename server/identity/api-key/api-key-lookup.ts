@@ -1,21 +1,19 @@
 // From an API key to who the request acts as.
 import { timingSafeEqual } from 'node:crypto'
-import { isNotMigrated, sqlState } from '../../postgres/database-error.ts'
-import type { Query } from '../../postgres/transaction.ts'
-import { errors } from '../../rest/errors.ts'
+import { credentialErrors } from '../credential-error.ts'
 import type { ApiKeyChanges } from './api-key-changes.ts'
 import { hashApiKey, isWellFormed } from './api-key.ts'
 import type { Identity } from '../identity.ts'
 
 /**
- * Gives the identity of a key, at once when it is remembered; else a promise, which rejects with ApiError PGRST301 (401)
- * when the key is unknown, expired or revoked.
+ * Gives the identity of a key, at once when it is remembered; else a promise, which rejects with CredentialError when the key
+ * is unknown, expired or revoked, and with the error of the query.
  */
 export type ApiKeyLookup = (key: string) => Identity | Promise<Identity>
 
 export type LookupSettings = {
   /** Runs statements as `authenticator`. */
-  readonly query: Query
+  readonly query: KeyQuery
   /** News of changed keys, which are then forgotten. Without it, or while it is not heard, keys are remembered briefly. */
   readonly changes?: ApiKeyChanges
   /** Milliseconds for which a key is remembered while its changes are heard. */
@@ -104,7 +102,7 @@ export function createApiKeyLookup(settings: LookupSettings): ApiKeyLookup {
 
 const nameOf = (hash: Buffer): string => hash.toString('base64')
 
-const invalid = () => errors.invalidJwt('The API key is unknown, expired or revoked')
+const invalid = () => credentialErrors.invalidToken('The API key is unknown, expired or revoked')
 
 /** Adds to a map of bounded size, which forgets what was added first. */
 function put<T>(map: Map<string, T>, name: string, value: T, capacity: number): void {
@@ -115,16 +113,22 @@ function put<T>(map: Map<string, T>, name: string, value: T, capacity: number): 
   map.set(name, value)
 }
 
+/** Runs one statement and gives its rows; its errors have a SQLSTATE as `code`. */
+export type KeyQuery = (text: string, values: unknown[]) => Promise<Record<string, unknown>[]>
+
+/** Undefined function, table or schema, unknown role, insufficient privilege. */
+const absent: ReadonlySet<unknown> = new Set(['42883', '42P01', '3F000', '22023', '42501'])
+
 type KeyRow = { hash: Buffer; role: string; user_id: string | null; email: string | null; expires_at: Date | null }
 
-async function findKey(query: Query, hash: Buffer): Promise<KeyRow | undefined> {
+async function findKey(query: KeyQuery, hash: Buffer): Promise<KeyRow | undefined> {
   try {
     const rows = await query('select hash, role, user_id, email, expires_at from auth.find_api_key($1)', [hash])
     const row = rows[0] as KeyRow | undefined
     return row && timingSafeEqual(row.hash, hash) ? row : undefined
   } catch (error) {
     // A database without this program's own tables is served by JWT alone: no key is known there.
-    if (isNotMigrated(error) || sqlState(error) === '42501') return undefined
+    if (error instanceof Error && 'code' in error && absent.has(error.code)) return undefined
     throw error
   }
 }

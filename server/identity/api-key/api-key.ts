@@ -1,6 +1,5 @@
 // API keys: opaque, random, and known to the database by their hash alone.
 import { createHash, randomBytes } from 'node:crypto'
-import type pg from 'pg'
 
 /** A publishable key gives the rights of everybody and may be in a web page; a secret one must stay on a server. */
 export type ApiKeyKind = 'publishable' | 'secret'
@@ -49,16 +48,21 @@ export function isWellFormed(key: string): boolean {
 
 export const hashApiKey = (key: string): Buffer => createHash('sha256').update(key).digest()
 
+/** A connection, as node-postgres's clients are. */
+export type KeyClient = {
+  query<R extends Record<string, unknown>>(
+    text: string,
+    values?: unknown[],
+  ): Promise<{ readonly rows: R[]; readonly rowCount: number | null }>
+}
+
 /**
  * Makes a key and stores its hash. The key itself is nowhere but in the result.
  *
  * @param client connected as the owner of the schema `auth`
  * @throws Error saying what is wrong with the role, the user, the label or the expiry
  */
-export async function createApiKey(
-  client: pg.ClientBase,
-  wanted: NewApiKey,
-): Promise<ApiKey & { readonly key: string }> {
+export async function createApiKey(client: KeyClient, wanted: NewApiKey): Promise<ApiKey & { readonly key: string }> {
   const { role, userId, label, expiresAt } = wanted
   if (userId !== undefined && role !== 'authenticated') {
     throw new Error('a key that belongs to a user has the role authenticated')
@@ -80,13 +84,13 @@ export async function createApiKey(
 }
 
 /** All keys, the newest first, those that are revoked or expired among them. */
-export async function listApiKeys(client: pg.ClientBase): Promise<ApiKey[]> {
+export async function listApiKeys(client: KeyClient): Promise<ApiKey[]> {
   const { rows } = await client.query<Row>(`select ${columns} from auth.api_keys order by created_at desc, id`)
   return rows.map(apiKeyOf)
 }
 
 /** Revokes a key for good; running servers are notified. False: no such key, or revoked before. */
-export async function revokeApiKey(client: pg.ClientBase, id: string): Promise<boolean> {
+export async function revokeApiKey(client: KeyClient, id: string): Promise<boolean> {
   // Compared as text, so that what is no UUID is simply not found.
   const { rowCount } = await client.query(
     'update auth.api_keys set revoked_at = now() where id::text = lower($1) and revoked_at is null',
@@ -95,7 +99,7 @@ export async function revokeApiKey(client: pg.ClientBase, id: string): Promise<b
   return rowCount === 1
 }
 
-async function checkRole(client: pg.ClientBase, role: string): Promise<void> {
+async function checkRole(client: KeyClient, role: string): Promise<void> {
   const { rows } = await client.query<{ usable: boolean }>(
     `select rolname <> 'authenticator' and pg_has_role('authenticator', oid, 'member') as usable
      from pg_roles where rolname = $1`,
@@ -105,7 +109,7 @@ async function checkRole(client: pg.ClientBase, role: string): Promise<void> {
   if (!rows[0].usable) throw new Error(`authenticator cannot switch to the role ${role}: it is not granted`)
 }
 
-async function checkUser(client: pg.ClientBase, userId: string): Promise<void> {
+async function checkUser(client: KeyClient, userId: string): Promise<void> {
   const { rowCount } = await client.query('select from auth.users where id::text = lower($1)', [userId])
   if (rowCount === 0) throw new Error(`there is no user ${userId}`)
 }

@@ -3,7 +3,7 @@
 import { isUtf8 } from 'node:buffer'
 import { createHmac, timingSafeEqual, verify as verifyWithNode } from 'node:crypto'
 import { compactVerify } from 'jose'
-import { errors, type ApiError } from '../../rest/errors.ts'
+import { credentialErrors, type CredentialError } from '../credential-error.ts'
 import { SecondChanceCache } from '../../common/second-chance-cache.ts'
 import { exactClaims } from './exact-claims.ts'
 import type { Claims, Identity } from '../identity.ts'
@@ -37,7 +37,7 @@ export type JwtVerifier = {
    * Who a token speaks for; without a token, the anonymous role. Answers at once when the token is in the cache, and
    * then judges its times anew. `now` is in seconds since 1970.
    *
-   * @throws ApiError PGRST300, PGRST301, PGRST302 or PGRST303; as a rejection where a promise is returned
+   * @throws CredentialError; as a rejection where a promise is returned
    */
   verify(token: string | undefined, now?: number): Identity | Promise<Identity>
 }
@@ -120,10 +120,10 @@ class CachingVerifier implements JwtVerifier {
 
   verify(token: string | undefined, now = Date.now() / 1000): Identity | Promise<Identity> {
     if (token === undefined) {
-      if (!this.#anonymous) throw errors.anonymousDisabled()
+      if (!this.#anonymous) throw credentialErrors.anonymousDisabled()
       return this.#anonymous
     }
-    if (!this.#keys) throw errors.noJwtSecret()
+    if (!this.#keys) throw credentialErrors.noSecret()
     if (!this.#cache) return this.#verifyAnew(this.#keys, token, now)
     this.cacheStatistics.requests += 1
     this.#onCache?.('lookup')
@@ -158,11 +158,11 @@ class CachingVerifier implements JwtVerifier {
 }
 
 /** Errors by the fault of the claims, which are a handful of texts: clients repeat a token that has expired. */
-const refusals = new Map<string, ApiError>()
+const refusals = new Map<string, CredentialError>()
 
-function refusalFor(fault: string): ApiError {
+function refusalFor(fault: string): CredentialError {
   let refusal = refusals.get(fault)
-  if (!refusal) refusals.set(fault, (refusal = errors.invalidClaims(fault)))
+  if (!refusal) refusals.set(fault, (refusal = credentialErrors.invalidClaims(fault)))
   return refusal
 }
 
@@ -170,12 +170,13 @@ function admit(verified: Verified, now: number): Identity {
   const fault = claimsFault(verified.checks, Math.floor(now))
   if (fault !== undefined) throw refusalFor(fault)
   const { identity } = verified
-  if (!identity) throw errors.anonymousDisabled()
+  if (!identity) throw credentialErrors.anonymousDisabled()
   return identity
 }
 
-const unreadable = (): Error => errors.invalidJwt('JWT cryptographic operation failed')
-const unverifiable = (details: string): Error => errors.invalidJwt('No suitable key or wrong key type', details)
+const unreadable = (): Error => credentialErrors.invalidToken('JWT cryptographic operation failed')
+const unverifiable = (details: string): Error =>
+  credentialErrors.invalidToken('No suitable key or wrong key type', details)
 
 /** Bytes of unpadded base64url (RFC 7515, appendix C). */
 function decode(part: string): Buffer {
@@ -199,7 +200,7 @@ const textOf = (bytes: Buffer): string | undefined => (isUtf8(bytes) ? bytes.toS
 
 function parseClaims(payload: string): Claims {
   const claims = jsonObject(payload)
-  if (!claims) throw errors.invalidClaims('Parsing claims failed')
+  if (!claims) throw credentialErrors.invalidClaims('Parsing claims failed')
   return claims
 }
 
@@ -238,15 +239,15 @@ function parseHeader(part: string): Header {
 
 /** The payload's text, once one of the keys has verified the signature; at once where that is an HMAC. */
 function verifiedPayload(keys: readonly VerificationKey[], token: string): string | Promise<string> {
-  if (token === '') throw errors.invalidJwt('Empty JWT is sent in Authorization header')
+  if (token === '') throw credentialErrors.invalidToken('Empty JWT is sent in Authorization header')
   const parts = token.split('.')
-  if (parts.length !== 3) throw errors.invalidJwt(`Expected 3 parts in JWT; got ${parts.length}`)
+  if (parts.length !== 3) throw credentialErrors.invalidToken(`Expected 3 parts in JWT; got ${parts.length}`)
   const [headerPart = '', payloadPart = '', signaturePart = ''] = parts
   const { algorithm, kid } = headerOf(headerPart)
   const payload = decode(payloadPart)
   // What stands in the place of a signature is not looked at.
   if (algorithm === 'none') {
-    throw errors.invalidJwt(
+    throw credentialErrors.invalidToken(
       'Wrong or unsupported encoding algorithm',
       "JWT is unsecured but expected 'alg' was not 'none'",
     )

@@ -2,7 +2,7 @@
 // https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
 import type pg from 'pg'
 import { LibpqClient } from './pool-config.ts'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../../rest/database.ts'
 import { runPipeline, StatementError } from '../protocol/pipeline.ts'
 
 /** Milliseconds that a statement may go on without its caller: most end by themselves, and to cancel one costs more. */

@@ -1,5 +1,9 @@
 // A connection for one task, outside the pool.
+import type pg from 'pg'
 import type { PoolConfig } from './pool-config.ts'
+
+/** A connection. */
+export type Client = pg.Client
 
 /** Connects, lends the connection to `use`, and closes it whatever happens. */
 export async function withClient<T>(

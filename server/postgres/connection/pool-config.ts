@@ -1,13 +1,11 @@
 // A connection string -> what `pg` needs to connect as libpq would.
 import pg from 'pg'
-import { ConfigError } from '../../config/config-error.ts'
 import { connectionPlan, type ConnectionPlan } from './connection-plan.ts'
-import { ConnectionStringError } from './connection-string.ts'
-import type { Environment } from '../../config/load.ts'
 import { LibpqConnection } from './libpq-connection.ts'
 import { passwordInFile } from './passfile.ts'
-import { settingVariables, type Setting } from '../../config/setting.ts'
-import { settings } from '../../config/settings.ts'
+
+/** Variables of the environment by name. */
+export type Environment = Readonly<Record<string, string | undefined>>
 
 /** The server wants a password, and there is none in the connection string, the variables and the password file. */
 export class PasswordMissing extends Error {
@@ -79,9 +77,9 @@ export class LibpqClient extends pg.Client {
  * Reads a connection string: a URI, or pairs of keyword and value. What it leaves out comes from the `PG…` variables.
  *
  * @param session `read-write` for connections that must reach the primary, such as a listener's
- * @throws ConfigError; its message never contains a password
+ * @throws ConnectionStringError; its message never contains a password
  */
-export function toPoolConfig(uri: string, env: Environment, session?: 'read-write'): PoolConfig {
+export function connectionConfig(uri: string, env: Environment, session?: 'read-write'): PoolConfig {
   const plan = planOf(uri, env, session)
   const [first] = plan.targets
   return {
@@ -101,28 +99,10 @@ export function toPoolConfig(uri: string, env: Environment, session?: 'read-writ
 }
 
 function planOf(uri: string, env: Environment, session: 'read-write' | undefined): ConnectionPlan {
-  try {
-    const plan = connectionPlan(uri, env)
-    // Password and private key are kept out of what a log of an object shows.
-    return Object.defineProperties(session ? { ...plan, session } : { ...plan }, {
-      password: { enumerable: false, value: plan.password },
-      tls: { enumerable: false, value: plan.tls },
-    })
-  } catch (error) {
-    if (!(error instanceof ConnectionStringError)) throw error
-    throw new ConfigError([{ source: sourceOf(uri, env), message: error.message }])
-  }
-}
-
-/** Name of the setting that a connection string was given by: a variable of the environment, or the file's. */
-function sourceOf(uri: string, env: Environment): string {
-  const variables = [settings.dbUri, settings.migrationDatabaseUrl].flatMap((it: Setting<unknown>) =>
-    settingVariables(it),
-  )
-  return (
-    variables.find((name) => env[name] === uri) ??
-    // The string stands in the file that the variable names.
-    variables.find((name) => env[name]?.startsWith('@')) ??
-    settings.dbUri.name
-  )
+  const plan = connectionPlan(uri, env)
+  // Password and private key are kept out of what a log of an object shows.
+  return Object.defineProperties(session ? { ...plan, session } : { ...plan }, {
+    password: { enumerable: false, value: plan.password },
+    tls: { enumerable: false, value: plan.tls },
+  })
 }

@@ -3,6 +3,7 @@
 // A slow reader occupies a connection. While no other request needs the connection, that is the cheapest way. Otherwise
 // (`spillTo`) the rest is fetched from the database at once, and kept in memory or in a file until the reader takes it.
 import type { Writable } from 'node:stream'
+import type { StreamedBody } from '../../rest/database.ts'
 import { readSize } from './incoming.ts'
 import { Slab } from './slab.ts'
 import { SpillFile } from './spill-file.ts'
@@ -22,7 +23,7 @@ const patience = 60_000
 /** Milliseconds over which the rate of a reader is measured, at least. */
 const rateWindow = 1000
 
-export class ArrivingField {
+export class ArrivingField implements StreamedBody {
   /** Bytes in all. */
   readonly length: number
   readonly #flow: Flow

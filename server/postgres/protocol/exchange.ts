@@ -2,24 +2,12 @@
 // the one ahead of it has been answered.
 // https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
 import type pg from 'pg'
+import type { DatabaseFailure, PipelineStatement, Row, ServerError } from '../../rest/database.ts'
 import { ArrivingField } from './arriving-field.ts'
 import { intercept, type GiveBack } from './incoming.ts'
-import type { RunHistory } from '../sharing/run-history.ts'
+import type { RunHistory } from '../../common/run-history.ts'
 import { statementName, type StatementCache } from './statement-cache.ts'
-import { MessageReader, MessageWriter, readError, readRow, type Row, type ServerError } from './wire.ts'
-
-export type PipelineStatement = {
-  readonly text: string
-  readonly values: readonly (string | Buffer | null)[]
-  /** Format of every result column, text (0) or binary (1); all are text when it is left out. */
-  readonly resultFormats?: readonly (0 | 1)[]
-  /** Is never prepared: transaction commands, which must work whatever has become of the prepared statements. */
-  readonly isUnprepared?: boolean
-  /** Changes nothing outside its transaction, so that it may be run again once that was undone. */
-  readonly hasNoEffect?: boolean
-  /** Fails unless the turn may begin; see `mayBegin`. */
-  readonly isGuard?: boolean
-}
+import { MessageReader, MessageWriter, readError, readRow } from './wire.ts'
 
 /** Statements that share one Sync, and so one implicit transaction. */
 export type PipelinePart = readonly PipelineStatement[]
@@ -41,6 +29,7 @@ export type ErrorPosition = {
 
 /** An error that the server sent for a statement. The connection goes on working, unless the severity is FATAL. */
 export class StatementError extends Error {
+  readonly kind = 'statement failed' satisfies DatabaseFailure['kind']
   readonly server: ServerError
   readonly position: ErrorPosition
 

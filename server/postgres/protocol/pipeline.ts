@@ -1,16 +1,16 @@
 // Several statements in one round trip: everything is sent in one write. What stands before one Sync is one implicit
 // transaction, which an error anywhere in it undoes.
 import type pg from 'pg'
-import { ApiError } from '../../rest/errors.ts'
-import { Exchange, StatementError, type PipelinePart, type PipelineStatement, type Turn } from './exchange.ts'
+import { TracelessError } from '../../common/traceless-error.ts'
+import type { PipelineStatement, Row } from '../../rest/database.ts'
+import { ConnectionError } from '../connection-error.ts'
+import { Exchange, StatementError, type PipelinePart, type Turn } from './exchange.ts'
 import { StatementCache } from './statement-cache.ts'
-import type { Row } from './wire.ts'
 
 /** Who is told of a run besides the caller: see `Turn`. */
 export type PipelineObserver = Pick<Turn, 'onArriving' | 'history'>
 
-export { StatementError, type OnArriving, type PipelinePart, type PipelineStatement } from './exchange.ts'
-export type { Row, ServerError } from './wire.ts'
+export { StatementError, type OnArriving, type PipelinePart } from './exchange.ts'
 
 const caches = new WeakMap<object, StatementCache>()
 
@@ -42,11 +42,22 @@ export function isStaleStatement(error: unknown): error is StatementError {
   return code === '26000' || code === '42P05'
 }
 
+/** Undoes a transaction whose statements all succeeded. The connection goes on working. */
+export class Refusal extends TracelessError {
+  /** What the caller gets instead. */
+  readonly error: Error
+
+  constructor(error: Error) {
+    super('the result of the transaction was refused', error)
+    this.error = error
+  }
+}
+
 /** Whether the server has ended the connection, or it broke while it was used. */
 export const isLostConnection = (error: unknown): boolean =>
   error instanceof StatementError
     ? error.server.severity === 'FATAL' || error.server.severity === 'PANIC'
-    : !(error instanceof ApiError)
+    : !(error instanceof ConnectionError || error instanceof Refusal)
 
 /**
  * Whether a turn that failed may be run again: its first part failed, which undid it, before anything in it had an

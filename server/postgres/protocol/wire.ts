@@ -2,22 +2,8 @@
 // https://www.postgresql.org/docs/current/protocol-message-formats.html
 
 import type { Writable } from 'node:stream'
+import type { Row, ServerError } from '../../rest/database.ts'
 import { Slab } from './slab.ts'
-
-/** A field of a row as Postgres sent it (text format), or NULL. */
-export type Row = readonly (Buffer | null)[]
-
-/** An ErrorResponse, with the field names that `pg` uses. */
-export type ServerError = {
-  readonly severity: string
-  readonly code: string
-  readonly message: string
-  readonly detail?: string
-  readonly hint?: string
-  readonly where?: string
-  /** Function of the server's source code that raised it. */
-  readonly routine?: string
-}
 
 /** UTF-16 units from which on it pays to measure a text before it is written. */
 const longText = 1024

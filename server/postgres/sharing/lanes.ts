@@ -5,14 +5,12 @@
 // behind it are run on connections of their own. What may have effects outside its transaction runs exactly once; see
 // `turn-guard.ts`.
 import pg from 'pg'
+import type { Sharing } from '../../rest/database.ts'
 import { longWait, PipelinedConnection, shortWait, type SharedRun } from './pipelined-connection.ts'
 import type { ConnectionPool } from '../pool.ts'
 import { GateKeeper } from './turn-guard.ts'
 
 export type { SharedRun } from './pipelined-connection.ts'
-
-/** Which statements share connections: all brief ones, reads only, or none. */
-export type Sharing = 'all' | 'reads' | 'none'
 
 /** Milliseconds that a statement takes at most. */
 const brief = 0.75

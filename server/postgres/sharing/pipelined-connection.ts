@@ -10,9 +10,9 @@ import {
   StatementError,
 } from '../protocol/pipeline.ts'
 import { withConnection, type ConnectionPool } from '../pool.ts'
-import { largeResult, type RunHistory } from './run-history.ts'
+import { largeResult, type RunHistory } from '../../common/run-history.ts'
 import { calledOff, type Gate } from './turn-guard.ts'
-import type { Row } from '../protocol/wire.ts'
+import type { Row } from '../../rest/database.ts'
 
 /** One implicit transaction. */
 export type SharedRun = {

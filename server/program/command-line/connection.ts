@@ -1,11 +1,11 @@
 // Connections for commands: to the database that is configured, or to the embedded one.
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type pg from 'pg'
+import type { Client } from '../../postgres/connection/client.ts'
 import type { Config } from '../../config/config.ts'
 import { chooseDatabase } from '../../config/database-choice.ts'
 import type { Environment } from '../../config/load.ts'
-import { toPoolConfig } from '../../postgres/connection/pool-config.ts'
+import { toPoolConfig } from '../connection-setting.ts'
 import { withClient } from '../../postgres/connection/client.ts'
 import { useEmbedded } from '../../postgres/embedded/embedded.ts'
 import { findCluster } from '../../postgres/embedded/cluster.ts'
@@ -47,7 +47,7 @@ export async function withConnection<T>(
   env: Environment,
   { role, creates }: ConnectionWish,
   log: (message: string) => void,
-  use: (client: pg.Client) => Promise<T>,
+  use: (client: Client) => Promise<T>,
 ): Promise<T> {
   const database = chooseDatabase(config, role)
   if (database.kind === 'named') return connect(database.uri, env, use)
@@ -65,7 +65,7 @@ export async function withConnection<T>(
   }
 }
 
-const connect = <T>(uri: string, env: Environment, use: (client: pg.Client) => Promise<T>): Promise<T> =>
+const connect = <T>(uri: string, env: Environment, use: (client: Client) => Promise<T>): Promise<T> =>
   withClient(toPoolConfig(uri, env), async (client) => {
     await requireSupportedVersion(async (text) => (await client.query<Record<string, unknown>>(text)).rows)
     return use(client)

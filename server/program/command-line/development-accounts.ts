@@ -1,11 +1,11 @@
 // Accounts and keys for development, made through the connection of the database's owner.
-import type pg from 'pg'
+import type { Client } from '../../postgres/connection/client.ts'
 import { createAccount } from '../../services/accounts/account.ts'
 import { hashPassword } from '../../services/accounts/password.ts'
 import { createApiKey, hashApiKey } from '../../identity/api-key/api-key.ts'
 import type { DevelopmentAccounts } from './development-keys.ts'
 
-export function developmentAccounts(client: pg.ClientBase): DevelopmentAccounts {
+export function developmentAccounts(client: Client): DevelopmentAccounts {
   const query = async (text: string, values: unknown[]) =>
     (await client.query<Record<string, unknown>>(text, values)).rows
   return {

@@ -1,7 +1,7 @@
 // Rows to try the service with: see `sql/sample`.
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import type pg from 'pg'
+import type { Client } from '../../postgres/connection/client.ts'
 import { hashPassword } from '../../services/accounts/password.ts'
 import { CommandError } from './command-error.ts'
 import type { SampleCounts } from './dependencies.ts'
@@ -17,7 +17,7 @@ const folder = new URL('../../../sql/sample/', import.meta.url)
  * @returns how many rows were added
  * @throws CommandError when no account has that address
  */
-export async function addSampleData(client: pg.ClientBase, email: string | undefined): Promise<SampleCounts> {
+export async function addSampleData(client: Client, email: string | undefined): Promise<SampleCounts> {
   const passwordHash = await hashPassword(randomBytes(32).toString('base64url'))
   await client.query('begin')
   try {
@@ -33,12 +33,12 @@ export async function addSampleData(client: pg.ClientBase, email: string | undef
   }
 }
 
-async function insert(client: pg.ClientBase, name: string, ...values: string[]): Promise<number> {
+async function insert(client: Client, name: string, ...values: string[]): Promise<number> {
   const text = await readFile(new URL(`${name}.sql`, folder), 'utf8')
   return (await client.query(text, values)).rowCount ?? 0
 }
 
-async function findOwner(client: pg.ClientBase, email: string | undefined): Promise<string | null> {
+async function findOwner(client: Client, email: string | undefined): Promise<string | null> {
   const { rows } = await client.query<{ id: string }>(
     email === undefined
       ? `select id from auth.users where email::text like 'developer%@example.com' order by created_at desc limit 1`

@@ -2,6 +2,7 @@
 // credential, a cookie, a body, or the values of a query string.
 import { pino, type DestinationStream, type Level, type Logger } from 'pino'
 import type { LogLevel } from '../../config/config.ts'
+import { withCode } from '../../rest/sql-errors.ts'
 import { bufferedOutput } from './buffered-output.ts'
 
 export type LogEvent =
@@ -178,7 +179,8 @@ function fieldsOf(event: Exclude<LogEvent, RequestEvent>): Record<string, unknow
   }
 }
 
-function describeError(error: unknown, withStack: boolean): Record<string, unknown> {
+function describeError(thrown: unknown, withStack: boolean): Record<string, unknown> {
+  const error = withCode(thrown)
   if (!(error instanceof Error)) return { message: scrub(String(error)) }
   // Refused on every address of a host: the reasons are inside (node:net).
   const parts = error instanceof AggregateError ? (error.errors as unknown[]).map(String).join('; ') : ''

@@ -1,11 +1,11 @@
 // Figures for Prometheus: PostgREST's by their names, and how long requests take.
 // https://docs.postgrest.org/en/v14/references/observability.html#metrics
-import type pg from 'pg'
+import type { ConnectionPool } from '../../postgres/pool.ts'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { JwtCacheStatistics } from '../../identity/jwt/jwt.ts'
 
 export type MetricsSources = {
-  readonly pool: pg.Pool
+  readonly pool: ConnectionPool
   /** Most connections of the pool. */
   readonly poolSize: number
   readonly jwtCache: () => JwtCacheStatistics

@@ -1,5 +1,5 @@
 // From what the other rooms report to lines of the log and to metrics.
-import type pg from 'pg'
+import type { EventEmitter } from 'node:events'
 import { isUnreachable } from '../../postgres/database-error.ts'
 import type { JwtCacheEvent } from '../../identity/jwt/jwt.ts'
 import type { RestObservation } from '../../rest/handler.ts'
@@ -9,7 +9,7 @@ import { summarize } from '../../schema-cache/summary.ts'
 import { debounced } from './debounced.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
-import { pathOf, requestIdOf } from './request-log.ts'
+import { pathOf, requestIdOf } from '../../http/request-log.ts'
 
 /** Hears of settings and schema being loaded. */
 export function observeRuntime(log: Log, metrics: Metrics, poolSize: number): (event: RuntimeEvent) => void {
@@ -54,15 +54,14 @@ export function observeRuntime(log: Log, metrics: Metrics, poolSize: number): (e
 const versionText = (number: number): string => `PostgreSQL ${Math.floor(number / 10_000)}.${number % 10_000}`
 
 /** At `debug`, every connection is logged. */
-export function logConnections(pool: pg.Pool, log: Log): void {
+export function logConnections(pool: EventEmitter, log: Log): void {
   for (const [event, message] of [
     ['connect', 'A connection was established'],
     ['acquire', 'Borrowed a connection from the pool'],
     ['release', 'Returned a connection to the pool'],
     ['remove', 'A connection was closed'],
   ] as const) {
-    // One type for all events of the pool: what they hand over does not matter.
-    ;(pool as NodeJS.EventEmitter).on(event, () => {
+    pool.on(event, () => {
       if (log.wantsDebug()) log.write({ kind: 'pool-activity', message })
     })
   }

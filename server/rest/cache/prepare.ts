@@ -1,13 +1,13 @@
 // From an HTTP request to a plan and its statement, or to the reason why it is rejected: by parsing and planning, or from
 // the cache of request shapes.
-import { RunHistory } from '../../postgres/sharing/run-history.ts'
-import type { Snapshot } from '../../program/runtime.ts'
+import { RunHistory } from '../../common/run-history.ts'
+import type { RestSettings } from '../settings.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
-import type { Validator } from '../../validation/validator.ts'
+import type { BodyValidator } from '../validation.ts'
 import { planAddressed } from '../response/addressed-row.ts'
 import { ApiError, errorBody, errors } from '../errors.ts'
 import { checkPayload } from '../request/payload-check.ts'
-import { bind, PlanCache, refuse, sourcesOf, type KnownShape, type PreparedShape } from './plan-cache.ts'
+import { bind, type PlanCache, refuse, sourcesOf, type KnownShape, type PreparedShape } from './plan-cache.ts'
 import { planRequest } from '../plan/planner.ts'
 import type { ActionPlan, CrudPlan } from '../plan/plan.ts'
 import type { ApiRequest, HttpRequest } from '../request/api-request.ts'
@@ -23,9 +23,9 @@ import { isObject } from '../sql/payload.ts'
 import { mainStatement, needsPlannedCount } from '../sql/statement.ts'
 
 export type PrepareContext = {
-  readonly snapshot: Snapshot
+  readonly snapshot: { readonly config: RestSettings; readonly plans: PlanCache }
   readonly cache: SchemaCache
-  readonly validator: Validator
+  readonly validator: BodyValidator
 }
 
 export type Prepared = {
@@ -42,22 +42,13 @@ export type Prepared = {
 /** Called between parsing and planning, for those who measure stages. */
 type Lap = () => void
 
-const caches = new WeakMap<Snapshot, PlanCache>()
-
-/** The plans that belong to a snapshot: they come and go with it. */
-export function planCacheOf(snapshot: Snapshot): PlanCache {
-  let cache = caches.get(snapshot)
-  if (!cache) caches.set(snapshot, (cache = new PlanCache(snapshot.config.planCacheMaxEntries)))
-  return cache
-}
-
 /**
  * Parses, checks and plans a request, and writes its statement. Errors of the request are returned, not thrown: throwing
  * costs more than answering with a cached rejection.
  */
 export function prepare(http: HttpRequest, context: PrepareContext, lap: Lap): Prepared | ApiError {
   const uncached = (): Prepared | ApiError => orRefusal(() => prepareUncached(http, context, lap))
-  const cache = planCacheOf(context.snapshot)
+  const cache = context.snapshot.plans
   if (!cache.isOn || addressesRow(http.path)) return uncached()
   const shape = shapeOf(http)
   if (!shape) return uncached()

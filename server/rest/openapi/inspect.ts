@@ -1,6 +1,6 @@
 // The description of a schema (OpenAPI) as the caller may see it: what is asked of the database, and the document.
 import type { RestSettings } from '../settings.ts'
-import type { PipelineStatement, Row } from '../../postgres/protocol/pipeline.ts'
+import type { PipelineStatement, Row } from '../database.ts'
 import {
   accessibleRoutinesQuery,
   accessibleTablesQuery,

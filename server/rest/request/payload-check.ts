@@ -1,6 +1,6 @@
 // Bodies for tables with a JSON Schema are checked before the database is asked, and all faults are told at once. Tables
 // without one are guarded by Postgres alone.
-import type { Fault, Validator } from '../../validation/validator.ts'
+import type { BodyFault, BodyValidator } from '../validation.ts'
 import { ApiError, errors } from '../errors.ts'
 import type { ApiRequest, HttpRequest } from './api-request.ts'
 import { dropValue, takeValue, type Payload } from './payload.ts'
@@ -13,7 +13,7 @@ type CheckedRequest = Pick<ApiRequest, 'action' | 'payload' | 'columns' | 'conte
  *
  * @throws ApiError PGRST102 whose details name every fault by JSON pointer
  */
-export function checkPayload(request: CheckedRequest, validator: Validator): void {
+export function checkPayload(request: CheckedRequest, validator: BodyValidator): void {
   const { action, payload } = request
   if (!payload) return
   const table = action.kind === 'mutate' ? validator.forTable(action.relation.schema, action.relation.name) : undefined
@@ -44,7 +44,7 @@ function withColumns(value: unknown, { payload, columns }: CheckedRequest): unkn
   return Array.isArray(value) ? value.map(pick) : pick(value)
 }
 
-const listed = (faults: readonly Fault[]): string =>
+const listed = (faults: readonly BodyFault[]): string =>
   faults.map(({ pointer, message }) => (pointer === '' ? message : `${pointer} ${message}`)).join('; ')
 
 /**
@@ -55,7 +55,7 @@ export function bodyTypeFault(
   error: unknown,
   http: HttpRequest,
   schemas: readonly string[],
-  validator: Validator,
+  validator: BodyValidator,
 ): unknown {
   const isType =
     error instanceof ApiError && error.code === 'PGRST102' && error.message.startsWith('Content-Type not acceptable')

@@ -1,13 +1,13 @@
 // What a transaction is told before the main statement: who acts, where names are looked up, what the request was.
 // https://docs.postgrest.org/en/v14/references/transactions.html#transaction-scoped-settings
+import type { SettingsStatement, WriteGuard } from '../database.ts'
 import type { RestSettings, RoleSettings } from '../settings.ts'
-import { mayBegin } from '../../postgres/sharing/turn-guard.ts'
 import { claimsText, type Identity } from '../../identity/identity.ts'
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { CrudPlan, InspectPlan } from '../plan/plan.ts'
 import type { ApiRequest } from '../request/api-request.ts'
 import { lenientUtf8Text } from '../request/query-string.ts'
-import type { Fragment, Statement } from './fragment.ts'
+import type { Fragment } from './fragment.ts'
 import { cutAtNul, identifier, qualified } from './identifier.ts'
 
 type SettingsRequest = Pick<ApiRequest, 'method' | 'path' | 'headers' | 'cookies' | 'schema' | 'preferences'>
@@ -41,8 +41,8 @@ const answerSettings = ['response.headers', 'response.status'].map((name) => tak
 /** Settings of the role are made with the privileges of the login role. */
 const loginRole = takeBack('role', 'none')
 
-/** The statement, and the one that fails unless its turn on a shared connection may begin; see `mayBegin`. */
-type Texts = { readonly plain: string; readonly guarded: string }
+/** The statement, and the one that fails unless its turn on a shared connection may begin, with the guard in it. */
+type Texts = { readonly plain: string; guarded: string | undefined; guard: WriteGuard | undefined }
 
 const texts = new Map<string, Texts>()
 const ofRequest = ['role', 'request.jwt.claims', 'request.method', 'request.path', 'request.headers', 'request.cookies']
@@ -51,18 +51,26 @@ function textsOf(shape: TextShape): Texts {
   const key = `${shape.readOnly} ${shape.before} ${shape.after} ${shape.timezone}`
   let both = texts.get(key)
   if (both === undefined) {
-    texts.set(key, (both = { plain: writeText(shape, false), guarded: writeText(shape, true) }))
+    texts.set(key, (both = { plain: writeText(shape, undefined), guarded: undefined, guard: undefined }))
   }
   return both
 }
 
-function writeText({ readOnly, before, after, timezone }: TextShape, isGuarded: boolean): string {
+function guardedText(both: Texts, shape: TextShape, guard: WriteGuard): string {
+  if (both.guarded === undefined || both.guard !== guard) {
+    both.guarded = writeText(shape, guard)
+    both.guard = guard
+  }
+  return both.guarded
+}
+
+function writeText({ readOnly, before, after, timezone }: TextShape, guard: WriteGuard | undefined): string {
   // The guard's values come first, as does the guard.
-  let values = isGuarded ? 2 : 0
+  let values = guard ? 2 : 0
   const set = (name: string): string => `set_config('${name}', $${++values}, true)`
   const setNamed = (): string => `set_config($${++values}, $${++values}, true)`
   const calls = [
-    ...(isGuarded ? [mayBegin('$1', '$2')] : []),
+    ...(guard ? [guard('$1', '$2')] : []),
     ...(readOnly ? ["set_config('transaction_read_only', 'on', true)"] : []),
     ...answerSettings,
     ...(before > 0 ? [loginRole] : []),
@@ -85,13 +93,6 @@ function searchPathOf(schema: string, extra: readonly string[]): string {
   let path = paths.get(schema)
   if (path === undefined) paths.set(schema, (path = [schema, ...extra].map(identifier).join(', ')))
   return path
-}
-
-/** The settings statement of a request. It has no effect outside its transaction. */
-export type SettingsStatement = Statement & {
-  readonly hasNoEffect: true
-  /** The same statement for a turn on a shared connection that must not run twice; see `mayBegin`. */
-  readonly guarded: (gate: string, turn: string) => Statement & { readonly hasNoEffect: true; readonly isGuard: true }
 }
 
 /**
@@ -122,18 +123,24 @@ export function settingsStatement(
   if (timezone !== undefined) values.push(timezone)
   for (const pair of ofRoutine) values.push(...pair)
   for (const pair of config.appSettings) values.push(...pair)
-  const { plain, guarded } = textsOf({
+  const shape: TextShape = {
     readOnly: plan.readOnly,
     before: before.length,
     after: ofRoutine.length + config.appSettings.length,
     timezone: timezone !== undefined,
-  })
+  }
+  const both = textsOf(shape)
   const cut = values.map(cutAtNul)
   return {
-    text: plain,
+    text: both.plain,
     values: cut,
     hasNoEffect: true,
-    guarded: (gate, turn) => ({ text: guarded, values: [gate, turn, ...cut], hasNoEffect: true, isGuard: true }),
+    guarded: (guard, gate, turn) => ({
+      text: guardedText(both, shape, guard),
+      values: [gate, turn, ...cut],
+      hasNoEffect: true,
+      isGuard: true,
+    }),
   }
 }
 

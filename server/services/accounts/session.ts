@@ -7,7 +7,7 @@ import { askAccounts, type Account } from './account.ts'
 import type { CookieValue } from '../../http/cookie.ts'
 import { failures } from '../../http/envelope.ts'
 import { sendSessionCookies, sessionCookies, type CookieSettings } from './session-cookie.ts'
-import { noteRole } from '../../program/operations/request-log.ts'
+import { noteRole } from '../../http/request-log.ts'
 
 export type SessionSettings = CookieSettings & {
   /** Runs statements as `authenticator`. */

@@ -1,12 +1,14 @@
 // `GET /openapi.json`: the whole service as the caller may see it.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { transactionOn } from '../../postgres/transaction.ts'
+import type { InTransaction } from '../../postgres/transaction.ts'
 import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
 import { authenticate } from '../../identity/authenticate.ts'
 import type { Identity } from '../../identity/identity.ts'
 import { ApiError } from '../../rest/errors.ts'
 import { errorResponse } from '../../rest/response/error.ts'
-import type { Runtime, Snapshot } from '../../program/runtime.ts'
+import type { RestSettings } from '../../rest/settings.ts'
+import type { Snapshot as RestSnapshot } from '../../rest/snapshot.ts'
+import { withCode } from '../../rest/sql-errors.ts'
 import {
   accessibleRoutinesQuery,
   accessibleTablesQuery,
@@ -18,8 +20,18 @@ import type { SchemaFile } from '../../validation/schema-directory.ts'
 import { serviceDocument } from './document.ts'
 import { serviceRoutes } from './service-routes.ts'
 
+type Snapshot = RestSnapshot<
+  RestSettings & {
+    /** What the document shows: what the caller may use, or everything. */
+    readonly docsMode: 'follow-privileges' | 'ignore-privileges'
+  }
+>
+
 export type ServiceDocumentOptions = {
-  readonly runtime: Runtime
+  /** Settings and schema at the moment. */
+  readonly snapshot: () => Snapshot
+  /** Asks for the caller's privileges. */
+  readonly transaction: InTransaction
   readonly lookupApiKey: ApiKeyLookup
   /** As whom the session cookie of a request lets it act; undefined without a valid one. */
   readonly cookieIdentity: (request: IncomingMessage) => Promise<Identity | undefined>
@@ -53,10 +65,10 @@ export function serviceDocumentHandler(options: ServiceDocumentOptions) {
 async function respond(
   request: IncomingMessage,
   response: ServerResponse,
-  { runtime, lookupApiKey, cookieIdentity }: ServiceDocumentOptions,
+  { snapshot: current, lookupApiKey, cookieIdentity }: ServiceDocumentOptions,
   documentFor: (identity: Identity, snapshot: Snapshot, cache: SchemaCache) => Promise<string>,
 ): Promise<void> {
-  const { snapshot } = runtime
+  const snapshot = current()
   try {
     const { authorization, apikey } = request.headers
     const bySession = authorization === undefined && apikey === undefined ? await cookieIdentity(request) : undefined
@@ -72,7 +84,8 @@ async function respond(
       Vary: [response.getHeader('Vary'), 'Authorization, apikey, Cookie'].filter(Boolean).join(', '),
     })
     response.end(request.method === 'HEAD' ? undefined : body)
-  } catch (error) {
+  } catch (thrown) {
+    const error = withCode(thrown)
     const answer = errorResponse(
       error instanceof ApiError
         ? error
@@ -88,7 +101,7 @@ async function makeDocument(
   identity: Identity,
   { config }: Snapshot,
   cache: SchemaCache,
-  { runtime, schemas, version }: ServiceDocumentOptions,
+  { transaction, schemas, version }: ServiceDocumentOptions,
 ): Promise<string> {
   const [schema = 'public'] = config.dbSchemas
   const all = [...cache.tables].filter(([, table]) => table.schema === schema)
@@ -98,7 +111,7 @@ async function makeDocument(
       ? { tables: [], routines: [] }
       : config.openapiMode === 'ignore-privileges' || config.docsMode === 'ignore-privileges'
         ? { tables: all.map(([, table]) => table), routines }
-        : await transactionOn(runtime.pool)(
+        : await transaction(
             identity,
             async (query) => {
               const tablesQuery = accessibleTablesQuery(schema)

@@ -1,52 +1,25 @@
 // The transaction of one request. In the ordinary case it is one round trip: settings, pre-request function and
 // statement stand before one Sync, which makes them one implicit transaction.
 import type pg from 'pg'
-import type { ArrivingField } from '../postgres/protocol/arriving-field.ts'
-import { shareConnection, type SharedRun, type Sharing } from '../postgres/sharing/lanes.ts'
+import type {
+  Database,
+  PipelineStatement,
+  RestTransaction,
+  Row,
+  TransactionOptions,
+  TransactionResult,
+} from '../rest/database.ts'
+import { withConnection, type ConnectionPool } from './pool.ts'
 import {
   command,
   isLostConnection,
+  Refusal,
   runPipeline,
   type OnArriving,
   type PipelineObserver,
-  type PipelineStatement,
-  type Row,
-} from '../postgres/protocol/pipeline.ts'
-import type { Caller } from '../postgres/caller.ts'
-import { withConnection, type ConnectionPool } from '../postgres/pool.ts'
-import type { RunHistory } from '../postgres/sharing/run-history.ts'
-import type { IsolationLevel } from '../schema-cache/routine.ts'
-import type { ApiError } from './errors.ts'
-import type { SettingsStatement } from './sql/settings.ts'
-
-export type RestTransaction = {
-  /** They also make the transaction read-only where it is. */
-  /** Stands first: only the role that connects may ask whether the session of a token is alive. */
-  readonly session: PipelineStatement | undefined
-  readonly settings: SettingsStatement
-  readonly preRequest: PipelineStatement | undefined
-  readonly statements: readonly PipelineStatement[]
-  /** Null: read committed. */
-  readonly isolation: IsolationLevel | null
-  readonly readOnly: boolean
-  /** Whether it is proved that nothing in it has an effect outside the transaction, so that it may run twice. */
-  readonly hasNoEffect: boolean
-  /** Undo everything at the end (`Prefer: tx=rollback`). */
-  readonly rollback: boolean
-  /** Decides from the statements' rows whether a write may stand; its error undoes it. Costs a second round trip. */
-  readonly judge: ((results: readonly (readonly Row[])[]) => ApiError | undefined) | undefined
-  /** How the statement went before, if that is known, and if it may share a connection. */
-  readonly history: RunHistory | undefined
-  /** Whose departure ends it, unless it shares a connection. */
-  readonly caller: Caller
-}
-
-/** How transactions use the pool's connections. */
-export type TransactionOptions = {
-  /** Whether statements are prepared. */
-  readonly prepare: boolean
-  readonly sharing: Sharing
-}
+} from './protocol/pipeline.ts'
+import { shareConnection, type SharedRun } from './sharing/lanes.ts'
+import { mayBegin } from './sharing/turn-guard.ts'
 
 // They end what came before: alone they do nothing.
 const commit = command('COMMIT', { hasNoEffect: true })
@@ -54,23 +27,22 @@ const rollback = command('ROLLBACK', { hasNoEffect: true })
 // As a commit would, so that a rolled-back request fails where the real one would.
 const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
 
-export type TransactionResult = {
-  /** The rows of each statement. */
-  readonly rows: readonly (readonly Row[])[]
-  /** The last field of the only row, while it still arrives; the row then has only the fields before it. */
-  readonly arriving?: ArrivingField
-}
-
 /** Whether nothing but the statements themselves is needed, so that they are one implicit transaction. */
 const isPlain = ({ isolation, rollback, judge }: RestTransaction): boolean =>
   isolation === null && !rollback && judge === undefined
+
+/** Transactions on a pool. */
+export const databaseOn = (pool: ConnectionPool): Database => ({
+  run: (transaction, options) => runTransaction(pool, transaction, options),
+})
 
 /**
  * Runs a transaction on a connection of the pool; brief ones share theirs. The large result of a single reading
  * statement is handed over while it arrives; the connection is lent until all of it has been taken. What has no effect
  * outside the transaction is run once more when its connection is lost.
  *
- * @throws StatementError of the server; ApiError of `judge`, or when there is no connection (see `withConnection`)
+ * @throws StatementError of the server; ConnectionError when there is no connection (see `withConnection`); the error of
+ *   `judge`
  */
 export function runTransaction(
   pool: ConnectionPool,
@@ -97,6 +69,10 @@ export function runTransaction(
       withConnection(pool, use, isLostConnection, { access: kind, caller, since }).then(
         (rows) => resolve({ rows }),
         (error: Error) => {
+          if (error instanceof Refusal) {
+            reject(error.error)
+            return
+          }
           if (!mayRepeat || hasArrived || !isLostConnection(error)) {
             reject(error)
             return
@@ -122,7 +98,7 @@ export function runTransaction(
       guarded: hasNoEffect
         ? undefined
         : (gate, turn) => [
-            ...before.map((each) => (each === settings ? settings.guarded(gate, turn) : each)),
+            ...before.map((each) => (each === settings ? settings.guarded(mayBegin, gate, turn) : each)),
             ...statements,
           ],
       history,
@@ -176,7 +152,7 @@ async function runOn(
   const fault = judge(results)
   if (fault) {
     await runPipeline(client, [[rollback]], prepare)
-    throw fault
+    throw new Refusal(fault)
   }
   await runPipeline(client, undo ? [[checkConstraints], [rollback]] : [[commit]], prepare)
   return results

@@ -2,10 +2,29 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { performance } from 'node:perf_hooks'
-import type { Log } from './log.ts'
+
+/** What is written of a request. */
+export type RequestLine = {
+  readonly kind: 'request'
+  readonly method: string
+  readonly path: string
+  readonly status: number
+  /** Milliseconds. */
+  readonly duration: number
+  readonly role: string | null
+  readonly requestId: string
+  /** Whether the client was gone before the response had been sent. */
+  readonly aborted: boolean
+}
+
+export type RequestLog = {
+  /** Whether requests with this status are logged. */
+  wants(status: number): boolean
+  write(line: RequestLine): void
+}
 
 type Note = {
-  readonly log: Log
+  readonly log: RequestLog
   readonly method: string
   readonly path: string
   readonly start: number
@@ -34,7 +53,9 @@ export function requestIdOf(header: string | readonly string[] | undefined): str
  * A handler that goes before all others: it notes when the request came, and writes the line when the answer has been
  * sent or the client has gone.
  */
-export function logRequests(log: Log): (request: IncomingMessage, response: ServerResponse, next: () => void) => void {
+export function logRequests(
+  log: RequestLog,
+): (request: IncomingMessage, response: ServerResponse, next: () => void) => void {
   return (request, response: NotedResponse, next) => {
     response[note] = {
       log,
