@@ -85,11 +85,11 @@ function share(
       )
     }
     const onArriving = (fields: Row, arriving: ArrivingField): void => settle(undefined, [[fields]], arriving)
-    const guarded = (gate: string, turn: string): PipelineStatement[] => [
+    const guardedPart = (gate: string, turn: string): PipelineStatement[] => [
       { ...statement(`select ${mayBegin('$1', '$2')}`, gate, turn), isGuard: true },
       ...part,
     ]
-    const run = { kind, part, guarded: kind === 'read' ? undefined : guarded, history, onArriving, settle, alone }
+    const run = { kind, part, mayRepeat: kind === 'read', guardedPart, history, onArriving, settle, alone }
     wasTaken = shareConnection(pool, run, prepare)
     if (!wasTaken) resolve({ texts: [], after: 0, wasMoved })
   })

@@ -1,6 +1,7 @@
 // The transaction of one request. In the ordinary case it is one round trip: settings, pre-request function and
 // statement stand before one Sync, which makes them one implicit transaction.
 import type pg from 'pg'
+import type { RunHistory } from '../common/run-history.ts'
 import type {
   Database,
   PipelineStatement,
@@ -10,12 +11,14 @@ import type {
   TransactionResult,
 } from '../rest/database.ts'
 import { withConnection, type ConnectionPool } from './pool.ts'
+import type { ArrivingField } from './protocol/arriving-field.ts'
+import type { PipelinePart } from './protocol/exchange.ts'
 import {
   command,
   isLostConnection,
   Refusal,
   runPipeline,
-  type OnArriving,
+  StatementError,
   type PipelineObserver,
 } from './protocol/pipeline.ts'
 import { shareConnection, type SharedRun } from './sharing/lanes.ts'
@@ -44,99 +47,160 @@ export const databaseOn = (pool: ConnectionPool): Database => ({
  * @throws StatementError of the server; ConnectionError when there is no connection (see `withConnection`); the error of
  *   `judge`
  */
-export function runTransaction(
+export const runTransaction = (
   pool: ConnectionPool,
   transaction: RestTransaction,
-  { prepare, sharing }: TransactionOptions,
-): Promise<TransactionResult> {
-  const { settings, statements, readOnly, hasNoEffect, history, caller } = transaction
-  const before = beforeStatements(transaction)
-  const kind = readOnly ? 'read' : 'write'
-  return new Promise((resolve, reject) => {
-    let hasArrived = false
-    // Nothing that comes after a row can undo what a read-only transaction has read.
-    const onArriving: OnArriving = (fields, arriving) => {
-      hasArrived = true
-      pool.streams.add(arriving)
-      resolve({ rows: [[fields]], arriving })
+  options: TransactionOptions,
+): Promise<TransactionResult> =>
+  new Promise((resolve, reject) => new TransactionRun(pool, transaction, options, resolve, reject).start())
+
+/** A transaction on its way. One object with methods: a closure for each of them took two microseconds a request. */
+class TransactionRun implements SharedRun {
+  readonly kind: SharedRun['kind']
+  readonly part: PipelinePart
+  readonly mayRepeat: boolean
+  readonly #pool: ConnectionPool
+  readonly #transaction: RestTransaction
+  readonly #options: TransactionOptions
+  readonly #resolve: (result: TransactionResult) => void
+  readonly #reject: (error: Error) => void
+  /** When it began to wait for a connection. What was waited for on a shared connection counts. */
+  #since = performance.now()
+  #hasArrived = false
+  #hasLostConnection = false
+  #resetsRole = false
+
+  constructor(
+    pool: ConnectionPool,
+    transaction: RestTransaction,
+    options: TransactionOptions,
+    resolve: (result: TransactionResult) => void,
+    reject: (error: Error) => void,
+  ) {
+    this.#pool = pool
+    this.#transaction = transaction
+    this.#options = options
+    this.#resolve = resolve
+    this.#reject = reject
+    this.kind = transaction.readOnly ? 'read' : 'write'
+    this.part = statementsOf(transaction)
+    this.mayRepeat = transaction.hasNoEffect
+  }
+
+  start(): void {
+    const { history, statements } = this.#transaction
+    const { prepare, sharing } = this.#options
+    const mayShare = history !== undefined && statements.length === 1 && isPlain(this.#transaction)
+    if (!mayShare || !shareConnection(this.#pool, this, prepare, sharing)) this.alone()
+  }
+
+  get history(): RunHistory | undefined {
+    return this.#transaction.history
+  }
+
+  guardedPart(gate: string, turn: string): PipelinePart {
+    const { settings } = this.#transaction
+    const guarded: PipelineStatement = {
+      text: settings.texts.guarded(mayBegin),
+      values: [gate, turn, ...settings.values],
+      hasNoEffect: true,
+      isGuard: true,
     }
-    const observer = { onArriving: readOnly && statements.length === 1 ? onArriving : undefined, history }
-    let mayRepeat = hasNoEffect
-    // What was waited for on a shared connection counts.
-    let since = performance.now()
-    const alone = (): void => {
-      const use = (client: pg.ClientBase): Promise<Row[][]> => runOn(client, transaction, prepare, observer)
-      withConnection(pool, use, isLostConnection, { access: kind, caller, since }).then(
-        (rows) => resolve({ rows }),
-        (error: Error) => {
-          if (error instanceof Refusal) {
-            reject(error.error)
-            return
-          }
-          if (!mayRepeat || hasArrived || !isLostConnection(error)) {
-            reject(error)
-            return
-          }
-          mayRepeat = false
-          since = performance.now()
-          // Other connections that were lost at the same time are found out first.
-          setImmediate(alone)
-        },
-      )
+    return this.part.map((statement) => (statement === settings ? guarded : statement))
+  }
+
+  /** Nothing that comes after a row can undo what a read-only transaction has read. */
+  onArriving(fields: Row, arriving: ArrivingField): void {
+    this.#hasArrived = true
+    this.#pool.streams.add(arriving)
+    this.#resolve({ rows: [[fields]], arriving })
+  }
+
+  settle(error: Error | undefined, results: Row[][]): void {
+    if (!error) this.#resolve({ rows: results.slice(this.part.length - this.#transaction.statements.length) })
+    else if (this.#mayRetry(error)) this.alone()
+    else this.#reject(error)
+  }
+
+  alone(): void {
+    const { caller } = this.#transaction
+    withConnection(this.#pool, (client) => this.#runOn(client), isLostConnection, {
+      access: this.kind,
+      caller,
+      since: this.#since,
+    }).then(
+      (rows) => this.#resolve({ rows }),
+      (error: Error) => {
+        // Other connections that were lost at the same time are found out first.
+        if (this.#mayRetry(error)) setImmediate(() => this.alone())
+        else this.#reject(error instanceof Refusal ? error.error : error)
+      },
+    )
+  }
+
+  /** Whether it is run once more: its connection was lost, or has a role that may not check sessions. */
+  #mayRetry(error: Error): boolean {
+    if (this.#hasArrived) return false
+    if (!this.#resetsRole && this.#hasForeignRole(error)) {
+      this.#resetsRole = true
+      return true
     }
-    if (!history || statements.length !== 1 || !isPlain(transaction)) {
-      alone()
-      return
-    }
-    const settle = (error: Error | undefined, results: Row[][]): void => {
-      if (error) reject(error)
-      else resolve({ rows: results.slice(before.length) })
-    }
-    const run: SharedRun = {
-      kind,
-      part: [...before, ...statements],
-      guarded: hasNoEffect
-        ? undefined
-        : (gate, turn) => [
-            ...before.map((each) => (each === settings ? settings.guarded(mayBegin, gate, turn) : each)),
-            ...statements,
-          ],
+    if (!this.mayRepeat || this.#hasLostConnection || !isLostConnection(error)) return false
+    this.#hasLostConnection = true
+    this.#since = performance.now()
+    return true
+  }
+
+  /**
+   * Whether the settings were refused before they were executed. A function of an earlier request has then set the role
+   * for the whole session of the connection to one that may not check sessions.
+   */
+  #hasForeignRole(error: Error): boolean {
+    if (!this.#transaction.settings.checksSession || !(error instanceof StatementError)) return false
+    const { part, statement, isBound } = error.position
+    const first = isPlain(this.#transaction) ? 0 : 1
+    return error.server.code === noPrivilege && part === 0 && statement === first && !isBound
+  }
+
+  #runOn(client: pg.ClientBase): Promise<Row[][]> {
+    const { history, readOnly, statements } = this.#transaction
+    const observer: PipelineObserver = {
+      onArriving:
+        readOnly && statements.length === 1 ? (fields, arriving) => this.onArriving(fields, arriving) : undefined,
       history,
-      onArriving,
-      settle,
-      alone,
     }
-    if (!shareConnection(pool, run, prepare, sharing)) alone()
-  })
+    const before = this.#resetsRole ? [loginRole] : []
+    return runOn(client, this.#transaction, [...before, ...this.part], this.#options.prepare, observer)
+  }
 }
 
-// A function of an earlier request may have set the role for the whole session of the connection.
+/** insufficient_privilege */
+const noPrivilege = '42501'
 const loginRole = command('RESET ROLE', { hasNoEffect: true })
 
-const beforeStatements = ({ session, settings, preRequest }: RestTransaction): readonly PipelineStatement[] => [
-  ...(session ? [loginRole, session] : []),
-  settings,
-  ...(preRequest ? [preRequest] : []),
-]
+const statementsOf = ({ settings, preRequest, statements }: RestTransaction): PipelinePart =>
+  preRequest ? [settings, preRequest, ...statements] : [settings, ...statements]
 
+/** Runs all statements of a transaction, and gives the results of its own ones, which are the last. */
 async function runOn(
   client: pg.ClientBase,
   transaction: RestTransaction,
+  all: PipelinePart,
   prepare: boolean,
   observer: PipelineObserver,
 ): Promise<Row[][]> {
   const { statements, isolation, rollback: undo, judge } = transaction
-  const before = beforeStatements(transaction)
+  const first = all.length - statements.length
   if (isPlain(transaction)) {
-    const results = await runPipeline(client, [[...before, ...statements]], prepare, observer)
-    return results.slice(before.length)
+    const results = await runPipeline(client, [all], prepare, observer)
+    return results.slice(first)
   }
   const begin = command(
     `BEGIN ISOLATION LEVEL ${isolation ?? 'read committed'} READ ${transaction.readOnly ? 'ONLY' : 'WRITE'}`,
     { hasNoEffect: true },
   )
-  const open = [begin, ...before, ...statements]
-  const pick = (results: Row[][]): Row[][] => results.slice(1 + before.length, open.length)
+  const open = [begin, ...all]
+  const pick = (results: Row[][]): Row[][] => results.slice(1 + first, open.length)
   if (!judge) {
     const parts = undo ? [[...open, checkConstraints], [rollback]] : [open, [commit]]
     return pick(await runPipeline(client, parts, prepare))

@@ -2,7 +2,6 @@
 // connection is told with its last response.
 import type { RequestListener, Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
 import { carrierOf } from './memory-connection.ts'
 
 /** Milliseconds between two looks for idle connections. */
@@ -11,7 +10,15 @@ const sweepInterval = 200
 const silentSweeps = { used: 1, unused: 5 }
 
 /** A connection, and what the sweeps have seen of it. */
-type Connection = { received: number; silent: number }
+type Connection = {
+  received: number
+  silent: number
+  /**
+   * Responses that are not yet sent in full, in the order of their requests. A list for each connection: in one set of
+   * all, whose tables V8 replaces as entries come and go, the old tables would keep responses alive that have ended.
+   */
+  readonly unfinished: ServerResponse[]
+}
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
@@ -24,8 +31,6 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(reso
 export class GracefulEnd {
   readonly #server: Server
   readonly #connections = new Map<Socket, Connection>()
-  /** Responses that are not yet sent in full, in the order of their requests. */
-  readonly #unfinished = new Set<ServerResponse>()
   /** Connections whose last response is on its way. */
   readonly #closing = new WeakSet<Socket>()
   #accepted = 0
@@ -56,8 +61,10 @@ export class GracefulEnd {
     this.#closeWithLastResponse()
     let cut = 0
     const late = setTimeout(() => {
-      cut = this.#unfinished.size
-      for (const socket of this.#connections.keys()) socket.destroy()
+      for (const [socket, { unfinished }] of this.#connections) {
+        cut += unfinished.length
+        socket.destroy()
+      }
     }, grace)
     const sweep = setInterval(() => this.#closeSilent(), sweepInterval)
     this.#closeSilent()
@@ -75,19 +82,21 @@ export class GracefulEnd {
   /** Shared by all requests: a function for each of them would cost more than all the rest. */
   #observers(): { accept: (socket: Socket) => void; track: RequestListener } {
     const connections = this.#connections
-    const unfinished = this.#unfinished
-    const forget = (socket: Socket): void => void connections.delete(socket)
+    const unfinishedOn = (socket: Socket): ServerResponse[] | undefined =>
+      connections.get(carrierOf(socket))?.unfinished
     function finish(this: ServerResponse): void {
-      unfinished.delete(this)
+      const unfinished = unfinishedOn(this.req.socket)
+      const index = unfinished?.indexOf(this) ?? -1
+      if (index >= 0) unfinished?.splice(index, 1)
     }
     return {
       accept: (socket) => {
         this.#accepted += 1
-        connections.set(socket, { received: -1, silent: 0 })
-        socket.once('close', () => forget(socket))
+        connections.set(socket, { received: -1, silent: 0, unfinished: [] })
+        socket.once('close', () => connections.delete(socket))
       },
-      track: (_request, response) => {
-        unfinished.add(response)
+      track: ({ socket }, response) => {
+        unfinishedOn(socket)?.push(response)
         response.on('close', finish)
       },
     }
@@ -95,10 +104,11 @@ export class GracefulEnd {
 
   /** From now on, the next response of each connection is its last one. */
   #closeWithLastResponse(): void {
-    const last = new Map<Socket, ServerResponse>()
-    for (const response of this.#unfinished) if (response.socket) last.set(response.socket, response)
-    // Without an effect on responses whose head is sent: the next one on their connections is the last one.
-    for (const [socket, response] of last) if (!response.headersSent) this.#makeLast(socket, response)
+    for (const { unfinished } of this.#connections.values()) {
+      const last = unfinished.at(-1)
+      // Without an effect on a response whose head is sent: the next one on its connection is the last one.
+      if (last && !last.headersSent) this.#makeLast(last.req.socket, last)
+    }
     const listeners = this.#server.listeners('request') as RequestListener[]
     this.#server.removeAllListeners('request')
     const answerOnce: RequestListener = (request, response) => {
@@ -118,14 +128,12 @@ export class GracefulEnd {
 
   /** Closes connections without a request that have received nothing since the last sweep. */
   #closeSilent(): void {
-    const busy = new Set<Duplex | null>()
-    for (const { socket } of this.#unfinished) busy.add(carrierOf(socket))
     for (const [socket, connection] of this.#connections) {
       const { bytesRead } = socket
-      const isSilent = !busy.has(socket) && connection.received === bytesRead
-      connection.silent = isSilent ? connection.silent + 1 : 0
+      const isBusy = connection.unfinished.length > 0
+      connection.silent = !isBusy && connection.received === bytesRead ? connection.silent + 1 : 0
       // A response that ends between two sweeps leaves a connection that is looked at afresh.
-      connection.received = busy.has(socket) ? -1 : bytesRead
+      connection.received = isBusy ? -1 : bytesRead
       if (connection.silent >= (bytesRead > 0 ? silentSweeps.used : silentSweeps.unused)) socket.destroySoon()
     }
   }

@@ -35,7 +35,7 @@ class MemoryConnection extends Duplex {
 }
 
 /** The socket that the responses of a connection go to: its own, unless it is one in memory. */
-export const carrierOf = (connection: Duplex | null): Duplex | null =>
+export const carrierOf = (connection: Socket): Socket =>
   connection instanceof MemoryConnection ? connection.carrier : connection
 
 /** @param request the bytes of one whole request */

@@ -99,7 +99,6 @@ async function mayPass(
 }
 
 const plain = {
-  session: undefined,
   preRequest: undefined,
   isolation: null,
   rollback: false,

@@ -28,7 +28,7 @@ export type PipelineStatement = {
   readonly isUnprepared?: boolean
   /** Changes nothing outside its transaction, so that it may be run again once that was undone. */
   readonly hasNoEffect?: boolean
-  /** Fails unless the turn may begin; see `SettingsStatement.guarded`. */
+  /** Fails unless the turn may begin; see `SettingsStatement.texts`. */
   readonly isGuard?: boolean
 }
 
@@ -43,12 +43,13 @@ export type WriteGuard = (gate: string, turn: string) => string
 /** The statement that makes the settings of a transaction. It has no effect outside its transaction. */
 export type SettingsStatement = PipelineStatement & {
   readonly hasNoEffect: true
-  /** The same statement for a transaction on a shared connection that must not run twice, and the numbers of its turn. */
-  readonly guarded: (
-    guard: WriteGuard,
-    gate: string,
-    turn: string,
-  ) => PipelineStatement & { readonly hasNoEffect: true; readonly isGuard: true }
+  /** Whether it also fails when the session of the token has ended. */
+  readonly checksSession: boolean
+  /**
+   * Gives the text of the same statement with a guard, for a transaction on a shared connection that must not run twice. Its
+   * values are the guard's two numbers, then those of the statement.
+   */
+  readonly texts: { guarded(guard: WriteGuard): string }
 }
 
 /** A large field that is passed on while it still arrives. It occupies a connection until it has been taken or dropped. */
@@ -70,8 +71,6 @@ export type Caller = {
 }
 
 export type RestTransaction = {
-  /** Stands first: only the role that connects may ask whether the session of a token is alive. */
-  readonly session: PipelineStatement | undefined
   /** Who acts, and what the request was. They also make the transaction read-only where it is. */
   readonly settings: SettingsStatement
   readonly preRequest: PipelineStatement | undefined

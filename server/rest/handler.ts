@@ -176,7 +176,9 @@ async function serve(
     role: identity?.role,
     milliseconds: performance.now() - start,
     error: failure,
-    ...trace,
+    route: trace.route,
+    statements: trace.statements,
+    warning: trace.warning,
   })
 }
 

@@ -46,8 +46,6 @@ export async function startCacheComparison(t: Pick<Test, 'teardown'>): Promise<C
   const env = {
     PGRST_DB_SCHEMAS: 'public,archive',
     PGRST_DB_TX_END: 'rollback',
-    // What a connection remembers of statements has tests of its own.
-    PGRST_DB_PREPARED_STATEMENTS: 'false',
     PGRST_DB_POOL: '4',
     PGRST_LOG_LEVEL: 'crit',
     PGRST_DB_AGGREGATES_ENABLED: 'true',
@@ -58,6 +56,8 @@ export async function startCacheComparison(t: Pick<Test, 'teardown'>): Promise<C
     ...env,
     PLAN_CACHE_MAX_ENTRIES: '0',
     PGRST_JWT_CACHE_MAX_ENTRIES: '0',
+    PGRST_DB_PREPARED_STATEMENTS: 'false',
+    DB_POOL_SHARING: 'none',
   })
   const pairs = Array.from(
     { length: connections },

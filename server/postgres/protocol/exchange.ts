@@ -50,9 +50,9 @@ export type Turn = {
   /** Where it is noted how the turn went. */
   readonly history?: RunHistory | undefined
   /** Hears that the turn ahead has ended, or that there is none. */
-  readonly onBegin?: () => void
+  onBegin?(): void
   /** The rows of every statement in order; or the first error of the server, or that of a lost connection. */
-  readonly settle: (error: Error | undefined, results: Row[][]) => void
+  settle(error: Error | undefined, results: Row[][]): void
 }
 
 /** A Parse or Close that was sent; an empty name is that of the unnamed statement. */
@@ -165,11 +165,13 @@ export class Exchange implements pg.Submittable {
     for (const part of turn.parts) {
       const progress: PartProgress = { preparations: [], prepared: 0, bound: 0, completed: 0 }
       parts.push(progress)
+      let next = 0
       let isChecked = false
-      for (const [index, statement] of part.entries()) {
+      for (const statement of part) {
+        next++
         if (!isChecked && statement.hasNoEffect !== true) {
           isChecked = true
-          this.#checkRest(part, index + 1)
+          this.#checkRest(part, next)
         }
         const { values, resultFormats } = statement
         writer.bind(this.#prepare(statement, progress), values, resultFormats ?? allText)

@@ -19,13 +19,17 @@ export function statementName(text: string): string {
 /** A statement is `preparing` until the server has answered its Parse, and `closing` until it has answered its Close. */
 export type StatementState = 'preparing' | 'prepared' | 'closing'
 
+/** A statement, and whether it was used since it was last considered for eviction. */
+type Known = { state: StatementState; wasUsed: boolean }
+
 /**
- * What is known of the prepared statements of one connection, the least recently used first; a bounded number. Only
- * answers of the server make a statement `prepared` or remove it: after an error the server skips what was sent behind
- * it, so that what was sent says little.
+ * What is known of the prepared statements of one connection; a bounded number. Only answers of the server make a
+ * statement `prepared` or remove it: after an error the server skips what was sent behind it, so that what was sent says
+ * little. Evicted is the oldest one that was not used since its last chance, as in `SecondChanceCache`: a use only marks
+ * its statement, while moving it to the end took a microsecond.
  */
 export class StatementCache {
-  readonly #states = new Map<string, StatementState>()
+  readonly #known = new Map<string, Known>()
   readonly #limit: number
 
   /** @param limit maximum number of statements, at least 1 */
@@ -33,14 +37,12 @@ export class StatementCache {
     this.#limit = limit
   }
 
-  /** The state of a statement, undefined when the server does not have it. A prepared one counts as just used. */
+  /** The state of a statement, undefined when the server does not have it. */
   use(name: string): StatementState | undefined {
-    const state = this.#states.get(name)
-    if (state === 'prepared') {
-      this.#states.delete(name)
-      this.#states.set(name, state)
-    }
-    return state
+    const known = this.#known.get(name)
+    if (known === undefined) return undefined
+    known.wasUsed = true
+    return known.state
   }
 
   /**
@@ -50,38 +52,47 @@ export class StatementCache {
    */
   reserve(name: string): { readonly hasRoom: boolean; readonly evicted?: string } {
     let evicted: string | undefined
-    if (this.#states.size >= this.#limit) {
-      evicted = this.#oldestPrepared()
+    if (this.#known.size >= this.#limit) {
+      evicted = this.#leastNeeded()
       if (evicted === undefined) return { hasRoom: false }
-      this.#states.set(evicted, 'closing')
+      this.#known.set(evicted, { state: 'closing', wasUsed: false })
     }
-    this.#states.set(name, 'preparing')
+    this.#known.set(name, { state: 'preparing', wasUsed: false })
     return evicted === undefined ? { hasRoom: true } : { hasRoom: true, evicted }
   }
 
-  #oldestPrepared(): string | undefined {
-    for (const [name, state] of this.#states) if (state === 'prepared') return name
+  /** The prepared statement to close. */
+  #leastNeeded(): string | undefined {
+    // Each is met twice at most: what is set anew stands at the end.
+    let left = 2 * this.#known.size
+    for (const [name, known] of this.#known) {
+      if (left-- === 0) break
+      if (known.state === 'prepared' && !known.wasUsed) return name
+      known.wasUsed = false
+      this.#known.delete(name)
+      this.#known.set(name, known)
+    }
     return undefined
   }
 
   /** The server has prepared the statement, or has refused to close it. */
   prepared(name: string): void {
-    this.#states.delete(name)
-    this.#states.set(name, 'prepared')
+    this.#known.delete(name)
+    this.#known.set(name, { state: 'prepared', wasUsed: false })
   }
 
   /** The server has closed the statement, or has refused to prepare it. */
   removed(name: string): void {
-    this.#states.delete(name)
+    this.#known.delete(name)
   }
 
-  /** Names of the statements that the server has, in the order of their use. */
+  /** Names of the statements that the server has. */
   get names(): readonly string[] {
-    return [...this.#states].filter(([, state]) => state === 'prepared').map(([name]) => name)
+    return [...this.#known].filter(([, { state }]) => state === 'prepared').map(([name]) => name)
   }
 
   /** The server has none of them any more. */
   clear(): void {
-    this.#states.clear()
+    this.#known.clear()
   }
 }

@@ -29,7 +29,7 @@ class SharedConnections {
 
   /** @returns whether the run was taken */
   share(run: SharedRun, prepare: boolean): boolean {
-    const isGuarded = run.guarded !== undefined
+    const isGuarded = !run.mayRepeat
     // The first one that will do, so that there are as few as needed.
     let best: PipelinedConnection | undefined
     let bestWait = longWait
@@ -77,9 +77,9 @@ export function shareConnection(
   prepare: boolean,
   sharing: Sharing = 'all',
 ): boolean {
-  if (!run.history.isTrusted || run.history.expected > brief) return false
+  if (run.history?.isTrusted !== true || run.history.expected > brief) return false
   if (sharing === 'none' || (sharing === 'reads' && run.kind === 'write')) return false
-  if (run.guarded && !prepare) return false
+  if (!run.mayRepeat && !prepare) return false
   let connections = ofPools.get(pool)
   if (!connections) ofPools.set(pool, (connections = new SharedConnections(pool)))
   return connections.share(run, prepare)

@@ -19,18 +19,20 @@ export type SharedRun = {
   /** Reads are in a read-only transaction. */
   readonly kind: 'read' | 'write'
   readonly part: PipelinePart
+  /** Whether nothing in the part has an effect outside the transaction, so that it may be run twice. */
+  readonly mayRepeat: boolean
   /**
    * The part with a guard, a statement that does `mayBegin` first, for the placeholders' values. The guard and what comes
-   * before it must have no effect outside the transaction. Undefined where nothing in the part has: such a part may be run
-   * twice.
+   * before it must have no effect outside the transaction.
    */
-  readonly guarded: ((gate: string, turn: string) => PipelinePart) | undefined
-  readonly history: RunHistory
+  guardedPart(gate: string, turn: string): PipelinePart
+  /** How the statement went before. Without it, it does not share a connection. */
+  readonly history: RunHistory | undefined
   /** Takes a large row of a read. */
-  readonly onArriving: OnArriving
-  readonly settle: (error: Error | undefined, results: Row[][]) => void
+  onArriving(fields: Row, last: ArrivingField): void
+  settle(error: Error | undefined, results: Row[][]): void
   /** Runs it on a connection of its own instead. */
-  readonly alone: () => void
+  alone(): void
 }
 
 /** Milliseconds that a turn may be expected to wait for others while connections are left, and while all are in use. */
@@ -45,9 +47,49 @@ const patience = { read: 25, write: 100 }
 const mostTurns = 1000
 const mostTurnsWhenScarce = 50
 
-type QueuedTurn = { readonly run: SharedRun; readonly number: number; hasBegun: boolean; hasMoved: boolean }
+/** A run on its way. */
+class QueuedTurn implements Turn {
+  readonly run: SharedRun
+  readonly number: number
+  readonly part: PipelinePart
+  readonly parts: readonly PipelinePart[]
+  readonly history: RunHistory | undefined
+  readonly onArriving: OnArriving | undefined
+  /** Milliseconds that it is expected to take. */
+  readonly expected: number
+  hasBegun = false
+  hasMoved = false
+  readonly #connection: TurnListener
 
-export class PipelinedConnection {
+  constructor(run: SharedRun, gate: Gate | undefined, connection: TurnListener) {
+    this.run = run
+    this.number = gate?.nextTurn() ?? 0
+    this.part = gate && !run.mayRepeat ? run.guardedPart(String(gate.id), String(this.number)) : run.part
+    this.parts = [this.part]
+    this.history = run.history
+    this.expected = run.history?.expected ?? 0
+    this.onArriving = run.kind === 'read' ? (fields, last) => connection.hasArriving(this, fields, last) : undefined
+    this.#connection = connection
+  }
+
+  onBegin(): void {
+    this.hasBegun = true
+    this.#connection.hasBegun()
+  }
+
+  settle(error: Error | undefined, results: Row[][]): void {
+    this.#connection.hasEnded(this, error, results)
+  }
+}
+
+/** Hears how turns go. */
+type TurnListener = {
+  hasBegun(): void
+  hasArriving(turn: QueuedTurn, fields: Row, last: ArrivingField): void
+  hasEnded(turn: QueuedTurn, error: Error | undefined, results: Row[][]): void
+}
+
+export class PipelinedConnection implements TurnListener {
   readonly kind: SharedRun['kind']
   readonly isGuarded: boolean
   readonly #pool: ConnectionPool
@@ -131,40 +173,29 @@ export class PipelinedConnection {
   }
 
   add(run: SharedRun): void {
-    const number = this.#gate?.nextTurn() ?? 0
-    const queued: QueuedTurn = { run, number, hasBegun: false, hasMoved: false }
-    const { expected } = run.history
+    const turn = new QueuedTurn(run, this.#gate, this)
     this.#taken++
-    this.#expectedWait += expected
-    this.#queue.push(queued)
-    const part = this.#gate && run.guarded ? run.guarded(String(this.#gate.id), String(number)) : run.part
-    const turn: Turn = {
-      parts: [part],
-      history: run.history,
-      onArriving: run.kind === 'read' ? (fields, last) => this.#onArriving(queued, fields, last) : undefined,
-      onBegin: () => {
-        queued.hasBegun = true
-        this.#since = performance.now()
-      },
-      settle: (error, results) => {
-        this.#queue.shift()
-        this.#expectedWait -= expected
-        this.#settle(queued, part, error, results)
-      },
-    }
+    this.#expectedWait += turn.expected
+    this.#queue.push(turn)
     if (this.#exchange) this.#exchange.add(turn)
     else this.#early.push(turn)
     this.#watch()
   }
 
-  #onArriving({ run, hasMoved }: QueuedTurn, fields: Row, last: ArrivingField): void {
+  hasBegun(): void {
+    this.#since = performance.now()
+  }
+
+  hasArriving({ run, hasMoved }: QueuedTurn, fields: Row, last: ArrivingField): void {
     if (hasMoved) last.drop()
     else run.onArriving(fields, last)
     // It is passed on at the pace of its reader.
     if (last.length > largeResult) void this.#moveOthers()
   }
 
-  #settle({ run, hasMoved }: QueuedTurn, part: PipelinePart, error: Error | undefined, results: Row[][]): void {
+  hasEnded({ run, part, hasMoved, expected }: QueuedTurn, error: Error | undefined, results: Row[][]): void {
+    this.#queue.shift()
+    this.#expectedWait -= expected
     if (isStaleStatement(error)) this.#isClosed = this.#hasStaleStatements = true
     if (hasMoved) return
     if (error !== undefined && this.#mayRepeat(part, error)) run.alone()
@@ -199,7 +230,7 @@ export class PipelinedConnection {
       const isLong =
         this.#queue[0] === front && front.hasBegun && performance.now() - this.#since >= patience[this.kind]
       if (isLong && this.#queue.length > 1) {
-        front.run.history.note(patience[this.kind], 0)
+        front.history?.note(patience[this.kind], 0)
         void this.#moveOthers()
       }
       this.#watch()

@@ -18,6 +18,7 @@ export type PreparedShape = {
   /** How a body is read that fits the statement. */
   readonly body: { readonly kind: 'json' | 'raw-json'; readonly isObject: boolean } | undefined
   readonly plan: CrudPlan
+  readonly hasNoEffect: boolean
   readonly text: string
   readonly sources: readonly Source[]
   readonly history: RunHistory

@@ -8,6 +8,7 @@ import { planAddressed } from '../response/addressed-row.ts'
 import { ApiError, errorBody, errors } from '../errors.ts'
 import { checkPayload } from '../request/payload-check.ts'
 import { bind, type PlanCache, refuse, sourcesOf, type KnownShape, type PreparedShape } from './plan-cache.ts'
+import { hasNoEffect } from '../plan/effect.ts'
 import { planRequest } from '../plan/planner.ts'
 import type { ActionPlan, CrudPlan } from '../plan/plan.ts'
 import type { ApiRequest, HttpRequest } from '../request/api-request.ts'
@@ -31,6 +32,8 @@ export type PrepareContext = {
 export type Prepared = {
   readonly request: PlannedRequest
   readonly plan: ActionPlan
+  /** Whether it is proved that nothing in it has an effect outside its transaction; see `effect.ts`. */
+  readonly hasNoEffect: boolean
   /** The main statement of a plan that has one. */
   readonly main: Statement | undefined
   /** How the statement went before, once its shape is known. */
@@ -55,7 +58,9 @@ export function prepare(http: HttpRequest, context: PrepareContext, lap: Lap): P
   const known = cache.get(shape.key)
   if (known === undefined) {
     const prepared = uncached()
-    if (cache.seenBefore(shape.key)) cache.add(shape.key, knownShape(http, shape, prepared, context))
+    // A rejection of a body says nothing about others, nor whether the shape can be cached.
+    const isOfBody = prepared instanceof ApiError && http.body.length > 0
+    if (!isOfBody && cache.seenBefore(shape.key)) cache.add(shape.key, knownShape(http, shape, prepared, context))
     return prepared
   }
   if (known === 'uncacheable') return uncached()
@@ -80,8 +85,7 @@ function knownShape(
   context: PrepareContext,
 ): KnownShape {
   if (!(prepared instanceof ApiError)) return prepareShape(http, shape, prepared, context)
-  // A rejection of a body depends on more than the shape.
-  if (http.body.length > 0 || !shape.canBeRejected) return 'uncacheable'
+  if (!shape.canBeRejected) return 'uncacheable'
   const { template: query, values } = shape
   const refusal = orRefusal(() => prepareUncached({ ...http, query }, context, () => undefined))
   return refusal instanceof ApiError && isSame(refuse(refusal, values), prepared) ? refusal : 'uncacheable'
@@ -102,7 +106,7 @@ function prepareUncached(http: HttpRequest, context: PrepareContext, lap: Lap): 
   const planned = planRequest(request, cache, snapshot.config)
   const plan = address ? planAddressed(planned) : planned
   const main = isCrud(plan) ? render(mainStatement(plan, request, snapshot.config)) : undefined
-  return { request, plan, main, addressed: address ? parsed : undefined }
+  return { request, plan, hasNoEffect: hasNoEffect(plan, cache), main, addressed: address ? parsed : undefined }
 }
 
 const isCrud = (plan: ActionPlan): plan is CrudPlan =>
@@ -138,7 +142,15 @@ function prepareShape(
   const sources = sourcesOf(statement, forms, bodyMarker)
   if (!sources) return 'uncacheable'
   const { text } = statement
-  return { outline: outlineOf(parsed), body, plan: shapePlan, text, sources, history: new RunHistory() }
+  return {
+    outline: outlineOf(parsed),
+    body,
+    plan: shapePlan,
+    hasNoEffect: hasNoEffect(shapePlan, cache),
+    text,
+    sources,
+    history: new RunHistory(),
+  }
 }
 
 /** A request of a known shape; undefined when its body does not fit it. */
@@ -174,7 +186,8 @@ function fromShape(
   lap()
   checkPayload(request, validator)
   const text = body && isText(payload) ? payload.text : null
-  return { request, plan: shape.plan, main: bind(shape, values, text), history: shape.history, addressed: undefined }
+  const { plan, hasNoEffect, history } = shape
+  return { request, plan, hasNoEffect, main: bind(shape, values, text), history, addressed: undefined }
 }
 
 /** Whether a body is read into the same columns, and is an object or not, as the one of the shape was. */

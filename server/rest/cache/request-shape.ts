@@ -92,9 +92,11 @@ class ShapeReader {
   canBeRejected = true
   readonly #isCall: boolean
 
-  constructor({ method, path }: HttpRequest) {
+  constructor({ method, path, body }: HttpRequest) {
     this.#isCall = path.startsWith('/rpc/')
     this.key = keyPart(partKind.method, method) + keyPart(partKind.path, path)
+    // A request may be rejected for having none, whatever else it says.
+    if (body.length > 0) this.key += keyPart(partKind.body, '')
   }
 
   /** Adds a part of the query string; false when its values cannot be left out. */

@@ -3,7 +3,7 @@
 
 /**
  * What a part says. `text` is a part of the query string as it came; a filter whose value is left out consists of its
- * name and its operator.
+ * name and its operator. `body` is there, without a text, when there is a body.
  */
 export const partKind = {
   method: 'm',
@@ -13,6 +13,7 @@ export const partKind = {
   operator: 'o',
   header: 'h',
   headerValue: 'v',
+  body: 'b',
 } as const
 
 export type PartKind = (typeof partKind)[keyof typeof partKind]

@@ -6,7 +6,7 @@ import { contentTypeOf } from '../media-type.ts'
 import type { CrudPlan, InspectPlan } from '../plan/plan.ts'
 import type { PlannedRequest } from '../request/outline.ts'
 import { appliedPreferences } from './applied-preferences.ts'
-import { contentLength, headerText, queryText } from './header.ts'
+import { contentLength, headerText, isWritable, queryText } from './header.ts'
 import type { Header, Headers } from './header.ts'
 import { overridden } from './override.ts'
 import { contentRange, rangeAnswer } from './range.ts'
@@ -139,7 +139,8 @@ function answer(
   }
 }
 
-const writable = (headers: Headers): Headers => headers.map(([name, value]) => [name, headerText(value)])
+const writable = (headers: Headers): Headers =>
+  headers.every(([, value]) => isWritable(value)) ? headers : headers.map(([name, value]) => [name, headerText(value)])
 
 /**
  * The answer to a plan that was carried out. An explained plan has its lines as the row's body (see `explainBody`).
@@ -158,6 +159,7 @@ export function respond(
     return { status: 200, headers: writable(headers), body: row.body }
   }
   const { status, headers, body } = answer(plan, row, request, settings, basePath)
+  if (row.statusSetting === null && row.headersSetting === null) return { status, headers: writable(headers), body }
   const final = overridden(row, status, headers)
   return { ...final, headers: writable(final.headers), body }
 }

@@ -9,6 +9,7 @@ import type { ApiRequest } from '../request/api-request.ts'
 import { lenientUtf8Text } from '../request/query-string.ts'
 import type { Fragment } from './fragment.ts'
 import { cutAtNul, identifier, qualified } from './identifier.ts'
+import { checkSession, type NamedSession } from './session.ts'
 
 type SettingsRequest = Pick<ApiRequest, 'method' | 'path' | 'headers' | 'cookies' | 'schema' | 'preferences'>
 /** Other plans have no settings of their own. */
@@ -23,6 +24,7 @@ const pairsJson = (pairs: readonly Pair[]): string =>
 
 /** What decides on the text of a settings statement: everything else of it are values. */
 type TextShape = {
+  readonly checksSession: boolean
   readonly readOnly: boolean
   /** Settings whose names are values, too: those made before the role is taken, and those made at the end. */
   readonly before: number
@@ -41,36 +43,51 @@ const answerSettings = ['response.headers', 'response.status'].map((name) => tak
 /** Settings of the role are made with the privileges of the login role. */
 const loginRole = takeBack('role', 'none')
 
-/** The statement, and the one that fails unless its turn on a shared connection may begin, with the guard in it. */
-type Texts = { readonly plain: string; guarded: string | undefined; guard: WriteGuard | undefined }
+/** The statement, and the one that fails unless its turn on a shared connection may begin. */
+class Texts {
+  readonly plain: string
+  readonly #shape: TextShape
+  #guard: WriteGuard | undefined
+  #guarded = ''
+
+  constructor(shape: TextShape) {
+    this.#shape = shape
+    this.plain = writeText(shape, undefined)
+  }
+
+  guarded(guard: WriteGuard): string {
+    // There is one for each kind of database.
+    if (this.#guard !== guard) {
+      this.#guard = guard
+      this.#guarded = writeText(this.#shape, guard)
+    }
+    return this.#guarded
+  }
+}
 
 const texts = new Map<string, Texts>()
 const ofRequest = ['role', 'request.jwt.claims', 'request.method', 'request.path', 'request.headers', 'request.cookies']
 
 function textsOf(shape: TextShape): Texts {
-  const key = `${shape.readOnly} ${shape.before} ${shape.after} ${shape.timezone}`
+  const key = `${shape.checksSession} ${shape.readOnly} ${shape.before} ${shape.after} ${shape.timezone}`
   let both = texts.get(key)
-  if (both === undefined) {
-    texts.set(key, (both = { plain: writeText(shape, undefined), guarded: undefined, guard: undefined }))
-  }
+  if (both === undefined) texts.set(key, (both = new Texts(shape)))
   return both
 }
 
-function guardedText(both: Texts, shape: TextShape, guard: WriteGuard): string {
-  if (both.guarded === undefined || both.guard !== guard) {
-    both.guarded = writeText(shape, guard)
-    both.guard = guard
-  }
-  return both.guarded
-}
-
-function writeText({ readOnly, before, after, timezone }: TextShape, guard: WriteGuard | undefined): string {
+function writeText(
+  { checksSession, readOnly, before, after, timezone }: TextShape,
+  guard: WriteGuard | undefined,
+): string {
   // The guard's values come first, as does the guard.
   let values = guard ? 2 : 0
-  const set = (name: string): string => `set_config('${name}', $${++values}, true)`
-  const setNamed = (): string => `set_config($${++values}, $${++values}, true)`
+  const next = (): string => `$${++values}`
+  const set = (name: string): string => `set_config('${name}', ${next()}, true)`
+  const setNamed = (): string => `set_config(${next()}, ${next()}, true)`
   const calls = [
     ...(guard ? [guard('$1', '$2')] : []),
+    // Before the role is taken: only the login role may ask.
+    ...(checksSession ? [checkSession(next(), next())] : []),
     ...(readOnly ? ["set_config('transaction_read_only', 'on', true)"] : []),
     ...answerSettings,
     ...(before > 0 ? [loginRole] : []),
@@ -98,6 +115,8 @@ function searchPathOf(schema: string, extra: readonly string[]): string {
 /**
  * Makes all settings, local to the transaction. Those of the role are made before the role is taken: it may not be
  * allowed to make them itself. A read-only plan also makes the transaction read-only, so that no BEGIN has to say so.
+ *
+ * @param session is checked first, if there is one
  */
 export function settingsStatement(
   identity: Identity,
@@ -105,11 +124,13 @@ export function settingsStatement(
   plan: SettingsPlan,
   config: Pick<RestSettings, 'dbExtraSearchPath' | 'appSettings'>,
   roleSettings: RoleSettings,
+  session?: NamedSession,
 ): SettingsStatement {
   const { timezone } = request.preferences
   const before = roleSettings.settings.get(identity.role) ?? noPairs
   const ofRoutine = plan.kind === 'call' ? plan.routine.settings : noPairs
-  const values = [searchPathOf(request.schema, config.dbExtraSearchPath)]
+  const values: (string | null)[] = session ? [session.session, session.user] : []
+  values.push(searchPathOf(request.schema, config.dbExtraSearchPath))
   for (const pair of before) values.push(...pair)
   const { method, path, headers, cookies } = request
   values.push(
@@ -123,25 +144,15 @@ export function settingsStatement(
   if (timezone !== undefined) values.push(timezone)
   for (const pair of ofRoutine) values.push(...pair)
   for (const pair of config.appSettings) values.push(...pair)
-  const shape: TextShape = {
+  const texts = textsOf({
+    checksSession: session !== undefined,
     readOnly: plan.readOnly,
     before: before.length,
     after: ofRoutine.length + config.appSettings.length,
     timezone: timezone !== undefined,
-  }
-  const both = textsOf(shape)
-  const cut = values.map(cutAtNul)
-  return {
-    text: both.plain,
-    values: cut,
-    hasNoEffect: true,
-    guarded: (guard, gate, turn) => ({
-      text: guardedText(both, shape, guard),
-      values: [gate, turn, ...cut],
-      hasNoEffect: true,
-      isGuard: true,
-    }),
-  }
+  })
+  for (const [index, value] of values.entries()) if (value?.includes('\0') === true) values[index] = cutAtNul(value)
+  return { text: texts.plain, values, hasNoEffect: true, texts, checksSession: session !== undefined }
 }
 
 const noPairs: readonly Pair[] = []
