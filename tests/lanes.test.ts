@@ -5,10 +5,10 @@ import type pg from 'pg'
 import { loadConfig } from '../server/config/load.ts'
 import { toPoolConfig } from '../server/program/connection-setting.ts'
 import type { ArrivingField } from '../server/postgres/protocol/arriving-field.ts'
-import { endSharing, shareConnection } from '../server/postgres/sharing/lanes.ts'
 import { runPipeline, StatementError } from '../server/postgres/protocol/pipeline.ts'
 import type { PipelineStatement, Row } from '../server/rest/database.ts'
-import { createPool, flushPool, withConnection, type ConnectionPool } from '../server/postgres/pool.ts'
+import { withConnection } from '../server/postgres/lending.ts'
+import { createPool, flushPool, type ConnectionPool } from '../server/postgres/pool.ts'
 import { RunHistory } from '../server/common/run-history.ts'
 import { mayBegin } from '../server/postgres/sharing/turn-guard.ts'
 import { createDatabase } from './support/database.ts'
@@ -21,7 +21,7 @@ t.teardown(() => database.drop())
 function poolOf(t: Test, dbPool = 4, options: pg.PoolConfig = connection): ConnectionPool {
   const pool = createPool(options, { ...config, dbPool, dbPoolAcquisitionTimeout: 2 })
   t.teardown(async () => {
-    await endSharing(pool)
+    await pool.shared.end()
     await pool.end()
   })
   return pool
@@ -90,7 +90,7 @@ function share(
       ...part,
     ]
     const run = { kind, part, mayRepeat: kind === 'read', guardedPart, history, onArriving, settle, alone }
-    wasTaken = shareConnection(pool, run, prepare)
+    wasTaken = pool.shared.share(run, prepare)
     if (!wasTaken) resolve({ texts: [], after: 0, wasMoved })
   })
   outcome.catch(() => undefined)

@@ -51,7 +51,6 @@ const restBasis: readonly string[] = ['errors.ts', 'media-type.ts', 'settings.ts
 const exceptions: readonly string[] = []
 /** The same of packages (`room -> package`), and of side effects (`file: effect`). */
 const packageExceptions: readonly string[] = []
-
 const effectExceptions: readonly string[] = []
 
 /** Packages that only one room imports, types included. */

@@ -44,3 +44,7 @@ export function isLoginRefused(error: unknown): boolean {
   // invalid_password
   return cause instanceof PasswordMissing || sqlState(cause) === '28P01'
 }
+
+/** Whether the server, the database or the role has as many connections as it may have: too_many_connections. */
+export const isOutOfSlots = (error: unknown): boolean =>
+  sqlState(error instanceof ConnectionError ? error.cause : error) === '53300'

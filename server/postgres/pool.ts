@@ -2,12 +2,12 @@
 import pg from 'pg'
 import { LibpqClient } from './connection/pool-config.ts'
 import { Admission, type Access } from './admission.ts'
-import type { Caller } from '../rest/database.ts'
-import { Cancellation } from './connection/cancellation.ts'
 import { ConnectionError, connectionErrors } from './connection-error.ts'
-import { sqlState } from './database-error.ts'
+import { isOutOfSlots } from './database-error.ts'
+import type { Lending } from './lending.ts'
 import { SpillSpace } from './protocol/spill-space.ts'
 import { StreamRelief } from './protocol/stream-relief.ts'
+import { SharedConnections } from './sharing/lanes.ts'
 
 export type PoolSettings = {
   /** Maximum number of connections. */
@@ -26,15 +26,6 @@ export type PoolSettings = {
   readonly dbPoolSpillDisk?: number
 }
 
-export type Lending = {
-  /** `read` when left out. */
-  readonly access?: Access
-  /** Whose departure ends the wait for a connection, and cancels what then runs on it. */
-  readonly caller?: Caller | undefined
-  /** When the request began to wait, as `performance.now()`; now when left out. */
-  readonly since?: number | undefined
-}
-
 // Node's timers cannot take longer. `pg-pool` takes 0 for no limit.
 const longest = 2 ** 31 - 1
 const milliseconds = (seconds: number): number => Math.min(Math.max(seconds * 1000, 1), longest)
@@ -42,10 +33,6 @@ const milliseconds = (seconds: number): number => Math.min(Math.max(seconds * 10
 const slotPause = 1000
 /** What `pg-pool` says when a connection is not made in time. */
 const connectTimeout = 'timeout exceeded when trying to connect'
-
-/** Whether the server, the database or the role has as many connections as it may have: too_many_connections. */
-const isOutOfSlots = (error: unknown): boolean =>
-  sqlState(error instanceof ConnectionError ? error.cause : error) === '53300'
 
 const ignore = (): void => undefined
 
@@ -55,6 +42,8 @@ export class ConnectionPool extends pg.Pool {
   readonly reserve: ConnectionPool | undefined
   /** Answers that occupy connections until their readers have taken them. */
   readonly streams: StreamRelief
+  /** Connections of the pool that brief statements share. */
+  readonly shared: SharedConnections = new SharedConnections(this)
   readonly #admission: Admission
   readonly #patience: number
   readonly #open = new Set<pg.PoolClient>()
@@ -225,61 +214,3 @@ export const createPool = (connection: pg.PoolConfig, settings: PoolSettings): C
  * when one is next asked for.
  */
 export const flushPool = (pool: ConnectionPool): void => pool.flush()
-
-/**
- * Lends a connection to `use`. It is closed instead of returned when `use` leaves a transaction open, or throws an error
- * for which `broken` answers true. When the caller goes, what runs on the connection is cancelled.
- *
- * @throws ConnectionError as `ConnectionPool.take`, and when the caller was gone; the error of `use`
- */
-export async function withConnection<T>(
-  pool: ConnectionPool,
-  use: (client: pg.PoolClient) => Promise<T>,
-  broken: (error: unknown) => boolean,
-  lending: Lending = {},
-): Promise<T> {
-  const { access = 'read', caller } = lending
-  const client = await pool.take(lending)
-  let isBroken = false
-  let cancellation: Cancellation | undefined
-  try {
-    // The caller may have gone while the connection was made.
-    if (caller?.isGone === true) throw connectionErrors.callerGone()
-    cancellation = caller && new Cancellation(client, caller)
-    return await use(client)
-  } catch (error) {
-    isBroken = broken(error)
-    throw cancellation?.hasCancelled === true ? connectionErrors.callerGone() : error
-  } finally {
-    const settled = cancellation?.end()
-    if (settled && !isBroken) isBroken = !(await settled.catch(() => false))
-    pool.giveBack(client, access, isBroken)
-  }
-}
-
-/**
- * Lends a connection of the reserve when the pool has none at once. For what must work however busy the pool is:
- * sign-in, whether the server is ready, loading the schema.
- *
- * @throws ConnectionError as `withConnection`
- */
-export async function withReservedConnection<T>(
-  pool: ConnectionPool,
-  use: (client: pg.PoolClient) => Promise<T>,
-  broken: (error: unknown) => boolean,
-): Promise<T> {
-  const { reserve } = pool
-  if (!reserve || pool.canLend('read')) return withConnection(pool, use, broken)
-  let hasBegun = false
-  const begin = (client: pg.PoolClient): Promise<T> => {
-    hasBegun = true
-    return use(client)
-  }
-  try {
-    return await withConnection(reserve, begin, broken)
-  } catch (error) {
-    // The pool's own connections may be all that the server allows.
-    if (hasBegun || !isOutOfSlots(error)) throw error
-    return withConnection(pool, use, broken)
-  }
-}

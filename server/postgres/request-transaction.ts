@@ -10,7 +10,8 @@ import type {
   TransactionOptions,
   TransactionResult,
 } from '../rest/database.ts'
-import { withConnection, type ConnectionPool } from './pool.ts'
+import { withConnection } from './lending.ts'
+import type { ConnectionPool } from './pool.ts'
 import type { ArrivingField } from './protocol/arriving-field.ts'
 import type { PipelinePart } from './protocol/exchange.ts'
 import {
@@ -21,7 +22,7 @@ import {
   StatementError,
   type PipelineObserver,
 } from './protocol/pipeline.ts'
-import { shareConnection, type SharedRun } from './sharing/lanes.ts'
+import type { SharedRun } from './sharing/lanes.ts'
 import { mayBegin } from './sharing/turn-guard.ts'
 
 // They end what came before: alone they do nothing.
@@ -91,7 +92,7 @@ class TransactionRun implements SharedRun {
     const { history, statements } = this.#transaction
     const { prepare, sharing } = this.#options
     const mayShare = history !== undefined && statements.length === 1 && isPlain(this.#transaction)
-    if (!mayShare || !shareConnection(this.#pool, this, prepare, sharing)) this.alone()
+    if (!mayShare || !this.#pool.shared.share(this, prepare, sharing)) this.alone()
   }
 
   get history(): RunHistory | undefined {

@@ -2,7 +2,8 @@
 import { claimsText, type Identity } from '../identity/identity.ts'
 import type { Access } from './admission.ts'
 import { leavesConnection, sqlState } from './database-error.ts'
-import { withConnection, withReservedConnection, type ConnectionPool } from './pool.ts'
+import { withConnection, withReservedConnection } from './lending.ts'
+import type { ConnectionPool } from './pool.ts'
 
 /** Runs one statement and gives its rows. */
 export type Query = (text: string, values: unknown[]) => Promise<Record<string, unknown>[]>

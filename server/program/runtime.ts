@@ -5,8 +5,8 @@ import type { Database } from '../rest/database.ts'
 import { Snapshot as RestSnapshot, type EngineState, type SnapshotParts } from '../rest/snapshot.ts'
 import { isLoginRefused, isUnreachable } from '../postgres/database-error.ts'
 import { databaseOn } from '../postgres/request-transaction.ts'
-import { endSharing } from '../postgres/sharing/lanes.ts'
-import { flushPool, withReservedConnection, type ConnectionPool } from '../postgres/pool.ts'
+import { withReservedConnection } from '../postgres/lending.ts'
+import { flushPool, type ConnectionPool } from '../postgres/pool.ts'
 import { requireSupportedVersion, UnsupportedPostgres } from '../postgres/connection/server-version.ts'
 import { OneAtATime } from './one-at-a-time.ts'
 import { loadSchemaCache } from '../schema-cache/load.ts'
@@ -200,7 +200,7 @@ export class Runtime implements EngineState {
     clearTimeout(this.#timer)
     await this.#schema.settled()
     await this.#settings.settled()
-    await endSharing(this.pool)
+    await this.pool.shared.end()
     await this.pool.end()
   }
 }

@@ -16,19 +16,30 @@ export type { SharedRun } from './pipelined-connection.ts'
 const brief = 0.75
 
 /** The shared connections of one pool. */
-class SharedConnections {
+export class SharedConnections {
   readonly #pool: ConnectionPool
   readonly #open = new Set<PipelinedConnection>()
   readonly #keeper: GateKeeper
 
   constructor(pool: ConnectionPool) {
     this.#pool = pool
-    const { Client = pg.Client } = pool.options as { readonly Client?: new (options: pg.PoolConfig) => pg.Client }
-    this.#keeper = new GateKeeper(() => new Client(pool.options))
+    this.#keeper = new GateKeeper(() => {
+      const { Client = pg.Client } = pool.options as { readonly Client?: new (options: pg.PoolConfig) => pg.Client }
+      return new Client(pool.options)
+    })
   }
 
-  /** @returns whether the run was taken */
-  share(run: SharedRun, prepare: boolean): boolean {
+  /**
+   * Runs a statement on a connection that it shares with others, if it is known to be brief and will have its turn soon.
+   *
+   * @param prepare whether statements are prepared. Where they are not, there may be a pooler in transaction mode in front
+   *   of the database: then only what may run twice is shared.
+   * @returns whether it was taken
+   */
+  share(run: SharedRun, prepare: boolean, sharing: Sharing = 'all'): boolean {
+    if (run.history?.isTrusted !== true || run.history.expected > brief) return false
+    if (sharing === 'none' || (sharing === 'reads' && run.kind === 'write')) return false
+    if (!run.mayRepeat && !prepare) return false
     const isGuarded = !run.mayRepeat
     // The first one that will do, so that there are as few as needed.
     let best: PipelinedConnection | undefined
@@ -57,35 +68,8 @@ class SharedConnections {
     return connection
   }
 
+  /** Ends what sharing needs besides the pool. Call it before the pool is ended. */
   end(): Promise<void> {
     return this.#keeper.end()
   }
-}
-
-const ofPools = new WeakMap<ConnectionPool, SharedConnections>()
-
-/**
- * Runs a statement on a connection that it shares with others, if it is known to be brief and will have its turn soon.
- *
- * @param prepare whether statements are prepared. Where they are not, there may be a pooler in transaction mode in front
- *   of the database: then only what may run twice is shared.
- * @returns whether it was taken
- */
-export function shareConnection(
-  pool: ConnectionPool,
-  run: SharedRun,
-  prepare: boolean,
-  sharing: Sharing = 'all',
-): boolean {
-  if (run.history?.isTrusted !== true || run.history.expected > brief) return false
-  if (sharing === 'none' || (sharing === 'reads' && run.kind === 'write')) return false
-  if (!run.mayRepeat && !prepare) return false
-  let connections = ofPools.get(pool)
-  if (!connections) ofPools.set(pool, (connections = new SharedConnections(pool)))
-  return connections.share(run, prepare)
-}
-
-/** Ends what sharing needs besides the pool. Call it before the pool is ended. */
-export async function endSharing(pool: ConnectionPool): Promise<void> {
-  await ofPools.get(pool)?.end()
 }

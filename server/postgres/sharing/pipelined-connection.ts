@@ -9,7 +9,8 @@ import {
   statementsOf,
   StatementError,
 } from '../protocol/pipeline.ts'
-import { withConnection, type ConnectionPool } from '../pool.ts'
+import { withConnection } from '../lending.ts'
+import type { ConnectionPool } from '../pool.ts'
 import { largeResult, type RunHistory } from '../../common/run-history.ts'
 import { calledOff, type Gate } from './turn-guard.ts'
 import type { Row } from '../../rest/database.ts'
