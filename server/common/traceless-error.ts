@@ -15,7 +15,7 @@ function Traceless(this: Error, message: string, cause?: unknown): void {
   if (cause !== undefined) Object.defineProperty(this, 'cause', hidden(cause))
 }
 // The constructor of Error is what captures the trace, so it is left out.
-Traceless.prototype = Object.create(Error.prototype, { constructor: hidden(Traceless) })
+Traceless.prototype = Object.create(Error.prototype, { constructor: hidden(Traceless) }) as Error
 
 /** An `Error` without a stack trace, to be extended. Its arguments are the message and the error that caused it. */
 export const TracelessError = Traceless as unknown as ErrorClass

@@ -8,6 +8,7 @@ import { createAttemptLimits } from './attempt-limit.ts'
 import { clientNetwork } from '../../http/client-address.ts'
 import { crossOrigin } from '../../http/cross-origin.ts'
 import { errorResponder, Failure, failures, methodNotAllowed, notFound, sendSuccess } from '../../http/envelope.ts'
+import { databaseFailure } from '../database-failure.ts'
 import { bodyReader } from '../../http/json-body.ts'
 import { createPasswords } from './password.ts'
 import { clearSessionCookies } from './session-cookie.ts'
@@ -120,6 +121,6 @@ export function accountsRouter(settings: AccountsSettings): Router {
 
   router.use(accountRouter({ ...settings, readBody, passwords, limits }))
   router.use(notFound)
-  router.use(errorResponder(settings.onError))
+  router.use(errorResponder(settings.onError, databaseFailure))
   return router
 }

@@ -2,6 +2,7 @@
 import express, { type Request, type Response, type Router } from 'express'
 import { crossOrigin } from '../../http/cross-origin.ts'
 import { errorResponder, methodNotAllowed, notFound, sendSuccess } from '../../http/envelope.ts'
+import { databaseFailure } from '../database-failure.ts'
 import { bodyReader } from '../../http/json-body.ts'
 import { uuidIn } from '../../http/path-id.ts'
 import { readQuery } from '../../http/query-string.ts'
@@ -115,6 +116,6 @@ export function reportRouter(settings: ReportSettings): Router {
     .all(methodNotAllowed('PATCH'))
 
   router.use(notFound)
-  router.use(errorResponder(settings.onError))
+  router.use(errorResponder(settings.onError, databaseFailure))
   return router
 }
