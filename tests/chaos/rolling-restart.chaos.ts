@@ -17,7 +17,7 @@ import {
   type RollingRestartOptions,
 } from '../support/rolling-restart.ts'
 
-t.setTimeout(900_000)
+t.setTimeout(3_600_000)
 
 const requests = Number(process.env.CHAOS_REQUESTS ?? 100_000)
 const other = await nodeWithReusePort()
