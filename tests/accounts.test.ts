@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { signCookie } from '../server/accounts/cookie.ts'
+import { signCookie } from '../server/http/cookie.ts'
 import { createValidator } from '../server/validation/validator.ts'
 import { detailsOf, fail, invalid } from './support/account.ts'
 import { createDatabase, createMigratedDatabase } from './support/database.ts'

@@ -1,6 +1,6 @@
 // The admin server: how the API is, for machines that look after it.
 import t from 'tap'
-import { createAdmin } from '../server/operations/admin.ts'
+import { createAdmin } from '../server/program/operations/admin.ts'
 import { startApplication } from './support/application.ts'
 import { createOwnedDatabase } from './support/authenticator.ts'
 import { caller } from './support/call.ts'

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { bufferedOutput } from '../server/operations/buffered-output.ts'
+import { bufferedOutput } from '../server/program/operations/buffered-output.ts'
 import { until } from './support/until.ts'
 
 const later = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds))
@@ -44,7 +44,7 @@ t.test('a descriptor that is dead does not hold up the end', async (t) => {
 })
 
 const program = (body: string): string[] => [...process.execArgv, '--input-type=module', '-e', body]
-const moduleUrl = new URL('../server/operations/buffered-output.ts', import.meta.url).href
+const moduleUrl = new URL('../server/program/operations/buffered-output.ts', import.meta.url).href
 
 t.test('what is held is written when the process exits', async (t) => {
   const body = `import { bufferedOutput } from ${JSON.stringify(moduleUrl)}

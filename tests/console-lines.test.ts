@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { consoleLines, milliseconds } from '../server/operations/console-lines.ts'
-import { createLog, type LogEvent } from '../server/operations/log.ts'
+import { consoleLines, milliseconds } from '../server/program/operations/console-lines.ts'
+import { createLog, type LogEvent } from '../server/program/operations/log.ts'
 import { command } from './support/program.ts'
 
 t.setTimeout(300_000)

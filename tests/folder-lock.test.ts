@@ -3,8 +3,8 @@ import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { FolderInUse, lockFolder } from '../server/database/embedded/folder-lock.ts'
-import { awaitDeath, birthOf } from '../server/database/embedded/running-process.ts'
+import { FolderInUse, lockFolder } from '../server/postgres/embedded/folder-lock.ts'
+import { awaitDeath, birthOf } from '../server/postgres/embedded/running-process.ts'
 import { until } from './support/until.ts'
 
 async function folder(t: Test): Promise<string> {

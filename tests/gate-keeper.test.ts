@@ -1,7 +1,7 @@
 // Gates close for certain, or it is said that they have not: also when the connection that keeps them fails.
 import t, { type Test } from 'tap'
 import pg from 'pg'
-import { calledOff, GateKeeper, mayBegin, type Gate } from '../server/database/turn-guard.ts'
+import { calledOff, GateKeeper, mayBegin, type Gate } from '../server/postgres/sharing/turn-guard.ts'
 import { createDatabase, withClient } from './support/database.ts'
 import { until } from './support/until.ts'
 

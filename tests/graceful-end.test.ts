@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { GracefulEnd } from '../server/graceful-end.ts'
+import { GracefulEnd } from '../server/program/graceful-end.ts'
 import { until } from './support/until.ts'
 
 type Ending = { readonly server: Server; readonly port: number; readonly end: (grace?: number) => Promise<number> }

@@ -1,8 +1,8 @@
 // Clients that hang up leave nothing running, and nothing that reaches the next request.
 import type { Socket } from 'node:net'
 import t from 'tap'
-import { LibpqClient } from '../server/config/pool-config.ts'
-import { makeApiKey } from '../server/identity/api-key.ts'
+import { LibpqClient } from '../server/postgres/connection/pool-config.ts'
+import { makeApiKey } from '../server/identity/api-key/api-key.ts'
 import { createNapDatabase, napByGet, napByPost, sendTo } from './support/abandoned-call.ts'
 import { startApplication } from './support/application.ts'
 import { withClient } from './support/database.ts'

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { health, ready } from '../server/operations/health.ts'
+import { health, ready } from '../server/program/operations/health.ts'
 import { until } from './support/until.ts'
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void

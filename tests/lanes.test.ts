@@ -3,13 +3,14 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type pg from 'pg'
 import { loadConfig } from '../server/config/load.ts'
-import { toPoolConfig } from '../server/config/pool-config.ts'
-import type { ArrivingField } from '../server/database/arriving-field.ts'
-import { endSharing, shareConnection } from '../server/database/lanes.ts'
-import { runPipeline, StatementError, type PipelineStatement, type Row } from '../server/database/pipeline.ts'
-import { createPool, flushPool, withConnection, type ConnectionPool } from '../server/database/pool.ts'
-import { RunHistory } from '../server/database/run-history.ts'
-import { mayBegin } from '../server/database/turn-guard.ts'
+import { toPoolConfig } from '../server/program/connection-setting.ts'
+import type { ArrivingField } from '../server/postgres/protocol/arriving-field.ts'
+import { runPipeline, StatementError } from '../server/postgres/protocol/pipeline.ts'
+import type { PipelineStatement, Row } from '../server/rest/database.ts'
+import { withConnection } from '../server/postgres/lending.ts'
+import { createPool, flushPool, type ConnectionPool } from '../server/postgres/pool.ts'
+import { RunHistory } from '../server/common/run-history.ts'
+import { mayBegin } from '../server/postgres/sharing/turn-guard.ts'
 import { createDatabase } from './support/database.ts'
 import { createLatch } from './support/latch.ts'
 import { endKeepers, rowWaits } from './support/locks.ts'
@@ -23,7 +24,7 @@ t.teardown(() => database.drop())
 function poolOf(t: Test, dbPool = 4, options: pg.PoolConfig = connection): ConnectionPool {
   const pool = createPool(options, { ...config, dbPool, dbPoolAcquisitionTimeout: 2 })
   t.teardown(async () => {
-    await endSharing(pool)
+    await pool.shared.end()
     await pool.end()
   })
   return pool
@@ -91,7 +92,7 @@ function share(
       ...part,
     ]
     const run = { kind, part, mayRepeat: kind === 'read', guardedPart, history, onArriving, settle, alone }
-    wasTaken = shareConnection(pool, run, prepare)
+    wasTaken = pool.shared.share(run, prepare)
     if (!wasTaken) resolve({ texts: [], wasMoved })
   })
   outcome.catch(() => undefined)
@@ -301,7 +302,7 @@ t.test('without a connection every read hears why', async (t) => {
   const pool = poolOf(t, 2, toPoolConfig(`postgresql://nobody@127.0.0.1:${port}/none`, {}))
   const history = trusted()
   for (const { outcome } of [1, 2, 3].map(() => share(t, pool, [pidAnd('')], history))) {
-    await t.rejects(outcome, { code: 'PGRST000' })
+    await t.rejects(outcome, { name: 'ConnectionError', kind: 'not connected' })
   }
 })
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { migrate, pendingMigrations } from '../server/database/migrate.ts'
+import { migrate, pendingMigrations } from '../server/postgres/migrate.ts'
 import { uriOf } from './support/cluster.ts'
 import { createDatabase, createMigratedDatabase, withClient, type TestDatabase } from './support/database.ts'
 

@@ -7,7 +7,7 @@ import pg from 'pg'
 import t from 'tap'
 import { allSettings } from '../server/config/settings.ts'
 import { aliasVariable, settingVariables } from '../server/config/setting.ts'
-import { startEmbedded } from '../server/database/embedded.ts'
+import { startEmbedded } from '../server/postgres/embedded/embedded.ts'
 import { command } from './support/program.ts'
 
 t.setTimeout(300_000)

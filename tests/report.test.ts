@@ -1,7 +1,7 @@
 import t from 'tap'
 import { readSchemas } from '../server/validation/schema-directory.ts'
 import { ownSchemas } from '../server/validation/validator.ts'
-import { signCookie } from '../server/accounts/cookie.ts'
+import { signCookie } from '../server/http/cookie.ts'
 import { invalid } from './support/account.ts'
 import { createMigratedDatabase } from './support/database.ts'
 import { secrets, startService } from './support/service.ts'

@@ -1,7 +1,7 @@
 // Classification runs and profiles as the mobile client uses them, by supabase-js, and what it may not change.
 import { createClient } from '@supabase/supabase-js'
 import t, { type Test } from 'tap'
-import { createApiKey } from '../server/identity/api-key.ts'
+import { createApiKey } from '../server/identity/api-key/api-key.ts'
 import { detailsOf, signUp } from './support/account.ts'
 import { startApplication } from './support/application.ts'
 import { createMigratedDatabase, withClient } from './support/database.ts'

@@ -1,6 +1,6 @@
 // `rowhouse sample`: enough for an estimate, some runs, and nothing twice.
 import t from 'tap'
-import { addSampleData, fillEmptyDatabase } from '../server/command-line/sample-data.ts'
+import { addSampleData, fillEmptyDatabase } from '../server/program/command-line/sample-data.ts'
 import { createValidator } from '../server/validation/validator.ts'
 import { detailsOf, signUp } from './support/account.ts'
 import { startApplication } from './support/application.ts'

@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import t from 'tap'
-import { scramVerifier } from '../server/database/scram-verifier.ts'
-import { describeLogin, migrateForServing, servingFrom, type Serving } from '../server/database/serving-login.ts'
-import { startEmbedded } from '../server/database/embedded.ts'
+import { scramVerifier } from '../server/postgres/scram-verifier.ts'
+import { describeLogin, migrateForServing, type Serving } from '../server/postgres/serving-login.ts'
+import { servingFrom } from '../server/program/connection-setting.ts'
+import { startEmbedded } from '../server/postgres/embedded/embedded.ts'
 
 t.setTimeout(300_000)
 

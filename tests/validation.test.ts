@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
-import type { CreateReportDto } from '../server/report/report.ts'
+import type { CreateReportDto } from '../server/services/report/report.ts'
 import type { Fault } from '../server/validation/fault.ts'
 import { addKeywords } from '../server/validation/keywords.ts'
 import { createValidator, maxFaults } from '../server/validation/validator.ts'

@@ -1,43 +1,39 @@
 // A request's way through the stages: parse, plan, build SQL, run, respond. Only composition; each stage has its room.
-import { ArrivingField } from '../database/arriving-field.ts'
-import type { Caller } from '../database/caller.ts'
-import { StatementError, type PipelineStatement, type Row } from '../database/pipeline.ts'
-import type { ConnectionPool } from '../database/pool.ts'
-import type { RunHistory } from '../database/run-history.ts'
+import type { Caller, Database, PipelineStatement, RestTransaction, Row, TransactionResult } from './database.ts'
+import type { RunHistory } from '../common/run-history.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { Snapshot } from '../runtime.ts'
+import type { Snapshot } from './snapshot.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
-import type { Validator } from '../validation/validator.ts'
-import { answerAddressed } from './addressed-row.ts'
+import type { BodyValidator } from './validation.ts'
+import { answerAddressed } from './response/addressed-row.ts'
 import { ApiError } from './errors.ts'
 import { inspectDocument, inspectStatements } from './openapi/inspect.ts'
 import type { LegacyName } from './plan/embed-path.ts'
 import { legacyTargetNames } from './plan/planner.ts'
 import type { CrudPlan, InspectPlan } from './plan/plan.ts'
-import { prepare, type Prepared } from './prepare.ts'
+import { prepare, type Prepared } from './cache/prepare.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import { complete } from './response/complete.ts'
 import { mayFault, resultFault } from './response/fault.ts'
 import { respondInfo } from './response/info.ts'
 import { explainBody, readResult, resultFormats } from './response/result-row.ts'
 import { respond, respondInspect } from './response/respond.ts'
-import type { Body, RestResponse, ResultRow } from './response/result.ts'
+import { isStreamed, type Body, type RestResponse, type ResultRow } from './response/result.ts'
 import { plannedRows, tableTotal } from './response/total.ts'
-import { toApiError } from './sql-errors.ts'
+import { transactionError } from './sql-errors.ts'
 import { render } from './sql/fragment.ts'
 import { namedSession } from './sql/session.ts'
 import { preRequestStatement, settingsStatement } from './sql/settings.ts'
 import { explainCountStatement, needsPlannedCount } from './sql/statement.ts'
-import { runTransaction, type RestTransaction, type TransactionResult } from './transaction.ts'
 
 export type AnswerContext = {
-  readonly pool: ConnectionPool
+  readonly database: Database
   /** Who waits for the answer. */
   readonly caller: Caller
   readonly snapshot: Snapshot
   readonly cache: SchemaCache
-  readonly validator: Validator
+  readonly validator: BodyValidator
   /** Mount path without a slash at its end. */
   readonly basePath: string
   /** What authenticating took, in milliseconds; undefined when stages are not timed. */
@@ -137,7 +133,7 @@ async function carryOut(
 
 /** Frees the connection that a body still arrives on, when nobody is to get it. */
 const drop = (body: Body): void => {
-  if (body instanceof ArrivingField) body.drop()
+  if (isStreamed(body)) body.drop()
 }
 
 const noStatement = (): never => {
@@ -203,7 +199,7 @@ async function run(
   plan: CrudPlan | InspectPlan,
   { request, hasNoEffect }: Prepared,
   identity: Identity,
-  { pool, caller, snapshot, cache, trace }: AnswerContext,
+  { database, caller, snapshot, cache, trace }: AnswerContext,
   statements: readonly PipelineStatement[],
   judge?: RestTransaction['judge'],
   history?: RunHistory,
@@ -217,8 +213,7 @@ async function run(
   }
   const { transaction } = request.preferences
   try {
-    return await runTransaction(
-      pool,
+    return await database.run(
       {
         settings,
         preRequest,
@@ -234,8 +229,6 @@ async function run(
       { prepare: config.dbPreparedStatements, sharing: config.dbPoolSharing },
     )
   } catch (error) {
-    if (error instanceof ApiError) throw error
-    const cause = error instanceof StatementError ? error.server : (error as Error)
-    throw toApiError(cause, identity.role !== config.dbAnonRole)
+    throw transactionError(error, identity.role !== config.dbAnonRole)
   }
 }

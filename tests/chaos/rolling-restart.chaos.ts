@@ -5,7 +5,7 @@
 // closed. Clients that open a connection for each request can then lose some; root can run the file with the other value
 // without changing it for the machine: `unshare --net sh -c 'ip link set lo up; sysctl -w net.ipv4.tcp_migrate_req=1; …'`.
 import t, { type Test } from 'tap'
-import { canReusePort, migratesConnections } from '../../server/ports.ts'
+import { canReusePort, migratesConnections } from '../../server/program/ports.ts'
 import { createOwnedDatabase } from '../support/authenticator.ts'
 import { ledgerSql } from '../support/ledger-load.ts'
 import { nodeWithReusePort } from '../support/other-node.ts'

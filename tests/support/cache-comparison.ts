@@ -2,9 +2,8 @@
 import { SignJWT } from 'jose'
 import type { Test } from 'tap'
 import { readFile } from 'node:fs/promises'
-import { createApiKey } from '../../server/identity/api-key.ts'
-import type { KnownShape } from '../../server/rest/plan-cache.ts'
-import { planCacheOf } from '../../server/rest/prepare.ts'
+import { createApiKey } from '../../server/identity/api-key/api-key.ts'
+import type { KnownShape } from '../../server/rest/cache/plan-cache.ts'
 import { ApiError } from '../../server/rest/errors.ts'
 import { jwtSecret, startApplication } from './application.ts'
 import { createMigratedDatabase, withClient } from './database.ts'
@@ -99,7 +98,7 @@ export async function startCacheComparison(t: Pick<Test, 'teardown'>): Promise<C
       const request = { head, body, isHead: method === 'HEAD' }
       return Promise.all([first.send(request), second.send(request)])
     },
-    cached: () => planCacheOf(on.service.runtime.snapshot).entries(),
+    cached: () => on.service.runtime.snapshot.plans.entries(),
   }
 }
 

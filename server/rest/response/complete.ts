@@ -1,5 +1,5 @@
 // Headers that do not depend on what the answer is about.
-import { postgrestVersion } from '../../version.ts'
+import { postgrestVersion } from '../../common/version.ts'
 import type { LegacyName } from '../plan/embed-path.ts'
 import { hasHeader, headerText } from './header.ts'
 import type { Header, Headers } from './header.ts'

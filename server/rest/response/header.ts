@@ -1,6 +1,5 @@
 // Header fields of answers.
-import { ArrivingField } from '../../database/arriving-field.ts'
-import type { Body } from './result.ts'
+import { isStreamed, type Body } from './result.ts'
 
 /** [name, value]. Order and repetitions are kept. */
 export type Header = readonly [string, string]
@@ -56,7 +55,7 @@ export const hasHeader = (headers: Headers, name: string): boolean => {
 
 export const contentLength = (body: Body): Header => [
   'Content-Length',
-  String(body instanceof ArrivingField ? body.length : Buffer.byteLength(body)),
+  String(isStreamed(body) ? body.length : Buffer.byteLength(body)),
 ]
 
 const encodedMarks = /[!'()*]/g

@@ -1,5 +1,5 @@
 // Answers to reads, writes and calls: the plan and its row to status, headers and body.
-import type { PostgrestConfig } from '../../config/config.ts'
+import type { RestSettings } from '../settings.ts'
 import { returnsVoid } from '../../schema-cache/routine.ts'
 import { errorBody, errors } from '../errors.ts'
 import { contentTypeOf } from '../media-type.ts'
@@ -16,7 +16,7 @@ export type ResponseRequest = Pick<
   PlannedRequest,
   'preferences' | 'queryParams' | 'topLevelRange' | 'schema' | 'negotiatedByProfile'
 >
-export type ResponseSettings = Pick<PostgrestConfig, 'clientErrorVerbosity'>
+export type ResponseSettings = Pick<RestSettings, 'clientErrorVerbosity'>
 
 type Answer = { readonly status: number; readonly headers: Headers; readonly body: Body }
 type MutatePlan = CrudPlan & { kind: 'mutate' }

@@ -1,13 +1,13 @@
 // What a transaction is told before the main statement: who acts, where names are looked up, what the request was.
 // https://docs.postgrest.org/en/v14/references/transactions.html#transaction-scoped-settings
-import type { PostgrestConfig, RoleSettings } from '../../config/config.ts'
-import { mayBegin } from '../../database/turn-guard.ts'
+import type { SettingsStatement, WriteGuard } from '../database.ts'
+import type { RestSettings, RoleSettings } from '../settings.ts'
 import { claimsText, type Identity } from '../../identity/identity.ts'
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { CrudPlan, InspectPlan } from '../plan/plan.ts'
 import type { ApiRequest } from '../request/api-request.ts'
 import { lenientUtf8Text } from '../request/query-string.ts'
-import type { Fragment, Statement } from './fragment.ts'
+import type { Fragment } from './fragment.ts'
 import { cutAtNul, identifier, qualified } from './identifier.ts'
 import { checkSession, type NamedSession } from './session.ts'
 
@@ -43,8 +43,27 @@ const answerSettings = ['response.headers', 'response.status'].map((name) => tak
 /** Settings of the role are made with the privileges of the login role. */
 const loginRole = takeBack('role', 'none')
 
-/** The statement, and the one that fails unless its turn on a shared connection may begin; see `mayBegin`. */
-type Texts = { readonly plain: string; readonly guarded: string }
+/** The statement, and the one that fails unless its turn on a shared connection may begin. */
+class Texts {
+  readonly plain: string
+  readonly #shape: TextShape
+  #guard: WriteGuard | undefined
+  #guarded = ''
+
+  constructor(shape: TextShape) {
+    this.#shape = shape
+    this.plain = writeText(shape, undefined)
+  }
+
+  guarded(guard: WriteGuard): string {
+    // There is one for each kind of database.
+    if (this.#guard !== guard) {
+      this.#guard = guard
+      this.#guarded = writeText(this.#shape, guard)
+    }
+    return this.#guarded
+  }
+}
 
 const texts = new Map<string, Texts>()
 const ofRequest = ['role', 'request.jwt.claims', 'request.method', 'request.path', 'request.headers', 'request.cookies']
@@ -52,20 +71,21 @@ const ofRequest = ['role', 'request.jwt.claims', 'request.method', 'request.path
 function textsOf(shape: TextShape): Texts {
   const key = `${shape.checksSession} ${shape.readOnly} ${shape.before} ${shape.after} ${shape.timezone}`
   let both = texts.get(key)
-  if (both === undefined) {
-    texts.set(key, (both = { plain: writeText(shape, false), guarded: writeText(shape, true) }))
-  }
+  if (both === undefined) texts.set(key, (both = new Texts(shape)))
   return both
 }
 
-function writeText({ checksSession, readOnly, before, after, timezone }: TextShape, isGuarded: boolean): string {
+function writeText(
+  { checksSession, readOnly, before, after, timezone }: TextShape,
+  guard: WriteGuard | undefined,
+): string {
   // The guard's values come first, as does the guard.
-  let values = isGuarded ? 2 : 0
+  let values = guard ? 2 : 0
   const next = (): string => `$${++values}`
   const set = (name: string): string => `set_config('${name}', ${next()}, true)`
   const setNamed = (): string => `set_config(${next()}, ${next()}, true)`
   const calls = [
-    ...(isGuarded ? [mayBegin('$1', '$2')] : []),
+    ...(guard ? [guard('$1', '$2')] : []),
     // Before the role is taken: only the login role may ask.
     ...(checksSession ? [checkSession(next(), next(), next())] : []),
     ...(readOnly ? ["set_config('transaction_read_only', 'on', true)"] : []),
@@ -92,27 +112,6 @@ function searchPathOf(schema: string, extra: readonly string[]): string {
   return path
 }
 
-/** The settings statement of a request. It has no effect outside its transaction. */
-export type SettingsStatement = Statement & {
-  readonly hasNoEffect: true
-  /** Whether it also fails when the session of the token has ended. */
-  readonly checksSession: boolean
-  /** Text of the same statement for a turn on a shared connection that must not run twice; see `guardedSettings`. */
-  readonly guardedText: string
-}
-
-/** The settings of a turn on a shared connection that must not run twice; see `mayBegin`. */
-export const guardedSettings = (
-  { guardedText, values }: SettingsStatement,
-  gate: string,
-  turn: string,
-): Statement & { readonly hasNoEffect: true; readonly isGuard: true } => ({
-  text: guardedText,
-  values: [gate, turn, ...values],
-  hasNoEffect: true,
-  isGuard: true,
-})
-
 /**
  * Makes all settings, local to the transaction. Those of the role are made before the role is taken: it may not be
  * allowed to make them itself. A read-only plan also makes the transaction read-only, so that no BEGIN has to say so.
@@ -123,7 +122,7 @@ export function settingsStatement(
   identity: Identity,
   request: SettingsRequest,
   plan: SettingsPlan,
-  config: Pick<PostgrestConfig, 'dbExtraSearchPath' | 'appSettings'>,
+  config: Pick<RestSettings, 'dbExtraSearchPath' | 'appSettings'>,
   roleSettings: RoleSettings,
   session?: NamedSession,
 ): SettingsStatement {
@@ -145,7 +144,7 @@ export function settingsStatement(
   if (timezone !== undefined) values.push(timezone)
   for (const pair of ofRoutine) values.push(...pair)
   for (const pair of config.appSettings) values.push(...pair)
-  const { plain, guarded } = textsOf({
+  const texts = textsOf({
     checksSession: session !== undefined,
     readOnly: plan.readOnly,
     before: before.length,
@@ -153,7 +152,7 @@ export function settingsStatement(
     timezone: timezone !== undefined,
   })
   for (const [index, value] of values.entries()) if (value?.includes('\0') === true) values[index] = cutAtNul(value)
-  return { text: plain, values, hasNoEffect: true, guardedText: guarded, checksSession: session !== undefined }
+  return { text: texts.plain, values, hasNoEffect: true, texts, checksSession: session !== undefined }
 }
 
 const noPairs: readonly Pair[] = []

@@ -1,0 +1,209 @@
+// A service on a database: the runtime and the routes on it, without a port of its own.
+import type { RequestListener } from 'node:http'
+import express from 'express'
+import { accountsRouter } from '../services/accounts/accounts-router.ts'
+import { cookieIdentity } from '../services/accounts/cookie-identity.ts'
+import { requireBearerScheme } from '../http/authorization-scheme.ts'
+import { errorResponder } from '../http/envelope.ts'
+import { createApp, type Handler } from './app.ts'
+import type { Environment, LoadedConfig } from '../config/load.ts'
+import { listensOnLoopback } from '../config/loopback.ts'
+import { toPoolConfig } from './connection-setting.ts'
+import { withReservedConnection } from '../postgres/lending.ts'
+import { createPool } from '../postgres/pool.ts'
+import { queryOn, transactionOn } from '../postgres/transaction.ts'
+import { ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
+import { createApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
+import { createJwtVerifier } from '../identity/jwt/jwt.ts'
+import { liveSettings } from './live-settings.ts'
+import { docsRouter } from '../services/openapi/docs.ts'
+import { serviceDocumentHandler } from '../services/openapi/service-document.ts'
+import { withCors } from '../http/cors.ts'
+import { home } from './operations/home.ts'
+import { health, ready } from './operations/health.ts'
+import type { Log } from './operations/log.ts'
+import { createMetrics, type Metrics } from './operations/metrics.ts'
+import { logConnections, logJwtCache, observeRest, observeRuntime } from './operations/observer.ts'
+import { ReloadChannel } from './reload-channel.ts'
+import { createRestHandler } from '../rest/handler.ts'
+import { databaseFailure } from '../services/database-failure.ts'
+import { reportRouter } from '../services/report/report-router.ts'
+import { Runtime } from './runtime.ts'
+import { readSchemas } from '../validation/schema-directory.ts'
+import { createValidator, ownSchemas } from '../validation/validator.ts'
+import { version } from '../common/version.ts'
+
+export type ServiceOptions = {
+  readonly env: Environment
+  readonly configFile: string | undefined
+  /** Settings from environment and file. */
+  readonly loaded: LoadedConfig
+  /** Connection string of the role that serves. */
+  readonly uri: string
+  readonly log: Log
+  readonly beforeLoading?: (parts: ServiceParts) => Promise<void>
+}
+
+/** What there is of a service before it can answer. */
+export type ServiceParts = {
+  readonly runtime: Runtime
+  readonly metrics: Metrics
+  /** Whether the schema cache is there, and so is the database. */
+  readonly isReady: () => Promise<boolean>
+  readonly stop: () => Promise<void>
+}
+
+export type Service = ServiceParts & { readonly listener: RequestListener }
+
+/**
+ * Connects, loads settings and schema once (retrying in the background when that fails), and composes the routes.
+ *
+ * @param options.beforeLoading is called when the service can tell how it is, but cannot answer yet
+ * @throws the database's error, when it is of no use to try again
+ */
+export async function startService({
+  env,
+  configFile,
+  loaded,
+  uri,
+  log,
+  beforeLoading,
+}: ServiceOptions): Promise<Service> {
+  const pool = createPool(toPoolConfig(uri, env), loaded.config)
+  logConnections(pool, log)
+  const settings = liveSettings({
+    env,
+    configFile,
+    loaded,
+    pool,
+    onWarning: (message) => log.write({ kind: 'warning', message }),
+    createVerifier: (config, previous) => createJwtVerifier(config, previous, logJwtCache(log)),
+  })
+  const metrics = createMetrics({
+    pool,
+    poolSize: loaded.config.dbPool,
+    jwtCache: () => runtime.snapshot.verifier.cacheStatistics,
+    timesRequests: loaded.config.adminServerPort !== null || loaded.config.adminServerUnixSocket !== null,
+  })
+  const observe = observeRuntime(log, metrics, loaded.config.dbPool)
+  const runtime: Runtime = new Runtime(pool, settings.initial, settings.read, (event) => {
+    if (event.kind === 'config reloaded') {
+      log.setLevel(event.config.logLevel)
+      void channel.follow(event.config)
+    }
+    observe(event)
+  })
+  const keyChanges = new ApiKeyChanges()
+  const channel = new ReloadChannel(toPoolConfig(uri, env, 'read-write'), runtime, log, keyChanges)
+  const isConnected = async (): Promise<boolean> => {
+    if (runtime.snapshot.config.dbChannelEnabled) return channel.isOn
+    return withReservedConnection(
+      pool,
+      async (client) => (await client.query('select 1')).rowCount === 1,
+      () => true,
+    ).catch(() => false)
+  }
+  const parts = {
+    runtime,
+    metrics,
+    isReady: async () => !runtime.isPending && (await isConnected()),
+    stop: async () => {
+      await channel.stop()
+      await runtime.stop()
+    },
+  }
+  try {
+    await beforeLoading?.(parts)
+    // First, so that no change of the schema goes unheard.
+    await channel.follow(loaded.config)
+    await runtime.reloadSchema()
+    const error = await Promise.race([runtime.gaveUp, Promise.resolve(undefined)])
+    if (error) throw error
+    return { ...parts, listener: await compose(runtime, log, metrics, keyChanges) }
+  } catch (error) {
+    await parts.stop()
+    throw error
+  }
+}
+
+async function compose(
+  runtime: Runtime,
+  log: Log,
+  metrics: Metrics,
+  keyChanges: ApiKeyChanges,
+): Promise<RequestListener> {
+  const { pool, snapshot } = runtime
+  const { config } = snapshot
+  const validator = await createValidator()
+  const query = queryOn(pool)
+  const lookupApiKey = createApiKeyLookup({ query, changes: keyChanges })
+  const shared = {
+    query,
+    sessionSecrets: config.sessionSecrets,
+    secureCookies: config.secureCookies ?? !listensOnLoopback(config),
+    validator,
+    bodyLimit: config.bodyLimit,
+    allowedOrigins: () => runtime.snapshot.config.serverCorsAllowedOrigins,
+    onError: (error: unknown) => log.write({ kind: 'failure', error, requestId: null }),
+  }
+  const refusingSchemes = (handler: express.Router | Handler): express.Router =>
+    express.Router().use(requireBearerScheme, handler, errorResponder(shared.onError, databaseFailure))
+  const openapi = refusingSchemes(
+    withCors(
+      serviceDocumentHandler({
+        snapshot: () => runtime.snapshot,
+        query,
+        transaction: transactionOn(pool),
+        lookupApiKey,
+        cookieIdentity: (request) => cookieIdentity(request, shared),
+        schemas: await readSchemas(ownSchemas),
+        version,
+      }),
+      shared.allowedOrigins,
+    ),
+  )
+  const services: [string, Handler | express.Router][] = [
+    ['health', withCors(health(), shared.allowedOrigins)],
+    [
+      'ready',
+      withCors(
+        ready({
+          database: async () => (await query('select 1', [])).length === 1,
+          schemaCache: () => runtime.snapshot.cache !== undefined,
+        }),
+        shared.allowedOrigins,
+      ),
+    ],
+    [
+      'auth',
+      refusingSchemes(
+        accountsRouter({
+          ...shared,
+          accountLimit: config.authAccountLimit,
+          accountTotalLimit: config.authAccountTotalLimit,
+          addressLimit: config.authAddressLimit,
+          trustedProxies: config.trustedProxies,
+          tokens: () => runtime.snapshot.config,
+        }),
+      ),
+    ],
+    ['report', refusingSchemes(reportRouter({ ...shared, transaction: transactionOn(pool) }))],
+    // An application of its own: serving files takes more of Express than its router.
+    [
+      'docs',
+      express()
+        .disable('x-powered-by')
+        .use(docsRouter({ documentUrl: '/openapi.json' })),
+    ],
+    ['openapi.json', openapi],
+    // The name of the original service.
+    ['docs-json', openapi],
+  ]
+  return createApp({
+    rest: createRestHandler({ runtime, validator, lookupApiKey, observe: observeRest(log, metrics) }),
+    restBasePath: config.restBasePath,
+    home: withCors(home({ version, restBasePath: config.restBasePath }), shared.allowedOrigins),
+    services: new Map(services),
+    log,
+  })
+}
