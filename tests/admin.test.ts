@@ -94,7 +94,8 @@ t.test('counts of the cache of tokens outlive a new secret', async (t) => {
   const bad = { headers: { Authorization: 'Bearer a.b.c' } }
   await call('GET', '/films', bad)
   t.equal(await count(), before + 1)
-  const { user } = runtime.pool.options
+  const [login] = await runtime.database.query('select current_user as user', [])
+  const user = String(login?.user)
   await database.query(`alter role ${user} in database ${database.name} set pgrst.jwt_secret = '${'y'.repeat(44)}'`)
   const verifier = runtime.snapshot.verifier
   await runtime.reloadConfig()

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import { createPool } from '../server/postgres/pool.ts'
-import { queryOn, type Query } from '../server/postgres/transaction.ts'
+import { Database, type Query } from '../server/postgres/database.ts'
 import { ApiKeyChanges } from '../server/identity/api-key/api-key-changes.ts'
 import { createApiKeyLookup, type LookupSettings } from '../server/identity/api-key/api-key-lookup.ts'
 import {
@@ -24,7 +24,7 @@ t.teardown(async () => {
   await pool.end()
   await database.drop()
 })
-const query = queryOn(pool)
+const { query } = new Database(pool)
 const create = (wanted: NewApiKey) => withClient(database.adminUri, (client) => createApiKey(client, wanted))
 const revoke = (id: string) => withClient(database.adminUri, (client) => revokeApiKey(client, id))
 const ann = '00000000-0000-4000-8000-00000000000a'

@@ -49,8 +49,8 @@ for (const [where, announcesOthers, isCancelled] of [
     const socket = sendTo(url, napByPost(2))
     t.ok(await until(async () => (await naps()) === 1))
     socket.destroy()
-    const { pool } = service.runtime
-    t.ok(await until(() => pool.idleCount === pool.totalCount))
+    const connections = () => service.runtime.database.statistics
+    t.ok(await until(() => connections().idle === connections().total))
     // It is asked for again where the first request to cancel takes long.
     t.equal(cancelled > 0, isCancelled, `${cancelled} requests to cancel`)
     const { status } = await call('POST', '/rest/v1/rpc/nap', { body: { seconds: 0 } })

@@ -1,5 +1,6 @@
 // Clients that hang up leave nothing running, and nothing that reaches the next request.
 import type { Socket } from 'node:net'
+import type { DatabaseStatistics } from '../server/postgres/database.ts'
 import t from 'tap'
 import { LibpqClient } from '../server/postgres/connection/pool-config.ts'
 import { makeApiKey } from '../server/identity/api-key/api-key.ts'
@@ -22,13 +23,16 @@ const { url, call, service, logged } = await startApplication(t, database.authen
   PGRST_LOG_LEVEL: 'info',
   SESSION_SECRETS: 'x'.repeat(40),
 })
-const { pool } = service.runtime
+const connections = (): DatabaseStatistics => service.runtime.database.statistics
 
 const send = (...requests: readonly string[]): Socket => sendTo(url, ...requests)
 const nap = napByGet(90)
 
-const isUsedUp = (): boolean => !pool.canLend('write') && pool.waitingCount >= 2
-const isIdle = (): boolean => pool.idleCount === pool.totalCount && pool.waitingCount === 0
+const isUsedUp = (): boolean => !connections().admitsWrites && connections().waiting >= 2
+const isIdle = (): boolean => {
+  const { idle, total, waiting } = connections()
+  return idle === total && waiting === 0
+}
 
 for (const [how, begin] of [
   ['one by one', () => Array.from({ length: 12 }, () => send(nap))],

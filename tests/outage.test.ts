@@ -157,5 +157,5 @@ t.test('the pool', async (t) => {
   t.not(after[1], before[1], 'an old connection is closed')
 
   await Promise.all(Array.from({ length: 9 }, () => many.call('GET', '/rpc/nap?seconds=0.1')))
-  t.equal(many.service.runtime.pool.totalCount, 3, 'no more than are allowed')
+  t.equal(many.service.runtime.database.statistics.total, 3, 'no more than are allowed')
 })

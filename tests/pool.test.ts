@@ -8,7 +8,7 @@ import type { Caller } from '../server/rest/database.ts'
 import { runPipeline } from '../server/postgres/protocol/pipeline.ts'
 import { withConnection } from '../server/postgres/lending.ts'
 import { createPool, type ConnectionPool, type PoolSettings } from '../server/postgres/pool.ts'
-import { queryOn, transactionOn } from '../server/postgres/transaction.ts'
+import { Database } from '../server/postgres/database.ts'
 import { createOwnedDatabase } from './support/authenticator.ts'
 import { until } from './support/until.ts'
 
@@ -205,7 +205,7 @@ t.test('a connection that is left in a transaction is closed', async (t) => {
 t.test('a reserve for what must work when the pool is used up', async (t) => {
   // Long enough to open a connection.
   const pool = poolOf(t, { dbPool: 1, dbPoolReserve: 1, dbPoolAcquisitionTimeout: 3 })
-  const query = queryOn(pool)
+  const { query } = new Database(pool)
   t.strictSame(await query('select 1 as one', []), [{ one: 1 }])
   t.equal(pool.reserve?.totalCount, 0, 'not opened while the pool has connections')
   const free = await occupy(pool, 'read')
@@ -214,7 +214,7 @@ t.test('a reserve for what must work when the pool is used up', async (t) => {
   await Promise.all([
     t.rejects(run(pool, 'select 1'), { name: 'ConnectionError', kind: 'timed out' }, 'not for requests'),
     t.rejects(
-      transactionOn(pool)({ role: anonymous, claims: {} }, (inside) => inside('select 1', [])),
+      new Database(pool).transaction({ role: anonymous, claims: {} }, (inside) => inside('select 1', [])),
       { name: 'ConnectionError', kind: 'timed out' },
       'nor for transactions of the service',
     ),
@@ -222,7 +222,11 @@ t.test('a reserve for what must work when the pool is used up', async (t) => {
   await free()
   const none = poolOf(t, { dbPool: 1, dbPoolAcquisitionTimeout: 3 })
   const back = await occupy(none, 'read')
-  await t.rejects(queryOn(none)('select 1', []), { name: 'ConnectionError', kind: 'timed out' }, 'without a reserve')
+  await t.rejects(
+    new Database(none).query('select 1', []),
+    { name: 'ConnectionError', kind: 'timed out' },
+    'without a reserve',
+  )
   await back()
 })
 
@@ -235,7 +239,7 @@ t.test('when the server has no slots left, requests wait for the connections tha
   )
   t.equal(new Set(pids).size, 3)
   const frees = await Promise.all([occupy(pool, 'read'), occupy(pool, 'read'), occupy(pool, 'read')])
-  const asked = queryOn(pool)('select 1 as one', [])
+  const asked = new Database(pool).query('select 1 as one', [])
   await pause(100)
   await Promise.all(frees.map((free) => free()))
   t.strictSame(await asked, [{ one: 1 }], 'where the reserve has no slot, it waits for the pool')

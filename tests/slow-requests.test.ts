@@ -30,7 +30,6 @@ const application = await startApplication(t, database.uri('garage_server', 'gar
   PGRST_DB_POOL_ACQUISITION_TIMEOUT: '1',
 })
 const { call, service } = application
-const { pool } = service.runtime
 
 /** The service behind the options that `serve` gives its server. */
 const server = createServer(requestTimeouts(seconds), service.listener)
@@ -43,7 +42,10 @@ const address = server.address()
 if (typeof address !== 'object' || address === null) throw new Error('the server has no port')
 const url = `http://127.0.0.1:${address.port}`
 
-const isIdle = (): boolean => pool.idleCount === pool.totalCount && pool.waitingCount === 0
+const isIdle = (): boolean => {
+  const { idle, total, waiting } = service.runtime.database.statistics
+  return idle === total && waiting === 0
+}
 const notes = '/rest/v1/notes'
 const big = `{"message":"${'x'.repeat(200_000)}`
 

@@ -85,8 +85,8 @@ t.test('clients that leave in the middle leave their connections', async (t) => 
     response.destroy()
   }
   t.match(await call('GET', '/lines?id=eq.1&select=id'), { status: 200, body: [{ id: 1 }] })
-  const { pool } = service.runtime
-  t.ok(await until(() => pool.idleCount === pool.totalCount), 'every connection is back')
+  const served = service.runtime.database
+  t.ok(await until(() => served.statistics.idle === served.statistics.total), 'every connection is back')
 })
 
 t.test('without space for them, as many slow readers as memory allows get their answers', async (t) => {
@@ -97,7 +97,7 @@ t.test('without space for them, as many slow readers as memory allows get their 
     DB_POOL_SPILL_MEMORY: '0',
     DB_POOL_SPILL_DISK: '0',
   })
-  const { pool } = small.service.runtime
+  const served = small.service.runtime.database
   const path = '/lines?select=id,text&order=id&limit=13000'
   const { text } = await small.call('GET', path)
   const length = Buffer.byteLength(text)
@@ -108,13 +108,13 @@ t.test('without space for them, as many slow readers as memory allows get their 
     const reader = requestSlowly(small.url + path)
     readers.push(reader)
     await reader.response
-    t.ok(await until(() => pool.idleCount === pool.totalCount), 'its connection is free')
-    most = Math.max(most, pool.streams.unplacedBytes)
+    t.ok(await until(() => served.statistics.idle === served.statistics.total), 'its connection is free')
+    most = Math.max(most, served.statistics.unplacedBytes)
   }
   t.ok(most <= 32 * 1024 ** 2, `${most} bytes in memory`)
   const results = await Promise.allSettled(readers.map(({ finish }) => finish()))
   const whole = results.filter((result) => result.status === 'fulfilled')
   t.ok(whole.length > 0 && whole.length < readers.length, `${whole.length} of ${readers.length} got everything`)
   for (const { value } of whole) t.equal(value.length, length)
-  t.ok(await until(() => pool.streams.unplacedBytes === 0))
+  t.ok(await until(() => served.statistics.unplacedBytes === 0))
 })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createPool } from '../server/postgres/pool.ts'
 import { isNotMigrated, isUnreachable, leavesConnection, sqlState } from '../server/postgres/database-error.ts'
-import { queryOn, transactionOn } from '../server/postgres/transaction.ts'
+import { Database } from '../server/postgres/database.ts'
 import { createMigratedDatabase } from './support/database.ts'
 
 const database = await createMigratedDatabase()
@@ -11,8 +11,9 @@ t.teardown(async () => {
   await pool.end()
   await database.drop()
 })
-const query = queryOn(pool)
-const inTransaction = transactionOn(pool)
+const served = new Database(pool)
+const { query } = served
+const inTransaction: typeof served.transaction = (...all) => served.transaction(...all)
 const user = { role: 'authenticated', claims: { sub: 'x', role: 'service_role', email: 'a@example.org' } }
 const state = `select current_user::text as user, current_setting('request.jwt.claims', true) as claims`
 
@@ -105,9 +106,12 @@ t.test('what an error means', async (t) => {
   }
   const closed = createPool({ connectionString: 'postgresql://a@127.0.0.1:1/a' }, settings)
   t.teardown(() => closed.end())
-  const refused: unknown = await queryOn(closed)('select 1', []).catch((error: unknown) => error)
+  const refused: unknown = await new Database(closed).query('select 1', []).catch((error: unknown) => error)
   t.ok(isUnreachable(refused), 'nobody listens')
   const wrong = createPool({ connectionString: database.uri('authenticator', 'wrong') }, settings)
   t.teardown(() => wrong.end())
-  t.ok(isUnreachable(await queryOn(wrong)('select 1', []).catch((error: unknown) => error)), 'wrong password')
+  t.ok(
+    isUnreachable(await new Database(wrong).query('select 1', []).catch((error: unknown) => error)),
+    'wrong password',
+  )
 })

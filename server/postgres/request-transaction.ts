@@ -3,14 +3,13 @@
 import type pg from 'pg'
 import type { RunHistory } from '../common/run-history.ts'
 import type {
-  Database,
   PipelineStatement,
   RestTransaction,
   Row,
   TransactionOptions,
   TransactionResult,
 } from '../rest/database.ts'
-import { withConnection } from './lending.ts'
+import { withConnection, withReservedConnection } from './lending.ts'
 import type { ConnectionPool } from './pool.ts'
 import type { ArrivingField } from './protocol/arriving-field.ts'
 import type { PipelinePart } from './protocol/exchange.ts'
@@ -35,16 +34,13 @@ const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
 const isPlain = ({ isolation, rollback, judge }: RestTransaction): boolean =>
   isolation === null && !rollback && judge === undefined
 
-/** Transactions on a pool. */
-export const databaseOn = (pool: ConnectionPool): Database => ({
-  run: (transaction, options) => runTransaction(pool, transaction, options),
-})
-
 /**
  * Runs a transaction on a connection of the pool; brief ones share theirs. The large result of a single reading
  * statement is handed over while it arrives; the connection is lent until all of it has been taken. What has no effect
  * outside the transaction is run once more when its connection is lost.
  *
+ * @param source whose connections it uses when it shares none: those of the pool, or of the reserve when the pool has none
+ *   to lend at once
  * @throws StatementError of the server; ConnectionError when there is no connection (see `withConnection`); the error of
  *   `judge`
  */
@@ -52,8 +48,9 @@ export const runTransaction = (
   pool: ConnectionPool,
   transaction: RestTransaction,
   options: TransactionOptions,
+  source: 'pool' | 'reserve' = 'pool',
 ): Promise<TransactionResult> =>
-  new Promise((resolve, reject) => new TransactionRun(pool, transaction, options, resolve, reject).start())
+  new Promise((resolve, reject) => new TransactionRun(pool, transaction, options, source, resolve, reject).start())
 
 /** A transaction on its way. One object with methods: a closure for each of them took two microseconds a request. */
 class TransactionRun implements SharedRun {
@@ -63,6 +60,7 @@ class TransactionRun implements SharedRun {
   readonly #pool: ConnectionPool
   readonly #transaction: RestTransaction
   readonly #options: TransactionOptions
+  readonly #source: 'pool' | 'reserve'
   readonly #resolve: (result: TransactionResult) => void
   readonly #reject: (error: Error) => void
   /** When it began to wait for a connection. What was waited for on a shared connection counts. */
@@ -75,12 +73,14 @@ class TransactionRun implements SharedRun {
     pool: ConnectionPool,
     transaction: RestTransaction,
     options: TransactionOptions,
+    source: 'pool' | 'reserve',
     resolve: (result: TransactionResult) => void,
     reject: (error: Error) => void,
   ) {
     this.#pool = pool
     this.#transaction = transaction
     this.#options = options
+    this.#source = source
     this.#resolve = resolve
     this.#reject = reject
     this.kind = transaction.readOnly ? 'read' : 'write'
@@ -124,12 +124,7 @@ class TransactionRun implements SharedRun {
   }
 
   alone(): void {
-    const { caller } = this.#transaction
-    withConnection(this.#pool, (client) => this.#runOn(client), isLostConnection, {
-      access: this.kind,
-      caller,
-      since: this.#since,
-    }).then(
+    this.#lend().then(
       (rows) => this.#resolve({ rows }),
       (error: Error) => {
         // Other connections that were lost at the same time are found out first.
@@ -137,6 +132,13 @@ class TransactionRun implements SharedRun {
         else this.#reject(error instanceof Refusal ? error.error : error)
       },
     )
+  }
+
+  #lend(): Promise<Row[][]> {
+    const use = (client: pg.ClientBase): Promise<Row[][]> => this.#runOn(client)
+    if (this.#source === 'reserve') return withReservedConnection(this.#pool, use, isLostConnection)
+    const { caller } = this.#transaction
+    return withConnection(this.#pool, use, isLostConnection, { access: this.kind, caller, since: this.#since })
   }
 
   /** Whether it is run once more: its connection was lost, or has a role that may not check sessions. */

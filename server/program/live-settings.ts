@@ -3,9 +3,9 @@ import { readDatabaseSettings, readRoleSettings } from '../config/database-setti
 import { loadConfig, withDatabaseSettings, type Environment, type LoadedConfig } from '../config/load.ts'
 import type { RoleSettings } from '../rest/settings.ts'
 import { isUnreachable } from '../postgres/database-error.ts'
-import type { ConnectionPool } from '../postgres/pool.ts'
+import type { Database } from '../postgres/database.ts'
 import { createJwtVerifier, type JwtVerifier } from '../identity/jwt/jwt.ts'
-import { readOnly, type ReadSettings, type Settings } from './runtime.ts'
+import type { ReadSettings, Settings } from './runtime.ts'
 
 export type LiveSettings = {
   /** Of environment and file alone, for the time before the database was asked. */
@@ -17,7 +17,7 @@ export type LiveSettingsOptions = {
   readonly env: Environment
   readonly configFile: string | undefined
   readonly loaded: LoadedConfig
-  readonly pool: ConnectionPool
+  readonly database: Pick<Database, 'readOnly'>
   /** Gets each warning once. */
   readonly onWarning: (message: string) => void
   readonly createVerifier?: (settings: Settings['config'], previous?: JwtVerifier) => JwtVerifier
@@ -27,7 +27,7 @@ const noRoleSettings: RoleSettings = { settings: new Map(), isolationLevels: new
 
 /** @throws SecretError when the secret cannot be used; `loaded` has been checked for it */
 export function liveSettings(options: LiveSettingsOptions): LiveSettings {
-  const { env, configFile, loaded, pool, onWarning, createVerifier = createJwtVerifier } = options
+  const { env, configFile, loaded, database, onWarning, createVerifier = createJwtVerifier } = options
   const told = new Set(loaded.warnings)
   const initial: Settings = {
     config: loaded.config,
@@ -50,9 +50,9 @@ export function liveSettings(options: LiveSettingsOptions): LiveSettings {
     const { dbConfig, dbPreConfig } = current.config
     // Apart: a pre-config function that fails must not keep the roles from their settings.
     stored = dbConfig
-      ? await ask(() => readOnly(pool, (query) => readDatabaseSettings(query, dbPreConfig)), stored)
+      ? await ask(() => database.readOnly((query) => readDatabaseSettings(query, dbPreConfig)), stored)
       : []
-    roleSettings = dbConfig ? await ask(() => readOnly(pool, readRoleSettings), roleSettings) : noRoleSettings
+    roleSettings = dbConfig ? await ask(() => database.readOnly(readRoleSettings), roleSettings) : noRoleSettings
     current = withDatabaseSettings(current, stored)
     for (const warning of current.warnings) {
       if (told.has(warning)) continue

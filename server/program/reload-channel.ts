@@ -1,7 +1,7 @@
 // NOTIFY on the configured channel -> reloads. https://docs.postgrest.org/en/v16/references/listener.html
 import type { Config } from '../config/config.ts'
 import type { PoolConfig } from '../postgres/connection/pool-config.ts'
-import { Listener, type ListenerEvent } from '../postgres/listener.ts'
+import type { Listener, ListenerEvent } from '../postgres/listener.ts'
 import { apiKeyChannel, type ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
 import type { Log } from './operations/log.ts'
 import type { Runtime } from './runtime.ts'
@@ -52,7 +52,7 @@ export class ReloadChannel {
     await this.#end()
     if (wanted === undefined) return
     this.#channel = wanted
-    const listener = new Listener(
+    const listener: Listener = this.#runtime.database.listen(
       this.#connection,
       wanted,
       (event) => {

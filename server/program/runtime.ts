@@ -1,12 +1,9 @@
-// What a running server holds: a pool, and snapshots of settings and schema that are replaced as a whole. A request
+// What a running server holds: the database, and snapshots of settings and schema that are replaced as a whole. A request
 // finishes on the snapshot it began with.
 import type { Config } from '../config/config.ts'
-import type { Database } from '../rest/database.ts'
 import { Snapshot as RestSnapshot, type EngineState, type SnapshotParts } from '../rest/snapshot.ts'
 import { isLoginRefused, isUnreachable } from '../postgres/database-error.ts'
-import { databaseOn } from '../postgres/request-transaction.ts'
-import { withReservedConnection } from '../postgres/lending.ts'
-import { flushPool, type ConnectionPool } from '../postgres/pool.ts'
+import type { Database } from '../postgres/database.ts'
 import { requireSupportedVersion, UnsupportedPostgres } from '../postgres/connection/server-version.ts'
 import { OneAtATime } from './one-at-a-time.ts'
 import { loadSchemaCache } from '../schema-cache/load.ts'
@@ -33,28 +30,9 @@ export type RuntimeEvent =
  */
 export type ReadSettings = (onFault: (error: Error) => void) => Promise<Settings>
 
-type Query = (text: string, values: unknown[]) => Promise<Record<string, unknown>[]>
-
 const maxRetrySeconds = 32
 /** Milliseconds after a load in which lost connections cause no other one. */
 const calm = 1000
-
-/** Runs `use` in a read-only transaction on a connection of the pool, or of its reserve. */
-export function readOnly<T>(pool: ConnectionPool, use: (query: Query) => Promise<T>): Promise<T> {
-  return withReservedConnection(
-    pool,
-    async (client) => {
-      await client.query('begin isolation level repeatable read read only')
-      try {
-        return await use(async (text, values) => (await client.query<Record<string, unknown>>(text, values)).rows)
-      } finally {
-        // Where it fails, the connection is lost, and that is the error to tell.
-        await client.query('rollback').catch(() => undefined)
-      }
-    },
-    () => true,
-  )
-}
 
 /** What an answer to a client would hide. */
 const causeOf = (error: Error): Error => (error.cause instanceof Error ? error.cause : error)
@@ -62,7 +40,6 @@ const causeOf = (error: Error): Error => (error.cause instanceof Error ? error.c
 const errorOf = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)))
 
 export class Runtime implements EngineState {
-  readonly pool: ConnectionPool
   readonly database: Database
   /** Resolves when the database cannot be had, and it is of no use to try again. */
   readonly gaveUp: Promise<Error>
@@ -81,13 +58,12 @@ export class Runtime implements EngineState {
   #resolveGaveUp: (error: Error) => void = () => undefined
 
   constructor(
-    pool: ConnectionPool,
+    database: Database,
     initial: Settings,
     readSettings: ReadSettings,
     observe: (event: RuntimeEvent) => void,
   ) {
-    this.pool = pool
-    this.database = databaseOn(pool)
+    this.database = database
     this.#snapshot = new RestSnapshot({ ...initial, cache: undefined })
     this.#readSettings = readSettings
     this.#observe = observe
@@ -152,15 +128,11 @@ export class Runtime implements EngineState {
     const start = performance.now()
     const isFirst = this.#snapshot.cache === undefined
     try {
-      await withReservedConnection(
-        this.pool,
-        (client) => requireSupportedVersion(async (text) => (await client.query<Record<string, unknown>>(text)).rows),
-        () => true,
-      )
+      await requireSupportedVersion((text) => this.database.query(text, []))
       await this.#settings.run()
       if (this.#unreachable) throw this.#unreachable
       const { config } = this.#snapshot
-      const cache = await readOnly(this.pool, (query) =>
+      const cache = await this.database.readOnly((query) =>
         loadSchemaCache(query, {
           schemas: config.dbSchemas,
           extraSearchPath: config.dbExtraSearchPath,
@@ -170,7 +142,7 @@ export class Runtime implements EngineState {
       const { roleSettings, verifier } = this.#snapshot
       this.#snapshot = new RestSnapshot({ config: this.#snapshot.config, roleSettings, verifier, cache })
       if (!isFirst) {
-        flushPool(this.pool)
+        this.database.flush()
         this.#observe({ kind: 'pool flushed' })
       }
       this.#retrySeconds = 1
@@ -200,7 +172,6 @@ export class Runtime implements EngineState {
     clearTimeout(this.#timer)
     await this.#schema.settled()
     await this.#settings.settled()
-    await this.pool.shared.end()
-    await this.pool.end()
+    await this.database.close()
   }
 }

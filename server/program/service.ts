@@ -9,9 +9,8 @@ import { createApp, type Handler } from './app.ts'
 import type { Environment, LoadedConfig } from '../config/load.ts'
 import { listensOnLoopback } from '../config/loopback.ts'
 import { toPoolConfig } from './connection-setting.ts'
-import { withReservedConnection } from '../postgres/lending.ts'
+import { Database } from '../postgres/database.ts'
 import { createPool } from '../postgres/pool.ts'
-import { queryOn, transactionOn } from '../postgres/transaction.ts'
 import { ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
 import { createApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import { createJwtVerifier } from '../identity/jwt/jwt.ts'
@@ -69,24 +68,27 @@ export async function startService({
   log,
   beforeLoading,
 }: ServiceOptions): Promise<Service> {
-  const pool = createPool(toPoolConfig(uri, env), loaded.config)
-  logConnections(pool, log)
+  const database = new Database(createPool(toPoolConfig(uri, env), loaded.config), () => {
+    const { dbPreparedStatements: prepare, dbPoolSharing: sharing } = runtime.snapshot.config
+    return { prepare, sharing }
+  })
+  logConnections(database.events, log)
   const settings = liveSettings({
     env,
     configFile,
     loaded,
-    pool,
+    database,
     onWarning: (message) => log.write({ kind: 'warning', message }),
     createVerifier: (config, previous) => createJwtVerifier(config, previous, logJwtCache(log)),
   })
   const metrics = createMetrics({
-    pool,
+    database: () => database.statistics,
     poolSize: loaded.config.dbPool,
     jwtCache: () => runtime.snapshot.verifier.cacheStatistics,
     timesRequests: loaded.config.adminServerPort !== null || loaded.config.adminServerUnixSocket !== null,
   })
   const observe = observeRuntime(log, metrics, loaded.config.dbPool)
-  const runtime: Runtime = new Runtime(pool, settings.initial, settings.read, (event) => {
+  const runtime: Runtime = new Runtime(database, settings.initial, settings.read, (event) => {
     if (event.kind === 'config reloaded') {
       log.setLevel(event.config.logLevel)
       void channel.follow(event.config)
@@ -97,11 +99,10 @@ export async function startService({
   const channel = new ReloadChannel(toPoolConfig(uri, env, 'read-write'), runtime, log, keyChanges)
   const isConnected = async (): Promise<boolean> => {
     if (runtime.snapshot.config.dbChannelEnabled) return channel.isOn
-    return withReservedConnection(
-      pool,
-      async (client) => (await client.query('select 1')).rowCount === 1,
-      () => true,
-    ).catch(() => false)
+    return database.query('select 1', []).then(
+      (rows) => rows.length === 1,
+      () => false,
+    )
   }
   const parts = {
     runtime,
@@ -132,12 +133,13 @@ async function compose(
   metrics: Metrics,
   keyChanges: ApiKeyChanges,
 ): Promise<RequestListener> {
-  const { pool, snapshot } = runtime
+  const { database, snapshot } = runtime
   const { config } = snapshot
   const validator = await createValidator()
-  const query = queryOn(pool)
+  const { query } = database
   const lookupApiKey = createApiKeyLookup({ query, changes: keyChanges })
   const shared = {
+    database,
     query,
     sessionSecrets: config.sessionSecrets,
     secureCookies: config.secureCookies ?? !listensOnLoopback(config),
@@ -153,7 +155,7 @@ async function compose(
       serviceDocumentHandler({
         snapshot: () => runtime.snapshot,
         query,
-        transaction: transactionOn(pool),
+        database,
         lookupApiKey,
         cookieIdentity: (request) => cookieIdentity(request, shared),
         schemas: await readSchemas(ownSchemas),
@@ -187,7 +189,7 @@ async function compose(
         }),
       ),
     ],
-    ['report', refusingSchemes(reportRouter({ ...shared, transaction: transactionOn(pool) }))],
+    ['report', refusingSchemes(reportRouter(shared))],
     // An application of its own: serving files takes more of Express than its router.
     [
       'docs',

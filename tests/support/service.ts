@@ -2,8 +2,8 @@
 import express from 'express'
 import type { Test } from 'tap'
 import { accountsRouter, type AccountsSettings } from '../../server/services/accounts/accounts-router.ts'
+import { Database } from '../../server/postgres/database.ts'
 import { createPool } from '../../server/postgres/pool.ts'
-import { queryOn, transactionOn } from '../../server/postgres/transaction.ts'
 import { reportRouter } from '../../server/services/report/report-router.ts'
 import { createValidator } from '../../server/validation/validator.ts'
 import { caller, type Call } from './call.ts'
@@ -38,14 +38,16 @@ export async function startService(
   authenticatorUri: string,
   more: Settings = {},
 ): Promise<Service> {
-  const pool = createPool(
-    { connectionString: authenticatorUri },
-    { dbPool: 5, dbPoolAcquisitionTimeout: 5, dbPoolMaxIdletime: 30, dbPoolMaxLifetime: 1800 },
+  const database = new Database(
+    createPool(
+      { connectionString: authenticatorUri },
+      { dbPool: 5, dbPoolAcquisitionTimeout: 5, dbPoolMaxIdletime: 30, dbPoolMaxLifetime: 1800 },
+    ),
   )
   const logged: unknown[] = []
   const settings = {
-    query: queryOn(pool),
-    transaction: transactionOn(pool),
+    database,
+    query: database.query,
     validator: await createValidator(),
     sessionSecrets: secrets,
     secureCookies: false,
@@ -70,6 +72,6 @@ export async function startService(
       response.end(`nobody answered: ${String(error)}`)
     })
   })
-  t.teardown(() => pool.end())
+  t.teardown(() => database.close())
   return { url, logged, call: caller(url) }
 }

@@ -1,11 +1,11 @@
 // Figures for Prometheus: PostgREST's by their names, and how long requests take.
 // https://docs.postgrest.org/en/v14/references/observability.html#metrics
-import type { ConnectionPool } from '../../postgres/pool.ts'
+import type { DatabaseStatistics } from '../../postgres/database.ts'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { JwtCacheStatistics } from '../../identity/jwt/jwt.ts'
 
 export type MetricsSources = {
-  readonly pool: ConnectionPool
+  readonly database: () => DatabaseStatistics
   /** Most connections of the pool. */
   readonly poolSize: number
   readonly jwtCache: () => JwtCacheStatistics
@@ -23,7 +23,7 @@ export type Metrics = {
   readonly requestAnswered: (method: string, route: string, status: number, seconds: number) => void
 }
 
-export function createMetrics({ pool, poolSize, jwtCache, timesRequests }: MetricsSources): Metrics {
+export function createMetrics({ database, poolSize, jwtCache, timesRequests }: MetricsSources): Metrics {
   const registers = [new Registry()]
   const [registry] = registers as [Registry]
   const gauge = (name: string, help: string, read: () => number): Gauge =>
@@ -45,8 +45,8 @@ export function createMetrics({ pool, poolSize, jwtCache, timesRequests }: Metri
         this.inc(read())
       },
     })
-  gauge('pgrst_db_pool_available', 'Available connections in the pool', () => pool.idleCount)
-  gauge('pgrst_db_pool_waiting', 'Requests waiting to acquire a pool connection', () => pool.waitingCount)
+  gauge('pgrst_db_pool_available', 'Available connections in the pool', () => database().idle)
+  gauge('pgrst_db_pool_waiting', 'Requests waiting to acquire a pool connection', () => database().waiting)
   gauge('pgrst_db_pool_max', 'Max pool connections', () => poolSize)
   total('pgrst_jwt_cache_requests_total', 'The total number of JWT cache lookups', () => jwtCache().requests)
   total('pgrst_jwt_cache_hits_total', 'The total number of JWT cache hits', () => jwtCache().hits)

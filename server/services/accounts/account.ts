@@ -1,6 +1,6 @@
 // Accounts as the database keeps them, reached through the functions that only `authenticator` may execute.
 import { isNotMigrated, sqlState } from '../../postgres/database-error.ts'
-import type { Query } from '../../postgres/transaction.ts'
+import type { Query } from '../../postgres/database.ts'
 import { failures } from '../../http/envelope.ts'
 
 export type Account = {
@@ -37,13 +37,20 @@ export const userDto = ({ id, email, firstName, lastName }: Account): UserDto =>
  *
  * @throws Failure 503 when they are missing, or not for the role that the program connects as
  */
-export async function askAccounts(
+export const askAccounts = (
   query: Query,
   text: string,
   values: unknown[],
-): Promise<readonly Record<string, unknown>[]> {
+): Promise<readonly Record<string, unknown>[]> => fromAccounts(() => query(text, values))
+
+/**
+ * Asks one of the functions of the schema `auth`.
+ *
+ * @throws Failure 503 when they are missing, or not for the role that the program connects as
+ */
+export async function fromAccounts<T>(ask: () => Promise<T>): Promise<T> {
   try {
-    return await query(text, values)
+    return await ask()
   } catch (error) {
     if (isNotMigrated(error) || sqlState(error) === '42501') throw failures.notMigrated(error)
     throw error

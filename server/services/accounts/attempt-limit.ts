@@ -5,7 +5,7 @@
 // accounts that of the network. An address without an account is counted like any other, so counts tell nothing.
 import { createHash } from 'node:crypto'
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
-import type { Query } from '../../postgres/transaction.ts'
+import type { Query } from '../../postgres/database.ts'
 import { askAccounts } from './account.ts'
 import { Failure } from '../../http/envelope.ts'
 

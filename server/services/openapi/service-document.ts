@@ -1,6 +1,6 @@
 // `GET /openapi.json`: the whole service as the caller may see it.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { InTransaction, Query } from '../../postgres/transaction.ts'
+import type { Database, Query } from '../../postgres/database.ts'
 import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
 import { authenticate } from '../../identity/authenticate.ts'
 import type { Identity } from '../../identity/identity.ts'
@@ -34,7 +34,7 @@ export type ServiceDocumentOptions = {
   /** Asks whether the session of a token is alive. */
   readonly query: Query
   /** Asks for the caller's privileges. */
-  readonly transaction: InTransaction
+  readonly database: Pick<Database, 'transaction'>
   readonly lookupApiKey: ApiKeyLookup
   /** As whom the session cookie of a request lets it act; undefined without a valid one. */
   readonly cookieIdentity: (request: IncomingMessage) => Promise<Identity | undefined>
@@ -120,7 +120,7 @@ async function makeDocument(
   identity: Identity,
   { config }: Snapshot,
   cache: SchemaCache,
-  { transaction, schemas, version }: ServiceDocumentOptions,
+  { database, schemas, version }: ServiceDocumentOptions,
 ): Promise<string> {
   const [schema = 'public'] = config.dbSchemas
   const all = [...cache.tables].filter(([, table]) => table.schema === schema)
@@ -130,7 +130,7 @@ async function makeDocument(
       ? { tables: [], routines: [] }
       : config.openapiMode === 'ignore-privileges' || config.docsMode === 'ignore-privileges'
         ? { tables: all.map(([, table]) => table), routines }
-        : await transaction(
+        : await database.transaction(
             identity,
             async (query) => {
               const tablesQuery = accessibleTablesQuery(schema)

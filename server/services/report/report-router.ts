@@ -7,14 +7,12 @@ import { bodyReader } from '../../http/json-body.ts'
 import { uuidIn } from '../../http/path-id.ts'
 import { readQuery } from '../../http/query-string.ts'
 import { currentSession, sessionIdentity, type SessionSettings } from '../accounts/session.ts'
-import type { InTransaction } from '../../postgres/transaction.ts'
 import type { Identity } from '../../identity/identity.ts'
 import type { Validator } from '../../validation/validator.ts'
 import { readCursor } from './report-cursor.ts'
 import { createReports, type CreateReportDto, type EstimateQuery, type UpdateReportDto } from './report.ts'
 
 export type ReportSettings = SessionSettings & {
-  readonly transaction: InTransaction
   readonly validator: Validator
   /** Bytes. */
   readonly bodyLimit: number
@@ -43,7 +41,7 @@ export function reportRouter(settings: ReportSettings): Router {
   const validateApproval = validator.forDto('urn:rowhouse:ApprovalDto')
   const validateList = validator.forDto('urn:rowhouse:ListReportsQuery')
   const validateEstimate = validator.forDto('urn:rowhouse:EstimateQuery')
-  const reports = createReports(settings.transaction)
+  const reports = createReports(settings.database)
   const readBody = bodyReader(settings.bodyLimit)
   const router = express.Router()
   router.use(crossOrigin(settings.allowedOrigins))

@@ -1,8 +1,8 @@
 // Vehicle reports as the database keeps them.
 import { Failure } from '../../http/envelope.ts'
-import type { Access } from '../../postgres/admission.ts'
 import { sqlState } from '../../postgres/database-error.ts'
-import type { InTransaction, Query } from '../../postgres/transaction.ts'
+import type { Database } from '../../postgres/database.ts'
+import { JsonStatement, type Parameter } from '../../postgres/json-statement.ts'
 import type { Identity } from '../../identity/identity.ts'
 import { cursorText, type ReportCursor } from './report-cursor.ts'
 
@@ -64,7 +64,12 @@ const insert = `
   values (${columns.map((_, index) => `$${index + 1}`).join(', ')})
   returning ${valued}`
 
-const listed = `${plain}, id, to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as created_at`
+/** `ListedRow` */
+const listed = `json_build_object('report', json_build_object(${dtoArguments}), 'id', report.id,
+  'createdAt', to_char(report.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))`
+
+/** A report, and its place in the order of the list. */
+type ListedRow = ReportCursor & { readonly report: object }
 
 /** Says whose they are, though the policies do, too: so the index on owner and time serves, whatever policies there are. */
 const page = (after: boolean): string => `
@@ -77,89 +82,110 @@ const firstPage = page(false)
 const laterPage = page(true)
 
 /** In the order of the function, which every administrator may call and nobody else. */
-const pendingPage = `select ${listed} from rowhouse.pending_reports($1, $2, $3) report order by report.created_at, id`
+const pendingPage = `select ${listed} from rowhouse.pending_reports($1, $2, $3) report order by report.created_at, report.id`
 
 const own = 'from public.reports report where id = $1 and user_id = (select auth.uid())'
 
 const missing = (cause?: unknown): Failure => new Failure(404, 'There is no such report', { cause })
 
+const selectValued = `select ${valued} ${own}`
+const deleteOwn = 'delete from public.reports where id = $1 and user_id = (select auth.uid()) returning to_json(id)'
+const selectReviewed = `select ${plain} from public.review_report($1, $2) report`
+const selectEstimate = 'select public.estimate_report($1, $2, $3, $4, $5, $6)'
+
 /**
- * Reports on a database, each call in a transaction that acts for the caller.
+ * Reports on a database, each call in a transaction that acts for the caller: one round trip, but for `change`.
  *
  * @throws Failure 404 for a report that is not there for the caller; 403 when policies or grants say no; 409 when the
  *   caller has deleted their profile, or for a change of a report that is reviewed already
  */
-export function createReports(inTransaction: InTransaction): Reports {
-  const run = async <T>(caller: Identity, use: (query: Query) => Promise<T>, access?: Access): Promise<T> => {
-    try {
-      return await inTransaction(caller, use, access)
-    } catch (error) {
-      throw failureOf(error) ?? error
-    }
+export function createReports(database: Pick<Database, 'ask' | 'transaction'>): Reports {
+  // Whatever policies a database adds may have effects: reads are not repeated.
+  const write = (text: string): JsonStatement => new JsonStatement(text, { access: 'write' })
+  const read = (text: string): JsonStatement => new JsonStatement(text, { access: 'read' })
+  const statements = {
+    create: write(insert),
+    firstPage: read(firstPage),
+    laterPage: read(laterPage),
+    pendingPage: read(pendingPage),
+    find: read(selectValued),
+    remove: write(deleteOwn),
+    review: write(selectReviewed),
+    estimate: read(selectEstimate),
   }
-  const one = async (caller: Identity, text: string, values: unknown[], access?: Access): Promise<object> => {
-    const [row] = await run(caller, (query) => query(text, values), access)
-    if (!row) throw missing()
-    return row.report as object
+  const many = (caller: Identity, statement: JsonStatement, values: readonly Parameter[]): Promise<unknown[]> =>
+    withFailures(() => database.ask(statement, caller, values))
+  const one = async (caller: Identity, statement: JsonStatement, values: readonly Parameter[]): Promise<object> => {
+    const [row] = await many(caller, statement, values)
+    if (row === undefined) throw missing()
+    return row as object
   }
   return {
     create: (caller, dto) =>
       one(
         caller,
-        insert,
+        statements.create,
         columns.map((name) => dto[name]),
       ),
-    list: async (caller, limit, after) => {
-      const rows = await run(
-        caller,
-        (query) => (after ? query(laterPage, [limit + 1, after.createdAt, after.id]) : query(firstPage, [limit + 1])),
-        'read',
-      )
-      return pageOf(rows, limit)
-    },
-    pending: async (caller, limit, after) => {
-      const values = [limit + 1, after?.createdAt ?? null, after?.id ?? null]
-      return pageOf(await run(caller, (query) => query(pendingPage, values), 'read'), limit)
-    },
-    find: (caller, id) => one(caller, `select ${valued} ${own}`, [id], 'read'),
-    change: (caller, id, dto) =>
-      run(caller, async (query) => {
-        const names = columns.filter((name) => dto[name] !== undefined)
-        const [row] = await query(
-          `update public.reports report set ${names.map((name, index) => `${name} = $${index + 2}`).join(', ')}
-           where id = $1 and user_id = (select auth.uid()) and status = 'pending' returning ${valued}`,
-          [id, ...names.map((name) => dto[name])],
-        )
-        if (row) return row.report as object
-        const [reviewed] = await query(`select status ${own}`, [id])
-        if (!reviewed) throw missing()
-        throw new Failure(409, `This report is ${String(reviewed.status)}: only a pending one can be changed`)
-      }),
-    remove: async (caller, id) => {
-      await one(
-        caller,
-        'delete from public.reports where id = $1 and user_id = (select auth.uid()) returning id as report',
-        [id],
-      )
-    },
-    review: (caller, id, approved) =>
-      one(caller, `select ${plain} from public.review_report($1, $2) report`, [id, approved]),
-    estimate: (caller, { manufacturer, model, year, mileage, lat, lng }) =>
-      one(
-        caller,
-        'select public.estimate_report($1, $2, $3, $4, $5, $6) as report',
-        [manufacturer, model, year, mileage, lat, lng],
-        'read',
+    list: async (caller, limit, after) =>
+      pageOf(
+        after
+          ? await many(caller, statements.laterPage, [limit + 1, after.createdAt, after.id])
+          : await many(caller, statements.firstPage, [limit + 1]),
+        limit,
       ),
+    pending: async (caller, limit, after) =>
+      pageOf(
+        await many(caller, statements.pendingPage, [limit + 1, after?.createdAt ?? null, after?.id ?? null]),
+        limit,
+      ),
+    find: (caller, id) => one(caller, statements.find, [id]),
+    change: (caller, id, dto) => withFailures(() => change(database, caller, id, dto)),
+    remove: async (caller, id) => {
+      await one(caller, statements.remove, [id])
+    },
+    review: (caller, id, approved) => one(caller, statements.review, [id, approved]),
+    estimate: (caller, { manufacturer, model, year, mileage, lat, lng }) =>
+      one(caller, statements.estimate, [manufacturer, model, year, mileage, lat, lng]),
+  }
+}
+
+/** A second statement tells why a report could not be changed. */
+function change(
+  database: Pick<Database, 'transaction'>,
+  caller: Identity,
+  id: string,
+  dto: UpdateReportDto,
+): Promise<object> {
+  const names = columns.filter((name) => dto[name] !== undefined)
+  return database.transaction(caller, async (query) => {
+    const [row] = await query(
+      `update public.reports report set ${names.map((name, index) => `${name} = $${index + 2}`).join(', ')}
+       where id = $1 and user_id = (select auth.uid()) and status = 'pending' returning ${valued}`,
+      [id, ...names.map((name) => dto[name])],
+    )
+    if (row) return row.report as object
+    const [reviewed] = await query(`select status ${own}`, [id])
+    if (!reviewed) throw missing()
+    throw new Failure(409, `This report is ${String(reviewed.status)}: only a pending one can be changed`)
+  })
+}
+
+async function withFailures<T>(use: () => Promise<T>): Promise<T> {
+  try {
+    return await use()
+  } catch (error) {
+    throw failureOf(error) ?? error
   }
 }
 
 /** One row more than the page tells whether there is a next one. */
-function pageOf(rows: readonly Record<string, unknown>[], limit: number): ReportPage {
+function pageOf(found: readonly unknown[], limit: number): ReportPage {
+  const rows = found as readonly ListedRow[]
   const last = rows.length > limit ? rows[limit - 1] : undefined
   return {
-    reports: rows.slice(0, limit).map(({ report }) => report as object),
-    next: last ? cursorText({ createdAt: String(last.created_at), id: String(last.id) }) : null,
+    reports: rows.slice(0, limit).map(({ report }) => report),
+    next: last ? cursorText(last) : null,
   }
 }
 

@@ -1,0 +1,183 @@
+// The database as the program sees it: transactions of the REST API and of the services on one pool of connections.
+import type { EventEmitter } from 'node:events'
+import type pg from 'pg'
+import { claimsText, type Identity } from '../identity/identity.ts'
+import type {
+  Database as RestDatabase,
+  RestTransaction,
+  TransactionOptions,
+  TransactionResult,
+} from '../rest/database.ts'
+import type { Access } from './admission.ts'
+import type { PoolConfig } from './connection/pool-config.ts'
+import { leavesConnection, sqlState } from './database-error.ts'
+import { jsonRows, type JsonStatement, type Parameter } from './json-statement.ts'
+import { withConnection, withReservedConnection } from './lending.ts'
+import { Listener, type ListenerEvent } from './listener.ts'
+import type { ConnectionPool } from './pool.ts'
+import { runTransaction } from './request-transaction.ts'
+
+/** Runs one statement and gives its rows. */
+export type Query = (text: string, values: unknown[]) => Promise<Record<string, unknown>[]>
+
+/** Connections at the moment. */
+export type DatabaseStatistics = {
+  readonly total: number
+  readonly idle: number
+  /** Requests that wait for a connection. */
+  readonly waiting: number
+  /** Whether a write would get a connection, or the attempt to make one, at once. */
+  readonly admitsWrites: boolean
+  /** Bytes of results that have arrived as a whole and found no place in the space for slow readers. */
+  readonly unplacedBytes: number
+}
+
+const preparedAndShared: TransactionOptions = { prepare: true, sharing: 'all' }
+const settings = "select set_config('role', $1, true), set_config('request.jwt.claims', $2, true)"
+
+export class Database implements RestDatabase {
+  readonly #pool: ConnectionPool
+  readonly #options: () => TransactionOptions
+
+  /**
+   * @param pool is the database's own from here on
+   * @param options how the services' statements use connections; read at each of them
+   */
+  constructor(pool: ConnectionPool, options: () => TransactionOptions = () => preparedAndShared) {
+    this.#pool = pool
+    this.#options = options
+  }
+
+  run(transaction: RestTransaction, options: TransactionOptions): Promise<TransactionResult> {
+    return runTransaction(this.#pool, transaction, options)
+  }
+
+  /**
+   * Runs one statement in a transaction of its own: one round trip. Without an identity it runs as the role that the
+   * program connects as, and gets a connection however busy the pool is: see `withReservedConnection`.
+   *
+   * @returns the column of every row, parsed
+   * @throws StatementError of the server; ConnectionError when there is no connection
+   */
+  async ask(
+    statement: JsonStatement,
+    identity: Identity | undefined,
+    values: readonly Parameter[],
+  ): Promise<unknown[]> {
+    const lending = identity ? 'pool' : 'reserve'
+    return jsonRows(await runTransaction(this.#pool, statement.transaction(identity, values), this.#options(), lending))
+  }
+
+  /**
+   * Runs `use` in a transaction that acts for `identity`; its error undoes everything.
+   *
+   * @param access whether it only reads
+   * @throws ConnectionError when there is no connection; the error of a statement or of `use`
+   */
+  async transaction<T>(identity: Identity, use: (query: Query) => Promise<T>, access: Access = 'write'): Promise<T> {
+    let broken = false
+    return withConnection(
+      this.#pool,
+      async (client) => {
+        try {
+          await client.query(access === 'read' ? 'begin read only' : 'begin')
+          await client.query(settings, [identity.role, claimsText(identity)])
+          const result = await use(queryOn(client))
+          const { command } = await client.query('commit')
+          // The server answers so when a statement failed and `use` did not pass the error on.
+          if (command === 'ROLLBACK') throw new Error('the transaction was rolled back: one of its statements failed')
+          return result
+        } catch (error) {
+          // A connection that cannot roll back must not be lent again: it would go on as this identity.
+          await client.query('rollback').catch(() => (broken = true))
+          throw error
+        }
+      },
+      () => broken,
+      { access },
+    )
+  }
+
+  /**
+   * Runs one statement as the role that the program connects as, in a transaction of its own. It must be brief: it gets a
+   * connection however busy the pool is, see `withReservedConnection`.
+   *
+   * @throws ConnectionError when there is no connection; the error of the statement
+   */
+  readonly query: Query = (text, values) =>
+    withReservedConnection(
+      this.#pool,
+      async (client) => {
+        const run = queryOn(client)
+        try {
+          return await run(text, values)
+        } catch (error) {
+          // insufficient_privilege: a function may have set the role for the whole session of the connection. What was
+          // refused has had no effect.
+          if (sqlState(error) !== '42501') throw error
+          await client.query('reset role')
+          return await run(text, values)
+        }
+      },
+      (error) => !leavesConnection(error),
+    )
+
+  /** Runs `use` in a read-only transaction in which all statements see the same state, as the role of the program. */
+  readOnly<T>(use: (query: Query) => Promise<T>): Promise<T> {
+    return withReservedConnection(
+      this.#pool,
+      async (client) => {
+        await client.query('begin isolation level repeatable read read only')
+        try {
+          return await use(queryOn(client))
+        } finally {
+          // Where it fails, the connection is lost, and that is the error to report.
+          await client.query('rollback').catch(() => undefined)
+        }
+      },
+      () => true,
+    )
+  }
+
+  /**
+   * Listens on channels, on a connection outside the pool, until the listener is stopped. It still has to be started.
+   *
+   * @param connection to the primary: a standby sends no notifications
+   * @param others further channels, see `Listener`
+   */
+  listen(
+    connection: PoolConfig,
+    channel: string,
+    onEvent: (event: ListenerEvent) => void,
+    others: readonly string[] = [],
+  ): Listener {
+    return new Listener(connection, channel, onEvent, others)
+  }
+
+  get statistics(): DatabaseStatistics {
+    const { totalCount: total, idleCount: idle, waitingCount: waiting } = this.#pool
+    const { unplacedBytes } = this.#pool.streams
+    return { total, idle, waiting, admitsWrites: this.#pool.canLend('write'), unplacedBytes }
+  }
+
+  /** Emits `connect`, `acquire`, `release` and `remove` as `pg.Pool` does. */
+  get events(): EventEmitter {
+    return this.#pool
+  }
+
+  /** Lets no later request use a connection that is open now; see `ConnectionPool.flush`. */
+  flush(): void {
+    this.#pool.flush()
+  }
+
+  /** Closes all connections, once those that are in use are given back. */
+  async close(): Promise<void> {
+    await this.#pool.shared.end()
+    await this.#pool.end()
+  }
+}
+
+const queryOn =
+  (client: pg.ClientBase): Query =>
+  async (text, values) =>
+    (await client.query<Record<string, unknown>>(text, values)).rows

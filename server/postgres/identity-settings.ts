@@ -1,0 +1,67 @@
+// The settings of a service's transaction: who acts. Those of a REST request say more; see `rest/sql/settings.ts`.
+import { claimsText, type Identity } from '../identity/identity.ts'
+import type { SettingsStatement, WriteGuard } from '../rest/database.ts'
+import type { Access } from './admission.ts'
+
+/**
+ * Resets a role that a function has set for the whole session instead of its transaction. NULL is RESET: the default of
+ * the login role stays.
+ */
+const resetRole = "case when current_setting('role', true) <> 'none' then set_config('role', null, false) end"
+
+/** A settings statement with any values, and its text with a guard. The guard's placeholders are $1 and $2. */
+class SettingsText {
+  readonly plain: string
+  readonly #write: (guard: string | undefined) => string
+  #guard: WriteGuard | undefined
+  #guarded = ''
+
+  /** @param write gives the text, for the expression of the guard if there is one */
+  constructor(write: (guard: string | undefined) => string) {
+    this.#write = write
+    this.plain = write(undefined)
+  }
+
+  guarded(guard: WriteGuard): string {
+    if (this.#guard !== guard) {
+      this.#guard = guard
+      this.#guarded = this.#write(guard('$1', '$2'))
+    }
+    return this.#guarded
+  }
+}
+
+/** @param actsFor whether role and claims are set; they are the last two placeholders */
+const settingsText = (access: Access, actsFor: boolean): SettingsText =>
+  new SettingsText((guard) => {
+    const first = guard === undefined ? 1 : 3
+    const calls = [
+      ...(guard === undefined ? [] : [guard]),
+      ...(access === 'read' ? ["set_config('transaction_read_only', 'on', true)"] : []),
+      resetRole,
+      ...(actsFor
+        ? [`set_config('role', $${first}, true)`, `set_config('request.jwt.claims', $${first + 1}, true)`]
+        : []),
+    ]
+    // All arguments of a function are evaluated, in order. No row comes back.
+    return `select where num_nonnulls(${calls.join(', ')}) < 0`
+  })
+
+const asIdentity = { read: settingsText('read', true), write: settingsText('write', true) }
+const asLogin = { read: settingsText('read', false), write: settingsText('write', false) }
+
+/**
+ * The statement that makes the settings of a service's transaction.
+ *
+ * @param identity as whom it acts; undefined for the role that the program connects as
+ */
+export function identitySettings(identity: Identity | undefined, access: Access): SettingsStatement {
+  const texts = (identity ? asIdentity : asLogin)[access]
+  return {
+    text: texts.plain,
+    values: identity ? [identity.role, claimsText(identity)] : [],
+    hasNoEffect: true,
+    texts,
+    checksSession: false,
+  }
+}

@@ -1,0 +1,69 @@
+// A statement of a service, written once and run for many callers: prepared, and on a shared connection once it is known
+// to be brief.
+import { buffer } from 'node:stream/consumers'
+import { PassThrough } from 'node:stream'
+import { RunHistory } from '../common/run-history.ts'
+import type { Identity } from '../identity/identity.ts'
+import type { Caller, RestTransaction, Row, TransactionResult } from '../rest/database.ts'
+import type { Access } from './admission.ts'
+import { identitySettings } from './identity-settings.ts'
+
+export type JsonStatementOptions = {
+  readonly access: Access
+  /** Whether nothing in it has an effect outside its transaction, whatever policies there are, so that it may run twice. */
+  readonly hasNoEffect?: boolean
+}
+
+/** What a parameter may be. Buffers are `bytea`. */
+export type Parameter = string | number | boolean | Buffer | null
+
+/** A statement with one column, of type `json`. */
+export class JsonStatement {
+  readonly text: string
+  readonly access: Access
+  readonly hasNoEffect: boolean
+  readonly #history = new RunHistory()
+
+  constructor(text: string, { access, hasNoEffect = false }: JsonStatementOptions) {
+    this.text = text
+    this.access = access
+    this.hasNoEffect = hasNoEffect
+  }
+
+  /** The transaction that runs the statement alone, in one round trip; see `identitySettings` for `identity`. */
+  transaction(identity: Identity | undefined, values: readonly Parameter[]): RestTransaction {
+    const { text, access, hasNoEffect } = this
+    return {
+      settings: identitySettings(identity, access),
+      preRequest: undefined,
+      statements: [{ text, values: values.map(parameterText), hasNoEffect }],
+      isolation: null,
+      readOnly: access === 'read',
+      hasNoEffect,
+      rollback: false,
+      judge: undefined,
+      history: this.#history,
+      caller: patient,
+    }
+  }
+}
+
+/** A request of a service is carried through although its client has gone. */
+const patient: Caller = { isGone: false, onGone: () => () => undefined }
+
+const parameterText = (value: Parameter): string | Buffer | null =>
+  value === null || Buffer.isBuffer(value) ? value : String(value)
+
+/** The parsed column of every row. */
+export async function jsonRows({ rows, arriving }: TransactionResult): Promise<unknown[]> {
+  if (arriving) {
+    const through = new PassThrough()
+    arriving.sendTo(through)
+    return [JSON.parse((await buffer(through)).toString())]
+  }
+  return (rows[0] ?? []).map(jsonOf)
+}
+
+function jsonOf([field]: Row): unknown {
+  return field ? JSON.parse(field.toString()) : null
+}
