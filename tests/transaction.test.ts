@@ -2,6 +2,7 @@ import t from 'tap'
 import { createPool } from '../server/postgres/pool.ts'
 import { isNotMigrated, isUnreachable, leavesConnection, sqlState } from '../server/postgres/database-error.ts'
 import { Database } from '../server/postgres/database.ts'
+import { JsonStatement } from '../server/postgres/json-statement.ts'
 import { createMigratedDatabase } from './support/database.ts'
 
 const database = await createMigratedDatabase()
@@ -63,6 +64,26 @@ t.test('an error undoes everything, and the connection goes on', async (t) => {
   )
   await t.rejects(query('select 1 / 0', []), { code: '22012' })
   t.equal(await backend(), before)
+})
+
+t.test('one statement in one round trip, with rows of any size', async (t) => {
+  const sizes = new JsonStatement(
+    "select json_build_object('user', current_user, 'claims', auth.jwt(), 'text', repeat('x', $1::int * n)) from generate_series(1, 3) n",
+    { access: 'read' },
+  )
+  // So often that the statement is known to be brief, and shares connections.
+  for (const size of [...Array.from({ length: 25 }, () => 1), 20_000]) {
+    const rows = await served.ask(sizes, user, [size])
+    t.strictSame(
+      rows.map((row) => (row as { text: string }).text.length),
+      [size, 2 * size, 3 * size],
+    )
+    t.match(rows[0], { user: 'authenticated', claims: { role: 'authenticated', email: 'a@example.org' } })
+  }
+  const login = new JsonStatement('select to_json(current_user)', { access: 'read' })
+  t.strictSame(await served.ask(login, undefined, []), ['authenticator'], 'nothing is left of the identity')
+  const wrote = new JsonStatement('delete from auth.users returning to_json(1)', { access: 'write' })
+  await t.rejects(served.ask(wrote, user, []), { server: { code: '42501' } }, 'grants are in force')
 })
 
 t.test('a connection that breaks is replaced', async (t) => {

@@ -64,8 +64,9 @@ export class Database implements RestDatabase {
     identity: Identity | undefined,
     values: readonly Parameter[],
   ): Promise<unknown[]> {
-    const lending = identity ? 'pool' : 'reserve'
-    return jsonRows(await runTransaction(this.#pool, statement.transaction(identity, values), this.#options(), lending))
+    const transaction = statement.transaction(identity, values)
+    const source = identity ? 'pool' : 'reserve'
+    return jsonRows(await runTransaction(this.#pool, transaction, this.#options(), { source, streams: false }))
   }
 
   /**

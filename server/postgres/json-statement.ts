@@ -1,7 +1,5 @@
 // A statement of a service, written once and run for many callers: prepared, and on a shared connection once it is known
 // to be brief.
-import { buffer } from 'node:stream/consumers'
-import { PassThrough } from 'node:stream'
 import { RunHistory } from '../common/run-history.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Caller, RestTransaction, Row, TransactionResult } from '../rest/database.ts'
@@ -55,14 +53,7 @@ const parameterText = (value: Parameter): string | Buffer | null =>
   value === null || Buffer.isBuffer(value) ? value : String(value)
 
 /** The parsed column of every row. */
-export async function jsonRows({ rows, arriving }: TransactionResult): Promise<unknown[]> {
-  if (arriving) {
-    const through = new PassThrough()
-    arriving.sendTo(through)
-    return [JSON.parse((await buffer(through)).toString())]
-  }
-  return (rows[0] ?? []).map(jsonOf)
-}
+export const jsonRows = ({ rows }: TransactionResult): unknown[] => (rows[0] ?? []).map(jsonOf)
 
 function jsonOf([field]: Row): unknown {
   return field ? JSON.parse(field.toString()) : null

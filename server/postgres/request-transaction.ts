@@ -34,13 +34,20 @@ const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
 const isPlain = ({ isolation, rollback, judge }: RestTransaction): boolean =>
   isolation === null && !rollback && judge === undefined
 
+export type RunOptions = {
+  /** Whose connections are used where none is shared: the pool's, or the reserve's when the pool has none at once. */
+  readonly source: 'pool' | 'reserve'
+  /** Whether the large result of a single reading statement, which then has one row, is handed over while it arrives. */
+  readonly streams: boolean
+}
+
+const ofRequest: RunOptions = { source: 'pool', streams: true }
+
 /**
  * Runs a transaction on a connection of the pool; brief ones share theirs. The large result of a single reading
  * statement is handed over while it arrives; the connection is lent until all of it has been taken. What has no effect
  * outside the transaction is run once more when its connection is lost.
  *
- * @param source whose connections it uses when it shares none: those of the pool, or of the reserve when the pool has none
- *   to lend at once
  * @throws StatementError of the server; ConnectionError when there is no connection (see `withConnection`); the error of
  *   `judge`
  */
@@ -48,9 +55,9 @@ export const runTransaction = (
   pool: ConnectionPool,
   transaction: RestTransaction,
   options: TransactionOptions,
-  source: 'pool' | 'reserve' = 'pool',
+  how: RunOptions = ofRequest,
 ): Promise<TransactionResult> =>
-  new Promise((resolve, reject) => new TransactionRun(pool, transaction, options, source, resolve, reject).start())
+  new Promise((resolve, reject) => new TransactionRun(pool, transaction, options, how, resolve, reject).start())
 
 /** A transaction on its way. One object with methods: a closure for each of them took two microseconds a request. */
 class TransactionRun implements SharedRun {
@@ -60,7 +67,8 @@ class TransactionRun implements SharedRun {
   readonly #pool: ConnectionPool
   readonly #transaction: RestTransaction
   readonly #options: TransactionOptions
-  readonly #source: 'pool' | 'reserve'
+  readonly waitsForLargeRows: boolean
+  readonly #source: RunOptions['source']
   readonly #resolve: (result: TransactionResult) => void
   readonly #reject: (error: Error) => void
   /** When it began to wait for a connection. What was waited for on a shared connection counts. */
@@ -73,7 +81,7 @@ class TransactionRun implements SharedRun {
     pool: ConnectionPool,
     transaction: RestTransaction,
     options: TransactionOptions,
-    source: 'pool' | 'reserve',
+    { source, streams }: RunOptions,
     resolve: (result: TransactionResult) => void,
     reject: (error: Error) => void,
   ) {
@@ -81,6 +89,7 @@ class TransactionRun implements SharedRun {
     this.#transaction = transaction
     this.#options = options
     this.#source = source
+    this.waitsForLargeRows = !streams
     this.#resolve = resolve
     this.#reject = reject
     this.kind = transaction.readOnly ? 'read' : 'write'
@@ -169,7 +178,9 @@ class TransactionRun implements SharedRun {
     const { history, readOnly, statements } = this.#transaction
     const observer: PipelineObserver = {
       onArriving:
-        readOnly && statements.length === 1 ? (fields, arriving) => this.onArriving(fields, arriving) : undefined,
+        readOnly && statements.length === 1 && !this.waitsForLargeRows
+          ? (fields, arriving) => this.onArriving(fields, arriving)
+          : undefined,
       history,
     }
     const before = this.#resetsRole ? [loginRole] : []

@@ -29,6 +29,8 @@ export type SharedRun = {
   guardedPart(gate: string, turn: string): PipelinePart
   /** How the statement went before. Without it, it does not share a connection. */
   readonly history: RunHistory | undefined
+  /** Whether large rows are not taken while they arrive. */
+  readonly waitsForLargeRows?: boolean
   /** Takes a large row of a read. */
   onArriving(fields: Row, last: ArrivingField): void
   settle(error: Error | undefined, results: Row[][]): void
@@ -69,7 +71,10 @@ class QueuedTurn implements Turn {
     this.parts = [this.part]
     this.history = run.history
     this.expected = run.history?.expected ?? 0
-    this.onArriving = run.kind === 'read' ? (fields, last) => connection.hasArriving(this, fields, last) : undefined
+    this.onArriving =
+      run.kind === 'read' && run.waitsForLargeRows !== true
+        ? (fields, last) => connection.hasArriving(this, fields, last)
+        : undefined
     this.#connection = connection
   }
 
