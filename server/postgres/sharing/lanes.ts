@@ -6,14 +6,14 @@
 // `turn-guard.ts`.
 import pg from 'pg'
 import type { Sharing } from '../../rest/database.ts'
-import { longWait, PipelinedConnection, shortWait, type SharedRun } from './pipelined-connection.ts'
+import { PipelinedConnection, type SharedRun } from './pipelined-connection.ts'
 import type { ConnectionPool } from '../pool.ts'
+import { sharingPolicy } from './policy.ts'
 import { GateKeeper } from './turn-guard.ts'
 
 export type { SharedRun } from './pipelined-connection.ts'
 
-/** Milliseconds that a statement takes at most. */
-const brief = 0.75
+const { brief, shortWait, longWait } = sharingPolicy
 
 /** The shared connections of one pool. */
 export class SharedConnections {
@@ -43,7 +43,7 @@ export class SharedConnections {
     const isGuarded = !run.mayRepeat
     // The first one that will do, so that there are as few as needed.
     let best: PipelinedConnection | undefined
-    let bestWait = longWait
+    let bestWait: number = longWait
     for (const connection of this.#open) {
       if (connection.kind !== run.kind || connection.isGuarded !== isGuarded) continue
       const wait = connection.expectedWait

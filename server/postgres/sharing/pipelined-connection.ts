@@ -11,7 +11,8 @@ import {
 } from '../protocol/pipeline.ts'
 import { withConnection } from '../lending.ts'
 import type { ConnectionPool } from '../pool.ts'
-import { largeResult, type RunHistory } from '../../common/run-history.ts'
+import type { RunHistory } from '../../common/run-history.ts'
+import { sharingPolicy } from './policy.ts'
 import { calledOff, type Gate } from './turn-guard.ts'
 import type { Row } from '../../rest/database.ts'
 
@@ -38,17 +39,8 @@ export type SharedRun = {
   alone(): void
 }
 
-/** Milliseconds that a turn may be expected to wait for others while connections are left, and while all are in use. */
-export const shortWait = 2
-export const longWait = 5
-/** Milliseconds after which a statement is taken for long after all. */
-const patience = { read: 25, write: 100 }
-/**
- * Turns after which a connection is given back, because the pool may have to close it; and when others wait for a
- * connection.
- */
-const mostTurns = 1000
-const mostTurnsWhenScarce = 50
+const { longWait, patience, mostTurns, mostTurnsWhenScarce } = sharingPolicy
+const { largeResult } = sharingPolicy.trust
 
 /** A run on its way. */
 class QueuedTurn implements Turn {

@@ -10,17 +10,9 @@
 // https://www.postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS
 import { setTimeout as pauseFor } from 'node:timers/promises'
 import type pg from 'pg'
+import { sharingPolicy } from './policy.ts'
 
-/** Number of gates that are kept ready. */
-const stock = 4
-/** Milliseconds until a lost connection is replaced, until gates that nobody uses are given up, and after a failure. */
-const pause = 1000
-const longestIdle = 30_000
-const longPause = 10_000
-/** Milliseconds that the server has to close a gate. Then the connection is given up, and another one tries. */
-const closingTime = 1000
-/** Milliseconds between two attempts to close a gate that an ended session may still keep open. */
-const closingPause = 20
+const { stock, pause, longestIdle, longPause, closingTime, closingPause } = sharingPolicy.gates
 const largestTurn = 2 ** 31 - 1
 /** The lock of the gate itself; those of turns count from 1. */
 const gateLock = 0
