@@ -11,6 +11,8 @@ export const sessionSecret = 'the session secret of the benchmark of more than 3
 export type Dataset = { readonly rows: number; readonly users: number }
 
 export const userCount = 1000
+/** A page of reports has as many. */
+const reportsPerUser = 20
 /** Rows that requests made have this source, and reports this manufacturer, so that they can be taken away again. */
 export const marker = 'benchmark'
 
@@ -79,6 +81,10 @@ const data = ({ rows, users }: Dataset): string => `
     (hashint4(n) & 9999) / 100.0, n % 7 > 0, 'Have a workshop look at it within ' || n % 90 || ' days.',
     'classifier-' || n % 5, made, made
   from generate_series(1, ${rows}) as n, lateral (select timestamptz '2025-01-01' + n * interval '1 second' as made) as t;
+  insert into public.reports (user_id, manufacturer, model, year, mileage, price, lat, lng, created_at)
+  select md5('user ' || ((n - 1) % ${users} + 1))::uuid, 'Maker ' || n % 10, 'Model ' || n % 7, 1990 + n % 30, n, 1000 + n,
+    48, 11, timestamptz '2025-01-01' + n * interval '1 second'
+  from generate_series(1, ${users * reportsPerUser}) as n;
   set session_replication_role = origin;
   create function public.bench_add(a integer, b integer) returns integer language sql immutable as 'select a + b';
   grant execute on function public.bench_add to anon, authenticated;`

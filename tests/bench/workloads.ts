@@ -19,6 +19,7 @@ export type WorkloadName =
   | 'bad-filter'
   | 'expired-token'
   | 'report'
+  | 'report-list'
 
 export type Workload = {
   readonly name: WorkloadName
@@ -252,6 +253,17 @@ export const workloads: readonly Workload[] = [
         lat: 52.5,
         lng: 13.4,
       }),
+    })),
+  },
+  {
+    ...read,
+    name: 'report-list',
+    mount: 'root',
+    requests: perRun(({ user }) => ({
+      method: 'GET',
+      path: '/report',
+      headers: { Cookie: sessionCookie(1 + (user % userCount)) },
+      body: undefined,
     })),
   },
 ]
