@@ -42,10 +42,18 @@ function collect(request: IncomingMessage, { limit, share, admit }: BodyGate, is
       request.pause()
       reject(error)
     }
+    // A stream that is paused while it hands out its last chunk ends nevertheless.
+    let isPaused = false
+    let hasEnded = false
     const pauseFor = (turn: Promise<void>): void => {
+      isPaused = true
       request.pause()
       turn.then(
-        () => request.resume(),
+        () => {
+          isPaused = false
+          if (hasEnded) finish()
+          else request.resume()
+        },
         (error: unknown) => fail(error instanceof Error ? error : new Error(String(error))),
       )
     }
@@ -65,11 +73,17 @@ function collect(request: IncomingMessage, { limit, share, admit }: BodyGate, is
       const turn = share.grow(size)
       if (turn) pauseFor(turn)
     }
-    const onEnd = (): void => {
+    const finish = (): void => {
       stop()
       resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks))
     }
-    const onClose = (): void => fail(errors.incompleteBody())
+    const onEnd = (): void => {
+      hasEnded = true
+      if (!isPaused) finish()
+    }
+    const onClose = (): void => {
+      if (!hasEnded) fail(errors.incompleteBody())
+    }
     if (request.destroyed) onClose()
     else request.on('data', onData).on('end', onEnd).on('error', onClose).on('close', onClose)
   })
