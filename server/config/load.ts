@@ -227,6 +227,7 @@ type Derived = Pick<
   | 'dbAnonRole'
   | 'dbUri'
   | 'docsMode'
+  | 'imageBasePath'
   | 'jwtSecret'
   | 'jwtSecretIsBase64'
   | 'logLevel'
@@ -259,6 +260,7 @@ function derive(resolver: Resolver): Derived {
     dbAnonRole: role.given || likePostgrest ? role.value : 'anon',
     dbUri,
     docsMode: isGiven(docsMode.given) || dbUri !== null ? docsMode.value : 'ignore-privileges',
+    imageBasePath: imageBasePath(resolver),
     jwtSecret: resolver.secret(jwtSecretIsBase64),
     jwtSecretIsBase64,
     // PostgREST logs server errors only.
@@ -268,6 +270,19 @@ function derive(resolver: Resolver): Derived {
     serverHost,
     serverPort,
   }
+}
+
+/** First segments of the paths that other routes have. */
+const takenSegments: ReadonlySet<string> = new Set([
+  ...['auth', 'report', 'health', 'ready', 'docs', 'docs-json', 'openapi.json'],
+])
+
+function imageBasePath(resolver: Resolver): string {
+  const { value, given } = resolver.read('imageBasePath')
+  if (value === resolver.read('restBasePath').value) resolver.fault(given, 'must not be the same as rest-base-path')
+  const [, segment = ''] = value.split('/', 2)
+  if (takenSegments.has(segment)) resolver.fault(given, `must not begin with /${segment}, where there are other routes`)
+  return value
 }
 
 const isGiven = (given: Given | undefined): given is Given => given !== undefined && given.value !== ''
