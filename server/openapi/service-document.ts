@@ -16,6 +16,7 @@ import {
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import type { SchemaFile } from '../validation/schema-directory.ts'
 import { serviceDocument } from './document.ts'
+import { analysisRoutes } from './analysis-routes.ts'
 import { serviceRoutes } from './service-routes.ts'
 
 export type ServiceDocumentOptions = {
@@ -121,7 +122,7 @@ async function makeDocument(
       restBasePath: config.restBasePath,
       anonymous: config.dbAnonRole !== null,
       version,
-      operations: serviceRoutes,
+      operations: [...serviceRoutes, ...analysisRoutes(config.imageBasePath)],
     }),
   )
 }
