@@ -64,6 +64,7 @@ const startLimit = 60_000
 /** Milliseconds after a start that failed, before the next one: at first, and at most. */
 const shortestPause = 1000
 const longestPause = 30_000
+const startAttempts = 3
 
 const busy = (): AnalysisError => new AnalysisError('busy', 'Too many images are waiting.')
 
@@ -79,6 +80,7 @@ export class Analyser {
   #id = 0
   #failures = 0
   #nextStart = 0
+  #isReady = false
   #isStopped = false
 
   constructor(settings: AnalyserSettings, observer: AnalyserObserver) {
@@ -107,8 +109,12 @@ export class Analyser {
 
   /** Starts the process, if there is none, and resolves when it is ready or has failed. */
   async start(): Promise<AnalyserStatus> {
-    this.#startProcess()
-    if (this.#status.kind === 'starting') await new Promise<void>((resolve) => this.#settled.push(resolve))
+    // A process that is being replaced may end first.
+    for (let attempt = 0; attempt < startAttempts; attempt++) {
+      this.#startProcess()
+      if (this.#status.kind !== 'starting') break
+      await new Promise<void>((resolve) => this.#settled.push(resolve))
+    }
     return this.#status
   }
 
@@ -175,6 +181,7 @@ export class Analyser {
   #timeOut(job: Job): void {
     job.reject(new AnalysisError('too slow', 'Inference timed out.'))
     this.#observer.killed()
+    this.#status = { kind: 'starting' }
     this.#process?.kill(`an image took longer than ${this.#settings.timeout / 1000} s`)
   }
 
@@ -220,6 +227,7 @@ export class Analyser {
   #begin(models: ModelStates): void {
     clearTimeout(this.#startTimer)
     this.#failures = 0
+    this.#isReady = true
     this.#status = { kind: 'running', models }
     for (const [name, state] of Object.entries(models)) {
       if (state.kind === 'failed') {
@@ -232,9 +240,10 @@ export class Analyser {
 
   #end(reason: string): void {
     clearTimeout(this.#startTimer)
-    const wasReady = this.#status.kind === 'running'
+    const wasReady = this.#isReady
     const { job } = this.#current ?? {}
     this.#process = undefined
+    this.#isReady = false
     this.#current = undefined
     this.#status = { kind: 'idle' }
     if (!this.#isStopped) this.#observer.warned(`The analyser has ended: ${reason}`)
@@ -245,8 +254,10 @@ export class Analyser {
       this.#status = { kind: 'failed', reason }
     }
     job?.reject(unavailable('the analyser has ended during the analysis'))
+    // Models take time to load, so their next process starts before somebody waits for it.
+    const { classifier, detector } = this.#settings
+    if (wasReady && (classifier !== null || detector !== null)) this.#startProcess()
     this.#settle()
-    // A new process for what waits, unless it has just failed to start.
     this.#next()
   }
 

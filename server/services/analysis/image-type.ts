@@ -24,8 +24,11 @@ const unspecific: ReadonlySet<string> = new Set(['', 'application/octet-stream',
 export const mediaTypeOf = (header: string | undefined): string =>
   (header ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
 
-/** @throws Problem 415 when the declared type is another one, or there is none and the file does not begin as an image */
-export function requireImageType(declared: string, bytes: Uint8Array): void {
+/**
+ * @param bytes undefined for a file that is not kept
+ * @throws Problem 415 when the declared type is another one, or says nothing and the file does not begin as an image
+ */
+export function requireImageType(declared: string, bytes: Uint8Array | undefined): void {
   if (accepted.has(declared)) return
-  if (!unspecific.has(declared) || !looksLikeImage(bytes)) throw problems.unsupportedType(declared)
+  if (!unspecific.has(declared) || (bytes && !looksLikeImage(bytes))) throw problems.unsupportedType(declared)
 }

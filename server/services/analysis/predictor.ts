@@ -72,7 +72,7 @@ export class Predictor {
    */
   analyse({ type, bytes }: UploadedImage, signal: AbortSignal): Promise<Analysis> {
     const { analyser, fileLimit } = this.#settings
-    if (bytes) requireImageType(type, bytes)
+    requireImageType(type, bytes)
     if (!bytes || bytes.length > fileLimit) throw problems.fileTooLarge(fileLimit)
     return analyser.analyse(bytes, signal)
   }
