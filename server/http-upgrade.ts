@@ -1,5 +1,5 @@
 // Requests to go on with another protocol on their connection (RFC 9110, section 7.8).
-import { createServer, type IncomingMessage, type Server, type ServerOptions } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
 /** @returns whether it has taken the connection over; otherwise it has not touched it */
@@ -16,10 +16,22 @@ export function handleUpgrades(server: Server, options: ServerOptions, handler: 
   const plain = createServer(options, (request, response) => server.emit('request', request, response))
   plain.on('clientError', (error, socket) => server.emit('clientError', error, socket))
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    if (handler(request, socket, head)) return
-    socket.unshift(Buffer.concat([headOf(request), head]))
-    plain.emit('connection', socket)
+    // Node has taken its own listener away: an error that nobody listens for would end the process.
+    socket.on('error', () => socket.destroy())
+    whenAnswered(socket, () => {
+      if (handler(request, socket, head)) return
+      socket.unshift(Buffer.concat([headOf(request), head]))
+      plain.emit('connection', socket)
+    })
   })
+}
+
+/** Waits for the responses to earlier requests of a connection. Node keeps the next one in a field without a type. */
+function whenAnswered(socket: Duplex, then: () => void): void {
+  const { _httpMessage: pending } = socket as { readonly _httpMessage?: ServerResponse | null }
+  if (socket.destroyed) return
+  if (pending) pending.once('close', () => whenAnswered(socket, then))
+  else then()
 }
 
 /** The request line and the headers as they arrived. */

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { suppressed, unionArea } from '../server/services/analysis/analyser/box.ts'
 import { greenCover, otsuThreshold } from '../server/services/analysis/analyser/colour-index.ts'
-import { decodeImage, prepareDecoding, type Pixels } from '../server/services/analysis/analyser/image.ts'
+import { decodeImage, ImageError, prepareDecoding, type Pixels } from '../server/services/analysis/analyser/image.ts'
 import { components, opened, type Mask } from '../server/services/analysis/analyser/mask.ts'
 import type { Analysis } from '../server/services/analysis/analyser/message.ts'
 import { decodeBase64Image } from '../server/services/analysis/base64-image.ts'
@@ -16,6 +16,12 @@ const hostile = await hostileFiles()
 prepareDecoding(1)
 
 const decode = (image: Uint8Array, longSide = 512) => decodeImage(image, pixelLimit, longSide)
+/** What is wrong with an image; undefined when it can be decoded. */
+const faultOf = (image: Uint8Array): Promise<unknown> =>
+  decode(image).then(
+    () => undefined,
+    (error: unknown) => (error instanceof ImageError ? error.fault : error),
+  )
 const pixelAt = ({ width, data }: Pixels, x: number, y: number): number[] => [
   ...data.subarray(3 * (y * width + x), 3 * (y * width + x) + 3),
 ]
@@ -87,12 +93,12 @@ t.test('truncated images are refused, wherever they end', async (t) => {
     t.ok(await decode(bytes), 'the whole image')
     for (let part = 1; part < 20; part++) {
       const cut = bytes.subarray(0, Math.floor((bytes.length * part) / 20))
-      await t.rejects(decode(cut), { fault: 'undecodable' }, `${part} of 20`)
+      t.equal(await faultOf(cut), 'undecodable', `${part} of 20`)
     }
   }
   const bytes = await noise(60, 40).jpeg().toBuffer()
   const closed = Buffer.concat([bytes.subarray(0, bytes.length / 2), Buffer.of(0xff, 0xd9)])
-  await t.rejects(decode(closed), { fault: 'undecodable' }, 'half of an image with an end put to it')
+  t.equal(await faultOf(closed), 'undecodable', 'half of an image with an end put to it')
 })
 
 t.test('hostile files are decoded or refused, and nothing else', async (t) => {
@@ -109,7 +115,7 @@ t.test('hostile files are decoded or refused, and nothing else', async (t) => {
   t.ok(decoded < hostile.length / 2, `${decoded} decoded`)
   for (const name of ['gif', 'tiff', 'avif', 'svg', 'html', 'pdf', 'ppm', 'vips', 'zero bytes']) {
     const { bytes } = hostile.find((file) => file.name === name) ?? { bytes: Buffer.alloc(0) }
-    await t.rejects(decode(bytes), { fault: 'undecodable' }, name)
+    t.equal(await faultOf(bytes), 'undecodable', name)
   }
   t.ok(await decode(await lake()), 'images are decoded as before')
 })
@@ -307,10 +313,6 @@ t.test('base64 is read strictly', async (t) => {
     'aGVs====',
     'ü'.repeat(4),
   ]) {
-    t.throws(
-      () => decodeBase64Image(text),
-      { status: 400, detail: 'Invalid base64 image payload.' },
-      JSON.stringify(text),
-    )
+    t.throws(() => decodeBase64Image(text), { message: 'Invalid base64 image payload.' }, JSON.stringify(text))
   }
 })

@@ -26,10 +26,11 @@ const image = await lake()
 const one = () => form(['file', { bytes: image }])
 const predict = (url: string, headers?: Readonly<Record<string, string>>) => upload(url, '/predict', one(), headers)
 
-/** The processes that this one has started since. */
+/** The analysers that have been started since. */
 async function watchChildren(): Promise<() => Promise<readonly number[]>> {
-  const before = new Set(await childProcesses(process.pid))
-  return async () => (await childProcesses(process.pid)).filter((pid) => !before.has(pid))
+  const analysers = () => childProcesses(process.pid, 'analyser/main.')
+  const before = new Set(await analysers())
+  return async () => (await analysers()).filter((pid) => !before.has(pid))
 }
 const metric = async ({ service }: Application, name: string): Promise<number> => {
   const [, value] = new RegExp(`^${name} (\\S+)$`, 'm').exec(await service.metrics.text()) ?? []

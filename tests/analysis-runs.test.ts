@@ -261,7 +261,11 @@ t.test('forged and ended credentials are refused, with or without store', async 
 
 t.test('pages of other sites cannot store with the cookie of their visitor', async (t) => {
   const before = await count()
-  const pages = [{ Origin: 'https://evil.example' }, { 'Sec-Fetch-Site': 'cross-site' }, { Origin: 'null' }]
+  const pages: readonly Readonly<Record<string, string>>[] = [
+    { Origin: 'https://evil.example' },
+    { 'Sec-Fetch-Site': 'cross-site' },
+    { Origin: 'null' },
+  ]
   for (const page of pages) t.equal((await store({ Cookie: ann.cookie, ...page })).status, 401, JSON.stringify(page))
   t.equal(await count(), before)
   const own = await startApplication(t, database.authenticatorUri, {
@@ -278,7 +282,8 @@ t.test('pages of other sites cannot store with the cookie of their visitor', asy
 
 t.test('a setting refuses callers without a credential', async (t) => {
   const app = await startApplication(t, database.authenticatorUri, { ...env, IMAGE_ANONYMOUS: 'false' })
-  for (const headers of [{}, { apikey: publishable }]) {
+  const nobody: readonly Readonly<Record<string, string>>[] = [{}, { apikey: publishable }]
+  for (const headers of nobody) {
     for (const path of ['/predict', '/predict/batch', '/v1/predict']) {
       const answer = await upload(app.url, path, form(['file', file()], ['files', file()]), headers)
       t.match(answer, { status: 401, body: { detail: 'Not authenticated' } }, path)

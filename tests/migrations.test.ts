@@ -24,6 +24,7 @@ const files = [
   '16_session_check.sql',
   '17_own_rows.sql',
   '18_whole_mileage.sql',
+  '19_run_analysis.sql',
 ]
 
 async function emptyDatabase(t: Test): Promise<TestDatabase> {
