@@ -1,9 +1,11 @@
 // What the image analysis bears: floods, hang-ups, images that never end, and the death of its process.
-import { mkdtemp, rm } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { cpuSecondsOf } from './bench/process-usage.ts'
 import { startApplication, type Application } from './support/application.ts'
 import { childProcesses } from './support/child-processes.ts'
 import { createMigratedDatabase } from './support/database.ts'
@@ -11,6 +13,7 @@ import { hostileFiles } from './support/hostile-images.ts'
 import { form, patient, prefix, upload } from './support/image-upload.ts'
 import { colourClassifier, endlessClassifier } from './support/models.ts'
 import { writeOnnx } from './support/onnx.ts'
+import { startProgram } from './support/program.ts'
 import { until } from './support/raw-request.ts'
 import { lake, noise, picture } from './support/test-image.ts'
 
@@ -104,7 +107,8 @@ t.test('an analysis that does not end is killed at its deadline', async (t) => {
   t.equal(answer.status, 504)
   t.strictSame(answer.body, { detail: 'Inference timed out.' })
   t.equal(await metric(app, 'image_analysis_kills_total'), 1)
-  const isLogged = () => app.logged().some(({ msg }) => /has ended: an image took longer than 2 s/.test(String(msg)))
+  const isLogged = () =>
+    app.logged().some(({ msg }) => String(msg).includes('has ended: an image took longer than 2 s'))
   t.ok(await until(isLogged), 'the log says so')
   t.equal((await app.call('GET', `${prefix}/ready`)).status, 200, 'a new process is ready')
   const batch = await upload(app.url, '/predict/batch', form(['files', { bytes: image }]))
@@ -234,9 +238,31 @@ t.test('a process that does not start is not started over and over', async (t) =
     t.equal(answer.status, 503)
     t.ok(answer.headers.get('retry-after'))
   }
-  const starts = app.logged().filter(({ msg }) => /The analyser has ended/.test(String(msg)))
+  const starts = app.logged().filter(({ msg }) => String(msg).includes('The analyser has ended'))
   t.ok(starts.length < 5, `${starts.length} starts`)
   t.match(await app.call('GET', `${prefix}/ready`), { status: 503, body: { detail: /The analyser does not run/ } })
+})
+
+t.test('the process ends with a server that is killed, even in the middle of an analysis', async (t) => {
+  const classifier = await writeOnnx(join(folder, 'endless.onnx'), endlessClassifier(32), {
+    names: `['water hyacinth', 'other']`,
+  })
+  const program = startProgram(t, {
+    ...patient,
+    DATABASE_URL: database.authenticatorUri,
+    IMAGE_CLASSIFIER: classifier,
+    SERVER_WORKERS: '1',
+  })
+  await program.line(({ event }) => event === 'listening')
+  t.equal((await program.call('GET', `${prefix}/ready`)).status, 200)
+  const [pid = 0] = await childProcesses(program.pid, 'analyser/main.')
+  const lost = predict(program.url()).catch(() => 'lost')
+  const cpuSeconds = async () => cpuSecondsOf(await readFile(`/proc/${pid}/stat`, 'utf8'))
+  const before = await cpuSeconds()
+  t.ok(await until(async () => (await cpuSeconds()) > before + 0.5), 'it computes')
+  program.kill('SIGKILL')
+  t.equal(await lost, 'lost')
+  t.ok(await until(() => !existsSync(`/proc/${pid}`)), 'it has ended, too')
 })
 
 t.test('metrics', async (t) => {
