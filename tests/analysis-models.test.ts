@@ -266,7 +266,7 @@ t.test('a model that does not fit is refused, and the reason named', async (t) =
   for (const [kind, graph, metadata, sideCar, expected] of cases) {
     const path = await model(graph, metadata, sideCar)
     await t.rejects(
-      (kind === 'detector' ? loadDetector : loadClassifier)(path, 1),
+      (kind === 'detector' ? loadDetector : loadClassifier)(path, 1) as Promise<object>,
       { message: expected },
       String(expected),
     )

@@ -26,6 +26,7 @@ export function receivePieces(
   if (Number(request.headers['content-length'] ?? 0) > limit) return Promise.reject(tooLarge())
   return new Promise((resolve, reject) => {
     let size = 0
+    let pending: Promise<void> | undefined
     const stop = (): void => {
       request.off('data', onData).off('end', onEnd).off('error', onClose).off('close', onClose)
     }
@@ -50,11 +51,14 @@ export function receivePieces(
       }
       if (!taken) return
       request.pause()
+      pending = taken
       taken.then(() => request.resume(), fail)
     }
+    // The stream ends although it is paused, when the last piece was all that it had.
     const onEnd = (): void => {
       stop()
-      resolve()
+      if (pending) pending.then(resolve, fail)
+      else resolve()
     }
     const onClose = (): void => fail(new ClientGone())
     if (request.destroyed && !request.readableEnded) onClose()
