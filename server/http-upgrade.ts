@@ -16,7 +16,7 @@ export function handleUpgrades(server: Server, options: ServerOptions, handler: 
   const plain = createServer(options, (request, response) => server.emit('request', request, response))
   plain.on('clientError', (error, socket) => server.emit('clientError', error, socket))
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    // Node has taken its own listener away: an error that nobody listens for would end the process.
+    // Node has removed its own listener: an error without any would end the process.
     socket.on('error', () => socket.destroy())
     whenAnswered(socket, () => {
       if (handler(request, socket, head)) return

@@ -131,7 +131,7 @@ t.test('a full queue refuses at once', async (t) => {
   t.strictSame(refused.body, { detail: 'Too many images are waiting: try again later.' })
   t.ok(Number(refused.headers.get('retry-after')) > 0)
   t.equal((await first).status, 504)
-  // They have waited for half of the time, and are told to come back.
+  // Half of the time limit is for waiting: after it, clients are asked to retry.
   for (const { status } of await Promise.all(waiting)) t.equal(status, 503)
 })
 

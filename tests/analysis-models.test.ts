@@ -49,7 +49,7 @@ const rows = (count: number, width: number, boxes: readonly (readonly number[])[
 const rounded = (boxes: readonly object[]): unknown =>
   boxes.map((box) => Object.values(box).map((value) => Number(Number(value).toFixed(3))))
 
-t.test('the shape of the output tells how boxes are read', async (t) => {
+t.test('the shape of the output decides how boxes are read', async (t) => {
   const names = `{0: 'lily', 1: 'water hyacinth'}`
   t.equal(anchors, 84)
   const cases: readonly (readonly [string, Graph, Metadata])[] = [
@@ -265,11 +265,8 @@ t.test('a model that does not fit is refused, and the reason named', async (t) =
   ]
   for (const [kind, graph, metadata, sideCar, expected] of cases) {
     const path = await model(graph, metadata, sideCar)
-    await t.rejects(
-      (kind === 'detector' ? loadDetector : loadClassifier)(path, 1) as Promise<object>,
-      { message: expected },
-      String(expected),
-    )
+    const load: (path: string, threads: number) => Promise<object> = kind === 'detector' ? loadDetector : loadClassifier
+    await t.rejects(load(path, 1), { message: expected }, String(expected))
   }
 })
 

@@ -45,7 +45,7 @@ t.test('errors', async (t) => {
           .then(() => 'complete')
           .catch((error: unknown) => error)
           .then((value) => (settle(value), response.end()))
-          .catch(t.threw)
+          .catch((error: unknown) => t.threw(error))
       }).then((url) => resolve({ url, result }))
     })
   const post = (url: string, body: string) => fetch(url, { method: 'POST', body }).catch(() => undefined)

@@ -225,7 +225,7 @@ t.test('what cannot be stored', async (t) => {
     const answer = await store(headers, ...more)
     t.equal(answer.status, status, `${name}: ${answer.text}`)
     t.match(answer.body, { detail }, name)
-    t.notMatch(answer.text, /classification_runs|profiles|policy|user_id/, 'nothing of the database is told')
+    t.notMatch(answer.text, /classification_runs|profiles|policy|user_id/, 'nothing about the database leaks')
   }
   t.equal(await count(), before)
 })

@@ -254,7 +254,7 @@ export class Analyser {
       this.#status = { kind: 'failed', reason }
     }
     job?.reject(unavailable('the analyser has ended during the analysis'))
-    // Models take time to load, so their next process starts before somebody waits for it.
+    // Models take time to load, so the next process starts before an image needs it.
     const { classifier, detector } = this.#settings
     if (wasReady && (classifier !== null || detector !== null)) this.#startProcess()
     this.#settle()

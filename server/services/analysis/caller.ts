@@ -1,4 +1,4 @@
-// Who sends an image: a bearer, an API key, the session cookie, or nobody in particular.
+// Who sends an image: a bearer, an API key, the session cookie, or an anonymous caller.
 import type { IncomingMessage } from 'node:http'
 import { clientNetwork } from '../../accounts/client-address.ts'
 import { cookieIdentity } from '../../accounts/cookie-identity.ts'
@@ -29,7 +29,7 @@ export type CallerSettings = SessionSettings & {
 export type Caller = {
   /** Undefined for callers without a credential. */
   readonly identity: Identity | undefined
-  /** Whether the caller is nobody in particular: without a credential, or with a publishable key alone. */
+  /** Whether the caller is anonymous: without a credential, or with a publishable key alone. */
   readonly isAnonymous: boolean
   /** What the limit of requests counts: the user, or else the network. */
   readonly counted: { readonly kind: 'user' | 'network'; readonly name: string }

@@ -50,7 +50,7 @@ export function liveDetection(settings: LiveDetectionSettings): LiveDetection {
     clientTracking: false,
     // Compressed frames could grow a thousandfold.
     perMessageDeflate: false,
-    // Twice the largest frame that is accepted: one that is too large is told so, and the connection goes on.
+    // Twice the largest accepted frame: up to that, a frame that is too large gets an error and the connection goes on.
     maxPayload: 2 * Math.ceil(fileLimit / 3) * 4 + 4096,
   })
   const connections = new Set<Connection>()

@@ -32,7 +32,7 @@ export async function readMultipart(
   const parser = createParser(request, batchLimit + mostOtherFiles + 1)
   const form = new Form(settings)
   const parsed = form.fillFrom(parser)
-  // It is waited for below; an error before the body ends shall not be one that nobody handles.
+  // Awaited below; an error that comes before would otherwise count as unhandled.
   parsed.catch(() => undefined)
   try {
     await receivePieces(

@@ -80,8 +80,8 @@ function recommendationFor({ classification, method }: Analysis, risk: RiskLevel
       return 'No action is needed.'
     case 'needs_review':
       return method === 'onnx'
-        ? 'The image leaves doubt: have somebody who knows the plant look at it.'
-        : 'There is green cover, whose species was not examined: have somebody who knows the plant look at it.'
+        ? 'The result is uncertain: have the image checked by a person who knows the plant.'
+        : 'There is green cover, whose species was not examined: have the image checked by a person who knows the plant.'
     default:
       return classification satisfies never
   }
@@ -124,7 +124,7 @@ function boundingBox({ x1, y1, x2, y2, confidence }: Analysis['boxes'][number]):
   }
 }
 
-/** The same in the older form; undefined when it cannot be told, for which that form has no word. */
+/** The same in the older form, which cannot express doubt: undefined for an image that needs a review. */
 export function olderPredictionOf(analysis: Analysis): PredictionSchema | undefined {
   const { classification, confidence, decodeMilliseconds, inferenceMilliseconds } = analysis
   const threshold = analysis.threshold ?? 0.5

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { BodyShare } from '../../rest/request/body-budget.ts'
 import { problems } from './problem.ts'
 
-/** The client has ended the connection, so there is nobody to answer. */
+/** The client has closed the connection, so a response would reach no one. */
 export class ClientGone extends Error {
   constructor() {
     super('the client has ended the connection')

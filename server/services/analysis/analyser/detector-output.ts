@@ -1,4 +1,4 @@
-// The outputs that object detectors have, told apart by their shape, as lists of boxes.
+// The outputs of object detectors, distinguished by their shape, as lists of boxes.
 // https://docs.ultralytics.com/modes/export/, https://github.com/ultralytics/yolov5/wiki
 import type { Box } from './box.ts'
 import type { Output } from './session.ts'

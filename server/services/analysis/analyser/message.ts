@@ -1,7 +1,7 @@
 // What the server and its analyser, a process of its own, say to each other.
 import type { Box } from './box.ts'
 
-/** What an image was found to be; `needs_review` when that cannot be told. */
+/** What an image was found to be; `needs_review` when that is not certain. */
 export type Classification = 'water_hyacinth' | 'non_water_hyacinth' | 'needs_review'
 
 /** The server's settings for the analyser, given with its start. */
