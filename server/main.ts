@@ -6,7 +6,7 @@
 const oldestMajor = 20
 
 if (Number(process.versions.node.split('.')[0]) >= oldestMajor) {
-  await import('./program.ts')
+  await import('./program/program.ts')
 } else {
   process.stderr.write(
     `rowhouse needs Node.js ${oldestMajor} or later; this is ${process.versions.node} (${process.execPath}). ` +

@@ -1,6 +1,6 @@
 // `/auth/me` and `/auth/sessions`, and how long sessions live.
 import t from 'tap'
-import { signCookie } from '../server/accounts/cookie.ts'
+import { signCookie } from '../server/http/cookie.ts'
 import { createValidator } from '../server/validation/validator.ts'
 import { detailsOf, fail, invalid, password, signIn, signUp } from './support/account.ts'
 import { createMigratedDatabase } from './support/database.ts'

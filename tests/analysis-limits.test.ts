@@ -14,7 +14,7 @@ import { form, patient, prefix, upload } from './support/image-upload.ts'
 import { colourClassifier, endlessClassifier } from './support/models.ts'
 import { writeOnnx } from './support/onnx.ts'
 import { startProgram } from './support/program.ts'
-import { until } from './support/raw-request.ts'
+import { until } from './support/until.ts'
 import { lake, noise, picture } from './support/test-image.ts'
 
 t.setTimeout(900_000)

@@ -2,7 +2,7 @@
 import { createClient } from '@supabase/supabase-js'
 import { SignJWT } from 'jose'
 import t from 'tap'
-import { createApiKey } from '../server/identity/api-key.ts'
+import { createApiKey } from '../server/identity/api-key/api-key.ts'
 import { detailsOf, signUp } from './support/account.ts'
 import { startApplication } from './support/application.ts'
 import { createMigratedDatabase, withClient } from './support/database.ts'

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { createPool } from '../server/database/pool.ts'
-import { queryOn, type Query } from '../server/database/transaction.ts'
-import { ApiKeyChanges } from '../server/identity/api-key-changes.ts'
-import { createApiKeyLookup, type LookupSettings } from '../server/identity/api-key-lookup.ts'
+import { createPool } from '../server/postgres/pool.ts'
+import { queryOn, type Query } from '../server/postgres/transaction.ts'
+import { ApiKeyChanges } from '../server/identity/api-key/api-key-changes.ts'
+import { createApiKeyLookup, type LookupSettings } from '../server/identity/api-key/api-key-lookup.ts'
 import {
   createApiKey,
   isApiKey,
@@ -12,7 +12,7 @@ import {
   makeApiKey,
   revokeApiKey,
   type NewApiKey,
-} from '../server/identity/api-key.ts'
+} from '../server/identity/api-key/api-key.ts'
 import { createDatabase, createMigratedDatabase, withClient } from './support/database.ts'
 
 const database = await createMigratedDatabase()
@@ -44,17 +44,7 @@ function lookupWith(settings: Partial<LookupSettings> = {}) {
   return { find: async (key: string) => find(key), asked: () => asked, wait: (ms: number) => (time += ms) }
 }
 
-const invalid = {
-  status: 401,
-  code: 'PGRST301',
-  message: 'The API key is unknown, expired or revoked',
-  headers: [
-    [
-      'WWW-Authenticate',
-      'Bearer error="invalid_token", error_description="The API key is unknown, expired or revoked"',
-    ],
-  ],
-}
+const invalid = { problem: 'invalid token', message: 'The API key is unknown, expired or revoked' }
 
 t.test('the text of a key', async (t) => {
   const key = makeApiKey('secret')

@@ -63,6 +63,32 @@ t.test('a part of the query does not pass for a header', async (t) => {
   }
 })
 
+t.test('the rejection of a request without a body is not that of requests with one', async (t) => {
+  const full: Header = ['Prefer', 'return=representation']
+  for (const method of ['POST', 'PATCH']) {
+    const query = method === 'PATCH' ? ['id=eq.1'] : []
+    for (let time = 0; time < 3; time++) {
+      const [on, off] = await comparison.ask(attack(method, query, [full]), anonymous)
+      t.equal(on.status, 400)
+      t.strictSame(comparable(on), comparable(off))
+    }
+    for (const body of ['{"nothing":1}', '{', '{"name":"other"}', '{"name":"other"}', ' {"name":"other"}']) {
+      const [on, off] = await comparison.ask({ ...attack(method, query, [full]), body }, ann)
+      t.strictSame(comparable(on), comparable(off), `${method} ${body}`)
+    }
+  }
+})
+
+t.test('rejected bodies do not keep a shape out of the cache', async (t) => {
+  const insert = { ...attack('PATCH', ['id=eq.2', 'owner=is.null'], [['Prefer', 'return=representation']]) }
+  for (let time = 0; time < 4; time++) await comparison.ask({ ...insert, body: '{"nothing":1}' }, anonymous)
+  const before = comparison.cached().length
+  for (let time = 0; time < 3; time++) await comparison.ask({ ...insert, body: '{"name":"other"}' }, ann)
+  const added = comparison.cached().slice(before)
+  t.equal(added.length, 1)
+  t.match(added[0]?.[1], { plan: { kind: 'mutate' } })
+})
+
 const requests = Number(process.env.REQUESTS ?? 20_000)
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
 

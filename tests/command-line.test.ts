@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import type { Address, Dependencies, Key, ServeOptions, Session } from '../server/command-line/dependencies.ts'
-import { readExpiry } from '../server/command-line/keys-command.ts'
-import { runProgram } from '../server/command-line/program.ts'
-import { readyAddress } from '../server/command-line/ready.ts'
+import type { Address, Dependencies, Key, ServeOptions, Session } from '../server/program/command-line/dependencies.ts'
+import { readExpiry } from '../server/program/command-line/keys-command.ts'
+import { runProgram } from '../server/program/command-line/program.ts'
+import { readyAddress } from '../server/program/command-line/ready.ts'
 import type { Config } from '../server/config/config.ts'
 
 const here = fileURLToPath(import.meta.url)
@@ -118,6 +118,8 @@ t.test('serving', async (t) => {
     [['--json'], { json: true }],
     [['serve', '--json', here], { configFile: here, json: true }],
     [['--', here], { configFile: here }],
+    [['serve', '--sample'], { sample: true }],
+    [['--sample', here], { configFile: here, sample: true }],
   ]
   for (const [args, options] of table) {
     const ran = await run(args)
@@ -191,7 +193,7 @@ t.test('help', async (t) => {
   const usage: [string[], RegExp][] = [
     [
       ['--help'],
-      /^Usage: rowhouse \[options\] \[command\] \[FILENAME\]\n[^]*\n {2}serve \[FILENAME\][^]*migrate[^]*keys[^]*check/,
+      /^Usage: rowhouse \[options\] \[command\] \[FILENAME\]\n[^]*\n {2}serve \[options\] \[FILENAME\][^]*migrate[^]*keys[^]*check/,
     ],
     [['-h'], /--dump-config[^]*--dump-schema[^]*--ready/],
     [['help'], /^Usage: rowhouse \[options\] \[command\]/],

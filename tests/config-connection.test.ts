@@ -6,11 +6,12 @@ import { inspect } from 'node:util'
 import pg from 'pg'
 import t from 'tap'
 import { ConfigError } from '../server/config/config-error.ts'
-import { connectionPlan } from '../server/config/connection-plan.ts'
-import { parseConnectionString } from '../server/config/connection-string.ts'
-import { passwordInFile } from '../server/config/passfile.ts'
-import { toPoolConfig, type PoolConfig } from '../server/config/pool-config.ts'
-import { applicationName } from '../server/version.ts'
+import { connectionPlan } from '../server/postgres/connection/connection-plan.ts'
+import { parseConnectionString } from '../server/postgres/connection/connection-string.ts'
+import { passwordInFile } from '../server/postgres/connection/passfile.ts'
+import { type PoolConfig } from '../server/postgres/connection/pool-config.ts'
+import { toPoolConfig } from '../server/program/connection-setting.ts'
+import { applicationName } from '../server/common/version.ts'
 import { authority, certificate, privateKey } from './support/certificate.ts'
 import { createDatabase } from './support/database.ts'
 import { fakePostgres, type FakeBehaviour } from './support/fake-postgres.ts'
@@ -281,10 +282,10 @@ t.test('a server that does not answer', async (t) => {
   t.ok(Date.now() - began >= 1900)
 
   const config = toPoolConfig(uri, {})
-  const pool = new pg.Pool({ ...config, connectionTimeoutMillis: 100 })
+  const pool = new pg.Pool({ ...config, connectionTimeoutMillis: 1000 })
   await t.rejects(pool.connect(), { message: 'Connection terminated due to connection timeout' })
   await pool.end()
-  await t.rejects(createClient({ ...config, connectionTimeoutMillis: 100 }).connect(), {
+  await t.rejects(createClient({ ...config, connectionTimeoutMillis: 1000 }).connect(), {
     message: 'timeout expired',
   })
   t.equal(server.seen.length, 3, 'nobody tries again after giving up')

@@ -2,8 +2,8 @@
 // idle or closed, what is known of its prepared statements is what the server has, and nothing has happened twice.
 import t, { type Test } from 'tap'
 import pg from 'pg'
-import { Exchange, type PipelinePart, type Turn } from '../server/database/exchange.ts'
-import { command, forgetStatements, isStaleStatement, runPipeline, StatementError, statementsOf } from '../server/database/pipeline.ts' // prettier-ignore
+import { Exchange, type PipelinePart, type Turn } from '../server/postgres/protocol/exchange.ts'
+import { command, forgetStatements, isStaleStatement, runPipeline, StatementError, statementsOf } from '../server/postgres/protocol/pipeline.ts' // prettier-ignore
 import { createDatabase } from './support/database.ts'
 import { expected, generateTurn, type ModelState, type Step, turnOf } from './support/connection-model.ts'
 import { seededRandom } from './support/seeded-random.ts'

@@ -3,12 +3,12 @@ import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { consoleLines, milliseconds } from '../server/operations/console-lines.ts'
-import { createLog, type LogEvent } from '../server/operations/log.ts'
+import { consoleLines, milliseconds } from '../server/program/operations/console-lines.ts'
+import { createLog, type LogEvent } from '../server/program/operations/log.ts'
+import { command } from './support/program.ts'
 
 t.setTimeout(300_000)
 
@@ -87,11 +87,9 @@ t.test('durations', async (t) => {
   for (const [duration, expected] of rows) t.equal(milliseconds(duration), expected)
 })
 
-const main = fileURLToPath(new URL('../server/main.ts', import.meta.url))
-
 /** Runs `serve` on a pseudo-terminal until it is ready, presses Ctrl-C, and returns all that the terminal got. */
 async function onTerminal(t: Test, dataDir: string, env: Record<string, string>): Promise<string> {
-  const words = [process.execPath, ...process.execArgv, main, 'serve'].map((word) => `'${word}'`).join(' ')
+  const words = [...command(), 'serve'].map((word) => `'${word}'`).join(' ')
   // util-linux has its own options.
   const args = process.platform === 'linux' ? ['-qec', words, '/dev/null'] : ['-q', '/dev/null', '/bin/sh', '-c', words]
   const inherited = Object.entries(process.env).filter(

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import t from 'tap'
-import { cookieValues, setCookie, signCookie, verifyCookie } from '../server/accounts/cookie.ts'
+import { cookieValues, setCookie, signCookie, verifyCookie } from '../server/http/cookie.ts'
 
 const [secret, older, foreign] = ['n'.repeat(32), 'o'.repeat(32), 'f'.repeat(32)] as const
 const value = { id: 'abc', expires: 2000 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { debounced } from '../server/operations/debounced.ts'
+import { debounced } from '../server/program/operations/debounced.ts'
 
 const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds))
 

@@ -17,8 +17,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { FolderInUse, startEmbedded, useEmbedded, type EmbeddedDatabase } from '../server/database/embedded.ts'
-import { birthOf } from '../server/database/embedded/running-process.ts'
+import { FolderInUse, startEmbedded, useEmbedded, type EmbeddedDatabase } from '../server/postgres/embedded/embedded.ts'
+import { birthOf } from '../server/postgres/embedded/running-process.ts'
 
 // Databases are made and started here many times over, maybe beside other tests.
 t.setTimeout(300_000)
@@ -49,7 +49,7 @@ const postmasterPid = async (dataDir: string): Promise<number> =>
 
 const isAlive = async (pid: number): Promise<boolean> => (await birthOf(pid)) !== null
 
-async function eventually(holds: () => Promise<boolean>, within = 10_000): Promise<boolean> {
+async function eventually(holds: () => Promise<boolean>, within = 60_000): Promise<boolean> {
   const deadline = Date.now() + within
   while (Date.now() < deadline) {
     if (await holds()) return true

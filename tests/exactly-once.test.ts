@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { jwtSecret, startApplication } from './support/application.ts'
 import { readCluster, uriOf } from './support/cluster.ts'
 import { createDatabase, withClient } from './support/database.ts'
+import { gates } from './support/locks.ts'
 import { trustAllStatements } from './support/sharing.ts'
 
 trustAllStatements()
@@ -134,7 +135,6 @@ const quick = (index: number) =>
 
 /** Sends quick writes until they share a connection. */
 async function untilShared(): Promise<void> {
-  const gates = "select from pg_locks where locktype = 'advisory' and objid = 0 and objsubid = 2 and granted"
   for (let index = 1000; (await database.query(gates)).rowCount === 0; index++) await quick(index)
 }
 

@@ -3,8 +3,9 @@ import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { FolderInUse, lockFolder } from '../server/database/embedded/folder-lock.ts'
-import { awaitDeath, birthOf } from '../server/database/embedded/running-process.ts'
+import { FolderInUse, lockFolder } from '../server/postgres/embedded/folder-lock.ts'
+import { awaitDeath, birthOf } from '../server/postgres/embedded/running-process.ts'
+import { until } from './support/until.ts'
 
 async function folder(t: Test): Promise<string> {
   const made = await mkdtemp(join(tmpdir(), 'rowhouse-lock-'))
@@ -82,7 +83,6 @@ t.test('a zombie is dead', { skip: process.platform !== 'linux' }, async (t) => 
   const pid = await new Promise<number>((resolve) =>
     parent.stdout.once('data', (data: Buffer) => resolve(Number(data.toString()))),
   )
-  await new Promise((resolve) => setTimeout(resolve, 1800))
+  t.ok(await until(async () => (await birthOf(pid)) === null))
   t.doesNotThrow(() => process.kill(pid, 0), 'the system still knows its number')
-  t.equal(await birthOf(pid), null)
 })

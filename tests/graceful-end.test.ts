@@ -1,10 +1,10 @@
 // The end of an HTTP server: nothing is cut, and nobody keeps it from ending.
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { GracefulEnd } from '../server/graceful-end.ts'
-
-const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds))
+import { GracefulEnd } from '../server/program/graceful-end.ts'
+import { until } from './support/until.ts'
 
 type Ending = { readonly server: Server; readonly port: number; readonly end: (grace?: number) => Promise<number> }
 
@@ -44,12 +44,6 @@ async function open(t: Test, port: number): Promise<Client> {
   return { socket, text: () => text, closed }
 }
 
-async function until(holds: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 20_000; !holds(); await pause(5)) {
-    if (Date.now() > deadline) throw new Error('it did not happen')
-  }
-}
-
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
 
 t.test('requests in flight, sent later, and half sent', async (t) => {
@@ -80,8 +74,8 @@ t.test('requests in flight, sent later, and half sent', async (t) => {
   kept.socket.write(get('/first'))
   half.socket.write('POST /half HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\nabc')
   pipelining.socket.write(get('/wait/1'))
-  await until(() => answers.size === 3 && seen.includes('/half') && kept.text().endsWith('answer to /first '))
-  await until(() => streaming.text().endsWith('begin \r\n'))
+  t.ok(await until(() => answers.size === 3 && seen.includes('/half') && kept.text().endsWith('answer to /first ')))
+  t.ok(await until(() => streaming.text().endsWith('begin \r\n')))
   t.match(kept.text(), 'Connection: keep-alive')
 
   const ended = end()
@@ -108,7 +102,7 @@ t.test('idle connections are closed, but not at once', async (t) => {
   const { port, end } = await start(t, (_request, response) => response.end('x'))
   const [idle, unused, late] = await Promise.all([open(t, port), open(t, port), open(t, port)])
   idle.socket.write(get('/'))
-  await until(() => idle.text().endsWith('x'))
+  t.ok(await until(() => idle.text().endsWith('x')))
   const began = performance.now()
   const ended = end()
   // Accepted, but its first request takes its time.
@@ -127,7 +121,7 @@ t.test('what does not end in time is cut, and counted', async (t) => {
   const { port, end } = await start(t, () => void (requests += 1))
   const clients = await Promise.all([open(t, port), open(t, port)])
   for (const { socket } of clients) socket.write(get('/'))
-  await until(() => requests === 2)
+  t.ok(await until(() => requests === 2))
   t.equal(await end(500), 2)
   await Promise.all(clients.map(({ closed }) => closed))
 })
@@ -137,10 +131,12 @@ t.test('connections that wait to be accepted are served', async (t) => {
   const waiting = Array.from({ length: 50 }, () => open(t, port))
   await new Promise((resolve) => server.once('connection', resolve))
   const ended = end()
-  for (const client of await Promise.all(waiting)) {
+  const texts = waiting.map(async (opening) => {
+    const client = await opening
     client.socket.write(get('/'))
     await client.closed
-    t.match(client.text(), /Connection: close[^]*x$/)
-  }
+    return client.text()
+  })
+  for (const text of await Promise.all(texts)) t.match(text, /Connection: close[^]*x$/)
   t.equal(await ended, 0)
 })

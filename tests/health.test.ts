@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { health, ready } from '../server/operations/health.ts'
+import { health, ready } from '../server/program/operations/health.ts'
+import { until } from './support/until.ts'
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -76,9 +77,15 @@ t.test('requests at the same time share one check; later ones look again', async
   let count = 0
   let release = (): void => undefined
   const gate = new Promise<void>((resolve) => (release = resolve))
-  const url = await serve(t, ready({ database: async () => (count++, await gate, count === 1) }))
+  const handler = ready({ database: async () => (count++, await gate, count === 1) })
+  let arrived = 0
+  const url = await serve(t, (request, response) => {
+    handler(request, response)
+    arrived++
+  })
   const asked = Array.from({ length: 10 }, () => fetch(url))
-  setTimeout(release, 300)
+  t.ok(await until(() => arrived === 10))
+  release()
   t.strictSame(new Set((await Promise.all(asked)).map(({ status }) => status)), new Set([200]))
   t.equal(count, 1)
   t.equal((await fetch(url)).status, 503)

@@ -1,7 +1,7 @@
 // Bodies made to confuse, on every route that takes one: all are answered with 4xx, and change nothing.
 import { deflateRawSync, gzipSync } from 'node:zlib'
 import t from 'tap'
-import { readJson } from '../server/accounts/json-text.ts'
+import { readJson } from '../server/text/json-text.ts'
 import { password, signIn, signUp } from './support/account.ts'
 import { createMigratedDatabase } from './support/database.ts'
 import { startService } from './support/service.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parseRoleClaim, roleInClaims } from '../server/identity/role-claim.ts'
+import { parseRoleClaim, roleInClaims } from '../server/identity/role-claim/role-claim.ts'
 
 const claims = {
   role: 'web_user',

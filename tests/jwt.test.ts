@@ -2,9 +2,10 @@ import { createHmac, createSign, generateKeyPairSync, sign as signWithKey, type 
 import t from 'tap'
 import { bearerToken } from '../server/identity/bearer.ts'
 import { claimsText, type Identity } from '../server/identity/identity.ts'
-import { createJwtVerifier, type JwtSettings } from '../server/identity/jwt.ts'
-import { SecretError, verificationKeys } from '../server/identity/jwt-keys.ts'
-import { ApiError, errorBody } from '../server/rest/errors.ts'
+import { createJwtVerifier, type JwtSettings } from '../server/identity/jwt/jwt.ts'
+import { SecretError, verificationKeys } from '../server/identity/jwt/jwt-keys.ts'
+import { CredentialError } from '../server/identity/credential-error.ts'
+import { errorBody, ofCredential } from '../server/rest/errors.ts'
 
 const secret = 'reallyreallyreallyreallyverysafe'
 const now = 1_700_000_000
@@ -42,8 +43,9 @@ async function answer(verify: () => Identity | Promise<Identity>): Promise<unkno
   try {
     const { role, claims } = await verify()
     return { role, claims }
-  } catch (error) {
-    if (!(error instanceof ApiError)) throw error
+  } catch (thrown) {
+    if (!(thrown instanceof CredentialError)) throw thrown
+    const error = ofCredential(thrown)
     return { status: error.status, ...(JSON.parse(errorBody(error, 'verbose')) as object), headers: error.headers }
   }
 }
@@ -309,14 +311,14 @@ t.test('the cache', async (t) => {
   const identity = await verifier.verify(given, now)
   t.equal(verifier.verify(given, now), identity, 'a known one is answered at once')
   t.equal(verifier.verify(given, exp + 30), identity, 'as long as it holds')
-  t.throws(() => verifier.verify(given, exp + 31), { code: 'PGRST303', message: 'JWT expired' })
-  t.throws(() => verifier.verify(given, now - 31), { code: 'PGRST303', message: 'JWT not yet valid' })
+  t.throws(() => verifier.verify(given, exp + 31), { problem: 'invalid claims', message: 'JWT expired' })
+  t.throws(() => verifier.verify(given, now - 31), { problem: 'invalid claims', message: 'JWT not yet valid' })
   t.strictSame(verifier.cacheStatistics, { requests: 5, hits: 4, evictions: 0 })
 
   const late = token({ role: 'author', exp: now - 31 })
   t.throws(() => verifier.verify(late, now), { message: 'JWT expired' })
   t.throws(() => verifier.verify(late, now), { message: 'JWT expired' }, 'also a token that no longer holds is known')
-  t.throws(() => verifier.verify('a.b.c', now), { code: 'PGRST301' })
+  t.throws(() => verifier.verify('a.b.c', now), { name: 'CredentialError', problem: 'invalid token' })
 
   t.equal(createJwtVerifier({ ...settings }, verifier), verifier, 'the same settings keep the cache')
   const changes: Partial<JwtSettings>[] = [

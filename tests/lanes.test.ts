@@ -3,14 +3,18 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type pg from 'pg'
 import { loadConfig } from '../server/config/load.ts'
-import { toPoolConfig } from '../server/config/pool-config.ts'
-import type { ArrivingField } from '../server/database/arriving-field.ts'
-import { endSharing, shareConnection } from '../server/database/lanes.ts'
-import { runPipeline, StatementError, type PipelineStatement, type Row } from '../server/database/pipeline.ts'
-import { createPool, flushPool, withConnection, type ConnectionPool } from '../server/database/pool.ts'
-import { RunHistory } from '../server/database/run-history.ts'
-import { mayBegin } from '../server/database/turn-guard.ts'
+import { toPoolConfig } from '../server/program/connection-setting.ts'
+import type { ArrivingField } from '../server/postgres/protocol/arriving-field.ts'
+import { runPipeline, StatementError } from '../server/postgres/protocol/pipeline.ts'
+import type { PipelineStatement, Row } from '../server/rest/database.ts'
+import { withConnection } from '../server/postgres/lending.ts'
+import { createPool, flushPool, type ConnectionPool } from '../server/postgres/pool.ts'
+import { RunHistory } from '../server/common/run-history.ts'
+import { mayBegin } from '../server/postgres/sharing/turn-guard.ts'
 import { createDatabase } from './support/database.ts'
+import { createLatch } from './support/latch.ts'
+import { endKeepers, rowWaits } from './support/locks.ts'
+import { until } from './support/until.ts'
 
 const database = await createDatabase()
 const { config } = loadConfig({ env: { DATABASE_URL: database.adminUri } })
@@ -20,7 +24,7 @@ t.teardown(() => database.drop())
 function poolOf(t: Test, dbPool = 4, options: pg.PoolConfig = connection): ConnectionPool {
   const pool = createPool(options, { ...config, dbPool, dbPoolAcquisitionTimeout: 2 })
   t.teardown(async () => {
-    await endSharing(pool)
+    await pool.shared.end()
     await pool.end()
   })
   return pool
@@ -34,8 +38,6 @@ function trusted(): RunHistory {
 
 type Outcome = {
   readonly texts: readonly (string | undefined)[]
-  /** Milliseconds until it was settled. */
-  readonly after: number
   readonly wasMoved: boolean
   readonly arriving?: ArrivingField
 }
@@ -44,6 +46,8 @@ type Read = {
   /** Settled with the last statement's first row. */
   readonly outcome: Promise<Outcome>
   readonly wasTaken: boolean
+  /** Whether it was moved to a connection of its own. */
+  readonly isMoved: () => boolean
 }
 
 const statement = (text: string, ...values: string[]): PipelineStatement => ({ text, values, hasNoEffect: true })
@@ -57,7 +61,6 @@ function share(
   prepare = true,
   kind: 'read' | 'write' = 'read',
 ): Read {
-  const start = performance.now()
   let wasMoved = false
   let hasArrived = false
   let settled = 0
@@ -69,7 +72,7 @@ function share(
       hasArrived = arriving !== undefined
       const texts = (results.at(-1)?.[0] ?? []).map((field) => field?.toString())
       if (error) reject(error)
-      else resolve({ texts, after: performance.now() - start, wasMoved, ...(arriving ? { arriving } : {}) })
+      else resolve({ texts, wasMoved, ...(arriving ? { arriving } : {}) })
     }
     const alone = (): void => {
       if (wasMoved) t.fail('moved twice')
@@ -84,16 +87,16 @@ function share(
       )
     }
     const onArriving = (fields: Row, arriving: ArrivingField): void => settle(undefined, [[fields]], arriving)
-    const guarded = (gate: string, turn: string): PipelineStatement[] => [
+    const guardedPart = (gate: string, turn: string): PipelineStatement[] => [
       { ...statement(`select ${mayBegin('$1', '$2')}`, gate, turn), isGuard: true },
       ...part,
     ]
-    const run = { kind, part, guarded: kind === 'read' ? undefined : guarded, history, onArriving, settle, alone }
-    wasTaken = shareConnection(pool, run, prepare)
-    if (!wasTaken) resolve({ texts: [], after: 0, wasMoved })
+    const run = { kind, part, mayRepeat: kind === 'read', guardedPart, history, onArriving, settle, alone }
+    wasTaken = pool.shared.share(run, prepare)
+    if (!wasTaken) resolve({ texts: [], wasMoved })
   })
   outcome.catch(() => undefined)
-  return { outcome, wasTaken }
+  return { outcome, wasTaken, isMoved: () => wasMoved }
 }
 
 const pidAnd = (value: string) => statement('select pg_backend_pid(), $1::text', value)
@@ -173,16 +176,16 @@ for (const prepare of [true, false]) {
 t.test('a read that takes long holds up nobody', async (t) => {
   const pool = poolOf(t)
   const history = trusted()
-  const long = share(t, pool, [statement("select 'late' from pg_sleep(2)")], history)
+  const latch = await createLatch(t, database)
+  const long = share(t, pool, [statement(`select 'late' from ${latch.wait}`)], history)
   const others = [1, 2, 3].map((index) => share(t, pool, [pidAnd(String(index))], history))
   const outcomes = await Promise.all(others.map(({ outcome }) => outcome))
-  for (const [index, { texts, after, wasMoved }] of outcomes.entries()) {
+  for (const [index, { texts, wasMoved }] of outcomes.entries()) {
     t.equal(texts[1], String(index + 1))
     t.ok(wasMoved, 'run elsewhere')
-    t.ok(after < 1500, `after ${after} ms`)
   }
-  const next = await share(t, pool, [pidAnd('next')], trusted()).outcome
-  t.ok(next.after < 200, 'nor one that comes later')
+  t.match(await share(t, pool, [pidAnd('next')]).outcome, { texts: [/\d+/, 'next'] }, 'nor one that comes later')
+  await latch.release()
   t.match(await long.outcome, { texts: ['late'], wasMoved: false })
 })
 
@@ -205,9 +208,11 @@ t.test('a large result is passed on, and holds up nobody', async (t) => {
 t.test('reads on a lost connection run again', async (t) => {
   const pool = poolOf(t)
   const history = trusted()
-  const long = share(t, pool, [statement("select pg_sleep(1), 'ended'")], history)
+  const latch = await createLatch(t, database)
+  const long = share(t, pool, [statement(`select ${latch.wait}, 'ended'`)], history)
   const others = [1, 2].map((index) => share(t, pool, [pidAnd(String(index))], history))
   await terminate('ended')
+  await latch.release()
   for (const { outcome } of others) t.match(await outcome, { wasMoved: true })
   t.match(await long.outcome, { wasMoved: true })
   t.match(await share(t, pool, [pidAnd('after')]).outcome, { texts: [/\d+/, 'after'] })
@@ -229,10 +234,13 @@ t.test('statements that are gone are prepared anew', async (t) => {
 t.test('a flushed pool gives no lane away', async (t) => {
   const pool = poolOf(t)
   const history = trusted()
-  const long = share(t, pool, [statement('select pg_backend_pid() from pg_sleep(0.1)')], history)
-  await pause(5)
+  const latch = await createLatch(t, database)
+  const long = share(t, pool, [statement(`select pg_backend_pid() from ${latch.wait}`)], history)
+  t.ok(await latch.isAwaited())
   flushPool(pool)
   const later = share(t, pool, [pidAnd('later')], history)
+  await later.outcome
+  await latch.release()
   t.not((await later.outcome).texts[0], (await long.outcome).texts[0])
 })
 
@@ -294,7 +302,7 @@ t.test('without a connection every read hears why', async (t) => {
   const pool = poolOf(t, 2, toPoolConfig(`postgresql://nobody@127.0.0.1:${port}/none`, {}))
   const history = trusted()
   for (const { outcome } of [1, 2, 3].map(() => share(t, pool, [pidAnd('')], history))) {
-    await t.rejects(outcome, { code: 'PGRST000' })
+    await t.rejects(outcome, { name: 'ConnectionError', kind: 'not connected' })
   }
 })
 
@@ -385,9 +393,12 @@ t.test('writes', async (t) => {
     const count = (id: string) => statement('update locked set times = times + 1 where id = $1 returning id', id)
     const blocked = [write(t, pool, history, count('1')), write(t, pool, history, count('2'))]
     const others = ['3', '4', '5'].map((id) => write(t, pool, history, count(id)))
-    const outcomes = await Promise.all(others.map(({ outcome }) => outcome))
-    t.ok(outcomes.every(({ wasMoved }) => wasMoved))
-    t.ok(Math.max(...outcomes.map(({ after }) => after)) < 1000)
+    await Promise.race(others.map(({ outcome }) => outcome))
+    t.ok(
+      others.every(({ isMoved }) => isMoved()),
+      'all at once',
+    )
+    await Promise.all(others.map(({ outcome }) => outcome))
     t.notOk(history.isTrusted, 'the next ones are not sent behind each other')
     await locker.query('commit')
     locker.release()
@@ -395,6 +406,33 @@ t.test('writes', async (t) => {
     t.match([front, second], [{ wasMoved: false }, { wasMoved: true }], 'the one in front goes on where it is')
     const { rows } = await database.query('select sum(times)::int as sum, max(times)::int as max from locked')
     t.strictSame(rows, [{ sum: 5, max: 1 }], 'each was done once')
+  })
+
+  t.test('one that waits for a lock holds up nobody either when the gates are lost', async (t) => {
+    const pool = poolOf(t, 6)
+    await openGates(t, pool)
+    const locker = await pool.connect()
+    await locker.query('begin')
+    await locker.query('select from locked where id = 1 for update')
+    const history = trusted()
+    const count = (id: string) => statement('update locked set times = times + 1 where id = $1 returning id', id)
+    const front = write(t, pool, history, count('1'))
+    const others = ['2', '3', '4'].map((id) => write(t, pool, history, count(id)))
+    // In one call: those behind the front are moved after a moment.
+    await database.query(`do $$ begin
+      while not exists (${rowWaits}) loop
+        perform pg_sleep(0.001);
+        perform pg_stat_clear_snapshot();
+      end loop;
+      perform * from (${endKeepers}) as ended;
+    end $$`)
+    for (const { outcome } of others) t.match(await outcome, { wasMoved: true })
+    await locker.query('commit')
+    locker.release()
+    t.match(await front.outcome, { wasMoved: false })
+    t.ok(await until(() => pool.idleCount === pool.totalCount))
+    const { rows } = await database.query('select sum(times)::int as sum, max(times)::int as max from locked')
+    t.strictSame(rows, [{ sum: 4, max: 1 }], 'each was done once')
   })
 
   t.test('one that ends while the others are moved', async (t) => {
@@ -438,9 +476,7 @@ t.test('writes', async (t) => {
     const front = write(t, pool, history, count('1'))
     const others = ['2', '3', '4'].map((id) => write(t, pool, history, count(id)))
     await Promise.all(others.map(({ outcome }) => outcome))
-    const keepers = await database.query(
-      "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objid = 0 and objsubid = 2 and granted",
-    )
+    const keepers = await database.query(endKeepers)
     t.ok(keepers.rows.length > 0)
     await pause(50)
     await locker.query('commit')
@@ -454,9 +490,7 @@ t.test('writes', async (t) => {
   t.test('without gates nothing begins', async (t) => {
     const pool = poolOf(t, 2)
     await openGates(t, pool)
-    await database.query(
-      "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objid = 0 and objsubid = 2 and granted",
-    )
+    await database.query(endKeepers)
     const writes = [1, 2, 3].map((value) => write(t, pool, trusted(), insert(String(value))))
     for (const { outcome } of writes) await outcome
     for (const [index, { wasTaken }] of writes.entries()) {
@@ -478,13 +512,13 @@ t.test('writes', async (t) => {
     const pool = poolOf(t)
     await openGates(t, pool)
     const history = trusted()
-    const writes = [
-      write(t, pool, history, statement("select pg_sleep(5), 'lost'"), insert('a')),
-      write(t, pool, history, insert('b')),
-    ]
-    await terminate('lost')
-    for (const { outcome } of writes) await t.rejects(outcome)
-    t.strictSame(await rowsWritten(), [])
+    const front = write(t, pool, history, statement('select pg_terminate_backend(pg_backend_pid())'), insert('a'))
+    const behind = write(t, pool, history, insert('b'))
+    await t.rejects(front.outcome)
+    // On a machine where the front takes long to be lost, the one behind it is moved before.
+    if (behind.isMoved()) await behind.outcome
+    else await t.rejects(behind.outcome)
+    t.strictSame(await rowsWritten(), behind.isMoved() ? ['b'] : [])
   })
 
   t.test('are not shared where statements are not prepared: there may be a pooler', async (t) => {

@@ -2,7 +2,8 @@
 import t, { type Test } from 'tap'
 import { startApplication, type Application } from './support/application.ts'
 import { createFixtureDatabase } from './support/fixture.ts'
-import { postHead, rawRequest, until } from './support/raw-request.ts'
+import { postHead, rawRequest } from './support/raw-request.ts'
+import { until } from './support/until.ts'
 import { bearer } from './support/request-table.ts'
 import { countRoundTrips } from './support/round-trips.ts'
 
@@ -256,4 +257,18 @@ t.test('small bodies are not asked about', async (t) => {
   const message = (length: number) => JSON.stringify({ message: 'x'.repeat(length) })
   t.equal(await trips(t, message(60_000), 201), 1)
   t.ok((await trips(t, message(80_000), 201)) > 1)
+})
+
+t.test('a large body is parsed once', async (t) => {
+  const application = await startApplication(t, uri, settings)
+  const row = { message: 'x'.repeat(100_000) }
+  const bodies = [row, row, row, [row, row], { ...row, id: 70_001 }, row, { ...row, no_such_column: 1 }].map((value) =>
+    JSON.stringify(value),
+  )
+  const statuses: number[] = []
+  const parses = t.capture(JSON, 'parse', JSON.parse)
+  for (const body of bodies) statuses.push((await application.call('POST', '/rest/v1/notes', { body })).status)
+  t.strictSame([...new Set(statuses)], [201, 400])
+  const large = parses().filter(({ args: [text] }) => String(text).length > 65_536)
+  t.equal(large.length, bodies.length)
 })

@@ -3,7 +3,7 @@ import t from 'tap'
 import { detailsOf, signUp } from './support/account.ts'
 import { startApplication } from './support/application.ts'
 import { createMigratedDatabase, withClient } from './support/database.ts'
-import { createApiKey } from '../server/identity/api-key.ts'
+import { createApiKey } from '../server/identity/api-key/api-key.ts'
 
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())

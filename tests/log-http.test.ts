@@ -4,6 +4,7 @@ import t from 'tap'
 import { jwtSecret, startApplication } from './support/application.ts'
 import { createMigratedDatabase, createDatabase } from './support/database.ts'
 import { startProgram } from './support/program.ts'
+import { until } from './support/until.ts'
 import { sendWrite as send } from './support/write-request.ts'
 
 const database = await createMigratedDatabase()
@@ -43,8 +44,9 @@ t.test('the level decides which answers are logged', async (t) => {
     }
     const { call, logged } = await startApplication(t, database.authenticatorUri, settings)
     for (const [method, path, status] of requests) t.equal((await call(method, path)).status, status)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-    const requested = logged().filter(({ event }) => event === 'request')
+    const lines = () => logged().filter(({ event }) => event === 'request')
+    t.ok(await until(() => lines().length >= expected.length))
+    const requested = lines()
     t.strictSame(
       requested.map(({ status }) => status),
       expected,

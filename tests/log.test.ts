@@ -2,8 +2,8 @@ import { get, createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import type { LogLevel } from '../server/config/config.ts'
-import { createLog, scrub, type Log, type LogEvent } from '../server/operations/log.ts'
-import { logRequests, noteRole, pathOf, requestIdFor, requestIdOf } from '../server/operations/request-log.ts'
+import { createLog, scrub, type Log, type LogEvent } from '../server/program/operations/log.ts'
+import { logRequests, noteRole, pathOf, requestIdFor, requestIdOf } from '../server/http/request-log.ts'
 
 type Line = Record<string, unknown>
 

@@ -3,30 +3,12 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { rowhouse, type Ran } from './support/command.ts'
 import { createDatabase } from './support/database.ts'
+import { main } from './support/program.ts'
 
-// Each run compiles the program anew.
 t.setTimeout(300_000)
-
-type Ran = { readonly code: number; readonly out: string; readonly err: string }
-
-const main = fileURLToPath(new URL('../server/main.ts', import.meta.url))
-
-/** The real program, in a process and an environment of its own. */
-const rowhouse = (args: string[], env: Record<string, string> = {}): Promise<Ran> =>
-  new Promise((resolve) => {
-    const inherited = Object.fromEntries(
-      Object.entries(process.env).filter(([name]) => !/^(PGRST_|PG|DATABASE_URL|MIGRATION_|DATA_DIR)/.test(name)),
-    )
-    execFile(
-      process.execPath,
-      [...process.execArgv, main, ...args],
-      { env: { ...inherited, ...env } },
-      (error, out, err) => resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, out, err }),
-    )
-  })
 
 t.test('the program on a database of one’s own', async (t) => {
   const database = await createDatabase()
@@ -70,7 +52,11 @@ t.test('what only looks creates no database, and says which setting is missing',
   const nothing = /^No setting names a database, and there is no embedded database in .*none\. Set DATABASE_URL /
   const table: [string[], Record<string, string>, Partial<Record<keyof Ran, unknown>>][] = [
     [['check'], env, { code: 2, out: '', err: nothing }],
-    [['migrate', '--dry-run'], env, { code: 0, out: /^Would apply:\n {2}1_roles\.sql\n {2}2_schemas\.sql\n/, err: '' }],
+    [
+      ['migrate', '--dry-run'],
+      env,
+      { code: 0, out: /^Would apply:\n {2}000001_api_roles\.sql\n {2}000002_schemas\.sql\n/, err: '' },
+    ],
     [['serve'], onlyMigrations, { code: 1, err: noServing }],
   ]
   const all = await Promise.all(table.map(([args, settings]) => rowhouse(args, settings)))
@@ -102,7 +88,7 @@ t.test('a Node.js that is too old', async (t) => {
   const ran = await new Promise<Ran>((resolve) =>
     execFile(
       process.execPath,
-      [...process.execArgv, `--import=data:text/javascript,${encodeURIComponent(older)}`, main, 'serve'],
+      [`--import=data:text/javascript,${encodeURIComponent(older)}`, main, 'serve'],
       (error, out, err) => resolve({ code: typeof error?.code === 'number' ? error.code : 0, out, err }),
     ),
   )

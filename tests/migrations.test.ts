@@ -1,30 +1,20 @@
 import { readFile } from 'node:fs/promises'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { migrate, pendingMigrations } from '../server/database/migrate.ts'
+import { migrate, pendingMigrations } from '../server/postgres/migrate.ts'
 import { uriOf } from './support/cluster.ts'
 import { createDatabase, createMigratedDatabase, withClient, type TestDatabase } from './support/database.ts'
 
 const files = [
-  '1_roles.sql',
-  '2_schemas.sql',
-  '3_claims.sql',
-  '4_tables.sql',
-  '5_triggers.sql',
-  '6_policies.sql',
-  '7_account_functions.sql',
-  '8_grants.sql',
-  '9_schema_reload.sql',
-  '10_report_review.sql',
-  '11_valuation.sql',
-  '12_account_management.sql',
-  '13_faster_uid.sql',
-  '14_uid_parsed_once.sql',
-  '15_account_names.sql',
-  '16_session_check.sql',
-  '17_own_rows.sql',
-  '18_whole_mileage.sql',
-  '19_run_analysis.sql',
+  '000001_api_roles.sql',
+  '000002_schemas.sql',
+  '000003_accounts.sql',
+  '000004_account_functions.sql',
+  '000005_profiles_and_runs.sql',
+  '000006_reports.sql',
+  '000007_valuation.sql',
+  '000008_schema_reload.sql',
+  '000009_run_analysis.sql',
 ]
 
 async function emptyDatabase(t: Test): Promise<TestDatabase> {
@@ -153,7 +143,7 @@ t.test('an owner who is no superuser', async (t) => {
   })
 
   t.test('makes the roles, too, where they are not there yet', async (t) => {
-    const sql = await readFile(new URL('../sql/migrations/1_roles.sql', import.meta.url), 'utf8')
+    const sql = await readFile(new URL('../sql/migrations/000001_api_roles.sql', import.meta.url), 'utf8')
     const suffix = admin.name.slice(-6)
     const renamed = sql.replaceAll(/\b(anon|authenticated|service_role|authenticator)\b/g, `$1_${suffix}`)
     await withClient(ownerUri, async (client) => {
@@ -204,6 +194,66 @@ t.test('the roles', async (t) => {
     { ...none, name: 'authenticated' },
     { ...none, name: 'authenticator', login: true, granted: ['anon', 'authenticated', 'service_role'] },
     { ...none, name: 'service_role', bypass: true },
+  ])
+})
+
+t.test('everything has a comment', async (t) => {
+  const database = await migratedDatabase(t)
+  const { rows } = await database.query(`
+    with own as (select oid, nspname from pg_namespace where nspname in ('auth', 'public', 'rowhouse'))
+    select nspname::text as name from own where obj_description(oid, 'pg_namespace') is null
+    union all
+    select c.oid::regclass::text from pg_class c join own on own.oid = relnamespace
+    where relkind in ('r', 'v') and obj_description(c.oid, 'pg_class') is null
+    union all
+    select format('%s.%s', c.oid::regclass, attname) from pg_class c join own on own.oid = relnamespace
+    join pg_attribute on attrelid = c.oid and attnum > 0 and not attisdropped
+    where relkind in ('r', 'v') and col_description(c.oid, attnum) is null
+    union all
+    select p.oid::regprocedure::text from pg_proc p join own on own.oid = pronamespace
+    where obj_description(p.oid, 'pg_proc') is null
+    union all
+    select format('%s on %s', polname, polrelid::regclass) from pg_policy p
+    where obj_description(p.oid, 'pg_policy') is null`)
+  t.strictSame(rows, [])
+})
+
+t.test('comments document the API', async (t) => {
+  const database = await migratedDatabase(t)
+  const { rows } = await database.query(`
+    select obj_description('public'::regnamespace, 'pg_namespace') as schema,
+      obj_description('public.reports'::regclass, 'pg_class') as reports,
+      obj_description('public.review_report'::regproc, 'pg_proc') as review`)
+  t.match(rows, [{ schema: /^Profiles, .*\n\n/, reports: /^What owners .*\n\n/, review: /^Approve or reject .*\n\n/ }])
+  const other = await emptyDatabase(t)
+  await other.query("comment on schema public is 'Ours'")
+  await withClient(other.adminUri, (client) => migrate(client))
+  const kept = await other.query("select obj_description('public'::regnamespace, 'pg_namespace') as comment")
+  t.strictSame(kept.rows, [{ comment: 'Ours' }], 'a comment of the DBA stays')
+})
+
+t.test('functions that the same role creates later have the default privileges from before', async (t) => {
+  const published = "select has_function_privilege('anon', 'public.later()', 'execute') as published"
+  for (const [name, before, expected] of [
+    ["PostgreSQL's", '', true],
+    ["the DBA's", 'alter default privileges revoke execute on functions from public', false],
+  ] as const) {
+    const database = await emptyDatabase(t)
+    await database.query(before)
+    await withClient(database.adminUri, (client) => migrate(client))
+    await database.query("create function public.later() returns int language sql as 'select 1'")
+    t.strictSame((await database.query(published)).rows, [{ published: expected }], name)
+  }
+})
+
+t.test('types of money and distance', async (t) => {
+  const database = await migratedDatabase(t)
+  const { rows } = await database.query(`
+    select attname::text as name, format_type(atttypid, atttypmod) as type from pg_attribute
+    where attrelid = 'public.reports'::regclass and attname in ('mileage', 'price') order by 1`)
+  t.strictSame(rows, [
+    { name: 'mileage', type: 'integer' },
+    { name: 'price', type: 'numeric(11,2)' },
   ])
 })
 

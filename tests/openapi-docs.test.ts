@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { runInNewContext } from 'node:vm'
 import express from 'express'
 import t from 'tap'
-import { docsRouter } from '../server/openapi/docs.ts'
+import { docsRouter } from '../server/services/openapi/docs.ts'
 
 type Answer = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: string }
 

@@ -1,8 +1,9 @@
 import t from 'tap'
 import pg from 'pg'
-import { LibpqClient, toPoolConfig } from '../server/config/pool-config.ts'
-import { intercept } from '../server/database/incoming.ts'
-import { runPipeline, StatementError } from '../server/database/pipeline.ts'
+import { LibpqClient } from '../server/postgres/connection/pool-config.ts'
+import { toPoolConfig } from '../server/program/connection-setting.ts'
+import { intercept } from '../server/postgres/protocol/incoming.ts'
+import { runPipeline, StatementError } from '../server/postgres/protocol/pipeline.ts'
 import { createDatabase } from './support/database.ts'
 
 const database = await createDatabase()

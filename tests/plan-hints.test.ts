@@ -1,6 +1,7 @@
 import t from 'tap'
 import { closest, defaultScore, fuzzySet } from '../server/rest/plan/fuzzy-set.ts'
 import { relationshipHint, routineHint, tableHint } from '../server/rest/plan/suggestion.ts'
+import { cpuTime } from './support/cpu-time.ts'
 import { foreignKey, qi, routine, schemaCache, table } from './support/small-schema-cache.ts'
 
 const cache = schemaCache({
@@ -53,10 +54,11 @@ t.test('of equally close texts the last is preferred', async (t) => {
 t.test('hostile questions are answered quickly', async (t) => {
   const long = (letter: string) => Array.from({ length: 60 }, (_, at) => `${letter.repeat(3000)}${at}`)
   const set = fuzzySet([...long('a'), ...long('b')])
-  const start = performance.now()
-  for (const question of ['a'.repeat(4000), 'ab'.repeat(2000), 'x'.repeat(100_000)])
-    closest(set, question, defaultScore)
-  t.ok(performance.now() - start < 1000)
+  const time = cpuTime(() => {
+    for (const question of ['a'.repeat(4000), 'ab'.repeat(2000), 'x'.repeat(100_000)])
+      closest(set, question, defaultScore)
+  })
+  t.ok(time < 5000, `${time} ms`)
 })
 
 t.test('tables', async (t) => {

@@ -7,14 +7,19 @@ import { join } from 'node:path'
 import t from 'tap'
 import { missingSecrets } from '../server/config/missing-secrets.ts'
 import { createOwnedDatabase } from './support/authenticator.ts'
+import { createLatch } from './support/latch.ts'
 import { says, startProgram } from './support/program.ts'
+import { until } from './support/until.ts'
 
 const { database, anonymous, uri } = await createOwnedDatabase(t)
 await database.query(`
   create table public.films (id int primary key);
-  create function public.nap(seconds float) returns text language sql as $$ select pg_sleep(seconds); select 'rested' $$;
   grant select on public.films to ${anonymous};
 `)
+const latch = await createLatch(t, database)
+await database.query(
+  `create function public.hold() returns text language sql as $$ select ${latch.wait}; select 'let go' $$`,
+)
 const folder = mkdtempSync(join(tmpdir(), 'rowhouse-program-'))
 t.teardown(() => rmSync(folder, { recursive: true }))
 
@@ -28,14 +33,6 @@ const get = (socketPath: string, path: string): Promise<{ status: number; body: 
     asked.once('error', reject)
     asked.end()
   })
-
-async function until(holds: () => Promise<boolean>): Promise<boolean> {
-  for (const deadline = Date.now() + 5000; Date.now() < deadline;) {
-    if (await holds()) return true
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-  return false
-}
 
 t.test('unix sockets, and an end in order', async (t) => {
   const api = join(folder, 'api.sock')
@@ -70,11 +67,12 @@ rest-base-path = "/"
   t.match(await get(admin, '/ready'), { status: 500 })
   await rename(`${api}.away`, api)
 
-  const nap = get(api, '/rpc/nap?seconds=1.5')
-  await new Promise((resolve) => setTimeout(resolve, 200))
+  const held = get(api, '/rpc/hold')
+  t.ok(await latch.isAwaited())
   program.kill('SIGTERM')
   t.ok(await until(async () => (await get(admin, '/live')).status === 500), 'no longer live')
-  t.match(await nap, { status: 200, body: '"rested"' }, 'what is under way is finished')
+  await latch.release()
+  t.match(await held, { status: 200, body: '"let go"' }, 'what is under way is finished')
   t.equal(await program.ended, 0)
   await t.rejects(get(api, '/films'))
 })

@@ -3,17 +3,17 @@ import { execFile, spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import t from 'tap'
 import { allSettings } from '../server/config/settings.ts'
 import { aliasVariable, settingVariables } from '../server/config/setting.ts'
-import { startEmbedded } from '../server/database/embedded.ts'
+import { startEmbedded } from '../server/postgres/embedded/embedded.ts'
 import { detailsOf, signUp } from './support/account.ts'
 import { startApplication } from './support/application.ts'
 import { createMigratedDatabase } from './support/database.ts'
 import { patient } from './support/image-upload.ts'
+import { command } from './support/program.ts'
 import { greenLake } from './support/test-image.ts'
 
 t.setTimeout(300_000)
@@ -42,7 +42,7 @@ t.test('the recipe for a database of one’s own', async (t) => {
   await owner.query('create database app')
   await owner.end()
 
-  const program = [process.execPath, ...process.execArgv, fileURLToPath(new URL('../server/main.ts', import.meta.url))]
+  const program = command()
   const lines = section('recipe')
     .split('\n')
     .map((line) => line.trim())

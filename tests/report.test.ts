@@ -1,7 +1,7 @@
 import t from 'tap'
 import { readSchemas } from '../server/validation/schema-directory.ts'
 import { ownSchemas } from '../server/validation/validator.ts'
-import { signCookie } from '../server/accounts/cookie.ts'
+import { signCookie } from '../server/http/cookie.ts'
 import { invalid } from './support/account.ts'
 import { createMigratedDatabase } from './support/database.ts'
 import { secrets, startService } from './support/service.ts'
@@ -95,7 +95,8 @@ t.test('limits: value -> accepted', async (t) => {
     ['price', 100_000_000, undefined],
     ['price', 100_000_001, 'must be <= 100000000'],
     ['price', 1e300, 'must be <= 100000000'],
-    ['price', 1e-300, undefined],
+    ['price', 0.01, undefined],
+    ['price', 99_999_999.99, undefined],
     ['price', true, 'must be number'],
     ['lat', 90, undefined],
     ['lat', -90, undefined],
@@ -121,6 +122,17 @@ t.test('limits: value -> accepted', async (t) => {
       const answer = invalid([field, message])
       t.strictSame([given.status, given.body], [400, answer], label)
     }
+  }
+})
+
+t.test('prices are rounded to cents', async (t) => {
+  for (const [price, stored] of [
+    [2999.994, 2999.99],
+    [2999.995, 3000],
+    [1e-300, 0],
+  ] as const) {
+    const given = await post({ ...report, price })
+    t.match([given.status, given.body], [201, { details: { price: stored } }], String(price))
   }
 })
 

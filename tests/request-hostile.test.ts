@@ -3,6 +3,7 @@ import t from 'tap'
 import { ApiError } from '../server/rest/errors.ts'
 import { maxNesting } from '../server/rest/request/combinators.ts'
 import { parseApiRequest } from '../server/rest/request/parse-api-request.ts'
+import { cpuTime } from './support/cpu-time.ts'
 
 /** An error's code; undefined for a request that can be read. Any other error fails the test. */
 function outcome(query: string, headers: [string, string][] = [], body = ''): string | undefined {
@@ -76,10 +77,8 @@ t.test('long texts', async (t) => {
     ['lines', `a=${'%0A'.repeat(long)}`, 'PGRST100'],
   ]
   for (const [name, query, code] of rows) {
-    const start = performance.now()
-    t.equal(outcome(query), code, name)
     // Quadratic time would be minutes.
-    t.ok(performance.now() - start < 5_000, `${name}: in time`)
+    t.ok(cpuTime(() => t.equal(outcome(query), code, name)) < 5_000, `${name}: in time`)
   }
   const headers: [string, string][] = [
     ['accept', ','.repeat(long)],
@@ -92,9 +91,7 @@ t.test('long texts', async (t) => {
     ['range', `${'9'.repeat(long)}-`],
   ]
   for (const [name, value] of headers) {
-    const start = performance.now()
-    outcome('', [[name, value]])
-    t.ok(performance.now() - start < 5_000, `${name}: in time`)
+    t.ok(cpuTime(() => outcome('', [[name, value]])) < 5_000, `${name}: in time`)
   }
 })
 

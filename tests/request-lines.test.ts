@@ -2,7 +2,7 @@
 import type { AddressInfo } from 'node:net'
 import { readFile } from 'node:fs/promises'
 import t, { type Test } from 'tap'
-import { createHttpServer } from '../server/http-server.ts'
+import { createHttpServer } from '../server/program/http-server.ts'
 import { startApplication } from './support/application.ts'
 import { createMigratedDatabase } from './support/database.ts'
 import { postgrestVersion, startPostgrest } from './support/postgrest.ts'

@@ -2,10 +2,10 @@
 // statement with its own values, or the same refusal with its own texts.
 import t from 'tap'
 import { loadConfig } from '../server/config/load.ts'
-import { createJwtVerifier } from '../server/identity/jwt.ts'
+import { createJwtVerifier } from '../server/identity/jwt/jwt.ts'
 import { ApiError } from '../server/rest/errors.ts'
-import { prepare } from '../server/rest/prepare.ts'
-import type { Snapshot } from '../server/runtime.ts'
+import { prepare } from '../server/rest/cache/prepare.ts'
+import { Snapshot } from '../server/rest/snapshot.ts'
 import { createValidator } from '../server/validation/validator.ts'
 import { seededRandom } from './support/seeded-random.ts'
 import { foreignKey, routine, schemaCache, table } from './support/small-schema-cache.ts'
@@ -21,12 +21,13 @@ const cache = schemaCache({
 const { config } = loadConfig({ env: { PGRST_DB_SCHEMAS: 'api' } })
 const validator = await createValidator()
 /** A snapshot of its own: nothing is remembered yet. */
-const snapshot = (): Snapshot => ({
-  config,
-  cache,
-  verifier: createJwtVerifier(config),
-  roleSettings: { isolationLevels: new Map(), settings: new Map() },
-})
+const snapshot = (): Snapshot =>
+  new Snapshot({
+    config,
+    cache,
+    verifier: createJwtVerifier(config),
+    roleSettings: { isolationLevels: new Map(), settings: new Map() },
+  })
 
 type Asked = { readonly method?: string; readonly path?: string; readonly query: string; readonly body?: string }
 

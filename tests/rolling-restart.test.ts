@@ -1,6 +1,6 @@
 // Restarts that clients do not notice; `tests/chaos/rolling-restart.chaos.ts` has more of them.
 import t, { type Test } from 'tap'
-import { canReusePort } from '../server/ports.ts'
+import { canReusePort } from '../server/program/ports.ts'
 import { createOwnedDatabase } from './support/authenticator.ts'
 import { ledgerSql } from './support/ledger-load.ts'
 import { startProgram } from './support/program.ts'

@@ -1,10 +1,11 @@
 // `rowhouse sample`: enough for an estimate, some runs, and nothing twice.
 import t from 'tap'
-import { addSampleData } from '../server/command-line/sample-data.ts'
+import { addSampleData, fillEmptyDatabase } from '../server/program/command-line/sample-data.ts'
 import { createValidator } from '../server/validation/validator.ts'
 import { detailsOf, signUp } from './support/account.ts'
 import { startApplication } from './support/application.ts'
-import { createMigratedDatabase, withClient } from './support/database.ts'
+import { createDatabase, createMigratedDatabase, withClient } from './support/database.ts'
+import { says, startProgram } from './support/program.ts'
 
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
@@ -56,4 +57,40 @@ t.test('an address that is taken leaves the other accounts', async (t) => {
   await other.query("select auth.create_user('sample-2@example.com', 'x', 'Taken', null)")
   const counts = await withClient(other.adminUri, (client) => addSampleData(client, undefined))
   t.strictSame(counts, { accounts: 4, reports: 48, runs: 0, hasOwner: false })
+})
+
+t.test('serve --sample fills an empty database once', async (t) => {
+  const other = await createMigratedDatabase()
+  t.teardown(() => other.drop())
+  const fill = () => withClient(other.adminUri, fillEmptyDatabase)
+  const reports = async () => (await other.query('select from public.reports')).rowCount
+  const start = async (): Promise<string> => {
+    const program = startProgram(
+      t,
+      { DATABASE_URL: other.authenticatorUri, MIGRATION_DATABASE_URL: other.adminUri, SESSION_SECRETS: 's'.repeat(32) },
+      ['--sample'],
+    )
+    const { msg } = await program.line(says('sample-data'))
+    program.kill('SIGTERM')
+    await program.ended
+    return String(msg)
+  }
+  t.equal(await start(), 'Added the sample data')
+  t.equal(await reports(), 60)
+  t.match(await start(), /^Added no sample data: /)
+  t.equal(await reports(), 60)
+  await other.query('delete from public.reports')
+  t.equal(await fill(), 'not empty', 'what was deleted does not come back')
+  t.equal(await reports(), 0)
+
+  const used = await createMigratedDatabase()
+  t.teardown(() => used.drop())
+  await used.query(`
+    with account as (select id from auth.create_user('mine@example.org', 'x', 'Mine', null) as id)
+    insert into public.reports (user_id, manufacturer, model, year, mileage, price, lat, lng)
+    select id, 'Opel', 'Corsa', 2001, 1, 1, 1, 1 from account`)
+  t.equal(await withClient(used.adminUri, fillEmptyDatabase), 'not empty')
+  const plain = await createDatabase()
+  t.teardown(() => plain.drop())
+  t.equal(await withClient(plain.adminUri, fillEmptyDatabase), 'lacks migrations')
 })

@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
-import { compareRelationships, compareRoutines, compareText } from '../server/schema-cache/order.ts'
+import { compareRelationships, compareRoutines } from '../server/schema-cache/order.ts'
+import { compareText } from '../server/text/code-point-order.ts'
 import type { Cardinality, ForeignKeyRelationship, Relationship } from '../server/schema-cache/relationship.ts'
 import type { Routine, RoutineParameter } from '../server/schema-cache/routine.ts'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { SecondChanceCache } from '../server/second-chance-cache.ts'
+import { SecondChanceCache } from '../server/common/second-chance-cache.ts'
 
 t.test('keeps what was asked for again', async (t) => {
   let evictions = 0

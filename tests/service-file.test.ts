@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { connectionPlan } from '../server/config/connection-plan.ts'
-import { toPoolConfig } from '../server/config/pool-config.ts'
+import { connectionPlan } from '../server/postgres/connection/connection-plan.ts'
+import { toPoolConfig } from '../server/program/connection-setting.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'rowhouse-service-'))
 t.teardown(() => rmSync(folder, { recursive: true }))

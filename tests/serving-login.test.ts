@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import t from 'tap'
-import { scramVerifier } from '../server/database/scram-verifier.ts'
-import { describeLogin, migrateForServing, servingFrom, type Serving } from '../server/database/serving-login.ts'
-import { startEmbedded } from '../server/database/embedded.ts'
+import { scramVerifier } from '../server/postgres/scram-verifier.ts'
+import { describeLogin, migrateForServing, type Serving } from '../server/postgres/serving-login.ts'
+import { servingFrom } from '../server/program/connection-setting.ts'
+import { startEmbedded } from '../server/postgres/embedded/embedded.ts'
 
 t.setTimeout(300_000)
 
@@ -98,9 +99,10 @@ for (const [owner, ownerPassword] of [
 
 t.test('what is left to do is said', async (t) => {
   await freshDatabase('own', 'postgres')
-  await asSuperuser(`create role stranger login; create role other login password 'other'`)
+  await asSuperuser(`create role stranger login; create role other login password 'other';
+    create role chief superuser login; create role keeper createrole login`)
   t.teardown(async () => {
-    await asSuperuser('drop role stranger, other')
+    await asSuperuser('drop role stranger, other, chief, keeper')
     await forgetRoles(['own'])
   })
   const rows: readonly (readonly [string, string | null, string | RegExp])[] = [
@@ -125,6 +127,14 @@ t.test('what is left to do is said', async (t) => {
       'The connection in DATABASE_URL does not work: database "elsewhere" does not exist',
     ],
     ['another role without a password gets one', uri('stranger', 's', 'own'), /^Set the password of the role stranger/],
+    ...['chief', 'keeper'].map(
+      (role) =>
+        [
+          `a role that manages the cluster gets no password: ${role}`,
+          uri(role, 'c', 'own'),
+          `The role ${role} cannot sign in with the password in DATABASE_URL. A superuser can set it: alter role "${role}" password '…';`,
+        ] as const,
+    ),
     ['another role with a password', uri('other', 'other', 'own'), ''],
   ]
   for (const [what, connection, expected] of rows) {
@@ -136,6 +146,12 @@ t.test('what is left to do is said', async (t) => {
     if (typeof expected === 'string') t.equal(said, expected, what)
     else t.match(said, expected, what)
   }
+  const { rows: left } = await withClient(cluster.adminUri, (client) =>
+    client.query(
+      "select rolname from pg_authid where rolname in ('chief', 'keeper', 'stranger') and rolpassword is null order by 1",
+    ),
+  )
+  t.strictSame(left, [{ rolname: 'chief' }, { rolname: 'keeper' }])
 })
 
 t.test('the setting is named as it was given', async (t) => {

@@ -1,6 +1,6 @@
 // Session cookies where they are for TLS only: which of them count, from browsers and from programs.
 import t from 'tap'
-import { signCookie } from '../server/accounts/cookie.ts'
+import { signCookie } from '../server/http/cookie.ts'
 import { listensOnLoopback } from '../server/config/loopback.ts'
 import { detailsOf, password, signIn, signUp } from './support/account.ts'
 import { startApplication } from './support/application.ts'

@@ -66,8 +66,14 @@ async function isAlive(t: Test, token: string, label: string): Promise<void> {
       const { status } = await ask(application, token, request)
       t.equal(status, request[4], `${label}: ${request[0]} ${request[1]}`)
     }
+    for (const path of documents) {
+      const { status } = await application.call('GET', path, { headers: { Authorization: `Bearer ${token}` } })
+      t.equal(status, 200, `${label}: ${path}`)
+    }
   }
 }
+
+const documents = ['/openapi.json', '/docs-json']
 
 async function isOver(t: Test, token: string, label: string): Promise<void> {
   for (const application of [one, two]) {
@@ -76,6 +82,11 @@ async function isOver(t: Test, token: string, label: string): Promise<void> {
       const given = await ask(application, token, request)
       t.equal(given.status, 401, `${label}: ${request[0]} ${request[1]}`)
       if (request[0] !== 'HEAD') t.strictSame(given.body, ended, label)
+      t.match(given.headers.get('www-authenticate'), /^Bearer error="invalid_token", error_description="The session/)
+    }
+    for (const path of documents) {
+      const given = await application.call('GET', path, { headers: { Authorization: `Bearer ${token}` } })
+      t.strictSame([given.status, given.body], [401, ended], `${label}: ${path}`)
       t.match(given.headers.get('www-authenticate'), /^Bearer error="invalid_token", error_description="The session/)
     }
   }
@@ -121,6 +132,26 @@ t.test('a token of one session goes on when another ends', async (t) => {
   const token = await tokenOf(first)
   await second.call('POST', '/auth/signout')
   await isAlive(t, token, 'the other session')
+})
+
+t.test('an administrator who is demoted stops being one at once', async (t) => {
+  const user = await signUp(one.call, 'chief@example.org')
+  const setRole = (role: string | null) =>
+    database.query('update auth.users set app_role = $2 where id = $1', [user.id, role])
+  const pending = async (application: typeof one, token: string): Promise<number> =>
+    (await ask(application, token, ['POST', '/rpc/pending_reports', {}, undefined, 200])).status
+  const ordinary = await tokenOf(user)
+  await setRole('admin')
+  const token = await tokenOf(user)
+  for (const application of [one, two]) t.equal(await pending(application, token), 200)
+  await isAlive(t, ordinary, 'a token without the claim')
+  for (const role of [null, 'clerk']) {
+    await setRole(role)
+    await isOver(t, token, `now ${role}`)
+  }
+  await isAlive(t, await tokenOf(user), 'a new token')
+  await setRole('admin')
+  t.equal(await pending(one, token), 200)
 })
 
 t.test('claims -> status', async (t) => {
@@ -173,7 +204,7 @@ t.test('the check costs no further round trip', async (t) => {
 t.test('no function of the API tells about sessions', async (t) => {
   const user = await signUp(one.call, 'asks@example.org')
   const { rows } = await database.query(
-    `select role, has_function_privilege(role, 'auth.check_session(uuid, uuid)', 'execute') as may
+    `select role, has_function_privilege(role, 'auth.check_session(uuid, uuid, text)', 'execute') as may
      from unnest(array['anon', 'authenticated', 'service_role']) as role`,
   )
   t.ok(rows.every(({ may }) => may === false))

@@ -1,6 +1,6 @@
 // Keys of request shapes are equal only where all parts are.
 import t from 'tap'
-import { keyPart, partKind, type PartKind } from '../server/rest/shape-key.ts'
+import { keyPart, partKind, type PartKind } from '../server/rest/cache/shape-key.ts'
 import { seededRandom } from './support/seeded-random.ts'
 
 type Part = readonly [PartKind, string]

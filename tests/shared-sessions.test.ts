@@ -7,6 +7,7 @@ import t from 'tap'
 import { jwtSecret, startApplication } from './support/application.ts'
 import { readCluster, uriOf } from './support/cluster.ts'
 import { createDatabase, withClient } from './support/database.ts'
+import { endKeepers, gates } from './support/locks.ts'
 import { trustAllStatements } from './support/sharing.ts'
 
 trustAllStatements()
@@ -25,7 +26,7 @@ await database.query(`
   grant session_caller to session_server;
   create schema auth;
   grant usage on schema auth to session_server;
-  create function auth.check_session(session uuid, account uuid) returns void language plpgsql stable as $$
+  create function auth.check_session(session uuid, account uuid, app_role text) returns void language plpgsql stable as $$
     begin
       if session <> '${live}' then
         raise sqlstate 'PGRST' using
@@ -59,7 +60,6 @@ const patch = (id: number, credential = token) =>
     body: { times: 0 },
     headers: { Authorization: `Bearer ${credential}` },
   })
-const gates = "select from pg_locks where locktype = 'advisory' and objid = 0 and objsubid = 2 and granted"
 const counts = async (): Promise<ReadonlyMap<number, number>> => {
   const { rows } = await database.query('select id, times from api.counts')
   return new Map((rows as { id: number; times: number }[]).map(({ id, times }) => [id, times]))
@@ -104,8 +104,7 @@ t.test('writes that lose the connection which calls them off run elsewhere, once
     }),
   )
   for (let round = 0; round < 4; round++) {
-    const holders = gates.replace('select', 'select pg_terminate_backend(pid)')
-    while ((await database.query(holders)).rowCount === 0) await pause(20)
+    while ((await database.query(endKeepers)).rowCount === 0) await pause(20)
     await pause(1100)
   }
   isDone = true

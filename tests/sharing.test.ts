@@ -4,6 +4,7 @@ import t from 'tap'
 import { jwtSecret, startApplication } from './support/application.ts'
 import { readCluster, uriOf } from './support/cluster.ts'
 import { createDatabase, withClient, type TestDatabase } from './support/database.ts'
+import { gates } from './support/locks.ts'
 import { seededRandom, type Random } from './support/seeded-random.ts'
 import { trustAllStatements } from './support/sharing.ts'
 
@@ -137,23 +138,27 @@ t.test('writes behind a lock are answered at their own timeout', async (t) => {
   const token = await sign({ role: 'sharing_hasty', sub: 'x' })
   const patch = () =>
     call('PATCH', '/rest/v1/locked?id=eq.1', { body: { times: 1 }, headers: { Authorization: `Bearer ${token}` } })
-  const gates = "select from pg_locks where locktype = 'advisory' and objid = 0 and objsubid = 2 and granted"
   while ((await database.query(gates)).rowCount === 0) await patch()
   // So that what follows finds its connections open.
   await Promise.all(Array.from({ length: 24 }, patch))
   await withClient(database.adminUri, async (client) => {
     await client.query('begin')
     await client.query('select from api.locked for update')
-    const start = performance.now()
-    const times = await Promise.all(
-      Array.from({ length: 20 }, async () => {
-        t.match(await patch(), { status: 500, body: { code: '57014' } })
-        return performance.now() - start
-      }),
+    const spreads: number[] = []
+    // A hundred milliseconds for each place would be two seconds, every time.
+    for (let attempt = 0; attempt < 5 && spreads.every((spread) => spread >= 1000); attempt++) {
+      const times = await Promise.all(
+        Array.from({ length: 20 }, async () => {
+          t.match(await patch(), { status: 500, body: { code: '57014' } })
+          return performance.now()
+        }),
+      )
+      spreads.push(Math.max(...times) - Math.min(...times))
+    }
+    t.ok(
+      Math.min(...spreads) < 1000,
+      `the last of 20 was answered ${spreads.map(Math.round).join()} ms after the first`,
     )
-    const last = Math.max(...times)
-    t.comment(`the last of 20 was answered after ${Math.round(last)} ms`)
-    t.ok(last < 1800, `${last} ms`)
     await client.query('rollback')
   })
 })

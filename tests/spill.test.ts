@@ -6,11 +6,12 @@ import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
-import { ArrivingField } from '../server/database/arriving-field.ts'
-import { Slab } from '../server/database/slab.ts'
-import { SpillFile } from '../server/database/spill-file.ts'
-import { SpillSpace } from '../server/database/spill-space.ts'
-import { StreamRelief } from '../server/database/stream-relief.ts'
+import { ArrivingField } from '../server/postgres/protocol/arriving-field.ts'
+import { Slab } from '../server/postgres/protocol/slab.ts'
+import { SpillFile } from '../server/postgres/protocol/spill-file.ts'
+import { SpillSpace } from '../server/postgres/protocol/spill-space.ts'
+import { StreamRelief } from '../server/postgres/protocol/stream-relief.ts'
+import { until } from './support/until.ts'
 
 const mebibyte = 1024 ** 2
 const hashOf = (...pieces: Buffer[]): string => {
@@ -80,8 +81,7 @@ function arriving(length: number, piece = 64 * 1024): Source {
 }
 
 const closed = (reader: Writable): Promise<void> => new Promise((resolve) => reader.once('close', resolve))
-const isLate = async (promise: Promise<unknown>, milliseconds = 200): Promise<boolean> =>
-  Promise.race([promise.then(() => false), pause(milliseconds, true)])
+const isFreed = (space: SpillSpace): Promise<boolean> => until(() => space.memory.used + space.disk.used === 0)
 
 for (const [where, memory, disk] of [
   ['memory', 64, 0],
@@ -93,20 +93,18 @@ for (const [where, memory, disk] of [
     const { field, value, arrived, isPaused } = arriving(24 * mebibyte, 50_000)
     const reader = new SlowReader()
     field.sendTo(reader)
-    t.ok(await isLate(arrived), 'while nobody waits, the database does')
-    t.ok(isPaused())
+    t.ok(await until(isPaused), 'while nobody waits, the database does')
     t.equal(space.memory.used + space.disk.used, 0)
     field.spillTo(space)
     await arrived
     t.ok(space.memory.used <= memory * mebibyte)
-    t.ok(space.memory.used + space.disk.used > 22 * mebibyte)
+    t.ok(await until(() => space.memory.used + space.disk.used > 22 * mebibyte))
     const end = closed(reader)
     reader.allow(Infinity)
     await end
     t.equal(reader.received, value.length)
     t.equal(reader.digest(), hashOf(value), 'the same bytes')
-    await pause(20)
-    t.strictSame([space.memory.used, space.disk.used], [0, 0], 'nothing is left')
+    t.ok(await isFreed(space), 'nothing is left')
   })
 }
 
@@ -117,28 +115,26 @@ t.test('a reader that goes on slowly meanwhile gets the same bytes', async (t) =
   field.sendTo(reader)
   const end = closed(reader)
   const timer = setInterval(() => reader.allow(400_000), 2)
-  await pause(20)
+  t.ok(await until(() => reader.received > 0))
   field.spillTo(space)
   await arrived
   await end
   clearInterval(timer)
   t.equal(reader.digest(), hashOf(value))
-  await pause(20)
-  t.strictSame([space.memory.used, space.disk.used], [0, 0])
+  t.ok(await isFreed(space))
 })
 
 t.test('a reader that leaves frees memory and file', async (t) => {
   const space = new SpillSpace(2 * mebibyte, 64 * mebibyte)
-  const { field, arrived } = arriving(20 * mebibyte)
+  const { field, arrived, isPaused } = arriving(20 * mebibyte)
   const reader = new SlowReader()
   field.sendTo(reader)
-  await pause(20)
+  t.ok(await until(isPaused))
   field.spillTo(space)
-  await pause(5)
+  t.ok(await until(() => space.disk.used > 0))
   reader.destroy()
   await arrived
-  await pause(50)
-  t.strictSame([space.memory.used, space.disk.used], [0, 0])
+  t.ok(await isFreed(space))
 })
 
 t.test(
@@ -155,7 +151,7 @@ t.test(
     t.teardown(() => clearInterval(timer))
     relief.add(slow.field)
     relief.add(slower.field)
-    t.ok(await isLate(Promise.race([slow.arrived, slower.arrived])))
+    t.ok(await until(() => slow.isPaused() && slower.isPaused()))
     since = performance.now()
     relief.begin()
     await closed(idle)
@@ -168,8 +164,7 @@ t.test(
     reader.allow(Infinity)
     await end
     t.equal(reader.digest(), hashOf(slow.value))
-    await pause(50)
-    t.strictSame([space.memory.used, space.disk.used], [0, 0])
+    t.ok(await isFreed(space))
   },
 )
 
@@ -201,9 +196,48 @@ t.test('what has arrived as a whole is counted, too', async (t) => {
   reader.allow(Infinity)
   await end
   t.equal(reader.digest(), hashOf(value))
-  await pause(50)
-  t.strictSame([space.memory.used, space.disk.used], [0, 0])
+  t.ok(await isFreed(space))
 })
+
+for (const [where, memory, disk, kept] of [
+  ['there is no space', 0, 0, 4],
+  ['the space is used up', 40, 8, 5],
+] as const) {
+  t.test(`however many slow readers there are, memory is bounded: ${where}`, async (t) => {
+    const space = new SpillSpace(memory * mebibyte, disk * mebibyte)
+    const relief = new StreamRelief(space, () => undefined)
+    const limit = Math.max(memory, 32) * mebibyte
+    const readers: SlowReader[] = []
+    const values: Buffer[] = []
+    for (let number = 0; number < 20; number++) {
+      const { field, value, arrived } = arriving(7 * mebibyte)
+      const reader = new SlowReader()
+      // The later ones are quicker.
+      reader.allow(number * 100_000)
+      readers.push(reader)
+      values.push(value)
+      field.sendTo(reader)
+      relief.add(field)
+      await arrived
+      t.ok(relief.unplacedBytes <= limit, `${number}: ${relief.unplacedBytes} bytes`)
+    }
+    t.ok(relief.unplacedBytes > limit - 8 * mebibyte, 'the bound is used')
+    const left = readers.flatMap((reader, number) => (reader.destroyed ? [] : [number]))
+    t.ok(left.length >= kept && left.length < 20, `${left.join()} are left`)
+    t.strictSame(left.slice(-3), [17, 18, 19], 'the slowest are given up')
+    for (const number of left) {
+      const reader = readers[number]
+      const value = values[number]
+      if (!reader || !value) continue
+      const end = closed(reader)
+      reader.allow(Infinity)
+      await end
+      t.equal(reader.digest(), hashOf(value), 'the others get everything')
+    }
+    t.equal(relief.unplacedBytes, 0)
+    t.ok(await isFreed(space))
+  })
+}
 
 t.test('a transaction that fails breaks the answer off', async (t) => {
   const field = new ArrivingField(100, { pause: () => undefined, resume: () => undefined })
@@ -249,11 +283,12 @@ t.test('what cannot be written stays in memory, in order', async (t) => {
     ['a full disk', tmpdir(), 1],
   ] as const) {
     const space = new SpillSpace(0, disk * mebibyte)
-    const file = new SpillFile({ space, folder, onProgress: () => undefined })
+    let attempts = 0
+    const file = new SpillFile({ space, folder, onProgress: () => attempts++ })
     const all = slabs(40)
     const expected = hashOf(...all.map(({ bytes }) => bytes))
     for (const slab of all) file.append(slab)
-    await pause(100)
+    t.ok(await until(() => attempts > 0), `${fault}: tried`)
     t.ok(file.unwrittenBytes >= 24 * 64 * 1024, fault)
     t.equal(hashOf(...(await readAll(file))), expected, fault)
     file.close()

@@ -1,5 +1,8 @@
 import t from 'tap'
-import { toApiError } from '../server/rest/sql-errors.ts'
+import { credentialErrors } from '../server/identity/credential-error.ts'
+import { connectionErrors } from '../server/postgres/connection-error.ts'
+import { errors } from '../server/rest/errors.ts'
+import { serverError, toApiError, transactionError, withCode } from '../server/rest/sql-errors.ts'
 
 const raised = (code: string, message = 'm', detail?: string, hint?: string) => ({
   severity: 'ERROR',
@@ -141,4 +144,54 @@ t.test('errors of the connection', async (t) => {
   t.match(broken, { code: 'PGRST001', status: 503, details: 'write EPIPE' })
   const closed = toApiError(new Error('Connection terminated unexpectedly'), true)
   t.match(closed, { code: 'PGRST001', status: 503 })
+})
+
+t.test('what a transaction is rejected with', (t) => {
+  const failed = Object.assign(new Error('no'), {
+    kind: 'statement failed',
+    server: { severity: 'ERROR', code: '42501', message: 'permission denied' },
+  })
+  const known = errors.path()
+  const rows: [unknown, object][] = [
+    [failed, { code: '42501', status: 401, message: 'permission denied' }],
+    [
+      connectionErrors.notConnected('refused', new Error('refused')),
+      { code: 'PGRST000', status: 503, details: 'refused' },
+    ],
+    [connectionErrors.timedOut(), { code: 'PGRST003', status: 504 }],
+    [connectionErrors.callerGone(), { status: 499 }],
+    [new Error('Connection terminated'), { code: 'PGRST001', status: 503, details: 'Connection terminated' }],
+    [known, { code: 'PGRST125', status: 404 }],
+  ]
+  for (const [error, expected] of rows) t.match(transactionError(error, false), expected)
+  t.equal(transactionError(known, false), known)
+  t.equal(transactionError(failed, true).status, 403)
+  t.equal(serverError(failed), failed.server)
+  t.equal(serverError(connectionErrors.timedOut()), undefined)
+  t.end()
+})
+
+t.test('errors of credentials and connections get their codes, others stay as they are', (t) => {
+  const rows: [unknown, object][] = [
+    [credentialErrors.noSecret(), { code: 'PGRST300', status: 500 }],
+    [credentialErrors.invalidToken('bad', 'why'), { code: 'PGRST301', status: 401, message: 'bad', details: 'why' }],
+    [credentialErrors.anonymousDisabled(), { code: 'PGRST302', status: 401 }],
+    [credentialErrors.invalidClaims('JWT expired'), { code: 'PGRST303', status: 401, message: 'JWT expired' }],
+    [connectionErrors.timedOut(), { code: 'PGRST003' }],
+  ]
+  for (const [error, expected] of rows) t.match(withCode(error), expected)
+  for (const other of [new Error('other'), errors.path(), undefined]) t.equal(withCode(other), other)
+  t.end()
+})
+
+t.test('expected errors are errors without a stack trace', (t) => {
+  for (const error of [errors.path(), credentialErrors.noSecret(), connectionErrors.timedOut()]) {
+    t.ok(error instanceof Error)
+    t.equal(error.stack, undefined)
+    t.match(String(error), /^(Api|Credential|Connection)Error: \w/)
+    t.notOk(Object.keys(error).includes('message'), 'as of any error, it is not listed')
+  }
+  const cause = new Error('cause')
+  t.equal(connectionErrors.notConnected('refused', cause).cause, cause)
+  t.end()
 })

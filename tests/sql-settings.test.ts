@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { RoleSettings } from '../server/config/config.ts'
+import type { RoleSettings } from '../server/rest/settings.ts'
 import type { Identity } from '../server/identity/identity.ts'
 import type { CrudPlan } from '../server/rest/plan/plan.ts'
 import type { ApiRequest } from '../server/rest/request/api-request.ts'

@@ -4,6 +4,8 @@ import { get, type IncomingMessage } from 'node:http'
 import t from 'tap'
 import { startApplication } from './support/application.ts'
 import { createDatabase } from './support/database.ts'
+import { requestSlowly, type SlowRequest } from './support/slow-request.ts'
+import { until } from './support/until.ts'
 
 const database = await createDatabase()
 t.teardown(() => database.drop())
@@ -83,9 +85,36 @@ t.test('clients that leave in the middle leave their connections', async (t) => 
     response.destroy()
   }
   t.match(await call('GET', '/lines?id=eq.1&select=id'), { status: 200, body: [{ id: 1 }] })
-  const deadline = Date.now() + 5000
-  while (service.runtime.pool.idleCount < service.runtime.pool.totalCount && Date.now() < deadline) {
-    await new Promise((resolve) => setTimeout(resolve, 10))
+  const { pool } = service.runtime
+  t.ok(await until(() => pool.idleCount === pool.totalCount), 'every connection is back')
+})
+
+t.test('without space for them, as many slow readers as memory allows get their answers', async (t) => {
+  const small = await startApplication(t, database.adminUri, {
+    PGRST_DB_ANON_ROLE: role,
+    PGRST_DB_POOL: '2',
+    REST_BASE_PATH: '/',
+    DB_POOL_SPILL_MEMORY: '0',
+    DB_POOL_SPILL_DISK: '0',
+  })
+  const { pool } = small.service.runtime
+  const path = '/lines?select=id,text&order=id&limit=13000'
+  const { text } = await small.call('GET', path)
+  const length = Buffer.byteLength(text)
+  t.ok(length < 8 * 1024 ** 2, 'small enough to arrive as a whole')
+  const readers: SlowRequest[] = []
+  let most = 0
+  for (let number = 0; number < 30; number++) {
+    const reader = requestSlowly(small.url + path)
+    readers.push(reader)
+    await reader.response
+    t.ok(await until(() => pool.idleCount === pool.totalCount), 'its connection is free')
+    most = Math.max(most, pool.streams.unplacedBytes)
   }
-  t.equal(service.runtime.pool.idleCount, service.runtime.pool.totalCount, 'every connection is back')
+  t.ok(most <= 32 * 1024 ** 2, `${most} bytes in memory`)
+  const results = await Promise.allSettled(readers.map(({ finish }) => finish()))
+  const whole = results.filter((result) => result.status === 'fulfilled')
+  t.ok(whole.length > 0 && whole.length < readers.length, `${whole.length} of ${readers.length} got everything`)
+  for (const { value } of whole) t.equal(value.length, length)
+  t.ok(await until(() => pool.streams.unplacedBytes === 0))
 })

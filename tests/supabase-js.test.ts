@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { createClient } from '@supabase/supabase-js'
 import t, { type Test } from 'tap'
-import { createApiKey } from '../server/identity/api-key.ts'
+import { createApiKey } from '../server/identity/api-key/api-key.ts'
 import { startApplication } from './support/application.ts'
 import { createMigratedDatabase, withClient } from './support/database.ts'
 import { bearer } from './support/request-table.ts'

@@ -225,7 +225,7 @@ t.test('an error undoes everything, and nothing is tried again', async (t) => {
     begin perform nextval('garage.counter'); raise exception using errcode = state, message = 'no'; end $$`)
   // Sequences are not undone: it counts how often the function ran.
   await database.query('select pg_notify($1, $2)', ['pgrst', 'reload schema'])
-  for (let tries = 0; tries < 50; tries++) {
+  for (let tries = 0; tries < 2000; tries++) {
     const { status } = await call('POST', '/rest/v1/rpc/count_and_fail', { body: { state: '40001' } })
     if (status === 500) break
     await new Promise((resolve) => setTimeout(resolve, 20))

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { createPool } from '../server/database/pool.ts'
-import { isNotMigrated, isUnreachable, leavesConnection, sqlState } from '../server/database/database-error.ts'
-import { queryOn, transactionOn } from '../server/database/transaction.ts'
+import { createPool } from '../server/postgres/pool.ts'
+import { isNotMigrated, isUnreachable, leavesConnection, sqlState } from '../server/postgres/database-error.ts'
+import { queryOn, transactionOn } from '../server/postgres/transaction.ts'
 import { createMigratedDatabase } from './support/database.ts'
 
 const database = await createMigratedDatabase()

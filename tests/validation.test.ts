@@ -1,9 +1,10 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
-import type { CreateReportDto } from '../server/report/report.ts'
+import type { CreateReportDto } from '../server/services/report/report.ts'
 import type { Fault } from '../server/validation/fault.ts'
 import { addKeywords } from '../server/validation/keywords.ts'
 import { createValidator, maxFaults } from '../server/validation/validator.ts'
+import { cpuTime } from './support/cpu-time.ts'
 import { seededRandom } from './support/seeded-random.ts'
 
 const validator = await createValidator()
@@ -172,12 +173,14 @@ t.test('what a client can send a lot of', async (t) => {
   })
   t.test('an endless text exhausts no expression', async (t) => {
     for (const text of ['a', 'http://a/', 'a:', '%41', '@', '[::']) {
-      const start = performance.now()
-      t.strictSame(validate({ ...run, image_uri: text.repeat(5_000_000 / text.length) }), [
-        fault('/image_uri', 'must NOT have more than 2048 characters'),
-        fault('/image_uri', 'must match format "uri"'),
-      ])
-      t.ok(performance.now() - start < 2_000)
+      const endless = { ...run, image_uri: text.repeat(5_000_000 / text.length) }
+      const time = cpuTime(() =>
+        t.strictSame(validate(endless), [
+          fault('/image_uri', 'must NOT have more than 2048 characters'),
+          fault('/image_uri', 'must match format "uri"'),
+        ]),
+      )
+      t.ok(time < 5_000, `${time} ms`)
     }
   })
 })

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify, stripVTControlCharacters } from 'node:util'
 import t, { type Test } from 'tap'
-import { ensureDevelopmentKeys, type DevelopmentAccounts } from '../server/command-line/development-keys.ts'
-import type { NewKey } from '../server/command-line/dependencies.ts'
-import { welcome } from '../server/command-line/welcome.ts'
+import { ensureDevelopmentKeys, type DevelopmentAccounts } from '../server/program/command-line/development-keys.ts'
+import type { NewKey } from '../server/program/command-line/dependencies.ts'
+import { welcome } from '../server/program/command-line/welcome.ts'
 
 const run = promisify(execFile)
 

@@ -1,4 +1,5 @@
 // `app.settings.*`: values that are handed through to SQL.
+import { compareText } from '../text/code-point-order.ts'
 import type { ConfigFault } from './config-error.ts'
 import { textOf } from './kinds.ts'
 import type { GivenValue } from './setting.ts'
@@ -33,6 +34,6 @@ export function readAppSettings(
     if (value.includes('\0')) onFault({ source, message: 'must not contain the character NUL' })
   }
   return Array.from(values, ([name, { value }]) => [name, value] as const).sort(([one], [other]) =>
-    Buffer.compare(Buffer.from(one), Buffer.from(other)),
+    compareText(one, other),
   )
 }

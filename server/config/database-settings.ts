@@ -1,25 +1,32 @@
 // Settings that are kept in the database: this program's own (`pgrst.…`) and those of the roles that requests run as.
 import { readFileSync } from 'node:fs'
-import pg from 'pg'
 import type { QualifiedIdentifier } from '../schema-cache/identifier.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
-import type { RoleSettings } from './config.ts'
+import type { RoleSettings } from '../rest/settings.ts'
+import { identifier } from '../text/sql-text.ts'
 import { databaseSettingNames } from './load.ts'
 
 /** Runs one statement, and all of a call's in one transaction: what a pre-config function sets ends with it. */
 export type SettingsQuery = (text: string, values: unknown[]) => Promise<readonly Record<string, unknown>[]>
 
-const sqlFile = (name: string): string =>
-  readFileSync(new URL(`../../sql/introspection/${name}.sql`, import.meta.url), 'utf8')
+type FileName = 'database-settings' | 'role-settings' | 'parameter-privileges'
 
-const storedSettings = sqlFile('database-settings')
-const grantedRoleSettings = sqlFile('role-settings')
-const parameterPrivileges = sqlFile('parameter-privileges')
+/** Texts of the statements, by file. They are read when they are first needed. */
+const texts = new Map<FileName, string>()
+
+function sqlFile(name: FileName): string {
+  let text = texts.get(name)
+  if (text === undefined) {
+    text = readFileSync(new URL(`../../sql/introspection/${name}.sql`, import.meta.url), 'utf8')
+    texts.set(name, text)
+  }
+  return text
+}
 
 const prefix = 'pgrst.'
 
 const quotedName = ({ schema, name }: QualifiedIdentifier): string =>
-  (schema === '' ? [name] : [schema, name]).map((part) => pg.escapeIdentifier(part)).join('.')
+  (schema === '' ? [name] : [schema, name]).map((part) => identifier(part)).join('.')
 
 /**
  * Reads settings from the database, as [name without prefix, value]. Settings of the role for this database count before
@@ -44,7 +51,7 @@ export async function readDatabaseSettings(
       from ${quotedName(preConfig)}() as call cross join lateral unnest($1::text[]) as setting (name)`
     collect(await query(text, [names]))
   }
-  collect(await query(storedSettings, [names]))
+  collect(await query(sqlFile('database-settings'), [names]))
   return [...values]
 }
 
@@ -58,7 +65,7 @@ const isolationLevel = (value: string): IsolationLevel => {
  * the connected role was granted to set them (PostgreSQL 15 and later).
  */
 export async function readRoleSettings(query: SettingsQuery): Promise<RoleSettings> {
-  const rows = await query(grantedRoleSettings, [])
+  const rows = await query(sqlFile('role-settings'), [])
   const guarded = new Set(rows.filter(({ context }) => context !== 'user').map(({ name }) => String(name)))
   const granted = guarded.size > 0 ? await grantedParameters(query, [...guarded]) : new Set<string>()
   const settings = new Map<string, (readonly [string, string])[]>()
@@ -75,6 +82,6 @@ export async function readRoleSettings(query: SettingsQuery): Promise<RoleSettin
 async function grantedParameters(query: SettingsQuery, names: readonly string[]): Promise<ReadonlySet<string>> {
   const [version] = await query("select current_setting('server_version_num')::int as number", [])
   if (Number(version?.number) < 150_000) return new Set()
-  const rows = await query(parameterPrivileges, [names])
+  const rows = await query(sqlFile('parameter-privileges'), [names])
   return new Set(rows.map(({ name }) => String(name)))
 }

@@ -1,12 +1,11 @@
 // Settings -> text: the dump (PostgREST's `--dump-config`), the example file, and the table in the README.
+import { compareText } from '../text/code-point-order.ts'
 import type { Config } from './config.ts'
 import { quoted } from './kinds.ts'
 import { postgrestSettings } from './postgrest-settings.ts'
 import { serviceSettings } from './service-settings.ts'
 import { aliasVariable, settingVariables, type Setting } from './setting.ts'
 import { allSettings, withoutEffect, withoutEffectVariables } from './settings.ts'
-
-const inOrder = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other))
 
 type Key = keyof typeof postgrestSettings
 
@@ -20,7 +19,7 @@ function dumped(key: Key, value: unknown): string {
  * program.
  */
 export function dumpConfig(config: Config): string {
-  return dump(config, encodedSecret(config)) + serviceLines(config).sort(inOrder).join('\n').concat('\n')
+  return dump(config, encodedSecret(config)) + serviceLines(config).sort(compareText).join('\n').concat('\n')
 }
 
 const encodedSecret = ({ jwtSecret, jwtSecretIsBase64 }: Config): string | Buffer | null =>
@@ -53,7 +52,7 @@ function dump(config: Config, secret: string | Buffer | null): string {
     ...(Object.keys(postgrestSettings) as Key[]).map((key) => dumped(key, key === 'jwtSecret' ? secret : config[key])),
     ...config.appSettings.map(([name, value]) => `${name} = ${quoted(value)}`),
   ]
-  return `${lines.sort(inOrder).join('\n')}\n`
+  return `${lines.sort(compareText).join('\n')}\n`
 }
 
 const exampleOf = ({ name, example, description, kind, default: value }: Setting<unknown>): string =>

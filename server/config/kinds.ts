@@ -1,11 +1,11 @@
 // Kinds of values: how the texts of the environment, the file and the database become values, with PostgREST's coercions.
 import { availableParallelism } from 'node:os'
-import { parseRoleClaim } from '../identity/role-claim.ts'
+import { parseRoleClaim } from '../identity/role-claim/role-claim.ts'
 import type { QualifiedIdentifier } from '../schema-cache/identifier.ts'
-import { haskellNumber } from './haskell-number.ts'
-import { nearestName } from './nearest-name.ts'
+import { haskellNumber } from '../text/haskell-number.ts'
+import { nearestName } from '../text/nearest-name.ts'
 import type { GivenValue, Kind, Reading } from './setting.ts'
-import { isUri, parseUri } from './uri.ts'
+import { isUri, parseUri } from '../text/uri.ts'
 
 const value = <T>(it: T): Reading<T> => ({ kind: 'value', value: it })
 const unset = { kind: 'unset' } as const

@@ -2,7 +2,7 @@
 // The database counts before the environment, the environment before the file.
 import { readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
-import { parseRoleClaim } from '../identity/role-claim.ts'
+import { parseRoleClaim } from '../identity/role-claim/role-claim.ts'
 import { readAppSettings } from './app-settings.ts'
 import type { Config } from './config.ts'
 import { ConfigError, type ConfigFault } from './config-error.ts'

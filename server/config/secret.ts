@@ -1,5 +1,5 @@
 // The JWT secret as the verifier takes it.
-import { SecretError, verificationKeys } from '../identity/jwt-keys.ts'
+import { SecretError, verificationKeys } from '../identity/jwt/jwt-keys.ts'
 
 /**
  * Reads `@file`, decodes base64, and makes sure that keys can be made of the result. The last line end of a file does not

@@ -1,7 +1,7 @@
 // Names that look like settings but are none, or have no effect here.
 import { appSettingsVariable } from './app-settings.ts'
 import type { ConfigSources } from './load.ts'
-import { nearestName } from './nearest-name.ts'
+import { nearestName } from '../text/nearest-name.ts'
 import { aliasVariable, settingVariables } from './setting.ts'
 import { allSettings, withoutEffect, withoutEffectVariables } from './settings.ts'
 

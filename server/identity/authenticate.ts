@@ -1,16 +1,16 @@
 // Who a request to the REST API acts as: an API key, a JWT, both, or nobody in particular.
-import type { ApiKeyLookup } from './api-key-lookup.ts'
-import { isApiKey } from './api-key.ts'
-import { errors, type ApiError } from '../rest/errors.ts'
+import type { ApiKeyLookup } from './api-key/api-key-lookup.ts'
+import { isApiKey } from './api-key/api-key.ts'
+import { credentialErrors, type CredentialError } from './credential-error.ts'
 import type { Identity } from './identity.ts'
 import { bearerToken } from './bearer.ts'
-import type { JwtVerifier } from './jwt.ts'
+import type { JwtVerifier } from './jwt/jwt.ts'
 
 /**
  * The identity of a request. With both an `apikey` header and a bearer the bearer decides, but the key must hold, too.
  * Supabase clients send the key as the bearer as well until a user signs in. Without a credential: the anonymous role.
  *
- * @throws ApiError PGRST3xx for any credential that does not hold; it is never silently ignored
+ * @throws CredentialError for any invalid credential; it is never silently ignored
  */
 export function authenticate(
   authorization: string | undefined,
@@ -28,8 +28,8 @@ export function authenticate(
   return key instanceof Promise ? key.then(() => identify(bearer)) : identify(bearer)
 }
 
-const notAKey = (): ApiError =>
-  errors.invalidJwt(
+const notAKey = (): CredentialError =>
+  credentialErrors.invalidToken(
     'The apikey header holds neither an API key nor a JWT',
     'An API key begins with sb_publishable_ or sb_secret_. A JWT has three parts, separated by dots.',
   )

@@ -3,7 +3,6 @@
 //
 // The database is asked, not the schema cache: privileges change without a reload, and what the database refuses in a
 // request with a small body it must refuse here in the same words.
-import { StatementError } from '../database/pipeline.ts'
 import type { Identity } from '../identity/identity.ts'
 import { qualifiedKey } from '../schema-cache/identifier.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
@@ -15,11 +14,10 @@ import { routineHint } from './plan/suggestion.ts'
 import type { ApiRequest, HttpRequest } from './request/api-request.ts'
 import { parseApiRequest } from './request/parse-api-request.ts'
 import { addressRow, parseRowAddress } from './request/row-address.ts'
-import { toApiError } from './sql-errors.ts'
+import { serverError, toApiError, transactionError } from './sql-errors.ts'
 import { render } from './sql/fragment.ts'
 import { preRequestStatement, settingsStatement } from './sql/settings.ts'
 import { mayRepeatStatement, refusedStatement, rightStatement, type WriteTarget } from './sql/write-right.ts'
-import { runTransaction } from './transaction.ts'
 
 /** insufficient_privilege */
 const noPrivilege = '42501'
@@ -82,27 +80,25 @@ async function mayPass(
   target: WriteTarget,
   request: ApiRequest,
   identity: Identity,
-  { pool, caller, snapshot: { config, roleSettings } }: AnswerContext,
+  { database, caller, snapshot: { config, roleSettings } }: AnswerContext,
 ): Promise<boolean> {
   const settings = settingsStatement(identity, request, inspection(request.schema), config, roleSettings)
   const statements = [render(rightStatement(target))]
   if (config.dbPreRequest) statements.push(render(mayRepeatStatement(config.dbPreRequest)))
   try {
-    const { rows } = await runTransaction(
-      pool,
+    const { rows } = await database.run(
       { ...plain, caller, settings, statements, readOnly: true, hasNoEffect: true },
       { prepare: config.dbPreparedStatements, sharing: 'none' },
     )
     const [hasRight, mayRepeat] = rows.map(([row]) => row?.[0]?.toString())
     return hasRight !== 'f' || (config.dbPreRequest !== null && mayRepeat !== 't')
   } catch (error) {
-    if (error instanceof StatementError) return true
-    throw error instanceof ApiError ? error : toApiError(error as Error, false)
+    if (serverError(error)) return true
+    throw transactionError(error, false)
   }
 }
 
 const plain = {
-  session: undefined,
   preRequest: undefined,
   isolation: null,
   rollback: false,
@@ -118,7 +114,7 @@ async function refusalOf(
   target: WriteTarget,
   request: ApiRequest,
   identity: Identity,
-  { pool, caller, snapshot: { config, roleSettings }, trace }: AnswerContext,
+  { database, caller, snapshot: { config, roleSettings }, trace }: AnswerContext,
 ): Promise<ApiError | undefined> {
   const readOnly = target.kind === 'call' && target.overloads.every(({ volatility }) => volatility !== 'volatile')
   const plan = { ...inspection(request.schema), readOnly }
@@ -129,15 +125,14 @@ async function refusalOf(
     for (const { text } of [settings, ...(preRequest ? [preRequest] : []), ...statements]) trace.statements.push(text)
   }
   try {
-    await runTransaction(
-      pool,
+    await database.run(
       { ...plain, caller, settings, preRequest, statements, readOnly, hasNoEffect: false, rollback: true },
       { prepare: false, sharing: 'none' },
     )
     return undefined
   } catch (error) {
-    if (error instanceof ApiError) throw error
-    if (!(error instanceof StatementError)) throw toApiError(error as Error, false)
-    return error.server.code === noPrivilege ? toApiError(error.server, identity.role !== config.dbAnonRole) : undefined
+    const refusal = serverError(error)
+    if (!refusal) throw transactionError(error, false)
+    return refusal.code === noPrivilege ? toApiError(refusal, identity.role !== config.dbAnonRole) : undefined
   }
 }

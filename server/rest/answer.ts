@@ -1,45 +1,39 @@
 // A request's way through the stages: parse, plan, build SQL, run, respond. Only composition; each stage has its room.
-import { ArrivingField } from '../database/arriving-field.ts'
-import type { Caller } from '../database/caller.ts'
-import { StatementError, type PipelineStatement, type Row } from '../database/pipeline.ts'
-import type { ConnectionPool } from '../database/pool.ts'
-import type { RunHistory } from '../database/run-history.ts'
+import type { Caller, Database, PipelineStatement, RestTransaction, Row, TransactionResult } from './database.ts'
+import type { RunHistory } from '../common/run-history.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { Snapshot } from '../runtime.ts'
+import type { Snapshot } from './snapshot.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
-import type { Validator } from '../validation/validator.ts'
-import { answerAddressed } from './addressed-row.ts'
+import type { BodyValidator } from './validation.ts'
+import { answerAddressed } from './response/addressed-row.ts'
 import { ApiError } from './errors.ts'
 import { inspectDocument, inspectStatements } from './openapi/inspect.ts'
 import type { LegacyName } from './plan/embed-path.ts'
 import { legacyTargetNames } from './plan/planner.ts'
-import { hasNoEffect } from './plan/effect.ts'
 import type { CrudPlan, InspectPlan } from './plan/plan.ts'
-import { prepare, type Prepared } from './prepare.ts'
+import { prepare, type Prepared } from './cache/prepare.ts'
 import type { HttpRequest } from './request/api-request.ts'
-import type { PlannedRequest } from './request/outline.ts'
 import { complete } from './response/complete.ts'
 import { mayFault, resultFault } from './response/fault.ts'
 import { respondInfo } from './response/info.ts'
 import { explainBody, readResult, resultFormats } from './response/result-row.ts'
 import { respond, respondInspect } from './response/respond.ts'
-import type { Body, RestResponse, ResultRow } from './response/result.ts'
+import { isStreamed, type Body, type RestResponse, type ResultRow } from './response/result.ts'
 import { plannedRows, tableTotal } from './response/total.ts'
-import { toApiError } from './sql-errors.ts'
-import { render, type Statement } from './sql/fragment.ts'
-import { sessionStatement } from './sql/session.ts'
+import { transactionError } from './sql-errors.ts'
+import { render } from './sql/fragment.ts'
+import { namedSession } from './sql/session.ts'
 import { preRequestStatement, settingsStatement } from './sql/settings.ts'
 import { explainCountStatement, needsPlannedCount } from './sql/statement.ts'
-import { runTransaction, type RestTransaction, type TransactionResult } from './transaction.ts'
 
 export type AnswerContext = {
-  readonly pool: ConnectionPool
+  readonly database: Database
   /** Who waits for the answer. */
   readonly caller: Caller
   readonly snapshot: Snapshot
   readonly cache: SchemaCache
-  readonly validator: Validator
+  readonly validator: BodyValidator
   /** Mount path without a slash at its end. */
   readonly basePath: string
   /** What authenticating took, in milliseconds; undefined when stages are not timed. */
@@ -88,7 +82,7 @@ export function answer(
 }
 
 async function carryOut(
-  { request, plan, main, history, addressed }: Prepared,
+  prepared: Prepared,
   identity: Identity,
   context: AnswerContext,
   lap: () => number,
@@ -96,6 +90,7 @@ async function carryOut(
 ): Promise<RestResponse> {
   const { snapshot, cache, basePath, authenticationTime } = context
   const { config } = snapshot
+  const { request, plan, addressed } = prepared
   if (plan.kind === 'call') context.trace.route = `rpc/${plan.relation.name}`
   else if (plan.kind === 'read' || plan.kind === 'mutate') context.trace.route = plan.relation.name
   const planTime = lap()
@@ -109,13 +104,13 @@ async function carryOut(
       response = respondInfo(plan, cache)
       break
     case 'inspect': {
-      const { rows } = await run(plan, request, identity, context, inspectStatements(plan, config))
+      const { rows } = await run(plan, prepared, identity, context, inspectStatements(plan, config))
       transaction = lap()
       response = respondInspect(plan, inspectDocument(plan, rows, cache, config, config.restBasePath), request)
       break
     }
     default: {
-      const row = await runCrud(plan, main ?? noStatement(), history, request, identity, context)
+      const row = await runCrud(plan, prepared, identity, context)
       transaction = lap()
       try {
         response = respond(plan, row, request, config, basePath)
@@ -138,7 +133,7 @@ async function carryOut(
 
 /** Frees the connection that a body still arrives on, when nobody is to get it. */
 const drop = (body: Body): void => {
-  if (body instanceof ArrivingField) body.drop()
+  if (isStreamed(body)) body.drop()
 }
 
 const noStatement = (): never => {
@@ -156,28 +151,32 @@ const mayShare = (plan: CrudPlan): boolean => plan.kind !== 'call' || plan.routi
 
 async function runCrud(
   plan: CrudPlan,
-  main: Statement,
-  history: RunHistory | undefined,
-  request: PlannedRequest,
+  prepared: Prepared,
   identity: Identity,
   context: AnswerContext,
 ): Promise<ResultRow> {
   const { config } = context.snapshot
+  const { request, main = noStatement(), history } = prepared
   if (plan.explain) {
-    const { rows } = await run(plan, request, identity, context, [main])
+    const { rows } = await run(plan, prepared, identity, context, [main])
     return { ...readResult(plan.kind, []), body: explainBody(rows[0] ?? []) }
   }
-  const statements: PipelineStatement[] = [{ ...main, resultFormats: resultFormats }]
+  const statements: PipelineStatement[] = [{ text: main.text, values: main.values, resultFormats }]
   const planned = needsPlannedCount(plan, request)
   if (planned) statements.push({ ...render(explainCountStatement(plan.read)), isUnprepared: true })
   const judge = (results: readonly (readonly Row[])[]): ApiError | undefined =>
     resultFault(plan, readResult(plan.kind, results[0] ?? []), request)
   // Only a write has anything to be undone for a result that may not stand.
   const undoes = !plan.readOnly && mayFault(plan, request)
-  const { rows, arriving } = await run(plan, request, identity, context, statements, {
-    judge: undoes ? judge : undefined,
-    history: mayShare(plan) ? history : undefined,
-  })
+  const { rows, arriving } = await run(
+    plan,
+    prepared,
+    identity,
+    context,
+    statements,
+    undoes ? judge : undefined,
+    mayShare(plan) ? history : undefined,
+  )
   const row = readResult(plan.kind, rows[0] ?? [], arriving)
   const fault = undoes ? undefined : resultFault(plan, row, request)
   if (fault) {
@@ -198,32 +197,30 @@ function isolationOf(plan: CrudPlan | InspectPlan, { role }: Identity, snapshot:
 /** Runs the statements of a plan in the request's transaction. */
 async function run(
   plan: CrudPlan | InspectPlan,
-  request: PlannedRequest,
+  { request, hasNoEffect }: Prepared,
   identity: Identity,
-  { pool, caller, snapshot, cache, trace }: AnswerContext,
+  { database, caller, snapshot, cache, trace }: AnswerContext,
   statements: readonly PipelineStatement[],
-  { judge, history }: Partial<Pick<RestTransaction, 'judge' | 'history'>> = {},
+  judge?: RestTransaction['judge'],
+  history?: RunHistory,
 ): Promise<TransactionResult> {
   const { config, roleSettings } = snapshot
-  const session = cache.checksSessions ? sessionStatement(identity) : undefined
-  const settings = settingsStatement(identity, request, plan, config, roleSettings)
+  const session = cache.checksSessions ? namedSession(identity) : undefined
+  const settings = settingsStatement(identity, request, plan, config, roleSettings, session)
   const preRequest = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
   if (trace.statements) {
-    const before = [...(session ? [session] : []), settings, ...(preRequest ? [preRequest] : [])]
-    for (const { text } of [...before, ...statements]) trace.statements.push(text)
+    for (const { text } of [settings, ...(preRequest ? [preRequest] : []), ...statements]) trace.statements.push(text)
   }
   const { transaction } = request.preferences
   try {
-    return await runTransaction(
-      pool,
+    return await database.run(
       {
-        session,
         settings,
         preRequest,
         statements,
         isolation: isolationOf(plan, identity, snapshot),
         readOnly: plan.readOnly,
-        hasNoEffect: preRequest === undefined && hasNoEffect(plan, cache),
+        hasNoEffect: preRequest === undefined && hasNoEffect,
         rollback: transaction === 'rollback' || (config.dbTxEnd.startsWith('rollback') && transaction !== 'commit'),
         judge,
         history,
@@ -232,8 +229,6 @@ async function run(
       { prepare: config.dbPreparedStatements, sharing: config.dbPoolSharing },
     )
   } catch (error) {
-    if (error instanceof ApiError) throw error
-    const cause = error instanceof StatementError ? error.server : (error as Error)
-    throw toApiError(cause, identity.role !== config.dbAnonRole)
+    throw transactionError(error, identity.role !== config.dbAnonRole)
   }
 }

@@ -1,5 +1,7 @@
 // The closed catalogue of the API's own errors: one row per code. Errors that Postgres raises are in `sql-errors.ts`.
 // https://docs.postgrest.org/en/v14/references/errors.html
+import { TracelessError } from '../common/traceless-error.ts'
+import type { CredentialError } from '../identity/credential-error.ts'
 
 /** `{code, message, details, hint}` as clients see it. */
 export type ErrorBody = {
@@ -10,7 +12,7 @@ export type ErrorBody = {
 }
 
 /** An error that ends the request with an answer of its own. */
-export class ApiError extends Error {
+export class ApiError extends TracelessError {
   readonly status: number
   readonly code: string
   /** A string, a list (ambiguous embeds), or null. */
@@ -33,11 +35,7 @@ export class ApiError extends Error {
     warning?: string | undefined
     cause?: unknown
   }) {
-    // An answer, not a fault of the program: nobody asks where it was made, and a trace costs more than all the rest.
-    const { stackTraceLimit } = Error
-    Error.stackTraceLimit = 0
-    super(error.message, { cause: error.cause })
-    Error.stackTraceLimit = stackTraceLimit
+    super(error.message, error.cause)
     this.name = 'ApiError'
     this.status = error.status
     this.code = error.code
@@ -322,4 +320,20 @@ export const errors = {
   /** The token is genuine but its claims do not hold. */
   invalidClaims: (message: string) =>
     new ApiError({ code: 'PGRST303', status: 401, message, headers: invalidToken(message) }),
+}
+
+/** The error of a credential. */
+export function ofCredential({ problem, message, details }: CredentialError): ApiError {
+  switch (problem) {
+    case 'no secret':
+      return errors.noJwtSecret()
+    case 'anonymous disabled':
+      return errors.anonymousDisabled()
+    case 'invalid token':
+      return errors.invalidJwt(message, details)
+    case 'invalid claims':
+      return errors.invalidClaims(message)
+    default:
+      return problem satisfies never
+  }
 }

@@ -1,18 +1,16 @@
 // The HTTP side of the REST API, on Node's own request and response.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { isConnectionLoss } from '../database/database-error.ts'
-import type { ApiKeyLookup } from '../identity/api-key-lookup.ts'
-import { ArrivingField } from '../database/arriving-field.ts'
+import type { ApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import { authenticate } from '../identity/authenticate.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { Runtime, Snapshot } from '../runtime.ts'
-import type { Validator } from '../validation/validator.ts'
+import type { BodyValidator } from './validation.ts'
 import { admit } from './admission.ts'
 import { answer, type AnswerTrace } from './answer.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import { ApiError, errors } from './errors.ts'
+import type { StreamedBody } from './database.ts'
 import { HttpCaller } from './http-caller.ts'
-import { bodyTypeFault } from './payload-check.ts'
+import { bodyTypeFault } from './request/payload-check.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import { BodyBudget, type BodyShare } from './request/body-budget.ts'
 import { largeBody, readBody } from './request/body.ts'
@@ -21,8 +19,10 @@ import { retryAfter, traced } from './response/complete.ts'
 import { errorResponse } from './response/error.ts'
 import { endAfterRequest, isUnfinished } from './response/unfinished.ts'
 import { contentLength, hasHeader, type Headers } from './response/header.ts'
-import type { RestResponse } from './response/result.ts'
-import { serverName } from '../version.ts'
+import { isStreamed, type RestResponse } from './response/result.ts'
+import type { EngineState, Snapshot } from './snapshot.ts'
+import { isConnectionLoss, withCode } from './sql-errors.ts'
+import { serverName } from '../common/version.ts'
 
 export type RestHandler = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -44,8 +44,8 @@ export type RestObservation = {
 }
 
 export type RestHandlerOptions = {
-  readonly runtime: Runtime
-  readonly validator: Validator
+  readonly runtime: EngineState
+  readonly validator: BodyValidator
   readonly lookupApiKey: ApiKeyLookup
   readonly observe: (observation: RestObservation) => void
 }
@@ -121,7 +121,7 @@ async function serve(
       const target = (request.url ?? '/').slice(basePath.length)
       const question = target.indexOf('?')
       const context = {
-        pool: runtime.pool,
+        database: runtime.database,
         caller: new HttpCaller(request, response),
         snapshot,
         cache: snapshot.cache,
@@ -152,8 +152,8 @@ async function serve(
       else result = outcome
     }
   } catch (error) {
-    failure = error
-    if (isConnectionLoss(error)) runtime.recover()
+    failure = withCode(error)
+    if (isConnectionLoss(failure)) runtime.recover()
   }
   share?.release()
   if (!result) {
@@ -176,7 +176,9 @@ async function serve(
     role: identity?.role,
     milliseconds: performance.now() - start,
     error: failure,
-    ...trace,
+    route: trace.route,
+    statements: trace.statements,
+    warning: trace.warning,
   })
 }
 
@@ -226,7 +228,7 @@ function sendWhole(response: ServerResponse, body: Buffer): void {
 }
 
 /** Sends a body while it arrives. A response that is queued behind another one does not hear that its connection closes. */
-function sendArriving({ socket }: IncomingMessage, response: ServerResponse, body: ArrivingField): void {
+function sendArriving({ socket }: IncomingMessage, response: ServerResponse, body: StreamedBody): void {
   const onClose = (): void => body.drop()
   socket.once('close', onClose)
   response.once('close', () => socket.off('close', onClose))
@@ -235,7 +237,7 @@ function sendArriving({ socket }: IncomingMessage, response: ServerResponse, bod
 
 function send(request: IncomingMessage, response: ServerResponse, { status, statusText, headers, body }: RestResponse) {
   if (response.destroyed || request.socket.destroyed) {
-    if (body instanceof ArrivingField) body.drop()
+    if (isStreamed(body)) body.drop()
     return
   }
   const flat: string[] = []
@@ -259,10 +261,10 @@ function send(request: IncomingMessage, response: ServerResponse, { status, stat
     if (statusText === undefined) response.writeHead(status, flat)
     else response.writeHead(status, statusText, flat)
   } catch (error) {
-    if (body instanceof ArrivingField) body.drop()
+    if (isStreamed(body)) body.drop()
     throw error
   }
-  if (!(body instanceof ArrivingField)) {
+  if (!isStreamed(body)) {
     const bytes = typeof body === 'string' ? Buffer.from(body) : body
     if (isUnfinished(request)) endAfterRequest(request, response, bytes, closes)
     else if (bodiless) response.end()

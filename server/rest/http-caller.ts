@@ -1,6 +1,6 @@
 // The client of a request, as someone who may stop waiting for the response.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Caller } from '../database/caller.ts'
+import type { Caller } from './database.ts'
 
 export class HttpCaller implements Caller {
   readonly #request: IncomingMessage

@@ -1,6 +1,8 @@
 // Errors of the database as errors of the API.
 // https://docs.postgrest.org/en/v14/references/errors.html#postgresql-errors
-import { ApiError, errors } from './errors.ts'
+import { CredentialError } from '../identity/credential-error.ts'
+import type { DatabaseFailure, ServerError } from './database.ts'
+import { ApiError, errors, ofCredential } from './errors.ts'
 import { framingWarning, isFramingHeader, isHeaderName } from './response/header.ts'
 import { isStatus } from './response/override.ts'
 
@@ -148,3 +150,51 @@ export function toApiError(error: DatabaseError, authenticated: boolean): ApiErr
     cause: error,
   })
 }
+
+const kinds: ReadonlySet<unknown> = new Set<DatabaseFailure['kind']>([
+  'statement failed',
+  'not connected',
+  'timed out',
+  'caller gone',
+])
+
+const isDatabaseFailure = (error: unknown): error is DatabaseFailure =>
+  error instanceof Error && 'kind' in error && kinds.has(error.kind)
+
+/** The server's error, where one of a transaction's statements failed. */
+export const serverError = (error: unknown): ServerError | undefined =>
+  isDatabaseFailure(error) && error.kind === 'statement failed' ? error.server : undefined
+
+/**
+ * What `Database.run` rejects with, as clients see it; an API error stays as it is.
+ *
+ * @param authenticated see `toApiError`
+ */
+export function transactionError(error: unknown, authenticated: boolean): ApiError {
+  if (error instanceof ApiError) return error
+  if (!isDatabaseFailure(error)) return toApiError(error as Error, authenticated)
+  return error.kind === 'statement failed' ? toApiError(error.server, authenticated) : connectionError(error)
+}
+
+function connectionError(failure: Exclude<DatabaseFailure, { kind: 'statement failed' }>): ApiError {
+  switch (failure.kind) {
+    case 'not connected':
+      return errors.connectionFailed(failure.message, failure.cause)
+    case 'timed out':
+      return errors.acquisitionTimeout()
+    case 'caller gone':
+      return errors.callerGone()
+    default:
+      return failure satisfies never
+  }
+}
+
+/** The API error of what is wrong with a credential, or with the connection; any other error stays as it is. */
+export function withCode(error: unknown): unknown {
+  if (error instanceof CredentialError) return ofCredential(error)
+  return isDatabaseFailure(error) && error.kind !== 'statement failed' ? connectionError(error) : error
+}
+
+/** Whether a request failed because the database was not there, or went away. */
+export const isConnectionLoss = (error: unknown): boolean =>
+  error instanceof ApiError && error.status === 503 && /^(?:PGRST00[01]$|08|53|57P)/.test(error.code)

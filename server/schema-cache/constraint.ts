@@ -1,6 +1,6 @@
 // Primary, unique and foreign keys as the catalogue has them, and what follows from them directly.
 import { qualifiedKey, type QualifiedIdentifier } from './identifier.ts'
-import { compareText } from './order.ts'
+import { compareText } from '../text/code-point-order.ts'
 import { pairColumns, type ForeignKeyRelationship } from './relationship.ts'
 
 /** A relation of the catalogue; its oid is text, as in a stored query. */

@@ -1,24 +1,11 @@
 // The order in which error messages list relationships (PGRST201) and overloads (PGRST203), which clients see:
 // PostgREST's, field by field in the order of its records, text by code points.
+import { compareText } from '../text/code-point-order.ts'
 import type { QualifiedIdentifier } from './identifier.ts'
 import type { Cardinality, ColumnPairs, Relationship } from './relationship.ts'
 import type { IsolationLevel, ReturnType, Routine, RoutineParameter, Volatility } from './routine.ts'
 
 type Compare<T> = (a: T, b: T) => number
-
-/** Surrogates are code units below some of the code points that are below theirs. */
-const codePointRank = (unit: number): number => (unit < 0xd800 ? unit : unit < 0xe000 ? unit + 0x2000 : unit - 0x800)
-
-/** Compares by code points, as Postgres does for names (bytes of UTF-8), where `<` would compare UTF-16 units. */
-export function compareText(a: string, b: string): number {
-  if (a === b) return 0
-  const length = Math.min(a.length, b.length)
-  for (let at = 0; at < length; at++) {
-    const difference = codePointRank(a.charCodeAt(at)) - codePointRank(b.charCodeAt(at))
-    if (difference !== 0) return difference
-  }
-  return a.length - b.length
-}
 
 const compareBoolean: Compare<boolean> = (a, b) => Number(a) - Number(b)
 

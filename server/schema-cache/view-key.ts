@@ -2,7 +2,7 @@
 import { identifierOf, type CatalogueRelation, type Constraint } from './constraint.ts'
 import { qualifiedKey, type QualifiedIdentifier } from './identifier.ts'
 import { columnOrigins, type ColumnOrigin } from './node-tree.ts'
-import { compareText } from './order.ts'
+import { compareText } from '../text/code-point-order.ts'
 
 /** A view of the exposed or extra schemas. */
 export type StoredView = CatalogueRelation & {

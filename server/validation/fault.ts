@@ -1,11 +1,8 @@
 // What is wrong with a body, and where.
 import type { ErrorObject } from 'ajv/dist/2020.js'
+import type { BodyFault } from '../rest/validation.ts'
 
-export type Fault = {
-  /** JSON pointer (RFC 6901) into the body: `/0/confidence`; empty for the whole of it. */
-  readonly pointer: string
-  readonly message: string
-}
+export type Fault = BodyFault
 
 const maxPointer = 200
 

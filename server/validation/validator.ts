@@ -2,6 +2,7 @@
 import { fileURLToPath } from 'node:url'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { qualifiedKey } from '../schema-cache/identifier.ts'
+import type { BodyValidator, TableBodies } from '../rest/validation.ts'
 import { faultOf, type Fault } from './fault.ts'
 import { addBoundedFormats } from './formats.ts'
 import { addKeywords, tableKeyword } from './keywords.ts'
@@ -9,22 +10,10 @@ import { readSchemas, type SchemaFile } from './schema-directory.ts'
 
 export type { Fault } from './fault.ts'
 
-export type TableValidator = {
-  /**
-   * Checks a row, or an array of rows, for INSERT: everything required must be there. No fault: valid. With `isText` all
-   * values are texts (CSV, forms), to be checked as the types that they stand for; the rows are changed to these.
-   */
-  readonly validateInsert: (body: unknown, isText?: boolean) => readonly Fault[]
-  /** Checks the same for UPDATE: any subset of the properties will do. */
-  readonly validateUpdate: (body: unknown, isText?: boolean) => readonly Fault[]
-}
-
 /** Checks a body of the service's own endpoints, and trims its texts in place where the schema says so. */
 export type DtoValidator = (body: unknown) => readonly Fault[]
 
-export type Validator = {
-  /** Undefined for a table without a schema: Postgres alone guards it. */
-  readonly forTable: (schema: string, table: string) => TableValidator | undefined
+export type Validator = BodyValidator & {
   /** @throws Error when no schema has that `$id` */
   readonly forDto: (id: string) => DtoValidator
 }
@@ -48,7 +37,7 @@ type Check = { readonly first: ValidateFunction; readonly all: ValidateFunction 
  */
 export async function createValidator(directory = ownSchemas): Promise<Validator> {
   const files = await readSchemas(directory)
-  const tables = new Map<string, TableValidator>()
+  const tables = new Map<string, TableBodies>()
   const dtos = new Map<string, DtoValidator>()
   const compileTable = compilerOf(files, 'table')
   const compileTextTable = compilerOf(files, 'text table')

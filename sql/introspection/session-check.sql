@@ -4,7 +4,7 @@ select json_build_object('checksSessions', exists (
   join pg_namespace n on n.oid = p.pronamespace
   where n.nspname = 'auth'
     and p.proname = 'check_session'
-    and oidvectortypes(p.proargtypes) = 'uuid, uuid'
+    and oidvectortypes(p.proargtypes) = 'uuid, uuid, text'
     and has_schema_privilege(n.oid, 'usage')
     and has_function_privilege(p.oid, 'execute')
 )) as row

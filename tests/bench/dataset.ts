@@ -1,8 +1,8 @@
 // The data that is asked for: runs of users, all of it known beforehand, so that requests can be prepared without asking.
 import { createHash, createHmac } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
-import { signCookie } from '../../server/accounts/cookie.ts'
-import { migrate } from '../../server/database/migrate.ts'
+import { signCookie } from '../../server/http/cookie.ts'
+import { migrate } from '../../server/postgres/migrate.ts'
 import { runSql, setAuthenticatorPassword, withClient, type Postgres } from './postgres.ts'
 
 export const jwtSecret = 'the secret of the benchmark, of more than 32 characters'

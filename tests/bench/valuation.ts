@@ -4,7 +4,7 @@
 // started for the time of the run. REPORTS sets another number of reports.
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
-import { migrate } from '../../server/database/migrate.ts'
+import { migrate } from '../../server/postgres/migrate.ts'
 import { readCluster, startCluster, stopCluster, uriOf } from '../support/cluster.ts'
 
 const total = Number(process.env.REPORTS ?? 1_000_000)

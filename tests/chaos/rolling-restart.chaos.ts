@@ -5,11 +5,11 @@
 // closed. Clients that open a connection for each request can then lose some; root can run the file with the other value
 // without changing it for the machine: `unshare --net sh -c 'ip link set lo up; sysctl -w net.ipv4.tcp_migrate_req=1; …'`.
 import t, { type Test } from 'tap'
-import { canReusePort, migratesConnections } from '../../server/ports.ts'
+import { canReusePort, migratesConnections } from '../../server/program/ports.ts'
 import { createOwnedDatabase } from '../support/authenticator.ts'
 import { ledgerSql } from '../support/ledger-load.ts'
 import { nodeWithReusePort } from '../support/other-node.ts'
-import { fromBuild } from '../support/program.ts'
+import { command } from '../support/program.ts'
 import {
   restartBesideEachOther,
   restartWorkers,
@@ -17,7 +17,7 @@ import {
   type RollingRestartOptions,
 } from '../support/rolling-restart.ts'
 
-t.setTimeout(900_000)
+t.setTimeout(3_600_000)
 
 const requests = Number(process.env.CHAOS_REQUESTS ?? 100_000)
 const other = await nodeWithReusePort()
@@ -27,7 +27,7 @@ async function optionsFor(test: Test, node: string, clients: { keptAlive: number
   const { database, anonymous, uri } = await createOwnedDatabase(test)
   await database.query(ledgerSql(anonymous))
   const env = { DATABASE_URL: uri, PGRST_DB_ANON_ROLE: anonymous, REST_BASE_PATH: '/', PGRST_LOG_LEVEL: 'warn' }
-  return { database, env, command: fromBuild(node), requests, ...clients } satisfies RollingRestartOptions
+  return { database, env, command: command(node), requests, ...clients } satisfies RollingRestartOptions
 }
 
 function show(test: Test, { lost, ending, ...figures }: RollingRestartFigures): void {

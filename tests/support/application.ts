@@ -1,8 +1,8 @@
 // The whole service as `rowhouse serve` runs it, on a database of the test's own.
 import type { Test } from 'tap'
 import { loadConfig, type Environment } from '../../server/config/load.ts'
-import { createLog } from '../../server/operations/log.ts'
-import { startService, type Service } from '../../server/service.ts'
+import { createLog } from '../../server/program/operations/log.ts'
+import { startService, type Service } from '../../server/program/service.ts'
 import { caller, type Call } from './call.ts'
 import { listen } from './listening.ts'
 

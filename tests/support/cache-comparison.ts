@@ -2,9 +2,8 @@
 import { SignJWT } from 'jose'
 import type { Test } from 'tap'
 import { readFile } from 'node:fs/promises'
-import { createApiKey } from '../../server/identity/api-key.ts'
-import type { KnownShape } from '../../server/rest/plan-cache.ts'
-import { planCacheOf } from '../../server/rest/prepare.ts'
+import { createApiKey } from '../../server/identity/api-key/api-key.ts'
+import type { KnownShape } from '../../server/rest/cache/plan-cache.ts'
 import { ApiError } from '../../server/rest/errors.ts'
 import { jwtSecret, startApplication } from './application.ts'
 import { createMigratedDatabase, withClient } from './database.ts'
@@ -47,8 +46,6 @@ export async function startCacheComparison(t: Pick<Test, 'teardown'>): Promise<C
   const env = {
     PGRST_DB_SCHEMAS: 'public,archive',
     PGRST_DB_TX_END: 'rollback',
-    // What a connection remembers of statements has tests of its own.
-    PGRST_DB_PREPARED_STATEMENTS: 'false',
     PGRST_DB_POOL: '4',
     PGRST_LOG_LEVEL: 'crit',
     PGRST_DB_AGGREGATES_ENABLED: 'true',
@@ -59,6 +56,8 @@ export async function startCacheComparison(t: Pick<Test, 'teardown'>): Promise<C
     ...env,
     PLAN_CACHE_MAX_ENTRIES: '0',
     PGRST_JWT_CACHE_MAX_ENTRIES: '0',
+    PGRST_DB_PREPARED_STATEMENTS: 'false',
+    DB_POOL_SHARING: 'none',
   })
   const pairs = Array.from(
     { length: connections },
@@ -99,7 +98,7 @@ export async function startCacheComparison(t: Pick<Test, 'teardown'>): Promise<C
       const request = { head, body, isHead: method === 'HEAD' }
       return Promise.all([first.send(request), second.send(request)])
     },
-    cached: () => planCacheOf(on.service.runtime.snapshot).entries(),
+    cached: () => on.service.runtime.snapshot.plans.entries(),
   }
 }
 

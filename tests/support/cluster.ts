@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { findBinaries } from '../../server/database/embedded/binaries.ts'
-import { makeCluster } from '../../server/database/embedded/cluster.ts'
-import { asUser, databaseUser } from '../../server/database/embedded/system-user.ts'
+import { findBinaries } from '../../server/postgres/embedded/binaries.ts'
+import { makeCluster } from '../../server/postgres/embedded/cluster.ts'
+import { asUser, databaseUser } from '../../server/postgres/embedded/system-user.ts'
 
 type Cluster = { readonly port: number; readonly pid: number; readonly folders: readonly string[] }
 

@@ -1,5 +1,6 @@
 // What a connection does with random turns, as far as it can be foreseen.
-import type { ErrorPosition, PipelinePart, PipelineStatement } from '../../server/database/exchange.ts'
+import type { ErrorPosition, PipelinePart } from '../../server/postgres/protocol/exchange.ts'
+import type { PipelineStatement } from '../../server/rest/database.ts'
 import type { Random } from './seeded-random.ts'
 
 /** One statement of a turn. `begin`, `commit` and `rollback` make a transaction of several parts. */

@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import pg from 'pg'
-import { migrate } from '../../server/database/migrate.ts'
+import { migrate } from '../../server/postgres/migrate.ts'
 import { readCluster, uriOf } from './cluster.ts'
 
 export type TestDatabase = {

@@ -1,7 +1,7 @@
 // A process that owns an embedded database, for tests that end it in every way. Its argument names the folder.
 // It prints a line when the database runs. `exit` on its standard input makes it end without a word to the database.
-import { watchTermination } from '../../server/command-line/termination.ts'
-import { startEmbedded } from '../../server/database/embedded.ts'
+import { watchTermination } from '../../server/program/command-line/termination.ts'
+import { startEmbedded } from '../../server/postgres/embedded/embedded.ts'
 
 const [, , dataDir = ''] = process.argv
 const termination = watchTermination()

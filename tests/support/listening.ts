@@ -1,7 +1,7 @@
 // A server that listens for the time of a test.
 import { createServer, type RequestListener } from 'node:http'
 import type { Test } from 'tap'
-import { handleUpgrades, type UpgradeHandler } from '../../server/http-upgrade.ts'
+import { handleUpgrades, type UpgradeHandler } from '../../server/http/upgrade.ts'
 
 /** Starts a server on a free port, and stops it with the test. Gives its address, without a slash at the end. */
 export async function listen(

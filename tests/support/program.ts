@@ -4,14 +4,11 @@ import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { caller, type Call } from './call.ts'
 
-const main = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
-const built = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
+/** The program as `tests/before.ts` builds it. */
+export const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 
-/** How the program is run by the Node.js that runs the tests, from its sources. */
-const fromSources: readonly string[] = [process.execPath, ...process.execArgv, main]
-
-/** How the program is run from its build, by a given Node.js. */
-export const fromBuild = (node = process.execPath): readonly string[] => [node, built]
+/** How the program is run by a given Node.js; by the one that runs the tests when it is left out. */
+export const command = (node = process.execPath): readonly string[] => [node, main]
 
 export type LogLine = Readonly<Record<string, unknown>>
 
@@ -43,15 +40,15 @@ const inherited = Object.fromEntries(
  *
  * @param env settings
  * @param args configuration file
- * @param command how to run the program
+ * @param run how to run the program
  */
 export function startProgram(
   t: Pick<Test, 'teardown'>,
   env: Readonly<Record<string, string | undefined>>,
   args: readonly string[] = [],
-  command: readonly string[] = fromSources,
+  run: readonly string[] = command(),
 ): Program {
-  const [program = process.execPath, ...given] = command
+  const [program = process.execPath, ...given] = run
   const child = spawn(program, [...given, 'serve', ...args], {
     env: { ...inherited, PGRST_SERVER_PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

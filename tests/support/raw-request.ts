@@ -32,13 +32,3 @@ export const postHead = (path: string, length: number, more: Readonly<Record<str
     ...Object.entries(more).map(([name, value]) => `${name}: ${value}`),
     '\r\n',
   ].join('\r\n')
-
-/** Waits until something is so, for ten seconds. */
-export async function until(isSo: () => boolean | Promise<boolean>): Promise<boolean> {
-  const end = performance.now() + 10_000
-  while (performance.now() < end) {
-    if (await isSo()) return true
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-  return false
-}

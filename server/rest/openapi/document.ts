@@ -1,6 +1,6 @@
 // The description of a schema in OpenAPI 2.0 (Swagger), as PostgREST gives it at the root of the API.
 // https://docs.postgrest.org/en/v14/references/api/openapi.html, https://spec.openapis.org/oas/v2.0.html
-import type { PostgrestConfig } from '../../config/config.ts'
+import type { RestSettings } from '../settings.ts'
 import type { Relationships } from '../../schema-cache/relationship.ts'
 import type { Routine } from '../../schema-cache/routine.ts'
 import type { Table } from '../../schema-cache/table.ts'
@@ -19,10 +19,7 @@ export type DescribedSchema = {
   readonly relationships: Relationships
   /** The comment on the schema: the first line is the document's title. */
   readonly schemaDescription: string | null
-  readonly settings: Pick<
-    PostgrestConfig,
-    'serverHost' | 'serverPort' | 'openapiServerProxyUri' | 'openapiSecurityActive'
-  >
+  readonly settings: Pick<RestSettings, 'serverHost' | 'serverPort' | 'openapiServerProxyUri' | 'openapiSecurityActive'>
   /** Path that the API is mounted on, where no proxy URI says it: `/` for PostgREST's own paths. */
   readonly mountPath: string
   readonly version: string

@@ -1,6 +1,6 @@
 // The description of a schema (OpenAPI) as the caller may see it: what is asked of the database, and the document.
-import type { PostgrestConfig } from '../../config/config.ts'
-import type { PipelineStatement, Row } from '../../database/pipeline.ts'
+import type { RestSettings } from '../settings.ts'
+import type { PipelineStatement, Row } from '../database.ts'
 import {
   accessibleRoutinesQuery,
   accessibleTablesQuery,
@@ -11,14 +11,14 @@ import {
 } from '../../schema-cache/privileges.ts'
 import type { Routine } from '../../schema-cache/routine.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
-import { postgrestVersion } from '../../version.ts'
+import { postgrestVersion } from '../../common/version.ts'
 import type { InspectPlan } from '../plan/plan.ts'
 import { postgrestDocument, type DescribedSchema } from './document.ts'
 
 /** What is asked: the caller's privileges, unless they are to be ignored, and the comment on the schema. */
 export function inspectStatements(
   { schema }: InspectPlan,
-  { openapiMode }: Pick<PostgrestConfig, 'openapiMode'>,
+  { openapiMode }: Pick<RestSettings, 'openapiMode'>,
 ): readonly PipelineStatement[] {
   const description = schemaDescriptionQuery(schema)
   if (openapiMode !== 'follow-privileges') return [description]

@@ -1,5 +1,6 @@
 // JSON whose members keep the order they were given in, and whose numbers keep their digits. Plain objects do neither:
 // a column named `1` would move to the front, and the default of a bigint would be rounded.
+import { compareText } from '../../text/code-point-order.ts'
 
 /** A number as its text. */
 export type NumberText = { readonly number: string }
@@ -17,11 +18,7 @@ export function object(...members: readonly Member[]): OrderedObject {
 }
 
 /** The members in the order of their names' code points. */
-export const sorted = (members: readonly Member[]): Member[] =>
-  members
-    .map((member) => ({ member, bytes: Buffer.from(member[0]) }))
-    .sort((a, b) => Buffer.compare(a.bytes, b.bytes))
-    .map(({ member }) => member)
+export const sorted = (members: readonly Member[]): Member[] => [...members].sort(([a], [b]) => compareText(a, b))
 
 const isObject = (json: object): json is OrderedObject => json instanceof Map
 

@@ -1,6 +1,6 @@
 // Where clients reach the API, as the description of it says.
-import type { PostgrestConfig } from '../../config/config.ts'
-import { parseUri } from '../../config/uri.ts'
+import type { RestSettings } from '../settings.ts'
+import { parseUri } from '../../text/uri.ts'
 
 export type ApiAddress = {
   readonly scheme: 'http' | 'https'
@@ -19,7 +19,7 @@ const reachable = (host: string): string => (anyHost.has(host) ? '0.0.0.0' : hos
  * address that the server listens on, and `mountPath`.
  */
 export function apiAddress(
-  settings: Pick<PostgrestConfig, 'serverHost' | 'serverPort' | 'openapiServerProxyUri'>,
+  settings: Pick<RestSettings, 'serverHost' | 'serverPort' | 'openapiServerProxyUri'>,
   mountPath: string,
 ): ApiAddress {
   const { serverHost, serverPort, openapiServerProxyUri } = settings

@@ -5,7 +5,7 @@ import type { ApiRequest, InvokeMethod } from '../request/api-request.ts'
 import type { Payload } from '../request/payload.ts'
 import type { ArgumentValue, CallArguments, CallParameters, CallPlan } from './call-plan.ts'
 import type { PlannedLogicTree } from './field.ts'
-import { sortedNames } from './name-order.ts'
+import { sortedTexts } from '../../text/code-point-order.ts'
 import type { ReadPlan } from './read-plan.ts'
 import { returnedColumns } from './returning.ts'
 
@@ -26,7 +26,7 @@ export function planCall(
     arguments: callArguments(routine, request, method),
     returnsScalar: returnsScalar(routine),
     returnsSetOfScalar: returnsSetOfScalar(routine),
-    filterFields: sortedNames(read.where.flatMap(filteredNames)),
+    filterFields: sortedTexts(read.where.flatMap(filteredNames)),
     returning: returnedColumns(read, []),
   }
 }

@@ -1,15 +1,15 @@
 // Whether a request can have effects outside its transaction, such as those of a function that writes through dblink.
 import { qualifiedKey, type QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
-import type { CrudPlan, InspectPlan } from './plan.ts'
+import type { ActionPlan, CrudPlan } from './plan.ts'
 import type { ReadPlan } from './read-plan.ts'
 
 /**
  * Whether it is proved that nothing that a plan reads or calls is declared volatile. Where that is not known, the answer
  * is no.
  */
-export function hasNoEffect(plan: CrudPlan | InspectPlan, cache: SchemaCache): boolean {
-  if (plan.kind === 'inspect') return true
+export function hasNoEffect(plan: ActionPlan, cache: SchemaCache): boolean {
+  if (plan.kind !== 'read' && plan.kind !== 'mutate' && plan.kind !== 'call') return true
   if (plan.kind === 'mutate' || plan.explain || hasCustomHandler(plan)) return false
   if (plan.kind === 'read') return readsOnly(plan.read, plan.read.from, cache)
   if (!cache.isSound) return false

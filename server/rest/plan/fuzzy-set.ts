@@ -1,6 +1,7 @@
 // Finding the text in a set that is most like another: n-gram vectors narrow the set down by their cosine, the edit
 // distance decides. The algorithm of fuzzyset (https://github.com/axiak/fuzzyset, https://glench.github.io/fuzzyset.js/)
 // with gram sizes 2 and 3, as its Haskell edition does it, so that hints come out the same.
+import { editDistance } from '../../text/edit-distance.ts'
 
 type Posting = { readonly entry: number; readonly count: number }
 
@@ -134,20 +135,4 @@ function candidates({ size, postings, magnitudes }: GramIndex, key: string): rea
   return found
     .sort((left, right) => (cosines[right] ?? 0) - (cosines[left] ?? 0) || left - right)
     .slice(0, candidateLimit)
-}
-
-/** Levenshtein's distance: insertions, deletions and replacements that turn one text into the other. */
-function editDistance(from: readonly string[], to: readonly string[]): number {
-  const row = Array.from(to, (_, at) => at + 1)
-  for (let line = 0; line < from.length; line++) {
-    let diagonal = line
-    let left = line + 1
-    for (let at = 0; at < to.length; at++) {
-      const above = row[at] ?? 0
-      left = Math.min(above + 1, left + 1, diagonal + (from[line] === to[at] ? 0 : 1))
-      row[at] = left
-      diagonal = above
-    }
-  }
-  return row[to.length - 1] ?? from.length
 }

@@ -1,11 +1,11 @@
 // What every pass of the planner may look at.
-import type { PostgrestConfig } from '../../config/config.ts'
+import type { RestSettings } from '../settings.ts'
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import type { ApiRequest } from '../request/api-request.ts'
 
 export type PlanSettings = Pick<
-  PostgrestConfig,
+  RestSettings,
   'dbMaxRows' | 'dbAggregatesEnabled' | 'dbPlanEnabled' | 'urlUseLegacyTargetNames'
 >
 

@@ -1,6 +1,6 @@
 // Columns that a mutation or a function has to return for the answer to be made of them.
 import type { Relationship } from '../../schema-cache/relationship.ts'
-import { sortedNames } from './name-order.ts'
+import { sortedTexts } from '../../text/code-point-order.ts'
 import type { ReadPlan } from './read-plan.ts'
 
 /**
@@ -16,7 +16,7 @@ export function returnedColumns({ select, embeds }: ReadPlan, primaryKey: readon
     for (const column of toParent ? joinedColumns(toParent) : []) columns.add(column)
   }
   for (const column of primaryKey) columns.add(column)
-  return sortedNames(columns)
+  return sortedTexts(columns)
 }
 
 function joinedColumns(relationship: Extract<Relationship, { kind: 'foreign-key' }>): readonly string[] {

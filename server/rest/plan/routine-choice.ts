@@ -7,7 +7,7 @@ import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import type { ApiError } from '../errors.ts'
 import { errors } from '../errors.ts'
 import type { MediaType } from '../media-type.ts'
-import { sortedNames } from './name-order.ts'
+import { sortedTexts } from '../../text/code-point-order.ts'
 import { routineHint } from './suggestion.ts'
 
 export type Invocation = {
@@ -71,7 +71,7 @@ function noRoutine(cache: SchemaCache, invocation: Invocation): ApiError {
     `Searched for the function ${name}${what}, but no matches were found in the schema cache.`
   const type = bodyType(invocation)
   if (type) return errors.noRoutine(name, searched(` with a single unnamed ${type} parameter`), null)
-  const names = sortedNames(argumentNames)
+  const names = sortedTexts(argumentNames)
   const list = names.join(', ')
   const call = names.length === 0 ? `${name} without parameters` : `${name}(${list})`
   const parameters =

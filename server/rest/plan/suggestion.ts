@@ -8,7 +8,7 @@ import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import type { Tables } from '../../schema-cache/table.ts'
 import type { FuzzySet } from './fuzzy-set.ts'
 import { closest, defaultScore, fuzzySet } from './fuzzy-set.ts'
-import { compareNames } from './name-order.ts'
+import { compareText } from '../../text/code-point-order.ts'
 
 /** Tables and functions that the client may have no right to know of are named only when they were nearly guessed. */
 const guessedScore = 0.75
@@ -52,7 +52,7 @@ const parameterLists = remember((overloads: readonly Routine[]) =>
   fuzzySet(overloads.map(({ parameters }) => parameterList(parameters.map(({ name }) => name)))),
 )
 
-const parameterList = (names: readonly string[]): string => `(${[...names].sort(compareNames).join(', ')})`
+const parameterList = (names: readonly string[]): string => `(${[...names].sort(compareText).join(', ')})`
 
 /** The table of that schema with a name much like the one given. */
 export function tableHint({ tables }: SchemaCache, { schema, name }: QualifiedIdentifier): string | null {

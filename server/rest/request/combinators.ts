@@ -2,7 +2,7 @@
 // https://hackage.haskell.org/package/parsec (Text.Parsec.Prim, Text.Parsec.Combinator)
 import { failed, metHere, noFault } from './parser.ts'
 import type { Message, Parser } from './parser.ts'
-import { showCharacter, showText } from './show.ts'
+import { showCharacter, showText } from '../../text/haskell-show.ts'
 
 /** Deepest nesting of parentheses in a parameter. The parsers and the stages after them recurse, so there is an end. */
 export const maxNesting = 250

@@ -2,8 +2,8 @@
 import { CsvError, parse } from 'csv-parse/sync'
 import { errors } from '../errors.ts'
 import type { Payload } from './payload.ts'
-import { showText } from './show.ts'
-import { sortedTexts } from './text.ts'
+import { showText } from '../../text/haskell-show.ts'
+import { sortedTexts } from '../../text/code-point-order.ts'
 
 const lineEnds = ['\r\n', '\n', '\r']
 

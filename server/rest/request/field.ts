@@ -21,7 +21,7 @@ import {
 } from './combinators.ts'
 import { parse } from './parser.ts'
 import type { Parser } from './parser.ts'
-import { isDigit, isLetter, strip } from './text.ts'
+import { isDigit, isLetter, strip } from '../../text/haskell-characters.ts'
 
 export type JsonOperation = {
   readonly arrow: '->' | '->>'

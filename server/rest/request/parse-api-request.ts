@@ -1,5 +1,5 @@
 // HTTP -> ApiRequest: the one entry of this room.
-import type { PostgrestConfig } from '../../config/config.ts'
+import type { RestSettings } from '../settings.ts'
 import { errors } from '../errors.ts'
 import { decodeMediaType, parseAccept } from '../media-type.ts'
 import type { MediaType } from '../media-type.ts'
@@ -13,7 +13,7 @@ import { topLevelRange } from './range.ts'
 import { chooseAction, parseResource } from './resource.ts'
 import type { Resource } from './resource.ts'
 
-export type RequestSettings = Pick<PostgrestConfig, 'dbSchemas' | 'dbTxEnd' | 'openapiMode' | 'dbRootSpec'>
+export type RequestSettings = Pick<RestSettings, 'dbSchemas' | 'dbTxEnd' | 'openapiMode' | 'dbRootSpec'>
 
 const anyMediaType: readonly MediaType[] = [{ kind: 'any' }]
 const json: MediaType = { kind: 'json' }

@@ -2,7 +2,7 @@
 // was expected there, and whether input had been consumed. The combinators are in `combinators.ts`.
 // https://hackage.haskell.org/package/parsec (Text.Parsec.Prim, Text.Parsec.Error)
 import { errors, type ApiError } from '../errors.ts'
-import { showText } from './show.ts'
+import { showText } from '../../text/haskell-show.ts'
 
 /** What a parser returns when it does not match. */
 export const failed: unique symbol = Symbol('failed')

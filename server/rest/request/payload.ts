@@ -6,7 +6,7 @@ import type { MediaType } from '../media-type.ts'
 import type { Action } from './api-request.ts'
 import { csvPayload } from './csv.ts'
 import { parseQueryString, utf8Text } from './query-string.ts'
-import { sortedTexts } from './text.ts'
+import { sortedTexts } from '../../text/code-point-order.ts'
 
 export type Payload =
   /** JSON text as it came (numbers keep their digits), or made from CSV or a form; `keys` are those of every object in it. */

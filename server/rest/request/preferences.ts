@@ -1,7 +1,7 @@
 // The `Prefer` header. RFC 7240; https://docs.postgrest.org/en/v14/references/api/preferences.html
 import { readInteger } from './integer.ts'
 import { lenientUtf8Text } from './query-string.ts'
-import { strip } from './text.ts'
+import { strip } from '../../text/haskell-characters.ts'
 
 export type Preferences = {
   readonly resolution?: 'merge-duplicates' | 'ignore-duplicates'

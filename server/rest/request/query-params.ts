@@ -13,7 +13,7 @@ import { parseRanges } from './range.ts'
 import type { RowRange } from './range.ts'
 import { parseSelect } from './select.ts'
 import type { SelectItem } from './select.ts'
-import { sortedTexts } from './text.ts'
+import { sortedTexts } from '../../text/code-point-order.ts'
 
 export type QueryParams = {
   /** The parameters sorted by name and encoded anew: the form that `Content-Location` shows. */

@@ -1,6 +1,5 @@
 // Header fields of answers.
-import { ArrivingField } from '../../database/arriving-field.ts'
-import type { Body } from './result.ts'
+import { isStreamed, type Body } from './result.ts'
 
 /** [name, value]. Order and repetitions are kept. */
 export type Header = readonly [string, string]
@@ -38,13 +37,16 @@ export const isFramingHeader = (name: string): boolean => framing.has(name.toLow
 export const framingWarning = (source: string, names: readonly string[]): string =>
   `${source} must not set ${names.join(', ')}: the server does that itself; ignored`
 
+/** Whether `headerText` leaves a text as it is. */
+export const isWritable = (text: string): boolean => writable.test(text)
+
 /**
  * Text as it can be written into a header: UTF-8 bytes, one character each (Node writes strings as latin1). Control
  * characters become spaces (RFC 9110, section 5.5): names in the database and settings of functions may hold any
  * character, but no second header or response may come of them.
  */
 export const headerText = (text: string): string =>
-  writable.test(text) ? text : Buffer.from(text.replace(control, ' ')).toString('latin1')
+  isWritable(text) ? text : Buffer.from(text.replace(control, ' ')).toString('latin1')
 
 export const hasHeader = (headers: Headers, name: string): boolean => {
   const lowerCase = name.toLowerCase()
@@ -53,7 +55,7 @@ export const hasHeader = (headers: Headers, name: string): boolean => {
 
 export const contentLength = (body: Body): Header => [
   'Content-Length',
-  String(body instanceof ArrivingField ? body.length : Buffer.byteLength(body)),
+  String(isStreamed(body) ? body.length : Buffer.byteLength(body)),
 ]
 
 const encodedMarks = /[!'()*]/g

@@ -1,12 +1,12 @@
 // Answers to reads, writes and calls: the plan and its row to status, headers and body.
-import type { PostgrestConfig } from '../../config/config.ts'
+import type { RestSettings } from '../settings.ts'
 import { returnsVoid } from '../../schema-cache/routine.ts'
 import { errorBody, errors } from '../errors.ts'
 import { contentTypeOf } from '../media-type.ts'
 import type { CrudPlan, InspectPlan } from '../plan/plan.ts'
 import type { PlannedRequest } from '../request/outline.ts'
 import { appliedPreferences } from './applied-preferences.ts'
-import { contentLength, headerText, queryText } from './header.ts'
+import { contentLength, headerText, isWritable, queryText } from './header.ts'
 import type { Header, Headers } from './header.ts'
 import { overridden } from './override.ts'
 import { contentRange, rangeAnswer } from './range.ts'
@@ -16,7 +16,7 @@ export type ResponseRequest = Pick<
   PlannedRequest,
   'preferences' | 'queryParams' | 'topLevelRange' | 'schema' | 'negotiatedByProfile'
 >
-export type ResponseSettings = Pick<PostgrestConfig, 'clientErrorVerbosity'>
+export type ResponseSettings = Pick<RestSettings, 'clientErrorVerbosity'>
 
 type Answer = { readonly status: number; readonly headers: Headers; readonly body: Body }
 type MutatePlan = CrudPlan & { kind: 'mutate' }
@@ -139,7 +139,8 @@ function answer(
   }
 }
 
-const writable = (headers: Headers): Headers => headers.map(([name, value]) => [name, headerText(value)])
+const writable = (headers: Headers): Headers =>
+  headers.every(([, value]) => isWritable(value)) ? headers : headers.map(([name, value]) => [name, headerText(value)])
 
 /**
  * The answer to a plan that was carried out. An explained plan has its lines as the row's body (see `explainBody`).
@@ -158,6 +159,7 @@ export function respond(
     return { status: 200, headers: writable(headers), body: row.body }
   }
   const { status, headers, body } = answer(plan, row, request, settings, basePath)
+  if (row.statusSetting === null && row.headersSetting === null) return { status, headers: writable(headers), body }
   const final = overridden(row, status, headers)
   return { ...final, headers: writable(final.headers), body }
 }

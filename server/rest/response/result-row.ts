@@ -1,13 +1,8 @@
 // The row of a main statement (see `mainStatement`), as Postgres sends it, to a ResultRow.
-import pg from 'pg'
-import type { ArrivingField } from '../../database/arriving-field.ts'
-import type { Row } from '../../database/pipeline.ts'
+import { parse as parseTextArray } from 'postgres-array'
+import type { Row, StreamedBody } from '../database.ts'
 import type { CrudPlan } from '../plan/plan.ts'
 import type { ResultRow } from './result.ts'
-
-const textArray = 1009
-// The package's types know only the types that have a name in it.
-const parseTextArray = pg.types.getTypeParser(textArray as number, 'text') as (text: string) => string[]
 
 const text = (field: Buffer | null | undefined): string | null => field?.toString() ?? null
 
@@ -33,7 +28,7 @@ export const resultFormats: readonly (0 | 1)[] = [0, 0, 0, 0, 0, 0, 1]
  * @param arriving the body, when it is not in the row because it still arrives
  * @param rows at most one; none when a media type handler that is no aggregate had nothing to handle
  */
-export function readResult(kind: CrudPlan['kind'], [row]: readonly Row[], arriving?: ArrivingField): ResultRow {
+export function readResult(kind: CrudPlan['kind'], [row]: readonly Row[], arriving?: StreamedBody): ResultRow {
   if (row === undefined) {
     const tableTotal = kind === 'call' ? 0 : null
     return {

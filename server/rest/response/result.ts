@@ -1,9 +1,11 @@
 // What the database answered to the main statement of a request, and the answer made of it.
-
-import type { ArrivingField } from '../../database/arriving-field.ts'
+import type { StreamedBody } from '../database.ts'
 
 /** A body, as a whole or while it arrives from the database. */
-export type Body = string | Buffer | ArrivingField
+export type Body = string | Buffer | StreamedBody
+
+/** Whether a body still arrives. */
+export const isStreamed = (body: Body): body is StreamedBody => typeof body !== 'string' && !Buffer.isBuffer(body)
 
 /** The one row that every read, write and call statement yields. */
 export type ResultRow = {

@@ -1,15 +1,8 @@
-// Names and literals in SQL text. This is the only place that quotes.
-// https://www.postgresql.org/docs/current/sql-syntax-lexical.html
+// Qualified names and types in SQL text.
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import { identifier } from '../../text/sql-text.ts'
 
-/** Postgres's text ends at a NUL: what follows is left out, as libpq does. */
-export function cutAtNul(text: string): string {
-  const end = text.indexOf('\0')
-  return end === -1 ? text : text.slice(0, end)
-}
-
-/** A quoted identifier. Any name is accepted; it names nothing when Postgres has no such object. */
-export const identifier = (name: string): string => `"${cutAtNul(name).replaceAll('"', '""')}"`
+export { cutAtNul, identifier, literal } from '../../text/sql-text.ts'
 
 /** `"schema"."name"`, or `"name"` when no schema is written. */
 export const qualified = ({ schema, name }: QualifiedIdentifier): string =>
@@ -21,12 +14,6 @@ export const column = (relation: QualifiedIdentifier, name: string): string =>
 
 /** A name without a schema: an alias or a common table expression. */
 export const unqualified = (name: string): QualifiedIdentifier => ({ schema: '', name })
-
-/** A string constant. Only for names that come from the catalogue; values of a request are parameters. */
-export function literal(text: string): string {
-  const quoted = `'${cutAtNul(text).replaceAll("'", "''")}'`
-  return quoted.includes('\\') ? `E${quoted.replaceAll('\\', '\\\\')}` : quoted
-}
 
 // Of ASCII only letters, digits, underscore, space and the dollar sign; everything beyond it.
 const typeName = /^[0-9A-Za-z_ $\u{80}-\u{10ffff}]*$/u

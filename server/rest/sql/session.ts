@@ -1,19 +1,28 @@
 // The check that the session which a token names is alive: see `auth.check_session` in `sql/migrations`.
 import type { Identity } from '../../identity/identity.ts'
-import type { Statement } from './fragment.ts'
 
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 
-/**
- * The statement that fails with PGRST303 (401) when the session has ended or its account is gone. Undefined for an
- * identity whose claims name no session: API keys, and tokens from elsewhere.
- */
-export function sessionStatement({ claims }: Identity): (Statement & { readonly hasNoEffect: true }) | undefined {
-  const { session_id: session, sub: user } = claims
-  if (typeof session !== 'string' || !uuid.test(session)) return undefined
-  return {
-    text: 'select from auth.check_session($1, $2)',
-    values: [session, typeof user === 'string' && uuid.test(user) ? user : null],
-    hasNoEffect: true,
-  }
+/** What a token says of its session. */
+export type NamedSession = {
+  readonly session: string
+  readonly user: string | null
+  readonly appRole: string | null
 }
+
+/** Undefined for an identity whose claims name no session: API keys, and tokens from elsewhere. */
+export function namedSession({ claims }: Identity): NamedSession | undefined {
+  const { session_id: session, sub, app_role: appRole } = claims
+  if (typeof session !== 'string' || !uuid.test(session)) return undefined
+  const user = typeof sub === 'string' && uuid.test(sub) ? sub : null
+  return { session, user, appRole: typeof appRole === 'string' ? appRole : null }
+}
+
+/**
+ * An SQL expression that fails with PGRST303 (401) when the session has ended, its account is gone, or the account no
+ * longer has the token's `app_role`.
+ *
+ * @param session placeholder, as the others
+ */
+export const checkSession = (session: string, user: string, appRole: string): string =>
+  `auth.check_session(${session}::uuid, ${user}::uuid, ${appRole}::text)`

@@ -1,14 +1,15 @@
 // What a transaction is told before the main statement: who acts, where names are looked up, what the request was.
 // https://docs.postgrest.org/en/v14/references/transactions.html#transaction-scoped-settings
-import type { PostgrestConfig, RoleSettings } from '../../config/config.ts'
-import { mayBegin } from '../../database/turn-guard.ts'
+import type { SettingsStatement, WriteGuard } from '../database.ts'
+import type { RestSettings, RoleSettings } from '../settings.ts'
 import { claimsText, type Identity } from '../../identity/identity.ts'
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { CrudPlan, InspectPlan } from '../plan/plan.ts'
 import type { ApiRequest } from '../request/api-request.ts'
 import { lenientUtf8Text } from '../request/query-string.ts'
-import type { Fragment, Statement } from './fragment.ts'
+import type { Fragment } from './fragment.ts'
 import { cutAtNul, identifier, qualified } from './identifier.ts'
+import { checkSession, type NamedSession } from './session.ts'
 
 type SettingsRequest = Pick<ApiRequest, 'method' | 'path' | 'headers' | 'cookies' | 'schema' | 'preferences'>
 /** Other plans have no settings of their own. */
@@ -23,6 +24,7 @@ const pairsJson = (pairs: readonly Pair[]): string =>
 
 /** What decides on the text of a settings statement: everything else of it are values. */
 type TextShape = {
+  readonly checksSession: boolean
   readonly readOnly: boolean
   /** Settings whose names are values, too: those made before the role is taken, and those made at the end. */
   readonly before: number
@@ -41,28 +43,51 @@ const answerSettings = ['response.headers', 'response.status'].map((name) => tak
 /** Settings of the role are made with the privileges of the login role. */
 const loginRole = takeBack('role', 'none')
 
-/** The statement, and the one that fails unless its turn on a shared connection may begin; see `mayBegin`. */
-type Texts = { readonly plain: string; readonly guarded: string }
+/** The statement, and the one that fails unless its turn on a shared connection may begin. */
+class Texts {
+  readonly plain: string
+  readonly #shape: TextShape
+  #guard: WriteGuard | undefined
+  #guarded = ''
+
+  constructor(shape: TextShape) {
+    this.#shape = shape
+    this.plain = writeText(shape, undefined)
+  }
+
+  guarded(guard: WriteGuard): string {
+    // There is one for each kind of database.
+    if (this.#guard !== guard) {
+      this.#guard = guard
+      this.#guarded = writeText(this.#shape, guard)
+    }
+    return this.#guarded
+  }
+}
 
 const texts = new Map<string, Texts>()
 const ofRequest = ['role', 'request.jwt.claims', 'request.method', 'request.path', 'request.headers', 'request.cookies']
 
 function textsOf(shape: TextShape): Texts {
-  const key = `${shape.readOnly} ${shape.before} ${shape.after} ${shape.timezone}`
+  const key = `${shape.checksSession} ${shape.readOnly} ${shape.before} ${shape.after} ${shape.timezone}`
   let both = texts.get(key)
-  if (both === undefined) {
-    texts.set(key, (both = { plain: writeText(shape, false), guarded: writeText(shape, true) }))
-  }
+  if (both === undefined) texts.set(key, (both = new Texts(shape)))
   return both
 }
 
-function writeText({ readOnly, before, after, timezone }: TextShape, isGuarded: boolean): string {
+function writeText(
+  { checksSession, readOnly, before, after, timezone }: TextShape,
+  guard: WriteGuard | undefined,
+): string {
   // The guard's values come first, as does the guard.
-  let values = isGuarded ? 2 : 0
-  const set = (name: string): string => `set_config('${name}', $${++values}, true)`
-  const setNamed = (): string => `set_config($${++values}, $${++values}, true)`
+  let values = guard ? 2 : 0
+  const next = (): string => `$${++values}`
+  const set = (name: string): string => `set_config('${name}', ${next()}, true)`
+  const setNamed = (): string => `set_config(${next()}, ${next()}, true)`
   const calls = [
-    ...(isGuarded ? [mayBegin('$1', '$2')] : []),
+    ...(guard ? [guard('$1', '$2')] : []),
+    // Before the role is taken: only the login role may ask.
+    ...(checksSession ? [checkSession(next(), next(), next())] : []),
     ...(readOnly ? ["set_config('transaction_read_only', 'on', true)"] : []),
     ...answerSettings,
     ...(before > 0 ? [loginRole] : []),
@@ -87,28 +112,25 @@ function searchPathOf(schema: string, extra: readonly string[]): string {
   return path
 }
 
-/** The settings statement of a request. It has no effect outside its transaction. */
-export type SettingsStatement = Statement & {
-  readonly hasNoEffect: true
-  /** The same statement for a turn on a shared connection that must not run twice; see `mayBegin`. */
-  readonly guarded: (gate: string, turn: string) => Statement & { readonly hasNoEffect: true; readonly isGuard: true }
-}
-
 /**
  * Makes all settings, local to the transaction. Those of the role are made before the role is taken: it may not be
  * allowed to make them itself. A read-only plan also makes the transaction read-only, so that no BEGIN has to say so.
+ *
+ * @param session is checked first, if there is one
  */
 export function settingsStatement(
   identity: Identity,
   request: SettingsRequest,
   plan: SettingsPlan,
-  config: Pick<PostgrestConfig, 'dbExtraSearchPath' | 'appSettings'>,
+  config: Pick<RestSettings, 'dbExtraSearchPath' | 'appSettings'>,
   roleSettings: RoleSettings,
+  session?: NamedSession,
 ): SettingsStatement {
   const { timezone } = request.preferences
   const before = roleSettings.settings.get(identity.role) ?? noPairs
   const ofRoutine = plan.kind === 'call' ? plan.routine.settings : noPairs
-  const values = [searchPathOf(request.schema, config.dbExtraSearchPath)]
+  const values: (string | null)[] = session ? [session.session, session.user, session.appRole] : []
+  values.push(searchPathOf(request.schema, config.dbExtraSearchPath))
   for (const pair of before) values.push(...pair)
   const { method, path, headers, cookies } = request
   values.push(
@@ -122,19 +144,15 @@ export function settingsStatement(
   if (timezone !== undefined) values.push(timezone)
   for (const pair of ofRoutine) values.push(...pair)
   for (const pair of config.appSettings) values.push(...pair)
-  const { plain, guarded } = textsOf({
+  const texts = textsOf({
+    checksSession: session !== undefined,
     readOnly: plan.readOnly,
     before: before.length,
     after: ofRoutine.length + config.appSettings.length,
     timezone: timezone !== undefined,
   })
-  const cut = values.map(cutAtNul)
-  return {
-    text: plain,
-    values: cut,
-    hasNoEffect: true,
-    guarded: (gate, turn) => ({ text: guarded, values: [gate, turn, ...cut], hasNoEffect: true, isGuard: true }),
-  }
+  for (const [index, value] of values.entries()) if (value?.includes('\0') === true) values[index] = cutAtNul(value)
+  return { text: texts.plain, values, hasNoEffect: true, texts, checksSession: session !== undefined }
 }
 
 const noPairs: readonly Pair[] = []

@@ -1,5 +1,5 @@
 // The main statement of a request: one row with everything that the answer is made of.
-import type { PostgrestConfig } from '../../config/config.ts'
+import type { RestSettings } from '../settings.ts'
 import { returnsSingle } from '../../schema-cache/routine.ts'
 import type { CrudPlan } from '../plan/plan.ts'
 import type { ReadPlan } from '../plan/read-plan.ts'
@@ -16,7 +16,7 @@ import { isAllRows, type LimitForm } from './order.ts'
 import { readStatement } from './read.ts'
 
 export type StatementRequest = Pick<ApiRequest, 'preferences' | 'topLevelRange'>
-export type StatementSettings = Pick<PostgrestConfig, 'dbMaxRows'>
+export type StatementSettings = Pick<RestSettings, 'dbMaxRows'>
 
 // Readers of execution plans see how PostgREST counts. Counting rows instead of row values costs less; without a body it
 // is the row values that have Postgres evaluate what is selected, so that HEAD fails where GET does.

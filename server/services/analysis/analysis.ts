@@ -1,10 +1,10 @@
 // The image analysis, put together from the settings.
 import type { Router } from 'express'
 import type { Config } from '../../config/config.ts'
-import type { InTransaction } from '../../database/transaction.ts'
-import type { UpgradeHandler } from '../../http-upgrade.ts'
+import type { InTransaction } from '../../postgres/transaction.ts'
+import type { UpgradeHandler } from '../../http/upgrade.ts'
 import { BodyBudget } from '../../rest/request/body-budget.ts'
-import type { TableValidator } from '../../validation/validator.ts'
+import type { TableBodies } from '../../rest/validation.ts'
 import { Analyser, type AnalyserObserver } from './analyser.ts'
 import { analysisRouter, type Documentation } from './analysis-router.ts'
 import type { CallerSettings } from './caller.ts'
@@ -20,7 +20,7 @@ export type AnalysisOptions = {
   readonly caller: Omit<CallerSettings, 'anonymous' | 'trustedProxies'>
   readonly transaction: InTransaction
   /** Of the table of runs. */
-  readonly runValidator: TableValidator | undefined
+  readonly runValidator: TableBodies | undefined
   readonly documentation: Documentation
   readonly observer: AnalyserObserver
   readonly onError: (error: unknown) => void

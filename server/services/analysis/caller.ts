@@ -1,16 +1,16 @@
 // Who sends an image: a bearer, an API key, the session cookie, or an anonymous caller.
 import type { IncomingMessage } from 'node:http'
-import { clientNetwork } from '../../accounts/client-address.ts'
-import { cookieIdentity } from '../../accounts/cookie-identity.ts'
-import { isTrustedOrigin } from '../../accounts/cross-origin.ts'
-import type { SessionSettings } from '../../accounts/session.ts'
-import { sqlState } from '../../database/database-error.ts'
-import type { ApiKeyLookup } from '../../identity/api-key-lookup.ts'
+import { clientNetwork } from '../../http/client-address.ts'
+import { cookieIdentity } from '../accounts/cookie-identity.ts'
+import { isTrustedOrigin } from '../../http/cross-origin.ts'
+import type { SessionSettings } from '../accounts/session.ts'
+import { sqlState } from '../../postgres/database-error.ts'
+import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
 import { authenticate } from '../../identity/authenticate.ts'
 import { bearerToken } from '../../identity/bearer.ts'
 import type { Identity } from '../../identity/identity.ts'
-import type { JwtVerifier } from '../../identity/jwt.ts'
-import { sessionStatement } from '../../rest/sql/session.ts'
+import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
+import { checkSession, namedSession } from '../../rest/sql/session.ts'
 import { problems } from './problem.ts'
 
 export type CallerSettings = SessionSettings & {
@@ -63,10 +63,10 @@ async function identityOf(request: IncomingMessage, settings: CallerSettings): P
   }
   const key = Array.isArray(apikey) ? apikey[0] : apikey
   const identity = await authenticate(authorization, key, settings.verifier(), settings.lookupApiKey)
-  const statement = settings.checksSessions() ? sessionStatement(identity) : undefined
-  if (statement) {
+  const named = settings.checksSessions() ? namedSession(identity) : undefined
+  if (named) {
     try {
-      await settings.query(statement.text, [...statement.values])
+      await settings.query(`select ${checkSession('$1', '$2', '$3')}`, [named.session, named.user, named.appRole])
     } catch (error) {
       // Raised by the function, whose message is for the REST API.
       if (sqlState(error) === 'PGRST') throw problems.notAuthenticated('The session of this token has ended')

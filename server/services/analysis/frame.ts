@@ -1,5 +1,5 @@
 // One frame of live detection: `{frame_id?, image_base64}` in, a prediction or what is wrong out.
-import { readJson } from '../../accounts/json-text.ts'
+import { readJson } from '../../text/json-text.ts'
 import { decodeBase64Image } from './base64-image.ts'
 import { predictionOf, type PredictionResponse } from './prediction.ts'
 import type { Predictor } from './predictor.ts'

@@ -1,6 +1,6 @@
 // What the routes that take images do.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { noteRole } from '../../operations/request-log.ts'
+import { noteRole } from '../../http/request-log.ts'
 import type { BodyBudget } from '../../rest/request/body-budget.ts'
 import type { Analyser } from './analyser.ts'
 import { callerOf, type Caller, type CallerSettings } from './caller.ts'

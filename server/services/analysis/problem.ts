@@ -1,8 +1,8 @@
 // Errors in FastAPI's form, as clients of the original service know them: `{detail}`, and for faults in a field
 // `{detail: [{loc, msg, type}]}`. https://fastapi.tiangolo.com/tutorial/handling-errors/
 import type { ServerResponse } from 'node:http'
-import { Failure } from '../../accounts/envelope.ts'
-import { isNotMigrated, isUnreachable } from '../../database/database-error.ts'
+import { Failure } from '../../http/envelope.ts'
+import { isNotMigrated, isUnreachable } from '../../postgres/database-error.ts'
 import { ApiError } from '../../rest/errors.ts'
 import { endAfterRequest, isUnfinished } from '../../rest/response/unfinished.ts'
 import { AnalysisError } from './analyser.ts'

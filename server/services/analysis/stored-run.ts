@@ -1,9 +1,9 @@
 // Predictions as classification runs of the caller, under row-level security.
 import { createHash } from 'node:crypto'
-import { isNotMigrated, sqlState } from '../../database/database-error.ts'
-import type { InTransaction } from '../../database/transaction.ts'
+import { isNotMigrated, sqlState } from '../../postgres/database-error.ts'
+import type { InTransaction } from '../../postgres/transaction.ts'
 import type { Identity } from '../../identity/identity.ts'
-import type { TableValidator } from '../../validation/validator.ts'
+import type { TableBodies } from '../../rest/validation.ts'
 import type { PredictionResponse } from './prediction.ts'
 import { Problem, problems } from './problem.ts'
 
@@ -38,7 +38,7 @@ const insert = `
  * @throws Problem 422 when the source or the address is not valid; 403 when the caller may not store runs; 503 without a
  *   database
  */
-export function runStore(inTransaction: InTransaction, validator: TableValidator | undefined): StoreRuns {
+export function runStore(inTransaction: InTransaction, validator: TableBodies | undefined): StoreRuns {
   return async (caller, runs) => {
     const rows = runs.map(rowOf)
     for (const { pointer, message } of validator?.validateInsert(rows) ?? []) {

@@ -1,6 +1,6 @@
 // The body of a request with images: multipart, an image alone, or JSON.
 import type { IncomingMessage } from 'node:http'
-import { readJson } from '../../accounts/json-text.ts'
+import { readJson } from '../../text/json-text.ts'
 import type { BodyBudget, BodyShare } from '../../rest/request/body-budget.ts'
 import { decodeBase64Image } from './base64-image.ts'
 import { looksLikeImage, mediaTypeOf } from './image-type.ts'

@@ -1,0 +1,139 @@
+// API keys: opaque, random, and known to the database by their hash alone.
+import { createHash, randomBytes } from 'node:crypto'
+
+/** A publishable key gives the rights of everybody and may be in a web page; a secret one must stay on a server. */
+export type ApiKeyKind = 'publishable' | 'secret'
+
+export type NewApiKey = {
+  /** A role that `authenticator` may switch to; `authenticated` for a key that belongs to a user. */
+  readonly role: string
+  /** Who the key acts as. */
+  readonly userId?: string | undefined
+  readonly label: string
+  readonly expiresAt?: Date | undefined
+}
+
+export type ApiKey = {
+  readonly id: string
+  /** The first characters of the key, to recognise it by. */
+  readonly hint: string
+  readonly label: string
+  readonly role: string
+  readonly userId: string | null
+  readonly createdAt: Date
+  readonly expiresAt: Date | null
+  readonly revokedAt: Date | null
+}
+
+const shape = /^sb_(?:publishable|secret)_([\w-]{43})([\w-]{6})$/
+
+/** So that a key that was cut short or mistyped is told without a look into the database. */
+const checksum = (secret: string): string => createHash('sha256').update(secret).digest('base64url').slice(0, 6)
+
+/** `sb_secret_`, 256 random bits, six characters of checksum. */
+export function makeApiKey(kind: ApiKeyKind): string {
+  const secret = randomBytes(32).toString('base64url')
+  return `sb_${kind}_${secret}${checksum(secret)}`
+}
+
+/** Whether a credential is meant as an API key of this kind at all, rather than a JWT. */
+export const isApiKey = (credential: string): boolean =>
+  credential.startsWith('sb_publishable_') || credential.startsWith('sb_secret_')
+
+/** Whether the text can be a key: it has the shape, and its checksum fits. */
+export function isWellFormed(key: string): boolean {
+  const [, secret, sum] = shape.exec(key) ?? []
+  return secret !== undefined && checksum(secret) === sum
+}
+
+export const hashApiKey = (key: string): Buffer => createHash('sha256').update(key).digest()
+
+/** A connection, as node-postgres's clients are. */
+export type KeyClient = {
+  query<R extends Record<string, unknown>>(
+    text: string,
+    values?: unknown[],
+  ): Promise<{ readonly rows: R[]; readonly rowCount: number | null }>
+}
+
+/**
+ * Makes a key and stores its hash. The key itself is nowhere but in the result.
+ *
+ * @param client connected as the owner of the schema `auth`
+ * @throws Error saying what is wrong with the role, the user, the label or the expiry
+ */
+export async function createApiKey(client: KeyClient, wanted: NewApiKey): Promise<ApiKey & { readonly key: string }> {
+  const { role, userId, label, expiresAt } = wanted
+  if (userId !== undefined && role !== 'authenticated') {
+    throw new Error('a key that belongs to a user has the role authenticated')
+  }
+  if (label.length < 1 || label.length > 200) throw new Error('a label has 1 to 200 characters')
+  if (expiresAt && !(expiresAt.getTime() > Date.now())) throw new Error('the expiry must be in the future')
+  await checkRole(client, role)
+  if (userId !== undefined) await checkUser(client, userId)
+  const kind = role === 'anon' ? 'publishable' : 'secret'
+  const key = makeApiKey(kind)
+  const { rows } = await client.query<Row>(
+    `insert into auth.api_keys (key_hash, hint, label, role, user_id, expires_at)
+     values ($1, $2, $3, $4, $5, $6) returning ${columns}`,
+    [hashApiKey(key), key.slice(0, `sb_${kind}_`.length + 4), label, role, userId ?? null, expiresAt ?? null],
+  )
+  const [row] = rows
+  if (!row) throw new Error('the database did not store the key')
+  return { ...apiKeyOf(row), key }
+}
+
+/** All keys, the newest first, those that are revoked or expired among them. */
+export async function listApiKeys(client: KeyClient): Promise<ApiKey[]> {
+  const { rows } = await client.query<Row>(`select ${columns} from auth.api_keys order by created_at desc, id`)
+  return rows.map(apiKeyOf)
+}
+
+/** Revokes a key for good; running servers are notified. False: no such key, or revoked before. */
+export async function revokeApiKey(client: KeyClient, id: string): Promise<boolean> {
+  // Compared as text, so that what is no UUID is simply not found.
+  const { rowCount } = await client.query(
+    'update auth.api_keys set revoked_at = now() where id::text = lower($1) and revoked_at is null',
+    [id],
+  )
+  return rowCount === 1
+}
+
+async function checkRole(client: KeyClient, role: string): Promise<void> {
+  const { rows } = await client.query<{ usable: boolean }>(
+    `select rolname <> 'authenticator' and pg_has_role('authenticator', oid, 'member') as usable
+     from pg_roles where rolname = $1`,
+    [role],
+  )
+  if (!rows[0]) throw new Error(`there is no role ${role}`)
+  if (!rows[0].usable) throw new Error(`authenticator cannot switch to the role ${role}: it is not granted`)
+}
+
+async function checkUser(client: KeyClient, userId: string): Promise<void> {
+  const { rowCount } = await client.query('select from auth.users where id::text = lower($1)', [userId])
+  if (rowCount === 0) throw new Error(`there is no user ${userId}`)
+}
+
+const columns = 'id, hint, label, role, user_id, created_at, expires_at, revoked_at'
+
+type Row = {
+  id: string
+  hint: string
+  label: string
+  role: string
+  user_id: string | null
+  created_at: Date
+  expires_at: Date | null
+  revoked_at: Date | null
+}
+
+const apiKeyOf = (row: Row): ApiKey => ({
+  id: row.id,
+  hint: row.hint,
+  label: row.label,
+  role: row.role,
+  userId: row.user_id,
+  createdAt: row.created_at,
+  expiresAt: row.expires_at,
+  revokedAt: row.revoked_at,
+})

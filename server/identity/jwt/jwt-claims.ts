@@ -1,0 +1,60 @@
+// What the registered claims of a token demand. https://www.rfc-editor.org/rfc/rfc7519#section-4.1
+import type { Claims } from '../identity.ts'
+
+/** Seconds by which the clocks of the issuer and of this server may differ. */
+const allowedSkew = 30
+
+type Time = number | 'absent' | 'not a number'
+
+export type ClaimChecks = {
+  readonly exp: Time
+  readonly nbf: Time
+  readonly iat: Time
+  /** The fault of `aud`, if it has one: it does not depend on the time. */
+  readonly audience: string | undefined
+}
+
+const int64Limit = 2 ** 63
+
+function timeOf(claims: Claims, name: string): Time {
+  const value = Object.hasOwn(claims, name) ? claims[name] : null
+  if (value === undefined || value === null) return 'absent'
+  if (typeof value !== 'number') return 'not a number'
+  // PostgREST takes fractions and numbers beyond 64 bits for zero: in `exp` they mean a token that has expired.
+  return Number.isInteger(value) && value >= -int64Limit && value < int64Limit ? value : 0
+}
+
+function audienceFault(claims: Claims, wanted: string | null): string | undefined {
+  const value = Object.hasOwn(claims, 'aud') ? claims.aud : null
+  if (value === undefined || value === null) return undefined
+  const audiences: unknown[] = Array.isArray(value) ? value : [value]
+  if (!audiences.every((audience) => typeof audience === 'string')) {
+    return "The JWT 'aud' claim must be a string or an array of strings"
+  }
+  const isMeant = wanted === null || audiences.length === 0 || audiences.includes(wanted)
+  return isMeant ? undefined : 'JWT not in audience'
+}
+
+/** Reads the claims once; `claimsFault` then judges them at any time. */
+export const claimChecks = (claims: Claims, audience: string | null): ClaimChecks => ({
+  exp: timeOf(claims, 'exp'),
+  nbf: timeOf(claims, 'nbf'),
+  iat: timeOf(claims, 'iat'),
+  audience: audienceFault(claims, audience),
+})
+
+const notANumber = (name: string): string => `The JWT '${name}' claim must be a number`
+
+/** The first claim that does not hold at `now` (whole seconds since 1970), as PostgREST words it. */
+export function claimsFault({ exp, nbf, iat, audience }: ClaimChecks, now: number): string | undefined {
+  if (typeof exp === 'number') {
+    if (exp < now - allowedSkew) return 'JWT expired'
+  } else if (exp !== 'absent') return notANumber('exp')
+  if (typeof nbf === 'number') {
+    if (nbf > now + allowedSkew) return 'JWT not yet valid'
+  } else if (nbf !== 'absent') return notANumber('nbf')
+  if (typeof iat === 'number') {
+    if (iat > now + allowedSkew) return 'JWT issued at future'
+  } else if (iat !== 'absent') return notANumber('iat')
+  return audience
+}

@@ -1,0 +1,138 @@
+// The order in which requests get the connections of a pool.
+//
+// Writes may wait for locks, and so occupy connections without using them. A share of the pool is therefore reserved for
+// reads: however many writes wait for a row, reads go on.
+import type { Caller } from '../rest/database.ts'
+import { connectionErrors } from './connection-error.ts'
+
+/** What a request does with its connection. */
+export type Access = 'read' | 'write'
+
+type Waiter = { readonly number: number; readonly since: number; readonly admit: () => void }
+
+/** Connections that writes may use at once, of `size` in all: three quarters, and at least one. */
+export const shareOfWrites = (size: number): number => Math.max(1, size - Math.max(1, Math.floor(size / 4)))
+
+export class Admission {
+  readonly #size: number
+  readonly #onWait: () => void
+  /** In the order in which they came. */
+  readonly #waiting = { read: new Set<Waiter>(), write: new Set<Waiter>() }
+  readonly #admitted = { read: 0, write: 0 }
+  /** Places at the moment: fewer than `#size` while the server refuses further connections. */
+  #places: number
+  #lastNumber = 0
+
+  /**
+   * @param size requests that may have a connection at once
+   * @param onWait is called when a request begins to wait
+   */
+  constructor(size: number, onWait: () => void) {
+    this.#size = size
+    this.#places = size
+    this.#onWait = onWait
+  }
+
+  /** Requests that wait. */
+  get waitingCount(): number {
+    return this.#waiting.read.size + this.#waiting.write.size
+  }
+
+  /**
+   * When the request that has waited longest for a connection to become free began to wait, as `performance.now()`;
+   * undefined if none does. Writes that wait for other writes are left out.
+   */
+  get waitingSince(): number | undefined {
+    const isShareUsed = this.#admitted.write >= shareOfWrites(this.#places)
+    return this.#next(isShareUsed ? ['read'] : ['read', 'write'])?.since
+  }
+
+  /** Whether a request would be admitted at once. */
+  hasPlace(access: Access): boolean {
+    return this.#waiting[access].size === 0 && this.#isFree(access)
+  }
+
+  /**
+   * Admits a request, now or when its turn comes. The request that is admitted must call `leave`.
+   *
+   * @param milliseconds to wait at most
+   * @throws ConnectionError when the time is over, or the caller is gone
+   */
+  enter(access: Access, milliseconds: number, caller?: Caller): Promise<void> | undefined {
+    if (this.hasPlace(access)) {
+      this.#admitted[access]++
+      return undefined
+    }
+    if (milliseconds <= 0) return Promise.reject(connectionErrors.timedOut())
+    return new Promise((resolve, reject) => {
+      const waiting = this.#waiting[access]
+      const stopWaiting = (): void => {
+        clearTimeout(timer)
+        forget?.()
+        waiting.delete(waiter)
+      }
+      const fail = (error: Error): void => {
+        stopWaiting()
+        reject(error)
+      }
+      const timer = setTimeout(() => fail(connectionErrors.timedOut()), milliseconds)
+      const forget = caller?.onGone(() => fail(connectionErrors.callerGone()))
+      const waiter: Waiter = {
+        number: ++this.#lastNumber,
+        since: performance.now(),
+        admit: () => {
+          stopWaiting()
+          this.#admitted[access]++
+          resolve()
+        },
+      }
+      waiting.add(waiter)
+      this.#onWait()
+    })
+  }
+
+  /** Gives the place back. */
+  leave(access: Access): void {
+    this.#admitted[access]--
+    this.#admitWaiting()
+  }
+
+  /** Changes the number of places, within 1 and the size. */
+  resize(places: number): void {
+    this.#places = Math.min(Math.max(places, 1), this.#size)
+    this.#admitWaiting()
+  }
+
+  /** Requests that may have a connection at once, at the moment. */
+  get places(): number {
+    return this.#places
+  }
+
+  /** Whether there are fewer places than there could be. */
+  get isReduced(): boolean {
+    return this.#places < this.#size
+  }
+
+  #isFree(access: Access): boolean {
+    const { read, write } = this.#admitted
+    return read + write < this.#places && (access === 'read' || write < shareOfWrites(this.#places))
+  }
+
+  #next(kinds: readonly Access[]): Waiter | undefined {
+    let next: Waiter | undefined
+    for (const kind of kinds) {
+      const [first] = this.#waiting[kind]
+      if (first && (!next || first.number < next.number)) next = first
+    }
+    return next
+  }
+
+  #admitWaiting(): void {
+    for (;;) {
+      const free = (['read', 'write'] as const).filter((access) => this.#isFree(access))
+      const next = this.#next(free)
+      if (!next) return
+      next.admit()
+    }
+  }
+}

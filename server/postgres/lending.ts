@@ -1,0 +1,75 @@
+// Connections of a pool, lent for as long as a task takes.
+import type pg from 'pg'
+import type { Caller } from '../rest/database.ts'
+import type { Access } from './admission.ts'
+import { Cancellation } from './connection/cancellation.ts'
+import { connectionErrors } from './connection-error.ts'
+import { isOutOfSlots } from './database-error.ts'
+import type { ConnectionPool } from './pool.ts'
+
+export type Lending = {
+  /** `read` when left out. */
+  readonly access?: Access
+  /** Whose departure ends the wait for a connection, and cancels what then runs on it. */
+  readonly caller?: Caller | undefined
+  /** When the request began to wait, as `performance.now()`; now when left out. */
+  readonly since?: number | undefined
+}
+
+/**
+ * Lends a connection to `use`. It is closed instead of returned when `use` leaves a transaction open, or throws an error
+ * for which `broken` answers true. When the caller goes, what runs on the connection is cancelled.
+ *
+ * @throws ConnectionError as `ConnectionPool.take`, and when the caller was gone; the error of `use`
+ */
+export async function withConnection<T>(
+  pool: ConnectionPool,
+  use: (client: pg.PoolClient) => Promise<T>,
+  broken: (error: unknown) => boolean,
+  lending: Lending = {},
+): Promise<T> {
+  const { access = 'read', caller } = lending
+  const client = await pool.take(lending)
+  let isBroken = false
+  let cancellation: Cancellation | undefined
+  try {
+    // The caller may have gone while the connection was made.
+    if (caller?.isGone === true) throw connectionErrors.callerGone()
+    cancellation = caller && new Cancellation(client, caller)
+    return await use(client)
+  } catch (error) {
+    isBroken = broken(error)
+    throw cancellation?.hasCancelled === true ? connectionErrors.callerGone() : error
+  } finally {
+    const settled = cancellation?.end()
+    if (settled && !isBroken) isBroken = !(await settled.catch(() => false))
+    pool.giveBack(client, access, isBroken)
+  }
+}
+
+/**
+ * Lends a connection of the reserve when the pool has none at once. For what must work however busy the pool is:
+ * sign-in, whether the server is ready, loading the schema.
+ *
+ * @throws ConnectionError as `withConnection`
+ */
+export async function withReservedConnection<T>(
+  pool: ConnectionPool,
+  use: (client: pg.PoolClient) => Promise<T>,
+  broken: (error: unknown) => boolean,
+): Promise<T> {
+  const { reserve } = pool
+  if (!reserve || pool.canLend('read')) return withConnection(pool, use, broken)
+  let hasBegun = false
+  const begin = (client: pg.PoolClient): Promise<T> => {
+    hasBegun = true
+    return use(client)
+  }
+  try {
+    return await withConnection(reserve, begin, broken)
+  } catch (error) {
+    // The pool's own connections may be all that the server allows.
+    if (hasBegun || !isOutOfSlots(error)) throw error
+    return withConnection(pool, use, broken)
+  }
+}

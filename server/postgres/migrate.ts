@@ -1,0 +1,136 @@
+// Brings a database up to date with the numbered files of `sql/migrations`.
+import { fileURLToPath } from 'node:url'
+import type pg from 'pg'
+import { loadMigrationFiles, migrate as applyMigrations } from 'postgres-migrations'
+import { requireFreeDatabase } from './occupied-database.ts'
+
+export type MigrationOptions = {
+  /** Folder of `000001_name.sql`, `000002_name.sql` …; the program's own when left out. */
+  readonly directory?: string
+  /** Folder of the embedded database, as the user named it; left out for any other database. */
+  readonly dataDir?: string | undefined
+  /** Gets what the database says on the way (NOTICE, WARNING), one line each. */
+  readonly onNotice?: (message: string) => void
+}
+
+const ownMigrations = fileURLToPath(new URL('../../sql/migrations', import.meta.url))
+
+/** Any number that no other program is likely to lock. */
+const lock = '7386301952746110583'
+
+/**
+ * Applies the migrations that the database lacks, each in a transaction of its own, and waits while another process
+ * does so. Each file's unqualified names mean what they would mean in psql on the same connection.
+ *
+ * @param client a connected client of a role that owns the database, not behind a transaction pooler
+ * @returns file names, in the order applied; those before a failing one stay applied
+ * @throws OccupiedDatabase before anything is changed; Error saying which file failed and why, or that an applied file was
+ *   changed since
+ */
+export async function migrate(client: pg.Client, options: MigrationOptions = {}): Promise<{ applied: string[] }> {
+  const directory = options.directory ?? ownMigrations
+  const texts = new Set((await loadMigrationFiles(directory)).filter(({ id }) => id > 0).map(({ sql }) => sql))
+  const searchPath = await setting(client, 'search_path')
+  try {
+    await client.query(`select pg_advisory_lock(${lock})`)
+    if (directory === ownMigrations) await requireFreeDatabase(client, options.dataDir)
+    await createRecord(client)
+    await client.query('set search_path to rowhouse')
+    const applied = await applyMigrations({ client: forMigrations(client, texts, searchPath, options) }, directory)
+    return { applied: applied.filter(({ id }) => id > 0).map(({ fileName }) => fileName) }
+  } finally {
+    await restore(client, searchPath)
+  }
+}
+
+/** File names of all migrations, in order. */
+export async function allMigrations({ directory = ownMigrations }: MigrationOptions = {}): Promise<string[]> {
+  return (await loadMigrationFiles(directory)).filter(({ id }) => id > 0).map(({ fileName }) => fileName)
+}
+
+/**
+ * The files that `migrate` would apply, in order. Changes nothing.
+ *
+ * @throws OccupiedDatabase, as `migrate` would; Error when an applied file was changed since
+ */
+export async function pendingMigrations(client: pg.Client, options: MigrationOptions = {}): Promise<string[]> {
+  const directory = options.directory ?? ownMigrations
+  if (directory === ownMigrations) await requireFreeDatabase(client, options.dataDir)
+  const files = (await loadMigrationFiles(directory)).filter(({ id }) => id > 0)
+  const { rows: found } = await client.query("select to_regclass('rowhouse.migrations') is not null as exists")
+  if ((found as { exists: boolean }[])[0]?.exists !== true) return files.map(({ fileName }) => fileName)
+  const { rows } = await client.query<{ id: number; hash: string }>('select id, hash from rowhouse.migrations')
+  const applied = new Map(rows.map(({ id, hash }) => [id, hash]))
+  const changed = files.filter(({ id, hash }) => applied.has(id) && applied.get(id) !== hash)
+  if (changed.length > 0) {
+    throw new Error(`changed since they were applied: ${changed.map(({ fileName }) => fileName).join(', ')}`)
+  }
+  return files.filter(({ id }) => !applied.has(id)).map(({ fileName }) => fileName)
+}
+
+async function restore(client: pg.Client, searchPath: string): Promise<void> {
+  try {
+    await client.query("select set_config('search_path', $1, false)", [searchPath])
+    await client.query(`select pg_advisory_unlock(${lock})`)
+  } catch {
+    // The connection is gone, and the lock with it. The error that is on its way already says so.
+  }
+}
+
+async function setting(client: pg.Client, name: string): Promise<string> {
+  const { rows } = await client.query<{ value: string }>('select current_setting($1) as value', [name])
+  return rows[0]?.value ?? ''
+}
+
+/**
+ * Creates the table of applied migrations, in a schema that is never exposed. postgres-migrations would create it itself,
+ * but takes a table of that name in any schema for its own, and then fails.
+ */
+async function createRecord(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ schema: boolean; record: boolean }>(
+    "select to_regnamespace('rowhouse') is not null as schema, to_regclass('rowhouse.migrations') is not null as record",
+  )
+  // Asked first: `if not exists` wants the right to create even when there is nothing to do.
+  if (rows[0]?.schema !== true) await client.query('create schema rowhouse')
+  if (rows[0]?.record !== true) {
+    await client.query(
+      `create table rowhouse.migrations (
+        id integer constraint migrations_pkey primary key,
+        name varchar(100) not null constraint migrations_name_key unique,
+        hash varchar(40) not null,
+        executed_at timestamp default current_timestamp
+      );
+      comment on table rowhouse.migrations is 'Applied migrations of the server; the columns are postgres-migrations''s.';
+      comment on column rowhouse.migrations.id is 'Number of the file.';
+      comment on column rowhouse.migrations.name is 'Name of the file, without the number.';
+      comment on column rowhouse.migrations.hash is 'SHA-1 of name and text of the file.';
+      comment on column rowhouse.migrations.executed_at is 'When the migration was applied, in the time zone of its session.'`,
+    )
+  }
+}
+
+/**
+ * The client as postgres-migrations sees it. It finds its own table by the search path; the migrations themselves run
+ * with the path that the client had before, so that nothing of theirs that leaves out schemas ends up beside that table.
+ */
+function forMigrations(
+  client: pg.Client,
+  migrations: ReadonlySet<string>,
+  searchPath: string,
+  { onNotice }: MigrationOptions,
+): pg.Client {
+  const listener = ({ message }: { message?: string | undefined }): void => onNotice?.(message ?? '')
+  const query = async (statement: string | pg.QueryConfig): Promise<pg.QueryResult> => {
+    if (typeof statement !== 'string' || !migrations.has(statement)) return client.query(statement)
+    await client.query("select set_config('search_path', $1, false)", [searchPath])
+    client.on('notice', listener)
+    try {
+      return await client.query(statement)
+    } finally {
+      client.off('notice', listener)
+      await client.query('set search_path to rowhouse').catch(() => undefined)
+    }
+  }
+  // The library calls nothing but `query`.
+  return { query } as unknown as pg.Client
+}

@@ -1,0 +1,216 @@
+// The pool of connections that requests run on.
+import pg from 'pg'
+import { LibpqClient } from './connection/pool-config.ts'
+import { Admission, type Access } from './admission.ts'
+import { ConnectionError, connectionErrors } from './connection-error.ts'
+import { isOutOfSlots } from './database-error.ts'
+import type { Lending } from './lending.ts'
+import { SpillSpace } from './protocol/spill-space.ts'
+import { StreamRelief } from './protocol/stream-relief.ts'
+import { SharedConnections } from './sharing/lanes.ts'
+
+export type PoolSettings = {
+  /** Maximum number of connections. */
+  readonly dbPool: number
+  /** Seconds to wait for a connection before the request fails. */
+  readonly dbPoolAcquisitionTimeout: number
+  /** Seconds after which an unused connection is closed. */
+  readonly dbPoolMaxIdletime: number
+  /** Seconds after which a connection is closed, however busy. */
+  readonly dbPoolMaxLifetime: number
+  /** Further connections for `withReservedConnection`; none when left out. */
+  readonly dbPoolReserve?: number
+  /** Bytes of memory for answers whose readers are slow, while requests wait for their connections. */
+  readonly dbPoolSpillMemory?: number
+  /** The same in temporary files. */
+  readonly dbPoolSpillDisk?: number
+}
+
+// Node's timers cannot take longer. `pg-pool` takes 0 for no limit.
+const longest = 2 ** 31 - 1
+const milliseconds = (seconds: number): number => Math.min(Math.max(seconds * 1000, 1), longest)
+/** Milliseconds after which one more connection is tried when the server has refused the last one. */
+const slotPause = 1000
+/** What `pg-pool` says when a connection is not made in time. */
+const connectTimeout = 'timeout exceeded when trying to connect'
+
+const ignore = (): void => undefined
+
+/** `pg`'s pool, with a queue of its own in front: `pg` itself has never more requests than it has room for. */
+export class ConnectionPool extends pg.Pool {
+  /** Further connections, opened when they are needed, for what must work while requests use up the pool. */
+  readonly reserve: ConnectionPool | undefined
+  /** Answers that occupy connections until their readers have taken them. */
+  readonly streams: StreamRelief
+  /** Connections of the pool that brief statements share. */
+  readonly shared: SharedConnections = new SharedConnections(this)
+  readonly #admission: Admission
+  readonly #patience: number
+  readonly #open = new Set<pg.PoolClient>()
+  /** Connections that no later request may use. */
+  readonly #stale = new WeakSet<pg.PoolClient>()
+  #connecting = 0
+  /** Connections by which the pool tries to grow next, once the server has refused one. */
+  #step = 1
+  #slotTimer: NodeJS.Timeout | undefined
+
+  constructor(connection: pg.PoolConfig, settings: PoolSettings) {
+    const { dbPool, dbPoolReserve = 0 } = settings
+    const patience = Math.min(settings.dbPoolAcquisitionTimeout * 1000, longest)
+    super({
+      ...connection,
+      max: dbPool,
+      connectionTimeoutMillis: patience,
+      idleTimeoutMillis: milliseconds(settings.dbPoolMaxIdletime),
+      maxLifetimeSeconds: milliseconds(settings.dbPoolMaxLifetime) / 1000,
+      verify: (client, callback) => {
+        // An error here is that of a connection which is lost: its first use finds that out, and knows what to do.
+        const identified = client instanceof LibpqClient ? client.identify().catch(ignore) : Promise.resolve()
+        void identified.then(() => callback())
+      },
+    })
+    this.#patience = patience
+    this.streams = new StreamRelief(
+      new SpillSpace(settings.dbPoolSpillMemory ?? 0, settings.dbPoolSpillDisk ?? 0),
+      () => this.#admission.waitingSince,
+    )
+    this.#admission = new Admission(dbPool, () => this.streams.begin())
+    this.reserve =
+      dbPoolReserve > 0
+        ? new ConnectionPool(connection, { ...settings, dbPool: dbPoolReserve, dbPoolReserve: 0 })
+        : undefined
+    this.on('error', ignore)
+    this.on('connect', (client) => {
+      // A connection that breaks while it is used fails the query on it; without a listener it would end the process, too.
+      client.on('error', ignore)
+      this.#open.add(client)
+    })
+    this.on('remove', (client) => this.#open.delete(client))
+  }
+
+  /** Requests that wait for a connection. */
+  // @ts-expect-error: what `pg` declares as a property is a getter there, too
+  override get waitingCount(): number {
+    return this.#admission.waitingCount
+  }
+
+  /** Whether a request would get a connection, or the attempt to make one, at once. */
+  canLend(access: Access): boolean {
+    return this.#admission.hasPlace(access)
+  }
+
+  isStale(client: pg.PoolClient): boolean {
+    return this.#stale.has(client)
+  }
+
+  /** See `flushPool`. */
+  flush(): void {
+    for (const client of this.#open) this.#stale.add(client)
+    this.reserve?.flush()
+  }
+
+  /**
+   * Takes a connection, which must be given back with `giveBack`. When the server has no slot for a further connection,
+   * this waits for one of those that the pool has.
+   *
+   * @throws ConnectionError when no connection can be made, none becomes free in time, or the caller is gone
+   */
+  async take({ access = 'read', caller, since = performance.now() }: Lending): Promise<pg.PoolClient> {
+    const deadline = since + this.#patience
+    for (;;) {
+      if (caller?.isGone === true) throw connectionErrors.callerGone()
+      const remaining = this.#patience === 0 ? 0 : Math.max(deadline - performance.now(), 1)
+      const waiting = this.#admission.enter(access, remaining, caller)
+      if (waiting) await waiting
+      try {
+        return await this.#connect(waiting && this.#patience > 0 ? deadline : undefined)
+      } catch (error) {
+        const waits = isOutOfSlots(error) && this.totalCount > 0
+        if (waits) this.#reduce()
+        this.#admission.leave(access)
+        if (!waits) throw error
+      }
+    }
+  }
+
+  /** @param isBroken whether it is closed instead of being lent again */
+  giveBack(client: pg.PoolClient, access: Access, isBroken: boolean): void {
+    const isIdle = client.getTransactionStatus() === 'I'
+    client.release(isBroken || this.#stale.has(client) || !isIdle)
+    this.#admission.leave(access)
+  }
+
+  override end(): Promise<void>
+  override end(callback: () => void): void
+  override end(callback?: () => void): Promise<void> | undefined {
+    clearTimeout(this.#slotTimer)
+    const ended = Promise.all([super.end(), this.reserve?.end()]).then(ignore)
+    if (!callback) return ended
+    void ended.then(callback)
+    return undefined
+  }
+
+  /** @param deadline for those that have waited in the queue; `pg-pool` limits how long a connection may take */
+  async #connect(deadline: number | undefined): Promise<pg.PoolClient> {
+    this.#connecting++
+    try {
+      for (;;) {
+        const client = await (deadline === undefined ? this.connect() : inTime(this.connect(), deadline))
+        if (!this.#stale.has(client)) return client
+        client.release(true)
+      }
+    } catch (error) {
+      if (error instanceof ConnectionError) throw error
+      const message = error instanceof Error ? error.message : String(error)
+      throw message === connectTimeout ? connectionErrors.timedOut() : connectionErrors.notConnected(message, error)
+    } finally {
+      this.#connecting--
+    }
+  }
+
+  /** Makes do with the connections that there are, and tries from time to time whether there can be more. */
+  #reduce(): void {
+    this.#admission.resize(this.totalCount - this.#connecting)
+    this.#step = 1
+    this.#retryLater()
+  }
+
+  #retryLater(): void {
+    this.#slotTimer ??= setTimeout(() => {
+      this.#slotTimer = undefined
+      this.#admission.resize(this.#admission.places + this.#step)
+      this.#step *= 2
+      if (this.#admission.isReduced) this.#retryLater()
+    }, slotPause).unref()
+  }
+}
+
+/** Waits for a connection until the deadline. One that comes later goes back to the pool. */
+async function inTime(connecting: Promise<pg.PoolClient>, deadline: number): Promise<pg.PoolClient> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => {
+        reject(connectionErrors.timedOut())
+        connecting.then((client) => client.release(), ignore)
+      },
+      Math.max(deadline - performance.now(), 1),
+    )
+  })
+  try {
+    return await Promise.race([connecting, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Opens no connection yet. A connection that breaks while idle is dropped and replaced when needed. */
+export const createPool = (connection: pg.PoolConfig, settings: PoolSettings): ConnectionPool =>
+  new ConnectionPool(connection, settings)
+
+/**
+ * Lets no later request use a connection that is open now: sessions keep what they have read of the catalogue, and the
+ * settings of their role from the time of their login. Those in use are closed when they are given back, the others
+ * when one is next asked for.
+ */
+export const flushPool = (pool: ConnectionPool): void => pool.flush()

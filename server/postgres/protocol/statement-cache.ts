@@ -1,0 +1,98 @@
+// Prepared statements of a connection. They are named by a hash of their text: should a pooler hand this connection to
+// another server session, a name can never run a different statement there.
+import { createHash } from 'node:crypto'
+
+const names = new Map<string, string>()
+const maxNames = 10_000
+
+/** The name under which a statement text is prepared. */
+export function statementName(text: string): string {
+  let name = names.get(text)
+  if (name === undefined) {
+    name = createHash('sha256').update(text).digest('base64url').slice(0, 24)
+    if (names.size >= maxNames) names.clear()
+    names.set(text, name)
+  }
+  return name
+}
+
+/** A statement is `preparing` until the server has answered its Parse, and `closing` until it has answered its Close. */
+export type StatementState = 'preparing' | 'prepared' | 'closing'
+
+/** A statement, and whether it was used since it was last considered for eviction. */
+type Known = { state: StatementState; wasUsed: boolean }
+
+/**
+ * What is known of the prepared statements of one connection; a bounded number. Only answers of the server make a
+ * statement `prepared` or remove it: after an error the server skips what was sent behind it, so that what was sent says
+ * little. Evicted is the oldest one that was not used since its last chance, as in `SecondChanceCache`: a use only marks
+ * its statement, while moving it to the end took a microsecond.
+ */
+export class StatementCache {
+  readonly #known = new Map<string, Known>()
+  readonly #limit: number
+
+  /** @param limit maximum number of statements, at least 1 */
+  constructor(limit = 500) {
+    this.#limit = limit
+  }
+
+  /** The state of a statement, undefined when the server does not have it. */
+  use(name: string): StatementState | undefined {
+    const known = this.#known.get(name)
+    if (known === undefined) return undefined
+    known.wasUsed = true
+    return known.state
+  }
+
+  /**
+   * Makes room for a statement that is about to be prepared.
+   *
+   * @returns whether there is room, and the statement that has to be closed for it, if any
+   */
+  reserve(name: string): { readonly hasRoom: boolean; readonly evicted?: string } {
+    let evicted: string | undefined
+    if (this.#known.size >= this.#limit) {
+      evicted = this.#leastNeeded()
+      if (evicted === undefined) return { hasRoom: false }
+      this.#known.set(evicted, { state: 'closing', wasUsed: false })
+    }
+    this.#known.set(name, { state: 'preparing', wasUsed: false })
+    return evicted === undefined ? { hasRoom: true } : { hasRoom: true, evicted }
+  }
+
+  /** The prepared statement to close. */
+  #leastNeeded(): string | undefined {
+    // Each is met twice at most: what is set anew stands at the end.
+    let left = 2 * this.#known.size
+    for (const [name, known] of this.#known) {
+      if (left-- === 0) break
+      if (known.state === 'prepared' && !known.wasUsed) return name
+      known.wasUsed = false
+      this.#known.delete(name)
+      this.#known.set(name, known)
+    }
+    return undefined
+  }
+
+  /** The server has prepared the statement, or has refused to close it. */
+  prepared(name: string): void {
+    this.#known.delete(name)
+    this.#known.set(name, { state: 'prepared', wasUsed: false })
+  }
+
+  /** The server has closed the statement, or has refused to prepare it. */
+  removed(name: string): void {
+    this.#known.delete(name)
+  }
+
+  /** Names of the statements that the server has. */
+  get names(): readonly string[] {
+    return [...this.#known].filter(([, { state }]) => state === 'prepared').map(([name]) => name)
+  }
+
+  /** The server has none of them any more. */
+  clear(): void {
+    this.#known.clear()
+  }
+}

@@ -1,0 +1,323 @@
+// The few messages of the extended query protocol that a pipeline sends and reads.
+// https://www.postgresql.org/docs/current/protocol-message-formats.html
+
+import type { Writable } from 'node:stream'
+import type { Row, ServerError } from '../../rest/database.ts'
+import { Slab } from './slab.ts'
+
+/** UTF-16 units from which on it pays to measure a text before it is written. */
+const longText = 1024
+/** Bytes to begin with; from which on a buffer is sent itself and not a copy of it; and up to which one is kept to be used again. */
+const smallBuffer = 4096
+const largeBuffer = 64 * 1024
+const largestSpare = 1024 * 1024
+
+/** Collects frontend messages into one buffer, to be sent in one write. */
+export class MessageWriter {
+  #buffer: Buffer = Buffer.allocUnsafeSlow(smallBuffer)
+  #end = 0
+  #start = 0
+  /** Memory of an earlier large body. */
+  #spare: Buffer | undefined
+
+  #reserve(bytes: number): void {
+    if (this.#end + bytes <= this.#buffer.length) return
+    const larger = this.#larger(this.#end + bytes)
+    this.#buffer.copy(larger, 0, 0, this.#end)
+    this.#buffer = larger
+  }
+
+  #larger(bytes: number): Buffer {
+    const spare = this.#spare
+    if (bytes < largeBuffer || !spare || spare.length < bytes) {
+      return Buffer.allocUnsafeSlow(Math.max(this.#buffer.length * 2, bytes))
+    }
+    this.#spare = undefined
+    return spare
+  }
+
+  #open(code: string): void {
+    this.#reserve(5)
+    this.#start = this.#end + 1
+    this.#buffer[this.#end] = code.charCodeAt(0)
+    this.#end += 5
+  }
+
+  #close(): void {
+    this.#buffer.writeInt32BE(this.#end - this.#start, this.#start)
+  }
+
+  #int16(value: number): void {
+    this.#reserve(2)
+    this.#end = this.#buffer.writeInt16BE(value, this.#end)
+  }
+
+  #int32(value: number): void {
+    this.#reserve(4)
+    this.#end = this.#buffer.writeInt32BE(value, this.#end)
+  }
+
+  /** Text without its length; returns the bytes written. */
+  #text(value: string): number {
+    // A UTF-16 unit takes three bytes at most.
+    this.#reserve(value.length < longText ? value.length * 3 : Buffer.byteLength(value))
+    const written = this.#buffer.write(value, this.#end)
+    this.#end += written
+    return written
+  }
+
+  #terminated(value: string): void {
+    this.#text(value)
+    this.#reserve(1)
+    this.#buffer[this.#end++] = 0
+  }
+
+  parse(name: string, text: string): void {
+    this.#open('P')
+    this.#terminated(name)
+    this.#terminated(text)
+    this.#int16(0)
+    this.#close()
+  }
+
+  /** Binds to the unnamed portal: strings in text form, buffers in binary form. `formats` as in `PipelineStatement`. */
+  bind(name: string, values: readonly (string | Buffer | null)[], formats: readonly (0 | 1)[]): void {
+    this.#open('B')
+    this.#terminated('')
+    this.#terminated(name)
+    this.#int16(values.length)
+    for (const value of values) this.#int16(Buffer.isBuffer(value) ? 1 : 0)
+    this.#int16(values.length)
+    for (const value of values) {
+      if (value === null) {
+        this.#int32(-1)
+      } else if (typeof value === 'string') {
+        const lengthAt = this.#end
+        this.#int32(0)
+        // Writing the text may move the buffer, so it comes first.
+        const length = this.#text(value)
+        this.#buffer.writeInt32BE(length, lengthAt)
+      } else {
+        this.#int32(value.length)
+        this.#reserve(value.length)
+        this.#end += value.copy(this.#buffer, this.#end)
+      }
+    }
+    this.#int16(formats.length)
+    for (const format of formats) this.#int16(format)
+    this.#close()
+  }
+
+  execute(): void {
+    this.#open('E')
+    this.#terminated('')
+    this.#int32(0)
+    this.#close()
+  }
+
+  closeStatement(name: string): void {
+    this.#open('C')
+    this.#text('S')
+    this.#terminated(name)
+    this.#close()
+  }
+
+  describeStatement(name: string): void {
+    this.#open('D')
+    this.#text('S')
+    this.#terminated(name)
+    this.#close()
+  }
+
+  sync(): void {
+    this.#open('S')
+    this.#close()
+  }
+
+  /** Sends what was written since the last call, in one write. */
+  sendTo(stream: Pick<Writable, 'write'>): void {
+    const written = this.#buffer.subarray(0, this.#end)
+    this.#end = 0
+    if (this.#buffer.length < largeBuffer) {
+      if (written.length <= smallBuffer) stream.write(Buffer.from(written))
+      else Slab.of(written).writeTo(stream)
+      return
+    }
+    const used = this.#buffer
+    this.#buffer = Buffer.allocUnsafeSlow(smallBuffer)
+    stream.write(written, () => {
+      if (used.length <= largestSpare && used.length > (this.#spare?.length ?? 0)) this.#spare = used
+    })
+  }
+}
+
+const headerLength = 5
+const dataRow = 0x44
+/** Bytes from which on a row is not waited for, and not kept in memory of its own, if somebody takes it as it arrives. */
+const largeRow = 8 * 1024
+
+/** Takes rows that are too large to wait for. */
+export type LargeRows = {
+  /** Whether a row that comes now would be taken. */
+  readonly wants: () => boolean
+  /** Takes the fields of a row but the last, and the length of the last; its bytes go to what is returned, to be copied. */
+  readonly begin: (fields: Row, length: number) => { push: (chunk: Buffer) => void }
+}
+
+type Arriving = { readonly field: ReturnType<LargeRows['begin']>; left: number }
+
+/** Cuts a byte stream into backend messages. */
+export class MessageReader {
+  /** A message of which only a part has come, in a buffer of its full size once that is known. */
+  #partial: Buffer | undefined
+  #have = 0
+  readonly #largeRows: LargeRows
+  /** The beginning of a large row whose first fields have not come yet. */
+  #held: Buffer | undefined
+  #arriving: Arriving | undefined
+
+  constructor(largeRows: LargeRows) {
+    this.#largeRows = largeRows
+  }
+
+  /**
+   * Calls `onMessage` with the code of every complete message, and its body as a range of a buffer. Once it answers
+   * `false` ("this message and what follows are not mine"), the unread rest is returned.
+   */
+  read(
+    arrived: Buffer,
+    onMessage: (code: number, buffer: Buffer, start: number, end: number) => boolean,
+  ): Buffer | undefined {
+    const chunk = this.#held ? Buffer.concat([this.#held, arrived]) : arrived
+    this.#held = undefined
+    let offset = 0
+    while (offset < chunk.length) {
+      if (this.#arriving) {
+        offset = this.#pass(this.#arriving, chunk, offset)
+        continue
+      }
+      const available = chunk.length - offset
+      if (!this.#partial && isLargeRow(chunk, offset) && this.#largeRows.wants()) {
+        offset = this.#begin(chunk, offset)
+        continue
+      }
+      if (this.#partial || available < headerLength || available < 1 + chunk.readInt32BE(offset + 1)) {
+        offset = this.#fill(chunk, offset)
+        const message = this.#partial
+        if (!message || this.#have < headerLength || this.#have < message.length) return undefined
+        this.#partial = undefined
+        this.#have = 0
+        if (!onMessage(message[0] ?? 0, message, headerLength, message.length)) {
+          return Buffer.concat([message, chunk.subarray(offset)])
+        }
+        continue
+      }
+      const end = offset + 1 + chunk.readInt32BE(offset + 1)
+      if (!onMessage(chunk[offset] ?? 0, chunk, offset + headerLength, end)) return chunk.subarray(offset)
+      offset = end
+    }
+    return undefined
+  }
+
+  /** Begins to pass on a large row, once the fields before its last are there. */
+  #begin(chunk: Buffer, start: number): number {
+    const begun = readRowStart(chunk, start + headerLength)
+    if (!begun) {
+      this.#held = Buffer.from(chunk.subarray(start))
+      return chunk.length
+    }
+    this.#arriving = { field: this.#largeRows.begin(begun.fields, begun.length), left: begun.length }
+    return begun.offset
+  }
+
+  #pass(arriving: Arriving, chunk: Buffer, start: number): number {
+    const end = Math.min(chunk.length, start + arriving.left)
+    arriving.left -= end - start
+    if (arriving.left === 0) this.#arriving = undefined
+    arriving.field.push(chunk.subarray(start, end))
+    return end
+  }
+
+  /** Moves bytes of the chunk to the partial message: first its header, which tells the size, then the rest. */
+  #fill(chunk: Buffer, start: number): number {
+    let offset = start
+    let partial = (this.#partial ??= Buffer.allocUnsafe(headerLength))
+    while (offset < chunk.length && this.#have < partial.length) {
+      const copied = chunk.copy(partial, this.#have, offset)
+      this.#have += copied
+      offset += copied
+      if (this.#have !== headerLength) continue
+      const whole = Buffer.allocUnsafe(1 + partial.readInt32BE(1))
+      partial.copy(whole)
+      partial = this.#partial = whole
+    }
+    return offset
+  }
+}
+
+/** Whether a large row begins here. */
+const isLargeRow = (chunk: Buffer, offset: number): boolean =>
+  chunk[offset] === dataRow && chunk.length - offset >= headerLength && chunk.readInt32BE(offset + 1) >= largeRow
+
+/** The fields of a row but the last, the length of the last, and where it begins; undefined while they are not there. */
+function readRowStart(
+  buffer: Buffer,
+  start: number,
+): { readonly fields: Row; readonly length: number; readonly offset: number } | undefined {
+  if (start + 2 > buffer.length) return undefined
+  const count = buffer.readInt16BE(start)
+  const fields: (Buffer | null)[] = []
+  let offset = start + 2
+  for (;;) {
+    if (offset + 4 > buffer.length) return undefined
+    const length = buffer.readInt32BE(offset)
+    offset += 4
+    if (fields.length === count - 1) return { fields, length: Math.max(length, 0), offset }
+    if (offset + Math.max(length, 0) > buffer.length) return undefined
+    fields.push(length < 0 ? null : Buffer.from(buffer.subarray(offset, offset + length)))
+    offset += Math.max(length, 0)
+  }
+}
+
+/** The fields of a DataRow message, in memory of their own: what a socket reads into is used again. */
+export function readRow(buffer: Buffer, start: number, end: number): Row {
+  const count = buffer.readInt16BE(start)
+  const row = new Array<Buffer | null>(count)
+  const body = Buffer.from(buffer.subarray(start + 2, end))
+  let offset = 0
+  for (let index = 0; index < count; index++) {
+    const length = body.readInt32BE(offset)
+    offset += 4
+    if (length < 0) {
+      row[index] = null
+    } else {
+      row[index] = body.subarray(offset, offset + length)
+      offset += length
+    }
+  }
+  return row
+}
+
+/** An ErrorResponse message. */
+export function readError(buffer: Buffer, start: number, end: number): ServerError {
+  const fields = new Map<string, string>()
+  let offset = start
+  while (offset < end && buffer[offset] !== 0) {
+    const stop = buffer.indexOf(0, offset + 1)
+    fields.set(String.fromCharCode(buffer[offset] ?? 0), buffer.toString('utf8', offset + 1, stop))
+    offset = stop + 1
+  }
+  const detail = fields.get('D')
+  const hint = fields.get('H')
+  const where = fields.get('W')
+  const routine = fields.get('R')
+  return {
+    severity: fields.get('V') ?? fields.get('S') ?? 'ERROR',
+    code: fields.get('C') ?? 'XX000',
+    message: fields.get('M') ?? '',
+    ...(detail === undefined ? {} : { detail }),
+    ...(hint === undefined ? {} : { hint }),
+    ...(where === undefined ? {} : { where }),
+    ...(routine === undefined ? {} : { routine }),
+  }
+}

@@ -1,0 +1,224 @@
+// The transaction of one request. In the ordinary case it is one round trip: settings, pre-request function and
+// statement stand before one Sync, which makes them one implicit transaction.
+import type pg from 'pg'
+import type { RunHistory } from '../common/run-history.ts'
+import type {
+  Database,
+  PipelineStatement,
+  RestTransaction,
+  Row,
+  TransactionOptions,
+  TransactionResult,
+} from '../rest/database.ts'
+import { withConnection } from './lending.ts'
+import type { ConnectionPool } from './pool.ts'
+import type { ArrivingField } from './protocol/arriving-field.ts'
+import type { PipelinePart } from './protocol/exchange.ts'
+import {
+  command,
+  isLostConnection,
+  Refusal,
+  runPipeline,
+  StatementError,
+  type PipelineObserver,
+} from './protocol/pipeline.ts'
+import type { SharedRun } from './sharing/lanes.ts'
+import { mayBegin } from './sharing/turn-guard.ts'
+
+// They end what came before: alone they do nothing.
+const commit = command('COMMIT', { hasNoEffect: true })
+const rollback = command('ROLLBACK', { hasNoEffect: true })
+// As a commit would, so that a rolled-back request fails where the real one would.
+const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
+
+/** Whether nothing but the statements themselves is needed, so that they are one implicit transaction. */
+const isPlain = ({ isolation, rollback, judge }: RestTransaction): boolean =>
+  isolation === null && !rollback && judge === undefined
+
+/** Transactions on a pool. */
+export const databaseOn = (pool: ConnectionPool): Database => ({
+  run: (transaction, options) => runTransaction(pool, transaction, options),
+})
+
+/**
+ * Runs a transaction on a connection of the pool; brief ones share theirs. The large result of a single reading
+ * statement is handed over while it arrives; the connection is lent until all of it has been taken. What has no effect
+ * outside the transaction is run once more when its connection is lost.
+ *
+ * @throws StatementError of the server; ConnectionError when there is no connection (see `withConnection`); the error of
+ *   `judge`
+ */
+export const runTransaction = (
+  pool: ConnectionPool,
+  transaction: RestTransaction,
+  options: TransactionOptions,
+): Promise<TransactionResult> =>
+  new Promise((resolve, reject) => new TransactionRun(pool, transaction, options, resolve, reject).start())
+
+/** A transaction on its way. One object with methods: a closure for each of them took two microseconds a request. */
+class TransactionRun implements SharedRun {
+  readonly kind: SharedRun['kind']
+  readonly part: PipelinePart
+  readonly mayRepeat: boolean
+  readonly #pool: ConnectionPool
+  readonly #transaction: RestTransaction
+  readonly #options: TransactionOptions
+  readonly #resolve: (result: TransactionResult) => void
+  readonly #reject: (error: Error) => void
+  /** When it began to wait for a connection. What was waited for on a shared connection counts. */
+  #since = performance.now()
+  #hasArrived = false
+  #hasLostConnection = false
+  #resetsRole = false
+
+  constructor(
+    pool: ConnectionPool,
+    transaction: RestTransaction,
+    options: TransactionOptions,
+    resolve: (result: TransactionResult) => void,
+    reject: (error: Error) => void,
+  ) {
+    this.#pool = pool
+    this.#transaction = transaction
+    this.#options = options
+    this.#resolve = resolve
+    this.#reject = reject
+    this.kind = transaction.readOnly ? 'read' : 'write'
+    this.part = statementsOf(transaction)
+    this.mayRepeat = transaction.hasNoEffect
+  }
+
+  start(): void {
+    const { history, statements } = this.#transaction
+    const { prepare, sharing } = this.#options
+    const mayShare = history !== undefined && statements.length === 1 && isPlain(this.#transaction)
+    if (!mayShare || !this.#pool.shared.share(this, prepare, sharing)) this.alone()
+  }
+
+  get history(): RunHistory | undefined {
+    return this.#transaction.history
+  }
+
+  guardedPart(gate: string, turn: string): PipelinePart {
+    const { settings } = this.#transaction
+    const guarded: PipelineStatement = {
+      text: settings.texts.guarded(mayBegin),
+      values: [gate, turn, ...settings.values],
+      hasNoEffect: true,
+      isGuard: true,
+    }
+    return this.part.map((statement) => (statement === settings ? guarded : statement))
+  }
+
+  /** Nothing that comes after a row can undo what a read-only transaction has read. */
+  onArriving(fields: Row, arriving: ArrivingField): void {
+    this.#hasArrived = true
+    this.#pool.streams.add(arriving)
+    this.#resolve({ rows: [[fields]], arriving })
+  }
+
+  settle(error: Error | undefined, results: Row[][]): void {
+    if (!error) this.#resolve({ rows: results.slice(this.part.length - this.#transaction.statements.length) })
+    else if (this.#mayRetry(error)) this.alone()
+    else this.#reject(error)
+  }
+
+  alone(): void {
+    const { caller } = this.#transaction
+    withConnection(this.#pool, (client) => this.#runOn(client), isLostConnection, {
+      access: this.kind,
+      caller,
+      since: this.#since,
+    }).then(
+      (rows) => this.#resolve({ rows }),
+      (error: Error) => {
+        // Other connections that were lost at the same time are found out first.
+        if (this.#mayRetry(error)) setImmediate(() => this.alone())
+        else this.#reject(error instanceof Refusal ? error.error : error)
+      },
+    )
+  }
+
+  /** Whether it is run once more: its connection was lost, or has a role that may not check sessions. */
+  #mayRetry(error: Error): boolean {
+    if (this.#hasArrived) return false
+    if (!this.#resetsRole && this.#hasForeignRole(error)) {
+      this.#resetsRole = true
+      return true
+    }
+    if (!this.mayRepeat || this.#hasLostConnection || !isLostConnection(error)) return false
+    this.#hasLostConnection = true
+    this.#since = performance.now()
+    return true
+  }
+
+  /**
+   * Whether the settings were refused before they were executed. A function of an earlier request has then set the role
+   * for the whole session of the connection to one that may not check sessions.
+   */
+  #hasForeignRole(error: Error): boolean {
+    if (!this.#transaction.settings.checksSession || !(error instanceof StatementError)) return false
+    const { part, statement, isBound } = error.position
+    const first = isPlain(this.#transaction) ? 0 : 1
+    return error.server.code === noPrivilege && part === 0 && statement === first && !isBound
+  }
+
+  #runOn(client: pg.ClientBase): Promise<Row[][]> {
+    const { history, readOnly, statements } = this.#transaction
+    const observer: PipelineObserver = {
+      onArriving:
+        readOnly && statements.length === 1 ? (fields, arriving) => this.onArriving(fields, arriving) : undefined,
+      history,
+    }
+    const before = this.#resetsRole ? [loginRole] : []
+    return runOn(client, this.#transaction, [...before, ...this.part], this.#options.prepare, observer)
+  }
+}
+
+/** insufficient_privilege */
+const noPrivilege = '42501'
+const loginRole = command('RESET ROLE', { hasNoEffect: true })
+
+const statementsOf = ({ settings, preRequest, statements }: RestTransaction): PipelinePart =>
+  preRequest ? [settings, preRequest, ...statements] : [settings, ...statements]
+
+/** Runs all statements of a transaction, and gives the results of its own ones, which are the last. */
+async function runOn(
+  client: pg.ClientBase,
+  transaction: RestTransaction,
+  all: PipelinePart,
+  prepare: boolean,
+  observer: PipelineObserver,
+): Promise<Row[][]> {
+  const { statements, isolation, rollback: undo, judge } = transaction
+  const first = all.length - statements.length
+  if (isPlain(transaction)) {
+    const results = await runPipeline(client, [all], prepare, observer)
+    return results.slice(first)
+  }
+  const begin = command(
+    `BEGIN ISOLATION LEVEL ${isolation ?? 'read committed'} READ ${transaction.readOnly ? 'ONLY' : 'WRITE'}`,
+    { hasNoEffect: true },
+  )
+  const open = [begin, ...all]
+  const pick = (results: Row[][]): Row[][] => results.slice(1 + first, open.length)
+  if (!judge) {
+    const parts = undo ? [[...open, checkConstraints], [rollback]] : [open, [commit]]
+    return pick(await runPipeline(client, parts, prepare))
+  }
+  let results: Row[][]
+  try {
+    results = pick(await runPipeline(client, [open], prepare))
+  } catch (error) {
+    if (!isLostConnection(error) && client.getTransactionStatus() !== 'I')
+      await runPipeline(client, [[rollback]], prepare)
+    throw error
+  }
+  const fault = judge(results)
+  if (fault) {
+    await runPipeline(client, [[rollback]], prepare)
+    throw new Refusal(fault)
+  }
+  await runPipeline(client, undo ? [[checkConstraints], [rollback]] : [[commit]], prepare)
+  return results
+}

@@ -1,0 +1,75 @@
+// Connections that brief statements share, so that neither the database nor this process waits for the other between two
+// of them, and many go in one write.
+//
+// No statement waits for a long one ahead of it: when one takes long, has a large result, or loses the connection, those
+// behind it are run on connections of their own. What may have effects outside its transaction runs exactly once; see
+// `turn-guard.ts`.
+import pg from 'pg'
+import type { Sharing } from '../../rest/database.ts'
+import { longWait, PipelinedConnection, shortWait, type SharedRun } from './pipelined-connection.ts'
+import type { ConnectionPool } from '../pool.ts'
+import { GateKeeper } from './turn-guard.ts'
+
+export type { SharedRun } from './pipelined-connection.ts'
+
+/** Milliseconds that a statement takes at most. */
+const brief = 0.75
+
+/** The shared connections of one pool. */
+export class SharedConnections {
+  readonly #pool: ConnectionPool
+  readonly #open = new Set<PipelinedConnection>()
+  readonly #keeper: GateKeeper
+
+  constructor(pool: ConnectionPool) {
+    this.#pool = pool
+    this.#keeper = new GateKeeper(() => {
+      const { Client = pg.Client } = pool.options as { readonly Client?: new (options: pg.PoolConfig) => pg.Client }
+      return new Client(pool.options)
+    })
+  }
+
+  /**
+   * Runs a statement on a connection that it shares with others, if it is known to be brief and will have its turn soon.
+   *
+   * @param prepare whether statements are prepared. Where they are not, there may be a pooler in transaction mode in front
+   *   of the database: then only what may run twice is shared.
+   * @returns whether it was taken
+   */
+  share(run: SharedRun, prepare: boolean, sharing: Sharing = 'all'): boolean {
+    if (run.history?.isTrusted !== true || run.history.expected > brief) return false
+    if (sharing === 'none' || (sharing === 'reads' && run.kind === 'write')) return false
+    if (!run.mayRepeat && !prepare) return false
+    const isGuarded = !run.mayRepeat
+    // The first one that will do, so that there are as few as needed.
+    let best: PipelinedConnection | undefined
+    let bestWait = longWait
+    for (const connection of this.#open) {
+      if (connection.kind !== run.kind || connection.isGuarded !== isGuarded) continue
+      const wait = connection.expectedWait
+      if (wait <= shortWait) {
+        connection.add(run)
+        return true
+      }
+      if (wait <= bestWait) [best, bestWait] = [connection, wait]
+    }
+    best = this.#another(run.kind, isGuarded, prepare) ?? best
+    best?.add(run)
+    return best !== undefined
+  }
+
+  /** Another shared connection, if the pool has one to spare. */
+  #another(kind: SharedRun['kind'], isGuarded: boolean, prepare: boolean): PipelinedConnection | undefined {
+    if (!this.#pool.canLend(kind)) return undefined
+    const gate = isGuarded ? this.#keeper.claim() : undefined
+    if (isGuarded && !gate) return undefined
+    const connection = new PipelinedConnection(kind, this.#pool, prepare, gate, (closed) => this.#open.delete(closed))
+    this.#open.add(connection)
+    return connection
+  }
+
+  /** Ends what sharing needs besides the pool. Call it before the pool is ended. */
+  end(): Promise<void> {
+    return this.#keeper.end()
+  }
+}

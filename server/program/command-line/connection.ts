@@ -1,0 +1,72 @@
+// Connections for commands: to the database that is configured, or to the embedded one.
+import { stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { Client } from '../../postgres/connection/client.ts'
+import type { Config } from '../../config/config.ts'
+import { chooseDatabase } from '../../config/database-choice.ts'
+import type { Environment } from '../../config/load.ts'
+import { toPoolConfig } from '../connection-setting.ts'
+import { withClient } from '../../postgres/connection/client.ts'
+import { useEmbedded } from '../../postgres/embedded/embedded.ts'
+import { findCluster } from '../../postgres/embedded/cluster.ts'
+import { requireSupportedVersion } from '../../postgres/connection/server-version.ts'
+import { CommandError } from './command-error.ts'
+import type { ConnectionWish } from './dependencies.ts'
+
+type Target = Pick<Config, 'dataDir' | 'dbUri' | 'migrationDatabaseUrl'>
+
+const howTo = {
+  authenticator:
+    'Set DATABASE_URL (or PGRST_DB_URI) to a connection string of the role that serves, such as ' +
+    'postgres://authenticator:…@localhost/postgres',
+  owner:
+    'Set MIGRATION_DATABASE_URL to a connection string of the role that owns the schema, such as ' +
+    'postgres://postgres:…@localhost/postgres',
+} as const
+
+/** Whether there is an embedded database in the data folder. */
+export async function hasEmbedded(dataDir: string): Promise<boolean> {
+  const folder = resolve(dataDir)
+  const exists = await stat(folder).then(
+    (found) => found.isDirectory(),
+    () => false,
+  )
+  return exists && (await findCluster(folder)) !== null
+}
+
+/**
+ * Lends a connection. The embedded database is started for it when no server has it running, and stopped afterwards.
+ *
+ * @param env for what a connection string leaves out (`PGHOST`, …)
+ * @param wish which role, and whether an embedded database may be created
+ * @param log gets what the embedded database has to say
+ * @throws ConfigError or CommandError when no setting names the database; UnsupportedPostgres, the error of connecting
+ */
+export async function withConnection<T>(
+  config: Target,
+  env: Environment,
+  { role, creates }: ConnectionWish,
+  log: (message: string) => void,
+  use: (client: Client) => Promise<T>,
+): Promise<T> {
+  const database = chooseDatabase(config, role)
+  if (database.kind === 'named') return connect(database.uri, env, use)
+  if (!creates && !(await hasEmbedded(config.dataDir))) {
+    throw new CommandError(
+      `No setting names a database, and there is no embedded database in ${config.dataDir}. ${howTo[role]}, ` +
+        'or create the embedded database with `rowhouse migrate` or `rowhouse serve`.',
+    )
+  }
+  const embedded = await useEmbedded({ dataDir: database.dataDir, log })
+  try {
+    return await connect(role === 'owner' ? embedded.adminUri : embedded.authenticatorUri, {}, use)
+  } finally {
+    await embedded.stop()
+  }
+}
+
+const connect = <T>(uri: string, env: Environment, use: (client: Client) => Promise<T>): Promise<T> =>
+  withClient(toPoolConfig(uri, env), async (client) => {
+    await requireSupportedVersion(async (text) => (await client.query<Record<string, unknown>>(text)).rows)
+    return use(client)
+  })

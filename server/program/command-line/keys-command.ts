@@ -1,0 +1,131 @@
+// `rowhouse keys`: API keys for programs, and for people who act through programs.
+import { InvalidArgumentError, type Command } from 'commander'
+import { sqlState } from '../../postgres/database-error.ts'
+import { CommandError } from './command-error.ts'
+import type { Dependencies, Key, Session } from './dependencies.ts'
+import { printable, textTable } from './text-table.ts'
+
+type Shared = { readonly json?: true; readonly config?: string }
+type CreateOptions = Shared & {
+  readonly role?: string
+  readonly user?: string
+  readonly label?: string
+  readonly expires?: Date
+}
+
+export function addKeys(program: Command, dependencies: Dependencies): void {
+  const { print } = dependencies
+  const withKeys = async <T>(file: string | undefined, use: (session: Session) => Promise<T>): Promise<T> => {
+    const config = dependencies.loadConfig(file)
+    try {
+      return await dependencies.withDatabase(config, { role: 'owner', creates: false }, async (session) => {
+        const { rows } = await session.query("select to_regclass('auth.api_keys') is not null as migrated")
+        if (rows[0]?.migrated === true) return await use(session)
+        throw new CommandError('This database has no place for keys yet. Run `rowhouse migrate` first.')
+      })
+    } catch (error) {
+      // insufficient_privilege
+      if (sqlState(error) !== '42501') throw error
+      throw new CommandError(
+        config.migrationDatabaseUrl === null
+          ? 'The role that serves may not manage keys. Set MIGRATION_DATABASE_URL to a connection string of the role that the migrations were run with.'
+          : `The role in MIGRATION_DATABASE_URL may not manage keys (${(error as Error).message}). Use the role that the migrations were run with.`,
+        { cause: error },
+      )
+    }
+  }
+  const keys = program.command('keys').description('create, list and revoke API keys').helpCommand(false)
+
+  keys
+    .command('create')
+    .description('make a key, and print it: it is shown only this once')
+    .option('--role <name>', 'database role that the key acts as; `authenticated` with --user')
+    .option('--user <id>', 'user that the key acts as')
+    .option('--label <text>', 'what the key is for')
+    .option('--expires <when>', 'a time such as 2030-01-31 or 2030-01-31T12:00:00Z, or from now: 12h, 30d', readExpiry)
+    .option('-c, --config <file>', 'configuration file')
+    .action(async (_own: unknown, command: Command) => {
+      const { role: given, user, label, expires, json, config } = command.optsWithGlobals<CreateOptions>()
+      const role = given ?? (user === undefined ? undefined : 'authenticated')
+      if (role === undefined)
+        throw new CommandError('Say what the key is for: --role anon, --role service_role, or --user <id>.')
+      const made = await withKeys(config, ({ createApiKey }) =>
+        createApiKey({
+          role,
+          label: label ?? `${role} key`,
+          ...(user === undefined ? {} : { userId: user }),
+          ...(expires === undefined ? {} : { expiresAt: expires }),
+        }),
+      )
+      if (json) return print(`${JSON.stringify(made)}\n`)
+      print(`${made.key}\n\nThis is shown only once. To revoke it: rowhouse keys revoke ${made.id}\n`)
+    })
+
+  keys
+    .command('list')
+    .description('list all keys, without the secrets in them')
+    .option('-c, --config <file>', 'configuration file')
+    .action(async (_own: unknown, command: Command) => {
+      const { json, config } = command.optsWithGlobals<Shared>()
+      const all = await withKeys(config, ({ listApiKeys }) => listApiKeys())
+      print(json ? `${JSON.stringify(all)}\n` : `${keysTable(all, new Date())}\n`)
+    })
+
+  keys
+    .command('revoke')
+    .description('make a key worthless, for good')
+    .argument('<id>', 'as in the list')
+    .option('-c, --config <file>', 'configuration file')
+    .action(async (id: string, _own: unknown, command: Command) => {
+      const { json, config } = command.optsWithGlobals<Shared>()
+      const revoked = await withKeys(config, ({ revokeApiKey }) => revokeApiKey(id))
+      if (!revoked) throw new CommandError(`There is no key ${printable(id)} that could be revoked.`)
+      print(json ? `${JSON.stringify({ id, revoked })}\n` : `Revoked ${id}.\n`)
+    })
+}
+
+const hours = { h: 1, d: 24, w: 24 * 7 } as const
+
+/** @throws InvalidArgumentError, which commander shows */
+export function readExpiry(text: string): Date {
+  const [, count, unit] = /^(\d{1,6})([hdw])$/.exec(text) ?? []
+  if (count !== undefined && unit !== undefined) {
+    return new Date(Date.now() + Number(count) * hours[unit as keyof typeof hours] * 3_600_000)
+  }
+  const isTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text)
+  const time = new Date(text)
+  // 2030-02-31 would otherwise be the third of March.
+  const isReal =
+    isTime &&
+    !Number.isNaN(time.getTime()) &&
+    new Date(`${text.slice(0, 10)}T00:00:00Z`).toISOString().startsWith(text.slice(0, 10))
+  if (!isReal)
+    throw new InvalidArgumentError('It takes a time such as 2030-01-31 or 2030-01-31T12:00:00Z, or 12h, 30d, 8w.')
+  return time
+}
+
+function keysTable(keys: readonly Key[], now: Date): string {
+  if (keys.length === 0) return 'There are no keys.'
+  const minute = (time: Date): string => time.toISOString().slice(0, 16).replace('T', ' ')
+  const state = ({ revokedAt, expiresAt }: Key): string => {
+    if (revokedAt) return `revoked ${minute(revokedAt)}`
+    if (!expiresAt) return 'always'
+    return expiresAt <= now ? `expired ${minute(expiresAt)}` : `until ${minute(expiresAt)}`
+  }
+  return textTable(
+    [
+      { title: 'ID', width: 36 },
+      { title: 'KEY', width: 20 },
+      { title: 'ACTS AS', width: 14 },
+      { title: 'LABEL', width: 16 },
+      { title: 'VALID (UTC)', width: 24 },
+    ],
+    keys.map((key) => [
+      key.id,
+      `${printable(key.hint)}…`,
+      printable(key.userId === null ? key.role : `user ${key.userId.slice(0, 8)}…`),
+      printable(key.label),
+      state(key),
+    ]),
+  )
+}

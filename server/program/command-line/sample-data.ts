@@ -1,0 +1,72 @@
+// Rows to try the service with: see `sql/sample`.
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import type { Client } from '../../postgres/connection/client.ts'
+import { hashPassword } from '../../services/accounts/password.ts'
+import { CommandError } from './command-error.ts'
+import type { SampleCounts } from './dependencies.ts'
+
+/** From this file in `server/program/command-line/` as from its compiled form. */
+const folder = new URL('../../../sql/sample/', import.meta.url)
+
+/**
+ * Adds what is missing of the sample data, all of it or nothing.
+ *
+ * @param client connected as the owner of the schema
+ * @param email whose account gets the classification runs; undefined: the development user's, if there is one
+ * @returns how many rows were added
+ * @throws CommandError when no account has that address
+ */
+export async function addSampleData(client: Client, email: string | undefined): Promise<SampleCounts> {
+  const passwordHash = await hashPassword(randomBytes(32).toString('base64url'))
+  await client.query('begin')
+  try {
+    const owner = await findOwner(client, email)
+    const accounts = await insert(client, 'accounts', passwordHash)
+    const reports = await insert(client, 'reports')
+    const runs = owner === null ? 0 : await insert(client, 'runs', owner)
+    await client.query('commit')
+    return { accounts, reports, runs, hasOwner: owner !== null }
+  } catch (error) {
+    await client.query('rollback').catch(() => undefined)
+    throw error
+  }
+}
+
+/** What became of `serve --sample`. */
+export type SampleStart = 'added' | 'not empty' | 'lacks migrations'
+
+/**
+ * Adds the sample data to a database that has neither reports nor classification runs, and never had the sample accounts:
+ * rows that somebody has deleted do not come back with the next start.
+ *
+ * @param client connected as the owner of the schema
+ */
+export async function fillEmptyDatabase(client: Client): Promise<SampleStart> {
+  const { rows: migrations } = await client.query<{ are_there: boolean }>(
+    "select to_regprocedure('auth.check_session(uuid, uuid, text)') is not null as are_there",
+  )
+  if (migrations[0]?.are_there !== true) return 'lacks migrations'
+  const { rowCount } = await client.query(`
+    select where exists (select from public.reports) or exists (select from public.classification_runs)
+      or exists (select from auth.users where email::text like 'sample-%@example.com')`)
+  if (rowCount !== 0) return 'not empty'
+  await addSampleData(client, undefined)
+  return 'added'
+}
+
+async function insert(client: Client, name: string, ...values: string[]): Promise<number> {
+  const text = await readFile(new URL(`${name}.sql`, folder), 'utf8')
+  return (await client.query(text, values)).rowCount ?? 0
+}
+
+async function findOwner(client: Client, email: string | undefined): Promise<string | null> {
+  const { rows } = await client.query<{ id: string }>(
+    email === undefined
+      ? `select id from auth.users where email::text like 'developer%@example.com' order by created_at desc limit 1`
+      : 'select id from auth.users where lower(email::text) = lower($1)',
+    email === undefined ? [] : [email],
+  )
+  if (email !== undefined && !rows[0]) throw new CommandError(`There is no account with the address ${email}.`)
+  return rows[0]?.id ?? null
+}

@@ -1,0 +1,61 @@
+// `rowhouse`, `rowhouse serve`, and PostgREST's options that print something instead of serving.
+import { existsSync } from 'node:fs'
+import { Option, type Command } from 'commander'
+import { CommandError } from './command-error.ts'
+import type { Dependencies } from './dependencies.ts'
+import { askReady } from './ready.ts'
+
+type Options = {
+  readonly json?: true
+  readonly example?: true
+  readonly dumpConfig?: true
+  readonly dumpSchema?: true
+  readonly ready?: true
+  readonly sample?: true
+}
+
+export function addServe(program: Command, dependencies: Dependencies, setExitCode: (code: number) => void): void {
+  program
+    .addOption(new Option('-e, --example', 'print an example of a configuration file'))
+    .addOption(
+      new Option('--dump-config', 'print the settings as they are understood').conflicts(['dumpSchema', 'ready']),
+    )
+    .addOption(
+      new Option('--dump-schema', 'print the schema cache as JSON; its structure may change').conflicts('ready'),
+    )
+    .addOption(new Option('--ready', 'ask the running server whether it is ready'))
+  const names = (): string[] => program.commands.map((command) => command.name())
+  program
+    .command('serve', { isDefault: true })
+    .description('serve the API and the reports; this is what happens without a command')
+    .argument('[FILENAME]', 'configuration file, as PostgREST takes it')
+    .option('--sample', 'add sample data to a database that has no reports and runs yet')
+    .action(async (file: string | undefined, _own: unknown, command: Command) => {
+      const options = command.optsWithGlobals<Options>()
+      const json = options.json === true
+      if (options.example) return dependencies.print(dependencies.exampleConfig(json))
+      if (file !== undefined && !existsSync(file)) throw new CommandError(noSuchFile(file, names()))
+      if (options.dumpConfig) {
+        return dependencies.print(dependencies.dumpConfig(await dependencies.withDatabaseSettings(file), json))
+      }
+      if (options.dumpSchema) {
+        return dependencies.print(`${await dependencies.dumpSchema(await dependencies.withDatabaseSettings(file))}\n`)
+      }
+      if (options.ready) {
+        return setExitCode(await askReady(dependencies.loadConfig(file), json, dependencies))
+      }
+      return dependencies.serve({
+        ...(file === undefined ? {} : { configFile: file }),
+        ...(options.json ? { json: true } : {}),
+        ...(options.sample ? { sample: true } : {}),
+      })
+    })
+}
+
+/** The default command takes any first word for a file; most often it is a mistyped command. */
+function noSuchFile(file: string, commands: readonly string[]): string {
+  const looksLikeCommand = /^[a-z-]+$/.test(file)
+  return looksLikeCommand
+    ? `There is no command and no configuration file named "${file}". The commands are ${commands.join(', ')}.`
+    : `There is no configuration file "${file}".`
+}

@@ -1,0 +1,44 @@
+// The settings that name a connection -> what connects; a fault names the setting as it was given.
+import { ConfigError } from '../config/config-error.ts'
+import type { Environment } from '../config/load.ts'
+import { settingVariables, type Setting } from '../config/setting.ts'
+import { settings } from '../config/settings.ts'
+import { ConnectionStringError } from '../postgres/connection/connection-string.ts'
+import { connectionConfig, type PoolConfig } from '../postgres/connection/pool-config.ts'
+import type { Serving } from '../postgres/serving-login.ts'
+
+/**
+ * Reads a connection string of a setting; see `connectionConfig`.
+ *
+ * @throws ConfigError; its message never contains a password
+ */
+export function toPoolConfig(uri: string, env: Environment, session?: 'read-write'): PoolConfig {
+  try {
+    return connectionConfig(uri, env, session)
+  } catch (error) {
+    if (!(error instanceof ConnectionStringError)) throw error
+    throw new ConfigError([{ source: sourceOf(uri, env), message: error.message }])
+  }
+}
+
+/** Name of the setting that a connection string was given by: a variable of the environment, or the file's. */
+function sourceOf(uri: string, env: Environment): string {
+  const variables = [settings.dbUri, settings.migrationDatabaseUrl].flatMap((it: Setting<unknown>) =>
+    settingVariables(it),
+  )
+  return (
+    variables.find((name) => env[name] === uri) ??
+    // The string stands in the file that the variable names.
+    variables.find((name) => env[name]?.startsWith('@')) ??
+    settings.dbUri.name
+  )
+}
+
+/** The connection that a setting names, and the name under which it was given. */
+export function servingFrom(uri: string | null, env: Environment): Serving {
+  const setting = ['PGRST_DB_URI', 'DATABASE_URL'].find((name) => (env[name] ?? '') !== '')
+  return {
+    connection: uri === null ? undefined : toPoolConfig(uri, env),
+    setting: setting ?? (uri === null ? 'DATABASE_URL' : 'db-uri'),
+  }
+}

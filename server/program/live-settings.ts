@@ -1,0 +1,66 @@
+// Settings as they are read again and again while the server runs: environment and file, the database over them.
+import { readDatabaseSettings, readRoleSettings } from '../config/database-settings.ts'
+import { loadConfig, withDatabaseSettings, type Environment, type LoadedConfig } from '../config/load.ts'
+import type { RoleSettings } from '../rest/settings.ts'
+import { isUnreachable } from '../postgres/database-error.ts'
+import type { ConnectionPool } from '../postgres/pool.ts'
+import { createJwtVerifier, type JwtVerifier } from '../identity/jwt/jwt.ts'
+import { readOnly, type ReadSettings, type Settings } from './runtime.ts'
+
+export type LiveSettings = {
+  /** Of environment and file alone, for the time before the database was asked. */
+  readonly initial: Settings
+  readonly read: ReadSettings
+}
+
+export type LiveSettingsOptions = {
+  readonly env: Environment
+  readonly configFile: string | undefined
+  readonly loaded: LoadedConfig
+  readonly pool: ConnectionPool
+  /** Gets each warning once. */
+  readonly onWarning: (message: string) => void
+  readonly createVerifier?: (settings: Settings['config'], previous?: JwtVerifier) => JwtVerifier
+}
+
+const noRoleSettings: RoleSettings = { settings: new Map(), isolationLevels: new Map() }
+
+/** @throws SecretError when the secret cannot be used; `loaded` has been checked for it */
+export function liveSettings(options: LiveSettingsOptions): LiveSettings {
+  const { env, configFile, loaded, pool, onWarning, createVerifier = createJwtVerifier } = options
+  const told = new Set(loaded.warnings)
+  const initial: Settings = {
+    config: loaded.config,
+    roleSettings: noRoleSettings,
+    verifier: createVerifier(loaded.config),
+  }
+  let { roleSettings, verifier } = initial
+  let stored: Awaited<ReturnType<typeof readDatabaseSettings>> = []
+  const read: ReadSettings = async (onFault) => {
+    const ask = async <T>(question: () => Promise<T>, last: T): Promise<T> => {
+      try {
+        return await question()
+      } catch (error) {
+        if (isUnreachable(error)) throw error
+        onFault(error instanceof Error ? error : new Error(String(error)))
+        return last
+      }
+    }
+    let current = loadConfig({ env, file: configFile, previous: loaded })
+    const { dbConfig, dbPreConfig } = current.config
+    // Apart: a pre-config function that fails must not keep the roles from their settings.
+    stored = dbConfig
+      ? await ask(() => readOnly(pool, (query) => readDatabaseSettings(query, dbPreConfig)), stored)
+      : []
+    roleSettings = dbConfig ? await ask(() => readOnly(pool, readRoleSettings), roleSettings) : noRoleSettings
+    current = withDatabaseSettings(current, stored)
+    for (const warning of current.warnings) {
+      if (told.has(warning)) continue
+      told.add(warning)
+      onWarning(warning)
+    }
+    verifier = createVerifier(current.config, verifier)
+    return { config: current.config, roleSettings, verifier }
+  }
+  return { initial, read }
+}

@@ -1,0 +1,58 @@
+// The admin server, on a port of its own, as PostgREST 16 has it.
+// https://docs.postgrest.org/en/v16/references/admin_server.html
+import type { RequestListener } from 'node:http'
+import type { Runtime } from '../runtime.ts'
+import { toJson } from '../../schema-cache/json.ts'
+import { serverName } from '../../common/version.ts'
+import type { Metrics } from './metrics.ts'
+
+export type AdminOptions = {
+  readonly runtime: Runtime
+  readonly metrics: Metrics
+  /** Whether requests could be answered: the schema cache is loaded, and the database is there. */
+  readonly isReady: () => Promise<boolean>
+  /** Whether the API server accepts requests. */
+  readonly isListening: () => boolean
+}
+
+type Answer = { readonly status: number; readonly type?: string; readonly body?: string }
+
+/**
+ * `/live`, `/ready`, `/schema_cache` and `/metrics`; any other path is 404. Only the metrics have a `Content-Type`.
+ *
+ * `/live` is 500 while the API server does not accept requests; `/ready` is 503 while there is no schema cache or no
+ * database, and otherwise the same.
+ */
+export function createAdmin({ runtime, metrics, isReady, isListening }: AdminOptions): RequestListener {
+  const answer = async (path: string): Promise<Answer> => {
+    switch (path) {
+      case '/live':
+        return { status: isListening() ? 200 : 500 }
+      case '/ready':
+        return { status: !(await isReady()) ? 503 : isListening() ? 200 : 500 }
+      case '/schema_cache': {
+        const { cache } = runtime.snapshot
+        return { status: 200, body: cache ? JSON.stringify(toJson(cache)) : '' }
+      }
+      case '/metrics':
+        return { status: 200, type: 'text/plain; charset=utf-8', body: await metrics.text() }
+      default:
+        return { status: 404 }
+    }
+  }
+  return (request, response) => {
+    const [path = ''] = (request.url ?? '').split('?')
+    void answer(path).then(
+      ({ status, type, body = '' }) => {
+        const headers = {
+          Server: serverName,
+          'Content-Length': Buffer.byteLength(body),
+          ...(type === undefined ? {} : { 'Content-Type': type }),
+        }
+        response.writeHead(status, headers)
+        response.end(request.method === 'HEAD' ? undefined : body)
+      },
+      () => response.writeHead(500).end(),
+    )
+  }
+}

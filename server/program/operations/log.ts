@@ -1,0 +1,282 @@
+// What happens, as events; and the one place where an event becomes a line of JSON. No event has a place for a
+// credential, a cookie, a body, or the values of a query string.
+import { pino, type DestinationStream, type Level, type Logger } from 'pino'
+import type { LogLevel } from '../../config/config.ts'
+import { withCode } from '../../rest/sql-errors.ts'
+import { bufferedOutput } from './buffered-output.ts'
+
+export type LogEvent =
+  | RequestEvent
+  | { readonly kind: 'starting'; readonly version: string }
+  | { readonly kind: 'listening'; readonly address: string }
+  | { readonly kind: 'stopping'; readonly signal: string }
+  | { readonly kind: 'stopped' }
+  | { readonly kind: 'worker-serving'; readonly worker: number }
+  /** A worker has ended unasked; another one is started after `pause` milliseconds. */
+  | { readonly kind: 'worker-ended'; readonly worker: number; readonly reason: string; readonly pause: number }
+  /** The embedded database says what it is doing. */
+  | { readonly kind: 'embedded-database'; readonly message: string }
+  | { readonly kind: 'migrated'; readonly applied: readonly string[] }
+  | { readonly kind: 'sample-data'; readonly message: string }
+  | { readonly kind: 'database-connected'; readonly version: string }
+  | { readonly kind: 'database-lost'; readonly error: unknown; readonly retryInSeconds: number | null }
+  | { readonly kind: 'pool-created'; readonly size: number }
+  | { readonly kind: 'pool-flushed' }
+  | { readonly kind: 'pool-timeout' }
+  | { readonly kind: 'pool-activity'; readonly message: string }
+  | { readonly kind: 'schema-cache-loaded'; readonly duration: number; readonly summary: string }
+  | { readonly kind: 'schema-cache-failed'; readonly error: unknown }
+  | { readonly kind: 'config-reloaded' }
+  | { readonly kind: 'config-invalid'; readonly error: unknown }
+  | { readonly kind: 'channel-listening'; readonly channel: string }
+  | {
+      readonly kind: 'channel-lost'
+      readonly channel: string
+      readonly error: unknown
+      readonly retryInSeconds: number
+    }
+  | { readonly kind: 'channel-message'; readonly channel: string; readonly reload: 'schema' | 'config' }
+  /** Setting `log-query`: the statements of a request, without their values. */
+  | { readonly kind: 'query'; readonly status: number; readonly requestId: string; readonly text: string }
+  | { readonly kind: 'jwt-cache'; readonly message: string }
+  | { readonly kind: 'warning'; readonly message: string }
+  /** An answer of 5xx for an error of the database, or of the connection to it. */
+  | { readonly kind: 'database-error'; readonly error: unknown; readonly requestId: string }
+  /** The program ends: it is of no use to try again. */
+  | { readonly kind: 'gave-up'; readonly error: unknown }
+  /** An error that should not have happened; the client got 500 and no word of it. */
+  | { readonly kind: 'failure'; readonly error: unknown; readonly requestId: string | null }
+
+export type RequestEvent = {
+  readonly kind: 'request'
+  readonly method: string
+  /** Without the query string. */
+  readonly path: string
+  readonly status: number
+  /** Milliseconds. */
+  readonly duration: number
+  readonly role: string | null
+  readonly requestId: string
+  /** The client went away before it had the whole answer. */
+  readonly aborted: boolean
+}
+
+type Line = {
+  /** The lowest setting of `log-level` at which it is written. */
+  readonly from: LogLevel
+  readonly severity: Level
+  readonly message: string
+}
+
+const ranks = { crit: 0, error: 1, warn: 2, info: 3, debug: 4 } satisfies Record<LogLevel, number>
+
+/**
+ * Which answers are logged: at `crit` none, at `error` those with 5xx, at `warn` 4xx too, above that all.
+ * https://docs.postgrest.org/en/v14/references/configuration.html#log-level
+ */
+const responseLevel = (status: number): 'error' | 'warn' | 'info' =>
+  status >= 500 ? 'error' : status >= 400 ? 'warn' : 'info'
+
+/**
+ * The level and the text of each event but requests, which are written without a text. Where PostgREST logs the same
+ * event, the text is its own, so that what watches its log finds it here.
+ */
+function lineOf(event: Exclude<LogEvent, RequestEvent>): Line {
+  const always = (severity: Level, message: string): Line => ({ from: 'crit', severity, message })
+  switch (event.kind) {
+    case 'starting':
+      return always('info', `Starting rowhouse ${event.version}`)
+    case 'listening':
+      return always('info', `Listening on ${event.address}`)
+    case 'stopping':
+      return always('info', `Received termination unix signal ${event.signal}`)
+    case 'stopped':
+      return always('info', 'Stopped')
+    case 'worker-serving':
+      return always('info', `Worker ${event.worker} is serving`)
+    case 'worker-ended':
+      return always(
+        'error',
+        `Worker ${event.worker} ended (${event.reason}); starting another in ${event.pause / 1000} s`,
+      )
+    case 'embedded-database':
+    case 'sample-data':
+      return always('info', event.message)
+    case 'migrated':
+      return always('info', `Applied ${event.applied.length} migrations`)
+    case 'database-connected':
+      return always('info', `Successfully connected to ${event.version}`)
+    case 'database-lost':
+      return always('error', `No connection to the database${retry(event.retryInSeconds)}`)
+    case 'pool-created':
+      return always('info', `Connection Pool initialized with a maximum size of ${event.size} connections`)
+    case 'pool-flushed':
+      return { from: 'debug', severity: 'debug', message: 'Database connection pool flushed' }
+    case 'pool-timeout':
+      return { from: 'error', severity: 'error', message: 'Timed out acquiring connection from connection pool.' }
+    case 'pool-activity':
+      return { from: 'debug', severity: 'debug', message: event.message }
+    case 'schema-cache-loaded':
+      return always('info', `Schema cache loaded ${event.summary}`)
+    case 'schema-cache-failed':
+      return always('error', 'Failed to load the schema cache')
+    case 'config-reloaded':
+      return always('info', 'Config reloaded')
+    case 'config-invalid':
+      return always('error', 'Failed reloading config')
+    case 'channel-listening':
+      return always('info', `Listening for database notifications on the "${event.channel}" channel`)
+    case 'channel-lost':
+      return always(
+        'error',
+        `Failed listening for database notifications on the "${event.channel}" channel${retry(event.retryInSeconds)}`,
+      )
+    case 'channel-message':
+      return always('info', `Received a ${reloads[event.reload]} reload message on the "${event.channel}" channel`)
+    case 'query':
+      return { from: responseLevel(event.status), severity: responseLevel(event.status), message: 'Query' }
+    case 'jwt-cache':
+      return { from: 'debug', severity: 'debug', message: event.message }
+    case 'warning':
+      return always('warn', event.message)
+    case 'database-error':
+      return { from: 'error', severity: 'error', message: 'Database error' }
+    case 'gave-up':
+      return always('fatal', 'Database unavailable; shutting down')
+    case 'failure':
+      return { from: 'error', severity: 'error', message: 'Unexpected error' }
+    default:
+      return event satisfies never
+  }
+}
+
+const reloads = { schema: 'schema cache', config: 'config' } as const
+
+const retry = (seconds: number | null): string => (seconds === null ? '' : `; retrying in ${seconds} s`)
+
+/** What a line says beside its words: the fields of the event, with errors as plain data. */
+function fieldsOf(event: Exclude<LogEvent, RequestEvent>): Record<string, unknown> {
+  switch (event.kind) {
+    case 'worker-serving':
+    case 'worker-ended':
+      return { worker: event.worker }
+    case 'migrated':
+      return { migrations: event.applied }
+    case 'schema-cache-loaded':
+      return { duration: event.duration }
+    case 'database-lost':
+    case 'schema-cache-failed':
+    case 'config-invalid':
+    case 'channel-lost':
+    case 'gave-up':
+      return { error: describeError(event.error, false) }
+    case 'database-error':
+      return { requestId: event.requestId, error: describeError(event.error, false) }
+    case 'query':
+      return { requestId: event.requestId, query: event.text }
+    case 'failure':
+      return { requestId: event.requestId, error: describeError(event.error, true) }
+    default:
+      return {}
+  }
+}
+
+function describeError(thrown: unknown, withStack: boolean): Record<string, unknown> {
+  const error = withCode(thrown)
+  if (!(error instanceof Error)) return { message: scrub(String(error)) }
+  // Refused on every address of a host: the reasons are inside (node:net).
+  const parts = error instanceof AggregateError ? (error.errors as unknown[]).map(String).join('; ') : ''
+  const code: { code?: string } = 'code' in error && typeof error.code === 'string' ? { code: error.code } : {}
+  // Of the connection. What Postgres has to say in detail may be a row of a table.
+  const details =
+    'details' in error && typeof error.details === 'string' && code.code?.startsWith('PGRST0') === true
+      ? { details: scrub(error.details) }
+      : {}
+  const stack = withStack && error.stack !== undefined ? { stack: scrub(error.stack) } : {}
+  return { name: error.name, message: scrub(error.message || parts), ...code, ...details, ...stack }
+}
+
+/** Blanks out what an error of a driver or parser may quote: passwords in addresses, our keys, JWTs. */
+export function scrub(text: string): string {
+  return text
+    .replace(/([a-z][a-z0-9+.-]{0,30}:\/\/[^\s:/@]{0,200}):[^\s/@]{1,500}@/gi, '$1:***@')
+    .replace(/\bsb_(publishable|secret)_[\w-]+/g, 'sb_$1_***')
+    .replace(/\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, '***')
+}
+
+type Destination = DestinationStream & { readonly flushSync?: () => void }
+
+export type Log = {
+  readonly write: (event: LogEvent) => void
+  /** Whether a request with such an answer would be written at all. */
+  readonly wants: (status: number) => boolean
+  /** Whether events of the level `debug` would be written. */
+  readonly wantsDebug: () => boolean
+  readonly setLevel: (level: LogLevel) => void
+  /** Writes out what is still held in memory, before the process ends. */
+  readonly flush: () => void
+}
+
+/** The time as pino wants it, made into text once a millisecond: a quarter of a line's price. */
+function timestamps(): () => string {
+  let last = 0
+  let text = ''
+  return () => {
+    const now = Date.now()
+    if (now !== last) {
+      last = now
+      text = `,"time":"${new Date(now).toISOString()}"`
+    }
+    return text
+  }
+}
+
+const loggerTo = (destination: Destination): Logger =>
+  pino(
+    {
+      base: null,
+      level: 'trace',
+      timestamp: timestamps(),
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    destination,
+  )
+
+export type LogOptions = {
+  readonly level: LogLevel
+  /** Gets all lines, instead of the outputs of the process. */
+  readonly destination?: Destination
+}
+
+/**
+ * The log of this process: lines of JSON. As with PostgREST, requests go to standard output, everything else to standard
+ * error.
+ */
+export function createLog(options: LogOptions): Log {
+  let level = ranks[options.level]
+  const requests = options.destination ?? bufferedOutput(1)
+  const diagnostics = options.destination ?? bufferedOutput(2)
+  const requestLogger = loggerTo(requests)
+  const logger = loggerTo(diagnostics)
+  const write = (event: LogEvent): void => {
+    if (event.kind === 'request') {
+      const { kind, method, path, status, duration, role, requestId, aborted } = event
+      if (level < ranks[responseLevel(status)]) return
+      const line = { event: kind, method, path, status, duration, role, requestId }
+      requestLogger[responseLevel(status)](aborted ? { ...line, aborted } : line)
+      return
+    }
+    const { from, severity, message } = lineOf(event)
+    if (level >= ranks[from]) logger[severity]({ event: event.kind, ...fieldsOf(event) }, scrub(message))
+  }
+  return {
+    write,
+    wants: (status) => level >= ranks[responseLevel(status)],
+    wantsDebug: () => level >= ranks.debug,
+    setLevel: (next) => (level = ranks[next]),
+    flush: () => {
+      requests.flushSync?.()
+      diagnostics.flushSync?.()
+    },
+  }
+}

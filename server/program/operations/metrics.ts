@@ -1,0 +1,123 @@
+// Figures for Prometheus: PostgREST's by their names, and how long requests take.
+// https://docs.postgrest.org/en/v14/references/observability.html#metrics
+import type { ConnectionPool } from '../../postgres/pool.ts'
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import type { JwtCacheStatistics } from '../../identity/jwt/jwt.ts'
+
+export type MetricsSources = {
+  readonly pool: ConnectionPool
+  /** Most connections of the pool. */
+  readonly poolSize: number
+  readonly jwtCache: () => JwtCacheStatistics
+  /** Whether requests are timed: only where somebody can ask for the result. */
+  readonly timesRequests: boolean
+}
+
+export type Metrics = {
+  /** Text in Prometheus's exposition format. */
+  readonly text: () => Promise<string>
+  readonly schemaCacheLoaded: (seconds: number) => void
+  readonly schemaCacheFailed: () => void
+  readonly poolTimedOut: () => void
+  /** `route` must be of a bounded number: a name from the schema cache or a route of ours, never a client's word. */
+  readonly requestAnswered: (method: string, route: string, status: number, seconds: number) => void
+  /** The image analysis; times in seconds. */
+  readonly analysis: AnalysisMetrics
+  /** Says how to learn the number of images that wait for their analysis. */
+  readonly watchAnalysisQueue: (length: () => number) => void
+}
+
+export type AnalysisMetrics = {
+  readonly waited: (seconds: number) => void
+  readonly decoded: (seconds: number) => void
+  readonly inferred: (seconds: number) => void
+  /** The analyser was killed at its deadline. */
+  readonly killed: () => void
+}
+
+export function createMetrics({ pool, poolSize, jwtCache, timesRequests }: MetricsSources): Metrics {
+  const registers = [new Registry()]
+  const [registry] = registers as [Registry]
+  const gauge = (name: string, help: string, read: () => number): Gauge =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read())
+      },
+    })
+  const total = (name: string, help: string, read: () => number): Counter =>
+    new Counter({
+      name,
+      help,
+      registers,
+      collect() {
+        this.reset()
+        this.inc(read())
+      },
+    })
+  gauge('pgrst_db_pool_available', 'Available connections in the pool', () => pool.idleCount)
+  gauge('pgrst_db_pool_waiting', 'Requests waiting to acquire a pool connection', () => pool.waitingCount)
+  gauge('pgrst_db_pool_max', 'Max pool connections', () => poolSize)
+  total('pgrst_jwt_cache_requests_total', 'The total number of JWT cache lookups', () => jwtCache().requests)
+  total('pgrst_jwt_cache_hits_total', 'The total number of JWT cache hits', () => jwtCache().hits)
+  total('pgrst_jwt_cache_evictions_total', 'The total number of JWT cache evictions', () => jwtCache().evictions)
+  const poolTimeouts = new Counter({
+    name: 'pgrst_db_pool_timeouts_total',
+    help: 'The total number of pool connection timeouts',
+    registers,
+  })
+  const loads = new Counter({
+    name: 'pgrst_schema_cache_loads_total',
+    help: 'The total number of times the schema cache was loaded',
+    labelNames: ['status'],
+    registers,
+  })
+  const loadTime = new Gauge({
+    name: 'pgrst_schema_cache_query_time_seconds',
+    help: 'The query time in seconds of the last schema cache load',
+    registers,
+  })
+  const requests = new Histogram({
+    name: 'http_request_duration_seconds',
+    help: 'How long requests took',
+    labelNames: ['method', 'route', 'status'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers,
+  })
+  const analysisStage = (name: string, help: string): Histogram =>
+    new Histogram({ name, help, buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10], registers })
+  const queueTime = analysisStage('image_analysis_queue_seconds', 'How long images waited for their analysis')
+  const decodeTime = analysisStage('image_analysis_decode_seconds', 'How long the decoding of images took')
+  const inferenceTime = analysisStage(
+    'image_analysis_inference_seconds',
+    'How long the analysis of decoded images took',
+  )
+  const kills = new Counter({
+    name: 'image_analysis_kills_total',
+    help: 'The total number of times the analyser was killed at its deadline',
+    registers,
+  })
+  let analysisQueue = (): number => 0
+  gauge('image_analysis_queue_length', 'Images that wait for their analysis', () => analysisQueue())
+  return {
+    text: () => registry.metrics(),
+    analysis: {
+      waited: (seconds) => queueTime.observe(seconds),
+      decoded: (seconds) => decodeTime.observe(seconds),
+      inferred: (seconds) => inferenceTime.observe(seconds),
+      killed: () => kills.inc(),
+    },
+    watchAnalysisQueue: (length) => (analysisQueue = length),
+    schemaCacheLoaded: (seconds) => {
+      loads.inc({ status: 'SUCCESS' })
+      loadTime.set(seconds)
+    },
+    schemaCacheFailed: () => loads.inc({ status: 'FAIL' }),
+    poolTimedOut: () => poolTimeouts.inc(),
+    requestAnswered: (method, route, status, seconds) => {
+      if (timesRequests) requests.observe({ method, route, status }, seconds)
+    },
+  }
+}

@@ -1,0 +1,113 @@
+// From what the other rooms report to lines of the log and to metrics.
+import type { EventEmitter } from 'node:events'
+import { isUnreachable } from '../../postgres/database-error.ts'
+import type { JwtCacheEvent } from '../../identity/jwt/jwt.ts'
+import type { RestObservation } from '../../rest/handler.ts'
+import { ApiError } from '../../rest/errors.ts'
+import type { RuntimeEvent } from '../runtime.ts'
+import { summarize } from '../../schema-cache/summary.ts'
+import { debounced } from './debounced.ts'
+import type { Log } from './log.ts'
+import type { Metrics } from './metrics.ts'
+import { pathOf, requestIdOf } from '../../http/request-log.ts'
+
+/** Hears of settings and schema being loaded. */
+export function observeRuntime(log: Log, metrics: Metrics, poolSize: number): (event: RuntimeEvent) => void {
+  let isConnected = false
+  return (event) => {
+    switch (event.kind) {
+      case 'schema cache loaded':
+        if (!isConnected) {
+          log.write({ kind: 'database-connected', version: versionText(event.cache.postgresVersion) })
+          log.write({ kind: 'pool-created', size: poolSize })
+        }
+        isConnected = true
+        metrics.schemaCacheLoaded(event.milliseconds / 1000)
+        log.write({ kind: 'schema-cache-loaded', duration: event.milliseconds, summary: summarize(event.cache) })
+        return
+      case 'schema cache failed':
+        metrics.schemaCacheFailed()
+        if (isUnreachable(event.error)) {
+          isConnected = false
+          log.write({ kind: 'database-lost', error: event.error, retryInSeconds: event.retrySeconds })
+        } else log.write({ kind: 'schema-cache-failed', error: event.error })
+        return
+      case 'pool flushed':
+        log.write({ kind: 'pool-flushed' })
+        return
+      case 'gave up':
+        log.write({ kind: 'gave-up', error: event.error })
+        return
+      case 'config reloaded':
+        log.write({ kind: 'config-reloaded' })
+        return
+      case 'config invalid':
+        log.write({ kind: 'config-invalid', error: event.error })
+        return
+      default:
+        event satisfies never
+    }
+  }
+}
+
+/** `180004` -> `PostgreSQL 18.4` */
+const versionText = (number: number): string => `PostgreSQL ${Math.floor(number / 10_000)}.${number % 10_000}`
+
+/** At `debug`, every connection is logged. */
+export function logConnections(pool: EventEmitter, log: Log): void {
+  for (const [event, message] of [
+    ['connect', 'A connection was established'],
+    ['acquire', 'Borrowed a connection from the pool'],
+    ['release', 'Returned a connection to the pool'],
+    ['remove', 'A connection was closed'],
+  ] as const) {
+    pool.on(event, () => {
+      if (log.wantsDebug()) log.write({ kind: 'pool-activity', message })
+    })
+  }
+}
+
+/** At `debug`, the use of the token cache is logged. */
+export const logJwtCache =
+  (log: Log) =>
+  (event: JwtCacheEvent): void => {
+    if (!log.wantsDebug()) return
+    const message = event === 'lookup' ? 'Looked up a JWT in JWT cache' : 'Evicted entry from JWT cache'
+    log.write({ kind: 'jwt-cache', message })
+  }
+
+/** Milliseconds for which one line about an exhausted pool is enough. */
+const timeoutPause = 5000
+
+/** Hears of every request to the REST API. */
+export function observeRest(log: Log, metrics: Metrics): (observation: RestObservation) => void {
+  const logPoolTimeout = debounced(() => log.write({ kind: 'pool-timeout' }), timeoutPause)
+  return ({ request, response, role, milliseconds, error, route, statements, warning }) => {
+    const { status } = response
+    const method = request.method ?? ''
+    metrics.requestAnswered(method, route ?? 'unknown', status, milliseconds / 1000)
+    if (error instanceof ApiError && error.code === 'PGRST003') {
+      metrics.poolTimedOut()
+      logPoolTimeout()
+    }
+    const isForeseen = error === undefined || error instanceof ApiError
+    const isSilent = isForeseen && statements === undefined && warning === undefined
+    if (isSilent && !log.wants(status)) return
+    const requestId = requestIdOf(request.headers['x-request-id'])
+    const path = pathOf(request.url ?? '')
+    if (!isForeseen) log.write({ kind: 'failure', error, requestId })
+    else if (status === 500 || status === 503) log.write({ kind: 'database-error', error, requestId })
+    if (warning !== undefined) log.write({ kind: 'warning', message: `${method} ${path}: ${warning}` })
+    for (const text of statements ?? []) log.write({ kind: 'query', status, requestId, text })
+    log.write({
+      kind: 'request',
+      method,
+      path,
+      status,
+      duration: Math.round(milliseconds * 100) / 100,
+      role: role ?? null,
+      requestId,
+      aborted: request.destroyed && !request.complete,
+    })
+  }
+}

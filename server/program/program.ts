@@ -1,0 +1,162 @@
+// The program: puts the rooms together for the command line.
+import { request } from 'node:http'
+import { version } from '../common/version.ts'
+import type { Client } from '../postgres/connection/client.ts'
+import { hasEmbedded, withConnection } from './command-line/connection.ts'
+import type {
+  Address,
+  ConnectionWish,
+  Dependencies,
+  Migrated,
+  ServeOptions,
+  Session,
+} from './command-line/dependencies.ts'
+import { messageOf, runProgram } from './command-line/program.ts'
+import { readDatabaseSettings } from '../config/database-settings.ts'
+import type { Config } from '../config/config.ts'
+import { dumpConfig, dumpConfigJson, exampleConfig, exampleConfigJson } from '../config/dump.ts'
+import { loadConfig, withDatabaseSettings, type LoadedConfig } from '../config/load.ts'
+
+const print = (text: string): void => void process.stdout.write(text)
+const printError = (text: string): void => void process.stderr.write(text)
+const isJson = process.argv.includes('--json')
+const log = (message: string): void => printError(isJson ? `${JSON.stringify({ notice: message })}\n` : `${message}\n`)
+
+const warn = (warning: string): void =>
+  printError(isJson ? `${JSON.stringify({ warning })}\n` : `WARNING: ${warning}\n`)
+
+function load(file: string | undefined): LoadedConfig {
+  const loaded = loadConfig({ env: process.env, file })
+  for (const warning of loaded.warnings) warn(warning)
+  return loaded
+}
+
+async function loadWithDatabase(file: string | undefined): Promise<Config> {
+  const loaded = load(file)
+  const { dbConfig, dbPreConfig, dbUri } = loaded.config
+  if (!dbConfig || dbUri === null) return loaded.config
+  let rows: Awaited<ReturnType<typeof readDatabaseSettings>> = []
+  try {
+    rows = await withConnection(loaded.config, process.env, reading, log, (client) =>
+      readOnly(client, () =>
+        readDatabaseSettings(async (text, values) => (await client.query(text, values)).rows as Row[], dbPreConfig),
+      ),
+    )
+  } catch (error) {
+    // PostgREST goes on without them: a configuration can be looked at where its database is out of reach.
+    warn(`the settings in the database cannot be read: ${messageOf(error)}`)
+  }
+  return withDatabaseSettings(loaded, rows).config
+}
+
+type Row = Record<string, unknown>
+
+const reading: ConnectionWish = { role: 'authenticator', creates: false }
+
+async function readOnly<T>(client: Client, use: () => Promise<T>): Promise<T> {
+  await client.query('begin transaction isolation level repeatable read, read only')
+  try {
+    return await use()
+  } finally {
+    await client.query('rollback')
+  }
+}
+
+async function dumpSchema(config: Config): Promise<string> {
+  const { introspectionSettings, loadSchemaCache } = await import('../schema-cache/load.ts')
+  const { toJson } = await import('../schema-cache/json.ts')
+  return withConnection(config, process.env, reading, log, (client) =>
+    readOnly(client, async () => {
+      await client.query(introspectionSettings)
+      const cache = await loadSchemaCache(async (text, values) => (await client.query(text, values)).rows as Row[], {
+        schemas: config.dbSchemas,
+        extraSearchPath: config.dbExtraSearchPath,
+        hoistedSettings: config.dbHoistedTxSettings,
+      })
+      return JSON.stringify(toJson(cache))
+    }),
+  )
+}
+
+/** What takes long to load is loaded when it is needed: `--help` should not wait for a web server. */
+async function sessionOn(client: Client, config: Config): Promise<Session> {
+  const { pendingMigrations } = await import('../postgres/migrate.ts')
+  const keys = await import('../identity/api-key/api-key.ts')
+  const { addSampleData } = await import('./command-line/sample-data.ts')
+  return {
+    query: (text, values) => client.query<Row>(text, values),
+    migrate: () => migrateWith(client, config),
+    pendingMigrations: () => pendingMigrations(client, { dataDir: embeddedFolder(config) }),
+    createApiKey: (wanted) => keys.createApiKey(client, wanted),
+    listApiKeys: () => keys.listApiKeys(client),
+    revokeApiKey: (id) => keys.revokeApiKey(client, id),
+    addSampleData: (email) => addSampleData(client, email),
+  }
+}
+
+/** The folder of the embedded database, when it is the one to migrate. */
+const embeddedFolder = ({ dataDir, dbUri, migrationDatabaseUrl }: Config): string | undefined =>
+  dbUri === null && migrationDatabaseUrl === null ? dataDir : undefined
+
+async function migrateWith(client: Client, config: Config): Promise<Migrated> {
+  const options = { onNotice: log, dataDir: embeddedFolder(config) }
+  const { dbUri, migrationDatabaseUrl } = config
+  if (migrationDatabaseUrl === null) {
+    const { migrate } = await import('../postgres/migrate.ts')
+    return { applied: (await migrate(client, options)).applied, notes: [] }
+  }
+  const { servingFrom } = await import('./connection-setting.ts')
+  const { describeLogin, migrateForServing } = await import('../postgres/serving-login.ts')
+  const serving = servingFrom(dbUri, process.env)
+  const { applied, login } = await migrateForServing(client, serving, options)
+  return { applied, notes: describeLogin(login, serving.setting) }
+}
+
+function fetchStatus(address: Address): Promise<number> {
+  const { path } = address
+  const target = address.kind === 'socket' ? { socketPath: address.socket } : { host: address.host, port: address.port }
+  return new Promise((resolve, reject) => {
+    const asked = request({ ...target, path, timeout: 5000 }, (response) => {
+      response.resume()
+      resolve(response.statusCode ?? 0)
+    })
+    asked.once('timeout', () => asked.destroy(new Error('timed out')))
+    asked.once('error', reject)
+    asked.end()
+  })
+}
+
+async function serve(options: ServeOptions): Promise<void> {
+  leaveSignals()
+  const server = await import('./serve.ts')
+  return server.serve(options)
+}
+
+/**
+ * A command that is interrupted ends by `process.exit`, so that an embedded database it has started is told to stop.
+ * The server has its own way to end.
+ */
+const interrupted = (): void => process.exit(130)
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+const leaveSignals = (): void => signals.forEach((signal) => process.removeListener(signal, interrupted))
+signals.forEach((signal) => process.on(signal, interrupted))
+
+const dependencies: Dependencies = {
+  version,
+  print,
+  printError,
+  loadConfig: (file) => load(file).config,
+  withDatabaseSettings: loadWithDatabase,
+  dumpConfig: (config, json) => (json ? dumpConfigJson(config) : dumpConfig(config)),
+  exampleConfig: (json) => (json ? exampleConfigJson() : exampleConfig()),
+  dumpSchema,
+  serve,
+  withDatabase: (config, wish, use) =>
+    withConnection(config, process.env, wish, log, async (client) => use(await sessionOn(client, config))),
+  hasDatabase: async ({ dataDir, dbUri, migrationDatabaseUrl }) =>
+    dbUri !== null || migrationDatabaseUrl !== null || (await hasEmbedded(dataDir)),
+  allMigrations: async () => (await import('../postgres/migrate.ts')).allMigrations(),
+  fetchStatus,
+}
+
+process.exitCode = await runProgram(process.argv.slice(2), dependencies)

@@ -1,0 +1,316 @@
+// `rowhouse serve`: the database where there is none, the service on it, its ports, and the end of it all.
+import { existsSync } from 'node:fs'
+import { chmod, rm } from 'node:fs/promises'
+import type { RequestListener, Server } from 'node:http'
+import { ensureDevelopmentKeys, type DevelopmentKeys } from './command-line/development-keys.ts'
+import type { ServeOptions } from './command-line/dependencies.ts'
+import { developmentAccounts } from './command-line/development-accounts.ts'
+import { fillEmptyDatabase, type SampleStart } from './command-line/sample-data.ts'
+import { watchTermination } from './command-line/termination.ts'
+import { welcome } from './command-line/welcome.ts'
+import type { Config } from '../config/config.ts'
+import { chooseDatabase } from '../config/database-choice.ts'
+import { loadConfig, settingSource, type Environment, type LoadedConfig } from '../config/load.ts'
+import { missingSecrets } from '../config/missing-secrets.ts'
+import { servingFrom, toPoolConfig } from './connection-setting.ts'
+import { startEmbedded, type EmbeddedDatabase } from '../postgres/embedded/embedded.ts'
+import { withClient } from '../postgres/connection/client.ts'
+import { describeLogin, migrateForServing } from '../postgres/serving-login.ts'
+import { GracefulEnd } from './graceful-end.ts'
+import { keepHeapSmall } from './heap.ts'
+import { createHttpServer } from './http-server.ts'
+import type { UpgradeHandler } from '../http/upgrade.ts'
+import { createAdmin } from './operations/admin.ts'
+import { consoleLines } from './operations/console-lines.ts'
+import { createLog, type Log } from './operations/log.ts'
+import { startService, type ServiceOptions, type ServiceParts } from './service.ts'
+import { version } from '../common/version.ts'
+import { checkPorts, hostToListenOn, reusePortAdvice } from './ports.ts'
+import { leaveWorkers, poolShare, reportToPrimary, startWorkers, workerIndex } from './workers.ts'
+
+/** Milliseconds that requests in flight have to finish once the process is told to stop. */
+const grace = 10_000
+/**
+ * Milliseconds in which the queue of new connections must become empty. Longer where another process listens on the same
+ * port: there, clients do not expect to be refused.
+ */
+const acceptLimits = { alone: 300, shared: 2000 }
+/** Milliseconds that the service has to close its connections to the database after that. */
+const closingTime = 5000
+
+/**
+ * Serves until a signal comes (SIGINT, SIGTERM, SIGHUP), then stops in order. SIGUSR1 reloads the schema cache, SIGUSR2
+ * the settings.
+ *
+ * @throws ConfigError, EmbeddedDatabaseError, or the error of listening, when it cannot start
+ */
+export async function serve({ configFile, json = false, sample = false }: ServeOptions): Promise<void> {
+  keepHeapSmall()
+  const termination = watchTermination()
+  const given = loadConfig({ env: process.env, file: configFile })
+  // On a terminal people read along; a pipe or a file gets JSON.
+  const isForPeople = process.stdout.isTTY && !json
+  const log = createLog({
+    level: given.config.logLevel,
+    ...(isForPeople
+      ? {
+          destination: consoleLines({
+            write: (text) => process.stdout.write(text),
+            // The welcome says so.
+            hidden: given.config.dbUri === null ? ['listening'] : [],
+          }),
+        }
+      : {}),
+  })
+  for (const message of given.warnings) log.write({ kind: 'warning', message })
+  log.write({ kind: 'starting', version })
+  // In the reverse order of starting.
+  const stops: (() => Promise<unknown>)[] = []
+  try {
+    // Before a database is made that would then have nothing to serve.
+    if (workerIndex() === undefined) {
+      await checkPorts(given)
+      const advice = await reusePortAdvice(given)
+      if (advice !== undefined) log.write({ kind: 'warning', message: advice })
+    }
+    const embedded = await startDatabase(given, log, termination.signal)
+    if (embedded) stops.unshift(() => embedded.stop())
+    const env = embedded ? withEmbedded(process.env, given.config, embedded) : process.env
+    const loaded = embedded ? loadConfig({ env, file: configFile }) : given
+    const { config } = loaded
+    const uri = config.dbUri ?? ''
+    const worker = workerIndex()
+    if (given.config.migrateOnStart && worker === undefined) {
+      const owner = embedded?.adminUri ?? config.migrationDatabaseUrl ?? uri
+      const serving = servingFrom(uri, env)
+      const { applied, login } = await withClient(toPoolConfig(owner, env), (client) =>
+        migrateForServing(client, serving, { dataDir: embedded ? given.config.dataDir : undefined }),
+      )
+      if (applied.length > 0) log.write({ kind: 'migrated', applied })
+      for (const message of describeLogin(login, serving.setting)) log.write({ kind: 'warning', message })
+    }
+    const start = config.serverWorkers > 1 && worker === undefined ? serveByWorkers : serveHere
+    const { address, failed } = await start({ env, configFile, loaded, uri, log }, stops)
+    if (worker === undefined) log.write({ kind: 'listening', address })
+    if (embedded) await greet(embedded, config, address, isForPeople)
+    // After the development user was created, who owns some of it.
+    if (sample && worker === undefined) {
+      const owner = embedded?.adminUri ?? config.migrationDatabaseUrl ?? uri
+      const outcome = await withClient(toPoolConfig(owner, env), fillEmptyDatabase)
+      log.write({ kind: outcome === 'lacks migrations' ? 'warning' : 'sample-data', message: sampleMessages[outcome] })
+    }
+    const ended = embedded?.ended.then(() => Promise.reject(new Error('the embedded database has ended')))
+    const signal = await Promise.race([termination.received, failed, ...(ended ? [ended] : [])])
+    log.write({ kind: 'stopping', signal })
+  } catch (error) {
+    // A signal during the start is no failure.
+    if (!termination.signal.aborted) throw error
+  } finally {
+    for (const stop of stops) {
+      await stop().catch((error: unknown) => log.write({ kind: 'failure', error, requestId: null }))
+    }
+    log.write({ kind: 'stopped' })
+    log.flush()
+    termination.dispose()
+    leaveWorkers()
+    // For a connection to the database that does not close.
+    setTimeout(() => process.exit(), closingTime).unref()
+  }
+}
+
+const sampleMessages = {
+  added: 'Added the sample data',
+  'not empty': 'Added no sample data: the database has data of its own, or had the sample data before',
+  'lacks migrations': 'Added no sample data: the database lacks migrations',
+} as const satisfies Record<SampleStart, string>
+
+type Serving = {
+  readonly address: string
+  /** Rejects when the service cannot go on. */
+  readonly failed: Promise<never>
+}
+
+/** Serves in this process; a worker with its share of the connections. */
+async function serveHere(
+  { loaded, ...options }: Omit<ServiceOptions, 'beforeLoading'>,
+  stops: (() => Promise<unknown>)[],
+): Promise<Serving> {
+  const worker = workerIndex()
+  const { config } = loaded
+  const { log } = options
+  const dbPool = worker === undefined ? config.dbPool : poolShare(config.dbPool, config.serverWorkers)
+  let api: Listening | undefined = undefined
+  const beforeLoading = async (parts: ServiceParts): Promise<void> => {
+    const isFirst = worker === undefined || worker === 0
+    const admin = isFirst ? await startAdmin(parts, config, () => api?.isServing() === true) : undefined
+    if (admin) stops.unshift(() => admin.end(log))
+    // Unheard, the one would start a debugger, and the other end the process.
+    process.on('SIGUSR1', () => void parts.runtime.reloadSchema())
+    process.on('SIGUSR2', () => void parts.runtime.reloadConfig())
+  }
+  const service = await startService({
+    ...options,
+    loaded: { ...loaded, config: { ...config, dbPool } },
+    beforeLoading,
+  })
+  stops.unshift(() => within(closingTime, service.stop()))
+  if (worker === undefined || worker === 0) {
+    const { config: current } = service.runtime.snapshot
+    for (const message of missingSecrets(current)) options.log.write({ kind: 'warning', message })
+  }
+  const listening = await listen(
+    service.listener,
+    config.serverUnixSocket,
+    config.serverUnixSocketMode,
+    config,
+    service.upgrade,
+  )
+  api = listening
+  stops.unshift(() => {
+    service.closeSockets()
+    return listening.end(log)
+  })
+  const { address } = listening
+  reportToPrimary({ kind: 'serving', address })
+  const failed = service.runtime.gaveUp.then((error) => {
+    reportToPrimary({ kind: 'gave up', message: error.message })
+    throw error
+  })
+  failed.catch(() => undefined)
+  return { address, failed }
+}
+
+/** Serves by processes of their own. */
+async function serveByWorkers(
+  { loaded, env, log }: Omit<ServiceOptions, 'beforeLoading'>,
+  stops: (() => Promise<unknown>)[],
+): Promise<Serving> {
+  const workers = await startWorkers(loaded.config.serverWorkers, env, (event) =>
+    log.write(
+      event.kind === 'worker serving'
+        ? { kind: 'worker-serving', worker: event.index }
+        : { kind: 'worker-ended', worker: event.index, reason: event.reason, pause: event.pause },
+    ),
+  )
+  stops.unshift(() => workers.stop())
+  for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) process.on(signal, () => workers.signal(signal))
+  return workers
+}
+
+async function startDatabase(
+  loaded: LoadedConfig,
+  log: Log,
+  signal: AbortSignal,
+): Promise<EmbeddedDatabase | undefined> {
+  const { config } = loaded
+  const database = chooseDatabase(config, 'authenticator')
+  if (database.kind === 'named') return undefined
+  return startEmbedded({
+    dataDir: database.dataDir,
+    setting: settingSource(loaded, 'dataDir'),
+    log: (message) => log.write({ kind: 'embedded-database', message }),
+    signal,
+  })
+}
+
+/** The environment with what the embedded database brings: its address, and secrets where none are configured. */
+function withEmbedded(env: Environment, config: Config, { authenticatorUri, secrets }: EmbeddedDatabase): Environment {
+  return {
+    ...env,
+    DATABASE_URL: authenticatorUri,
+    DOCS_MODE: config.docsMode,
+    ...(config.jwtSecret === null ? { PGRST_JWT_SECRET: secrets.jwtSecret } : {}),
+    ...(config.sessionSecrets.length === 0 ? { SESSION_SECRETS: secrets.sessionSecret } : {}),
+    // It is for development, where there is no TLS.
+    ...(config.secureCookies === null ? { SECURE_COOKIES: 'false' } : {}),
+  }
+}
+
+async function greet(embedded: EmbeddedDatabase, config: Config, url: string, isForPeople: boolean): Promise<void> {
+  const keys: DevelopmentKeys = await withClient(toPoolConfig(embedded.adminUri, {}), (client) =>
+    ensureDevelopmentKeys(config.dataDir, developmentAccounts(client)),
+  )
+  const text = isForPeople
+    ? welcome({ url, restPath: config.restBasePath, keys, databaseUri: embedded.adminUri })
+    : JSON.stringify({ url, restBasePath: config.restBasePath, ...keys })
+  process.stdout.write(`${text}\n`)
+}
+
+async function startAdmin(
+  { runtime, metrics, isReady }: ServiceParts,
+  config: Config,
+  isListening: () => boolean,
+): Promise<Listening | undefined> {
+  const { adminServerPort: port, adminServerUnixSocket: socket } = config
+  if (port === null && socket === null) return undefined
+  const admin = createAdmin({ runtime, metrics, isReady, isListening })
+  return listen(admin, socket, config.adminServerUnixSocketMode, {
+    serverHost: config.adminServerHost,
+    serverPort: port ?? 0,
+    serverReuseport: false,
+    serverRequestTimeout: config.serverRequestTimeout,
+    requestHeaderLimit: config.requestHeaderLimit,
+  })
+}
+
+type Listening = {
+  readonly address: string
+  /** Whether requests are accepted and answered. */
+  readonly isServing: () => boolean
+  /** Takes no new connection, gives requests in flight some time, and resolves when all are closed. */
+  readonly end: (log: Log) => Promise<void>
+}
+
+type ListenSettings = Pick<
+  Config,
+  'serverHost' | 'serverPort' | 'serverReuseport' | 'requestHeaderLimit' | 'serverRequestTimeout'
+>
+
+async function listen(
+  listener: RequestListener,
+  socket: string | null,
+  socketMode: number,
+  { serverHost, serverPort, serverReuseport, ...limits }: ListenSettings,
+  upgrade?: UpgradeHandler,
+): Promise<Listening> {
+  const server = createHttpServer(listener, limits, upgrade)
+  const ending = new GracefulEnd(server)
+  // A socket that an earlier process left behind would be in the way.
+  if (socket !== null) await rm(socket, { force: true })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    if (socket !== null) server.listen(socket, resolve)
+    else server.listen({ host: hostToListenOn(serverHost), port: serverPort, reusePort: serverReuseport }, resolve)
+  })
+  if (socket !== null) await chmod(socket, socketMode)
+  return {
+    address: addressOf(server),
+    isServing: () => ending.isServing && (socket === null || existsSync(socket)),
+    end: async (log) => {
+      const cut = await ending.end(grace, serverReuseport ? acceptLimits.shared : acceptLimits.alone)
+      if (cut === 0) return
+      log.write({ kind: 'warning', message: `${cut} requests did not finish within ${grace / 1000} s and were cut` })
+    },
+  }
+}
+
+function addressOf(server: Server): string {
+  const address = server.address()
+  if (typeof address === 'string') return `unix:${address}`
+  if (address === null) return ''
+  const host = address.family === 'IPv6' ? `[${address.address}]` : address.address
+  return `http://${host === '0.0.0.0' || host === '[::]' ? '127.0.0.1' : host}:${address.port}`
+}
+
+/** Waits for a task, but no longer than so many milliseconds. */
+async function within(milliseconds: number, task: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not stopped within ${milliseconds / 1000} s`)), milliseconds)
+  })
+  try {
+    await Promise.race([task, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,183 @@
+// Requests that differ only in the values of their filters have the same shape: the same plan and the same statement, or
+// the same reason for being rejected.
+import { randomBytes } from 'node:crypto'
+import type { HttpRequest } from '../request/api-request.ts'
+import { isOperator } from '../request/filter.ts'
+import { utf8Text, parseQueryString } from '../request/query-string.ts'
+import { keyPart, partKind } from './shape-key.ts'
+
+/** How a value stands in the statement: as it is, as a pattern of LIKE, or as an array of the texts between its commas. */
+export type ValueForm = 'plain' | 'pattern' | 'list'
+
+export type RequestShape = {
+  /** Equal for requests of the same shape only. */
+  readonly key: string
+  /** The values, which are not part of the key. */
+  readonly values: readonly string[]
+  readonly forms: readonly ValueForm[]
+  /** The query string with a marker in place of each value. */
+  readonly template: string
+  /**
+   * Whether a rejection is the same for all requests of the shape. The position in the message of a logic tree that
+   * cannot be parsed depends on the length of the values before it.
+   */
+  readonly canBeRejected: boolean
+}
+
+/** Stands for a value. It is random, so that no request can contain it. */
+const token = `v${randomBytes(16).toString('hex')}x`
+
+export const marker = (index: number): string => `${token}${index}z`
+
+/** Whether a text contains a marker. */
+export const hasMarker = (text: string): boolean => text.includes(token)
+
+const markers = new RegExp(`${token}(\\d+)z`, 'g')
+
+/** A text with the values in place of their markers. */
+export const withValues = (text: string, values: readonly string[]): string =>
+  hasMarker(text) ? text.replace(markers, (_, index: string) => values[Number(index)] ?? '') : text
+
+const longestQuery = 2048
+/** Headers that decide how a request is understood. */
+const telling = new Set(['accept', 'accept-profile', 'content-profile', 'content-type', 'prefer', 'range'])
+
+const plainName = /^[\w.>-]+$/
+/** The last word of a parameter that names columns, embeds or row numbers: it has no values to leave out. */
+const structural = new Set(['select', 'columns', 'on_conflict', 'order', 'limit', 'offset'])
+const logical = new Set(['and', 'or'])
+/** An operator whose value is one parameter of the statement. */
+const operator = String.raw`(?:not\.)?(?:n?eq|[gl]te?|i?like|i?match|isdistinct|c[sd]|ov|s[lr]|nx[rl]|adj|(?:p[lh]|w)?fts)\.`
+const keyword = String.raw`(?:not\.)?is\.(?:null|not_null|true|false|unknown)`
+const simpleFilter = new RegExp(`^${operator}`)
+const keywordFilter = new RegExp(`^${keyword}$`, 'i')
+const list = /^((?:not\.)?in\.)\(([\w:.-]+(?:,[\w:.-]+)*)\)$/
+/** A value that is text as it was sent. */
+const plainValue = /^[\w .:,*-]*$/
+/** A word where an operator should be. */
+const firstWord = /^([A-Za-z_]+)\./
+/** An argument of a function: no operator followed by a value. */
+const plainArgument = /^[\w-]*$/
+/** A token of a logic tree: a parenthesis, a comma, a condition with its value, or one that has none. */
+const logicToken = new RegExp(
+  String.raw`(?:(?:not\.)?(?:and|or))?\(|\)|,|([\w>-]+\.${operator})([\w:.*-]+)(?=[,)])|[\w>-]+\.${keyword}(?=[,)])`,
+  'y',
+)
+
+const isPattern = (operator: string): boolean => operator.endsWith('like.')
+
+/** What stands before the value: an operator, or a word that is none, because of which alone the filter is rejected. */
+function operatorOf(raw: string, isCall: boolean): string | undefined {
+  const simple = simpleFilter.exec(raw)
+  if (simple) return simple[0]
+  // To a function this would be an argument.
+  const word = isCall ? null : firstWord.exec(raw)
+  return word && !isOperator(word[1] ?? '') ? word[0] : undefined
+}
+
+/** A value as text; undefined when it is not valid UTF-8 or contains a NUL, at which Postgres's texts end. */
+function valueOf(raw: string): string | undefined {
+  if (plainValue.test(raw)) return raw
+  const [pair] = parseQueryString(`v=${raw}`)
+  const text = pair?.[1] === undefined ? undefined : utf8Text(pair[1])
+  return text?.includes('\0') ? undefined : text
+}
+
+/** Reads a request part by part. */
+class ShapeReader {
+  key: string
+  readonly values: string[] = []
+  readonly forms: ValueForm[] = []
+  readonly template: string[] = []
+  canBeRejected = true
+  readonly #isCall: boolean
+
+  constructor({ method, path, body }: HttpRequest) {
+    this.#isCall = path.startsWith('/rpc/')
+    this.key = keyPart(partKind.method, method) + keyPart(partKind.path, path)
+    // A request may be rejected for having none, whatever else it says.
+    if (body.length > 0) this.key += keyPart(partKind.body, '')
+  }
+
+  /** Adds a part of the query string; false when its values cannot be left out. */
+  addPart(part: string): boolean {
+    const end = part.indexOf('=')
+    if (end < 0) return (part === '' || plainName.test(part)) && this.#addText(part)
+    const name = part.slice(0, end)
+    if (!plainName.test(name)) return false
+    const raw = part.slice(end + 1)
+    const word = name.slice(name.lastIndexOf('.') + 1)
+    if (structural.has(word)) return this.#addText(part)
+    if (logical.has(word)) return this.#addLogic(name, raw)
+    return this.#addFilter(name, raw) || (keywordFilter.test(raw) && this.#addText(part))
+  }
+
+  #addText(part: string): boolean {
+    this.key += keyPart(partKind.text, part)
+    this.template.push(part)
+    return true
+  }
+
+  #addFilter(name: string, raw: string): boolean {
+    const operator = operatorOf(raw, this.#isCall)
+    if (operator !== undefined) {
+      const value = valueOf(raw.slice(operator.length))
+      if (value === undefined) return false
+      this.#addValue(name, operator, this.#mark(value, isPattern(operator) ? 'pattern' : 'plain'))
+      return true
+    }
+    const [, before, items] = list.exec(raw) ?? []
+    if (before !== undefined && items !== undefined) {
+      this.#addValue(name, before, `(${this.#mark(items, 'list')})`)
+      return true
+    }
+    if (!this.#isCall || !plainArgument.test(raw)) return false
+    this.#addValue(name, '', this.#mark(raw, 'plain'))
+    return true
+  }
+
+  #addValue(name: string, operator: string, marked: string): void {
+    this.key += keyPart(partKind.name, name) + keyPart(partKind.operator, operator)
+    this.template.push(`${name}=${operator}${marked}`)
+  }
+
+  #addLogic(name: string, raw: string): boolean {
+    this.canBeRejected = false
+    this.key += keyPart(partKind.name, name)
+    let template = `${name}=`
+    for (let at = 0; at < raw.length; at = logicToken.lastIndex) {
+      logicToken.lastIndex = at
+      const match = logicToken.exec(raw)
+      if (!match) return false
+      const [text, condition, value] = match
+      this.key += keyPart(partKind.operator, condition ?? text)
+      template +=
+        condition === undefined || value === undefined
+          ? text
+          : condition + this.#mark(value, isPattern(condition) ? 'pattern' : 'plain')
+    }
+    this.template.push(template)
+    return true
+  }
+
+  #mark(value: string, form: ValueForm): string {
+    this.forms.push(form)
+    return marker(this.values.push(value) - 1)
+  }
+}
+
+/**
+ * The shape of a request; undefined when there is something in it that is neither shape nor value, so that nothing of it
+ * may be remembered. The key is made of the request as it was sent, so that it never depends on how something is decoded.
+ */
+export function shapeOf(http: HttpRequest): RequestShape | undefined {
+  const { query, headers } = http
+  if (query.length > longestQuery || query.includes(';')) return undefined
+  const reader = new ShapeReader(http)
+  if (query !== '') for (const part of query.split('&')) if (!reader.addPart(part)) return undefined
+  for (const [name, text] of headers) {
+    if (telling.has(name)) reader.key += keyPart(partKind.header, name) + keyPart(partKind.headerValue, text)
+  }
+  const { key, values, forms, template, canBeRejected } = reader
+  return { key, values, forms, template: template.join('&'), canBeRejected }
+}

@@ -1,0 +1,67 @@
+// Bodies for tables with a JSON Schema are checked before the database is asked, and all faults are told at once. Tables
+// without one are guarded by Postgres alone.
+import type { BodyFault, BodyValidator } from '../validation.ts'
+import { ApiError, errors } from '../errors.ts'
+import type { ApiRequest, HttpRequest } from './api-request.ts'
+import { dropValue, takeValue, type Payload } from './payload.ts'
+import { pathSegments } from './resource.ts'
+
+type CheckedRequest = Pick<ApiRequest, 'action' | 'payload' | 'columns' | 'contentType'>
+
+/**
+ * Checks the body of a write.
+ *
+ * @throws ApiError PGRST102 whose details name every fault by JSON pointer
+ */
+export function checkPayload(request: CheckedRequest, validator: BodyValidator): void {
+  const { action, payload } = request
+  if (!payload) return
+  const table = action.kind === 'mutate' ? validator.forTable(action.relation.schema, action.relation.name) : undefined
+  if (action.kind !== 'mutate' || !table) {
+    dropValue(payload)
+    return
+  }
+  const body = withColumns(valueOf(payload), request)
+  const isText = request.contentType.kind !== 'json'
+  const faults = action.mutation === 'update' ? table.validateUpdate(body, isText) : table.validateInsert(body, isText)
+  if (faults.length > 0) throw errors.invalidBody('The body does not match the schema of the table', listed(faults))
+}
+
+const valueOf = (payload: Payload): unknown =>
+  payload.kind === 'json' || payload.kind === 'raw-json' ? takeValue(payload) : undefined
+
+/** What is written of a body: with the `columns` parameter, other properties are left out. */
+function withColumns(value: unknown, { payload, columns }: CheckedRequest): unknown {
+  if (payload?.kind !== 'raw-json') return value
+  const pick = (row: unknown): unknown =>
+    typeof row === 'object' && row !== null
+      ? Object.fromEntries(
+          columns
+            .filter((name) => Object.hasOwn(row, name))
+            .map((name) => [name, (row as Record<string, unknown>)[name]]),
+        )
+      : row
+  return Array.isArray(value) ? value.map(pick) : pick(value)
+}
+
+const listed = (faults: readonly BodyFault[]): string =>
+  faults.map(({ pointer, message }) => (pointer === '' ? message : `${pointer} ${message}`)).join('; ')
+
+/**
+ * What to answer to an error of parsing a request. A body of a type that no table takes is an unsupported media type
+ * (415) where the table has a schema; elsewhere it stays what PostgREST answers.
+ */
+export function bodyTypeFault(
+  error: unknown,
+  http: HttpRequest,
+  schemas: readonly string[],
+  validator: BodyValidator,
+): unknown {
+  const isType =
+    error instanceof ApiError && error.code === 'PGRST102' && error.message.startsWith('Content-Type not acceptable')
+  if (!isType) return error
+  const [table = ''] = pathSegments(http.path)
+  const profile = http.headers.find(([name]) => name === 'content-profile')?.[1]
+  if (!validator.forTable(profile ?? schemas[0] ?? '', table)) return error
+  return new ApiError({ code: error.code, status: 415, message: error.message })
+}

@@ -1,0 +1,39 @@
+// What is different in the answer for one row that was addressed by its key (see `request/row-address.ts`).
+import { ApiError } from '../errors.ts'
+import type { ActionPlan, CrudPlan } from '../plan/plan.ts'
+import type { ApiRequest } from '../request/api-request.ts'
+import type { RestResponse, ResultRow } from './result.ts'
+
+/** JSON becomes one object instead of an array of one. */
+export function planAddressed(plan: ActionPlan): ActionPlan {
+  if (plan.kind !== 'read' && plan.kind !== 'mutate') return plan
+  if (plan.handler.kind === 'json') return { ...plan, handler: { kind: 'single-json', stripNulls: false } }
+  if (plan.handler.kind === 'array-json-strip') return { ...plan, handler: { kind: 'single-json', stripNulls: true } }
+  return plan
+}
+
+/**
+ * 200 for an update, also when nothing is returned.
+ *
+ * @param request as it was before it was narrowed to the row
+ * @throws ApiError PGRST116 with 404 when no visible row has the key
+ */
+export function answerAddressed(
+  response: RestResponse,
+  plan: CrudPlan,
+  row: ResultRow,
+  request: ApiRequest,
+): RestResponse {
+  const upsert = plan.kind === 'mutate' && plan.mutation === 'single-upsert'
+  if (row.queryTotal === 0 && !plan.explain && !upsert) {
+    throw new ApiError({
+      code: 'PGRST116',
+      status: 404,
+      message: 'Cannot coerce the result to a single JSON object',
+      details: 'The result contains 0 rows',
+    })
+  }
+  const updates = request.action.kind === 'mutate' && request.action.mutation === 'update'
+  if (!updates || response.status !== 204) return response
+  return { ...response, status: 200, headers: [...response.headers, ['Content-Length', '0']] }
+}

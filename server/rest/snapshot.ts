@@ -1,0 +1,40 @@
+// What the engine works on: settings and schema as they were when a request began. They are replaced as a whole.
+import type { JwtVerifier } from '../identity/jwt/jwt.ts'
+import type { SchemaCache } from '../schema-cache/schema-cache.ts'
+import { PlanCache } from './cache/plan-cache.ts'
+import type { Database } from './database.ts'
+import type { RestSettings, RoleSettings } from './settings.ts'
+
+export type SnapshotParts<Settings extends RestSettings = RestSettings> = {
+  readonly config: Settings
+  readonly roleSettings: RoleSettings
+  readonly verifier: JwtVerifier
+  /** Undefined until it was loaded for the first time. */
+  readonly cache: SchemaCache | undefined
+}
+
+/** Settings and schema, with the plans that belong to them. */
+export class Snapshot<Settings extends RestSettings = RestSettings> implements SnapshotParts<Settings> {
+  readonly config: Settings
+  readonly roleSettings: RoleSettings
+  readonly verifier: JwtVerifier
+  readonly cache: SchemaCache | undefined
+  readonly plans: PlanCache
+
+  constructor({ config, roleSettings, verifier, cache }: SnapshotParts<Settings>) {
+    this.config = config
+    this.roleSettings = roleSettings
+    this.verifier = verifier
+    this.cache = cache
+    this.plans = new PlanCache(config.planCacheMaxEntries)
+  }
+}
+
+/** What the engine needs of the program that runs it. */
+export type EngineState = {
+  readonly database: Database
+  /** The current one; a request reads it once. */
+  readonly snapshot: Snapshot
+  /** Hears that a request found the database gone. */
+  recover(): void
+}

@@ -1,0 +1,134 @@
+// Accounts as the database keeps them, reached through the functions that only `authenticator` may execute.
+import { isNotMigrated, sqlState } from '../../postgres/database-error.ts'
+import type { Query } from '../../postgres/transaction.ts'
+import { failures } from '../../http/envelope.ts'
+
+export type Account = {
+  readonly id: string
+  readonly email: string
+  readonly firstName: string
+  readonly lastName: string | null
+}
+
+export type NewAccount = Omit<Account, 'id'> & { readonly passwordHash: string }
+
+/** `schemas/user-dto.json` */
+export type UserDto = {
+  readonly id: string
+  readonly email: string
+  readonly firstName: string
+  readonly lastName?: string
+  readonly fullName?: string
+}
+
+/** The schemas let ASCII alone through, whose case is the same everywhere. */
+export const normalisedEmail = (email: string): string => email.toLowerCase()
+
+/** An account as its owner sees it, with a full name only where there is a last name. */
+export const userDto = ({ id, email, firstName, lastName }: Account): UserDto => ({
+  id,
+  email,
+  firstName,
+  ...(lastName === null ? {} : { lastName, fullName: `${firstName} ${lastName}` }),
+})
+
+/**
+ * Calls one of the functions of the schema `auth`.
+ *
+ * @throws Failure 503 when they are missing, or not for the role that the program connects as
+ */
+export async function askAccounts(
+  query: Query,
+  text: string,
+  values: unknown[],
+): Promise<readonly Record<string, unknown>[]> {
+  try {
+    return await query(text, values)
+  } catch (error) {
+    if (isNotMigrated(error) || sqlState(error) === '42501') throw failures.notMigrated(error)
+    throw error
+  }
+}
+
+type AccountRow = { id: string; email: string; first_name: string; last_name: string | null }
+
+const accountOf = ({ id, email, first_name: firstName, last_name: lastName }: AccountRow): Account => ({
+  id,
+  email,
+  firstName,
+  lastName,
+})
+
+/** Undefined when the address is taken. */
+export async function createAccount(
+  query: Query,
+  { email, passwordHash, firstName, lastName }: NewAccount,
+): Promise<Account | undefined> {
+  const [row] = await askAccounts(
+    query,
+    'select id, email, first_name, last_name from auth.create_user($1, $2, $3, $4)',
+    [email, passwordHash, firstName, lastName],
+  )
+  return row && accountOf(row as AccountRow)
+}
+
+/** Finds an account by its address, in whatever case it is written. */
+export async function findAccount(
+  query: Query,
+  email: string,
+): Promise<(Account & { readonly passwordHash: string }) | undefined> {
+  const [row] = await askAccounts(
+    query,
+    'select id, email, password_hash, first_name, last_name from auth.find_user($1)',
+    [email],
+  )
+  if (!row) return undefined
+  const found = row as AccountRow & { password_hash: string }
+  return { ...accountOf(found), passwordHash: found.password_hash }
+}
+
+/** The hash of an account's password; undefined when it is gone. */
+export async function findPasswordHash(query: Query, userId: string): Promise<string | undefined> {
+  const [row] = await askAccounts(query, 'select auth.find_password($1) as hash', [userId])
+  return typeof row?.hash === 'string' ? row.hash : undefined
+}
+
+export type AccountChange = {
+  readonly userId: string
+  /** What the current password was compared with. */
+  readonly passwordHash: string
+  readonly email: string | undefined
+  readonly newPasswordHash: string | undefined
+  /** The one session that a new password does not end. */
+  readonly sessionId: string
+}
+
+/**
+ * Changes an account. Undefined when its password is another by now, or it is gone.
+ *
+ * @throws Failure 409 when the address is taken
+ */
+export async function changeAccount(
+  query: Query,
+  { userId, passwordHash, email, newPasswordHash, sessionId }: AccountChange,
+): Promise<(Account & { readonly createdAt: Date }) | undefined> {
+  try {
+    const [row] = await askAccounts(
+      query,
+      'select id, email, first_name, last_name, created_at from auth.change_user($1, $2, $3, $4, $5)',
+      [userId, passwordHash, email ?? null, newPasswordHash ?? null, sessionId],
+    )
+    if (!row) return undefined
+    const changed = row as AccountRow & { created_at: Date }
+    return { ...accountOf(changed), createdAt: changed.created_at }
+  } catch (error) {
+    if (sqlState(error) === '23505') throw failures.addressTaken(error)
+    throw error
+  }
+}
+
+/** Deletes an account with all its rows. False when its password is another by now, or it is gone already. */
+export async function deleteAccount(query: Query, userId: string, passwordHash: string): Promise<boolean> {
+  const [row] = await askAccounts(query, 'select auth.delete_user($1, $2) as deleted', [userId, passwordHash])
+  return row?.deleted === true
+}

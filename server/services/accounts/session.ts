@@ -1,0 +1,183 @@
+// Sessions: rows in the database, named by a random id that only the cookie holds.
+import { createHash, randomBytes } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Query } from '../../postgres/transaction.ts'
+import type { Identity } from '../../identity/identity.ts'
+import { askAccounts, type Account } from './account.ts'
+import type { CookieValue } from '../../http/cookie.ts'
+import { failures } from '../../http/envelope.ts'
+import { sendSessionCookies, sessionCookies, type CookieSettings } from './session-cookie.ts'
+import { noteRole } from '../../http/request-log.ts'
+
+export type SessionSettings = CookieSettings & {
+  /** Runs statements as `authenticator`. */
+  readonly query: Query
+}
+
+export type Session = {
+  /** What the cookie holds. */
+  readonly cookie: CookieValue
+  /** What may be shown. */
+  readonly id: string
+  readonly account: Account
+  /** The claim `app_role`, if the account has one. */
+  readonly appRole: string | null
+  readonly registeredAt: Date
+  readonly createdAt: Date
+  readonly expiresAt: Date
+}
+
+/** Seconds. A session that goes on being used is extended by this … */
+const lifetime = 14 * 24 * 60 * 60
+/** … but never beyond this, counted from signing in. */
+const longest = 90 * 24 * 60 * 60
+
+const hashOf = (secretId: string): Buffer => createHash('sha256').update(secretId).digest()
+const now = (): number => Math.floor(Date.now() / 1000)
+const secondsOf = (date: Date): number => Math.floor(date.getTime() / 1000)
+
+/**
+ * Begins a session of the user with a new id, and sets its cookies on the response.
+ *
+ * @param passwordHash what the password was compared with
+ * @returns false when the account has another password by now, or is gone
+ */
+export async function beginSession(
+  response: ServerResponse,
+  userId: string,
+  passwordHash: string,
+  settings: SessionSettings,
+): Promise<boolean> {
+  const id = randomBytes(32).toString('base64url')
+  const [row] = await askAccounts(
+    settings.query,
+    "select auth.create_session($1, $2, $3, $4 * interval '1 second') as expires_at",
+    [userId, passwordHash, hashOf(id), lifetime],
+  )
+  if (!(row?.expires_at instanceof Date)) return false
+  sendSessionCookies(response, { id, expires: now() + lifetime }, settings)
+  return true
+}
+
+/**
+ * The session that the request's cookie names. In the second half of its time it is extended, and its cookie set again.
+ *
+ * @throws Failure 401 when the cookie is absent, forged or expired, or its session is revoked or over
+ */
+export async function currentSession(
+  request: IncomingMessage,
+  response: ServerResponse,
+  settings: SessionSettings,
+): Promise<Session> {
+  const session = await sessionToEnd(request, settings)
+  noteRole(response, sessionIdentity(session).role)
+  await renew(session, response, settings)
+  return session
+}
+
+/**
+ * The same, for requests that end the session: it is left as it is.
+ *
+ * @throws Failure 401
+ */
+export async function sessionToEnd(request: IncomingMessage, settings: SessionSettings): Promise<Session> {
+  if (settings.sessionSecrets.length === 0) throw failures.noSecrets()
+  const [session] = await findSessions(request, settings, 1)
+  if (!session) throw failures.notSignedIn()
+  return session
+}
+
+/** Ends every session that the request has a genuine cookie of: signing in replaces them. */
+export async function revokeSessionsOf(request: IncomingMessage, settings: SessionSettings): Promise<void> {
+  for (const session of await findSessions(request, settings, Infinity)) await revokeSession(session, settings.query)
+}
+
+async function findSessions(request: IncomingMessage, settings: SessionSettings, most: number): Promise<Session[]> {
+  const found: Session[] = []
+  for (const cookie of sessionCookies(request.headers, settings)) {
+    if (found.length === most) break
+    const session = await findSession(cookie, settings.query)
+    if (session) found.push(session)
+  }
+  return found
+}
+
+async function findSession(cookie: CookieValue, query: Query): Promise<Session | undefined> {
+  const [row] = await askAccounts(query, 'select * from auth.find_session($1)', [hashOf(cookie.id)])
+  if (!row) return undefined
+  const { id, user_id, email, first_name, last_name, app_role, registered_at, created_at, expires_at } =
+    row as SessionRow
+  return {
+    cookie,
+    id,
+    account: { id: user_id, email, firstName: first_name, lastName: last_name },
+    appRole: app_role,
+    registeredAt: registered_at,
+    createdAt: created_at,
+    expiresAt: expires_at,
+  }
+}
+
+type SessionRow = {
+  id: string
+  user_id: string
+  email: string
+  first_name: string
+  last_name: string | null
+  app_role: string | null
+  registered_at: Date
+  created_at: Date
+  expires_at: Date
+}
+
+async function renew(session: Session, response: ServerResponse, settings: SessionSettings): Promise<void> {
+  const half = now() + lifetime / 2
+  const { cookie, createdAt } = session
+  if (Math.min(cookie.expires, secondsOf(session.expiresAt)) > half) return
+  let expires = secondsOf(session.expiresAt)
+  if (expires <= half && Math.min(now() + lifetime, secondsOf(createdAt) + longest) > expires) {
+    const [row] = await askAccounts(
+      settings.query,
+      "select auth.extend_session($1, $2 * interval '1 second', $3 * interval '1 second') as expires_at",
+      [hashOf(cookie.id), lifetime, longest],
+    )
+    // Ended just now: the request that saw it goes on, and its cookie is left to itself.
+    if (!(row?.expires_at instanceof Date)) return
+    expires = secondsOf(row.expires_at)
+  }
+  // Another request may have extended the session, and its answer may have been lost.
+  if (expires > cookie.expires) sendSessionCookies(response, { id: cookie.id, expires }, settings)
+}
+
+/** Ends the session for good, wherever its cookie is. */
+export async function revokeSession({ cookie }: Session, query: Query): Promise<void> {
+  await askAccounts(query, 'select auth.revoke_session($1)', [hashOf(cookie.id)])
+}
+
+export type ListedSession = { readonly id: string; readonly createdAt: Date; readonly expiresAt: Date }
+
+/** The sessions of a user that are not over, the newest first, at most 100. */
+export async function listSessions(userId: string, query: Query): Promise<readonly ListedSession[]> {
+  const rows = await askAccounts(query, 'select id, created_at, expires_at from auth.list_sessions($1)', [userId])
+  return rows.map((row) => {
+    const { id, created_at, expires_at } = row as { id: string; created_at: Date; expires_at: Date }
+    return { id, createdAt: created_at, expiresAt: expires_at }
+  })
+}
+
+/** Ends the session of that id, or with `others` all but the given one; only if they are the user's. Gives their number. */
+export async function revokeNamedSessions(session: Session, id: string, query: Query): Promise<number> {
+  const [only, except] = id === 'others' ? [null, session.id] : [id, null]
+  const [row] = await askAccounts(query, 'select auth.revoke_sessions($1, $2, $3) as revoked', [
+    session.account.id,
+    only,
+    except,
+  ])
+  return Number(row?.revoked)
+}
+
+/** As whom the session's user acts in the database. */
+export const sessionIdentity = ({ account: { id, email }, appRole }: Session): Identity => ({
+  role: 'authenticated',
+  claims: { sub: id, email, ...(appRole === null ? {} : { app_role: appRole }) },
+})

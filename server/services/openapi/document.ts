@@ -1,0 +1,161 @@
+// The description of the whole service in OpenAPI 3.1: the REST resources, and the service's own routes.
+// https://spec.openapis.org/oas/v3.1.1.html
+import type { Relationships } from '../../schema-cache/relationship.ts'
+import type { Routine } from '../../schema-cache/routine.ts'
+import type { Table } from '../../schema-cache/table.ts'
+import { qualifiedKey } from '../../schema-cache/identifier.ts'
+import { componentName, schemaRef, type JsonObject, type JsonSchema } from '../../http/json-schema.ts'
+import {
+  failures,
+  restErrorSchema,
+  restHeaders,
+  restParameters,
+  restResponses,
+  type RestContext,
+} from './rest-component.ts'
+import { routinePath } from './routine-path.ts'
+import { rowSchemas } from './row-schema.ts'
+import { anySubset, bodySchemas, schemaComponents, type SchemaComponents } from './schema-component.ts'
+import { operationOf, securitySchemes, type ServiceRoute } from '../../http/service-route.ts'
+import { filterParameters, tablePaths, type TableDescription } from './table-path.ts'
+
+export type DescribedService = {
+  /** What the caller may know of, in one exposed schema. */
+  readonly tables: readonly Table[]
+  readonly routines: readonly Routine[]
+  readonly relationships: Relationships
+  /** JSON Schemas that bodies are checked against, each with its `$id`, and `x-table` when it is for a table's rows. */
+  readonly schemas: readonly JsonSchema[]
+  /** All exposed schemas of the database, the default first. */
+  readonly exposedSchemas: readonly string[]
+  /** Mount path of the REST resources. */
+  readonly restBasePath: string
+  /** Whether requests to the REST resources may come without a credential. */
+  readonly anonymous: boolean
+  readonly version: string
+  /** Address of the service; by default the one that the document comes from. */
+  readonly serverUrl?: string
+  readonly operations: readonly ServiceRoute[]
+}
+
+const description = `Tables, views and functions of the database as REST resources with PostgREST's semantics, and the
+service's own routes. The database's policies decide what each caller may see and do.`
+
+/**
+ * The document, as plain data for `JSON.stringify`.
+ *
+ * @throws Error when two JSON Schemas have the same name, or a reference leads nowhere
+ */
+export function serviceDocument(input: DescribedService): JsonObject {
+  const { tables, routines, relationships, operations } = input
+  const checked = schemaComponents(input.schemas)
+  const described = tables.map((table) => describeTable(table, relationships, checked))
+  const rows = new Map(tables.map((table) => [qualifiedKey(table.schema, table.name), rowName(table)]))
+  const context: RestContext = {
+    basePath: input.restBasePath.replace(/\/+$/, ''),
+    hasProfiles: input.exposedSchemas.length > 1,
+    rowOf: ({ schema, name }) => {
+      const row = rows.get(qualifiedKey(schema, name))
+      return row === undefined ? undefined : schemaRef(row)
+    },
+  }
+  const restPaths = [
+    rootPath(context),
+    ...described.flatMap(({ description }) => tablePaths(description, context)),
+    ...Array.from(byName(routines), ([name, overloads]) => routinePath(name, overloads, context)),
+  ]
+  return {
+    openapi: '3.1.1',
+    info: { title: 'rowhouse', description, version: input.version },
+    servers: [{ url: input.serverUrl ?? '/' }],
+    // Of the REST resources; each of the other routes says its own.
+    security: [{ apiKey: [] }, { bearer: [] }, ...(input.anonymous ? [{}] : [])],
+    tags: tagsOf(input),
+    paths: withRoutes(restPaths, operations, checked.resolve),
+    components: {
+      schemas: {
+        RestError: restErrorSchema,
+        ...checked.schemas,
+        ...Object.fromEntries(described.flatMap(({ schemas }) => schemas)),
+      },
+      parameters: {
+        ...restParameters(input.exposedSchemas),
+        ...Object.fromEntries(tables.flatMap(filterParameters)),
+      },
+      headers: restHeaders,
+      responses: restResponses,
+      securitySchemes,
+    },
+  }
+}
+
+const rowName = ({ name }: Table): string => componentName('tables', name)
+
+/** The schemas of a relation as components, and references to them. A JSON Schema that bodies must meet comes first. */
+function describeTable(
+  table: Table,
+  relationships: Relationships,
+  checked: SchemaComponents,
+): { readonly description: TableDescription; readonly schemas: readonly (readonly [string, JsonSchema])[] } {
+  const { row, insert } = rowSchemas(table, relationships)
+  const name = rowName(table)
+  const bodies = bodySchemas(checked, table)
+  if (bodies) return { description: { table, row: schemaRef(name), ...bodies }, schemas: [[name, row]] }
+  const [insertName, updateName] = [`${name}.insert`, `${name}.update`]
+  return {
+    description: { table, row: schemaRef(name), insert: schemaRef(insertName), update: schemaRef(updateName) },
+    schemas: [
+      [name, row],
+      [insertName, insert],
+      [updateName, anySubset(insert, table.name)],
+    ],
+  }
+}
+
+function byName(routines: readonly Routine[]): ReadonlyMap<string, readonly Routine[]> {
+  const overloads = new Map<string, Routine[]>()
+  for (const routine of routines) {
+    const others = overloads.get(routine.name)
+    if (others) others.push(routine)
+    else overloads.set(routine.name, [routine])
+  }
+  return overloads
+}
+
+function rootPath({ basePath }: RestContext): readonly [string, JsonObject] {
+  return [
+    `${basePath}/`,
+    {
+      get: {
+        operationId: 'describeRest',
+        tags: ['operations'],
+        summary: 'The REST resources in OpenAPI 2.0, as PostgREST describes them',
+        responses: {
+          200: { description: 'OpenAPI 2.0.', content: { 'application/openapi+json': { schema: { type: 'object' } } } },
+          ...failures(),
+        },
+      },
+    },
+  ]
+}
+
+/** Paths of both kinds; where a path has a route of the service's own and a REST resource, the route goes first. */
+function withRoutes(
+  restPaths: readonly (readonly [string, JsonObject])[],
+  routes: readonly ServiceRoute[],
+  resolve: SchemaComponents['resolve'],
+): JsonObject {
+  const paths = new Map<string, Record<string, unknown>>()
+  for (const route of routes) {
+    paths.set(route.path, { ...paths.get(route.path), [route.method]: operationOf(route, resolve) })
+  }
+  for (const [path, item] of restPaths) paths.set(path, { ...item, ...paths.get(path) })
+  return Object.fromEntries(paths)
+}
+
+function tagsOf({ tables, routines, operations }: DescribedService): readonly JsonObject[] {
+  const descriptions = new Map<string, string | null>(operations.map(({ tag }) => [tag, null]))
+  for (const { name, description } of tables) descriptions.set(name, description)
+  if (routines.length > 0) descriptions.set('functions', 'Functions of the database.')
+  return Array.from(descriptions, ([name, text]) => ({ name, ...(text === null ? {} : { description: text }) }))
+}

@@ -1,0 +1,131 @@
+// What all REST resources share: parameters, headers, error answers.
+import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import type { JsonObject, JsonSchema } from '../../http/json-schema.ts'
+
+/** What every REST operation is described with. */
+export type RestContext = {
+  /** Path that the resources are below, without a slash at its end. */
+  readonly basePath: string
+  /** Whether there are several schemas to choose from by a header. */
+  readonly hasProfiles: boolean
+  /** The rows of a relation, when it is described. */
+  readonly rowOf: (relation: QualifiedIdentifier) => JsonSchema | undefined
+}
+
+const text: JsonSchema = { type: 'string' }
+const count: JsonSchema = { type: 'integer', minimum: 0 }
+
+const query = (name: string, schema: JsonSchema, description: string): JsonObject => ({
+  name,
+  in: 'query',
+  description,
+  schema,
+})
+
+const header = (name: string, description: string, schema: JsonSchema = text): JsonObject => ({
+  name,
+  in: 'header',
+  description,
+  schema,
+})
+
+/** A parameter that holds a list of preferences. RFC 7240 */
+const prefer = (...preferences: readonly string[]): JsonObject =>
+  header('Prefer', `Preferences, separated by commas: ${preferences.map((it) => `\`${it}\``).join(', ')}.`)
+
+const counts = 'count=exact|planned|estimated'
+const returns = 'return=representation|headers-only|minimal'
+const anyRequest = ['handling=strict|lenient', 'timezone=…', 'tx=commit|rollback']
+
+/** Parameters of the query string that are never the name of a column or an argument. */
+export const reservedParameters: ReadonlySet<string> = new Set([
+  ...['select', 'order', 'limit', 'offset', 'columns', 'on_conflict', 'and', 'or', 'not.and', 'not.or'],
+])
+
+const sharedParameters = {
+  select: query('select', text, 'Columns and related rows to return: `id,name,owner(*)`.'),
+  order: query('order', text, 'Columns to sort by: `year.desc,id`.'),
+  limit: query('limit', count, 'At most so many rows.'),
+  offset: query('offset', count, 'Rows to pass over.'),
+  and: query('and', text, 'Conditions that must all hold: `(a.eq.1,b.gt.2)`.'),
+  or: query('or', text, 'Conditions of which one must hold: `(a.eq.1,b.gt.2)`.'),
+  columns: query('columns', text, 'Keys of the body that are used; the others are passed over.'),
+  onConflict: query('on_conflict', text, 'Columns of the unique constraint that tells which rows exist already.'),
+  range: header('Range', 'Rows from and to, counted from 0: `0-9`.'),
+  preferRead: prefer(counts, ...anyRequest),
+  preferInsert: prefer(
+    returns,
+    'resolution=merge-duplicates|ignore-duplicates',
+    'missing=default|null',
+    counts,
+    ...anyRequest,
+  ),
+  preferWrite: prefer(returns, 'max-affected=…', counts, ...anyRequest),
+  preferCall: prefer('max-affected=…', counts, ...anyRequest),
+} satisfies Record<string, JsonObject>
+
+export type SharedParameter = keyof typeof sharedParameters | 'acceptProfile' | 'contentProfile'
+
+export const parameterRef = (name: string): JsonObject => ({ $ref: `#/components/parameters/${name}` })
+/** References to shared parameters. */
+export const sharedRefs = (...names: readonly SharedParameter[]): readonly JsonObject[] => names.map(parameterRef)
+
+/** `#/components/parameters` that all resources share. */
+export function restParameters(exposedSchemas: readonly string[]): JsonObject {
+  const schema = { type: 'string', enum: exposedSchemas, default: exposedSchemas[0] }
+  return {
+    ...sharedParameters,
+    acceptProfile: header('Accept-Profile', 'The schema of the database to read from.', schema),
+    contentProfile: header('Content-Profile', 'The schema of the database to write to.', schema),
+  }
+}
+
+export const restHeaders = {
+  contentRange: {
+    description: 'Rows from and to, counted from 0, and the count that was asked for: `0-9/100`, `*/0`.',
+    schema: text,
+  },
+  location: { description: 'Where the new row is.', schema: { type: 'string', format: 'uri-reference' } },
+} satisfies JsonObject
+
+export const headerRef = (name: keyof typeof restHeaders): JsonObject => ({ $ref: `#/components/headers/${name}` })
+
+export const restErrorSchema: JsonSchema = {
+  title: 'RestError',
+  description: 'Why a request to the REST resources failed.',
+  type: 'object',
+  properties: {
+    code: { description: 'A code of the API (`PGRST…`) or an SQLSTATE of PostgreSQL.', type: 'string' },
+    message: { type: 'string' },
+    details: { description: 'Text, or a list of faults; null when there is nothing more to say.' },
+    hint: { type: ['string', 'null'] },
+  },
+  required: ['code', 'message'],
+}
+
+const error = (description: string): JsonObject => ({
+  description,
+  content: { 'application/json': { schema: { $ref: '#/components/schemas/RestError' } } },
+})
+
+export const restResponses = {
+  badRequest: error('The request cannot be understood, or its body breaks the schema or a constraint.'),
+  unauthorized: {
+    ...error('The credential is missing, wrong or expired, or nobody may do this without one.'),
+    headers: { 'WWW-Authenticate': { schema: text } },
+  },
+  forbidden: error('The role of the caller may not do this.'),
+  notFound: error('No row that the caller may see has this key.'),
+  error: error('Any other failure.'),
+} satisfies JsonObject
+
+const responseRef = (name: keyof typeof restResponses): JsonObject => ({ $ref: `#/components/responses/${name}` })
+
+/** Failures of any request; `row`: one that is about a single row. */
+export const failures = (about: 'row' | 'rows' = 'rows'): JsonObject => ({
+  400: responseRef('badRequest'),
+  401: responseRef('unauthorized'),
+  403: responseRef('forbidden'),
+  ...(about === 'row' ? { 404: responseRef('notFound') } : {}),
+  default: responseRef('error'),
+})

@@ -1,0 +1,88 @@
+// Rows of relations as JSON Schema.
+import { foreignKeysOf, type ForeignKey } from '../../rest/openapi/foreign-key.ts'
+import type { Relationships } from '../../schema-cache/relationship.ts'
+import type { Column, Table } from '../../schema-cache/table.ts'
+import type { JsonSchema } from '../../http/json-schema.ts'
+import { typeSchema } from './postgres-type.ts'
+
+export type RowSchemas = {
+  /** A row as it is read without `select`: columns that are never null are required. */
+  readonly row: JsonSchema
+  /** A row to insert: what has neither a default nor may be null is required. */
+  readonly insert: JsonSchema
+}
+
+/** The schemas of a relation that follow from its columns. */
+export function rowSchemas(table: Table, relationships: Relationships): RowSchemas {
+  const columns = [...table.columns.values()]
+  const foreignKeys = foreignKeysOf(table, relationships)
+  const row: JsonSchema = {
+    title: table.name,
+    ...(table.description === null ? {} : { description: table.description }),
+    type: 'object',
+    // Own properties whatever the name: `__proto__` is a legal column.
+    properties: Object.fromEntries(
+      columns.map((column) => [
+        column.name,
+        columnSchema(column, table.primaryKey.includes(column.name), foreignKeys.get(column.name)),
+      ]),
+    ),
+  }
+  const names = (filtered: readonly Column[]): readonly string[] => filtered.map(({ name }) => name)
+  const always = columns.filter(({ nullable }) => !nullable)
+  return {
+    row: always.length === 0 ? row : { ...row, required: names(always) },
+    insert: {
+      ...row,
+      title: `New row of ${table.name}`,
+      required: names(always.filter((column) => column.default === null)),
+      additionalProperties: false,
+    },
+  }
+}
+
+function columnSchema(column: Column, isPrimaryKey: boolean, foreignKey: ForeignKey | undefined): JsonSchema {
+  const { enumValues, maxLength } = column
+  const base = enumValues.length > 0 ? { type: 'string', enum: enumValues } : typeSchema(column.type)
+  const constant = column.default === null ? undefined : constantOf(column.default, base.type)
+  const description = [
+    column.description,
+    isPrimaryKey ? 'Primary key.' : null,
+    foreignKey ? `Foreign key to \`${foreignKey.table}.${foreignKey.column}\`.` : null,
+    column.default !== null && constant === undefined ? `By default \`${column.default}\`.` : null,
+  ]
+    .filter((note) => note !== null)
+    .join('\n\n')
+  return {
+    ...(column.nullable ? orNull(base) : base),
+    ...(maxLength !== null && base.type === 'string' ? { maxLength } : {}),
+    ...(constant === undefined ? {} : { default: constant }),
+    ...(description === '' ? {} : { description }),
+  }
+}
+
+function orNull(schema: JsonSchema): JsonSchema {
+  if (schema.type === undefined) return schema
+  const values = schema.enum as readonly unknown[] | undefined
+  return { ...schema, type: [schema.type, 'null'], ...(values ? { enum: [...values, null] } : {}) }
+}
+
+const quotedText = /^'((?:[^']|'')*)'::[^']+$/
+
+/** The value of a default that is a constant; undefined for expressions, and for numbers that would lose digits. */
+function constantOf(expression: string, type: unknown): string | number | boolean | undefined {
+  const quoted = quotedText.exec(expression)?.[1]
+  switch (type) {
+    case 'string':
+      return quoted?.replaceAll("''", "'")
+    case 'boolean':
+      return expression === 'true' ? true : expression === 'false' ? false : undefined
+    case 'integer':
+    case 'number': {
+      const digits = quoted ?? expression
+      return /^-?\d[\d.]{0,14}$/.test(digits) && Number.isFinite(Number(digits)) ? Number(digits) : undefined
+    }
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,162 @@
+// `GET /openapi.json`: the whole service as the caller may see it.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { InTransaction, Query } from '../../postgres/transaction.ts'
+import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
+import { authenticate } from '../../identity/authenticate.ts'
+import type { Identity } from '../../identity/identity.ts'
+import { ApiError } from '../../rest/errors.ts'
+import { errorResponse } from '../../rest/response/error.ts'
+import { checkSession, namedSession } from '../../rest/sql/session.ts'
+import type { RestSettings } from '../../rest/settings.ts'
+import type { Snapshot as RestSnapshot } from '../../rest/snapshot.ts'
+import { transactionError, withCode } from '../../rest/sql-errors.ts'
+import {
+  accessibleRoutinesQuery,
+  accessibleTablesQuery,
+  decodeAccessibleRoutines,
+  decodeAccessibleTables,
+} from '../../schema-cache/privileges.ts'
+import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
+import type { SchemaFile } from '../../validation/schema-directory.ts'
+import { serviceDocument } from './document.ts'
+import { analysisRoutes } from '../analysis/analysis-routes.ts'
+import { serviceRoutes } from './service-routes.ts'
+
+type Snapshot = RestSnapshot<
+  RestSettings & {
+    /** What the document shows: what the caller may use, or everything. */
+    readonly docsMode: 'follow-privileges' | 'ignore-privileges'
+    /** Mount path of the image analysis. */
+    readonly imageBasePath: string
+  }
+>
+
+export type ServiceDocumentOptions = {
+  /** Settings and schema at the moment. */
+  readonly snapshot: () => Snapshot
+  /** Asks whether the session of a token is alive. */
+  readonly query: Query
+  /** Asks for the caller's privileges. */
+  readonly transaction: InTransaction
+  readonly lookupApiKey: ApiKeyLookup
+  /** As whom the session cookie of a request lets it act; undefined without a valid one. */
+  readonly cookieIdentity: (request: IncomingMessage) => Promise<Identity | undefined>
+  readonly schemas: readonly SchemaFile[]
+  readonly version: string
+}
+
+/**
+ * Refuses a token whose session has ended, as the REST API does.
+ *
+ * @throws ApiError 401, or that of the database
+ */
+async function requireLiveSession(identity: Identity, cache: SchemaCache, query: Query): Promise<void> {
+  const session = cache.checksSessions ? namedSession(identity) : undefined
+  if (!session) return
+  try {
+    await query(`select ${checkSession('$1', '$2', '$3')}`, [session.session, session.user, session.appRole])
+  } catch (error) {
+    throw transactionError(error, true)
+  }
+}
+
+/**
+ * A handler that answers with the OpenAPI 3.1 document. The REST resources in it are those of the default schema that
+ * the caller has privileges on: by credential, or else by the session cookie. With `docs-mode=ignore-privileges` or
+ * `openapi-mode=ignore-privileges` it has all of them, with `openapi-mode=disabled` none.
+ */
+export function serviceDocumentHandler(options: ServiceDocumentOptions) {
+  // Making a document takes longer than answering a request; roles are few, and a snapshot never changes.
+  const made = new WeakMap<Snapshot, Map<string, Promise<string>>>()
+  const documentFor = (identity: Identity, snapshot: Snapshot, cache: SchemaCache): Promise<string> => {
+    const byRole = made.get(snapshot) ?? new Map<string, Promise<string>>()
+    made.set(snapshot, byRole)
+    const known = byRole.get(identity.role)
+    if (known) return known
+    const document = makeDocument(identity, snapshot, cache, options)
+    byRole.set(identity.role, document)
+    document.catch(() => byRole.delete(identity.role))
+    return document
+  }
+  return (request: IncomingMessage, response: ServerResponse): void => {
+    void respond(request, response, options, documentFor)
+  }
+}
+
+async function respond(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { snapshot: current, query, lookupApiKey, cookieIdentity }: ServiceDocumentOptions,
+  documentFor: (identity: Identity, snapshot: Snapshot, cache: SchemaCache) => Promise<string>,
+): Promise<void> {
+  const snapshot = current()
+  try {
+    const { authorization, apikey } = request.headers
+    const bySession = authorization === undefined && apikey === undefined ? await cookieIdentity(request) : undefined
+    const identity =
+      bySession ??
+      (await authenticate(authorization, Array.isArray(apikey) ? apikey[0] : apikey, snapshot.verifier, lookupApiKey))
+    if (!snapshot.cache)
+      throw new ApiError({ code: 'PGRST002', status: 503, message: 'The schema cache is not loaded' })
+    if (!bySession) await requireLiveSession(identity, snapshot.cache, query)
+    const body = await documentFor(identity, snapshot, snapshot.cache)
+    response.writeHead(200, {
+      'Content-Type': 'application/json; charset=utf-8',
+      'Content-Length': Buffer.byteLength(body),
+      Vary: [response.getHeader('Vary'), 'Authorization, apikey, Cookie'].filter(Boolean).join(', '),
+    })
+    response.end(request.method === 'HEAD' ? undefined : body)
+  } catch (thrown) {
+    const error = withCode(thrown)
+    const answer = errorResponse(
+      error instanceof ApiError
+        ? error
+        : new ApiError({ code: 'PGRSTX00', status: 500, message: 'Internal server error', cause: error }),
+      'verbose',
+    )
+    response.writeHead(answer.status, answer.headers.flat())
+    response.end(answer.body)
+  }
+}
+
+async function makeDocument(
+  identity: Identity,
+  { config }: Snapshot,
+  cache: SchemaCache,
+  { transaction, schemas, version }: ServiceDocumentOptions,
+): Promise<string> {
+  const [schema = 'public'] = config.dbSchemas
+  const all = [...cache.tables].filter(([, table]) => table.schema === schema)
+  const routines = [...cache.routines.values()].flat().filter((routine) => routine.schema === schema)
+  const rest =
+    config.openapiMode === 'disabled'
+      ? { tables: [], routines: [] }
+      : config.openapiMode === 'ignore-privileges' || config.docsMode === 'ignore-privileges'
+        ? { tables: all.map(([, table]) => table), routines }
+        : await transaction(
+            identity,
+            async (query) => {
+              const tablesQuery = accessibleTablesQuery(schema)
+              const routinesQuery = accessibleRoutinesQuery(schema)
+              const visible = decodeAccessibleTables(await query(tablesQuery.text, [...tablesQuery.values]))
+              const callable = decodeAccessibleRoutines(await query(routinesQuery.text, [...routinesQuery.values]))
+              return {
+                tables: all.filter(([key]) => visible.has(key)).map(([, table]) => table),
+                routines: [...callable.values()].flat(),
+              }
+            },
+            'read',
+          )
+  return JSON.stringify(
+    serviceDocument({
+      ...rest,
+      relationships: cache.relationships,
+      schemas: schemas.map(({ schema: content }) => content),
+      exposedSchemas: config.dbSchemas,
+      restBasePath: config.restBasePath,
+      anonymous: config.dbAnonRole !== null,
+      version,
+      operations: [...serviceRoutes, ...analysisRoutes(config.imageBasePath)],
+    }),
+  )
+}

@@ -1,0 +1,204 @@
+// The resources of a relation: its rows, and one row by its key.
+import { firstLine } from '../../rest/openapi/comment.ts'
+import type { Column, Table } from '../../schema-cache/table.ts'
+import { componentName, pathSegment, type JsonObject, type JsonSchema } from '../../http/json-schema.ts'
+import {
+  failures,
+  headerRef,
+  parameterRef,
+  reservedParameters,
+  sharedRefs,
+  type RestContext,
+} from './rest-component.ts'
+import { typeSchema } from './postgres-type.ts'
+
+export type TableDescription = {
+  readonly table: Table
+  /** Schemas, or references to them. */
+  readonly row: JsonSchema
+  readonly insert: JsonSchema
+  readonly update: JsonSchema
+}
+
+const json = 'application/json'
+const single = 'application/vnd.pgrst.object+json'
+
+const filterName = (table: Table, column: Column): string => componentName('filter', table.name, column.name)
+
+const filterable = (table: Table): readonly Column[] =>
+  [...table.columns.values()].filter(({ name }) => !reservedParameters.has(name))
+
+/** `#/components/parameters` of a relation: a filter for each column. */
+export const filterParameters = (table: Table): readonly (readonly [string, JsonObject])[] =>
+  filterable(table).map((column) => [
+    filterName(table, column),
+    {
+      name: column.name,
+      in: 'query',
+      description: 'A condition: an operator and a value, such as `eq.1`.',
+      schema: { type: 'string' },
+    },
+  ])
+
+/** The path items of a relation. */
+export function tablePaths(
+  description: TableDescription,
+  { basePath, hasProfiles }: RestContext,
+): readonly (readonly [string, JsonObject])[] {
+  const { table } = description
+  const path = `${basePath}/${pathSegment(table.name)}`
+  const context = {
+    ...description,
+    filters: filterable(table).map((column) => parameterRef(filterName(table, column))),
+    acceptProfile: hasProfiles ? sharedRefs('acceptProfile') : [],
+    contentProfile: hasProfiles ? sharedRefs('contentProfile') : [],
+  }
+  const [key, ...more] = table.primaryKey
+  const column = key === undefined || more.length > 0 ? undefined : table.columns.get(key)
+  return [[path, rowsItem(context)], ...(column ? [[`${path}/{id}`, rowItem(context, column)] as const] : [])]
+}
+
+type ItemContext = TableDescription & {
+  readonly filters: readonly JsonObject[]
+  readonly acceptProfile: readonly JsonObject[]
+  readonly contentProfile: readonly JsonObject[]
+}
+
+function operation({ table }: ItemContext, name: string, action: string, rest: JsonObject): JsonObject {
+  const { description } = firstLine(table.description)
+  return {
+    operationId: `${table.name}.${name}`,
+    tags: [table.name],
+    summary: `${action} ${table.name}`,
+    ...(description === undefined || description === '' ? {} : { description }),
+    ...rest,
+  }
+}
+
+const manyRows = (row: JsonSchema): JsonObject => ({
+  [json]: { schema: { type: 'array', items: row } },
+  [single]: { schema: row },
+  'text/csv': { schema: { type: 'string' } },
+})
+
+const oneRow = (row: JsonSchema): JsonObject => ({ [json]: { schema: row } })
+
+const noBody = (description: string): JsonObject => ({ description })
+
+/** What a write answers: rows when they are asked for, else nothing. */
+const written = (row: JsonSchema): JsonObject => ({
+  200: { description: 'Done; the rows, as `Prefer: return=representation` asked for.', content: manyRows(row) },
+  204: noBody('Done.'),
+})
+
+function rowsItem(context: ItemContext): JsonObject {
+  const { table, row, insert, update, filters, acceptProfile, contentProfile } = context
+  const headers = { 'Content-Range': headerRef('contentRange') }
+  const conditions = [...filters, ...sharedRefs('and', 'or')]
+  return {
+    get: operation(context, 'list', 'Read rows of', {
+      parameters: [
+        ...conditions,
+        ...sharedRefs('select', 'order', 'limit', 'offset', 'range', 'preferRead'),
+        ...acceptProfile,
+      ],
+      responses: {
+        200: { description: 'All rows that match.', headers, content: manyRows(row) },
+        206: { description: 'A part of the rows that match.', headers, content: manyRows(row) },
+        ...failures(),
+      },
+    }),
+    ...(table.insertable
+      ? {
+          post: operation(context, 'create', 'Add rows to', {
+            parameters: [...sharedRefs('select', 'columns', 'onConflict', 'preferInsert'), ...contentProfile],
+            requestBody: {
+              required: true,
+              content: {
+                [json]: { schema: { anyOf: [insert, { type: 'array', items: insert }] } },
+                'text/csv': { schema: { type: 'string' } },
+                'application/x-www-form-urlencoded': { schema: { type: 'object' } },
+              },
+            },
+            responses: {
+              200: { description: 'Only rows that existed were changed; see `resolution`.', content: manyRows(row) },
+              201: {
+                description: 'Added; with the rows when `Prefer: return=representation` asked for them.',
+                headers: { Location: headerRef('location') },
+                content: manyRows(row),
+              },
+              ...failures(),
+            },
+          }),
+        }
+      : {}),
+    ...(table.insertable && table.updatable && table.primaryKey.length > 0
+      ? {
+          put: operation(context, 'replace', 'Add or replace one row of', {
+            description: `The conditions must name ${table.primaryKey.map((name) => `\`${name}\``).join(', ')} by \`eq\` and nothing else.`,
+            parameters: [...filters, ...sharedRefs('select', 'columns', 'preferWrite'), ...contentProfile],
+            requestBody: { required: true, content: { [json]: { schema: insert } } },
+            responses: { ...written(row), 201: noBody('Added.'), ...failures() },
+          }),
+        }
+      : {}),
+    ...(table.updatable
+      ? {
+          patch: operation(context, 'update', 'Change rows of', {
+            parameters: [...conditions, ...sharedRefs('select', 'columns', 'preferWrite'), ...contentProfile],
+            requestBody: { required: true, content: { [json]: { schema: update } } },
+            responses: { ...written(row), ...failures() },
+          }),
+        }
+      : {}),
+    ...(table.deletable
+      ? {
+          delete: operation(context, 'remove', 'Delete rows of', {
+            parameters: [...conditions, ...sharedRefs('select', 'preferWrite'), ...contentProfile],
+            responses: { ...written(row), ...failures() },
+          }),
+        }
+      : {}),
+  }
+}
+
+function rowItem(context: ItemContext, key: Column): JsonObject {
+  const { table, row, update, acceptProfile, contentProfile } = context
+  const id: JsonObject = {
+    name: 'id',
+    in: 'path',
+    required: true,
+    description: `Value of the key \`${key.name}\`.`,
+    schema: key.enumValues.length > 0 ? { type: 'string', enum: key.enumValues } : typeSchema(key.type),
+  }
+  return {
+    parameters: [id],
+    get: operation(context, 'read', 'Read one row of', {
+      parameters: [...sharedRefs('select', 'preferRead'), ...acceptProfile],
+      responses: { 200: { description: 'The row.', content: oneRow(row) }, ...failures('row') },
+    }),
+    ...(table.updatable
+      ? {
+          patch: operation(context, 'updateOne', 'Change one row of', {
+            parameters: [...sharedRefs('select', 'columns', 'preferWrite'), ...contentProfile],
+            requestBody: { required: true, content: { [json]: { schema: update } } },
+            responses: {
+              200: {
+                description: 'Changed; with the row when `Prefer: return=representation` asked for it.',
+                content: oneRow(row),
+              },
+              ...failures('row'),
+            },
+          }),
+        }
+      : {}),
+    ...(table.deletable
+      ? {
+          delete: operation(context, 'removeOne', 'Delete one row of', {
+            parameters: [...sharedRefs('preferWrite'), ...contentProfile],
+            responses: { 204: noBody('Deleted.'), ...failures('row') },
+          }),
+        }
+      : {}),
+  }
+}

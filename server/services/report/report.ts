@@ -1,0 +1,179 @@
+// Vehicle reports as the database keeps them.
+import { Failure } from '../../http/envelope.ts'
+import type { Access } from '../../postgres/admission.ts'
+import { sqlState } from '../../postgres/database-error.ts'
+import type { InTransaction, Query } from '../../postgres/transaction.ts'
+import type { Identity } from '../../identity/identity.ts'
+import { cursorText, type ReportCursor } from './report-cursor.ts'
+
+/** `schemas/create-report-dto.json`. */
+export type CreateReportDto = {
+  readonly manufacturer: string
+  readonly model: string
+  readonly year: number
+  readonly mileage: number
+  readonly price: number
+  readonly lat: number
+  readonly lng: number
+}
+
+/** `schemas/update-report-dto.json`: at least one of them. */
+export type UpdateReportDto = Partial<CreateReportDto>
+
+/** `schemas/estimate-query.json`. */
+export type EstimateQuery = Omit<CreateReportDto, 'price'>
+
+export type Reports = {
+  /** Stores a report of the caller's. */
+  readonly create: (caller: Identity, dto: CreateReportDto) => Promise<object>
+  /** A page of the caller's reports, the newest first, without their valuations. */
+  readonly list: (caller: Identity, limit: number, after: ReportCursor | undefined) => Promise<ReportPage>
+  /** A page of the reports that wait for their review, the oldest first. Of everybody, for administrators alone. */
+  readonly pending: (caller: Identity, limit: number, after: ReportCursor | undefined) => Promise<ReportPage>
+  readonly find: (caller: Identity, id: string) => Promise<object>
+  readonly change: (caller: Identity, id: string, dto: UpdateReportDto) => Promise<object>
+  readonly remove: (caller: Identity, id: string) => Promise<void>
+  readonly review: (caller: Identity, id: string, approved: boolean) => Promise<object>
+  /** What a vehicle is worth: `schemas/valuation.json`. */
+  readonly estimate: (caller: Identity, vehicle: EstimateQuery) => Promise<object>
+}
+
+export type ReportPage = { readonly reports: readonly object[]; readonly next: string | null }
+
+const columns = ['manufacturer', 'model', 'year', 'mileage', 'price', 'lat', 'lng'] as const
+
+/** `schemas/report-dto.json`: built by the database, so that it has numbers where the API has numbers. */
+const dtoFields = [
+  'id',
+  ...columns,
+  ['userId', 'user_id'],
+  'status',
+  ['createdAt', 'created_at'],
+  ['updatedAt', 'updated_at'],
+] as const
+const dtoArguments = dtoFields
+  .map((field) => (typeof field === 'string' ? [field, field] : field))
+  .map(([key, column]) => `'${key}', report.${column}`)
+  .join(', ')
+const plain = `json_build_object(${dtoArguments}) as report`
+const valued = `json_build_object(${dtoArguments}, 'valuation', public.valuation(report)) as report`
+
+/** The owner is the caller: see the column's default. */
+const insert = `
+  insert into public.reports as report (${columns.join(', ')})
+  values (${columns.map((_, index) => `$${index + 1}`).join(', ')})
+  returning ${valued}`
+
+const listed = `${plain}, id, to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as created_at`
+
+/** Says whose they are, though the policies do, too: so the index on owner and time serves, whatever policies there are. */
+const page = (after: boolean): string => `
+  select ${listed}
+  from public.reports report
+  where user_id = (select auth.uid()) ${after ? 'and (created_at, id) < ($2::timestamptz, $3::uuid)' : ''}
+  order by report.created_at desc, id desc
+  limit $1`
+const firstPage = page(false)
+const laterPage = page(true)
+
+/** In the order of the function, which every administrator may call and nobody else. */
+const pendingPage = `select ${listed} from rowhouse.pending_reports($1, $2, $3) report order by report.created_at, id`
+
+const own = 'from public.reports report where id = $1 and user_id = (select auth.uid())'
+
+const missing = (cause?: unknown): Failure => new Failure(404, 'There is no such report', { cause })
+
+/**
+ * Reports on a database, each call in a transaction that acts for the caller.
+ *
+ * @throws Failure 404 for a report that is not there for the caller; 403 when policies or grants say no; 409 when the
+ *   caller has deleted their profile, or for a change of a report that is reviewed already
+ */
+export function createReports(inTransaction: InTransaction): Reports {
+  const run = async <T>(caller: Identity, use: (query: Query) => Promise<T>, access?: Access): Promise<T> => {
+    try {
+      return await inTransaction(caller, use, access)
+    } catch (error) {
+      throw failureOf(error) ?? error
+    }
+  }
+  const one = async (caller: Identity, text: string, values: unknown[], access?: Access): Promise<object> => {
+    const [row] = await run(caller, (query) => query(text, values), access)
+    if (!row) throw missing()
+    return row.report as object
+  }
+  return {
+    create: (caller, dto) =>
+      one(
+        caller,
+        insert,
+        columns.map((name) => dto[name]),
+      ),
+    list: async (caller, limit, after) => {
+      const rows = await run(
+        caller,
+        (query) => (after ? query(laterPage, [limit + 1, after.createdAt, after.id]) : query(firstPage, [limit + 1])),
+        'read',
+      )
+      return pageOf(rows, limit)
+    },
+    pending: async (caller, limit, after) => {
+      const values = [limit + 1, after?.createdAt ?? null, after?.id ?? null]
+      return pageOf(await run(caller, (query) => query(pendingPage, values), 'read'), limit)
+    },
+    find: (caller, id) => one(caller, `select ${valued} ${own}`, [id], 'read'),
+    change: (caller, id, dto) =>
+      run(caller, async (query) => {
+        const names = columns.filter((name) => dto[name] !== undefined)
+        const [row] = await query(
+          `update public.reports report set ${names.map((name, index) => `${name} = $${index + 2}`).join(', ')}
+           where id = $1 and user_id = (select auth.uid()) and status = 'pending' returning ${valued}`,
+          [id, ...names.map((name) => dto[name])],
+        )
+        if (row) return row.report as object
+        const [reviewed] = await query(`select status ${own}`, [id])
+        if (!reviewed) throw missing()
+        throw new Failure(409, `This report is ${String(reviewed.status)}: only a pending one can be changed`)
+      }),
+    remove: async (caller, id) => {
+      await one(
+        caller,
+        'delete from public.reports where id = $1 and user_id = (select auth.uid()) returning id as report',
+        [id],
+      )
+    },
+    review: (caller, id, approved) =>
+      one(caller, `select ${plain} from public.review_report($1, $2) report`, [id, approved]),
+    estimate: (caller, { manufacturer, model, year, mileage, lat, lng }) =>
+      one(
+        caller,
+        'select public.estimate_report($1, $2, $3, $4, $5, $6) as report',
+        [manufacturer, model, year, mileage, lat, lng],
+        'read',
+      ),
+  }
+}
+
+/** One row more than the page tells whether there is a next one. */
+function pageOf(rows: readonly Record<string, unknown>[], limit: number): ReportPage {
+  const last = rows.length > limit ? rows[limit - 1] : undefined
+  return {
+    reports: rows.slice(0, limit).map(({ report }) => report as object),
+    next: last ? cursorText({ createdAt: String(last.created_at), id: String(last.id) }) : null,
+  }
+}
+
+function failureOf(error: unknown): Failure | undefined {
+  switch (sqlState(error)) {
+    case '23503':
+      return new Failure(409, 'Your profile was deleted: sign in again to get a new one', { cause: error })
+    case '23514':
+      return new Failure(400, 'The database does not accept these values', { cause: error })
+    case '42501':
+      return new Failure(403, 'You may not do this', { cause: error })
+    case 'PT404':
+      return missing(error)
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,17 @@
+// How far two texts are apart.
+
+/** Levenshtein's distance: insertions, deletions and replacements of characters that turn one text into the other. */
+export function editDistance(from: readonly string[], to: readonly string[]): number {
+  const row = Array.from(to, (_, at) => at + 1)
+  for (let line = 0; line < from.length; line++) {
+    let diagonal = line
+    let left = line + 1
+    for (let at = 0; at < to.length; at++) {
+      const above = row[at] ?? 0
+      left = Math.min(above + 1, left + 1, diagonal + (from[line] === to[at] ? 0 : 1))
+      row[at] = left
+      diagonal = above
+    }
+  }
+  return row[to.length - 1] ?? from.length
+}

@@ -1,0 +1,74 @@
+create schema if not exists auth;
+comment on schema auth is
+  'Accounts, sessions and API keys, and the functions that say who the caller is. Never exposed.';
+revoke all on schema auth from public;
+grant usage on schema auth to anon, authenticated, service_role, authenticator;
+
+-- The schema exists already, because it has the table of applied migrations.
+comment on schema rowhouse is
+  'What the server needs for itself: applied migrations, triggers, and functions that run with their owner''s rights. Never exposed.';
+revoke all on schema rowhouse from public;
+grant usage on schema rowhouse to authenticated, service_role;
+
+grant usage on schema public to anon, authenticated, service_role;
+-- The title and the description of the OpenAPI document. A comment of the DBA's own stays.
+do $$
+begin
+  if coalesce(pg_catalog.obj_description('public'::regnamespace, 'pg_namespace'), 'standard public schema')
+    = 'standard public schema'
+  then
+    comment on schema public is
+      E'Profiles, classification runs and vehicle reports\n\nProfiles of users, results of image classification, and reports about vehicles with estimates of their value.';
+  end if;
+exception
+  when insufficient_privilege then
+    raise notice 'only the owner of the schema public can comment on it: the OpenAPI document has no title of its own';
+end
+$$;
+
+-- Tables, views and sequences that this role creates in `public`, those of the next migrations included, can be used with
+-- the secret key. Row-level security does not apply to it where service_role has BYPASSRLS.
+alter default privileges in schema public grant select, insert, update, delete on tables to service_role;
+alter default privileges in schema public grant usage, select on sequences to service_role;
+
+-- Case-insensitive text, for e-mail addresses. Where it is installed already, it stays there.
+do $$
+begin
+  if not exists (select from pg_catalog.pg_extension where extname = 'citext') then
+    create schema if not exists extensions;
+    create extension citext with schema extensions;
+  end if;
+end
+$$;
+
+-- PostgreSQL lets everyone execute a new function. Migrations that create functions stand between calls of these two, so that
+-- theirs can be executed only by the roles they are granted to. The second restores the default of the role that migrates, which
+-- applies to the functions that a DBA creates as the same role, too.
+create procedure rowhouse.begin_private_functions()
+language plpgsql set search_path = ''
+as $$
+begin
+  perform pg_catalog.set_config('rowhouse.public_executes', (not exists (
+    select from pg_catalog.pg_default_acl
+    where defaclrole = current_user::regrole and defaclnamespace = 0 and defaclobjtype = 'f'
+      and not exists (select from pg_catalog.aclexplode(defaclacl) where grantee = 0)
+  ))::text, true);
+  alter default privileges revoke execute on functions from public;
+end
+$$;
+comment on procedure rowhouse.begin_private_functions() is
+  'For migrations: functions created from now on are not executable by PUBLIC.';
+
+create procedure rowhouse.end_private_functions()
+language plpgsql set search_path = ''
+as $$
+begin
+  if pg_catalog.current_setting('rowhouse.public_executes')::boolean then
+    alter default privileges grant execute on functions to public;
+  end if;
+end
+$$;
+comment on procedure rowhouse.end_private_functions() is
+  'For migrations: restores what begin_private_functions has changed, in the same transaction.';
+
+revoke execute on procedure rowhouse.begin_private_functions(), rowhouse.end_private_functions() from public;

@@ -1,0 +1,136 @@
+-- The functions of this file are only for the roles they are granted to.
+call rowhouse.begin_private_functions();
+
+create table public.reports (
+  id uuid constraint reports_pkey primary key default gen_random_uuid(),
+  user_id uuid not null default auth.uid() constraint reports_user_id_fkey references public.profiles on delete cascade,
+  manufacturer text not null constraint reports_manufacturer_check
+    check (char_length(manufacturer) between 1 and 100 and manufacturer = btrim(manufacturer, E' \t\r\n')),
+  model text not null constraint reports_model_check
+    check (char_length(model) between 1 and 100 and model = btrim(model, E' \t\r\n')),
+  -- Reads the clock, which is sound here: a year that is accepted once is accepted ever after.
+  year integer not null constraint reports_year_check
+    check (year between 1886 and extract(year from statement_timestamp() at time zone 'UTC')::integer + 1),
+  mileage integer not null constraint reports_mileage_check check (mileage between 0 and 2000000),
+  -- NaN is greater than every number, so this refuses it, too.
+  price numeric(11, 2) not null constraint reports_price_check check (price between 0 and 100000000),
+  lat double precision not null constraint reports_lat_check check (lat between -90 and 90),
+  lng double precision not null constraint reports_lng_check check (lng between -180 and 180),
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  status text not null default 'pending'
+    constraint reports_status_check check (status in ('pending', 'approved', 'rejected'))
+);
+-- A user's reports, newest first; the id makes the order total, for pages that continue after a row.
+create index reports_newest_idx on public.reports (user_id, created_at desc, id desc);
+-- Reports to be reviewed, oldest first.
+create index reports_pending_idx on public.reports (created_at, id) where status = 'pending';
+comment on table public.reports is
+  E'What owners say about their vehicles\n\nA report is pending until an administrator approves or rejects it. Its owner can change it only until then, and only approved reports count in valuations.';
+comment on column public.reports.id is 'Generated.';
+comment on column public.reports.user_id is 'The owner: the caller.';
+comment on column public.reports.manufacturer is 'Manufacturer, without white space around it.';
+comment on column public.reports.model is 'Model, without white space around it.';
+comment on column public.reports.year is 'Model year, from 1886 to next year.';
+comment on column public.reports.mileage is 'Kilometres driven.';
+comment on column public.reports.price is 'Euros, rounded to cents.';
+comment on column public.reports.lat is 'Latitude of the place of the vehicle, in degrees north.';
+comment on column public.reports.lng is 'Longitude of the place of the vehicle, in degrees east.';
+comment on column public.reports.created_at is 'When the report was stored.';
+comment on column public.reports.updated_at is 'When the report was last changed or reviewed.';
+comment on column public.reports.status is
+  'pending, approved or rejected. Set by an administrator, with the function review_report.';
+
+create trigger set_updated_at before update on public.reports
+  for each row execute function rowhouse.set_updated_at();
+
+-- Users set neither ids nor times nor the status, and cannot give a row to someone else.
+grant select, delete,
+  insert (user_id, manufacturer, model, year, mileage, price, lat, lng),
+  update (manufacturer, model, year, mileage, price, lat, lng)
+on public.reports to authenticated;
+
+-- The policies repeat what the grants say about the status, for a database where a wider grant is made one day.
+alter table public.reports enable row level security;
+create policy owner_select on public.reports for select to authenticated using ((select auth.uid()) = user_id);
+create policy owner_insert on public.reports for insert to authenticated
+  with check ((select auth.uid()) = user_id and status = 'pending');
+create policy owner_update on public.reports for update to authenticated
+  using ((select auth.uid()) = user_id and status = 'pending')
+  with check ((select auth.uid()) = user_id and status = 'pending');
+create policy owner_delete on public.reports for delete to authenticated using ((select auth.uid()) = user_id);
+create policy service on public.reports to service_role using (true) with check (true);
+comment on policy owner_select on public.reports is 'Users see their own reports.';
+comment on policy owner_insert on public.reports is 'Users add reports of their own, which are pending.';
+comment on policy owner_update on public.reports is 'Users change their own reports until they are reviewed.';
+comment on policy owner_delete on public.reports is 'Users delete their own reports.';
+comment on policy service on public.reports is 'The secret key reads and writes all reports.';
+
+-- Reviews. Functions that run with their owner's rights are in the schema `rowhouse`, which is never exposed; the exposed
+-- ones run with the caller's.
+
+create function rowhouse.review_report(id uuid, approved boolean) returns public.reports
+language plpgsql security definer set search_path = ''
+as $$
+declare
+  reviewed public.reports;
+begin
+  if not auth.is_admin() then
+    raise insufficient_privilege using message = 'only an administrator reviews reports';
+  end if;
+  if $2 is null then
+    raise null_value_not_allowed using message = '"approved" must be true or false';
+  end if;
+  update public.reports set status = case when $2 then 'approved' else 'rejected' end
+  where reports.id = $1
+  returning reports.* into reviewed;
+  if not found then
+    raise sqlstate 'PT404' using message = 'there is no such report';
+  end if;
+  return reviewed;
+end
+$$;
+comment on function rowhouse.review_report(uuid, boolean) is 'Approves or rejects a report, for administrators.';
+
+create function rowhouse.pending_reports(at_most integer, after_time timestamptz, after_id uuid)
+returns setof public.reports
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  if not auth.is_admin() then
+    raise insufficient_privilege using message = 'only an administrator sees the reports of others';
+  end if;
+  return query
+    select * from public.reports
+    where status = 'pending' and ($2 is null or (created_at, id) > ($2, $3))
+    order by created_at, id
+    limit least(greatest(coalesce($1, 100), 0), 1000);
+end
+$$;
+comment on function rowhouse.pending_reports(integer, timestamptz, uuid) is
+  'Reports to be reviewed, oldest first, at most 1000: those after a report, or from the first if its time is null.';
+
+create function public.review_report(id uuid, approved boolean) returns public.reports
+language sql set search_path = ''
+as $$
+  select * from rowhouse.review_report($1, $2)
+$$;
+comment on function public.review_report(uuid, boolean) is
+  E'Approve or reject a report\n\nFor administrators: service_role, or users with the claim app_role: admin.';
+
+create function public.pending_reports(at_most integer default 100) returns setof public.reports
+language sql stable set search_path = ''
+as $$
+  select * from rowhouse.pending_reports($1, null, null)
+$$;
+comment on function public.pending_reports(integer) is
+  E'Reports to be reviewed\n\nOldest first, at most 1000. For administrators: service_role, or users with the claim app_role: admin.';
+
+grant execute on function
+  rowhouse.review_report(uuid, boolean),
+  rowhouse.pending_reports(integer, timestamptz, uuid),
+  public.review_report(uuid, boolean),
+  public.pending_reports(integer)
+to authenticated, service_role;
+
+call rowhouse.end_private_functions();

@@ -1,0 +1,143 @@
+// Gates close for certain, or it is said that they have not: also when the connection that keeps them fails.
+import t, { type Test } from 'tap'
+import pg from 'pg'
+import { calledOff, GateKeeper, mayBegin, type Gate } from '../server/postgres/sharing/turn-guard.ts'
+import { createDatabase, withClient } from './support/database.ts'
+import { until } from './support/until.ts'
+
+const database = await createDatabase()
+t.teardown(() => database.drop())
+
+type Fault = {
+  /** Statements with this text are never answered. */
+  stalls?: string
+  /** Statements with this text fail. */
+  fails?: string
+  /** Its connection is not closed when it should be: it is cut off from the server. */
+  isCutOff?: boolean
+  /** Is set once it has been closed. */
+  isEnded?: boolean
+}
+
+/** A keeper each of whose connections has the next one of the faults; later ones have none. */
+function keeperWith(t: Test, name: string, ...faults: Fault[]): GateKeeper {
+  const config = { connectionString: database.adminUri, application_name: name }
+  const keeper = new GateKeeper(() => {
+    const client = new pg.Client(config)
+    const fault = faults.shift() ?? {}
+    const { stalls, fails, isCutOff } = fault
+    const query = client.query.bind(client) as (text: string, values?: unknown[]) => Promise<pg.QueryResult>
+    const end = client.end.bind(client)
+    const faulty = (text: string, values?: unknown[]): Promise<pg.QueryResult> => {
+      if (stalls !== undefined && text.includes(stalls)) return new Promise(() => undefined)
+      if (fails !== undefined && text.includes(fails)) return Promise.reject(new Error('fails'))
+      return query(text, values)
+    }
+    const ends = async (): Promise<void> => {
+      if (isCutOff !== true) await end()
+      fault.isEnded = true
+    }
+    if (isCutOff === true) t.teardown(end)
+    return Object.assign(client, { query: faulty, end: ends })
+  })
+  t.teardown(() => keeper.end())
+  return keeper
+}
+
+async function gateOf(t: Test, keeper: GateKeeper): Promise<Gate> {
+  let gate: Gate | undefined
+  t.ok(await until(() => (gate ??= keeper.claim()) !== undefined))
+  if (!gate) throw new Error('there is no gate')
+  return gate
+}
+
+const sessions = async (name: string): Promise<readonly number[]> => {
+  const { rows } = await database.query('select pid from pg_stat_activity where application_name = $1', [name])
+  return rows.map(({ pid }) => Number(pid))
+}
+
+/** Begins a turn as a shared connection does. */
+const begin = (client: pg.Client, gate: Gate, turn: number) =>
+  client.query(`select ${mayBegin('$1', '$2')}`, [gate.id, turn])
+
+/** Runs turn 1 until `use` is done. */
+const whileRunning = (gate: Gate, use: () => Promise<void>) =>
+  withClient(database.adminUri, async (client) => {
+    await client.query('begin')
+    await begin(client, gate, 1)
+    await use()
+    await client.query('rollback')
+  })
+
+const mayNotBegin = (t: Test, gate: Gate, turn: number) =>
+  withClient(database.adminUri, (client) => t.rejects(begin(client, gate, turn), { code: calledOff }))
+
+const faults: readonly (readonly [string, Fault[], (name: string) => Promise<unknown>])[] = [
+  ['nothing fails', [], () => Promise.resolve()],
+  [
+    'its session was ended',
+    [],
+    async (name) => {
+      for (const pid of await sessions(name)) await database.query('select pg_terminate_backend($1)', [pid])
+    },
+  ],
+  ['it does not answer', [{ stalls: 'is_running' }], () => Promise.resolve()],
+  [
+    'it does not answer, and the server does not see it end',
+    [{ stalls: 'is_running', isCutOff: true }],
+    () => Promise.resolve(),
+  ],
+  ['it fails', [{ fails: 'is_running' }], () => Promise.resolve()],
+]
+
+for (const [number, [fault, clients, act]] of faults.entries()) {
+  t.test(`a gate is closed behind the turn that runs: ${fault}`, async (t) => {
+    const name = `keeper ${number}`
+    const keeper = keeperWith(t, name, ...clients)
+    const gate = await gateOf(t, keeper)
+    await whileRunning(gate, async () => {
+      await act(name)
+      t.equal(await gate.closeBehind(1), true)
+      await mayNotBegin(t, gate, 2)
+      t.equal(await gate.closeBehind(1), true, 'it stays closed')
+    })
+    await mayNotBegin(t, gate, 2)
+    t.equal(await gate.closeBehind(1), false, 'turn 2 might have begun, had the gate been open')
+  })
+}
+
+t.test('nothing is certain while no connection can be made', async (t) => {
+  const keeper = keeperWith(t, 'keeper x', { stalls: 'is_running' }, { fails: 'set_config' })
+  const gate = await gateOf(t, keeper)
+  await whileRunning(gate, async () => {
+    t.equal(await gate.closeBehind(1), false)
+    t.equal(await gate.closeBehind(1), true, 'until one is')
+  })
+})
+
+t.test('a turn that has ended is not taken for a running one', async (t) => {
+  const keeper = keeperWith(t, 'keeper y')
+  const gate = await gateOf(t, keeper)
+  await whileRunning(gate, async () => undefined)
+  t.equal(await gate.closeBehind(1), false)
+  await mayNotBegin(t, gate, 2)
+})
+
+t.test('a connection that cannot be set up is closed', async (t) => {
+  const name = 'keeper z'
+  const fault: Fault = { fails: 'set_config' }
+  const keeper = keeperWith(t, name, fault)
+  t.equal(keeper.claim(), undefined)
+  t.ok(await until(() => fault.isEnded === true))
+  t.ok(await until(async () => (await sessions(name)).length === 0))
+})
+
+t.test('an end while a connection is made leaves none', async (t) => {
+  const name = 'keeper end'
+  const fault: Fault = {}
+  const keeper = keeperWith(t, name, fault)
+  t.equal(keeper.claim(), undefined)
+  await keeper.end()
+  t.equal(fault.isEnded, true)
+  t.ok(await until(async () => (await sessions(name)).length === 0))
+})

@@ -1,0 +1,102 @@
+// The imports of the source, read with TypeScript's own parser.
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
+
+const server = fileURLToPath(new URL('../../server', import.meta.url))
+
+export type Import = {
+  /** Path of the importing file below `server/`, with slashes. */
+  readonly from: string
+  /** The same of the imported file, or the name of a package: `pg`, `node:fs`. */
+  readonly to: string
+  readonly isPackage: boolean
+  /** Whether only types are imported, so that nothing of it is left when the program runs. */
+  readonly isTypeOnly: boolean
+}
+
+export type SourceFile = {
+  /** Path below `server/`, with slashes. */
+  readonly path: string
+  readonly imports: readonly Import[]
+  /** Side effects of importing the file, and settings of the process, as `name (line)`. */
+  readonly effects: readonly string[]
+}
+
+/** Reads all files of `server/`, in the order of their paths. */
+export function readSource(): readonly SourceFile[] {
+  return readdirSync(server, { recursive: true, encoding: 'utf8' })
+    .map((path) => path.replaceAll('\\', '/'))
+    .filter((path) => path.endsWith('.ts'))
+    .sort()
+    .map((path) => parseSource(path, readFileSync(join(server, path), 'utf8')))
+}
+
+/** Parses one file. @param path below `server/`, with slashes */
+export function parseSource(path: string, text: string): SourceFile {
+  const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true)
+  return { path, imports: importsOf(path, file), effects: effectsOf(file) }
+}
+
+/** Every function of `node:fs` whose name ends in `Sync` reads or writes while the process waits. */
+const synchronous = /^[a-z]\w*Sync$/
+const processSettings: ReadonlySet<string> = new Set(['stackTraceLimit', 'setFlagsFromString'])
+
+/**
+ * Synchronous calls that run when a file is imported, and settings of the whole process wherever they stand. A parser
+ * cannot follow calls: a function that is called at the top level may read a file without being found here.
+ */
+function effectsOf(file: ts.SourceFile): string[] {
+  const found: string[] = []
+  const note = (name: string, node: ts.Node): void => {
+    found.push(`${name} (line ${file.getLineAndCharacterOfPosition(node.getStart()).line + 1})`)
+  }
+  const visit = (node: ts.Node, isTopLevel: boolean): void => {
+    if (ts.isImportDeclaration(node)) return
+    if (ts.isIdentifier(node) && processSettings.has(node.text)) note(node.text, node)
+    if (isTopLevel && ts.isCallExpression(node)) {
+      const { expression } = node
+      const name = ts.isPropertyAccessExpression(expression) ? expression.name.text : expression.getText()
+      if (synchronous.test(name)) note(name, node)
+    }
+    const inner = isTopLevel && !ts.isFunctionLike(node)
+    ts.forEachChild(node, (child) => visit(child, inner))
+  }
+  visit(file, true)
+  return found
+}
+
+function importsOf(path: string, file: ts.SourceFile): Import[] {
+  const imports: Import[] = []
+  const add = (specifier: ts.Node | undefined, isTypeOnly: boolean): void => {
+    if (!specifier || !ts.isStringLiteralLike(specifier)) return
+    const isPackage = !specifier.text.startsWith('.')
+    const to = isPackage ? specifier.text : normalize(join(dirname(path), specifier.text)).replaceAll('\\', '/')
+    imports.push({ from: path, to, isPackage, isTypeOnly })
+  }
+  const visit = (node: ts.Node): void => {
+    if (ts.isImportDeclaration(node)) add(node.moduleSpecifier, isTypeImport(node.importClause))
+    else if (ts.isExportDeclaration(node)) add(node.moduleSpecifier, isTypeExport(node))
+    else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) add(node.argument.literal, true)
+    else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
+      add(node.arguments[0], false)
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(file)
+  return imports
+}
+
+/** `import type …`, or names that are all marked with `type`. A bare `import '…'` is for its effects. */
+function isTypeImport(clause: ts.ImportClause | undefined): boolean {
+  if (!clause) return false
+  if (clause.isTypeOnly) return true
+  const { name, namedBindings: names } = clause
+  return name === undefined && names !== undefined && ts.isNamedImports(names) && names.elements.every(isTypeName)
+}
+
+const isTypeExport = ({ isTypeOnly, exportClause: names }: ts.ExportDeclaration): boolean =>
+  isTypeOnly || (names !== undefined && ts.isNamedExports(names) && names.elements.every(isTypeName))
+
+const isTypeName = ({ isTypeOnly }: ts.ImportSpecifier | ts.ExportSpecifier): boolean => isTypeOnly
