@@ -2,8 +2,9 @@
 // `{detail: [{loc, msg, type}]}`. https://fastapi.tiangolo.com/tutorial/handling-errors/
 import type { ServerResponse } from 'node:http'
 import { Failure } from '../../http/envelope.ts'
+import { CredentialError } from '../../identity/credential-error.ts'
 import { isNotMigrated, isUnreachable } from '../../postgres/database-error.ts'
-import { ApiError } from '../../rest/errors.ts'
+import { ApiError, ofCredential } from '../../rest/errors.ts'
 import { endAfterRequest, isUnfinished } from '../../rest/response/unfinished.ts'
 import { AnalysisError } from './analyser.ts'
 
@@ -58,6 +59,7 @@ export function problemOf(error: unknown): Problem | undefined {
   if (error instanceof Problem) return error
   if (error instanceof AnalysisError) return analysisProblem(error)
   // Of the shared parts: credentials, cookies, the database.
+  if (error instanceof CredentialError) return problemOf(ofCredential(error))
   if (error instanceof Failure) return new Problem(error.statusCode, error.message, error.headers, error)
   if (error instanceof ApiError && error.status < 500) {
     return new Problem(error.status, error.message, Object.fromEntries(error.headers), error)
