@@ -19,12 +19,15 @@ import {
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import type { SchemaFile } from '../../validation/schema-directory.ts'
 import { serviceDocument } from './document.ts'
+import { analysisRoutes } from '../analysis/analysis-routes.ts'
 import { serviceRoutes } from './service-routes.ts'
 
 type Snapshot = RestSnapshot<
   RestSettings & {
     /** What the document shows: what the caller may use, or everything. */
     readonly docsMode: 'follow-privileges' | 'ignore-privileges'
+    /** Mount path of the image analysis. */
+    readonly imageBasePath: string
   }
 >
 
@@ -153,7 +156,7 @@ async function makeDocument(
       restBasePath: config.restBasePath,
       anonymous: config.dbAnonRole !== null,
       version,
-      operations: serviceRoutes,
+      operations: [...serviceRoutes, ...analysisRoutes(config.imageBasePath)],
     }),
   )
 }
