@@ -15,7 +15,7 @@ const parse = (http: Partial<HttpRequest>, overrides: Partial<RequestSettings> =
   parseApiRequest(
     { method: 'GET', path: '/t', query: '', headers: [], body: Buffer.alloc(0), ...http },
     { ...settings, ...overrides },
-  )
+  ).request
 
 t.test('a plain read', async (t) => {
   t.strictSame(parse({}), {

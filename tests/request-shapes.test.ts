@@ -167,3 +167,21 @@ t.test('a refusal is remembered once its shape was met twice', async (t) => {
   t.not(second, third)
   t.equal(third, fourth, 'the very same')
 })
+
+/** Whether an object with a key is in a value, at any depth. */
+function containsKey(value: unknown, key: string): boolean {
+  if (typeof value !== 'object' || value === null || Buffer.isBuffer(value)) return false
+  const members = value instanceof Map ? [...value] : Object.values(value)
+  return Object.hasOwn(value, key) || members.some((member) => containsKey(member, key))
+}
+
+t.test('a prepared request contains the text of its body, not the parsed value', async (t) => {
+  const shared = snapshot()
+  const body = '[{"id":1,"name":{"parsed":1}}]'
+  for (let time = 0; time < 4; time++) {
+    const found = prepareAsked({ method: 'POST', query: '', body }, shared)
+    if (found instanceof ApiError) throw found
+    t.ok(found.main?.values.includes(body))
+    t.notOk(containsKey(found, 'parsed'))
+  }
+})

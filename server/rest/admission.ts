@@ -35,7 +35,8 @@ export async function admit(http: HttpRequest, identity: Identity, context: Answ
   const address = parseRowAddress(http)
   // Whatever is wrong with the rest of the request comes before the body. Any body of the most ordinary type will do.
   const headers = http.headers.filter(([name]) => name !== 'content-type')
-  const parsed = parseApiRequest({ ...(address?.http ?? http), headers, body: anyObject }, snapshot.config)
+  const bodied = { ...(address?.http ?? http), headers, body: anyObject }
+  const { request: parsed } = parseApiRequest(bodied, snapshot.config)
   const request = address ? addressRow(parsed, address.id, cache) : parsed
   const target = targetOf(parsed, cache)
   if (!target) return

@@ -31,7 +31,7 @@ export async function statementsOn(authenticatorUri: string): Promise<Statements
   })
   return ({ method, path, headers, body }) => {
     const question = path.indexOf('?')
-    const request = parseApiRequest(
+    const { request } = parseApiRequest(
       {
         method,
         path: question < 0 ? path : path.slice(0, question),

@@ -101,10 +101,10 @@ function prepareUncached(http: HttpRequest, context: PrepareContext, lap: Lap): 
   const address = parseRowAddress(http)
   // To PostgREST no path of two segments names anything, which it finds before all other faults of a request.
   if (address && !isAddressable(address.http.path, snapshot.config.dbSchemas, cache)) throw errors.path()
-  const parsed = parseApiRequest(address?.http ?? http, snapshot.config)
+  const { request: parsed, value } = parseApiRequest(address?.http ?? http, snapshot.config)
   const request = address ? addressRow(parsed, address.id, cache) : parsed
   lap()
-  checkPayload(request, validator)
+  checkPayload(request, value, validator)
   const planned = planRequest(request, cache, snapshot.config)
   const plan = address ? planAddressed(planned) : planned
   const main = isCrud(plan) ? render(mainStatement(plan, request, snapshot.config)) : undefined
@@ -135,7 +135,7 @@ function prepareShape(
   if (!suits) return 'uncacheable'
   const body = payload && { kind: payload.kind, isObject: isObject(payload.text) }
   const bodyMarker = body && (body.isObject ? '{' : '') + marker(forms.length)
-  const parsed = parseApiRequest({ ...http, query: template }, snapshot.config)
+  const { request: parsed } = parseApiRequest({ ...http, query: template }, snapshot.config)
   const marked: ApiRequest =
     payload && bodyMarker !== undefined ? { ...parsed, payload: { ...payload, text: bodyMarker } } : parsed
   const shapePlan = planRequest(marked, cache, snapshot.config)
@@ -165,7 +165,7 @@ function fromShape(
 ): Prepared | undefined {
   const { outline, body } = shape
   const { action, contentType, queryParams } = outline
-  const { payload, columns } = parsePayload(http.body, contentType, queryParams.columns, action)
+  const { payload, columns, value } = parsePayload(http.body, contentType, queryParams.columns, action)
   if (!fits(payload, columns, shape)) return undefined
   const { others: headers, cookies } = readHeaders(http.headers)
   const canonical = http.query === '' ? '' : canonicalQueryString(parseQueryString(http.query))
@@ -186,7 +186,7 @@ function fromShape(
     queryParams: { columns: queryParams.columns, onConflict: queryParams.onConflict, canonical },
   }
   lap()
-  checkPayload(request, validator)
+  checkPayload(request, value, validator)
   const text = body && isText(payload) ? payload.text : null
   const { plan, hasNoEffect, history } = shape
   return { request, plan, hasNoEffect, main: bind(shape, values, text), history, addressed: undefined }

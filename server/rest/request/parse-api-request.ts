@@ -38,11 +38,14 @@ function chooseSchema(
   return { schema: profile, negotiatedByProfile: true }
 }
 
+/** A request, and the value of its body where it was parsed: see `ReadPayload`. */
+export type ParsedRequest = { readonly request: ApiRequest; readonly value: unknown }
+
 /**
  * Reads a request: the client's words, nothing looked up.
  * @throws ApiError for the first fault in this order: resource, schema, method, query string, range, body
  */
-export function parseApiRequest(http: HttpRequest, settings: RequestSettings): ApiRequest {
+export function parseApiRequest(http: HttpRequest, settings: RequestSettings): ParsedRequest {
   const { method, path } = http
   const resource = resolveRoot(parseResource(path), settings)
   const headers = readHeaders(http.headers)
@@ -51,8 +54,8 @@ export function parseApiRequest(http: HttpRequest, settings: RequestSettings): A
   const queryParams = parseQueryParams(http.query, action.kind === 'call' && action.method !== 'post')
   const range = topLevelRange(method, queryParams.ranges, headers.range)
   const contentType = headers.contentType === undefined ? json : decodeMediaType(headers.contentType)
-  const { payload, columns } = parsePayload(http.body, contentType, queryParams.columns, action)
-  return {
+  const { payload, columns, value } = parsePayload(http.body, contentType, queryParams.columns, action)
+  const request: ApiRequest = {
     action,
     method,
     path,
@@ -69,4 +72,5 @@ export function parseApiRequest(http: HttpRequest, settings: RequestSettings): A
     accept: headers.accept === undefined ? anyMediaType : parseAccept(headers.accept),
     contentType,
   }
+  return { request, value }
 }
