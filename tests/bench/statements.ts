@@ -48,7 +48,7 @@ export async function statementsOn(authenticatorUri: string): Promise<Statements
     const identity = { role: 'authenticated', claims: claimsOf(headers.Authorization ?? '') }
     return [
       settingsStatement(identity, request, plan, config, roleSettings),
-      render(mainStatement(plan, request, config)),
+      render(mainStatement(plan, request.shape, config)),
     ]
   }
 }

@@ -56,21 +56,23 @@ export function parseApiRequest(http: HttpRequest, settings: RequestSettings): P
   const contentType = headers.contentType === undefined ? json : decodeMediaType(headers.contentType)
   const { payload, columns, value } = parsePayload(http.body, contentType, queryParams.columns, action)
   const request: ApiRequest = {
-    action,
-    method,
-    path,
-    ranges: new Map(queryParams.ranges).set('limit', range),
-    topLevelRange: range,
-    payload,
-    columns,
-    preferences: parsePreferences(headers.prefer, settings.dbTxEnd.endsWith('-allow-override')),
+    shape: {
+      action,
+      method,
+      path,
+      topLevelRange: range,
+      columns,
+      namedColumns: queryParams.columns,
+      onConflict: queryParams.onConflict,
+      preferences: parsePreferences(headers.prefer, settings.dbTxEnd.endsWith('-allow-override')),
+      schema,
+      negotiatedByProfile,
+      contentType,
+    },
+    input: { headers: headers.others, cookies: headers.cookies, payload, canonicalQuery: queryParams.canonical },
     queryParams,
-    headers: headers.others,
-    cookies: headers.cookies,
-    schema,
-    negotiatedByProfile,
+    ranges: new Map(queryParams.ranges).set('limit', range),
     accept: headers.accept === undefined ? anyMediaType : parseAccept(headers.accept),
-    contentType,
   }
   return { request, value }
 }
