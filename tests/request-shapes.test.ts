@@ -188,6 +188,16 @@ t.test('a prepared request contains the text of its body, not the parsed value',
   }
 })
 
+t.test('a rejection that names the first character of a value is not that of other values', async (t) => {
+  for (const method of ['OPTIONS', 'POST']) {
+    const shared = snapshot()
+    for (const value of ['vx', 'vx', 'vx', 'x']) {
+      const asked = { method, path: '/rpc/add', query: `a=${value}` }
+      t.strictSame(prepared(asked, shared), prepared(asked, snapshot()), `${method} ${value}`)
+    }
+  }
+})
+
 t.test('a whole request cannot be cached as a shape', async (t) => {
   const http = { method: 'GET', path: '/projects', query: 'id=eq.1', headers: [], body: Buffer.alloc(0) }
   const { request } = parseApiRequest(http, config)

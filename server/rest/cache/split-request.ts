@@ -92,9 +92,12 @@ class ShapeReader {
   readonly template: string[] = []
   canBeRejected = true
   readonly #isCall: boolean
+  /** Whether a parameter without an operator is an argument; elsewhere it is a filter that cannot be parsed. */
+  readonly #takesArguments: boolean
 
   constructor({ method, path, body }: HttpRequest) {
     this.#isCall = path.startsWith('/rpc/')
+    this.#takesArguments = this.#isCall && (method === 'GET' || method === 'HEAD')
     this.key = keyPart(partKind.method, method) + keyPart(partKind.path, path)
     // A request may be rejected for having none, whatever else it says.
     if (body.length > 0) this.key += keyPart(partKind.body, '')
@@ -132,7 +135,7 @@ class ShapeReader {
       this.#addValue(name, before, `(${this.#mark(items, 'list')})`)
       return true
     }
-    if (!this.#isCall || !plainArgument.test(raw)) return false
+    if (!this.#takesArguments || !plainArgument.test(raw)) return false
     this.#addValue(name, '', this.#mark(raw, 'plain'))
     return true
   }
