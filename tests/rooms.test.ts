@@ -18,7 +18,10 @@ const arrows: Readonly<Record<string, Arrows>> = {
   identity: { values: ['text', 'common'] },
   rest: { values: ['schema-cache', 'identity', 'text', 'common'] },
   postgres: { values: ['identity', 'text', 'common'], types: ['rest/database.ts'] },
-  config: { values: ['identity', 'text'], types: ['rest/settings.ts', 'schema-cache'] },
+  config: {
+    values: ['identity', 'text'],
+    types: ['rest/settings.ts', 'services/analysis/settings.ts', 'schema-cache'],
+  },
   validation: { values: ['schema-cache', 'text'], types: ['rest/validation.ts'] },
   http: { values: ['rest', 'identity', 'text'], types: ['validation'] },
   services: {

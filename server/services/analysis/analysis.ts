@@ -1,6 +1,5 @@
 // The image analysis, put together from the settings.
 import type { Router } from 'express'
-import type { Config } from '../../config/config.ts'
 import type { InTransaction } from '../../postgres/transaction.ts'
 import type { UpgradeHandler } from '../../http/upgrade.ts'
 import { BodyBudget } from '../../rest/request/body-budget.ts'
@@ -13,10 +12,14 @@ import { liveDetection } from './live-detection.ts'
 import { Predictor } from './predictor.ts'
 import { problems } from './problem.ts'
 import { imageLimit } from './request-limit.ts'
+import type { AnalysisSettings } from './settings.ts'
 import { runStore } from './stored-run.ts'
 
 export type AnalysisOptions = {
-  readonly config: Config
+  readonly config: AnalysisSettings & {
+    /** See `clientNetwork`. */
+    readonly trustedProxies: number
+  }
   readonly caller: Omit<CallerSettings, 'anonymous' | 'trustedProxies'>
   readonly transaction: InTransaction
   /** Of the table of runs. */
