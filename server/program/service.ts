@@ -204,12 +204,7 @@ async function compose(
   const rest = new RestHandler({
     state: runtime,
     identify: (request) =>
-      authenticate(
-        request.header('authorization'),
-        request.header('apikey'),
-        runtime.snapshot.verifier,
-        lookupApiKey,
-      ),
+      authenticate(request.header('authorization'), request.header('apikey'), runtime.snapshot.verifier, lookupApiKey),
     validator,
     observe: observeRest(log, metrics),
   })
