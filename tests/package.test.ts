@@ -1,14 +1,13 @@
 // The package as npm packs it, installed into an empty folder: what it contains, its program, its doors, their types.
-import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { createMigratedDatabase } from './support/database.ts'
+import { says, startProgram } from './support/program.ts'
 
 // npm, a compiler and several processes: slow on a machine that is busy with other things.
 t.setTimeout(300_000)
@@ -83,26 +82,11 @@ t.test('the embedded database is optional', async (t) => {
 t.test('serve', async (t) => {
   const database = await createMigratedDatabase()
   t.teardown(() => database.drop())
-  const child = spawn(process.execPath, [join(installed, 'dist/main.js'), 'serve'], {
-    cwd: folder,
-    env: { ...env, PORT: '0', DATABASE_URL: database.authenticatorUri },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const exited = once(child, 'exit')
-  t.teardown(async () => {
-    child.kill()
-    await exited
-  })
-  let url: string | undefined
-  const lines: string[] = []
-  for await (const line of createInterface({ input: child.stdout })) {
-    lines.push(line)
-    url = /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0]
-    if (url !== undefined) break
-  }
-  if (url === undefined) throw new Error(`it does not listen: ${lines.join('\n')}`)
-  t.equal((await fetch(`${url}/rest/v1/`)).status, 200)
-  t.equal((await fetch(`${url}/report`)).status, 401)
+  const settings = { DATABASE_URL: database.authenticatorUri }
+  const program = startProgram(t, settings, [], [process.execPath, join(installed, 'dist/main.js')])
+  await program.line(says('listening'))
+  t.equal((await program.call('GET', '/rest/v1/')).status, 200)
+  t.equal((await program.call('GET', '/report')).status, 401)
 })
 
 t.test('importing its doors has no effect, and ends', async (t) => {
