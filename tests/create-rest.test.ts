@@ -1,7 +1,7 @@
 // The engine as a library: options, loading of the schema cache, reloads, closing.
 import t from 'tap'
 import { connect } from '../server/postgres/index.ts'
-import { defaultPoolSettings } from '../server/postgres/connected-database.ts'
+import { defaultPoolSettings } from '../server/postgres/pool-settings.ts'
 import { loadConfig } from '../server/config/load.ts'
 import { fetchHandler } from '../server/adapters/fetch.ts'
 import { createRest, type RestOptions, type SchemaEvent } from '../server/index.ts'

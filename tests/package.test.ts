@@ -82,7 +82,7 @@ t.test('the embedded database is optional', async (t) => {
 t.test('serve', async (t) => {
   const database = await createMigratedDatabase()
   t.teardown(() => database.drop())
-  const settings = { DATABASE_URL: database.authenticatorUri }
+  const settings = { DATABASE_URL: database.authenticatorUri, SESSION_SECRETS: 's'.repeat(32) }
   const program = startProgram(t, settings, [], [process.execPath, join(installed, 'dist/main.js')])
   await program.line(says('listening'))
   t.equal((await program.call('GET', '/rest/v1/')).status, 200)
@@ -93,19 +93,19 @@ t.test('importing its doors has no effect, and ends', async (t) => {
   const doors = Object.keys(manifest.exports).filter((door) => door !== './package.json')
   const names = doors.map((door) => `rowhouse${door.slice(1)}`)
   const script = `
-    const before = process._getActiveHandles().length
+    const listeners = () => process.eventNames().map((name) => String(name) + process.listenerCount(name)).join()
+    const before = listeners()
     const exports = await Promise.all(${JSON.stringify(names)}.map((name) => import(name)))
     console.log(JSON.stringify({
       exports: exports.map((it) => Object.keys(it)),
-      handles: process._getActiveHandles().length - before,
-      listeners: process.eventNames().filter((name) => /^SIG|exit|uncaught|unhandled/.test(String(name))),
+      hasNewListeners: listeners() !== before,
       stackTraceLimit: Error.stackTraceLimit,
     }))`
+  // Resolves only when nothing that was imported keeps the process alive.
   const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', script], { cwd: folder, env })
   t.strictSame(JSON.parse(stdout), {
     exports: [['ApiError', 'createRest'], ['nodeHandler'], ['fetchHandler'], ['connect']],
-    handles: 0,
-    listeners: [],
+    hasNewListeners: false,
     stackTraceLimit: 10,
   })
 })
@@ -115,7 +115,7 @@ t.test('its types', async (t) => {
   const checked = await run(process.execPath, [attw, tarball, '--profile', 'esm-only', '--no-color', '--no-emoji'], {
     env,
   })
-  t.match(checked.stdout, 'No problems found')
+  t.match(checked.stdout, 'OK (ESM)', 'attw fails for any problem')
   await writeFile(
     join(folder, 'user.ts'),
     `import { createRest, ApiError, type Rest, type Identity } from 'rowhouse'

@@ -1,32 +1,22 @@
 // A database as the engine uses it, on a pool of its own.
 import type { ChannelEvent, EngineDatabase } from '../rest/database.ts'
-import { connectionConfig, type Environment } from './connection/pool-config.ts'
+import { connectionConfig } from './connection/pool-config.ts'
 import { requireSupportedVersion } from './connection/server-version.ts'
 import { withReservedConnection } from './lending.ts'
 import { Listener, type ListenerEvent } from './listener.ts'
-import { createPool, flushPool, type PoolSettings } from './pool.ts'
+import { createPool, flushPool } from './pool.ts'
+import { defaultPoolSettings, type PoolSettings } from './pool-settings.ts'
 import { databaseOn } from './request-transaction.ts'
 
 export type ConnectOptions = Partial<PoolSettings> & {
   /** Variables of the environment; what the connection string leaves out comes from its `PG…` variables, as with libpq. */
-  readonly env?: Environment
+  readonly env?: Readonly<Record<string, string | undefined>>
 }
 
 /** A database that is connected when it is first used. */
 export type ConnectedDatabase = EngineDatabase & {
   /** Closes all connections, once what runs on them is done. */
   close(): Promise<void>
-}
-
-/** PostgREST's defaults, and those of the pool's own settings. */
-export const defaultPoolSettings: Required<PoolSettings> = {
-  dbPool: 10,
-  dbPoolAcquisitionTimeout: 10,
-  dbPoolMaxIdletime: 30,
-  dbPoolMaxLifetime: 1800,
-  dbPoolReserve: 2,
-  dbPoolSpillMemory: 32 * 1024 * 1024,
-  dbPoolSpillDisk: 1024 ** 3,
 }
 
 type Row = Record<string, unknown>
