@@ -27,22 +27,36 @@ function collect(request: IncomingMessage, meter: BodyMeter): Promise<Buffer> {
       request.pause()
       reject(asError(error))
     }
+    // A stream that is paused while it hands out its last chunk ends nevertheless.
+    let isPaused = false
+    let hasEnded = false
     const onData = (chunk: Buffer): void => {
       try {
         const waiting = meter.add(chunk.length)
         chunks.push(chunk)
         if (!waiting) return
+        isPaused = true
         request.pause()
-        waiting.then(() => request.resume(), fail)
+        waiting.then(() => {
+          isPaused = false
+          if (hasEnded) finish()
+          else request.resume()
+        }, fail)
       } catch (error) {
         fail(error)
       }
     }
-    const onEnd = (): void => {
+    const finish = (): void => {
       stop()
       resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks))
     }
-    const onClose = (): void => fail(errors.incompleteBody())
+    const onEnd = (): void => {
+      hasEnded = true
+      if (!isPaused) finish()
+    }
+    const onClose = (): void => {
+      if (!hasEnded) fail(errors.incompleteBody())
+    }
     if (request.destroyed) onClose()
     else request.on('data', onData).on('end', onEnd).on('error', onClose).on('close', onClose)
   })

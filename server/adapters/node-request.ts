@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { BodyGate } from '../rest/request/body.ts'
 import type { RestRequest } from '../rest/rest-request.ts'
 import { readNodeBody } from './node-body.ts'
-import { isUnfinished } from './unfinished.ts'
+import { isUnfinished } from '../common/unfinished.ts'
 
 /** One object for each request: everything that the engine reads of it, and the caller that waits. */
 export class NodeRequest implements RestRequest {

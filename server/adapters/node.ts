@@ -7,7 +7,7 @@ import { isStreamed, type RestResponse } from '../rest/response/result.ts'
 import type { Answering } from '../rest/rest-request.ts'
 import { basePathOf, isBelow } from './base-path.ts'
 import { NodeRequest } from './node-request.ts'
-import { endAfterRequest, isUnfinished } from './unfinished.ts'
+import { endAfterRequest, isUnfinished } from '../common/unfinished.ts'
 
 export type NodeHandlerOptions = {
   /**

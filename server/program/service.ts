@@ -15,6 +15,7 @@ import { queryOn, transactionOn } from '../postgres/transaction.ts'
 import { ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
 import { createApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import { createJwtVerifier } from '../identity/jwt/jwt.ts'
+import type { UpgradeHandler } from '../http/upgrade.ts'
 import { liveSettings } from './live-settings.ts'
 import { docsRouter } from '../services/openapi/docs.ts'
 import { serviceDocumentHandler } from '../services/openapi/service-document.ts'
@@ -31,6 +32,8 @@ import { RestHandler } from '../rest/handler.ts'
 import { databaseFailure } from '../services/database-failure.ts'
 import { reportRouter } from '../services/report/report-router.ts'
 import { Runtime } from './runtime.ts'
+import { createAnalysis, type AnalysisService } from '../services/analysis/analysis.ts'
+import { entrypoint } from '../services/analysis/description.ts'
 import { readSchemas } from '../validation/schema-directory.ts'
 import { createValidator, ownSchemas } from '../validation/validator.ts'
 import { version } from '../common/version.ts'
@@ -55,7 +58,12 @@ export type ServiceParts = {
   readonly stop: () => Promise<void>
 }
 
-export type Service = ServiceParts & { readonly listener: RequestListener }
+export type Service = ServiceParts & {
+  readonly listener: RequestListener
+  readonly upgrade: UpgradeHandler
+  /** Tells clients whose connections have no requests that the server ends. */
+  readonly closeSockets: () => void
+}
 
 /**
  * Connects, loads settings and schema once (retrying in the background when that fails), and composes the routes.
@@ -121,7 +129,18 @@ export async function startService({
     await runtime.reloadSchema()
     const error = await Promise.race([runtime.gaveUp, Promise.resolve(undefined)])
     if (error) throw error
-    return { ...parts, listener: await compose(runtime, log, metrics, keyChanges) }
+    const { listener, analysis } = await compose(runtime, log, metrics, keyChanges)
+    metrics.watchAnalysisQueue(analysis.queueLength)
+    return {
+      ...parts,
+      listener,
+      upgrade: analysis.upgrade,
+      closeSockets: analysis.closeSockets,
+      stop: async () => {
+        analysis.stop()
+        await parts.stop()
+      },
+    }
   } catch (error) {
     await parts.stop()
     throw error
@@ -133,7 +152,7 @@ async function compose(
   log: Log,
   metrics: Metrics,
   keyChanges: ApiKeyChanges,
-): Promise<RequestListener> {
+): Promise<{ readonly listener: RequestListener; readonly analysis: AnalysisService }> {
   const { pool, snapshot } = runtime
   const { config } = snapshot
   const validator = await createValidator()
@@ -164,8 +183,30 @@ async function compose(
       shared.allowedOrigins,
     ),
   )
-  const services: [string, Handler | express.Router][] = [
-    ['health', withCors(health(), shared.allowedOrigins)],
+  // An application of its own: serving files takes more of Express than its router.
+  const docs = express()
+    .disable('x-powered-by')
+    .use(docsRouter({ documentUrl: '/openapi.json' }))
+  const transaction = transactionOn(pool)
+  const analysis = createAnalysis({
+    config,
+    caller: {
+      ...shared,
+      lookupApiKey,
+      verifier: () => runtime.snapshot.verifier,
+      anonymousRole: () => runtime.snapshot.config.dbAnonRole,
+      checksSessions: () => runtime.snapshot.cache?.checksSessions === true,
+    },
+    transaction,
+    runValidator: validator.forTable('public', 'classification_runs'),
+    documentation: { docs, document: openapi },
+    observer: { ...metrics.analysis, warned: (message) => log.write({ kind: 'warning', message }) },
+    onError: shared.onError,
+  })
+  const analysisAtRoot = config.imageBasePath === '/'
+  const services: (readonly [string, Handler | express.Router])[] = [
+    // At the root, the image analysis has this path, too, and says more.
+    ...(analysisAtRoot ? [] : [['health', withCors(health(), shared.allowedOrigins)] as const]),
     [
       'ready',
       withCors(
@@ -189,14 +230,8 @@ async function compose(
         }),
       ),
     ],
-    ['report', refusingSchemes(reportRouter({ ...shared, transaction: transactionOn(pool) }))],
-    // An application of its own: serving files takes more of Express than its router.
-    [
-      'docs',
-      express()
-        .disable('x-powered-by')
-        .use(docsRouter({ documentUrl: '/openapi.json' })),
-    ],
+    ['report', refusingSchemes(reportRouter({ ...shared, transaction }))],
+    ['docs', docs],
     ['openapi.json', openapi],
     // The name of the original service.
     ['docs-json', openapi],
@@ -208,11 +243,16 @@ async function compose(
     validator,
     observe: observeRest(log, metrics),
   })
-  return createApp({
+  const listener = createApp({
     rest: nodeHandler(rest, { basePath: config.restBasePath, onError: shared.onError }),
     restBasePath: config.restBasePath,
-    home: withCors(home({ version, restBasePath: config.restBasePath }), shared.allowedOrigins),
+    home: withCors(
+      home({ version, restBasePath: config.restBasePath, entrypoint: entrypoint(config.imageBasePath) }),
+      shared.allowedOrigins,
+    ),
     services: new Map(services),
+    analysis: { path: config.imageBasePath, router: analysis.router },
     log,
   })
+  return { listener, analysis }
 }

@@ -20,6 +20,7 @@ import {
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import type { SchemaFile } from '../../validation/schema-directory.ts'
 import { serviceDocument } from './document.ts'
+import { analysisRoutes } from '../analysis/analysis-routes.ts'
 import { serviceRoutes } from './service-routes.ts'
 
 type Snapshot = RestSnapshot<
@@ -27,6 +28,8 @@ type Snapshot = RestSnapshot<
     /** What the document shows: what the caller may use, or everything. */
     readonly docsMode: 'follow-privileges' | 'ignore-privileges'
     readonly restBasePath: string
+    /** Mount path of the image analysis. */
+    readonly imageBasePath: string
   }
 > & { readonly verifier: JwtVerifier }
 
@@ -155,7 +158,7 @@ async function makeDocument(
       restBasePath: config.restBasePath,
       anonymous: config.dbAnonRole !== null,
       version,
-      operations: serviceRoutes,
+      operations: [...serviceRoutes, ...analysisRoutes(config.imageBasePath)],
     }),
   )
 }
