@@ -31,7 +31,7 @@ export async function statementsOn(authenticatorUri: string): Promise<Statements
   })
   return ({ method, path, headers, body }) => {
     const question = path.indexOf('?')
-    const request = parseApiRequest(
+    const { request } = parseApiRequest(
       {
         method,
         path: question < 0 ? path : path.slice(0, question),
@@ -48,7 +48,7 @@ export async function statementsOn(authenticatorUri: string): Promise<Statements
     const identity = { role: 'authenticated', claims: claimsOf(headers.Authorization ?? '') }
     return [
       settingsStatement(identity, request, plan, config, roleSettings),
-      render(mainStatement(plan, request, config)),
+      render(mainStatement(plan, request.shape, config)),
     ]
   }
 }
