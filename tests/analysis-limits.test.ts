@@ -42,14 +42,15 @@ const metric = async ({ service }: Application, name: string): Promise<number> =
 
 t.test('the process is started at first use, and ends with the server', async (t) => {
   const children = await watchChildren()
-  const app = await startApplication({ teardown: () => undefined }, database.authenticatorUri, patient)
+  const ends: (() => unknown)[] = []
+  const app = await startApplication({ teardown: (end) => ends.push(end) }, database.authenticatorUri, patient)
   t.equal((await app.call('GET', `${prefix}/health`)).status, 200)
   t.equal((await app.call('GET', `${prefix}/ready`)).status, 200)
   t.equal((await predictNothing(app)).status, 422)
   t.strictSame(await children(), [], 'looking costs nothing')
   t.equal((await predict(app.url)).status, 200)
   t.equal((await children()).length, 1)
-  await app.service.stop()
+  for (const end of ends.reverse()) await end()
   t.ok(await until(async () => (await children()).length === 0), 'it has ended')
 })
 const predictNothing = (app: Application) => upload(app.url, '/predict', form(['x', 'y']))

@@ -2,9 +2,10 @@
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import t from 'tap'
+import { readNodeBody } from '../server/adapters/node-body.ts'
 import { errors } from '../server/rest/errors.ts'
 import { BodyBudget } from '../server/rest/request/body-budget.ts'
-import { largeBody, readBody } from '../server/rest/request/body.ts'
+import { largeBody } from '../server/rest/request/body.ts'
 
 /** A request whose whole body is there, without Content-Length: of a size that must be admitted, in its last piece. */
 function requestOf(...pieces: number[]): IncomingMessage {
@@ -22,7 +23,7 @@ for (const pieces of [[largeBody + 1], [10, largeBody + 1], [largeBody, 1]]) {
     let admit = (): void => undefined
     let isAdmitted = false
     const admission = new Promise<void>((resolve) => (admit = resolve))
-    const reading = readBody(
+    const reading = readNodeBody(
       requestOf(...pieces),
       gateOf(() => admission),
     )
@@ -34,7 +35,7 @@ for (const pieces of [[largeBody + 1], [10, largeBody + 1], [largeBody, 1]]) {
       (await reading).length,
       pieces.reduce((sum, size) => sum + size, 0),
     )
-    const refused = readBody(
+    const refused = readNodeBody(
       requestOf(...pieces),
       gateOf(() => Promise.reject(errors.path())),
     )

@@ -2,7 +2,6 @@
 // statement with its own values, or the same refusal with its own texts.
 import t from 'tap'
 import { loadConfig } from '../server/config/load.ts'
-import { createJwtVerifier } from '../server/identity/jwt/jwt.ts'
 import { ApiError } from '../server/rest/errors.ts'
 import { prepare } from '../server/rest/cache/prepare.ts'
 import type { ApiRequest, RequestInput, RequestShape } from '../server/rest/request/api-request.ts'
@@ -27,7 +26,6 @@ const snapshot = (): Snapshot =>
   new Snapshot({
     config,
     cache,
-    verifier: createJwtVerifier(config),
     roleSettings: { isolationLevels: new Map(), settings: new Map() },
   })
 

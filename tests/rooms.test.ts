@@ -17,6 +17,7 @@ const arrows: Readonly<Record<string, Arrows>> = {
   'schema-cache': { values: ['text'] },
   identity: { values: ['text', 'common'] },
   rest: { values: ['schema-cache', 'identity', 'text', 'common'] },
+  adapters: { values: ['rest', 'common'] },
   postgres: { values: ['identity', 'text', 'common'], types: ['rest/database.ts'] },
   config: {
     values: ['identity', 'text'],
@@ -31,6 +32,7 @@ const arrows: Readonly<Record<string, Arrows>> = {
   program: {
     values: [
       'services',
+      'adapters',
       'http',
       'validation',
       'config',
@@ -42,7 +44,8 @@ const arrows: Readonly<Record<string, Arrows>> = {
       'common',
     ],
   },
-  '.': { values: ['program'] },
+  // The package's door, and the entry of the program.
+  '.': { values: ['program', 'rest'], types: ['identity'] },
 }
 
 /** The stages of a request, in order, and what is put together from them. Each imports nothing of those after it. */

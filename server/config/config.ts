@@ -38,6 +38,8 @@ export type DocsMode = 'follow-privileges' | 'ignore-privileges'
 /** Settings of this program's own. */
 export type ServiceConfig = EngineSettings &
   AnalysisSettings & {
+    /** Mount path of the REST API: `/rest/v1`, or `/` for PostgREST's own paths. */
+    readonly restBasePath: string
     /** Folder of the embedded database and the development keys. */
     readonly dataDir: string
     /** Migrate when `serve` starts. Always true with the embedded database. */

@@ -4,13 +4,14 @@ import express from 'express'
 import { sendFailure, unknownPath } from '../http/envelope.ts'
 import type { Log } from './operations/log.ts'
 import { logRequests } from '../http/request-log.ts'
-import type { RestHandler } from '../rest/handler.ts'
+import { isBelow } from '../adapters/base-path.ts'
+import type { NodeHandler } from '../adapters/node.ts'
 import { serverName } from '../common/version.ts'
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
 export type AppOptions = {
-  readonly rest: RestHandler
+  readonly rest: NodeHandler
   /** Mount path of the REST API: `/rest/v1`, or `/`. */
   readonly restBasePath: string
   /** What `/` answers, unless the REST API is mounted there. */
@@ -37,13 +38,6 @@ function firstSegment(target: string): string {
   let end = 1
   while (end < target.length && target[end] !== '/' && target[end] !== '?') end++
   return target.slice(1, end)
-}
-
-/** Whether a target lies at or below a mount path. */
-function isBelow(target: string, path: string): boolean {
-  if (!target.startsWith(path)) return false
-  const next = target[path.length]
-  return next === undefined || next === '/' || next === '?'
 }
 
 /**

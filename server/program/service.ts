@@ -26,7 +26,9 @@ import type { Log } from './operations/log.ts'
 import { createMetrics, type Metrics } from './operations/metrics.ts'
 import { logConnections, logJwtCache, observeRest, observeRuntime } from './operations/observer.ts'
 import { ReloadChannel } from './reload-channel.ts'
-import { createRestHandler } from '../rest/handler.ts'
+import { nodeHandler } from '../adapters/node.ts'
+import { authenticate } from '../identity/authenticate.ts'
+import { RestHandler } from '../rest/handler.ts'
 import { databaseFailure } from '../services/database-failure.ts'
 import { reportRouter } from '../services/report/report-router.ts'
 import { Runtime } from './runtime.ts'
@@ -234,8 +236,15 @@ async function compose(
     // The name of the original service.
     ['docs-json', openapi],
   ]
+  const rest = new RestHandler({
+    state: runtime,
+    identify: (request) =>
+      authenticate(request.header('authorization'), request.header('apikey'), runtime.snapshot.verifier, lookupApiKey),
+    validator,
+    observe: observeRest(log, metrics),
+  })
   const listener = createApp({
-    rest: createRestHandler({ runtime, validator, lookupApiKey, observe: observeRest(log, metrics) }),
+    rest: nodeHandler(rest, { basePath: config.restBasePath, onError: shared.onError }),
     restBasePath: config.restBasePath,
     home: withCors(
       home({ version, restBasePath: config.restBasePath, entrypoint: entrypoint(config.imageBasePath) }),

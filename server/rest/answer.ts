@@ -106,7 +106,11 @@ async function carryOut(
     case 'inspect': {
       const { rows } = await run(plan, prepared, identity, context, inspectStatements(plan, config))
       transaction = lap()
-      response = respondInspect(plan, inspectDocument(plan, rows, cache, config, config.restBasePath), request.shape)
+      response = respondInspect(
+        plan,
+        inspectDocument(plan, rows, cache, config, basePath === '' ? '/' : basePath),
+        request.shape,
+      )
       break
     }
     default: {

@@ -1,6 +1,6 @@
 // The statements that this server runs for a request, made by its own stages.
 import { loadConfig } from '../../server/config/load.ts'
-import { readRoleSettings } from '../../server/config/database-settings.ts'
+import { readRoleSettings } from '../../server/rest/role-settings.ts'
 import type { Claims } from '../../server/identity/identity.ts'
 import { loadSchemaCache } from '../../server/schema-cache/load.ts'
 import { planRequest } from '../../server/rest/plan/planner.ts'

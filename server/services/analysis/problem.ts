@@ -5,7 +5,7 @@ import { Failure } from '../../http/envelope.ts'
 import { CredentialError } from '../../identity/credential-error.ts'
 import { isNotMigrated, isUnreachable } from '../../postgres/database-error.ts'
 import { ApiError, ofCredential } from '../../rest/errors.ts'
-import { endAfterRequest, isUnfinished } from '../../rest/response/unfinished.ts'
+import { endAfterRequest, isUnfinished } from '../../common/unfinished.ts'
 import { AnalysisError } from './analyser.ts'
 
 /** `schemas/validation-error.json` */
