@@ -7,6 +7,7 @@ import { performance } from 'node:perf_hooks'
 export type RequestLine = {
   readonly kind: 'request'
   readonly method: string
+  /** Without the query string. */
   readonly path: string
   readonly status: number
   /** Milliseconds. */
