@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { noteRole } from '../../http/request-log.ts'
 import type { BodyBudget } from '../../rest/request/body-budget.ts'
 import type { Analyser } from './analyser.ts'
+import type { Analysis } from './analyser/message.ts'
 import { callerOf, type Caller, type CallerSettings } from './caller.ts'
 import { pathBelow } from './description.ts'
 import { olderPredictionOf, predictionOf, type PredictionResponse } from './prediction.ts'
@@ -87,16 +88,11 @@ export async function predict(
   response: ServerResponse,
   settings: PredictSettings,
 ): Promise<void> {
-  const { caller, upload, options } = await receiveImages(request, response, settings, single)
-  try {
-    const image = onlyImage(upload)
-    await settings.predictor.requireUsable()
-    const prediction = predictionOf(await settings.predictor.analyse(image, departure(response)))
-    const [runId] = await store([{ image, prediction, uri: options.imageUris[0] }], caller, options, settings)
-    sendJson(response, 200, runId === undefined ? prediction : { ...prediction, run_id: runId })
-  } finally {
-    upload.release()
-  }
+  await predictOne(request, response, settings, async (analysis, storeAs) => {
+    const prediction = predictionOf(analysis)
+    const runId = await storeAs(prediction)
+    return runId === undefined ? prediction : { ...prediction, run_id: runId }
+  })
 }
 
 /** `POST {prefix}/v1/predict`: one image, the answer in the older form. */
@@ -105,18 +101,37 @@ export async function predictOlder(
   response: ServerResponse,
   settings: PredictSettings,
 ): Promise<void> {
-  const { caller, upload, options } = await receiveImages(request, response, settings, single)
-  try {
-    const image = onlyImage(upload)
-    await settings.predictor.requireUsable()
-    const analysis = await settings.predictor.analyse(image, departure(response))
+  await predictOne(request, response, settings, async (analysis, storeAs) => {
     const older = olderPredictionOf(analysis)
     if (!older) {
       const current = pathBelow(settings.prefix, '/predict')
       throw new Problem(503, `The image needs a review, which this form of the API cannot say: use ${current}.`)
     }
-    await store([{ image, prediction: predictionOf(analysis), uri: options.imageUris[0] }], caller, options, settings)
-    sendJson(response, 200, older)
+    await storeAs(predictionOf(analysis))
+    return older
+  })
+}
+
+/** Receives and analyses one image, and sends what `answer` makes of it. `storeAs` resolves with the id of the run, if any. */
+async function predictOne(
+  request: IncomingMessage,
+  response: ServerResponse,
+  settings: PredictSettings,
+  answer: (
+    analysis: Analysis,
+    storeAs: (prediction: PredictionResponse) => Promise<string | undefined>,
+  ) => Promise<object>,
+): Promise<void> {
+  const { caller, upload, options } = await receiveImages(request, response, settings, single)
+  try {
+    const image = onlyImage(upload)
+    await settings.predictor.requireUsable()
+    const analysis = await settings.predictor.analyse(image, departure(response))
+    const body = await answer(analysis, async (prediction) => {
+      const [runId] = await store([{ image, prediction, uri: options.imageUris[0] }], caller, options, settings)
+      return runId
+    })
+    sendJson(response, 200, body)
   } finally {
     upload.release()
   }
