@@ -1,5 +1,5 @@
 // The README tells the truth where a program can check it.
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import t from 'tap'
 import { settingsTable } from '../server/config/dump.ts'
 
@@ -30,4 +30,22 @@ t.test('scripts and files that it names are there', async (t) => {
       path,
     )
   }
+})
+
+t.test('files that CONTRIBUTING.md names are there', async (t) => {
+  const contributing = await readFile(new URL('../CONTRIBUTING.md', import.meta.url), 'utf8')
+  const files = await Promise.all(
+    ['server', 'tests', 'schemas'].map(async (folder) =>
+      (await readdir(new URL(`../${folder}/`, import.meta.url), { recursive: true })).map(
+        (file) => `/${folder}/${file}`,
+      ),
+    ),
+  )
+  const names = [...contributing.matchAll(/`([\w./-]+\.(?:ts|json))`/g)].map(([, name = '']) => name)
+  t.ok(names.length > 50)
+  for (const name of names)
+    t.ok(
+      files.flat().some((file) => file.endsWith(`/${name}`)),
+      name,
+    )
 })

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { toPoolConfig } from '../server/program/connection-setting.ts'
 import type { Log } from '../server/program/operations/log.ts'
 import { ReloadChannel } from '../server/program/reload-channel.ts'
 import { startApplication } from './support/application.ts'
@@ -162,7 +161,7 @@ t.test('a channel that was stopped stays so, whatever settings are read yet', as
   const { service } = await startApplication(t, uri, { PGRST_DB_ANON_ROLE: anonymous })
   const { config } = service.runtime.snapshot
   const log = { write: () => undefined } as unknown as Log
-  const channel = new ReloadChannel(toPoolConfig(uri, {}), service.runtime, log)
+  const channel = new ReloadChannel(service.runtime.database, service.runtime, log)
   await channel.follow(config)
   t.equal(channel.isOn, true)
   await channel.stop()

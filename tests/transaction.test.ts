@@ -83,7 +83,8 @@ t.test('one statement in one round trip, with rows of any size', async (t) => {
   const login = new JsonStatement('select to_json(current_user)', { access: 'read' })
   t.strictSame(await served.ask(login, undefined, []), ['authenticator'], 'nothing is left of the identity')
   const wrote = new JsonStatement('delete from auth.users returning to_json(1)', { access: 'write' })
-  await t.rejects(served.ask(wrote, user, []), { server: { code: '42501' } }, 'grants are in force')
+  const refused: unknown = await served.ask(wrote, user, []).catch((error: unknown) => error)
+  t.match(refused, { server: { code: '42501' } }, 'grants are in force')
 })
 
 t.test('a connection that breaks is replaced', async (t) => {

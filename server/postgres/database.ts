@@ -3,7 +3,7 @@ import type { EventEmitter } from 'node:events'
 import type pg from 'pg'
 import { claimsText, type Identity } from '../identity/identity.ts'
 import type {
-  Database as RestDatabase,
+  EngineDatabase,
   RestTransaction,
   TransactionOptions,
   TransactionResult,
@@ -35,17 +35,23 @@ export type DatabaseStatistics = {
 const preparedAndShared: TransactionOptions = { prepare: true, sharing: 'all' }
 const settings = "select set_config('role', $1, true), set_config('request.jwt.claims', $2, true)"
 
-export class Database implements RestDatabase {
-  readonly #pool: ConnectionPool
-  readonly #options: () => TransactionOptions
+export type DatabaseOptions = {
+  /** How the services' statements use connections; read at each of them. Prepared and shared when left out. */
+  readonly usage?: () => TransactionOptions
+  /** Where `listen` connects to: the primary, because a standby sends no notifications. Required for `listen`. */
+  readonly primary?: PoolConfig
+}
 
-  /**
-   * @param pool is the database's own from here on
-   * @param options how the services' statements use connections; read at each of them
-   */
-  constructor(pool: ConnectionPool, options: () => TransactionOptions = () => preparedAndShared) {
+export class Database implements EngineDatabase {
+  readonly #pool: ConnectionPool
+  readonly #usage: () => TransactionOptions
+  readonly #primary: PoolConfig | undefined
+
+  /** @param pool is closed by `close` */
+  constructor(pool: ConnectionPool, { usage = () => preparedAndShared, primary }: DatabaseOptions = {}) {
     this.#pool = pool
-    this.#options = options
+    this.#usage = usage
+    this.#primary = primary
   }
 
   run(transaction: RestTransaction, options: TransactionOptions): Promise<TransactionResult> {
@@ -66,7 +72,7 @@ export class Database implements RestDatabase {
   ): Promise<unknown[]> {
     const transaction = statement.transaction(identity, values)
     const source = identity ? 'pool' : 'reserve'
-    return jsonRows(await runTransaction(this.#pool, transaction, this.#options(), { source, streams: false }))
+    return jsonRows(await runTransaction(this.#pool, transaction, this.#usage(), { source, streams: false }))
   }
 
   /**
@@ -123,8 +129,12 @@ export class Database implements RestDatabase {
       (error) => !leavesConnection(error),
     )
 
-  /** Runs `use` in a read-only transaction in which all statements see the same state, as the role of the program. */
-  readOnly<T>(use: (query: Query) => Promise<T>): Promise<T> {
+  /**
+   * Runs `use` in a read-only transaction in which all statements see the same state, as the role of the program.
+   *
+   * @throws ConnectionError when there is no connection; the error of a statement or of `use`
+   */
+  read<T>(use: (query: Query) => Promise<T>): Promise<T> {
     return withReservedConnection(
       this.#pool,
       async (client) => {
@@ -141,18 +151,21 @@ export class Database implements RestDatabase {
   }
 
   /**
-   * Listens on channels, on a connection outside the pool, until the listener is stopped. It still has to be started.
+   * Listens on channels, on a connection outside the pool. Resolves after the first attempt to connect.
    *
-   * @param connection to the primary: a standby sends no notifications
    * @param others further channels, see `Listener`
+   * @returns a function that stops listening
+   * @throws TypeError without the option `primary`
    */
-  listen(
-    connection: PoolConfig,
+  async listen(
     channel: string,
     onEvent: (event: ListenerEvent) => void,
     others: readonly string[] = [],
-  ): Listener {
-    return new Listener(connection, channel, onEvent, others)
+  ): Promise<() => Promise<void>> {
+    if (!this.#primary) throw new TypeError('Database: listen needs the option primary')
+    const listener = new Listener(this.#primary, channel, onEvent, others)
+    await listener.start()
+    return () => listener.stop()
   }
 
   get statistics(): DatabaseStatistics {
@@ -167,7 +180,7 @@ export class Database implements RestDatabase {
   }
 
   /** Lets no later request use a connection that is open now; see `ConnectionPool.flush`. */
-  flush(): void {
+  renewConnections(): void {
     this.#pool.flush()
   }
 

@@ -1,5 +1,6 @@
 // Settings as they are read again and again while the server runs: environment and file, the database over them.
-import { readDatabaseSettings, readRoleSettings } from '../config/database-settings.ts'
+import { readDatabaseSettings } from '../config/database-settings.ts'
+import { readRoleSettings } from '../rest/role-settings.ts'
 import { loadConfig, withDatabaseSettings, type Environment, type LoadedConfig } from '../config/load.ts'
 import type { RoleSettings } from '../rest/settings.ts'
 import { isUnreachable } from '../postgres/database-error.ts'
@@ -17,7 +18,7 @@ export type LiveSettingsOptions = {
   readonly env: Environment
   readonly configFile: string | undefined
   readonly loaded: LoadedConfig
-  readonly database: Pick<Database, 'readOnly'>
+  readonly database: Pick<Database, 'read'>
   /** Gets each warning once. */
   readonly onWarning: (message: string) => void
   readonly createVerifier?: (settings: Settings['config'], previous?: JwtVerifier) => JwtVerifier
@@ -50,9 +51,9 @@ export function liveSettings(options: LiveSettingsOptions): LiveSettings {
     const { dbConfig, dbPreConfig } = current.config
     // Apart: a pre-config function that fails must not keep the roles from their settings.
     stored = dbConfig
-      ? await ask(() => database.readOnly((query) => readDatabaseSettings(query, dbPreConfig)), stored)
+      ? await ask(() => database.read((query) => readDatabaseSettings(query, dbPreConfig)), stored)
       : []
-    roleSettings = dbConfig ? await ask(() => database.readOnly(readRoleSettings), roleSettings) : noRoleSettings
+    roleSettings = dbConfig ? await ask(() => database.read(readRoleSettings), roleSettings) : noRoleSettings
     current = withDatabaseSettings(current, stored)
     for (const warning of current.warnings) {
       if (told.has(warning)) continue

@@ -1,7 +1,7 @@
 // NOTIFY on the configured channel -> reloads. https://docs.postgrest.org/en/v16/references/listener.html
 import type { Config } from '../config/config.ts'
-import type { PoolConfig } from '../postgres/connection/pool-config.ts'
-import type { Listener, ListenerEvent } from '../postgres/listener.ts'
+import type { Database } from '../postgres/database.ts'
+import type { ListenerEvent } from '../postgres/listener.ts'
 import { apiKeyChannel, type ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
 import type { Log } from './operations/log.ts'
 import type { Runtime } from './runtime.ts'
@@ -10,11 +10,11 @@ type ChannelSettings = Pick<Config, 'dbChannel' | 'dbChannelEnabled' | 'dbPoolAu
 
 /** Listens where, and as long as, the settings want it. */
 export class ReloadChannel {
-  readonly #connection: PoolConfig
+  readonly #database: Pick<Database, 'listen'>
   readonly #runtime: Runtime
   readonly #log: Log
   readonly #keyChanges: ApiKeyChanges | undefined
-  #listener: Listener | undefined
+  #stopListening: (() => Promise<void>) | undefined
   #channel: string | undefined
   #isOn = false
   #isStopped = false
@@ -22,8 +22,8 @@ export class ReloadChannel {
   #changing: Promise<void> = Promise.resolve()
 
   /** @param keyChanges gets what is notified of API keys, on a channel of its own on the same connection */
-  constructor(connection: PoolConfig, runtime: Runtime, log: Log, keyChanges?: ApiKeyChanges) {
-    this.#connection = connection
+  constructor(database: Pick<Database, 'listen'>, runtime: Runtime, log: Log, keyChanges?: ApiKeyChanges) {
+    this.#database = database
     this.#runtime = runtime
     this.#log = log
     this.#keyChanges = keyChanges
@@ -52,25 +52,23 @@ export class ReloadChannel {
     await this.#end()
     if (wanted === undefined) return
     this.#channel = wanted
-    const listener: Listener = this.#runtime.database.listen(
-      this.#connection,
+    this.#stopListening = await this.#database.listen(
       wanted,
       (event) => {
-        if (this.#listener === listener) this.#hear(event, dbPoolAutomaticRecovery)
+        // Changes follow one another, so that only events of the current channel arrive, or of one that is being stopped.
+        if (this.#channel === wanted) this.#hear(event, dbPoolAutomaticRecovery)
       },
       this.#keyChanges ? [apiKeyChannel] : [],
     )
-    this.#listener = listener
-    await listener.start()
   }
 
   async #end(): Promise<void> {
-    const listener = this.#listener
-    this.#listener = undefined
+    const stopListening = this.#stopListening
+    this.#stopListening = undefined
     this.#channel = undefined
     this.#isOn = false
     this.#keyChanges?.setHeard(false)
-    await listener?.stop()
+    await stopListening?.()
   }
 
   #hear(event: ListenerEvent, recovers: boolean): void {

@@ -5,14 +5,23 @@ import { Snapshot as RestSnapshot, type EngineState, type SnapshotParts } from '
 import { isLoginRefused, isUnreachable } from '../postgres/database-error.ts'
 import type { Database } from '../postgres/database.ts'
 import { requireSupportedVersion, UnsupportedPostgres } from '../postgres/connection/server-version.ts'
-import { OneAtATime } from './one-at-a-time.ts'
+import { OneAtATime } from '../common/one-at-a-time.ts'
 import { loadSchemaCache } from '../schema-cache/load.ts'
+import type { JwtVerifier } from '../identity/jwt/jwt.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 
-export type Snapshot = RestSnapshot<Config>
+/** The engine's snapshot, with what verifies tokens. */
+export class Snapshot extends RestSnapshot<Config> {
+  readonly verifier: JwtVerifier
+
+  constructor({ verifier, ...parts }: Settings & SnapshotParts<Config>) {
+    super(parts)
+    this.verifier = verifier
+  }
+}
 
 /** What is read from environment, file and database. */
-export type Settings = Omit<SnapshotParts<Config>, 'cache'>
+export type Settings = Omit<SnapshotParts<Config>, 'cache'> & { readonly verifier: JwtVerifier }
 
 export type RuntimeEvent =
   | { readonly kind: 'schema cache loaded'; readonly milliseconds: number; readonly cache: SchemaCache }
@@ -64,7 +73,7 @@ export class Runtime implements EngineState {
     observe: (event: RuntimeEvent) => void,
   ) {
     this.database = database
-    this.#snapshot = new RestSnapshot({ ...initial, cache: undefined })
+    this.#snapshot = new Snapshot({ ...initial, cache: undefined })
     this.#readSettings = readSettings
     this.#observe = observe
     this.gaveUp = new Promise((resolve) => (this.#resolveGaveUp = resolve))
@@ -114,7 +123,7 @@ export class Runtime implements EngineState {
     this.#unreachable = undefined
     try {
       const next = await this.#readSettings(onFault)
-      this.#snapshot = new RestSnapshot({ ...next, cache: this.#snapshot.cache })
+      this.#snapshot = new Snapshot({ ...next, cache: this.#snapshot.cache })
       this.#observe({ kind: 'config reloaded', config: next.config })
     } catch (error) {
       if (isUnreachable(error)) this.#unreachable = errorOf(error)
@@ -132,7 +141,7 @@ export class Runtime implements EngineState {
       await this.#settings.run()
       if (this.#unreachable) throw this.#unreachable
       const { config } = this.#snapshot
-      const cache = await this.database.readOnly((query) =>
+      const cache = await this.database.read((query) =>
         loadSchemaCache(query, {
           schemas: config.dbSchemas,
           extraSearchPath: config.dbExtraSearchPath,
@@ -140,9 +149,9 @@ export class Runtime implements EngineState {
         }),
       )
       const { roleSettings, verifier } = this.#snapshot
-      this.#snapshot = new RestSnapshot({ config: this.#snapshot.config, roleSettings, verifier, cache })
+      this.#snapshot = new Snapshot({ config: this.#snapshot.config, roleSettings, verifier, cache })
       if (!isFirst) {
-        this.database.flush()
+        this.database.renewConnections()
         this.#observe({ kind: 'pool flushed' })
       }
       this.#retrySeconds = 1

@@ -14,6 +14,7 @@ import { createPool } from '../postgres/pool.ts'
 import { ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
 import { createApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import { createJwtVerifier } from '../identity/jwt/jwt.ts'
+import type { UpgradeHandler } from '../http/upgrade.ts'
 import { liveSettings } from './live-settings.ts'
 import { docsRouter } from '../services/openapi/docs.ts'
 import { serviceDocumentHandler } from '../services/openapi/service-document.ts'
@@ -24,10 +25,14 @@ import type { Log } from './operations/log.ts'
 import { createMetrics, type Metrics } from './operations/metrics.ts'
 import { logConnections, logJwtCache, observeRest, observeRuntime } from './operations/observer.ts'
 import { ReloadChannel } from './reload-channel.ts'
-import { createRestHandler } from '../rest/handler.ts'
+import { nodeHandler } from '../adapters/node.ts'
+import { authenticate } from '../identity/authenticate.ts'
+import { RestHandler } from '../rest/handler.ts'
 import { databaseFailure } from '../services/database-failure.ts'
 import { reportRouter } from '../services/report/report-router.ts'
 import { Runtime } from './runtime.ts'
+import { createAnalysis, type AnalysisService } from '../services/analysis/analysis.ts'
+import { entrypoint } from '../services/analysis/description.ts'
 import { readSchemas } from '../validation/schema-directory.ts'
 import { createValidator, ownSchemas } from '../validation/validator.ts'
 import { version } from '../common/version.ts'
@@ -52,7 +57,12 @@ export type ServiceParts = {
   readonly stop: () => Promise<void>
 }
 
-export type Service = ServiceParts & { readonly listener: RequestListener }
+export type Service = ServiceParts & {
+  readonly listener: RequestListener
+  readonly upgrade: UpgradeHandler
+  /** Tells clients whose connections have no requests that the server ends. */
+  readonly closeSockets: () => void
+}
 
 /**
  * Connects, loads settings and schema once (retrying in the background when that fails), and composes the routes.
@@ -68,9 +78,12 @@ export async function startService({
   log,
   beforeLoading,
 }: ServiceOptions): Promise<Service> {
-  const database = new Database(createPool(toPoolConfig(uri, env), loaded.config), () => {
-    const { dbPreparedStatements: prepare, dbPoolSharing: sharing } = runtime.snapshot.config
-    return { prepare, sharing }
+  const database = new Database(createPool(toPoolConfig(uri, env), loaded.config), {
+    usage: () => {
+      const { dbPreparedStatements: prepare, dbPoolSharing: sharing } = runtime.snapshot.config
+      return { prepare, sharing }
+    },
+    primary: toPoolConfig(uri, env, 'read-write'),
   })
   logConnections(database.events, log)
   const settings = liveSettings({
@@ -96,7 +109,7 @@ export async function startService({
     observe(event)
   })
   const keyChanges = new ApiKeyChanges()
-  const channel = new ReloadChannel(toPoolConfig(uri, env, 'read-write'), runtime, log, keyChanges)
+  const channel = new ReloadChannel(database, runtime, log, keyChanges)
   const isConnected = async (): Promise<boolean> => {
     if (runtime.snapshot.config.dbChannelEnabled) return channel.isOn
     return database.query('select 1', []).then(
@@ -120,7 +133,18 @@ export async function startService({
     await runtime.reloadSchema()
     const error = await Promise.race([runtime.gaveUp, Promise.resolve(undefined)])
     if (error) throw error
-    return { ...parts, listener: await compose(runtime, log, metrics, keyChanges) }
+    const { listener, analysis } = await compose(runtime, log, metrics, keyChanges)
+    metrics.watchAnalysisQueue(analysis.queueLength)
+    return {
+      ...parts,
+      listener,
+      upgrade: analysis.upgrade,
+      closeSockets: analysis.closeSockets,
+      stop: async () => {
+        analysis.stop()
+        await parts.stop()
+      },
+    }
   } catch (error) {
     await parts.stop()
     throw error
@@ -132,7 +156,7 @@ async function compose(
   log: Log,
   metrics: Metrics,
   keyChanges: ApiKeyChanges,
-): Promise<RequestListener> {
+): Promise<{ readonly listener: RequestListener; readonly analysis: AnalysisService }> {
   const { database, snapshot } = runtime
   const { config } = snapshot
   const validator = await createValidator()
@@ -164,8 +188,29 @@ async function compose(
       shared.allowedOrigins,
     ),
   )
-  const services: [string, Handler | express.Router][] = [
-    ['health', withCors(health(), shared.allowedOrigins)],
+  // An application of its own: serving files takes more of Express than its router.
+  const docs = express()
+    .disable('x-powered-by')
+    .use(docsRouter({ documentUrl: '/openapi.json' }))
+  const analysis = createAnalysis({
+    config,
+    caller: {
+      ...shared,
+      lookupApiKey,
+      verifier: () => runtime.snapshot.verifier,
+      anonymousRole: () => runtime.snapshot.config.dbAnonRole,
+      checksSessions: () => runtime.snapshot.cache?.checksSessions === true,
+    },
+    database,
+    runValidator: validator.forTable('public', 'classification_runs'),
+    documentation: { docs, document: openapi },
+    observer: { ...metrics.analysis, warned: (message) => log.write({ kind: 'warning', message }) },
+    onError: shared.onError,
+  })
+  const analysisAtRoot = config.imageBasePath === '/'
+  const services: (readonly [string, Handler | express.Router])[] = [
+    // At the root, the image analysis has this path, too, and says more.
+    ...(analysisAtRoot ? [] : [['health', withCors(health(), shared.allowedOrigins)] as const]),
     [
       'ready',
       withCors(
@@ -190,22 +235,28 @@ async function compose(
       ),
     ],
     ['report', refusingSchemes(reportRouter(shared))],
-    // An application of its own: serving files takes more of Express than its router.
-    [
-      'docs',
-      express()
-        .disable('x-powered-by')
-        .use(docsRouter({ documentUrl: '/openapi.json' })),
-    ],
+    ['docs', docs],
     ['openapi.json', openapi],
     // The name of the original service.
     ['docs-json', openapi],
   ]
-  return createApp({
-    rest: createRestHandler({ runtime, validator, lookupApiKey, observe: observeRest(log, metrics) }),
+  const rest = new RestHandler({
+    state: runtime,
+    identify: (request) =>
+      authenticate(request.header('authorization'), request.header('apikey'), runtime.snapshot.verifier, lookupApiKey),
+    validator,
+    observe: observeRest(log, metrics),
+  })
+  const listener = createApp({
+    rest: nodeHandler(rest, { basePath: config.restBasePath, onError: shared.onError }),
     restBasePath: config.restBasePath,
-    home: withCors(home({ version, restBasePath: config.restBasePath }), shared.allowedOrigins),
+    home: withCors(
+      home({ version, restBasePath: config.restBasePath, entrypoint: entrypoint(config.imageBasePath) }),
+      shared.allowedOrigins,
+    ),
     services: new Map(services),
+    analysis: { path: config.imageBasePath, router: analysis.router },
     log,
   })
+  return { listener, analysis }
 }

@@ -4,6 +4,7 @@ import type { Database, Query } from '../../postgres/database.ts'
 import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
 import { authenticate } from '../../identity/authenticate.ts'
 import type { Identity } from '../../identity/identity.ts'
+import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
 import { ApiError } from '../../rest/errors.ts'
 import { errorResponse } from '../../rest/response/error.ts'
 import { checkSession, namedSession } from '../../rest/sql/session.ts'
@@ -19,14 +20,18 @@ import {
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import type { SchemaFile } from '../../validation/schema-directory.ts'
 import { serviceDocument } from './document.ts'
+import { analysisRoutes } from '../analysis/analysis-routes.ts'
 import { serviceRoutes } from './service-routes.ts'
 
 type Snapshot = RestSnapshot<
   RestSettings & {
     /** What the document shows: what the caller may use, or everything. */
     readonly docsMode: 'follow-privileges' | 'ignore-privileges'
+    readonly restBasePath: string
+    /** Mount path of the image analysis. */
+    readonly imageBasePath: string
   }
->
+> & { readonly verifier: JwtVerifier }
 
 export type ServiceDocumentOptions = {
   /** Settings and schema at the moment. */
@@ -153,7 +158,7 @@ async function makeDocument(
       restBasePath: config.restBasePath,
       anonymous: config.dbAnonRole !== null,
       version,
-      operations: serviceRoutes,
+      operations: [...serviceRoutes, ...analysisRoutes(config.imageBasePath)],
     }),
   )
 }
