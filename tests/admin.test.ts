@@ -20,8 +20,9 @@ const { call, service } = await startApplication(t, uri, {
   PGRST_JWT_SECRET: 'x'.repeat(44),
 })
 let listening = true
-const { runtime, metrics, isReady } = service
-const admin = caller(await listen(t, createAdmin({ runtime, metrics, isReady, isListening: () => listening })))
+const { engine, metrics, isReady } = service
+const schemaCache = () => engine.snapshot.cache
+const admin = caller(await listen(t, createAdmin({ schemaCache, metrics, isReady, isListening: () => listening })))
 
 t.test('health', async (t) => {
   t.match(await admin('GET', '/live'), { status: 200, text: '' })
@@ -56,7 +57,7 @@ t.test('figures', async (t) => {
   await call('GET', '/films?id=eq.x')
   await call('GET', `/${'x'.repeat(50)}`)
   await call('POST', '/rpc/unknown_function_name', { body: {} })
-  await runtime.reloadSchema()
+  await engine.reload()
   const { status, text, headers } = await admin('GET', '/metrics')
   t.equal(status, 200)
   t.equal(headers.get('content-type'), 'text/plain; charset=utf-8')
@@ -99,12 +100,12 @@ t.test('counts of the cache of tokens outlive a new secret', async (t) => {
   const bad = { headers: { Authorization: 'Bearer a.b.c' } }
   await call('GET', '/films', bad)
   t.equal(await count(), before + 1)
-  const [login] = await runtime.database.query('select current_user as user', [])
+  const [login] = await service.database.query('select current_user as user', [])
   const user = String(login?.user)
   await database.query(`alter role ${user} in database ${database.name} set pgrst.jwt_secret = '${'y'.repeat(44)}'`)
-  const verifier = runtime.snapshot.verifier
-  await runtime.reloadConfig()
-  t.not(runtime.snapshot.verifier, verifier)
+  const verifier = engine.snapshot.loaded.verifier
+  await engine.reloadSettings()
+  t.not(engine.snapshot.loaded.verifier, verifier)
   await call('GET', '/films', bad)
   t.equal(await count(), before + 2)
 })

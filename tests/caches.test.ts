@@ -75,7 +75,7 @@ t.test('50 users in the same shapes, while the schema changes', async (t) => {
           ? 'create view public.extra with (security_invoker) as select 1 as one'
           : 'drop view if exists public.extra',
       )
-      await service.runtime.reloadSchema()
+      await service.engine.reload()
       await new Promise((resolve) => setTimeout(resolve, 30))
     }
   }

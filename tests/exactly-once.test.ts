@@ -122,7 +122,7 @@ const isEachOnce = (t: Test, found: ReadonlyMap<string, number>, wanted: readonl
 }
 
 t.test('what the schema cache proves', async (t) => {
-  const { cache } = service.runtime.snapshot
+  const { cache } = service.engine.snapshot
   const names = [...(cache?.stableRelations ?? [])].map((key) => key.split('\0')[1]).sort()
   t.strictSame(names, ['defaulted', 'locked', 'plain', 'triggered'])
 })
@@ -219,7 +219,7 @@ t.test('SQLSTATEs of user code are not those of stale statements', async (t) => 
         raise exception 'cached plan must not change result type' using errcode = state;
       end $$;
     grant execute on function api.fail to once_caller`)
-  await service.runtime.reloadSchema()
+  await service.engine.reload()
   for (const state of ['26000', '42P05', '0A000']) {
     for (let time = 0; time < 3; time++) t.match(await send('POST', '/rpc/fail', { state }), { body: { code: state } })
     t.strictSame([...(await entries(`fail ${state}`)).values()], [3], state)

@@ -49,7 +49,7 @@ for (const [where, announcesOthers, isCancelled] of [
     const socket = sendTo(url, napByPost(2))
     t.ok(await until(async () => (await naps()) === 1))
     socket.destroy()
-    const connections = () => service.runtime.database.statistics
+    const connections = () => service.database.statistics
     t.ok(await until(() => connections().idle === connections().total))
     // It is asked for again where the first request to cancel takes long.
     t.equal(cancelled > 0, isCancelled, `${cancelled} requests to cancel`)

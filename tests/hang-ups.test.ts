@@ -23,7 +23,7 @@ const { url, call, service, logged } = await startApplication(t, database.authen
   PGRST_LOG_LEVEL: 'info',
   SESSION_SECRETS: 'x'.repeat(40),
 })
-const connections = (): DatabaseStatistics => service.runtime.database.statistics
+const connections = (): DatabaseStatistics => service.database.statistics
 
 const send = (...requests: readonly string[]): Socket => sendTo(url, ...requests)
 const nap = napByGet(90)

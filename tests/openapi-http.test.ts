@@ -146,10 +146,10 @@ t.test('the document of the whole service', async (t) => {
   t.match(await call('HEAD', '/openapi.json'), { status: 200, text: '' })
 
   await database.query('create table public.later (id int primary key); grant select on public.later to anon')
-  await service.runtime.reloadSchema()
+  await service.engine.reload()
   t.ok(pathsOf((await call('GET', '/openapi.json')).body).includes('/rest/v1/later'), 'as the schema is now')
   await database.query(`alter role authenticator in database ${database.name} set pgrst.openapi_mode = 'disabled'`)
-  await service.runtime.reloadConfig()
+  await service.engine.reloadSettings()
   const paths = pathsOf((await call('GET', '/openapi.json')).body)
   t.notOk(paths.includes('/rest/v1/notices'), 'and as the settings are')
   t.ok(paths.includes('/health'))

@@ -84,7 +84,7 @@ t.test('without the channel, a request finds out', async (t) => {
   await pause(1100)
   await gate.shut()
   t.match(await call('GET', '/films'), { status: 503 })
-  t.ok(await until(() => service.runtime.isPending), 'and has everything read again')
+  t.ok(await until(() => service.engine.isPending), 'and has everything read again')
   await gate.open()
   t.ok(await until(() => service.isReady()))
   t.match(await call('GET', '/films'), { status: 200 })
@@ -104,7 +104,7 @@ t.test('when it is of no use to try again', async (t) => {
   await t.rejects(start(t, settings, down), { message: /ECONNREFUSED/ }, 'no recovery is wanted')
   await gate.open()
   const { service } = await start(t, settings, down)
-  const gaveUp = service.runtime.gaveUp
+  const gaveUp = service.engine.gaveUp
   await gate.shut()
   t.ok(await gaveUp, 'nor when the database goes away later')
 })
@@ -157,5 +157,5 @@ t.test('the pool', async (t) => {
   t.not(after[1], before[1], 'an old connection is closed')
 
   await Promise.all(Array.from({ length: 9 }, () => many.call('GET', '/rpc/nap?seconds=0.1')))
-  t.equal(many.service.runtime.database.statistics.total, 3, 'no more than are allowed')
+  t.equal(many.service.database.statistics.total, 3, 'no more than are allowed')
 })

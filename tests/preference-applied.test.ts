@@ -199,7 +199,7 @@ t.test('time zones', async (t) => {
   const fresh = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage' })
   await fresh.database.query("create table garage.times as select '2020-06-01 12:00:00+00'::timestamptz as at")
   await fresh.database.query('grant all on garage.times to garage_anon')
-  await fresh.service.runtime.reloadSchema()
+  await fresh.service.engine.reload()
   const at = (zone: string, text: string): Exchange => ({
     send: ['GET', '/times'],
     prefer: `timezone=${zone}`,

@@ -3,8 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import type { Log } from '../server/program/operations/log.ts'
-import { ReloadChannel } from '../server/program/reload-channel.ts'
+import { ReloadChannel } from '../server/rest/reload-channel.ts'
 import { startApplication } from './support/application.ts'
 import { createOwnedDatabase } from './support/authenticator.ts'
 import type { Call } from './support/call.ts'
@@ -147,7 +146,7 @@ t.test('settings of the database, and a function for them', async (t) => {
   t.match(await program.call('GET', '/films', plan), { status: 200 })
   await database.query(`create or replace function public.pre_config() returns void language plpgsql as
     $$ begin raise 'not today' using hint = 'hunter2'; end $$`)
-  await program.service.runtime.reloadConfig()
+  await program.service.engine.reloadSettings()
   t.match(program.logged().find(says('config-invalid')), { error: { message: 'not today' } })
   t.equal(await rowsOf(program), 2, 'a function that fails changes nothing')
 
@@ -159,9 +158,8 @@ t.test('settings of the database, and a function for them', async (t) => {
 
 t.test('a channel that was stopped stays so, whatever settings are read yet', async (t) => {
   const { service } = await startApplication(t, uri, { PGRST_DB_ANON_ROLE: anonymous })
-  const { config } = service.runtime.snapshot
-  const log = { write: () => undefined } as unknown as Log
-  const channel = new ReloadChannel(service.runtime.database, service.runtime, log)
+  const { config } = service.engine.snapshot
+  const channel = new ReloadChannel(service.database, service.engine, () => undefined)
   await channel.follow(config)
   t.equal(channel.isOn, true)
   await channel.stop()

@@ -180,7 +180,7 @@ t.test('the path that functions see has the bytes of the request', async (t) => 
   t.match(JSON.parse(body), { path: '/rpc/whoami', method: 'GET' })
   await database.query(`create function public."wörd"() returns text stable language sql as
     $$ select current_setting('request.path', true) $$; grant execute on function public."wörd"() to anon`)
-  await application.service.runtime.reloadSchema()
+  await application.service.engine.reload()
   t.equal(utf8((await ask(url, { line: ['GET', '/rpc/wörd'] })).body), '"/rpc/wörd"')
 })
 

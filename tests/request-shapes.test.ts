@@ -23,11 +23,7 @@ const { config } = loadConfig({ env: { PGRST_DB_SCHEMAS: 'api' } })
 const validator = await createValidator()
 /** A snapshot of its own: nothing is remembered yet. */
 const snapshot = (): Snapshot =>
-  new Snapshot({
-    config,
-    cache,
-    roleSettings: { isolationLevels: new Map(), settings: new Map() },
-  })
+  new Snapshot({ config, roleSettings: { isolationLevels: new Map(), settings: new Map() } }, cache)
 
 type Asked = { readonly method?: string; readonly path?: string; readonly query: string; readonly body?: string }
 

@@ -108,7 +108,7 @@ async function check(sent: Sent, seen: Seen, title: string): Promise<void> {
 const configure = async (name: string, value: string | undefined): Promise<void> => {
   const change = value === undefined ? `reset pgrst.${name}` : `set pgrst.${name} = ${pg.escapeLiteral(value)}`
   await database.query(`alter role ${authenticator} ${change}`)
-  await service.runtime.reloadSchema()
+  await service.engine.reload()
 }
 
 t.test('one after the other', async () => {
@@ -151,7 +151,7 @@ t.test('prepared statements', async (t) => {
 })
 
 t.test('the cache of tokens', async (t) => {
-  const hits = (): number => service.runtime.snapshot.verifier.cacheStatistics.hits
+  const hits = (): number => service.engine.snapshot.loaded.verifier.cacheStatistics.hits
   const ask = () => call('GET', '/films', { headers: bearer({ sub: 'cache' }) })
   await ask()
   const before = hits()

@@ -43,7 +43,7 @@ if (typeof address !== 'object' || address === null) throw new Error('the server
 const url = `http://127.0.0.1:${address.port}`
 
 const isIdle = (): boolean => {
-  const { idle, total, waiting } = service.runtime.database.statistics
+  const { idle, total, waiting } = service.database.statistics
   return idle === total && waiting === 0
 }
 const notes = '/rest/v1/notes'

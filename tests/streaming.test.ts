@@ -85,7 +85,7 @@ t.test('clients that leave in the middle leave their connections', async (t) => 
     response.destroy()
   }
   t.match(await call('GET', '/lines?id=eq.1&select=id'), { status: 200, body: [{ id: 1 }] })
-  const served = service.runtime.database
+  const served = service.database
   t.ok(await until(() => served.statistics.idle === served.statistics.total), 'every connection is back')
 })
 
@@ -97,7 +97,7 @@ t.test('without space for them, as many slow readers as memory allows get their 
     DB_POOL_SPILL_MEMORY: '0',
     DB_POOL_SPILL_DISK: '0',
   })
-  const served = small.service.runtime.database
+  const served = small.service.database
   const path = '/lines?select=id,text&order=id&limit=13000'
   const { text } = await small.call('GET', path)
   const length = Buffer.byteLength(text)

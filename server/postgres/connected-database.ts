@@ -1,8 +1,7 @@
 // A database as the engine uses it, on a pool of its own.
 import type { EngineDatabase } from '../rest/database.ts'
 import { connectionConfig } from './connection/pool-config.ts'
-import { requireSupportedVersion } from './connection/server-version.ts'
-import { Database, type Query } from './database.ts'
+import { Database } from './database.ts'
 import { createPool } from './pool.ts'
 import { defaultPoolSettings, type PoolSettings } from './pool-settings.ts'
 
@@ -17,16 +16,6 @@ export type ConnectedDatabase = EngineDatabase & {
   close(): Promise<void>
 }
 
-/** Refuses servers that are too old before the schema is read from them. */
-class VersionedDatabase extends Database {
-  override read<T>(use: (query: Query) => Promise<T>): Promise<T> {
-    return super.read(async (query) => {
-      await requireSupportedVersion(query)
-      return use(query)
-    })
-  }
-}
-
 /**
  * Gives a database with a pool of connections, which are opened when they are needed.
  *
@@ -36,5 +25,5 @@ class VersionedDatabase extends Database {
 export function connect(url: string, options: ConnectOptions = {}): ConnectedDatabase {
   const { env = process.env, ...settings } = options
   const pool = createPool(connectionConfig(url, env), { ...defaultPoolSettings, ...settings })
-  return new VersionedDatabase(pool, { primary: connectionConfig(url, env, 'read-write') })
+  return new Database(pool, { primary: connectionConfig(url, env, 'read-write') })
 }

@@ -2,14 +2,10 @@
 import type { EventEmitter } from 'node:events'
 import type pg from 'pg'
 import { claimsText, type Identity } from '../identity/identity.ts'
-import type {
-  EngineDatabase,
-  RestTransaction,
-  TransactionOptions,
-  TransactionResult,
-} from '../rest/database.ts'
+import type { EngineDatabase, RestTransaction, TransactionOptions, TransactionResult } from '../rest/database.ts'
 import type { Access } from './admission.ts'
 import type { PoolConfig } from './connection/pool-config.ts'
+import { requireSupportedVersion } from './connection/server-version.ts'
 import { leavesConnection, sqlState } from './database-error.ts'
 import { jsonRows, type JsonStatement, type Parameter } from './json-statement.ts'
 import { withConnection, withReservedConnection } from './lending.ts'
@@ -132,7 +128,8 @@ export class Database implements EngineDatabase {
   /**
    * Runs `use` in a read-only transaction in which all statements see the same state, as the role of the program.
    *
-   * @throws ConnectionError when there is no connection; the error of a statement or of `use`
+   * @throws ConnectionError when there is no connection; UnsupportedPostgres when the server is too old; the error of a
+   *   statement or of `use`
    */
   read<T>(use: (query: Query) => Promise<T>): Promise<T> {
     return withReservedConnection(
@@ -140,7 +137,9 @@ export class Database implements EngineDatabase {
       async (client) => {
         await client.query('begin isolation level repeatable read read only')
         try {
-          return await use(queryOn(client))
+          const query = queryOn(client)
+          await requireSupportedVersion(query)
+          return await use(query)
         } finally {
           // Where it fails, the connection is lost, and that is the error to report.
           await client.query('rollback').catch(() => undefined)

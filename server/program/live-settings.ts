@@ -3,16 +3,25 @@ import { readDatabaseSettings } from '../config/database-settings.ts'
 import { readRoleSettings } from '../rest/role-settings.ts'
 import { loadConfig, withDatabaseSettings, type Environment, type LoadedConfig } from '../config/load.ts'
 import type { RoleSettings } from '../rest/settings.ts'
-import { isUnreachable } from '../postgres/database-error.ts'
+import { UnsupportedPostgres } from '../postgres/connection/server-version.ts'
+import { isLoginRefused, isUnreachable } from '../postgres/database-error.ts'
 import type { Database } from '../postgres/database.ts'
 import { createJwtVerifier, type JwtVerifier } from '../identity/jwt/jwt.ts'
-import type { ReadSettings, Settings } from './runtime.ts'
+import type { Config } from '../config/config.ts'
+import type { ReadSettings, SettingsSource } from '../rest/schema-loader.ts'
+import type { LoadedSettings } from '../rest/snapshot.ts'
 
-export type LiveSettings = {
-  /** Of environment and file alone, for the time before the database was asked. */
-  readonly initial: Settings
-  readonly read: ReadSettings
-}
+/** What is read from environment, file and database, and what verifies tokens by it. */
+export type ServiceSettings = LoadedSettings & { readonly config: Config; readonly verifier: JwtVerifier }
+
+/** Whether the database cannot be used at the moment, or at all. */
+export const isUnavailable = (error: unknown): boolean => isUnreachable(error) || error instanceof UnsupportedPostgres
+
+/** Whether another attempt to load settings and schema would fail, too. */
+export const isFinal = (error: Error, { config }: ServiceSettings): boolean =>
+  isLoginRefused(error) ||
+  error instanceof UnsupportedPostgres ||
+  (isUnreachable(error) && !config.dbPoolAutomaticRecovery)
 
 export type LiveSettingsOptions = {
   readonly env: Environment
@@ -21,43 +30,45 @@ export type LiveSettingsOptions = {
   readonly database: Pick<Database, 'read'>
   /** Gets each warning once. */
   readonly onWarning: (message: string) => void
-  readonly createVerifier?: (settings: Settings['config'], previous?: JwtVerifier) => JwtVerifier
+  readonly createVerifier?: (config: Config, previous?: JwtVerifier) => JwtVerifier
 }
 
 const noRoleSettings: RoleSettings = { settings: new Map(), isolationLevels: new Map() }
 
-/** @throws SecretError when the secret cannot be used; `loaded` has been checked for it */
-export function liveSettings(options: LiveSettingsOptions): LiveSettings {
+/**
+ * The settings of environment and file until the database is asked, then all of them.
+ *
+ * @throws SecretError when the secret cannot be used; `loaded` has been checked for it
+ */
+export function liveSettings(options: LiveSettingsOptions): SettingsSource<ServiceSettings> {
   const { env, configFile, loaded, database, onWarning, createVerifier = createJwtVerifier } = options
-  const told = new Set(loaded.warnings)
-  const initial: Settings = {
+  const reported = new Set(loaded.warnings)
+  const initial: ServiceSettings = {
     config: loaded.config,
     roleSettings: noRoleSettings,
     verifier: createVerifier(loaded.config),
   }
   let { roleSettings, verifier } = initial
   let stored: Awaited<ReturnType<typeof readDatabaseSettings>> = []
-  const read: ReadSettings = async (onFault) => {
+  const read: ReadSettings<ServiceSettings> = async (onInvalid) => {
     const ask = async <T>(question: () => Promise<T>, last: T): Promise<T> => {
       try {
         return await question()
       } catch (error) {
-        if (isUnreachable(error)) throw error
-        onFault(error instanceof Error ? error : new Error(String(error)))
+        if (isUnavailable(error)) throw error
+        onInvalid(error instanceof Error ? error : new Error(String(error)))
         return last
       }
     }
     let current = loadConfig({ env, file: configFile, previous: loaded })
     const { dbConfig, dbPreConfig } = current.config
     // Apart: a pre-config function that fails must not keep the roles from their settings.
-    stored = dbConfig
-      ? await ask(() => database.read((query) => readDatabaseSettings(query, dbPreConfig)), stored)
-      : []
+    stored = dbConfig ? await ask(() => database.read((query) => readDatabaseSettings(query, dbPreConfig)), stored) : []
     roleSettings = dbConfig ? await ask(() => database.read(readRoleSettings), roleSettings) : noRoleSettings
     current = withDatabaseSettings(current, stored)
     for (const warning of current.warnings) {
-      if (told.has(warning)) continue
-      told.add(warning)
+      if (reported.has(warning)) continue
+      reported.add(warning)
       onWarning(warning)
     }
     verifier = createVerifier(current.config, verifier)

@@ -145,8 +145,8 @@ async function serveHere(
     const admin = isFirst ? await startAdmin(parts, config, () => api?.isServing() === true) : undefined
     if (admin) stops.unshift(() => admin.end(log))
     // Unheard, the one would start a debugger, and the other end the process.
-    process.on('SIGUSR1', () => void parts.runtime.reloadSchema())
-    process.on('SIGUSR2', () => void parts.runtime.reloadConfig())
+    process.on('SIGUSR1', () => void parts.engine.reload())
+    process.on('SIGUSR2', () => void parts.engine.reloadSettings())
   }
   const service = await startService({
     ...options,
@@ -155,7 +155,7 @@ async function serveHere(
   })
   stops.unshift(() => within(closingTime, service.stop()))
   if (worker === undefined || worker === 0) {
-    const { config: current } = service.runtime.snapshot
+    const { config: current } = service.engine.snapshot
     for (const message of missingSecrets(current)) options.log.write({ kind: 'warning', message })
   }
   const listening = await listen(
@@ -172,7 +172,7 @@ async function serveHere(
   })
   const { address } = listening
   reportToPrimary({ kind: 'serving', address })
-  const failed = service.runtime.gaveUp.then((error) => {
+  const failed = service.engine.gaveUp.then((error) => {
     reportToPrimary({ kind: 'gave up', message: error.message })
     throw error
   })
@@ -237,13 +237,13 @@ async function greet(embedded: EmbeddedDatabase, config: Config, url: string, is
 }
 
 async function startAdmin(
-  { runtime, metrics, isReady }: ServiceParts,
+  { engine, metrics, isReady }: ServiceParts,
   config: Config,
   isListening: () => boolean,
 ): Promise<Listening | undefined> {
   const { adminServerPort: port, adminServerUnixSocket: socket } = config
   if (port === null && socket === null) return undefined
-  const admin = createAdmin({ runtime, metrics, isReady, isListening })
+  const admin = createAdmin({ schemaCache: () => engine.snapshot.cache, metrics, isReady, isListening })
   return listen(admin, socket, config.adminServerUnixSocketMode, {
     serverHost: config.adminServerHost,
     serverPort: port ?? 0,

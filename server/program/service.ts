@@ -1,4 +1,4 @@
-// A service on a database: the runtime and the routes on it, without a port of its own.
+// The service on a database: the engine and the routes, without a port of its own.
 import type { RequestListener } from 'node:http'
 import express from 'express'
 import { accountsRouter } from '../services/accounts/accounts-router.ts'
@@ -15,7 +15,7 @@ import { ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
 import { createApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import { createJwtVerifier } from '../identity/jwt/jwt.ts'
 import type { UpgradeHandler } from '../http/upgrade.ts'
-import { liveSettings } from './live-settings.ts'
+import { isFinal, isUnavailable, liveSettings, type ServiceSettings } from './live-settings.ts'
 import { docsRouter } from '../services/openapi/docs.ts'
 import { serviceDocumentHandler } from '../services/openapi/service-document.ts'
 import { withCors } from '../http/cors.ts'
@@ -23,18 +23,19 @@ import { home } from './operations/home.ts'
 import { health, ready } from './operations/health.ts'
 import type { Log } from './operations/log.ts'
 import { createMetrics, type Metrics } from './operations/metrics.ts'
-import { logConnections, logJwtCache, observeRest, observeRuntime } from './operations/observer.ts'
-import { ReloadChannel } from './reload-channel.ts'
+import { logConnections, logJwtCache, observeRest, observeEngine } from './operations/observer.ts'
 import { nodeHandler } from '../adapters/node.ts'
 import { authenticate } from '../identity/authenticate.ts'
-import { RestHandler } from '../rest/handler.ts'
+import type { TransactionOptions } from '../rest/database.ts'
+import { Engine } from '../rest/engine.ts'
+import type { Identity } from '../identity/identity.ts'
 import { databaseFailure } from '../services/database-failure.ts'
 import { reportRouter } from '../services/report/report-router.ts'
-import { Runtime } from './runtime.ts'
+import { ServingDatabase } from './serving-database.ts'
 import { createAnalysis, type AnalysisService } from '../services/analysis/analysis.ts'
 import { entrypoint } from '../services/analysis/description.ts'
 import { readSchemas } from '../validation/schema-directory.ts'
-import { createValidator, ownSchemas } from '../validation/validator.ts'
+import { createValidator, ownSchemas, type Validator } from '../validation/validator.ts'
 import { version } from '../common/version.ts'
 
 export type ServiceOptions = {
@@ -50,7 +51,8 @@ export type ServiceOptions = {
 
 /** What there is of a service before it can answer. */
 export type ServiceParts = {
-  readonly runtime: Runtime
+  readonly engine: Engine<ServiceSettings>
+  readonly database: Database
   readonly metrics: Metrics
   /** Whether the schema cache is there, and so is the database. */
   readonly isReady: () => Promise<boolean>
@@ -78,13 +80,18 @@ export async function startService({
   log,
   beforeLoading,
 }: ServiceOptions): Promise<Service> {
-  const database = new Database(createPool(toPoolConfig(uri, env), loaded.config), {
-    usage: () => {
-      const { dbPreparedStatements: prepare, dbPoolSharing: sharing } = runtime.snapshot.config
-      return { prepare, sharing }
+  const keyChanges = new ApiKeyChanges()
+  const database: ServingDatabase = new ServingDatabase(
+    createPool(toPoolConfig(uri, env), loaded.config),
+    {
+      usage: (): TransactionOptions => {
+        const { dbPreparedStatements: prepare, dbPoolSharing: sharing } = engine.snapshot.config
+        return { prepare, sharing }
+      },
+      primary: toPoolConfig(uri, env, 'read-write'),
     },
-    primary: toPoolConfig(uri, env, 'read-write'),
-  })
+    keyChanges,
+  )
   logConnections(database.events, log)
   const settings = liveSettings({
     env,
@@ -97,43 +104,57 @@ export async function startService({
   const metrics = createMetrics({
     database: () => database.statistics,
     poolSize: loaded.config.dbPool,
-    jwtCache: () => runtime.snapshot.verifier.cacheStatistics,
+    jwtCache: () => engine.snapshot.loaded.verifier.cacheStatistics,
     timesRequests: loaded.config.adminServerPort !== null || loaded.config.adminServerUnixSocket !== null,
   })
-  const observe = observeRuntime(log, metrics, loaded.config.dbPool)
-  const runtime: Runtime = new Runtime(database, settings.initial, settings.read, (event) => {
-    if (event.kind === 'config reloaded') {
-      log.setLevel(event.config.logLevel)
-      void channel.follow(event.config)
-    }
-    observe(event)
+  const validator = await createValidator()
+  const lookupApiKey = createApiKeyLookup({ query: database.query, changes: keyChanges })
+  const observe = observeEngine(log, metrics, loaded.config.dbPool)
+  const engine = new Engine<ServiceSettings>({
+    database,
+    settings,
+    identify: (request): Promise<Identity> | Identity =>
+      authenticate(
+        request.header('authorization'),
+        request.header('apikey'),
+        engine.snapshot.loaded.verifier,
+        lookupApiKey,
+      ),
+    validator,
+    onRequest: observeRest(log, metrics),
+    onEvent: (event) => {
+      if (event.kind === 'settings read') log.setLevel(event.settings.config.logLevel)
+      observe(event)
+      if (event.kind === 'channel lost' && !engine.snapshot.config.dbPoolAutomaticRecovery) {
+        engine.giveUp(new Error(event.error))
+      }
+    },
+    isUnavailable,
+    isFinal,
   })
-  const keyChanges = new ApiKeyChanges()
-  const channel = new ReloadChannel(database, runtime, log, keyChanges)
   const isConnected = async (): Promise<boolean> => {
-    if (runtime.snapshot.config.dbChannelEnabled) return channel.isOn
+    if (engine.snapshot.config.dbChannelEnabled) return engine.isListening
     return database.query('select 1', []).then(
       (rows) => rows.length === 1,
       () => false,
     )
   }
   const parts = {
-    runtime,
+    engine,
+    database,
     metrics,
-    isReady: async () => !runtime.isPending && (await isConnected()),
+    isReady: async () => !engine.isPending && (await isConnected()),
     stop: async () => {
-      await channel.stop()
-      await runtime.stop()
+      await engine.close()
+      await database.close()
     },
   }
   try {
     await beforeLoading?.(parts)
-    // First, so that no change of the schema goes unheard.
-    await channel.follow(loaded.config)
-    await runtime.reloadSchema()
-    const error = await Promise.race([runtime.gaveUp, Promise.resolve(undefined)])
+    await engine.start()
+    const error = await Promise.race([engine.gaveUp, Promise.resolve(undefined)])
     if (error) throw error
-    const { listener, analysis } = await compose(runtime, log, metrics, keyChanges)
+    const { listener, analysis } = await compose({ engine, database, validator, lookupApiKey, log, metrics })
     metrics.watchAnalysisQueue(analysis.queueLength)
     return {
       ...parts,
@@ -151,17 +172,22 @@ export async function startService({
   }
 }
 
-async function compose(
-  runtime: Runtime,
-  log: Log,
-  metrics: Metrics,
-  keyChanges: ApiKeyChanges,
-): Promise<{ readonly listener: RequestListener; readonly analysis: AnalysisService }> {
-  const { database, snapshot } = runtime
-  const { config } = snapshot
-  const validator = await createValidator()
+type Composed = Pick<ServiceParts, 'engine' | 'database' | 'metrics'> & {
+  readonly validator: Validator
+  readonly lookupApiKey: ReturnType<typeof createApiKeyLookup>
+  readonly log: Log
+}
+
+async function compose({
+  engine,
+  database,
+  validator,
+  lookupApiKey,
+  log,
+  metrics,
+}: Composed): Promise<{ readonly listener: RequestListener; readonly analysis: AnalysisService }> {
+  const { config } = engine.snapshot
   const { query } = database
-  const lookupApiKey = createApiKeyLookup({ query, changes: keyChanges })
   const shared = {
     database,
     query,
@@ -169,7 +195,7 @@ async function compose(
     secureCookies: config.secureCookies ?? !listensOnLoopback(config),
     validator,
     bodyLimit: config.bodyLimit,
-    allowedOrigins: () => runtime.snapshot.config.serverCorsAllowedOrigins,
+    allowedOrigins: () => engine.snapshot.config.serverCorsAllowedOrigins,
     onError: (error: unknown) => log.write({ kind: 'failure', error, requestId: null }),
   }
   const refusingSchemes = (handler: express.Router | Handler): express.Router =>
@@ -177,7 +203,7 @@ async function compose(
   const openapi = refusingSchemes(
     withCors(
       serviceDocumentHandler({
-        snapshot: () => runtime.snapshot,
+        snapshot: () => engine.snapshot,
         query,
         database,
         lookupApiKey,
@@ -197,9 +223,9 @@ async function compose(
     caller: {
       ...shared,
       lookupApiKey,
-      verifier: () => runtime.snapshot.verifier,
-      anonymousRole: () => runtime.snapshot.config.dbAnonRole,
-      checksSessions: () => runtime.snapshot.cache?.checksSessions === true,
+      verifier: () => engine.snapshot.loaded.verifier,
+      anonymousRole: () => engine.snapshot.config.dbAnonRole,
+      checksSessions: () => engine.snapshot.cache?.checksSessions === true,
     },
     database,
     runValidator: validator.forTable('public', 'classification_runs'),
@@ -216,7 +242,7 @@ async function compose(
       withCors(
         ready({
           database: async () => (await query('select 1', [])).length === 1,
-          schemaCache: () => runtime.snapshot.cache !== undefined,
+          schemaCache: () => engine.snapshot.cache !== undefined,
         }),
         shared.allowedOrigins,
       ),
@@ -230,7 +256,7 @@ async function compose(
           accountTotalLimit: config.authAccountTotalLimit,
           addressLimit: config.authAddressLimit,
           trustedProxies: config.trustedProxies,
-          tokens: () => runtime.snapshot.config,
+          tokens: () => engine.snapshot.config,
         }),
       ),
     ],
@@ -240,15 +266,8 @@ async function compose(
     // The name of the original service.
     ['docs-json', openapi],
   ]
-  const rest = new RestHandler({
-    state: runtime,
-    identify: (request) =>
-      authenticate(request.header('authorization'), request.header('apikey'), runtime.snapshot.verifier, lookupApiKey),
-    validator,
-    observe: observeRest(log, metrics),
-  })
   const listener = createApp({
-    rest: nodeHandler(rest, { basePath: config.restBasePath, onError: shared.onError }),
+    rest: nodeHandler(engine, { basePath: config.restBasePath, onError: shared.onError }),
     restBasePath: config.restBasePath,
     home: withCors(
       home({ version, restBasePath: config.restBasePath, entrypoint: entrypoint(config.imageBasePath) }),

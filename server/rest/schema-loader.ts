@@ -1,129 +1,175 @@
-// Loads the schema cache, and keeps it up to date, for an engine that runs inside another program.
+// Reads the settings and loads the schema cache, at the start and whenever they may have changed.
 import { OneAtATime } from '../common/one-at-a-time.ts'
 import { loadSchemaCache } from '../schema-cache/load.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
-import type { ChannelEvent, EngineDatabase } from './database.ts'
-import { readRoleSettings } from './role-settings.ts'
-import type { LoadSettings, RestSettings, RoleSettings } from './settings.ts'
-import { Snapshot, type EngineState } from './snapshot.ts'
+import type { EngineDatabase } from './database.ts'
+import { Snapshot, type EngineState, type LoadedSettings } from './snapshot.ts'
 
-export type SchemaEvent =
+export type LoaderEvent<Loaded extends LoadedSettings = LoadedSettings> =
   | { readonly kind: 'schema cache loaded'; readonly milliseconds: number; readonly cache: SchemaCache }
-  /** The last schema cache stays in use; loading is tried again after the pause. */
-  | { readonly kind: 'schema cache failed'; readonly error: Error; readonly retrySeconds: number }
-  /** Notifications of the channel may be missed; listening begins again after the pause. */
-  | { readonly kind: 'channel lost'; readonly error: string; readonly retrySeconds: number }
+  /** The last schema cache stays in use; loading is tried again after the pause, or not at all (null). */
+  | { readonly kind: 'schema cache failed'; readonly error: Error; readonly retrySeconds: number | null }
+  /** Requests use new connections from now on. */
+  | { readonly kind: 'connections renewed' }
+  | { readonly kind: 'settings read'; readonly settings: Loaded }
+  /** The settings, or some of them, stay as they were. */
+  | { readonly kind: 'settings invalid'; readonly error: Error }
+  | { readonly kind: 'gave up'; readonly error: Error }
+
+/**
+ * Reads the settings. `onInvalid` gets the error of each part that cannot be read and stays as it was.
+ *
+ * @throws the error of a wrong value, or of the connection, as a rejection: all settings stay as they were
+ */
+export type ReadSettings<Loaded extends LoadedSettings> = (onInvalid: (error: Error) => void) => Promise<Loaded>
+
+export type SettingsSource<Loaded extends LoadedSettings> = {
+  /** Until they are read for the first time. */
+  readonly initial: Loaded
+  readonly read: ReadSettings<Loaded>
+}
+
+export type SchemaLoaderOptions<Loaded extends LoadedSettings> = {
+  readonly database: EngineDatabase
+  readonly settings: SettingsSource<Loaded>
+  /** Whether the database cannot be used, so that a failure to read the settings also fails the load. */
+  readonly isUnavailable: (error: unknown) => boolean
+  /** Whether another attempt to load would fail, too. */
+  readonly isFinal: (error: Error, settings: Loaded) => boolean
+  /** Must not throw. */
+  readonly observe: (event: LoaderEvent<Loaded>) => void
+}
 
 const maxRetrySeconds = 32
 /** Milliseconds after a load in which lost connections cause no further one. */
 const calm = 1000
-const noRoleSettings: RoleSettings = { settings: new Map(), isolationLevels: new Map() }
 
-export class SchemaLoader implements EngineState {
+/** A `ConnectionError` hides its cause from clients. */
+const causeOf = (error: Error): Error => (error.cause instanceof Error ? error.cause : error)
+
+const errorOf = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)))
+
+export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState {
   readonly database: EngineDatabase
-  readonly #settings: RestSettings & LoadSettings
-  readonly #observe: (event: SchemaEvent) => void
-  readonly #loading = new OneAtATime(() => this.#load())
-  #snapshot: Snapshot
+  /** Resolves when loading has failed in a way that another attempt cannot mend. */
+  readonly gaveUp: Promise<Error>
+  readonly #options: SchemaLoaderOptions<Loaded>
+  readonly #settings: OneAtATime = new OneAtATime(() => this.#readSettings())
+  readonly #schema: OneAtATime = new OneAtATime(() => this.#load())
+  #snapshot: Snapshot<Loaded>
+  /** Why the settings could not be read, where the database was unavailable. */
+  #unavailable: Error | undefined
   #retrySeconds = 1
   #hasFailed = false
-  #hasMissed = false
   #loadedAt = 0
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
-  #stopListening: (() => Promise<void>) | undefined
+  #resolveGaveUp: (error: Error) => void = () => undefined
 
-  /** @param observe must not throw */
-  constructor(database: EngineDatabase, settings: RestSettings & LoadSettings, observe: (event: SchemaEvent) => void) {
-    this.database = database
-    this.#settings = settings
-    this.#observe = observe
-    this.#snapshot = new Snapshot({ config: settings, roleSettings: noRoleSettings, cache: undefined })
+  constructor(options: SchemaLoaderOptions<Loaded>) {
+    this.database = options.database
+    this.#options = options
+    this.#snapshot = new Snapshot(options.settings.initial, undefined)
+    this.gaveUp = new Promise((resolve) => (this.#resolveGaveUp = resolve))
   }
 
-  get snapshot(): Snapshot {
+  get snapshot(): Snapshot<Loaded> {
     return this.#snapshot
   }
 
-  /** Begins to listen, and tries to load once. When that fails, goes on trying in the background. */
-  async start(): Promise<void> {
-    const { dbChannel, dbChannelEnabled } = this.#settings
-    // First, so that no change of the schema is missed.
-    if (dbChannelEnabled) {
-      this.#stopListening = await this.database.listen(dbChannel, (event) => this.#hear(event))
-    }
-    await this.reload()
+  /** Whether there is no schema cache yet, or the last attempt to load it failed. */
+  get isPending(): boolean {
+    return this.#hasFailed || this.#snapshot.cache === undefined
   }
 
-  /** Loads the schema cache again. Resolves after an attempt that began after this call; never rejects. */
+  /** Reads the settings again. Wrong values leave the old ones in force. Never rejects. */
+  reloadSettings(): Promise<void> {
+    return this.#settings.run()
+  }
+
+  /**
+   * Reads the settings and loads the schema cache, and has all connections replaced afterwards. A failed load keeps the
+   * old schema cache, and is tried again after 1, 2, 4 … 32 seconds. Resolves after an attempt that began after this call;
+   * calls during a load share the next one. Never rejects.
+   */
   reload(): Promise<void> {
     clearTimeout(this.#timer)
-    return this.#loading.run()
+    return this.#schema.run()
   }
 
+  /** Loads again, because a request found the database gone: it may come back changed. */
   recover(): void {
-    if (this.#hasFailed || !this.#snapshot.cache || this.#loading.isRunning) return
-    if (performance.now() - this.#loadedAt >= calm) void this.reload()
+    if (this.isPending || this.#schema.isRunning || performance.now() - this.#loadedAt < calm) return
+    void this.reload()
   }
 
-  /** Ends listening and retrying. What is loaded stays in use. */
+  /** Ends all attempts to load. */
+  giveUp(error: Error): void {
+    if (this.#isStopped) return
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+    this.#options.observe({ kind: 'gave up', error })
+    this.#resolveGaveUp(error)
+  }
+
+  /** Ends loading and retrying. What is loaded stays in use. */
   async stop(): Promise<void> {
     this.#isStopped = true
     clearTimeout(this.#timer)
-    await this.#stopListening?.()
-    await this.#loading.settled()
+    await this.#schema.settled()
+    await this.#settings.settled()
   }
 
-  #hear(event: ChannelEvent): void {
-    if (this.#isStopped) return
-    switch (event.kind) {
-      case 'listening':
-        if (this.#hasMissed) void this.reload()
-        this.#hasMissed = false
-        return
-      case 'lost':
-        this.#hasMissed = true
-        this.#observe({ kind: 'channel lost', error: event.error, retrySeconds: event.retrySeconds })
-        return
-      case 'notified':
-        // Others may use the channel for messages of their own. The settings are those of `createRest`.
-        if (event.payload === '' || event.payload === 'reload schema') void this.reload()
-        return
-      default:
-        event satisfies never
+  async #readSettings(): Promise<void> {
+    const { settings, isUnavailable, observe } = this.#options
+    const onInvalid = (error: Error): void => observe({ kind: 'settings invalid', error })
+    this.#unavailable = undefined
+    try {
+      const next = await settings.read(onInvalid)
+      this.#snapshot = new Snapshot(next, this.#snapshot.cache)
+      observe({ kind: 'settings read', settings: next })
+    } catch (error) {
+      if (isUnavailable(error)) this.#unavailable = errorOf(error)
+      // A load reports its own failure.
+      if (!this.#unavailable || !this.#schema.isRunning) onInvalid(errorOf(error))
     }
   }
 
   async #load(): Promise<void> {
     if (this.#isStopped) return
     const start = performance.now()
-    const { dbSchemas, dbExtraSearchPath, dbHoistedTxSettings, dbConfig } = this.#settings
+    const isFirst = this.#snapshot.cache === undefined
     try {
-      const roleSettings = dbConfig ? await this.database.read(readRoleSettings) : noRoleSettings
+      await this.#settings.run()
+      if (this.#unavailable) throw this.#unavailable
+      const { config } = this.#snapshot
       const cache = await this.database.read((query) =>
         loadSchemaCache(query, {
-          schemas: dbSchemas,
-          extraSearchPath: dbExtraSearchPath,
-          hoistedSettings: dbHoistedTxSettings,
+          schemas: config.dbSchemas,
+          extraSearchPath: config.dbExtraSearchPath,
+          hoistedSettings: config.dbHoistedTxSettings,
         }),
       )
-      const isFirst = this.#snapshot.cache === undefined
-      this.#snapshot = new Snapshot({ config: this.#settings, roleSettings, cache })
-      if (!isFirst) this.database.renewConnections()
+      this.#snapshot = new Snapshot(this.#snapshot.loaded, cache)
+      if (!isFirst) {
+        this.database.renewConnections()
+        this.#options.observe({ kind: 'connections renewed' })
+      }
       this.#hasFailed = false
       this.#loadedAt = performance.now()
-      this.#observe({ kind: 'schema cache loaded', milliseconds: this.#loadedAt - start, cache })
+      this.#options.observe({ kind: 'schema cache loaded', milliseconds: this.#loadedAt - start, cache })
     } catch (error) {
-      this.#retryLater(error instanceof Error ? error : new Error(String(error)))
+      this.#fail(errorOf(error))
     }
   }
 
-  #retryLater(error: Error): void {
-    if (this.#isStopped) return
+  #fail(error: Error): void {
+    const isFinal = this.#options.isFinal(error, this.#snapshot.loaded)
     const retrySeconds = this.#hasFailed ? Math.min(this.#retrySeconds * 2, maxRetrySeconds) : 1
     this.#hasFailed = true
     this.#retrySeconds = retrySeconds
-    this.#timer = setTimeout(() => void this.reload(), retrySeconds * 1000)
-    this.#observe({ kind: 'schema cache failed', error, retrySeconds })
+    this.#options.observe({ kind: 'schema cache failed', error, retrySeconds: isFinal ? null : retrySeconds })
+    if (isFinal) this.giveUp(causeOf(error))
+    else if (!this.#isStopped) this.#timer = setTimeout(() => void this.reload(), retrySeconds * 1000)
   }
 }

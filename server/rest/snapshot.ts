@@ -2,27 +2,29 @@
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import { PlanCache } from './cache/plan-cache.ts'
 import type { Database } from './database.ts'
-import type { RestSettings, RoleSettings } from './settings.ts'
+import type { LoadSettings, RestSettings, RoleSettings } from './settings.ts'
 
-export type SnapshotParts<Settings extends RestSettings = RestSettings> = {
-  readonly config: Settings
+/** Settings that are read together. A program may add what it derives from them. */
+export type LoadedSettings = {
+  readonly config: RestSettings & LoadSettings
   readonly roleSettings: RoleSettings
-  /** Undefined until it was loaded for the first time. */
-  readonly cache: SchemaCache | undefined
 }
 
 /** Settings and schema, with the plans that belong to them. */
-export class Snapshot<Settings extends RestSettings = RestSettings> implements SnapshotParts<Settings> {
-  readonly config: Settings
+export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
+  readonly loaded: Loaded
+  readonly config: Loaded['config']
   readonly roleSettings: RoleSettings
+  /** Undefined until it was loaded for the first time. */
   readonly cache: SchemaCache | undefined
   readonly plans: PlanCache
 
-  constructor({ config, roleSettings, cache }: SnapshotParts<Settings>) {
-    this.config = config
-    this.roleSettings = roleSettings
+  constructor(loaded: Loaded, cache: SchemaCache | undefined) {
+    this.loaded = loaded
+    this.config = loaded.config
+    this.roleSettings = loaded.roleSettings
     this.cache = cache
-    this.plans = new PlanCache(config.planCacheMaxEntries)
+    this.plans = new PlanCache(loaded.config.planCacheMaxEntries)
   }
 }
 

@@ -31,7 +31,7 @@ const { url, service } = await startApplication(t, uri, {
   REST_BASE_PATH: '/',
 })
 const port = Number(new URL(url).port)
-const served = service.runtime.database
+const served = service.database
 const random = createRandom(seed)
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`

@@ -98,7 +98,7 @@ export async function startCacheComparison(t: Pick<Test, 'teardown'>): Promise<C
       const request = { head, body, isHead: method === 'HEAD' }
       return Promise.all([first.send(request), second.send(request)])
     },
-    cached: () => on.service.runtime.snapshot.plans.entries(),
+    cached: () => on.service.engine.snapshot.plans.entries(),
   }
 }
 

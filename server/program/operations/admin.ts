@@ -1,13 +1,14 @@
 // The admin server, on a port of its own, as PostgREST 16 has it.
 // https://docs.postgrest.org/en/v16/references/admin_server.html
 import type { RequestListener } from 'node:http'
-import type { Runtime } from '../runtime.ts'
 import { toJson } from '../../schema-cache/json.ts'
+import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import { serverName } from '../../common/version.ts'
 import type { Metrics } from './metrics.ts'
 
 export type AdminOptions = {
-  readonly runtime: Runtime
+  /** Undefined until it is loaded. */
+  readonly schemaCache: () => SchemaCache | undefined
   readonly metrics: Metrics
   /** Whether requests could be answered: the schema cache is loaded, and the database is there. */
   readonly isReady: () => Promise<boolean>
@@ -23,7 +24,7 @@ type Answer = { readonly status: number; readonly type?: string; readonly body?:
  * `/live` is 500 while the API server does not accept requests; `/ready` is 503 while there is no schema cache or no
  * database, and otherwise the same.
  */
-export function createAdmin({ runtime, metrics, isReady, isListening }: AdminOptions): RequestListener {
+export function createAdmin({ schemaCache, metrics, isReady, isListening }: AdminOptions): RequestListener {
   const answer = async (path: string): Promise<Answer> => {
     switch (path) {
       case '/live':
@@ -31,7 +32,7 @@ export function createAdmin({ runtime, metrics, isReady, isListening }: AdminOpt
       case '/ready':
         return { status: !(await isReady()) ? 503 : isListening() ? 200 : 500 }
       case '/schema_cache': {
-        const { cache } = runtime.snapshot
+        const cache = schemaCache()
         return { status: 200, body: cache ? JSON.stringify(toJson(cache)) : '' }
       }
       case '/metrics':

@@ -4,15 +4,15 @@ import { isUnreachable } from '../../postgres/database-error.ts'
 import type { JwtCacheEvent } from '../../identity/jwt/jwt.ts'
 import type { RestObservation } from '../../rest/handler.ts'
 import { ApiError } from '../../rest/errors.ts'
-import type { RuntimeEvent } from '../runtime.ts'
+import type { EngineEvent } from '../../rest/engine.ts'
 import { summarize } from '../../schema-cache/summary.ts'
 import { debounced } from './debounced.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import { pathOf, requestIdOf } from '../../http/request-log.ts'
 
-/** Hears of settings and schema being loaded. */
-export function observeRuntime(log: Log, metrics: Metrics, poolSize: number): (event: RuntimeEvent) => void {
+/** Reports that settings and schema were loaded, and what the reload channel received. */
+export function observeEngine(log: Log, metrics: Metrics, poolSize: number): (event: EngineEvent) => void {
   let isConnected = false
   return (event) => {
     switch (event.kind) {
@@ -32,18 +32,31 @@ export function observeRuntime(log: Log, metrics: Metrics, poolSize: number): (e
           log.write({ kind: 'database-lost', error: event.error, retryInSeconds: event.retrySeconds })
         } else log.write({ kind: 'schema-cache-failed', error: event.error })
         return
-      case 'pool flushed':
+      case 'connections renewed':
         log.write({ kind: 'pool-flushed' })
         return
       case 'gave up':
         log.write({ kind: 'gave-up', error: event.error })
         return
-      case 'config reloaded':
+      case 'settings read':
         log.write({ kind: 'config-reloaded' })
         return
-      case 'config invalid':
+      case 'settings invalid':
         log.write({ kind: 'config-invalid', error: event.error })
         return
+      case 'channel listening':
+        log.write({ kind: 'channel-listening', channel: event.channel })
+        return
+      case 'channel lost': {
+        const { channel, error, retrySeconds: retryInSeconds } = event
+        log.write({ kind: 'channel-lost', channel, error, retryInSeconds })
+        return
+      }
+      case 'channel message': {
+        const reload = event.reload === 'settings' ? 'config' : 'schema'
+        log.write({ kind: 'channel-message', channel: event.channel, reload })
+        return
+      }
       default:
         event satisfies never
     }

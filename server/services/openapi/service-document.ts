@@ -8,8 +8,7 @@ import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
 import { ApiError } from '../../rest/errors.ts'
 import { errorResponse } from '../../rest/response/error.ts'
 import { checkSession, namedSession } from '../../rest/sql/session.ts'
-import type { RestSettings } from '../../rest/settings.ts'
-import type { Snapshot as RestSnapshot } from '../../rest/snapshot.ts'
+import type { LoadedSettings, Snapshot as RestSnapshot } from '../../rest/snapshot.ts'
 import { transactionError, withCode } from '../../rest/sql-errors.ts'
 import {
   accessibleRoutinesQuery,
@@ -24,14 +23,17 @@ import { analysisRoutes } from '../analysis/analysis-routes.ts'
 import { serviceRoutes } from './service-routes.ts'
 
 type Snapshot = RestSnapshot<
-  RestSettings & {
-    /** What the document shows: what the caller may use, or everything. */
-    readonly docsMode: 'follow-privileges' | 'ignore-privileges'
-    readonly restBasePath: string
-    /** Mount path of the image analysis. */
-    readonly imageBasePath: string
+  LoadedSettings & {
+    readonly config: {
+      /** What the document shows: what the caller may use, or everything. */
+      readonly docsMode: 'follow-privileges' | 'ignore-privileges'
+      readonly restBasePath: string
+      /** Mount path of the image analysis. */
+      readonly imageBasePath: string
+    }
+    readonly verifier: JwtVerifier
   }
-> & { readonly verifier: JwtVerifier }
+>
 
 export type ServiceDocumentOptions = {
   /** Settings and schema at the moment. */
@@ -97,7 +99,12 @@ async function respond(
     const bySession = authorization === undefined && apikey === undefined ? await cookieIdentity(request) : undefined
     const identity =
       bySession ??
-      (await authenticate(authorization, Array.isArray(apikey) ? apikey[0] : apikey, snapshot.verifier, lookupApiKey))
+      (await authenticate(
+        authorization,
+        Array.isArray(apikey) ? apikey[0] : apikey,
+        snapshot.loaded.verifier,
+        lookupApiKey,
+      ))
     if (!snapshot.cache)
       throw new ApiError({ code: 'PGRST002', status: 503, message: 'The schema cache is not loaded' })
     if (!bySession) await requireLiveSession(identity, snapshot.cache, query)
