@@ -1,9 +1,9 @@
 // A connection against a model of it: random statements, errors, parts and turns. After every step the connection is
 // idle or closed, what is known of its prepared statements is what the server has, and nothing has happened twice.
 import t, { type Test } from 'tap'
-import pg from 'pg'
 import { Exchange, type PipelinePart, type Turn } from '../server/postgres/protocol/exchange.ts'
-import { command, forgetStatements, isStaleStatement, runPipeline, StatementError, statementsOf } from '../server/postgres/protocol/pipeline.ts' // prettier-ignore
+import { command, forgetStatements, isStaleStatement, runPipeline, StatementError } from '../server/postgres/protocol/pipeline.ts' // prettier-ignore
+import { PipelineClient } from '../server/postgres/protocol/pipeline-client.ts'
 import { createDatabase } from './support/database.ts'
 import { expected, generateTurn, type ModelState, type Step, turnOf } from './support/connection-model.ts'
 import { seededRandom } from './support/seeded-random.ts'
@@ -23,21 +23,20 @@ await database.query(`
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
 t.comment(`seed ${seed}`)
 
-async function connect(): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: database.adminUri })
+async function connect(): Promise<PipelineClient> {
+  const client = new PipelineClient({ connectionString: database.adminUri }, 4)
   client.on('error', () => undefined)
   await client.connect()
-  statementsOf(client, 4)
   return client
 }
 
 type Outcome = { readonly error: Error | undefined; readonly texts: readonly (string | null)[][] }
 
 /** Runs several turns on one connection, each sent before the one ahead of it was answered. */
-function runTogether(client: pg.Client, turns: readonly (readonly PipelinePart[])[]): Promise<Outcome[]> {
+function runTogether(client: PipelineClient, turns: readonly (readonly PipelinePart[])[]): Promise<Outcome[]> {
   const outcomes: Outcome[] = []
   return new Promise((resolve) => {
-    const exchange = new Exchange(statementsOf(client), () => undefined)
+    const exchange = new Exchange(client.statements, () => undefined)
     for (const parts of turns) {
       const settle: Turn['settle'] = (error, results) => {
         outcomes.push({ error, texts: firstRows(results) })
@@ -52,7 +51,7 @@ function runTogether(client: pg.Client, turns: readonly (readonly PipelinePart[]
 const firstRows = (results: readonly (readonly (readonly (Buffer | null)[])[])[]): (string | null)[][] =>
   results.map((rows) => (rows[0] ?? []).map((field) => field?.toString() ?? null))
 
-async function runAlone(client: pg.Client, parts: readonly PipelinePart[]): Promise<Outcome> {
+async function runAlone(client: PipelineClient, parts: readonly PipelinePart[]): Promise<Outcome> {
   try {
     return { error: undefined, texts: firstRows(await runPipeline(client, parts, true)) }
   } catch (error) {
@@ -83,11 +82,11 @@ function check(t: Test, state: ModelState, steps: readonly (readonly Step[])[], 
   state.apply(steps, undefined)
 }
 
-async function checkConnection(t: Test, client: pg.Client, state: ModelState, label: string): Promise<void> {
+async function checkConnection(t: Test, client: PipelineClient, state: ModelState, label: string): Promise<void> {
   t.equal(client.getTransactionStatus(), 'I', `${label}: idle`)
   const { rows } = await client.query<{ name: string }>('select name from pg_prepared_statements')
   const names = rows.map(({ name }) => name).sort()
-  const known = [...statementsOf(client).names].sort()
+  const known = [...client.statements.names].sort()
   // What user code has deallocated is found out when it is next used.
   if (state.isForgotten)
     t.ok(names.every((name) => known.includes(name)), `${label}: prepared statements`) // prettier-ignore

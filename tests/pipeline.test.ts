@@ -1,13 +1,14 @@
 import t from 'tap'
-import pg from 'pg'
+import type pg from 'pg'
 import { LibpqClient } from '../server/postgres/connection/pool-config.ts'
 import { toPoolConfig } from '../server/program/connection-setting.ts'
 import { intercept } from '../server/postgres/protocol/incoming.ts'
 import { runPipeline, StatementError } from '../server/postgres/protocol/pipeline.ts'
+import { PipelineClient } from '../server/postgres/protocol/pipeline-client.ts'
 import { createDatabase } from './support/database.ts'
 
 const database = await createDatabase()
-const client = new pg.Client({ connectionString: database.adminUri })
+const client = new PipelineClient({ connectionString: database.adminUri })
 await client.connect()
 t.teardown(async () => {
   await client.end()
@@ -105,7 +106,7 @@ t.test('a changed result type is no error', async (t) => {
 })
 
 t.test('a lost connection rejects', async (t) => {
-  const other = new pg.Client({ connectionString: database.adminUri })
+  const other = new PipelineClient({ connectionString: database.adminUri })
   other.on('error', () => undefined)
   await other.connect()
   // Heard from now on: it may be rejected before the termination is answered.

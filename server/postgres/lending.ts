@@ -1,11 +1,11 @@
 // Connections of a pool, lent for as long as a task takes.
-import type pg from 'pg'
 import type { Caller } from '../rest/database.ts'
 import type { Access } from './admission.ts'
 import { Cancellation } from './connection/cancellation.ts'
 import { connectionErrors } from './connection-error.ts'
 import { isOutOfSlots } from './database-error.ts'
 import type { ConnectionPool } from './pool.ts'
+import type { LentClient } from './protocol/pipeline-client.ts'
 
 export type Lending = {
   /** `read` when left out. */
@@ -24,7 +24,7 @@ export type Lending = {
  */
 export async function withConnection<T>(
   pool: ConnectionPool,
-  use: (client: pg.PoolClient) => Promise<T>,
+  use: (client: LentClient) => Promise<T>,
   broken: (error: unknown) => boolean,
   lending: Lending = {},
 ): Promise<T> {
@@ -55,13 +55,13 @@ export async function withConnection<T>(
  */
 export async function withReservedConnection<T>(
   pool: ConnectionPool,
-  use: (client: pg.PoolClient) => Promise<T>,
+  use: (client: LentClient) => Promise<T>,
   broken: (error: unknown) => boolean,
 ): Promise<T> {
   const { reserve } = pool
   if (!reserve || pool.canLend('read')) return withConnection(pool, use, broken)
   let hasBegun = false
-  const begin = (client: pg.PoolClient): Promise<T> => {
+  const begin = (client: LentClient): Promise<T> => {
     hasBegun = true
     return use(client)
   }

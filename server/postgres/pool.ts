@@ -5,6 +5,7 @@ import { Admission, type Access } from './admission.ts'
 import { ConnectionError, connectionErrors } from './connection-error.ts'
 import { isOutOfSlots } from './database-error.ts'
 import type { Lending } from './lending.ts'
+import { lentClient, PipelineClient, type LentClient } from './protocol/pipeline-client.ts'
 import { SpillSpace } from './protocol/spill-space.ts'
 import type { PoolSettings } from './pool-settings.ts'
 import { StreamRelief } from './protocol/stream-relief.ts'
@@ -44,6 +45,7 @@ export class ConnectionPool extends pg.Pool {
     const { dbPool, dbPoolReserve = 0 } = settings
     const patience = Math.min(settings.dbPoolAcquisitionTimeout * 1000, longest)
     super({
+      Client: PipelineClient,
       ...connection,
       max: dbPool,
       connectionTimeoutMillis: patience,
@@ -101,7 +103,7 @@ export class ConnectionPool extends pg.Pool {
    *
    * @throws ConnectionError when no connection can be made, none becomes free in time, or the caller is gone
    */
-  async take({ access = 'read', caller, since = performance.now() }: Lending): Promise<pg.PoolClient> {
+  async take({ access = 'read', caller, since = performance.now() }: Lending): Promise<LentClient> {
     const deadline = since + this.#patience
     for (;;) {
       if (caller?.isGone === true) throw connectionErrors.callerGone()
@@ -137,12 +139,12 @@ export class ConnectionPool extends pg.Pool {
   }
 
   /** @param deadline for those that have waited in the queue; `pg-pool` limits how long a connection may take */
-  async #connect(deadline: number | undefined): Promise<pg.PoolClient> {
+  async #connect(deadline: number | undefined): Promise<LentClient> {
     this.#connecting++
     try {
       for (;;) {
         const client = await (deadline === undefined ? this.connect() : inTime(this.connect(), deadline))
-        if (!this.#stale.has(client)) return client
+        if (!this.#stale.has(client)) return lentClient(client)
         client.release(true)
       }
     } catch (error) {

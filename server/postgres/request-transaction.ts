@@ -1,6 +1,5 @@
 // The transaction of one request. In the ordinary case it is one round trip: settings, pre-request function and
 // statement stand before one Sync, which makes them one implicit transaction.
-import type pg from 'pg'
 import type { RunHistory } from '../common/run-history.ts'
 import type {
   PipelineStatement,
@@ -13,6 +12,7 @@ import { withConnection, withReservedConnection } from './lending.ts'
 import type { ConnectionPool } from './pool.ts'
 import type { ArrivingField } from './protocol/arriving-field.ts'
 import type { PipelinePart } from './protocol/exchange.ts'
+import type { PipelineClient } from './protocol/pipeline-client.ts'
 import {
   command,
   isLostConnection,
@@ -144,7 +144,7 @@ class TransactionRun implements SharedRun {
   }
 
   #lend(): Promise<Row[][]> {
-    const use = (client: pg.ClientBase): Promise<Row[][]> => this.#runOn(client)
+    const use = (client: PipelineClient): Promise<Row[][]> => this.#runOn(client)
     if (this.#source === 'reserve') return withReservedConnection(this.#pool, use, isLostConnection)
     const { caller } = this.#transaction
     return withConnection(this.#pool, use, isLostConnection, { access: this.kind, caller, since: this.#since })
@@ -174,7 +174,7 @@ class TransactionRun implements SharedRun {
     return error.server.code === noPrivilege && part === 0 && statement === first && !isBound
   }
 
-  #runOn(client: pg.ClientBase): Promise<Row[][]> {
+  #runOn(client: PipelineClient): Promise<Row[][]> {
     const { history, readOnly, statements } = this.#transaction
     const observer: PipelineObserver = {
       onArriving:
@@ -197,7 +197,7 @@ const statementsOf = ({ settings, preRequest, statements }: RestTransaction): Pi
 
 /** Runs all statements of a transaction, and gives the results of its own ones, which are the last. */
 async function runOn(
-  client: pg.ClientBase,
+  client: PipelineClient,
   transaction: RestTransaction,
   all: PipelinePart,
   prepare: boolean,

@@ -1,6 +1,6 @@
 // Runs the statements of a plan as a request would, in a transaction that is rolled back.
 import { isUtf8 } from 'node:buffer'
-import pg from 'pg'
+import { PipelineClient } from '../../server/postgres/protocol/pipeline-client.ts'
 import type { Test } from 'tap'
 import { runPipeline } from '../../server/postgres/protocol/pipeline.ts'
 import type { PipelineStatement, Row } from '../../server/rest/database.ts'
@@ -31,7 +31,7 @@ export type StatementRunner = {
 }
 
 export async function statementRunner(database: TestDatabase, identity: Identity): Promise<StatementRunner> {
-  const client = new pg.Client({ connectionString: database.adminUri })
+  const client = new PipelineClient({ connectionString: database.adminUri })
   await client.connect()
   const execute = async (plan: CrudPlan, request: PlannedRequest, statements: readonly PipelineStatement[]) => {
     const config = { dbExtraSearchPath: ['public'], appSettings: [] }

@@ -1,9 +1,9 @@
 // Ends what a connection runs for a caller who no longer waits, and makes sure that the cancellation hits no other request.
 // https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
-import type pg from 'pg'
 import { LibpqClient } from './pool-config.ts'
 import type { Caller } from '../../rest/database.ts'
 import { runPipeline, StatementError } from '../protocol/pipeline.ts'
+import type { PipelineClient } from '../protocol/pipeline-client.ts'
 
 /** Milliseconds that a statement may go on without its caller: most end by themselves, and to cancel one costs more. */
 const grace = 25
@@ -17,7 +17,7 @@ export const cancelled = '57014'
  *
  * @throws Error when the connection is lost or inside a failed transaction
  */
-export async function absorbCancel(client: pg.ClientBase): Promise<void> {
+export async function absorbCancel(client: PipelineClient): Promise<void> {
   try {
     await runPipeline(client, [[{ text: 'select pg_catalog.pg_sleep(0)', values: [] }]], false)
   } catch (error) {
@@ -27,14 +27,14 @@ export async function absorbCancel(client: pg.ClientBase): Promise<void> {
 
 /** Watches a caller while a connection is in use, and cancels what it runs once the caller is gone. */
 export class Cancellation {
-  readonly #client: pg.ClientBase
+  readonly #client: PipelineClient
   readonly #forgetCaller: () => void
   #timer: NodeJS.Timeout | undefined
   /** Settles when the server has received all requests to cancel, with whether that is certain. */
   #requests: Promise<boolean> | undefined
   #isOver = false
 
-  constructor(client: pg.ClientBase, caller: Caller) {
+  constructor(client: PipelineClient, caller: Caller) {
     this.#client = client
     this.#forgetCaller = caller.onGone(() => {
       this.#timer = setTimeout(this.#request, grace)

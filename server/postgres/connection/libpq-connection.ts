@@ -1,10 +1,10 @@
 // A connection of `pg` that connects as libpq does: one host after the other, with TLS or without, as sslmode says.
 import { once } from 'node:events'
-import { connect as connectSocket, isIP, type Socket } from 'node:net'
+import { isIP, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import pg from 'pg'
-import { sharedRead } from '../protocol/incoming.ts'
+import { SharedReadSocket } from '../protocol/incoming.ts'
 import type { ConnectionPlan, SslMode, Target } from './connection-plan.ts'
 import { closedByServer, sessionFault, Startup, type Session, type Verdict } from './connection-startup.ts'
 
@@ -151,11 +151,10 @@ export class LibpqConnection extends pg.Connection {
   /** A stream on which the startup message can be sent. */
   async #open(target: Target, way: Encryption): Promise<Duplex> {
     const { host, address, port } = target
-    const place = isSocketFolder(address)
-      ? { path: `${address}/.s.PGSQL.${port}` }
-      : { host: address, port, noDelay: true }
-    const socket = sharedRead((onread) => connectSocket({ ...place, onread }))
+    const socket = new SharedReadSocket()
     this.stream = watched(socket)
+    if (isSocketFolder(address)) socket.connect({ path: `${address}/.s.PGSQL.${port}` })
+    else socket.setNoDelay(true).connect({ host: address, port })
     await happens(socket, 'connect')
     const { keepAliveIdle } = this.#plan
     if (keepAliveIdle !== undefined) socket.setKeepAlive(true, keepAliveIdle * 1000)

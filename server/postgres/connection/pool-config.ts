@@ -1,5 +1,6 @@
 // A connection string -> what `pg` needs to connect as libpq would.
-import pg from 'pg'
+import type pg from 'pg'
+import { PipelineClient } from '../protocol/pipeline-client.ts'
 import { connectionPlan, type ConnectionPlan } from './connection-plan.ts'
 import { LibpqConnection } from './libpq-connection.ts'
 import { passwordInFile } from './passfile.ts'
@@ -17,7 +18,7 @@ export class PasswordMissing extends Error {
 export type PoolConfig = pg.PoolConfig & { readonly plan: ConnectionPlan; readonly Client: typeof LibpqClient }
 
 /** A client for one of the servers of a plan. The pool makes them; `new config.Client(config)` makes one without it. */
-export class LibpqClient extends pg.Client {
+export class LibpqClient extends PipelineClient {
   readonly #connection: LibpqConnection
   #isDirect = false
 

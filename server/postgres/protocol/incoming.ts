@@ -1,6 +1,6 @@
-// What a connection of the database reads. A socket that was made with `sharedRead` reads into memory that all of them
-// share, because a fresh buffer for every read keeps the garbage collector busy with nothing else.
-import type { OnReadOpts, Socket } from 'node:net'
+// What a connection of the database reads. All `SharedReadSocket`s read into the same memory, because a fresh buffer for
+// every read keeps the garbage collector busy with nothing else.
+import { Socket, type OnReadOpts, type SocketConstructorOpts } from 'node:net'
 import type { Duplex } from 'node:stream'
 
 /** Takes what has arrived. On a socket with shared memory the bytes are good during the call only: copy what is kept. */
@@ -13,38 +13,45 @@ export type GiveBack = (rest?: Buffer) => void
 export const readSize = 64 * 1024
 
 const memory = Buffer.allocUnsafeSlow(readSize)
-const consumers = new WeakMap<Duplex, { current: Consumer | undefined }>()
 
-/**
- * A socket that reads into shared memory. To listeners of `data` it gives copies, so that they see nothing of it.
- *
- * @param connect makes the socket with these options for reading
- */
-export function sharedRead(connect: (onread: OnReadOpts) => Socket): Socket {
-  const consumer: { current: Consumer | undefined } = { current: undefined }
-  const socket = connect({
-    buffer: memory,
+/** The option `onread` of a socket, which the types know for `connect` only. https://nodejs.org/api/net.html#new-netsocketoptions */
+const readsInto = (buffer: Buffer, take: Consumer): SocketConstructorOpts & { readonly onread: OnReadOpts } => ({
+  onread: {
+    buffer,
     callback: (bytes) => {
-      const chunk = memory.subarray(0, bytes)
-      if (consumer.current) consumer.current(chunk)
-      else socket.emit('data', Buffer.from(chunk))
+      take(buffer.subarray(0, bytes))
       return true
     },
-  })
-  consumers.set(socket, consumer)
-  return socket
+  },
+})
+
+/** A socket that reads into shared memory. To listeners of `data` it gives copies, so that they see nothing of it. */
+export class SharedReadSocket extends Socket {
+  #consumer: Consumer | undefined
+
+  /** It is not connected yet. */
+  constructor() {
+    super(readsInto(memory, (chunk) => this.#receive(chunk)))
+  }
+
+  #receive(chunk: Buffer): void {
+    if (this.#consumer) this.#consumer(chunk)
+    else this.emit('data', Buffer.from(chunk))
+  }
+
+  /** See `intercept`. */
+  intercept(consumer: Consumer): GiveBack {
+    this.#consumer = consumer
+    return (rest) => {
+      this.#consumer = undefined
+      if (rest && rest.length > 0) this.emit('data', Buffer.from(rest))
+    }
+  }
 }
 
 /** Gives everything that arrives to `consumer` instead of the usual listeners, until it is given back. */
 export function intercept(stream: Duplex, consumer: Consumer): GiveBack {
-  const shared = consumers.get(stream)
-  if (shared) {
-    shared.current = consumer
-    return (rest) => {
-      shared.current = undefined
-      if (rest && rest.length > 0) stream.emit('data', Buffer.from(rest))
-    }
-  }
+  if (stream instanceof SharedReadSocket) return stream.intercept(consumer)
   const listeners = stream.listeners('data') as Consumer[]
   stream.removeAllListeners('data')
   stream.on('data', consumer)

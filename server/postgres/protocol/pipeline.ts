@@ -1,29 +1,16 @@
 // Several statements in one round trip: everything is sent in one write. What stands before one Sync is one implicit
 // transaction, which an error anywhere in it undoes.
-import type pg from 'pg'
 import { TracelessError } from '../../common/traceless-error.ts'
 import type { PipelineStatement, Row } from '../../rest/database.ts'
 import { ConnectionError } from '../connection-error.ts'
 import { Exchange, StatementError, type PipelinePart, type Turn } from './exchange.ts'
-import { StatementCache } from './statement-cache.ts'
+import type { PipelineClient } from './pipeline-client.ts'
+import type { StatementCache } from './statement-cache.ts'
 
 /** Who is told of a run besides the caller: see `Turn`. */
 export type PipelineObserver = Pick<Turn, 'onArriving' | 'history'>
 
 export { StatementError, type OnArriving, type PipelinePart } from './exchange.ts'
-
-const caches = new WeakMap<object, StatementCache>()
-
-/**
- * The statements that are prepared on a connection.
- *
- * @param limit maximum number of statements, where the connection has prepared none yet
- */
-export function statementsOf(client: pg.ClientBase, limit?: number): StatementCache {
-  let cache = caches.get(client)
-  if (!cache) caches.set(client, (cache = new StatementCache(limit)))
-  return cache
-}
 
 /** PostgreSQL's function that finds out that a statement has to be planned again. Messages may be translated. */
 const revalidation = 'RevalidateCachedQuery'
@@ -69,7 +56,7 @@ export const isRepeatable = ([first, ...rest]: readonly PipelinePart[], { positi
   rest.flat().every(({ hasNoEffect, isUnprepared }) => hasNoEffect === true && isUnprepared === true)
 
 const exchange = (
-  client: pg.ClientBase,
+  client: PipelineClient,
   parts: readonly PipelinePart[],
   cache: StatementCache | undefined,
   observer: PipelineObserver = {},
@@ -96,13 +83,13 @@ export const command = (text: string, more: Pick<PipelineStatement, 'hasNoEffect
 })
 
 /** Forgets all prepared statements of a connection, on the server and then here. */
-export async function forgetStatements(client: pg.ClientBase): Promise<void> {
+export async function forgetStatements(client: PipelineClient): Promise<void> {
   await exchange(client, [[command('DEALLOCATE ALL')]], undefined)
-  statementsOf(client).clear()
+  client.statements.clear()
 }
 
 /** Ends the transaction that an error has left open, and forgets all prepared statements. */
-async function startOver(client: pg.ClientBase): Promise<void> {
+async function startOver(client: PipelineClient): Promise<void> {
   if (client.getTransactionStatus() !== 'I') await exchange(client, [[command('ROLLBACK')]], undefined)
   await forgetStatements(client)
 }
@@ -118,12 +105,12 @@ async function startOver(client: pg.ClientBase): Promise<void> {
  * @throws StatementError for the first error of the server; other errors mean that the connection is lost
  */
 export async function runPipeline(
-  client: pg.ClientBase,
+  client: PipelineClient,
   parts: readonly PipelinePart[],
   prepare: boolean,
   observer?: PipelineObserver,
 ): Promise<Row[][]> {
-  const cache = prepare ? statementsOf(client) : undefined
+  const cache = prepare ? client.statements : undefined
   const isOutermost = client.getTransactionStatus() === 'I'
   for (let isFirst = true; ; isFirst = false) {
     try {

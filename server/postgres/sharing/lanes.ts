@@ -4,7 +4,7 @@
 // No statement waits for a long one ahead of it: when one takes long, has a large result, or loses the connection, those
 // behind it are run on connections of their own. What may have effects outside its transaction runs exactly once; see
 // `turn-guard.ts`.
-import pg from 'pg'
+import type pg from 'pg'
 import type { Sharing } from '../../rest/database.ts'
 import { PipelinedConnection, type SharedRun } from './pipelined-connection.ts'
 import type { ConnectionPool } from '../pool.ts'
@@ -24,7 +24,8 @@ export class SharedConnections {
   constructor(pool: ConnectionPool) {
     this.#pool = pool
     this.#keeper = new GateKeeper(() => {
-      const { Client = pg.Client } = pool.options as { readonly Client?: new (options: pg.PoolConfig) => pg.Client }
+      const { Client } = pool.options as { readonly Client?: new (options: pg.PoolConfig) => pg.Client }
+      if (!Client) throw new TypeError('the options of the pool name no class of clients')
       return new Client(pool.options)
     })
   }

@@ -1,14 +1,9 @@
 // A connection that brief statements share: one is sent behind others that have not been answered yet.
-import type pg from 'pg'
 import type { ArrivingField } from '../protocol/arriving-field.ts'
 import { Exchange, type OnArriving, type PipelinePart, type Turn } from '../protocol/exchange.ts'
-import {
-  forgetStatements,
-  isLostConnection,
-  isStaleStatement,
-  statementsOf,
-  StatementError,
-} from '../protocol/pipeline.ts'
+import { forgetStatements, isLostConnection, isStaleStatement, StatementError } from '../protocol/pipeline.ts'
+import type { LentClient } from '../protocol/pipeline-client.ts'
+import type { StatementCache } from '../protocol/statement-cache.ts'
 import { withConnection } from '../lending.ts'
 import type { ConnectionPool } from '../pool.ts'
 import type { RunHistory } from '../../common/run-history.ts'
@@ -97,7 +92,7 @@ export class PipelinedConnection implements TurnListener {
   /** Turns that came before the connection. */
   #early: Turn[] = []
   #exchange: Exchange | undefined
-  #client: pg.PoolClient | undefined
+  #client: LentClient | undefined
   #taken = 0
   #expectedWait = 0
   #isClosed = false
@@ -125,7 +120,7 @@ export class PipelinedConnection implements TurnListener {
     this.#onClose = onClose
     withConnection(
       pool,
-      (client) => this.#open(client, prepare ? statementsOf(client) : undefined),
+      (client) => this.#open(client, prepare ? client.statements : undefined),
       () => true,
       { access: kind },
     )
@@ -138,7 +133,7 @@ export class PipelinedConnection implements TurnListener {
       .finally(() => gate?.release())
   }
 
-  async #open(client: pg.PoolClient, cache: ReturnType<typeof statementsOf> | undefined): Promise<void> {
+  async #open(client: LentClient, cache: StatementCache | undefined): Promise<void> {
     this.#client = client
     await new Promise<void>((resolve, reject) => {
       const exchange = new Exchange(cache, (error) => {
