@@ -7,7 +7,7 @@ import { Writable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { ArrivingField } from '../server/postgres/protocol/arriving-field.ts'
-import { Slab } from '../server/postgres/protocol/slab.ts'
+import { PooledBuffer } from '../server/postgres/protocol/pooled-buffer.ts'
 import { SpillFile } from '../server/postgres/protocol/spill-file.ts'
 import { SpillSpace } from '../server/postgres/protocol/spill-space.ts'
 import { StreamRelief } from '../server/postgres/protocol/stream-relief.ts'
@@ -249,13 +249,14 @@ t.test('a transaction that fails breaks the answer off', async (t) => {
   t.match(await failed, { message: 'too late' })
 })
 
-const slabs = (count: number): Slab[] => Array.from({ length: count }, () => Slab.of(randomBytes(64 * 1024)))
+const pooledBuffers = (count: number): PooledBuffer[] =>
+  Array.from({ length: count }, () => PooledBuffer.of(randomBytes(64 * 1024)))
 
 async function readAll(file: SpillFile): Promise<Buffer[]> {
   const pieces: Buffer[] = []
   while (!file.isEmpty) {
-    const slab = await file.take()
-    if (slab) pieces.push(Buffer.from(slab.bytes))
+    const pooled = await file.take()
+    if (pooled) pieces.push(Buffer.from(pooled.bytes))
     else await pause(1)
   }
   return pieces
@@ -266,9 +267,9 @@ t.test('a file has no name, and is gone with the answer', async (t) => {
   t.teardown(() => rm(folder, { recursive: true }))
   const space = new SpillSpace(0, mebibyte)
   const file = new SpillFile({ space, folder, onProgress: () => undefined })
-  const all = slabs(16)
+  const all = pooledBuffers(16)
   const expected = hashOf(...all.map(({ bytes }) => bytes))
-  for (const slab of all) file.append(slab)
+  for (const pooled of all) file.append(pooled)
   while (file.unwrittenBytes > 0) await pause(1)
   t.strictSame(await readdir(folder), [])
   t.equal(space.disk.used, mebibyte)
@@ -285,9 +286,9 @@ t.test('what cannot be written stays in memory, in order', async (t) => {
     const space = new SpillSpace(0, disk * mebibyte)
     let attempts = 0
     const file = new SpillFile({ space, folder, onProgress: () => attempts++ })
-    const all = slabs(40)
+    const all = pooledBuffers(40)
     const expected = hashOf(...all.map(({ bytes }) => bytes))
-    for (const slab of all) file.append(slab)
+    for (const pooled of all) file.append(pooled)
     t.ok(await until(() => attempts > 0), `${fault}: tried`)
     t.ok(file.unwrittenBytes >= 24 * 64 * 1024, fault)
     t.equal(hashOf(...(await readAll(file))), expected, fault)

@@ -4,8 +4,8 @@
 // (`spillTo`) the rest is fetched from the database at once, and kept in memory or in a file until the reader takes it.
 import type { Writable } from 'node:stream'
 import type { StreamedBody } from '../../rest/database.ts'
-import { readSize } from './incoming.ts'
-import { Slab } from './slab.ts'
+import { pieceSize } from './buffer-pool.ts'
+import { PooledBuffer } from './pooled-buffer.ts'
 import { SpillFile } from './spill-file.ts'
 import type { SpillSpace } from './spill-space.ts'
 
@@ -13,7 +13,7 @@ import type { SpillSpace } from './spill-space.ts'
 export type Flow = { readonly pause: () => void; readonly resume: () => void }
 
 /** Bytes that are given to a reader at once. */
-const readerShare = 4 * readSize
+const readerShare = 4 * pieceSize
 /** Bytes that are kept for a reader that is slower than the database; beyond that, the database waits. */
 const lead = 8 * 1024 * 1024
 /** Bytes that may wait to be written to a file; beyond that, the database waits. */
@@ -28,7 +28,7 @@ export class ArrivingField implements StreamedBody {
   readonly length: number
   readonly #flow: Flow
   /** What has arrived and was not given to the reader. What is in the file comes after it. */
-  readonly #kept: Slab[] = []
+  readonly #kept: PooledBuffer[] = []
   #keptBytes = 0
   #file: SpillFile | undefined
   #space: SpillSpace | undefined
@@ -98,7 +98,7 @@ export class ArrivingField implements StreamedBody {
   push(chunk: Buffer): void {
     this.#arrived += chunk.length
     if (this.#isDropped) return
-    if (this.#reader && !this.#awaitsDrain && this.#isGiven) this.#give(Slab.of(chunk), this.#reader)
+    if (this.#reader && !this.#awaitsDrain && this.#isGiven) this.#give(PooledBuffer.of(chunk), this.#reader)
     else this.#keep(chunk)
   }
 
@@ -121,7 +121,7 @@ export class ArrivingField implements StreamedBody {
   drop(): void {
     if (this.#isDropped) return
     this.#isDropped = true
-    for (const slab of this.#kept.splice(0)) this.#release(slab).free()
+    for (const pooled of this.#kept.splice(0)) this.#release(pooled).free()
     this.#file?.close()
     clearTimeout(this.#timer)
     if (!this.#isComplete) this.#flow.resume()
@@ -138,9 +138,9 @@ export class ArrivingField implements StreamedBody {
       this.#space = space
       const fitting = this.#kept.findIndex(({ size }) => !space.memory.take(size))
       if (fitting >= 0) {
-        for (const slab of this.#kept.splice(fitting)) {
-          this.#keptBytes -= slab.size
-          this.#toFile(slab, space)
+        for (const pooled of this.#kept.splice(fitting)) {
+          this.#keptBytes -= pooled.size
+          this.#toFile(pooled, space)
         }
       }
     }
@@ -178,11 +178,11 @@ export class ArrivingField implements StreamedBody {
 
   #keep(chunk: Buffer): void {
     const space = this.#space
-    if (space && this.#file?.isEmpty === false) this.#toFile(Slab.of(chunk), space)
+    if (space && this.#file?.isEmpty === false) this.#toFile(PooledBuffer.of(chunk), space)
     else {
-      // A slab has the same size however few bytes it has.
+      // A pooled buffer has the same size however few bytes it has.
       const rest = chunk.subarray(this.#kept.at(-1)?.append(chunk) ?? 0)
-      if (rest.length > 0) this.#keepSlab(Slab.of(rest), space)
+      if (rest.length > 0) this.#keepPooled(PooledBuffer.of(rest), space)
     }
     const isTooMuch = space ? (this.#file?.unwrittenBytes ?? 0) > unwrittenLimit : this.#keptBytes > lead
     if (!isTooMuch || this.#isPaused) return
@@ -190,18 +190,18 @@ export class ArrivingField implements StreamedBody {
     this.#flow.pause()
   }
 
-  #keepSlab(slab: Slab, space: SpillSpace | undefined): void {
-    if (space && !space.memory.take(slab.size)) {
-      this.#toFile(slab, space)
+  #keepPooled(pooled: PooledBuffer, space: SpillSpace | undefined): void {
+    if (space && !space.memory.take(pooled.size)) {
+      this.#toFile(pooled, space)
       return
     }
-    this.#kept.push(slab)
-    this.#keptBytes += slab.size
+    this.#kept.push(pooled)
+    this.#keptBytes += pooled.size
   }
 
-  #toFile(slab: Slab, space: SpillSpace): void {
+  #toFile(pooled: PooledBuffer, space: SpillSpace): void {
     this.#file ??= new SpillFile({ space, onProgress: () => this.#onFileProgress() })
-    this.#file.append(slab)
+    this.#file.append(pooled)
   }
 
   #onFileProgress(): void {
@@ -219,10 +219,10 @@ export class ArrivingField implements StreamedBody {
     this.#flow.resume()
   }
 
-  #release(slab: Slab): Slab {
-    this.#keptBytes -= slab.size
-    this.#space?.memory.giveBack(slab.size)
-    return slab
+  #release(pooled: PooledBuffer): PooledBuffer {
+    this.#keptBytes -= pooled.size
+    this.#space?.memory.giveBack(pooled.size)
+    return pooled
   }
 
   /** Gives the reader its share of what is kept. */
@@ -233,9 +233,9 @@ export class ArrivingField implements StreamedBody {
       return
     }
     while (!this.#awaitsDrain) {
-      const slab = this.#kept.shift()
-      if (!slab) break
-      this.#give(this.#release(slab), reader)
+      const pooled = this.#kept.shift()
+      if (!pooled) break
+      this.#give(this.#release(pooled), reader)
     }
     if (this.#awaitsDrain) return
     if (!this.#isGiven) void this.#readFile(reader)
@@ -248,9 +248,9 @@ export class ArrivingField implements StreamedBody {
     this.#isReadingFile = true
     try {
       while (!this.#awaitsDrain && this.#file?.isReadable === true) {
-        const slab = await this.#file.take()
-        if (this.#isDropped) slab?.free()
-        else if (slab) this.#give(slab, reader)
+        const pooled = await this.#file.take()
+        if (this.#isDropped) pooled?.free()
+        else if (pooled) this.#give(pooled, reader)
         this.#continue()
       }
     } catch (error) {
@@ -260,9 +260,9 @@ export class ArrivingField implements StreamedBody {
     if (this.#kept.length > 0 || this.#isGiven) this.#feed(reader)
   }
 
-  #give(slab: Slab, reader: Writable): void {
-    this.#given += slab.bytes.length
-    if (slab.writeTo(reader) || reader.writableLength <= readerShare) return
+  #give(pooled: PooledBuffer, reader: Writable): void {
+    this.#given += pooled.bytes.length
+    if (pooled.writeTo(reader) || reader.writableLength <= readerShare) return
     this.#awaitsDrain = true
     this.#timer = setTimeout(() => this.giveUp(), patience)
     reader.once('drain', () => {

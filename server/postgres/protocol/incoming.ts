@@ -2,6 +2,7 @@
 // every read keeps the garbage collector busy with nothing else.
 import { Socket, type OnReadOpts, type SocketConstructorOpts } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { buffers, pieceSize } from './buffer-pool.ts'
 
 /** Takes what has arrived. On a socket with shared memory the bytes are good during the call only: copy what is kept. */
 export type Consumer = (chunk: Buffer) => void
@@ -9,10 +10,8 @@ export type Consumer = (chunk: Buffer) => void
 /** Ends an interception. `rest`: bytes that the usual listeners are to get. */
 export type GiveBack = (rest?: Buffer) => void
 
-/** Bytes that a socket reads at once, at most. */
-export const readSize = 64 * 1024
-
-const memory = Buffer.allocUnsafeSlow(readSize)
+/** Never given back: a socket uses it during one call only. */
+const memory = buffers.take(pieceSize)
 
 /** The option `onread` of a socket, which the types know for `connect` only. https://nodejs.org/api/net.html#new-netsocketoptions */
 const readsInto = (buffer: Buffer, take: Consumer): SocketConstructorOpts & { readonly onread: OnReadOpts } => ({

@@ -4,11 +4,11 @@ import { randomUUID } from 'node:crypto'
 import { open, unlink, type FileHandle } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readSize } from './incoming.ts'
-import { Slab } from './slab.ts'
+import { pieceSize } from './buffer-pool.ts'
+import { PooledBuffer } from './pooled-buffer.ts'
 import type { SpillSpace } from './spill-space.ts'
 
-/** Slabs that are written at once. */
+/** Buffers that are written at once. */
 const batchSize = 32
 
 export type SpillFileOptions = {
@@ -25,7 +25,7 @@ export class SpillFile {
   readonly #onProgress: () => void
   readonly #folder: string
   #handle: FileHandle | undefined
-  #unwritten: Slab[] = []
+  #unwritten: PooledBuffer[] = []
   #unwrittenBytes = 0
   #written = 0
   #read = 0
@@ -49,9 +49,9 @@ export class SpillFile {
     return this.#read === this.#written && this.#unwritten.length === 0 && !this.#isReading
   }
 
-  append(slab: Slab): void {
-    this.#unwritten.push(slab)
-    this.#unwrittenBytes += slab.size
+  append(pooled: PooledBuffer): void {
+    this.#unwritten.push(pooled)
+    this.#unwrittenBytes += pooled.size
     this.write()
   }
 
@@ -78,7 +78,7 @@ export class SpillFile {
       }
       this.#written += length
       this.#unwritten.splice(0, batch.length)
-      for (const slab of batch) this.#release(slab).free()
+      for (const pooled of batch) this.#release(pooled).free()
       if (!this.#isClosed) this.#onProgress()
     }
   }
@@ -93,9 +93,9 @@ export class SpillFile {
     }
   }
 
-  #release(slab: Slab): Slab {
-    this.#unwrittenBytes -= slab.size
-    return slab
+  #release(pooled: PooledBuffer): PooledBuffer {
+    this.#unwrittenBytes -= pooled.size
+    return pooled
   }
 
   /** Whether `take` gives something. If not, `onProgress` is called when it does, unless it is empty. */
@@ -109,7 +109,7 @@ export class SpillFile {
    *
    * @throws the file system's error
    */
-  async take(): Promise<Slab | undefined> {
+  async take(): Promise<PooledBuffer | undefined> {
     if (!this.isReadable) return undefined
     const left = this.#written - this.#read
     if (left === 0) {
@@ -118,7 +118,7 @@ export class SpillFile {
     }
     this.#isReading = true
     try {
-      return await Slab.filledBy((memory) => this.#readInto(memory, Math.min(left, readSize)))
+      return await PooledBuffer.filledBy((memory) => this.#readInto(memory, Math.min(left, pieceSize)))
     } finally {
       this.#isReading = false
       if (this.#isClosed) this.#dispose()
@@ -141,7 +141,7 @@ export class SpillFile {
 
   #dispose(): void {
     if (this.#isWriting || this.#isReading) return
-    for (const slab of this.#unwritten.splice(0)) this.#release(slab).free()
+    for (const pooled of this.#unwritten.splice(0)) this.#release(pooled).free()
     this.#space.disk.giveBack(this.#written)
     this.#written = this.#read = 0
     this.#handle?.close().catch(() => undefined)

@@ -3,37 +3,28 @@
 
 import type { Writable } from 'node:stream'
 import type { Row, ServerError } from '../../rest/database.ts'
-import { Slab } from './slab.ts'
+import { buffers, pieceSize } from './buffer-pool.ts'
+import { PooledBuffer } from './pooled-buffer.ts'
 
 /** UTF-16 units from which on it pays to measure a text before it is written. */
 const longText = 1024
-/** Bytes to begin with; from which on a buffer is sent itself and not a copy of it; and up to which one is kept to be used again. */
+/** Bytes of a buffer of its own. A larger one comes from the buffer pool, and is sent itself and not a copy of it. */
 const smallBuffer = 4096
-const largeBuffer = 64 * 1024
-const largestSpare = 1024 * 1024
 
 /** Collects frontend messages into one buffer, to be sent in one write. */
 export class MessageWriter {
   #buffer: Buffer = Buffer.allocUnsafeSlow(smallBuffer)
   #end = 0
   #start = 0
-  /** Memory of an earlier large body. */
-  #spare: Buffer | undefined
 
   #reserve(bytes: number): void {
-    if (this.#end + bytes <= this.#buffer.length) return
-    const larger = this.#larger(this.#end + bytes)
-    this.#buffer.copy(larger, 0, 0, this.#end)
-    this.#buffer = larger
-  }
-
-  #larger(bytes: number): Buffer {
-    const spare = this.#spare
-    if (bytes < largeBuffer || !spare || spare.length < bytes) {
-      return Buffer.allocUnsafeSlow(Math.max(this.#buffer.length * 2, bytes))
-    }
-    this.#spare = undefined
-    return spare
+    const needed = this.#end + bytes
+    if (needed <= this.#buffer.length) return
+    const former = this.#buffer
+    const doubled = Math.max(former.length * 2, needed)
+    this.#buffer = needed < pieceSize ? Buffer.allocUnsafeSlow(Math.min(doubled, pieceSize - 1)) : buffers.take(doubled)
+    former.copy(this.#buffer, 0, 0, this.#end)
+    if (former.length >= pieceSize) buffers.giveBack(former)
   }
 
   #open(code: string): void {
@@ -138,16 +129,14 @@ export class MessageWriter {
   sendTo(stream: Pick<Writable, 'write'>): void {
     const written = this.#buffer.subarray(0, this.#end)
     this.#end = 0
-    if (this.#buffer.length < largeBuffer) {
+    if (this.#buffer.length < pieceSize) {
       if (written.length <= smallBuffer) stream.write(Buffer.from(written))
-      else Slab.of(written).writeTo(stream)
+      else PooledBuffer.of(written).writeTo(stream)
       return
     }
     const used = this.#buffer
     this.#buffer = Buffer.allocUnsafeSlow(smallBuffer)
-    stream.write(written, () => {
-      if (used.length <= largestSpare && used.length > (this.#spare?.length ?? 0)) this.#spare = used
-    })
+    stream.write(written, () => buffers.giveBack(used))
   }
 }
 

@@ -1,14 +1,8 @@
-// Memory for bytes on their way from one socket to another, used again and again: to allocate it anew for every piece of a
-// large result keeps the garbage collector busier than everything else does.
+// A piece of a result on its way from the database to a client, in memory of the buffer pool.
 import type { Writable } from 'node:stream'
-import { readSize } from './incoming.ts'
+import { buffers, pieceSize } from './buffer-pool.ts'
 
-/** Slabs that are kept for later: 12 MiB, what twenty answers of 600 KB need at once. */
-const most = 192
-
-const unused: Buffer[] = []
-
-export class Slab {
+export class PooledBuffer {
   readonly #memory: Buffer
   #length: number
   #isFree = false
@@ -19,11 +13,10 @@ export class Slab {
   }
 
   /** A copy of some bytes. */
-  static of(bytes: Buffer): Slab {
-    if (bytes.length > readSize) return new Slab(Buffer.from(bytes), bytes.length)
-    const memory = unused.pop() ?? Buffer.allocUnsafeSlow(readSize)
+  static of(bytes: Buffer): PooledBuffer {
+    const memory = buffers.take(bytes.length)
     bytes.copy(memory)
-    return new Slab(memory, bytes.length)
+    return new PooledBuffer(memory, bytes.length)
   }
 
   /**
@@ -31,13 +24,13 @@ export class Slab {
    *
    * @param read resolves to their number
    */
-  static async filledBy(read: (memory: Buffer) => Promise<number>): Promise<Slab> {
-    const slab = new Slab(unused.pop() ?? Buffer.allocUnsafeSlow(readSize), 0)
+  static async filledBy(read: (memory: Buffer) => Promise<number>): Promise<PooledBuffer> {
+    const pooled = new PooledBuffer(buffers.take(pieceSize), 0)
     try {
-      slab.#length = await read(slab.#memory)
-      return slab
+      pooled.#length = await read(pooled.#memory)
+      return pooled
     } catch (error) {
-      slab.free()
+      pooled.free()
       throw error
     }
   }
@@ -63,10 +56,10 @@ export class Slab {
     return writable.write(this.bytes, () => this.free())
   }
 
-  /** Gives the memory back. */
+  /** Gives the memory back. Later calls do nothing. */
   free(): void {
     if (this.#isFree) return
     this.#isFree = true
-    if (this.#memory.length === readSize && unused.length < most) unused.push(this.#memory)
+    buffers.giveBack(this.#memory)
   }
 }
