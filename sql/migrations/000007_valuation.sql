@@ -97,6 +97,13 @@ declare
     order by reports.year desc limit 1
   );
 begin
+  -- The plan of the query below takes several times as long to start as these two look-ups.
+  if first_year is null then
+    return pg_catalog.json_build_object(
+      'estimate', null, 'low', null, 'high', null, 'currency', price_currency, 'comparables', 0, 'confidence', 0,
+      'method', pg_catalog.format('none: fewer than %s comparable reports', fewest_comparables)
+    );
+  end if;
   return (
     with comparable as materialized (
       select near.*, pg_catalog.floor(0.5 + parts_of_closeness / (
