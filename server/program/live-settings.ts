@@ -50,9 +50,7 @@ export function liveSettings(options: LiveSettingsOptions): LiveSettings {
     let current = loadConfig({ env, file: configFile, previous: loaded })
     const { dbConfig, dbPreConfig } = current.config
     // Apart: a pre-config function that fails must not keep the roles from their settings.
-    stored = dbConfig
-      ? await ask(() => database.read((query) => readDatabaseSettings(query, dbPreConfig)), stored)
-      : []
+    stored = dbConfig ? await ask(() => database.read((query) => readDatabaseSettings(query, dbPreConfig)), stored) : []
     roleSettings = dbConfig ? await ask(() => database.read(readRoleSettings), roleSettings) : noRoleSettings
     current = withDatabaseSettings(current, stored)
     for (const warning of current.warnings) {
