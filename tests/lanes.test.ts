@@ -1,4 +1,6 @@
 // Brief reads share connections; none of them waits for another's long one, and each hears of its own result only.
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type pg from 'pg'
@@ -304,6 +306,30 @@ t.test('without a connection every read hears why', async (t) => {
   for (const { outcome } of [1, 2, 3].map(() => share(t, pool, [pidAnd('')], history))) {
     await t.rejects(outcome, { name: 'ConnectionError', kind: 'not connected' })
   }
+})
+
+t.test('turns whose connection cannot be made are not watched any more', async (t) => {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const connected = once(server, 'connection') as Promise<[Socket]>
+  const { port } = server.address() as AddressInfo
+  const pool = poolOf(t, 1, toPoolConfig(`postgresql://nobody@127.0.0.1:${port}/none?sslmode=disable`, {}))
+  const history = trusted()
+  const reads = [1, 2].map(() => share(t, pool, [pidAnd('')], history))
+  // Whether a turn takes long is decided after what has arrived was read. Here the connection is lost in between.
+  const later: (() => void)[] = []
+  const postponed = t.intercept(globalThis, 'setImmediate', { value: (call: () => void) => later.push(call) })
+  t.ok(await until(() => later.length > 0))
+  postponed.restore()
+  const [socket] = await connected
+  socket.destroy()
+  for (const { outcome } of reads) await t.rejects(outcome, { kind: 'not connected' })
+  const timers = t.capture(globalThis, 'setTimeout')
+  for (const call of later) call()
+  t.strictSame(timers(), [], 'no timer is started')
+  timers.restore()
 })
 
 t.test('when all connections are in use, reads are sent behind others rather than wait', async (t) => {

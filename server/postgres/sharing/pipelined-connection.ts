@@ -128,7 +128,8 @@ export class PipelinedConnection implements TurnListener {
         // Turns on a connection that was lost have been settled.
         if (this.#client) return
         this.#close()
-        for (const { run } of this.#queue) run.settle(error as Error, [])
+        // Emptied, because a queue with turns in it is watched.
+        for (const { run } of this.#queue.splice(0)) run.settle(error as Error, [])
       })
       .finally(() => gate?.release())
   }
