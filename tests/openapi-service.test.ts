@@ -4,13 +4,14 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { serviceDocument, type DescribedService } from '../server/services/openapi/document.ts'
 import type { JsonSchema } from '../server/http/json-schema.ts'
-import { serviceRoutes } from '../server/services/openapi/service-routes.ts'
+import { describedRoutes } from '../server/program/service-routes.ts'
 import type { ServiceRoute } from '../server/http/service-route.ts'
 import type { Routine } from '../server/schema-cache/routine.ts'
 import type { Column, Table } from '../server/schema-cache/table.ts'
 import { readSchemas } from '../server/validation/schema-directory.ts'
 import { ownSchemas } from '../server/validation/validator.ts'
 import { column, manyToOne, parameter, relationships, routine, table } from './support/described-schema.ts'
+import { tables } from './support/service-routes.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -25,7 +26,7 @@ const service: DescribedService = {
   restBasePath: '/rest/v1',
   anonymous: false,
   version: '1.2.3',
-  operations: serviceRoutes,
+  operations: describedRoutes(tables),
 }
 
 /** As clients get it. */
@@ -171,7 +172,7 @@ t.test('the document is valid OpenAPI 3.1', async (t) => {
 })
 
 t.test('a fault of a document is found', async (t) => {
-  const route = serviceRoutes.find(({ id }) => id === 'signOut')
+  const route = service.operations.find(({ id }) => id === 'signOut')
   if (!route) throw new Error('no route')
   const valid = document()
   const components = valid.components as Json
@@ -182,7 +183,7 @@ t.test('a fault of a document is found', async (t) => {
       'a schema that is none',
       { ...valid, components: { ...components, schemas: { ...(components.schemas as Json), x: { type: 'int' } } } },
     ],
-    ['an operation of the same name', document({ operations: [...serviceRoutes, { ...route, path: '/again' }] })],
+    ['an operation of the same name', document({ operations: [...service.operations, { ...route, path: '/again' }] })],
   ]
   for (const [name, root] of wrong) t.not((await faults(root)).length, 0, name)
 })

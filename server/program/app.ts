@@ -13,9 +13,7 @@ export type AppOptions = {
   readonly rest: RestHandler
   /** Mount path of the REST API: `/rest/v1`, or `/`. */
   readonly restBasePath: string
-  /** What `/` answers, unless the REST API is mounted there. */
-  readonly home: Handler
-  /** The service's other routes by their first path segment: `report`, `auth`, `health` … */
+  /** The service's other routes by their first path segment: `report`, `auth`, `health` …; that of `/` is empty. */
   readonly services: ReadonlyMap<string, express.Router | Handler>
   /** Gets a line for each request to the other routes; the REST API reports its own. */
   readonly log: Log
@@ -48,12 +46,14 @@ function isBelow(target: string, path: string): boolean {
  * The listener of the HTTP server. The REST API takes its requests from Node as they are: an Express application would
  * cost it more than all of its own work. Everything else goes through an Express router.
  */
-export function createApp({ rest, restBasePath, home, services, log }: AppOptions): RequestListener {
+export function createApp({ rest, restBasePath, services, log }: AppOptions): RequestListener {
   const router = express.Router()
   router.use(logRequests(log))
-  for (const [segment, handler] of services) router.use(`/${segment}`, handler)
-  // Of this path alone: `use` would take every path below it, too.
-  router.all('/', home)
+  for (const [segment, handler] of services) {
+    // Of `/` alone: `use` would take every path below it, too.
+    if (segment === '') router.all('/', handler)
+    else router.use(`/${segment}`, handler)
+  }
   const servesRoot = restBasePath === '/'
   return (request, response) => {
     const target = originForm(request.url ?? '/')

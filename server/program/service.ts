@@ -1,11 +1,7 @@
 // A service on a database: the runtime and the routes on it, without a port of its own.
 import type { RequestListener } from 'node:http'
-import express from 'express'
-import { accountsRouter } from '../services/accounts/accounts-router.ts'
 import { cookieIdentity } from '../services/accounts/cookie-identity.ts'
-import { requireBearerScheme } from '../http/authorization-scheme.ts'
-import { errorResponder } from '../http/envelope.ts'
-import { createApp, type Handler } from './app.ts'
+import { createApp } from './app.ts'
 import type { Environment, LoadedConfig } from '../config/load.ts'
 import { listensOnLoopback } from '../config/loopback.ts'
 import { toPoolConfig } from './connection-setting.ts'
@@ -16,19 +12,17 @@ import { ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
 import { createApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import { createJwtVerifier } from '../identity/jwt/jwt.ts'
 import { liveSettings } from './live-settings.ts'
-import { docsRouter } from '../services/openapi/docs.ts'
 import { serviceDocumentHandler } from '../services/openapi/service-document.ts'
-import { withCors } from '../http/cors.ts'
-import { home } from './operations/home.ts'
-import { health, ready } from './operations/health.ts'
 import type { Log } from './operations/log.ts'
 import { createMetrics, type Metrics } from './operations/metrics.ts'
 import { logConnections, logJwtCache, observeRest, observeRuntime } from './operations/observer.ts'
 import { ReloadChannel } from './reload-channel.ts'
 import { createRestHandler } from '../rest/handler.ts'
+import { bodyReader } from '../http/json-body.ts'
+import { createRouters, type RouteTable } from '../http/route-router.ts'
 import { databaseFailure } from '../services/database-failure.ts'
-import { reportRouter } from '../services/report/report-router.ts'
 import { Runtime } from './runtime.ts'
+import { describedRoutes, serviceTables } from './service-routes.ts'
 import { readSchemas } from '../validation/schema-directory.ts'
 import { createValidator, ownSchemas } from '../validation/validator.ts'
 import { version } from '../common/version.ts'
@@ -137,73 +131,47 @@ async function compose(
   const validator = await createValidator()
   const query = queryOn(pool)
   const lookupApiKey = createApiKeyLookup({ query, changes: keyChanges })
-  const shared = {
+  const sessions = {
     query,
     sessionSecrets: config.sessionSecrets,
     secureCookies: config.secureCookies ?? !listensOnLoopback(config),
-    validator,
-    bodyLimit: config.bodyLimit,
-    allowedOrigins: () => runtime.snapshot.config.serverCorsAllowedOrigins,
-    onError: (error: unknown) => log.write({ kind: 'failure', error, requestId: null }),
   }
-  const refusingSchemes = (handler: express.Router | Handler): express.Router =>
-    express.Router().use(requireBearerScheme, handler, errorResponder(shared.onError, databaseFailure))
-  const openapi = refusingSchemes(
-    withCors(
-      serviceDocumentHandler({
-        snapshot: () => runtime.snapshot,
-        query,
-        transaction: transactionOn(pool),
-        lookupApiKey,
-        cookieIdentity: (request) => cookieIdentity(request, shared),
-        schemas: await readSchemas(ownSchemas),
-        version,
-      }),
-      shared.allowedOrigins,
-    ),
-  )
-  const services: [string, Handler | express.Router][] = [
-    ['health', withCors(health(), shared.allowedOrigins)],
-    [
-      'ready',
-      withCors(
-        ready({
-          database: async () => (await query('select 1', [])).length === 1,
-          schemaCache: () => runtime.snapshot.cache !== undefined,
-        }),
-        shared.allowedOrigins,
-      ),
-    ],
-    [
-      'auth',
-      refusingSchemes(
-        accountsRouter({
-          ...shared,
-          accountLimit: config.authAccountLimit,
-          accountTotalLimit: config.authAccountTotalLimit,
-          addressLimit: config.authAddressLimit,
-          trustedProxies: config.trustedProxies,
-          tokens: () => runtime.snapshot.config,
-        }),
-      ),
-    ],
-    ['report', refusingSchemes(reportRouter({ ...shared, transaction: transactionOn(pool) }))],
-    // An application of its own: serving files takes more of Express than its router.
-    [
-      'docs',
-      express()
-        .disable('x-powered-by')
-        .use(docsRouter({ documentUrl: '/openapi.json' })),
-    ],
-    ['openapi.json', openapi],
-    // The name of the original service.
-    ['docs-json', openapi],
-  ]
+  const transaction = transactionOn(pool)
+  const tables: readonly RouteTable[] = serviceTables({
+    ...sessions,
+    transaction,
+    allowedOrigins: () => runtime.snapshot.config.serverCorsAllowedOrigins,
+    accountLimit: config.authAccountLimit,
+    accountTotalLimit: config.authAccountTotalLimit,
+    addressLimit: config.authAddressLimit,
+    trustedProxies: config.trustedProxies,
+    tokens: () => runtime.snapshot.config,
+    version,
+    restBasePath: config.restBasePath,
+    checks: {
+      database: async () => (await query('select 1', [])).length === 1,
+      schemaCache: () => runtime.snapshot.cache !== undefined,
+    },
+    document: serviceDocumentHandler({
+      snapshot: () => runtime.snapshot,
+      query,
+      transaction,
+      lookupApiKey,
+      cookieIdentity: (request) => cookieIdentity(request, sessions),
+      schemas: await readSchemas(ownSchemas),
+      version,
+      routes: () => describedRoutes(tables),
+    }),
+  })
   return createApp({
     rest: createRestHandler({ runtime, validator, lookupApiKey, observe: observeRest(log, metrics) }),
     restBasePath: config.restBasePath,
-    home: withCors(home({ version, restBasePath: config.restBasePath }), shared.allowedOrigins),
-    services: new Map(services),
+    services: createRouters(tables, {
+      validator,
+      readBody: bodyReader(config.bodyLimit),
+      onError: (error) => log.write({ kind: 'failure', error, requestId: null }),
+      failureOf: databaseFailure,
+    }),
     log,
   })
 }

@@ -19,7 +19,7 @@ import {
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import type { SchemaFile } from '../../validation/schema-directory.ts'
 import { serviceDocument } from './document.ts'
-import { serviceRoutes } from './service-routes.ts'
+import type { ServiceRoute } from '../../http/service-route.ts'
 
 type Snapshot = RestSnapshot<
   RestSettings & {
@@ -40,6 +40,8 @@ export type ServiceDocumentOptions = {
   readonly cookieIdentity: (request: IncomingMessage) => Promise<Identity | undefined>
   readonly schemas: readonly SchemaFile[]
   readonly version: string
+  /** The service's own routes. */
+  readonly routes: () => readonly ServiceRoute[]
 }
 
 /**
@@ -120,7 +122,7 @@ async function makeDocument(
   identity: Identity,
   { config }: Snapshot,
   cache: SchemaCache,
-  { transaction, schemas, version }: ServiceDocumentOptions,
+  { transaction, schemas, version, routes }: ServiceDocumentOptions,
 ): Promise<string> {
   const [schema = 'public'] = config.dbSchemas
   const all = [...cache.tables].filter(([, table]) => table.schema === schema)
@@ -153,7 +155,7 @@ async function makeDocument(
       restBasePath: config.restBasePath,
       anonymous: config.dbAnonRole !== null,
       version,
-      operations: serviceRoutes,
+      operations: routes(),
     }),
   )
 }
