@@ -180,7 +180,11 @@ t.test('each route answers what it documents, and all of it', async (t) => {
     const success = Number(Object.keys(route.responses).find((status) => status < '300'))
     note(success, await (right.who?.call ?? call)(route.method.toUpperCase(), right.path, { body: right.body }))
     // 500 is for what nobody foresaw.
-    t.strictSame([...statuses, 500].sort(), Object.keys(route.responses).map(Number), `${route.id}: all that it documents`)
+    t.strictSame(
+      [...statuses, 500].sort(),
+      Object.keys(route.responses).map(Number),
+      `${route.id}: all that it documents`,
+    )
   }
 })
 

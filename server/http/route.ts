@@ -61,7 +61,10 @@ export type Call<Caller, Path, Query, Body> = {
   readonly response: Response
 }
 
-type RouteDefinition<Caller, Path, Query, Body> = Omit<ServiceRoute, 'security' | 'parameters' | 'body' | 'responses'> & {
+type RouteDefinition<Caller, Path, Query, Body> = Omit<
+  ServiceRoute,
+  'security' | 'parameters' | 'body' | 'responses'
+> & {
   readonly access: Access<Caller>
   /** By the names in the path. */
   readonly pathParameters?: { readonly [Name in keyof Path]: PathParameter<Path[Name]> }
