@@ -127,7 +127,7 @@ async function sharedErrors(
   { path, who, body: right }: Valid,
 ): Promise<readonly (readonly [status: number, answer: Answer])[]> {
   const verb = method.toUpperCase()
-  const cookie = who ? { Cookie: who.cookie } : {}
+  const cookie: Record<string, string> = who ? { Cookie: who.cookie } : {}
   const send = (via: Call, headers: Record<string, string>, to = path, content = right): Promise<Answer> =>
     via(verb, to, { ...(content === undefined ? {} : { body: content }), headers: { ...cookie, ...headers } })
   const without = path.split('?', 1)[0] ?? ''
