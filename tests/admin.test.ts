@@ -63,6 +63,11 @@ t.test('figures', async (t) => {
   const kinds = new Map(Array.from(text.matchAll(/^# TYPE (\S+) (\S+)$/gm), ([, name, kind]) => [name, kind]))
   t.strictSame(Object.fromEntries(kinds), {
     http_request_duration_seconds: 'histogram',
+    image_analysis_decode_seconds: 'histogram',
+    image_analysis_inference_seconds: 'histogram',
+    image_analysis_kills_total: 'counter',
+    image_analysis_queue_length: 'gauge',
+    image_analysis_queue_seconds: 'histogram',
     pgrst_db_pool_available: 'gauge',
     pgrst_db_pool_max: 'gauge',
     pgrst_db_pool_timeouts_total: 'counter',

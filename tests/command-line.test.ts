@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import type { Address, Dependencies, Key, ServeOptions, Session } from '../server/program/command-line/dependencies.ts'
+import type { ApiKey } from '../server/identity/api-key/api-key.ts'
+import type { Address, Dependencies, ServeOptions, Session } from '../server/program/command-line/dependencies.ts'
 import { readExpiry } from '../server/program/command-line/keys-command.ts'
 import { runProgram } from '../server/program/command-line/program.ts'
 import { readyAddress } from '../server/program/command-line/ready.ts'
@@ -22,7 +23,7 @@ const config = {
   serverUnixSocket: null,
 } as unknown as Config
 
-const key: Key & { key: string } = {
+const key: ApiKey & { key: string } = {
   id: '7f4c5dbb-5a2c-4c58-9d0a-2f1f3a5b9c11',
   hint: 'sb_secret_abcd',
   label: 'service_role key',
@@ -326,7 +327,7 @@ t.test('keys', async (t) => {
   t.notMatch(list.out, /abcdefgh/)
   const { out: json } = await run(['keys', 'list', '--json'])
   t.match(JSON.parse(json), [{ id: key.id, hint: 'sb_secret_abcd', createdAt: '2026-01-01T00:00:00.000Z' }])
-  const states: [Partial<Key>, string][] = [
+  const states: [Partial<ApiKey>, string][] = [
     [{ expiresAt: new Date('2100-01-31T12:30:00Z') }, 'until 2100-01-31 12:30'],
     [{ expiresAt: new Date('2020-01-31T12:30:00Z') }, 'expired 2020-01-31 12:30'],
     [{ expiresAt: new Date('2020-01-31'), revokedAt: new Date('2019-12-31') }, 'revoked 2019-12-31 00:00'],

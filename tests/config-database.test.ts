@@ -1,7 +1,8 @@
 import pg from 'pg'
 import t from 'tap'
 import { databaseSettingNames } from '../server/config/load.ts'
-import { readDatabaseSettings, readRoleSettings, type SettingsQuery } from '../server/config/database-settings.ts'
+import { readDatabaseSettings, type SettingsQuery } from '../server/config/database-settings.ts'
+import { readRoleSettings } from '../server/rest/role-settings.ts'
 import { createDatabase } from './support/database.ts'
 
 const database = await createDatabase()

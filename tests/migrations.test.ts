@@ -14,6 +14,7 @@ const files = [
   '000006_reports.sql',
   '000007_valuation.sql',
   '000008_schema_reload.sql',
+  '000009_run_analysis.sql',
 ]
 
 async function emptyDatabase(t: Test): Promise<TestDatabase> {

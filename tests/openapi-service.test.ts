@@ -5,6 +5,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { serviceDocument, type DescribedService } from '../server/services/openapi/document.ts'
 import type { JsonSchema } from '../server/http/json-schema.ts'
 import { describedRoutes } from '../server/program/service-routes.ts'
+import { analysisRoutes } from '../server/services/analysis/analysis-routes.ts'
 import type { ServiceRoute } from '../server/http/service-route.ts'
 import type { Routine } from '../server/schema-cache/routine.ts'
 import type { Column, Table } from '../server/schema-cache/table.ts'
@@ -26,7 +27,7 @@ const service: DescribedService = {
   restBasePath: '/rest/v1',
   anonymous: false,
   version: '1.2.3',
-  operations: describedRoutes(tables),
+  operations: [...describedRoutes(tables), ...analysisRoutes('/api/v1/water-hyacinth')],
 }
 
 /** As clients get it. */
@@ -145,6 +146,7 @@ t.test('the document is valid OpenAPI 3.1', async (t) => {
       'several schemas, anyone, at the root',
       { ...garage, exposedSchemas: ['api', 'b'], anonymous: true, restBasePath: '/' },
     ],
+    ['image analysis at the root', { ...garage, operations: [...describedRoutes(tables), ...analysisRoutes('/')] }],
     ['another address', { ...garage, serverUrl: 'https://garage.example/api' }],
     [
       'odd names',
@@ -328,6 +330,36 @@ t.test('columns', async (t) => {
 
 const operation = (method: string, ...routines: readonly Routine[]): unknown =>
   at(document({ tables: garage.tables ?? [], routines }).paths, '/rest/v1/rpc/f', method)
+
+t.test('the image analysis, with the schemas of the original service', async (t) => {
+  const root = document()
+  const prefix = '/api/v1/water-hyacinth'
+  const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+  const answer = (path: string, method: string, status = '200') =>
+    at(root.paths, `${prefix}${path}`, method, 'responses', status, 'content', 'application/json', 'schema')
+  t.strictSame(answer('/predict', 'post'), ref('PredictionResponse'))
+  t.strictSame(answer('/v1/predict', 'post'), ref('PredictionSchema'))
+  t.strictSame(answer('/health', 'get'), ref('HealthResponse'))
+  t.strictSame(answer('/predict', 'post', '422'), ref('HTTPValidationError'))
+  t.strictSame(at(answer('/predict/batch', 'post'), 'items', 'anyOf', '0'), ref('BatchPredictionItem'))
+  t.strictSame(
+    at(root, 'components', 'schemas', 'HTTPValidationError', 'properties', 'detail', 'items'),
+    ref('ValidationError'),
+  )
+  t.strictSame(
+    at(root, 'components', 'schemas', 'PredictionResponse', 'properties', 'boxes', 'items'),
+    ref('BoundingBox'),
+  )
+  const media = (path: string) =>
+    Object.keys(at(root.paths, `${prefix}${path}`, 'post', 'requestBody', 'content') as Json)
+  t.strictSame(media('/predict'), [
+    ...['multipart/form-data', 'application/json', 'image/jpeg', 'image/png', 'image/webp'],
+  ])
+  t.strictSame(media('/predict/batch'), ['multipart/form-data'])
+  t.strictSame(at(root.paths, `${prefix}/predict`, 'post', 'security'), [
+    ...[{ bearer: [] }, { apiKey: [] }, { session: [] }, {}],
+  ])
+})
 
 t.test('what functions take', async (t) => {
   const stable = { volatility: 'stable' } as const

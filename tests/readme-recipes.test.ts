@@ -1,14 +1,20 @@
 // The README's recipes, taken from its text and run.
-import { spawn } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { execFile, spawn } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import t from 'tap'
 import { allSettings } from '../server/config/settings.ts'
 import { aliasVariable, settingVariables } from '../server/config/setting.ts'
 import { startEmbedded } from '../server/postgres/embedded/embedded.ts'
+import { detailsOf, signUp } from './support/account.ts'
+import { startApplication } from './support/application.ts'
+import { createMigratedDatabase } from './support/database.ts'
+import { patient } from './support/image-upload.ts'
 import { command } from './support/program.ts'
+import { greenLake } from './support/test-image.ts'
 
 t.setTimeout(300_000)
 
@@ -79,6 +85,44 @@ t.test('the recipe for a database of one’s own', async (t) => {
   const ended = new Promise((resolve) => shell.once('exit', resolve))
   shell.kill('SIGTERM')
   t.equal(await ended, 0)
+})
+
+t.test('the image analysis by curl', async (t) => {
+  const database = await createMigratedDatabase()
+  const folder = await mkdtemp(join(tmpdir(), 'rowhouse-recipe-'))
+  t.teardown(async () => {
+    await database.drop()
+    await rm(folder, { recursive: true, force: true })
+  })
+  await writeFile(join(folder, 'lake.jpg'), await greenLake())
+  await writeFile(join(folder, 'shore.png'), 'not an image')
+  const app = await startApplication(t, database.authenticatorUri, { ...patient, SESSION_SECRETS: 's'.repeat(32) })
+  const account = await signUp(app.call, 'ann@example.org')
+  const { access_token: token } = detailsOf<{ access_token: string }>(await account.call('POST', '/auth/token'))
+  const script = section('analysis')
+    .replace('http://localhost:3000', app.url)
+    .replaceAll(/^ *curl .*$/gm, (line) => `${line.replace('curl', 'curl --silent --show-error --fail')}; echo`)
+  const { stdout } = await promisify(execFile)('/bin/sh', ['-e', '-c', script], {
+    cwd: folder,
+    env: { PATH: process.env.PATH, TOKEN: token },
+  })
+  const answers = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as unknown)
+  const green = { classification: 'needs_review', method: 'colour-index', boxes: [{ width: 80 }] }
+  t.match(answers, [
+    green,
+    [
+      { ...green, image: 'lake.jpg' },
+      { image: 'shore.png', error: String },
+    ],
+    green,
+    green,
+  ])
+  t.equal(answers.length, 4)
+  const { rows } = await database.query('select user_id, image_source from public.classification_runs')
+  t.strictSame(rows, [{ user_id: account.id, image_source: 'camera' }])
 })
 
 t.test('settings in the examples are settings of the program', async (t) => {

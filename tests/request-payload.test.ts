@@ -8,8 +8,23 @@ const relation = { schema: 'public', name: 't' }
 const create: Action = { kind: 'mutate', relation, mutation: 'create' }
 const call: Action = { kind: 'call', routine: relation, method: 'post' }
 
-const read = (body: string | Buffer, type: string, action: Action = create, columns?: readonly string[]) =>
+const readWithValue = (body: string | Buffer, type: string, action: Action = create, columns?: readonly string[]) =>
   parsePayload(typeof body === 'string' ? Buffer.from(body) : body, decodeMediaType(type), columns, action)
+
+function read(...given: Parameters<typeof readWithValue>) {
+  const { payload, columns } = readWithValue(...given)
+  return { payload, columns }
+}
+
+t.test('the value of a body that was parsed', async (t) => {
+  const type = 'application/json'
+  t.strictSame(readWithValue(' {"a":[1]}', type).value, { a: [1] })
+  t.strictSame(readWithValue('[{"a":1},{"a":null}]', type).value, [{ a: 1 }, { a: null }])
+  t.equal(readWithValue('[]', type).value, undefined, 'no rows')
+  t.equal(readWithValue('{"a":1}', type, create, ['a']).value, undefined, 'the columns are named')
+  t.equal(readWithValue('a\n1', 'text/csv').value, undefined, 'CSV')
+  t.equal(readWithValue('a=1', 'application/x-www-form-urlencoded').value, undefined, 'a form')
+})
 
 t.test('JSON', async (t) => {
   const rows: [string, readonly string[], string?][] = [

@@ -2,9 +2,10 @@
 // statement with its own values, or the same refusal with its own texts.
 import t from 'tap'
 import { loadConfig } from '../server/config/load.ts'
-import { createJwtVerifier } from '../server/identity/jwt/jwt.ts'
 import { ApiError } from '../server/rest/errors.ts'
 import { prepare } from '../server/rest/cache/prepare.ts'
+import type { ApiRequest, RequestInput, RequestShape } from '../server/rest/request/api-request.ts'
+import { parseApiRequest } from '../server/rest/request/parse-api-request.ts'
 import { Snapshot } from '../server/rest/snapshot.ts'
 import { createValidator } from '../server/validation/validator.ts'
 import { seededRandom } from './support/seeded-random.ts'
@@ -25,7 +26,6 @@ const snapshot = (): Snapshot =>
   new Snapshot({
     config,
     cache,
-    verifier: createJwtVerifier(config),
     roleSettings: { isolationLevels: new Map(), settings: new Map() },
   })
 
@@ -166,4 +166,43 @@ t.test('a refusal is remembered once its shape was met twice', async (t) => {
   t.not(first, second)
   t.not(second, third)
   t.equal(third, fourth, 'the very same')
+})
+
+/** Whether an object with a key is in a value, at any depth. */
+function containsKey(value: unknown, key: string): boolean {
+  if (typeof value !== 'object' || value === null || Buffer.isBuffer(value)) return false
+  const members = value instanceof Map ? [...value] : Object.values(value)
+  return Object.hasOwn(value, key) || members.some((member) => containsKey(member, key))
+}
+
+t.test('a prepared request contains the text of its body, not the parsed value', async (t) => {
+  const shared = snapshot()
+  const body = '[{"id":1,"name":{"parsed":1}}]'
+  for (let time = 0; time < 4; time++) {
+    const found = prepareAsked({ method: 'POST', query: '', body }, shared)
+    if (found instanceof ApiError) throw found
+    t.ok(found.main?.values.includes(body))
+    t.notOk(containsKey(found, 'parsed'))
+  }
+})
+
+t.test('a rejection that names the first character of a value is not that of other values', async (t) => {
+  for (const method of ['OPTIONS', 'POST']) {
+    const shared = snapshot()
+    for (const value of ['vx', 'vx', 'vx', 'x']) {
+      const asked = { method, path: '/rpc/add', query: `a=${value}` }
+      t.strictSame(prepared(asked, shared), prepared(asked, snapshot()), `${method} ${value}`)
+    }
+  }
+})
+
+t.test('a whole request cannot be cached as a shape', async (t) => {
+  const http = { method: 'GET', path: '/projects', query: 'id=eq.1', headers: [], body: Buffer.alloc(0) }
+  const { request } = parseApiRequest(http, config)
+  // @ts-expect-error a request is not assignable to a shape
+  const shape: RequestShape = request
+  t.notOk('action' in shape)
+  // Not assignable unless the two types have no member in common.
+  const common: Extract<keyof RequestShape, keyof RequestInput | keyof ApiRequest> extends never ? true : false = true
+  t.ok(common)
 })

@@ -13,7 +13,7 @@ import { ApiError, errors } from '../server/rest/errors.ts'
 import { qualifiedKey } from '../server/schema-cache/identifier.ts'
 import type { Table } from '../server/schema-cache/table.ts'
 import {
-  apiRequest,
+  requestShape,
   callPlan,
   calling,
   deletePlan,
@@ -223,7 +223,7 @@ const faults: readonly Fault[] = [
 for (const [title, plan, queryTotal, preferences, code] of faults) {
   t.test(`fault: ${title}`, async (t) => {
     const row = { ...readResult(plan.kind, []), queryTotal }
-    const request = apiRequest({ preferences: { ...preferences, invalid: [] } })
+    const request = requestShape({ preferences: { ...preferences, invalid: [] } })
     t.equal(resultFault(plan, row, request)?.code, code)
     if (code !== undefined) t.ok(mayFault(plan, request), 'foreseen')
   })
@@ -231,6 +231,6 @@ for (const [title, plan, queryTotal, preferences, code] of faults) {
 
 t.test('details of faults', async (t) => {
   const row = { ...readResult('read', []), queryTotal: 2 }
-  t.equal(resultFault(reading(readPlan('items'), singular), row, apiRequest())?.details, 'The result contains 2 rows')
-  t.notOk(mayFault(reading(readPlan('items')), apiRequest()))
+  t.equal(resultFault(reading(readPlan('items'), singular), row, requestShape())?.details, 'The result contains 2 rows')
+  t.notOk(mayFault(reading(readPlan('items')), requestShape()))
 })

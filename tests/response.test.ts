@@ -1,21 +1,22 @@
 import t from 'tap'
 import type { CrudPlan } from '../server/rest/plan/plan.ts'
-import type { ApiRequest } from '../server/rest/request/api-request.ts'
 import type { Preferences } from '../server/rest/request/preferences.ts'
 import { respond, respondInspect } from '../server/rest/response/respond.ts'
 import type { RestResponse, ResultRow } from '../server/rest/response/result.ts'
 import {
-  apiRequest,
   callPlan,
   calling,
   deletePlan,
   field,
   insertPlan,
+  plannedRequest,
   readPlan,
   reading,
+  requestShape,
   routine,
   updatePlan,
   writing,
+  type FlatRequest,
 } from './support/plans.ts'
 
 const row = (more: Partial<ResultRow> = {}): ResultRow => ({
@@ -30,7 +31,7 @@ const row = (more: Partial<ResultRow> = {}): ResultRow => ({
 })
 
 type Given = {
-  readonly request?: Partial<ApiRequest>
+  readonly request?: Partial<FlatRequest>
   readonly preferences?: Omit<Preferences, 'invalid'>
   readonly canonical?: string
   readonly onConflict?: readonly string[]
@@ -38,12 +39,12 @@ type Given = {
 }
 
 function answer(plan: CrudPlan, result: Partial<ResultRow>, given: Given = {}): RestResponse {
-  const base = apiRequest(given.request)
-  const request = {
-    ...base,
+  const request = plannedRequest({
+    ...given.request,
     preferences: { ...given.preferences, invalid: [] },
-    queryParams: { ...base.queryParams, canonical: given.canonical ?? '', onConflict: given.onConflict },
-  }
+    canonicalQuery: given.canonical ?? '',
+    onConflict: given.onConflict,
+  })
   return respond(plan, row(result), request, { clientErrorVerbosity: 'verbose' }, given.basePath ?? '')
 }
 
@@ -497,10 +498,10 @@ t.test('digits at the start of a status are enough', async (t) => {
 })
 
 t.test('the description of a schema', async (t) => {
-  const request = apiRequest({ negotiatedByProfile: true, schema: 'v1' })
+  const shape = requestShape({ negotiatedByProfile: true, schema: 'v1' })
   const plan = { kind: 'inspect', schema: 'v1', headersOnly: false, readOnly: true } as const
   const type = 'application/openapi+json; charset=utf-8'
-  t.strictSame(respondInspect(plan, '{}', request), {
+  t.strictSame(respondInspect(plan, '{}', shape), {
     status: 200,
     headers: [
       ['Content-Type', type],
@@ -509,7 +510,7 @@ t.test('the description of a schema', async (t) => {
     ],
     body: '{}',
   })
-  t.strictSame(respondInspect({ ...plan, headersOnly: true }, '{}', apiRequest()), {
+  t.strictSame(respondInspect({ ...plan, headersOnly: true }, '{}', requestShape()), {
     status: 200,
     headers: [['Content-Type', type]],
     body: '',

@@ -17,8 +17,12 @@ const arrows: Readonly<Record<string, Arrows>> = {
   'schema-cache': { values: ['text'] },
   identity: { values: ['text', 'common'] },
   rest: { values: ['schema-cache', 'identity', 'text', 'common'] },
+  adapters: { values: ['rest', 'common'] },
   postgres: { values: ['identity', 'text', 'common'], types: ['rest/database.ts'] },
-  config: { values: ['identity', 'text'], types: ['rest/settings.ts', 'schema-cache'] },
+  config: {
+    values: ['identity', 'text'],
+    types: ['rest/settings.ts', 'services/analysis/settings.ts', 'schema-cache'],
+  },
   validation: { values: ['schema-cache', 'text'], types: ['rest/validation.ts'] },
   http: { values: ['rest', 'identity', 'text'], types: ['validation'] },
   services: {
@@ -28,6 +32,7 @@ const arrows: Readonly<Record<string, Arrows>> = {
   program: {
     values: [
       'services',
+      'adapters',
       'http',
       'validation',
       'config',
@@ -39,7 +44,8 @@ const arrows: Readonly<Record<string, Arrows>> = {
       'common',
     ],
   },
-  '.': { values: ['program'] },
+  // The package's door, and the entry of the program.
+  '.': { values: ['program', 'rest'], types: ['identity'] },
 }
 
 /** The stages of a request, in order, and what is put together from them. Each imports nothing of those after it. */

@@ -149,6 +149,7 @@ t.test('operations answer what they document', async (t) => {
   const tables = operationTables({
     version: '1.2.3',
     restBasePath: '/rest/v1',
+    imageBasePath: '/images',
     checks: { database: () => false },
     document: (_request, response) => void response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}'),
     allowedOrigins: () => [],
@@ -187,10 +188,11 @@ t.test('operations answer what they document', async (t) => {
   }
 })
 
-t.test('the root is left to the REST API when it is mounted there', async (t) => {
+t.test('paths are left to what is mounted at the root', async (t) => {
   const parts = { version: '1', checks: {}, document: () => undefined, allowedOrigins: () => [] }
-  const paths = (restBasePath: string): string[] =>
-    operationTables({ ...parts, restBasePath }).flatMap(({ routes }) => routes.map(({ path }) => path))
-  t.ok(paths('/rest/v1').includes('/'))
-  t.notOk(paths('/').includes('/'))
+  const paths = (restBasePath: string, imageBasePath: string): string[] =>
+    operationTables({ ...parts, restBasePath, imageBasePath }).flatMap(({ routes }) => routes.map(({ path }) => path))
+  t.ok(['/', '/health'].every((path) => paths('/rest/v1', '/images').includes(path)))
+  t.notOk(paths('/', '/images').includes('/'))
+  t.notOk(paths('/rest/v1', '/').includes('/health'), 'the image analysis has it there')
 })

@@ -5,7 +5,7 @@ import { plannedRows } from '../server/rest/response/total.ts'
 import { explainCountStatement } from '../server/rest/sql/statement.ts'
 import { createDatabase } from './support/database.ts'
 import {
-  apiRequest,
+  plannedRequest,
   equals,
   field,
   inSchema,
@@ -394,7 +394,7 @@ t.test('counts', async (t) => {
     topLevelRange: { offset: 0, limit: 1 },
   })
   hasResult(t, counted, { tableTotal: 2, queryTotal: 1 })
-  const explained = await statements(inner, apiRequest(), explainCountStatement(readPlan('projects')))
+  const explained = await statements(inner, plannedRequest(), explainCountStatement(readPlan('projects')))
   t.type(plannedRows(explained[0]?.[0]?.[0]?.toString() ?? ''), 'number')
 })
 
@@ -446,7 +446,7 @@ t.test('execution plans', async (t) => {
 })
 
 t.test('the transaction knows its request', async (t) => {
-  const request = apiRequest({
+  const request = plannedRequest({
     path: '/projects',
     headers: [
       ['x-a', 'it\'s "1"'],

@@ -2,10 +2,19 @@ import t from 'tap'
 import type { RoleSettings } from '../server/rest/settings.ts'
 import type { Identity } from '../server/identity/identity.ts'
 import type { CrudPlan } from '../server/rest/plan/plan.ts'
-import type { ApiRequest } from '../server/rest/request/api-request.ts'
 import { render } from '../server/rest/sql/fragment.ts'
 import { preRequestStatement, settingsStatement } from '../server/rest/sql/settings.ts'
-import { apiRequest, callPlan, calling, deletePlan, readPlan, reading, routine, writing } from './support/plans.ts'
+import {
+  callPlan,
+  calling,
+  deletePlan,
+  plannedRequest,
+  readPlan,
+  reading,
+  routine,
+  writing,
+  type FlatRequest,
+} from './support/plans.ts'
 
 const read = reading(readPlan('items'))
 const write = writing(deletePlan('items'))
@@ -20,8 +29,8 @@ const settings = (
     request = {},
     extra = {},
     roles = noSettings,
-  }: { identity?: Identity; request?: Partial<ApiRequest>; extra?: Partial<typeof config>; roles?: RoleSettings } = {},
-) => settingsStatement(identity, apiRequest(request), plan, { ...config, ...extra }, roles)
+  }: { identity?: Identity; request?: Partial<FlatRequest>; extra?: Partial<typeof config>; roles?: RoleSettings } = {},
+) => settingsStatement(identity, plannedRequest(request), plan, { ...config, ...extra }, roles)
 
 const takeBack = (name: string, unset: string) =>
   `case when current_setting('${name}', true) <> '${unset}' then set_config('${name}', null, false) end`

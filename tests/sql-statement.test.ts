@@ -3,11 +3,11 @@ import type { CrudPlan } from '../server/rest/plan/plan.ts'
 import { render } from '../server/rest/sql/fragment.ts'
 import { bodySql } from '../server/rest/sql/handler.ts'
 import { explainCountStatement, mainStatement, needsPlannedCount } from '../server/rest/sql/statement.ts'
-import type { StatementRequest } from '../server/rest/sql/statement.ts'
+import type { StatementShape } from '../server/rest/sql/statement.ts'
 import type { MediaHandler } from '../server/schema-cache/media-handler.ts'
 import type { Routine } from '../server/schema-cache/routine.ts'
 import {
-  apiRequest,
+  requestShape,
   callPlan,
   calling,
   deletePlan,
@@ -19,8 +19,8 @@ import {
   writing,
 } from './support/plans.ts'
 
-const text = (plan: CrudPlan, request: Partial<StatementRequest> = {}, dbMaxRows: number | null = null) =>
-  render(mainStatement(plan, apiRequest(request), { dbMaxRows })).text
+const text = (plan: CrudPlan, request: Partial<StatementShape> = {}, dbMaxRows: number | null = null) =>
+  render(mainStatement(plan, requestShape(request), { dbMaxRows })).text
 
 const prefer = (count: 'exact' | 'planned' | 'estimated') => ({ preferences: { count, invalid: [] } })
 const limited = { topLevelRange: { offset: 0, limit: 5 } }
@@ -55,10 +55,10 @@ t.test('reads', async (t) => {
 t.test('planned counts', async (t) => {
   const plan = reading(readPlan('items'))
   t.equal(render(explainCountStatement(plan.read)).text, 'EXPLAIN (FORMAT JSON) SELECT 1 FROM "api"."items"')
-  t.equal(needsPlannedCount(plan, apiRequest(prefer('planned'))), true)
-  t.equal(needsPlannedCount(plan, apiRequest(prefer('estimated'))), true)
-  t.equal(needsPlannedCount(plan, apiRequest(prefer('exact'))), false)
-  t.equal(needsPlannedCount(calling(callPlan('f'), routine('f')), apiRequest(prefer('planned'))), false)
+  t.equal(needsPlannedCount(plan, requestShape(prefer('planned'))), true)
+  t.equal(needsPlannedCount(plan, requestShape(prefer('estimated'))), true)
+  t.equal(needsPlannedCount(plan, requestShape(prefer('exact'))), false)
+  t.equal(needsPlannedCount(calling(callPlan('f'), routine('f')), requestShape(prefer('planned'))), false)
 })
 
 t.test('writes', async (t) => {

@@ -9,7 +9,7 @@ import { resultFault } from '../server/rest/response/fault.ts'
 import type { Routine } from '../server/schema-cache/routine.ts'
 import { createDatabase } from './support/database.ts'
 import {
-  apiRequest,
+  requestShape,
   argument,
   callPlan,
   calling,
@@ -261,7 +261,7 @@ for (const [title, plan, { preferences, more }, expected] of rows) {
 t.test('PUT of another row than the URL names', async (t) => {
   const put = insertPlan('projects', [id], '{"id":8}', { onConflict: upsert, where: [where('id', equals('9'))] })
   const plan = writing(put, { mutation: 'single-upsert', handler: { kind: 'none' } })
-  t.match(resultFault(plan, await run(plan), apiRequest()), { code: 'PGRST115' })
+  t.match(resultFault(plan, await run(plan), requestShape()), { code: 'PGRST115' })
 })
 
 const returns = (setOf: boolean, composite: string | null): Partial<Routine> => ({

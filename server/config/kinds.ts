@@ -254,6 +254,12 @@ export const mountPath: Kind<string> = textual(
   quoted,
 )
 
+/** The same; empty is the root. */
+export const mountPathOrRoot: Kind<string> = {
+  ...mountPath,
+  read: (given) => (given === '' ? value('/') : mountPath.read(given)),
+}
+
 const minSecretLength = 32
 
 /** Secrets, separated by commas. A message never shows one. */

@@ -227,11 +227,13 @@ type Derived = Pick<
   | 'dbAnonRole'
   | 'dbUri'
   | 'docsMode'
+  | 'imageBasePath'
   | 'jwtSecret'
   | 'jwtSecretIsBase64'
   | 'logLevel'
   | 'migrateOnStart'
   | 'migrationDatabaseUrl'
+  | 'restBasePath'
   | 'serverHost'
   | 'serverPort'
 >
@@ -251,6 +253,7 @@ function derive(resolver: Resolver): Derived {
   const role = resolver.read('dbAnonRole')
   const logLevel = resolver.read('logLevel')
   const docsMode = resolver.read('docsMode')
+  const restBasePath = resolver.read('restBasePath').value
   const jwtSecretIsBase64 = resolver.read('jwtSecretIsBase64').value
   return {
     adminServerHost: resolver.read('adminServerHost').value || serverHost,
@@ -259,15 +262,30 @@ function derive(resolver: Resolver): Derived {
     dbAnonRole: role.given || likePostgrest ? role.value : 'anon',
     dbUri,
     docsMode: isGiven(docsMode.given) || dbUri !== null ? docsMode.value : 'ignore-privileges',
+    imageBasePath: imageBasePath(resolver, restBasePath),
     jwtSecret: resolver.secret(jwtSecretIsBase64),
     jwtSecretIsBase64,
     // PostgREST logs server errors only.
     logLevel: isGiven(logLevel.given) || likePostgrest ? logLevel.value : 'info',
     migrateOnStart: dbUri === null || resolver.read('migrateOnStart').value,
     migrationDatabaseUrl: resolver.connectionString('migrationDatabaseUrl').value,
+    restBasePath,
     serverHost,
     serverPort,
   }
+}
+
+/** First segments of the paths that other routes have. */
+const takenSegments: ReadonlySet<string> = new Set([
+  ...['auth', 'report', 'health', 'ready', 'docs', 'docs-json', 'openapi.json'],
+])
+
+function imageBasePath(resolver: Resolver, restBasePath: string): string {
+  const { value, given } = resolver.read('imageBasePath')
+  if (value === restBasePath) resolver.fault(given, 'must not be the same as rest-base-path')
+  const [, segment = ''] = value.split('/', 2)
+  if (takenSegments.has(segment)) resolver.fault(given, `must not begin with /${segment}, where there are other routes`)
+  return value
 }
 
 const isGiven = (given: Given | undefined): given is Given => given !== undefined && given.value !== ''

@@ -36,6 +36,10 @@ export const crossOrigin =
     next()
   }
 
+/** Whether the request comes from our own pages, from an origin that is listed, or from no page at all. */
+export const isTrustedOrigin = (request: IncomingMessage, allowedOrigins: readonly string[]): boolean =>
+  isFromHere(request) || (request.headers.origin !== undefined && allowedOrigins.includes(request.headers.origin))
+
 /** Whether no page of another origin sent the request. Pages can forge neither of these headers. */
 function isFromHere({ headers }: IncomingMessage): boolean {
   const { origin } = headers

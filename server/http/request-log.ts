@@ -7,6 +7,7 @@ import { performance } from 'node:perf_hooks'
 export type RequestLine = {
   readonly kind: 'request'
   readonly method: string
+  /** Without the query string. */
   readonly path: string
   readonly status: number
   /** Milliseconds. */
@@ -28,7 +29,7 @@ type Note = {
   readonly method: string
   readonly path: string
   readonly start: number
-  readonly requestId: string
+  requestId: string
   role: string | null
 }
 
@@ -46,8 +47,12 @@ export function pathOf(target: string): string {
 
 /** The client's own `X-Request-Id` where it is a plain short word, so that its logs and ours can be laid side by side. */
 export function requestIdOf(header: string | readonly string[] | undefined): string {
-  return typeof header === 'string' && /^[\w.:-]{1,64}$/.test(header) ? header : randomUUID()
+  return givenRequestId(header) ?? randomUUID()
 }
+
+/** The same; undefined where the client has sent none, or another text. */
+export const givenRequestId = (header: string | readonly string[] | undefined): string | undefined =>
+  typeof header === 'string' && /^[\w.:-]{1,64}$/.test(header) ? header : undefined
 
 /**
  * A handler that goes before all others: it notes when the request came, and writes the line when the answer has been
@@ -75,6 +80,12 @@ export function logRequests(
 export function noteRole(response: ServerResponse, role: string): void {
   const noted = (response as NotedResponse)[note]
   if (noted) noted.role = role
+}
+
+/** Gives a request another id: the one that its response tells the client. */
+export function noteRequestId(response: ServerResponse, id: string): void {
+  const noted = (response as NotedResponse)[note]
+  if (noted) noted.requestId = id
 }
 
 /** The id under which the log has this request; null when requests are not logged. */

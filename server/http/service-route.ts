@@ -39,22 +39,27 @@ export type ServiceRoute = {
   readonly description?: string
   /** Credentials of which one is needed; none: open to everyone. */
   readonly security: readonly SecurityName[]
+  /** Whether the route serves requests without any of them, too. */
+  readonly optionalSecurity?: boolean
   readonly parameters?: readonly ServiceParameter[]
   /** The JSON body. */
   readonly body?: JsonSchema
+  /** The body by media type, where it need not be JSON. */
+  readonly bodies?: Readonly<Record<string, JsonSchema>>
   /** By status. */
   readonly responses: Readonly<Record<number, ServiceResponse>>
 }
 
 /** The Operation Object of a route. `resolve` rewrites references by `$id`. */
 export function operationOf(route: ServiceRoute, resolve: (schema: JsonSchema) => JsonSchema): JsonObject {
-  const { id, tag, summary, description, security, parameters, body, responses } = route
+  const { id, tag, summary, description, security, optionalSecurity, parameters, body, responses } = route
+  const bodies = route.bodies ?? (body && { 'application/json': body })
   return {
     operationId: id,
     tags: [tag],
     summary,
     ...(description === undefined ? {} : { description }),
-    security: security.map((name) => ({ [name]: [] })),
+    security: [...security.map((name) => ({ [name]: [] })), ...(optionalSecurity ? [{}] : [])],
     ...(parameters
       ? {
           parameters: parameters.map((parameter) => ({
@@ -64,7 +69,16 @@ export function operationOf(route: ServiceRoute, resolve: (schema: JsonSchema) =
           })),
         }
       : {}),
-    ...(body ? { requestBody: { required: true, content: { 'application/json': { schema: resolve(body) } } } } : {}),
+    ...(bodies
+      ? {
+          requestBody: {
+            required: true,
+            content: Object.fromEntries(
+              Object.entries(bodies).map(([media, schema]) => [media, { schema: resolve(schema) }]),
+            ),
+          },
+        }
+      : {}),
     responses: Object.fromEntries(
       Object.entries(responses).map(([status, response]) => [status, responseOf(response, resolve)]),
     ),

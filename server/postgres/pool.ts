@@ -6,25 +6,11 @@ import { ConnectionError, connectionErrors } from './connection-error.ts'
 import { isOutOfSlots } from './database-error.ts'
 import type { Lending } from './lending.ts'
 import { SpillSpace } from './protocol/spill-space.ts'
+import type { PoolSettings } from './pool-settings.ts'
 import { StreamRelief } from './protocol/stream-relief.ts'
 import { SharedConnections } from './sharing/lanes.ts'
 
-export type PoolSettings = {
-  /** Maximum number of connections. */
-  readonly dbPool: number
-  /** Seconds to wait for a connection before the request fails. */
-  readonly dbPoolAcquisitionTimeout: number
-  /** Seconds after which an unused connection is closed. */
-  readonly dbPoolMaxIdletime: number
-  /** Seconds after which a connection is closed, however busy. */
-  readonly dbPoolMaxLifetime: number
-  /** Further connections for `withReservedConnection`; none when left out. */
-  readonly dbPoolReserve?: number
-  /** Bytes of memory for answers whose readers are slow, while requests wait for their connections. */
-  readonly dbPoolSpillMemory?: number
-  /** The same in temporary files. */
-  readonly dbPoolSpillDisk?: number
-}
+export type { PoolSettings }
 
 // Node's timers cannot take longer. `pg-pool` takes 0 for no limit.
 const longest = 2 ** 31 - 1

@@ -4,17 +4,20 @@ import express from 'express'
 import { sendFailure, unknownPath } from '../http/envelope.ts'
 import type { Log } from './operations/log.ts'
 import { logRequests } from '../http/request-log.ts'
-import type { RestHandler } from '../rest/handler.ts'
+import { isBelow } from '../adapters/base-path.ts'
+import type { NodeHandler } from '../adapters/node.ts'
 import { serverName } from '../common/version.ts'
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
 export type AppOptions = {
-  readonly rest: RestHandler
+  readonly rest: NodeHandler
   /** Mount path of the REST API: `/rest/v1`, or `/`. */
   readonly restBasePath: string
   /** The service's other routes by their first path segment: `report`, `auth`, `health` …; that of `/` is empty. */
   readonly services: ReadonlyMap<string, express.Router | Handler>
+  /** The image analysis, and the path that it is mounted at. */
+  readonly analysis: { readonly path: string; readonly router: express.Router }
   /** Gets a line for each request to the other routes; the REST API reports its own. */
   readonly log: Log
 }
@@ -35,30 +38,29 @@ function firstSegment(target: string): string {
   return target.slice(1, end)
 }
 
-/** Whether a target lies at or below a mount path. */
-function isBelow(target: string, path: string): boolean {
-  if (!target.startsWith(path)) return false
-  const next = target[path.length]
-  return next === undefined || next === '/' || next === '?'
-}
-
 /**
  * The listener of the HTTP server. The REST API takes its requests from Node as they are: an Express application would
  * cost it more than all of its own work. Everything else goes through an Express router.
  */
-export function createApp({ rest, restBasePath, services, log }: AppOptions): RequestListener {
+export function createApp({ rest, restBasePath, services, analysis, log }: AppOptions): RequestListener {
   const router = express.Router()
   router.use(logRequests(log))
-  for (const [segment, handler] of services) {
-    // Of `/` alone: `use` would take every path below it, too.
-    if (segment === '') router.all('/', handler)
-    else router.use(`/${segment}`, handler)
-  }
+  const home = services.get('')
+  for (const [segment, handler] of services) if (segment !== '') router.use(`/${segment}`, handler)
+  router.use(analysis.path, analysis.router)
+  // Of this path alone: `use` would take every path below it, too.
+  if (home) router.all('/', home)
   const servesRoot = restBasePath === '/'
+  // Where one path lies below the other, the longer one goes first.
+  const hidesRest = analysis.path !== '/' && (servesRoot || analysis.path.length > restBasePath.length)
+  const isRest = (target: string): boolean => {
+    if (hidesRest && isBelow(target, analysis.path)) return false
+    return servesRoot ? !services.has(firstSegment(target)) : isBelow(target, restBasePath)
+  }
   return (request, response) => {
     const target = originForm(request.url ?? '/')
     request.url = target
-    if (servesRoot ? !services.has(firstSegment(target)) : isBelow(target, restBasePath)) {
+    if (isRest(target)) {
       rest(request, response)
       return
     }

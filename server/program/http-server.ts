@@ -2,6 +2,7 @@
 // bytes above 127 in the request target. Such a request is repaired and read once more, on a connection in memory.
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { handleUpgrades, type UpgradeHandler } from '../http/upgrade.ts'
 import { memoryConnection } from './memory-connection.ts'
 import { repairConnect, repairRequest, type ParseError, type RepairedRequest } from './repaired-request.ts'
 import { requestTimeouts } from './request-timeouts.ts'
@@ -16,13 +17,19 @@ export type HttpServerOptions = {
 /** Milliseconds that an idle connection is kept: longer than load balancers do. */
 const keepAliveTimeout = 65_000
 
-/** Creates a server that does not listen yet. */
+/**
+ * Creates a server that does not listen yet.
+ *
+ * @param upgrade takes over connections that go on with another protocol; without it, no connection does
+ */
 export function createHttpServer(
   listener: RequestListener,
   { requestHeaderLimit, serverRequestTimeout }: HttpServerOptions,
+  upgrade?: UpgradeHandler,
 ): Server {
   const options = { keepAliveTimeout, maxHeaderSize: requestHeaderLimit, ...requestTimeouts(serverRequestTimeout) }
   const server = createServer(options, listener)
+  if (upgrade) handleUpgrades(server, options, upgrade)
   /** Connections that end after what is being answered: their parsers cannot go on after an error. */
   const ending = new WeakSet<Socket>()
   server.on('clientError', (error: ParseError, socket: Socket) => {

@@ -1,5 +1,6 @@
 // Settings as they are read again and again while the server runs: environment and file, the database over them.
-import { readDatabaseSettings, readRoleSettings } from '../config/database-settings.ts'
+import { readDatabaseSettings } from '../config/database-settings.ts'
+import { readRoleSettings } from '../rest/role-settings.ts'
 import { loadConfig, withDatabaseSettings, type Environment, type LoadedConfig } from '../config/load.ts'
 import type { RoleSettings } from '../rest/settings.ts'
 import { isUnreachable } from '../postgres/database-error.ts'

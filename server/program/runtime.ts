@@ -8,14 +8,23 @@ import { databaseOn } from '../postgres/request-transaction.ts'
 import { withReservedConnection } from '../postgres/lending.ts'
 import { flushPool, type ConnectionPool } from '../postgres/pool.ts'
 import { requireSupportedVersion, UnsupportedPostgres } from '../postgres/connection/server-version.ts'
-import { OneAtATime } from './one-at-a-time.ts'
+import { OneAtATime } from '../common/one-at-a-time.ts'
 import { loadSchemaCache } from '../schema-cache/load.ts'
+import type { JwtVerifier } from '../identity/jwt/jwt.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 
-export type Snapshot = RestSnapshot<Config>
+/** The engine's snapshot, with what verifies tokens. */
+export class Snapshot extends RestSnapshot<Config> {
+  readonly verifier: JwtVerifier
+
+  constructor({ verifier, ...parts }: Settings & SnapshotParts<Config>) {
+    super(parts)
+    this.verifier = verifier
+  }
+}
 
 /** What is read from environment, file and database. */
-export type Settings = Omit<SnapshotParts<Config>, 'cache'>
+export type Settings = Omit<SnapshotParts<Config>, 'cache'> & { readonly verifier: JwtVerifier }
 
 export type RuntimeEvent =
   | { readonly kind: 'schema cache loaded'; readonly milliseconds: number; readonly cache: SchemaCache }
@@ -88,7 +97,7 @@ export class Runtime implements EngineState {
   ) {
     this.pool = pool
     this.database = databaseOn(pool)
-    this.#snapshot = new RestSnapshot({ ...initial, cache: undefined })
+    this.#snapshot = new Snapshot({ ...initial, cache: undefined })
     this.#readSettings = readSettings
     this.#observe = observe
     this.gaveUp = new Promise((resolve) => (this.#resolveGaveUp = resolve))
@@ -138,7 +147,7 @@ export class Runtime implements EngineState {
     this.#unreachable = undefined
     try {
       const next = await this.#readSettings(onFault)
-      this.#snapshot = new RestSnapshot({ ...next, cache: this.#snapshot.cache })
+      this.#snapshot = new Snapshot({ ...next, cache: this.#snapshot.cache })
       this.#observe({ kind: 'config reloaded', config: next.config })
     } catch (error) {
       if (isUnreachable(error)) this.#unreachable = errorOf(error)
@@ -168,7 +177,7 @@ export class Runtime implements EngineState {
         }),
       )
       const { roleSettings, verifier } = this.#snapshot
-      this.#snapshot = new RestSnapshot({ config: this.#snapshot.config, roleSettings, verifier, cache })
+      this.#snapshot = new Snapshot({ config: this.#snapshot.config, roleSettings, verifier, cache })
       if (!isFirst) {
         flushPool(this.pool)
         this.#observe({ kind: 'pool flushed' })

@@ -19,6 +19,7 @@ import { describeLogin, migrateForServing } from '../postgres/serving-login.ts'
 import { GracefulEnd } from './graceful-end.ts'
 import { keepHeapSmall } from './heap.ts'
 import { createHttpServer } from './http-server.ts'
+import type { UpgradeHandler } from '../http/upgrade.ts'
 import { createAdmin } from './operations/admin.ts'
 import { consoleLines } from './operations/console-lines.ts'
 import { createLog, type Log } from './operations/log.ts'
@@ -157,9 +158,18 @@ async function serveHere(
     const { config: current } = service.runtime.snapshot
     for (const message of missingSecrets(current)) options.log.write({ kind: 'warning', message })
   }
-  const listening = await listen(service.listener, config.serverUnixSocket, config.serverUnixSocketMode, config)
+  const listening = await listen(
+    service.listener,
+    config.serverUnixSocket,
+    config.serverUnixSocketMode,
+    config,
+    service.upgrade,
+  )
   api = listening
-  stops.unshift(() => listening.end(log))
+  stops.unshift(() => {
+    service.closeSockets()
+    return listening.end(log)
+  })
   const { address } = listening
   reportToPrimary({ kind: 'serving', address })
   const failed = service.runtime.gaveUp.then((error) => {
@@ -261,8 +271,9 @@ async function listen(
   socket: string | null,
   socketMode: number,
   { serverHost, serverPort, serverReuseport, ...limits }: ListenSettings,
+  upgrade?: UpgradeHandler,
 ): Promise<Listening> {
-  const server = createHttpServer(listener, limits)
+  const server = createHttpServer(listener, limits, upgrade)
   const ending = new GracefulEnd(server)
   // A socket that an earlier process left behind would be in the way.
   if (socket !== null) await rm(socket, { force: true })

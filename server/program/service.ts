@@ -11,18 +11,23 @@ import { queryOn, transactionOn } from '../postgres/transaction.ts'
 import { ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
 import { createApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import { createJwtVerifier } from '../identity/jwt/jwt.ts'
+import type { UpgradeHandler } from '../http/upgrade.ts'
 import { liveSettings } from './live-settings.ts'
 import { serviceDocumentHandler } from '../services/openapi/service-document.ts'
 import type { Log } from './operations/log.ts'
 import { createMetrics, type Metrics } from './operations/metrics.ts'
 import { logConnections, logJwtCache, observeRest, observeRuntime } from './operations/observer.ts'
 import { ReloadChannel } from './reload-channel.ts'
-import { createRestHandler } from '../rest/handler.ts'
+import { nodeHandler } from '../adapters/node.ts'
+import { authenticate } from '../identity/authenticate.ts'
+import { RestHandler } from '../rest/handler.ts'
 import { bodyReader } from '../http/json-body.ts'
 import { createRouters, type RouteTable } from '../http/route-router.ts'
 import { databaseFailure } from '../services/database-failure.ts'
 import { Runtime } from './runtime.ts'
 import { describedRoutes, serviceTables } from './service-routes.ts'
+import { createAnalysis, type AnalysisService } from '../services/analysis/analysis.ts'
+import { analysisRoutes } from '../services/analysis/analysis-routes.ts'
 import { readSchemas } from '../validation/schema-directory.ts'
 import { createValidator, ownSchemas } from '../validation/validator.ts'
 import { version } from '../common/version.ts'
@@ -47,7 +52,12 @@ export type ServiceParts = {
   readonly stop: () => Promise<void>
 }
 
-export type Service = ServiceParts & { readonly listener: RequestListener }
+export type Service = ServiceParts & {
+  readonly listener: RequestListener
+  readonly upgrade: UpgradeHandler
+  /** Tells clients whose connections have no requests that the server ends. */
+  readonly closeSockets: () => void
+}
 
 /**
  * Connects, loads settings and schema once (retrying in the background when that fails), and composes the routes.
@@ -113,7 +123,18 @@ export async function startService({
     await runtime.reloadSchema()
     const error = await Promise.race([runtime.gaveUp, Promise.resolve(undefined)])
     if (error) throw error
-    return { ...parts, listener: await compose(runtime, log, metrics, keyChanges) }
+    const { listener, analysis } = await compose(runtime, log, metrics, keyChanges)
+    metrics.watchAnalysisQueue(analysis.queueLength)
+    return {
+      ...parts,
+      listener,
+      upgrade: analysis.upgrade,
+      closeSockets: analysis.closeSockets,
+      stop: async () => {
+        analysis.stop()
+        await parts.stop()
+      },
+    }
   } catch (error) {
     await parts.stop()
     throw error
@@ -125,7 +146,7 @@ async function compose(
   log: Log,
   metrics: Metrics,
   keyChanges: ApiKeyChanges,
-): Promise<RequestListener> {
+): Promise<{ readonly listener: RequestListener; readonly analysis: AnalysisService }> {
   const { pool, snapshot } = runtime
   const { config } = snapshot
   const validator = await createValidator()
@@ -137,10 +158,12 @@ async function compose(
     secureCookies: config.secureCookies ?? !listensOnLoopback(config),
   }
   const transaction = transactionOn(pool)
+  const allowedOrigins = (): readonly string[] => runtime.snapshot.config.serverCorsAllowedOrigins
+  const onError = (error: unknown): void => log.write({ kind: 'failure', error, requestId: null })
   const tables: readonly RouteTable[] = serviceTables({
     ...sessions,
     transaction,
-    allowedOrigins: () => runtime.snapshot.config.serverCorsAllowedOrigins,
+    allowedOrigins,
     accountLimit: config.authAccountLimit,
     accountTotalLimit: config.authAccountTotalLimit,
     addressLimit: config.authAddressLimit,
@@ -148,6 +171,7 @@ async function compose(
     tokens: () => runtime.snapshot.config,
     version,
     restBasePath: config.restBasePath,
+    imageBasePath: config.imageBasePath,
     checks: {
       database: async () => (await query('select 1', [])).length === 1,
       schemaCache: () => runtime.snapshot.cache !== undefined,
@@ -160,18 +184,44 @@ async function compose(
       cookieIdentity: (request) => cookieIdentity(request, sessions),
       schemas: await readSchemas(ownSchemas),
       version,
-      routes: () => describedRoutes(tables),
+      routes: () => [...describedRoutes(tables), ...analysisRoutes(config.imageBasePath)],
     }),
   })
-  return createApp({
-    rest: createRestHandler({ runtime, validator, lookupApiKey, observe: observeRest(log, metrics) }),
+  const services = createRouters(tables, {
+    validator,
+    readBody: bodyReader(config.bodyLimit),
+    onError,
+    failureOf: databaseFailure,
+  })
+  const analysis = createAnalysis({
+    config,
+    caller: {
+      ...sessions,
+      allowedOrigins,
+      lookupApiKey,
+      verifier: () => runtime.snapshot.verifier,
+      anonymousRole: () => runtime.snapshot.config.dbAnonRole,
+      checksSessions: () => runtime.snapshot.cache?.checksSessions === true,
+    },
+    transaction,
+    runValidator: validator.forTable('public', 'classification_runs'),
+    documentation: new Map([...services].filter(([segment]) => segment === 'docs' || segment === 'openapi.json')),
+    observer: { ...metrics.analysis, warned: (message) => log.write({ kind: 'warning', message }) },
+    onError,
+  })
+  const rest = new RestHandler({
+    state: runtime,
+    identify: (request) =>
+      authenticate(request.header('authorization'), request.header('apikey'), runtime.snapshot.verifier, lookupApiKey),
+    validator,
+    observe: observeRest(log, metrics),
+  })
+  const listener = createApp({
+    rest: nodeHandler(rest, { basePath: config.restBasePath, onError }),
     restBasePath: config.restBasePath,
-    services: createRouters(tables, {
-      validator,
-      readBody: bodyReader(config.bodyLimit),
-      onError: (error) => log.write({ kind: 'failure', error, requestId: null }),
-      failureOf: databaseFailure,
-    }),
+    services,
+    analysis: { path: config.imageBasePath, router: analysis.router },
     log,
   })
+  return { listener, analysis }
 }

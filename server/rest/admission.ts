@@ -11,7 +11,7 @@ import { ApiError, errors } from './errors.ts'
 import type { InspectPlan } from './plan/plan.ts'
 import { findTable } from './plan/planner.ts'
 import { routineHint } from './plan/suggestion.ts'
-import type { ApiRequest, HttpRequest } from './request/api-request.ts'
+import type { HttpRequest, PlannedRequest, RequestShape } from './request/api-request.ts'
 import { parseApiRequest } from './request/parse-api-request.ts'
 import { addressRow, parseRowAddress } from './request/row-address.ts'
 import { serverError, toApiError, transactionError } from './sql-errors.ts'
@@ -35,9 +35,10 @@ export async function admit(http: HttpRequest, identity: Identity, context: Answ
   const address = parseRowAddress(http)
   // Whatever is wrong with the rest of the request comes before the body. Any body of the most ordinary type will do.
   const headers = http.headers.filter(([name]) => name !== 'content-type')
-  const parsed = parseApiRequest({ ...(address?.http ?? http), headers, body: anyObject }, snapshot.config)
+  const bodied = { ...(address?.http ?? http), headers, body: anyObject }
+  const { request: parsed } = parseApiRequest(bodied, snapshot.config)
   const request = address ? addressRow(parsed, address.id, cache) : parsed
-  const target = targetOf(parsed, cache)
+  const target = targetOf(parsed.shape, cache)
   if (!target) return
   trace.route = target.kind === 'call' ? `rpc/${target.routine.name}` : target.into.name
   if (await mayPass(target, request, identity, context)) return
@@ -46,7 +47,7 @@ export async function admit(http: HttpRequest, identity: Identity, context: Answ
 }
 
 /** @throws ApiError PGRST205 or PGRST202 when it is not there */
-function targetOf({ action }: ApiRequest, cache: SchemaCache): WriteTarget | undefined {
+function targetOf({ action }: RequestShape, cache: SchemaCache): WriteTarget | undefined {
   switch (action.kind) {
     case 'mutate': {
       const table = findTable(cache, action.relation)
@@ -78,11 +79,11 @@ const inspection = (schema: string): InspectPlan => ({ kind: 'inspect', schema, 
  */
 async function mayPass(
   target: WriteTarget,
-  request: ApiRequest,
+  request: PlannedRequest,
   identity: Identity,
   { database, caller, snapshot: { config, roleSettings } }: AnswerContext,
 ): Promise<boolean> {
-  const settings = settingsStatement(identity, request, inspection(request.schema), config, roleSettings)
+  const settings = settingsStatement(identity, request, inspection(request.shape.schema), config, roleSettings)
   const statements = [render(rightStatement(target))]
   if (config.dbPreRequest) statements.push(render(mayRepeatStatement(config.dbPreRequest)))
   try {
@@ -112,12 +113,12 @@ const plain = {
  */
 async function refusalOf(
   target: WriteTarget,
-  request: ApiRequest,
+  request: PlannedRequest,
   identity: Identity,
   { database, caller, snapshot: { config, roleSettings }, trace }: AnswerContext,
 ): Promise<ApiError | undefined> {
   const readOnly = target.kind === 'call' && target.overloads.every(({ volatility }) => volatility !== 'volatile')
-  const plan = { ...inspection(request.schema), readOnly }
+  const plan = { ...inspection(request.shape.schema), readOnly }
   const settings = settingsStatement(identity, request, plan, config, roleSettings)
   const preRequest = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
   const statements = [render(refusedStatement(target))]

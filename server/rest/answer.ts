@@ -106,7 +106,11 @@ async function carryOut(
     case 'inspect': {
       const { rows } = await run(plan, prepared, identity, context, inspectStatements(plan, config))
       transaction = lap()
-      response = respondInspect(plan, inspectDocument(plan, rows, cache, config, config.restBasePath), request)
+      response = respondInspect(
+        plan,
+        inspectDocument(plan, rows, cache, config, basePath === '' ? '/' : basePath),
+        request.shape,
+      )
       break
     }
     default: {
@@ -162,12 +166,12 @@ async function runCrud(
     return { ...readResult(plan.kind, []), body: explainBody(rows[0] ?? []) }
   }
   const statements: PipelineStatement[] = [{ text: main.text, values: main.values, resultFormats }]
-  const planned = needsPlannedCount(plan, request)
+  const planned = needsPlannedCount(plan, request.shape)
   if (planned) statements.push({ ...render(explainCountStatement(plan.read)), isUnprepared: true })
   const judge = (results: readonly (readonly Row[])[]): ApiError | undefined =>
-    resultFault(plan, readResult(plan.kind, results[0] ?? []), request)
+    resultFault(plan, readResult(plan.kind, results[0] ?? []), request.shape)
   // Only a write has anything to be undone for a result that may not stand.
-  const undoes = !plan.readOnly && mayFault(plan, request)
+  const undoes = !plan.readOnly && mayFault(plan, request.shape)
   const { rows, arriving } = await run(
     plan,
     prepared,
@@ -178,14 +182,14 @@ async function runCrud(
     mayShare(plan) ? history : undefined,
   )
   const row = readResult(plan.kind, rows[0] ?? [], arriving)
-  const fault = undoes ? undefined : resultFault(plan, row, request)
+  const fault = undoes ? undefined : resultFault(plan, row, request.shape)
   if (fault) {
     drop(row.body)
     throw fault
   }
   if (!planned) return row
   const estimate = plannedRows(rows[1]?.[0]?.[0]?.toString() ?? 'null')
-  return { ...row, tableTotal: tableTotal(request.preferences.count, row.tableTotal, estimate, config.dbMaxRows) }
+  return { ...row, tableTotal: tableTotal(request.shape.preferences.count, row.tableTotal, estimate, config.dbMaxRows) }
 }
 
 function isolationOf(plan: CrudPlan | InspectPlan, { role }: Identity, snapshot: Snapshot): IsolationLevel | null {
@@ -211,7 +215,7 @@ async function run(
   if (trace.statements) {
     for (const { text } of [settings, ...(preRequest ? [preRequest] : []), ...statements]) trace.statements.push(text)
   }
-  const { transaction } = request.preferences
+  const { transaction } = request.shape.preferences
   try {
     return await database.run(
       {

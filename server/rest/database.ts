@@ -1,6 +1,7 @@
 // The port to the database: what the engine asks for, and what it gets. Whoever runs transactions implements `Database`.
 import type { Writable } from 'node:stream'
 import type { RunHistory } from '../common/run-history.ts'
+import type { RunQuery } from '../schema-cache/introspection.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
 
 /** A row as the server sent it: the bytes of every field, null for NULL. */
@@ -125,4 +126,30 @@ export type Database = {
    * @throws DatabaseFailure; the error of `judge`; any other error when the connection was lost
    */
   run(transaction: RestTransaction, options: TransactionOptions): Promise<TransactionResult>
+}
+
+/** What is heard of a channel. */
+export type ChannelEvent =
+  /** Notifications arrive from now on. After `lost`, some may have been missed. */
+  | { readonly kind: 'listening' }
+  /** The connection is gone; it is made again after a pause. */
+  | { readonly kind: 'lost'; readonly error: string; readonly retrySeconds: number }
+  | { readonly kind: 'notified'; readonly payload: string }
+
+/** A database from which the engine also loads its schema cache: what `connect` gives. */
+export type EngineDatabase = Database & {
+  /**
+   * Runs statements in one read-only transaction of `repeatable read`, as the role that connects.
+   *
+   * @throws the database's error, or that of the connection
+   */
+  read<T>(use: (query: RunQuery) => Promise<T>): Promise<T>
+  /**
+   * Listens on a channel (`LISTEN`), and goes on after lost connections. Resolves after the first attempt to connect.
+   *
+   * @returns a function that stops listening
+   */
+  listen(channel: string, onEvent: (event: ChannelEvent) => void): Promise<() => Promise<void>>
+  /** Lets no later request use a connection that is open now: sessions keep what they have read of the catalogue. */
+  renewConnections(): void
 }

@@ -38,8 +38,6 @@ export type PostgrestSettings = {
 
 /** The engine's own settings. */
 export type EngineSettings = {
-  /** Mount path of the REST API: `/rest/v1`, or `/` for PostgREST's own paths. */
-  readonly restBasePath: string
   /** Bytes. */
   readonly restBodyLimit: number
   /** Bytes of large request bodies of the REST API that the process holds at one time. */
@@ -51,6 +49,54 @@ export type EngineSettings = {
 }
 
 export type RestSettings = PostgrestSettings & EngineSettings
+
+/** Settings by which the engine loads the schema cache itself (`createRest`). */
+export type LoadSettings = {
+  /** Channel whose notifications reload the schema cache. */
+  readonly dbChannel: string
+  readonly dbChannelEnabled: boolean
+  /** Whether the settings of roles (`alter role … set …`) are read. */
+  readonly dbConfig: boolean
+  /** Regular expressions of function settings that apply to the whole transaction. */
+  readonly dbHoistedTxSettings: readonly string[]
+}
+
+const mebibyte = 1024 * 1024
+
+/** PostgREST's defaults, and those of the engine's own settings. */
+export const defaultSettings: RestSettings & LoadSettings = {
+  appSettings: [],
+  clientErrorVerbosity: 'verbose',
+  dbAggregatesEnabled: false,
+  dbAnonRole: null,
+  dbChannel: 'pgrst',
+  dbChannelEnabled: true,
+  dbConfig: true,
+  dbExtraSearchPath: ['public'],
+  dbHoistedTxSettings: ['statement_timeout', 'plan_filter.statement_cost_limit', 'default_transaction_isolation'],
+  dbMaxRows: null,
+  dbPlanEnabled: false,
+  dbPoolAcquisitionTimeout: 10,
+  dbPoolSharing: 'all',
+  dbPreRequest: null,
+  dbPreparedStatements: true,
+  dbRootSpec: null,
+  dbSchemas: ['public'],
+  dbTxEnd: 'commit',
+  logQuery: false,
+  openapiMode: 'follow-privileges',
+  openapiSecurityActive: false,
+  openapiServerProxyUri: null,
+  planCacheMaxEntries: 1000,
+  restBodyBudget: 64 * mebibyte,
+  restBodyLimit: 10 * mebibyte,
+  serverCorsAllowedOrigins: [],
+  serverHost: '127.0.0.1',
+  serverPort: 3000,
+  serverTimingEnabled: false,
+  serverTraceHeader: null,
+  urlUseLegacyTargetNames: true,
+}
 
 /** Settings of database roles that take part in every transaction of theirs. Read from the database. */
 export type RoleSettings = {

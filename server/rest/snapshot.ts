@@ -1,5 +1,4 @@
 // What the engine works on: settings and schema as they were when a request began. They are replaced as a whole.
-import type { JwtVerifier } from '../identity/jwt/jwt.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import { PlanCache } from './cache/plan-cache.ts'
 import type { Database } from './database.ts'
@@ -8,7 +7,6 @@ import type { RestSettings, RoleSettings } from './settings.ts'
 export type SnapshotParts<Settings extends RestSettings = RestSettings> = {
   readonly config: Settings
   readonly roleSettings: RoleSettings
-  readonly verifier: JwtVerifier
   /** Undefined until it was loaded for the first time. */
   readonly cache: SchemaCache | undefined
 }
@@ -17,20 +15,18 @@ export type SnapshotParts<Settings extends RestSettings = RestSettings> = {
 export class Snapshot<Settings extends RestSettings = RestSettings> implements SnapshotParts<Settings> {
   readonly config: Settings
   readonly roleSettings: RoleSettings
-  readonly verifier: JwtVerifier
   readonly cache: SchemaCache | undefined
   readonly plans: PlanCache
 
-  constructor({ config, roleSettings, verifier, cache }: SnapshotParts<Settings>) {
+  constructor({ config, roleSettings, cache }: SnapshotParts<Settings>) {
     this.config = config
     this.roleSettings = roleSettings
-    this.verifier = verifier
     this.cache = cache
     this.plans = new PlanCache(config.planCacheMaxEntries)
   }
 }
 
-/** What the engine needs of the program that runs it. */
+/** The database and what is known of it at the moment. */
 export type EngineState = {
   readonly database: Database
   /** The current one; a request reads it once. */

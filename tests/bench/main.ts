@@ -4,6 +4,7 @@ import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { compare, type Contestants } from './comparison.ts'
 import { databaseName, prepareDataset, userCount } from './dataset.ts'
+import { measureImages } from './images.ts'
 import { loadGenerator } from './load.ts'
 import { parseOptions, usage, type Options } from './options.ts'
 import { findPgbench } from './pgbench.ts'
@@ -70,6 +71,10 @@ async function run(options: Options): Promise<unknown> {
       }
       case 'slow-client':
         return { machine, slowClient: await readSlowly(await started(startRowhouse), options.megabytes, print) }
+      case 'images': {
+        const startWith = (env: Readonly<Record<string, string>>) => started(rowhouse({ ...options.env, ...env }))
+        return { machine, images: await measureImages({ startWith, dataset, generator, options, print }) }
+      }
       case 'compare': {
         if (options.profile !== undefined) await mkdir(options.profile, { recursive: true })
         const contestants: Contestants = {

@@ -23,6 +23,7 @@ same data, in turn.
                       1,000,000 mixed requests to this server, with its memory over time
   --slow-client [--megabytes N]
                       all rows as JSON and as CSV to a client that reads N (10) megabytes a second, with the server's memory
+  --images            the image analysis: times, what uploads do to reads, memory over 2,000 images
   --startup           only the time from start to ready
 
 The database is an embedded PostgreSQL, started for the run. BENCH_DATABASE_URL and BENCH_AUTHENTICATOR_URL name another
@@ -44,7 +45,7 @@ export type Options = {
   readonly fsync: boolean
   readonly json: string | undefined
   readonly profile: string | undefined
-  readonly mode: 'compare' | 'soak' | 'slow-client' | 'startup'
+  readonly mode: 'compare' | 'soak' | 'slow-client' | 'images' | 'startup'
   readonly requests: number
   readonly megabytes: number
 }
@@ -76,6 +77,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
       requests: { type: 'string', default: '1000000' },
       'slow-client': { type: 'boolean', default: false },
       megabytes: { type: 'string', default: '10' },
+      images: { type: 'boolean', default: false },
       startup: { type: 'boolean', default: false },
     },
   })
@@ -85,7 +87,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
   }
   const rows = whole('rows', values.rows)
   if (rows % 1000 !== 0 || rows < 400_000) throw new Error('--rows must be a multiple of 1000, of at least 400000')
-  const modes = (['soak', 'slow-client', 'startup'] as const).filter((mode) => values[mode])
+  const modes = (['soak', 'slow-client', 'images', 'startup'] as const).filter((mode) => values[mode])
   if (modes.length > 1) throw new Error(`--${modes.join(' and --')} are different things: one at a time`)
   return {
     quick: values.quick,

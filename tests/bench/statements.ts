@@ -1,6 +1,6 @@
 // The statements that this server runs for a request, made by its own stages.
 import { loadConfig } from '../../server/config/load.ts'
-import { readRoleSettings } from '../../server/config/database-settings.ts'
+import { readRoleSettings } from '../../server/rest/role-settings.ts'
 import type { Claims } from '../../server/identity/identity.ts'
 import { loadSchemaCache } from '../../server/schema-cache/load.ts'
 import { planRequest } from '../../server/rest/plan/planner.ts'
@@ -31,7 +31,7 @@ export async function statementsOn(authenticatorUri: string): Promise<Statements
   })
   return ({ method, path, headers, body }) => {
     const question = path.indexOf('?')
-    const request = parseApiRequest(
+    const { request } = parseApiRequest(
       {
         method,
         path: question < 0 ? path : path.slice(0, question),
@@ -48,7 +48,7 @@ export async function statementsOn(authenticatorUri: string): Promise<Statements
     const identity = { role: 'authenticated', claims: claimsOf(headers.Authorization ?? '') }
     return [
       settingsStatement(identity, request, plan, config, roleSettings),
-      render(mainStatement(plan, request, config)),
+      render(mainStatement(plan, request.shape, config)),
     ]
   }
 }

@@ -33,7 +33,7 @@ export async function startApplication(
   const log = createLog({ level: loaded.config.logLevel, destination: { write: (line) => void written.push(line) } })
   const service = await startService({ env: environment, configFile: undefined, loaded, uri, log })
   t.teardown(() => service.stop())
-  const url = await listen(t, service.listener)
+  const url = await listen(t, service.listener, service.upgrade)
   return {
     url,
     call: caller(url),

@@ -4,11 +4,16 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** Process ids of the children of a process that have not ended, the oldest first. */
-export async function childProcesses(pid: number): Promise<readonly number[]> {
-  const { stdout } = await run('ps', ['-A', '-o', 'pid=', '-o', 'ppid=', '-o', 'stat='])
+/**
+ * Process ids of the children of a process that have not ended, the oldest first.
+ *
+ * @param command what their command line must contain
+ */
+export async function childProcesses(pid: number, command = ''): Promise<readonly number[]> {
+  const { stdout } = await run('ps', ['-A', '-ww', '-o', 'pid=', '-o', 'ppid=', '-o', 'stat=', '-o', 'args='])
   return stdout
     .split('\n')
+    .filter((line) => line.includes(command))
     .map((line) => line.trim().split(/\s+/))
     .filter(([, parent, state]) => Number(parent) === pid && state?.startsWith('Z') === false)
     .map(([child]) => Number(child))

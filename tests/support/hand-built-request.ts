@@ -1,12 +1,19 @@
 // Requests as the request stage hands them on, written by hand in few words.
 import type { PlanSettings } from '../../server/rest/plan/plan-context.ts'
-import type { Action, ApiRequest, InvokeMethod, Mutation } from '../../server/rest/request/api-request.ts'
+import type {
+  Action,
+  ApiRequest,
+  InvokeMethod,
+  Mutation,
+  RequestInput,
+  RequestShape,
+} from '../../server/rest/request/api-request.ts'
 import type { Field, JsonOperation } from '../../server/rest/request/field.ts'
 import type { Filter, LogicTree, Operation } from '../../server/rest/request/filter.ts'
 import type { OrderTerm } from '../../server/rest/request/order.ts'
-import type { QueryParams } from '../../server/rest/request/query-params.ts'
 import { allRows } from '../../server/rest/request/range.ts'
 import type { AggregateFunction, SelectItem } from '../../server/rest/request/select.ts'
+import { requestShape } from './plans.ts'
 import { qi } from './small-schema-cache.ts'
 
 export const settings: PlanSettings = {
@@ -92,42 +99,29 @@ export const orderBy = (name: string, relation?: string): OrderTerm => {
 /** A value at a path of embeds: `at('clients.projects', value)`; `at('', value)` at the top. */
 export const at = <T>(path: string, value: T) => ({ path: path === '' ? [] : path.split('.'), value })
 
-type Words = Partial<Omit<ApiRequest, 'queryParams'>> &
-  Partial<Omit<QueryParams, 'select' | 'ranges' | 'columns'>> & {
+type Words = Partial<RequestShape & RequestInput & Pick<ApiRequest, 'ranges' | 'accept'>> &
+  Partial<Omit<ApiRequest['queryParams'], 'select' | 'ranges'>> & {
     readonly select?: readonly (SelectItem | string)[]
   }
 
 /** A request for an action; parameters of the query stand beside the rest. `select=*` when there is none. */
 export function request(action: Action, given: Words = {}): ApiRequest {
   const { select = ['*'], routineArguments = [], order = [], logic = [], filters = [], ...others } = given
-  const { filterKeys, onConflict, ...rest } = others
+  const { filterKeys, ranges = new Map(), accept = [{ kind: 'any' }], ...rest } = others
+  const { headers = [], cookies = [], payload, canonicalQuery = '', ...shape } = rest
   return {
-    action,
-    method: 'GET',
-    path: '/',
-    ranges: new Map(),
-    topLevelRange: allRows,
-    payload: undefined,
-    columns: [],
-    preferences: { invalid: [] },
-    headers: [],
-    cookies: [],
-    schema: 'api',
-    negotiatedByProfile: false,
-    accept: [{ kind: 'any' }],
-    contentType: { kind: 'json' },
-    ...rest,
+    shape: requestShape({ action, path: '/', topLevelRange: allRows, ...shape }),
+    input: { headers, cookies, payload, canonicalQuery },
+    ranges,
+    accept,
     queryParams: {
-      canonical: '',
       routineArguments,
       ranges: new Map(),
       order,
       logic,
-      columns: undefined,
       select: items(select),
       filters,
       filterKeys: filterKeys ?? new Set(filters.map(({ path, value }) => [...path, value.field.name].join('.'))),
-      onConflict,
     },
   }
 }

@@ -6,7 +6,7 @@ import type { PlannedField, PlannedFilter, PlannedLogicTree, PlannedSelectField 
 import type { MutatePlan } from '../../server/rest/plan/mutate-plan.ts'
 import type { CrudPlan } from '../../server/rest/plan/plan.ts'
 import type { JoinCondition, ReadPlan } from '../../server/rest/plan/read-plan.ts'
-import type { ApiRequest } from '../../server/rest/request/api-request.ts'
+import type { PlannedRequest, RequestInput, RequestShape } from '../../server/rest/request/api-request.ts'
 import type { Operation } from '../../server/rest/request/filter.ts'
 import type { ForeignKeyRelationship } from '../../server/schema-cache/relationship.ts'
 
@@ -221,32 +221,26 @@ export const deletePlan = (
   more: Partial<MutatePlan & { kind: 'delete' }> = {},
 ): MutatePlan & { kind: 'delete' } => ({ kind: 'delete', into: inSchema(into), where: [], returning: [], ...more })
 
-export const apiRequest = (more: Partial<ApiRequest> = {}): ApiRequest => ({
+/** Shape and input of a request, side by side. */
+export type FlatRequest = RequestShape & RequestInput
+
+/** A request from members of its shape and its input, with defaults for the others. */
+export const plannedRequest = (more: Partial<FlatRequest> = {}): PlannedRequest => {
+  const { headers = [], cookies = [], payload, canonicalQuery = '', ...shape } = more
+  return { shape: requestShape(shape), input: { headers, cookies, payload, canonicalQuery } }
+}
+
+export const requestShape = (more: Partial<RequestShape> = {}): RequestShape => ({
   action: { kind: 'schema-info' },
   method: 'GET',
   path: '/items',
-  ranges: new Map(),
   topLevelRange: { offset: 0, limit: null },
-  payload: undefined,
   columns: [],
+  namedColumns: undefined,
+  onConflict: undefined,
   preferences: { invalid: [] },
-  queryParams: {
-    canonical: '',
-    routineArguments: [],
-    ranges: new Map(),
-    order: [],
-    logic: [],
-    columns: undefined,
-    select: [],
-    filters: [],
-    filterKeys: new Set(),
-    onConflict: undefined,
-  },
-  headers: [],
-  cookies: [],
   schema: 'api',
   negotiatedByProfile: false,
-  accept: [{ kind: 'any' }],
   contentType: { kind: 'json' },
   ...more,
 })

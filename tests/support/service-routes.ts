@@ -19,6 +19,7 @@ export const tables: readonly RouteTable[] = serviceTables({
   tokens: notCalled,
   version: '1.2.3',
   restBasePath: '/rest/v1',
+  imageBasePath: '/api/v1/water-hyacinth',
   checks: {},
   document: notCalled,
 })

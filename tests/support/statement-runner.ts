@@ -6,7 +6,7 @@ import { runPipeline } from '../../server/postgres/protocol/pipeline.ts'
 import type { PipelineStatement, Row } from '../../server/rest/database.ts'
 import type { Identity } from '../../server/identity/identity.ts'
 import type { CrudPlan } from '../../server/rest/plan/plan.ts'
-import type { ApiRequest } from '../../server/rest/request/api-request.ts'
+import type { PlannedRequest } from '../../server/rest/request/api-request.ts'
 import { explainBody, readResult, resultFormats } from '../../server/rest/response/result-row.ts'
 import type { Body, ResultRow } from '../../server/rest/response/result.ts'
 import { render } from '../../server/rest/sql/fragment.ts'
@@ -14,17 +14,17 @@ import type { Fragment } from '../../server/rest/sql/fragment.ts'
 import { settingsStatement } from '../../server/rest/sql/settings.ts'
 import { mainStatement } from '../../server/rest/sql/statement.ts'
 import type { TestDatabase } from './database.ts'
-import { apiRequest } from './plans.ts'
+import { plannedRequest, type FlatRequest } from './plans.ts'
 
 export type StatementRunner = {
   /** The row of a plan's main statement. */
-  readonly run: (plan: CrudPlan, request?: Partial<ApiRequest>, dbMaxRows?: number | null) => Promise<ResultRow>
+  readonly run: (plan: CrudPlan, request?: Partial<FlatRequest>, dbMaxRows?: number | null) => Promise<ResultRow>
   /** The body of a plan's main statement, as parsed JSON. */
-  readonly json: (plan: CrudPlan, request?: Partial<ApiRequest>) => Promise<unknown>
+  readonly json: (plan: CrudPlan, request?: Partial<FlatRequest>) => Promise<unknown>
   /** Runs statements after the settings of a plan, the main statement first; the rows of each. */
   readonly statements: (
     plan: CrudPlan,
-    request: ApiRequest,
+    request: PlannedRequest,
     ...fragments: readonly Fragment[]
   ) => Promise<readonly (readonly Row[])[]>
   readonly end: () => Promise<void>
@@ -33,7 +33,7 @@ export type StatementRunner = {
 export async function statementRunner(database: TestDatabase, identity: Identity): Promise<StatementRunner> {
   const client = new pg.Client({ connectionString: database.adminUri })
   await client.connect()
-  const execute = async (plan: CrudPlan, request: ApiRequest, statements: readonly PipelineStatement[]) => {
+  const execute = async (plan: CrudPlan, request: PlannedRequest, statements: readonly PipelineStatement[]) => {
     const config = { dbExtraSearchPath: ['public'], appSettings: [] }
     const roleSettings = { settings: new Map(), isolationLevels: new Map() }
     const command = (text: string) => ({ text, values: [] })
@@ -48,8 +48,8 @@ export async function statementRunner(database: TestDatabase, identity: Identity
       fragments.map((fragment) => render(fragment)),
     )
   const run: StatementRunner['run'] = async (plan, more = {}, dbMaxRows = null) => {
-    const request = apiRequest(more)
-    const main = render(mainStatement(plan, request, { dbMaxRows }))
+    const request = plannedRequest(more)
+    const main = render(mainStatement(plan, request.shape, { dbMaxRows }))
     const [rows = []] = await execute(plan, request, [plan.explain ? main : { ...main, resultFormats }])
     if (plan.explain) return { ...readResult('read', []), body: explainBody(rows) }
     const row = readResult(plan.kind, rows)

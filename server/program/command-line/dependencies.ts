@@ -1,6 +1,7 @@
 // What the commands need from the other rooms, handed in so that each command can be run without them.
 import type { Config } from '../../config/config.ts'
 import type { DatabaseRole } from '../../config/database-choice.ts'
+import type { ApiKey } from '../../identity/api-key/api-key.ts'
 import type { Query } from '../operations/exposure.ts'
 
 export type ServeOptions = {
@@ -15,18 +16,6 @@ export type NewKey = {
   readonly userId?: string
   readonly label: string
   readonly expiresAt?: Date
-}
-
-export type Key = {
-  readonly id: string
-  /** The first characters of the key, to recognise it by. */
-  readonly hint: string
-  readonly label: string
-  readonly role: string
-  readonly userId: string | null
-  readonly createdAt: Date
-  readonly expiresAt: Date | null
-  readonly revokedAt: Date | null
 }
 
 export type Migrated = {
@@ -57,8 +46,8 @@ export type Session = {
   readonly query: Query
   readonly migrate: () => Promise<Migrated>
   readonly pendingMigrations: () => Promise<readonly string[]>
-  readonly createApiKey: (wanted: NewKey) => Promise<Key & { readonly key: string }>
-  readonly listApiKeys: () => Promise<readonly Key[]>
+  readonly createApiKey: (wanted: NewKey) => Promise<ApiKey & { readonly key: string }>
+  readonly listApiKeys: () => Promise<readonly ApiKey[]>
   /** False: no such key, or revoked before. */
   readonly revokeApiKey: (id: string) => Promise<boolean>
   /** Adds what is missing of the sample data; the account of that address, or the development user, gets the runs. */

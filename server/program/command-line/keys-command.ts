@@ -2,7 +2,8 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { sqlState } from '../../postgres/database-error.ts'
 import { CommandError } from './command-error.ts'
-import type { Dependencies, Key, Session } from './dependencies.ts'
+import type { ApiKey } from '../../identity/api-key/api-key.ts'
+import type { Dependencies, Session } from './dependencies.ts'
 import { printable, textTable } from './text-table.ts'
 
 type Shared = { readonly json?: true; readonly config?: string }
@@ -104,10 +105,10 @@ export function readExpiry(text: string): Date {
   return time
 }
 
-function keysTable(keys: readonly Key[], now: Date): string {
+function keysTable(keys: readonly ApiKey[], now: Date): string {
   if (keys.length === 0) return 'There are no keys.'
   const minute = (time: Date): string => time.toISOString().slice(0, 16).replace('T', ' ')
-  const state = ({ revokedAt, expiresAt }: Key): string => {
+  const state = ({ revokedAt, expiresAt }: ApiKey): string => {
     if (revokedAt) return `revoked ${minute(revokedAt)}`
     if (!expiresAt) return 'always'
     return expiresAt <= now ? `expired ${minute(expiresAt)}` : `until ${minute(expiresAt)}`

@@ -6,6 +6,8 @@ export type Home = {
   readonly version: string
   /** Mount path of the REST API. */
   readonly restBasePath: string
+  /** What clients of the image analysis look for at the root. */
+  readonly entrypoint: Readonly<Record<string, string>>
 }
 
 /** Everything is in the page itself. https://www.w3.org/TR/CSP3/ */
@@ -15,7 +17,7 @@ const pageHeaders = {
 }
 
 /** Addresses are relative, so that they work behind a proxy that adds a path. */
-const page = ({ version, restBasePath }: Home): string => `<!doctype html>
+const page = ({ version, restBasePath, entrypoint }: Home): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -36,6 +38,7 @@ const page = ({ version, restBasePath }: Home): string => `<!doctype html>
   <dt><a href="openapi.json">OpenAPI document</a></dt><dd>The same for programs.</dd>
   <dt><a href="health">Health</a></dt><dd>Whether the server answers.</dd>
   <dt><code>${restBasePath}</code></dt><dd>The REST API.</dd>
+  <dt><code>${entrypoint.api_prefix ?? ''}</code></dt><dd>Image analysis.</dd>
 </dl>
 </body>
 </html>
@@ -43,7 +46,7 @@ const page = ({ version, restBasePath }: Home): string => `<!doctype html>
 
 /** `GET /`: HTML where the client prefers it to JSON, as browsers do; else JSON. */
 export function home(options: Home): (request: IncomingMessage, response: ServerResponse) => void {
-  const { version, restBasePath } = options
+  const { version, restBasePath, entrypoint } = options
   const html = page(options)
   const json = JSON.stringify({
     name: 'rowhouse',
@@ -52,6 +55,7 @@ export function home(options: Home): (request: IncomingMessage, response: Server
     docs: '/docs',
     openapi: '/openapi.json',
     health: '/health',
+    ...entrypoint,
   })
   return (request, response) => {
     const wantsPage = new Negotiator(request).mediaType(['application/json', 'text/html']) === 'text/html'

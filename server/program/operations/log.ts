@@ -2,11 +2,12 @@
 // credential, a cookie, a body, or the values of a query string.
 import { pino, type DestinationStream, type Level, type Logger } from 'pino'
 import type { LogLevel } from '../../config/config.ts'
+import type { RequestLine } from '../../http/request-log.ts'
 import { withCode } from '../../rest/sql-errors.ts'
 import { bufferedOutput } from './buffered-output.ts'
 
 export type LogEvent =
-  | RequestEvent
+  | RequestLine
   | { readonly kind: 'starting'; readonly version: string }
   | { readonly kind: 'listening'; readonly address: string }
   | { readonly kind: 'stopping'; readonly signal: string }
@@ -47,20 +48,6 @@ export type LogEvent =
   /** An error that should not have happened; the client got 500 and no word of it. */
   | { readonly kind: 'failure'; readonly error: unknown; readonly requestId: string | null }
 
-export type RequestEvent = {
-  readonly kind: 'request'
-  readonly method: string
-  /** Without the query string. */
-  readonly path: string
-  readonly status: number
-  /** Milliseconds. */
-  readonly duration: number
-  readonly role: string | null
-  readonly requestId: string
-  /** The client went away before it had the whole answer. */
-  readonly aborted: boolean
-}
-
 type Line = {
   /** The lowest setting of `log-level` at which it is written. */
   readonly from: LogLevel
@@ -81,7 +68,7 @@ const responseLevel = (status: number): 'error' | 'warn' | 'info' =>
  * The level and the text of each event but requests, which are written without a text. Where PostgREST logs the same
  * event, the text is its own, so that what watches its log finds it here.
  */
-function lineOf(event: Exclude<LogEvent, RequestEvent>): Line {
+function lineOf(event: Exclude<LogEvent, RequestLine>): Line {
   const always = (severity: Level, message: string): Line => ({ from: 'crit', severity, message })
   switch (event.kind) {
     case 'starting':
@@ -155,7 +142,7 @@ const reloads = { schema: 'schema cache', config: 'config' } as const
 const retry = (seconds: number | null): string => (seconds === null ? '' : `; retrying in ${seconds} s`)
 
 /** What a line says beside its words: the fields of the event, with errors as plain data. */
-function fieldsOf(event: Exclude<LogEvent, RequestEvent>): Record<string, unknown> {
+function fieldsOf(event: Exclude<LogEvent, RequestLine>): Record<string, unknown> {
   switch (event.kind) {
     case 'worker-serving':
     case 'worker-ended':

@@ -21,6 +21,18 @@ export type Metrics = {
   readonly poolTimedOut: () => void
   /** `route` must be of a bounded number: a name from the schema cache or a route of ours, never a client's word. */
   readonly requestAnswered: (method: string, route: string, status: number, seconds: number) => void
+  /** The image analysis; times in seconds. */
+  readonly analysis: AnalysisMetrics
+  /** Says how to learn the number of images that wait for their analysis. */
+  readonly watchAnalysisQueue: (length: () => number) => void
+}
+
+export type AnalysisMetrics = {
+  readonly waited: (seconds: number) => void
+  readonly decoded: (seconds: number) => void
+  readonly inferred: (seconds: number) => void
+  /** The analyser was killed at its deadline. */
+  readonly killed: () => void
 }
 
 export function createMetrics({ pool, poolSize, jwtCache, timesRequests }: MetricsSources): Metrics {
@@ -74,8 +86,30 @@ export function createMetrics({ pool, poolSize, jwtCache, timesRequests }: Metri
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
   })
+  const analysisStage = (name: string, help: string): Histogram =>
+    new Histogram({ name, help, buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10], registers })
+  const queueTime = analysisStage('image_analysis_queue_seconds', 'How long images waited for their analysis')
+  const decodeTime = analysisStage('image_analysis_decode_seconds', 'How long the decoding of images took')
+  const inferenceTime = analysisStage(
+    'image_analysis_inference_seconds',
+    'How long the analysis of decoded images took',
+  )
+  const kills = new Counter({
+    name: 'image_analysis_kills_total',
+    help: 'The total number of times the analyser was killed at its deadline',
+    registers,
+  })
+  let analysisQueue = (): number => 0
+  gauge('image_analysis_queue_length', 'Images that wait for their analysis', () => analysisQueue())
   return {
     text: () => registry.metrics(),
+    analysis: {
+      waited: (seconds) => queueTime.observe(seconds),
+      decoded: (seconds) => decodeTime.observe(seconds),
+      inferred: (seconds) => inferenceTime.observe(seconds),
+      killed: () => kills.inc(),
+    },
+    watchAnalysisQueue: (length) => (analysisQueue = length),
     schemaCacheLoaded: (seconds) => {
       loads.inc({ status: 'SUCCESS' })
       loadTime.set(seconds)

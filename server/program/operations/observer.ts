@@ -84,7 +84,7 @@ export function observeRest(log: Log, metrics: Metrics): (observation: RestObser
   const logPoolTimeout = debounced(() => log.write({ kind: 'pool-timeout' }), timeoutPause)
   return ({ request, response, role, milliseconds, error, route, statements, warning }) => {
     const { status } = response
-    const method = request.method ?? ''
+    const { method } = request
     metrics.requestAnswered(method, route ?? 'unknown', status, milliseconds / 1000)
     if (error instanceof ApiError && error.code === 'PGRST003') {
       metrics.poolTimedOut()
@@ -93,8 +93,8 @@ export function observeRest(log: Log, metrics: Metrics): (observation: RestObser
     const isForeseen = error === undefined || error instanceof ApiError
     const isSilent = isForeseen && statements === undefined && warning === undefined
     if (isSilent && !log.wants(status)) return
-    const requestId = requestIdOf(request.headers['x-request-id'])
-    const path = pathOf(request.url ?? '')
+    const requestId = requestIdOf(request.header('x-request-id'))
+    const path = pathOf(request.basePath + request.target)
     if (!isForeseen) log.write({ kind: 'failure', error, requestId })
     else if (status === 500 || status === 503) log.write({ kind: 'database-error', error, requestId })
     if (warning !== undefined) log.write({ kind: 'warning', message: `${method} ${path}: ${warning}` })
@@ -107,7 +107,7 @@ export function observeRest(log: Log, metrics: Metrics): (observation: RestObser
       duration: Math.round(milliseconds * 100) / 100,
       role: role ?? null,
       requestId,
-      aborted: request.destroyed && !request.complete,
+      aborted: request.isAborted,
     })
   }
 }

@@ -7,11 +7,14 @@ import type { JsonSchema } from '../../http/json-schema.ts'
 import type { Route } from '../../http/route.ts'
 import type { RouteTable } from '../../http/route-router.ts'
 import { dto, record, text } from '../../http/service-answer.ts'
+import { entrypoint } from '../../services/analysis/description.ts'
 import { docsRouter } from '../../services/openapi/docs.ts'
 import { health, ready, type Check, type Handler } from './health.ts'
 import { home, type Home } from './home.ts'
 
-export type OperationParts = Home & {
+export type OperationParts = Omit<Home, 'entrypoint'> & {
+  /** Mount path of the image analysis. */
+  readonly imageBasePath: string
   /** What `GET /ready` asks for, by the names in its response. */
   readonly checks: Readonly<Record<string, Check>>
   /** `GET /openapi.json`. */
@@ -20,12 +23,15 @@ export type OperationParts = Home & {
   readonly allowedOrigins: () => readonly string[]
 }
 
-/** `/health`, `/ready`, `/openapi.json`, `/docs/`, and `/` unless the REST API is mounted there. */
+/**
+ * `/ready`, `/openapi.json` and `/docs/`; `/health` unless the image analysis is mounted at the root, where it has that
+ * path and says more; `/` unless the REST API is mounted there.
+ */
 export function operationTables(parts: OperationParts): readonly RouteTable[] {
   const cors = publicCors(parts.allowedOrigins)
   const docs = docsApplication()
   return [
-    { guards: [cors], routes: [healthRoute, readyRoute(parts.checks)] },
+    { guards: [cors], routes: [...(parts.imageBasePath === '/' ? [] : [healthRoute]), readyRoute(parts.checks)] },
     { guards: [requireBearerScheme, cors], routes: documentRoutes(parts.document) },
     { guards: [], routes: docsRoutes(docs) },
     ...(parts.restBasePath === '/' ? [] : [{ guards: [cors], routes: [homeRoute(parts)] }]),
@@ -105,12 +111,12 @@ function docsRoutes(application: RequestHandler): readonly Route[] {
   return [route, { ...route, path: '/docs/{file}', id: 'docsFile', hidden: true }]
 }
 
-const homeRoute = (options: Home): Route => ({
+const homeRoute = ({ imageBasePath, ...parts }: OperationParts): Route => ({
   ...operation,
   path: '/',
   id: 'home',
   summary: 'What the service is',
   hidden: true,
   responses: { 200: { description: 'JSON; a page where the client prefers HTML.', schema: { type: 'object' } } },
-  prepare: () => home(options),
+  prepare: () => home({ ...parts, entrypoint: entrypoint(imageBasePath) }),
 })

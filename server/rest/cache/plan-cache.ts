@@ -4,8 +4,8 @@ import type { RunHistory } from '../../common/run-history.ts'
 import { SecondChanceCache } from '../../common/second-chance-cache.ts'
 import { ApiError } from '../errors.ts'
 import type { CrudPlan } from '../plan/plan.ts'
-import type { RequestOutline } from '../request/outline.ts'
-import { hasMarker, marker, withValues, type ValueForm } from './request-shape.ts'
+import type { RequestShape } from '../request/api-request.ts'
+import { hasMarker, marker, withValues, type ValueForm } from './split-request.ts'
 import type { Statement } from '../sql/fragment.ts'
 import { arrayText } from '../sql/parameter.ts'
 
@@ -14,7 +14,7 @@ type Source =
   { readonly index: number; readonly form: ValueForm } | 'body' | { readonly constant: string | Buffer | null }
 
 export type PreparedShape = {
-  readonly outline: RequestOutline
+  readonly shape: RequestShape
   /** How a body is read that fits the statement. */
   readonly body: { readonly kind: 'json' | 'raw-json'; readonly isObject: boolean } | undefined
   readonly plan: CrudPlan

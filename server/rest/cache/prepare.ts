@@ -11,15 +11,14 @@ import { bind, type PlanCache, refuse, sourcesOf, type KnownShape, type Prepared
 import { hasNoEffect } from '../plan/effect.ts'
 import { planRequest } from '../plan/planner.ts'
 import type { ActionPlan, CrudPlan } from '../plan/plan.ts'
-import type { ApiRequest, HttpRequest } from '../request/api-request.ts'
+import type { ApiRequest, HttpRequest, PlannedRequest, RequestShape } from '../request/api-request.ts'
 import { largeBody } from '../request/body.ts'
-import { outlineOf, type PlannedRequest } from '../request/outline.ts'
 import { parseApiRequest } from '../request/parse-api-request.ts'
 import { parsePayload, type Payload } from '../request/payload.ts'
 import { readHeaders } from '../request/headers.ts'
 import { canonicalQueryString, parseQueryString } from '../request/query-string.ts'
 import { addressesRow, addressRow, isAddressable, parseRowAddress } from '../request/row-address.ts'
-import { marker, shapeOf, type RequestShape } from './request-shape.ts'
+import { marker, splitRequest, type SplitRequest } from './split-request.ts'
 import { render, type Statement } from '../sql/fragment.ts'
 import { isObject } from '../sql/payload.ts'
 import { mainStatement, needsPlannedCount } from '../sql/statement.ts'
@@ -39,8 +38,8 @@ export type Prepared = {
   readonly main: Statement | undefined
   /** How the statement went before, once its shape is known. */
   readonly history?: RunHistory
-  /** The request as it was before it was narrowed to a row that its path addresses. */
-  readonly addressed: ApiRequest | undefined
+  /** The shape of the request as it was before it was narrowed to a row that its path addresses. */
+  readonly addressed: RequestShape | undefined
 }
 
 /** Called between parsing and planning, for those who measure stages. */
@@ -55,19 +54,19 @@ export function prepare(http: HttpRequest, context: PrepareContext, lap: Lap): P
   const cache = context.snapshot.plans
   // A body that is not what its shape expects would be parsed twice, which takes longer than planning when it is large.
   if (!cache.isOn || addressesRow(http.path) || http.body.length > largeBody) return uncached()
-  const shape = shapeOf(http)
-  if (!shape) return uncached()
-  const known = cache.get(shape.key)
+  const split = splitRequest(http)
+  if (!split) return uncached()
+  const known = cache.get(split.key)
   if (known === undefined) {
     const prepared = uncached()
     // A rejection of a body says nothing about others, nor whether the shape can be cached.
     const isOfBody = prepared instanceof ApiError && http.body.length > 0
-    if (!isOfBody && cache.seenBefore(shape.key)) cache.add(shape.key, knownShape(http, shape, prepared, context))
+    if (!isOfBody && cache.seenBefore(split.key)) cache.add(split.key, knownShape(http, split, prepared, context))
     return prepared
   }
   if (known === 'uncacheable') return uncached()
-  if (known instanceof ApiError) return refuse(known, shape.values)
-  return orRefusal(() => fromShape(http, shape.values, known, context, lap)) ?? uncached()
+  if (known instanceof ApiError) return refuse(known, split.values)
+  return orRefusal(() => fromShape(http, split.values, known, context, lap)) ?? uncached()
 }
 
 function orRefusal<T>(run: () => T): T | ApiError {
@@ -79,17 +78,21 @@ function orRefusal<T>(run: () => T): T | ApiError {
   }
 }
 
+/** A copy of a text that does not keep alive the longer one which it was cut from. */
+const copied = (text: string): string => Buffer.from(text, 'latin1').toString('latin1')
+
 /** What is to be cached of a request that was just prepared, or rejected. */
 function knownShape(
   http: HttpRequest,
-  shape: RequestShape,
+  split: SplitRequest,
   prepared: Prepared | ApiError,
   context: PrepareContext,
 ): KnownShape {
-  if (!(prepared instanceof ApiError)) return prepareShape(http, shape, prepared, context)
-  if (!shape.canBeRejected) return 'uncacheable'
-  const { template: query, values } = shape
-  const refusal = orRefusal(() => prepareUncached({ ...http, query }, context, () => undefined))
+  const { template: query, values } = split
+  const template: HttpRequest = { ...http, path: copied(http.path), query }
+  if (!(prepared instanceof ApiError)) return prepareShape(template, split, prepared, context)
+  if (!split.canBeRejected) return 'uncacheable'
+  const refusal = orRefusal(() => prepareUncached(template, context, () => undefined))
   return refusal instanceof ApiError && isSame(refuse(refusal, values), prepared) ? refusal : 'uncacheable'
 }
 
@@ -101,14 +104,14 @@ function prepareUncached(http: HttpRequest, context: PrepareContext, lap: Lap): 
   const address = parseRowAddress(http)
   // To PostgREST no path of two segments names anything, which it finds before all other faults of a request.
   if (address && !isAddressable(address.http.path, snapshot.config.dbSchemas, cache)) throw errors.path()
-  const parsed = parseApiRequest(address?.http ?? http, snapshot.config)
+  const { request: parsed, value } = parseApiRequest(address?.http ?? http, snapshot.config)
   const request = address ? addressRow(parsed, address.id, cache) : parsed
   lap()
-  checkPayload(request, validator)
+  checkPayload(request, value, validator)
   const planned = planRequest(request, cache, snapshot.config)
   const plan = address ? planAddressed(planned) : planned
-  const main = isCrud(plan) ? render(mainStatement(plan, request, snapshot.config)) : undefined
-  return { request, plan, hasNoEffect: hasNoEffect(plan, cache), main, addressed: address ? parsed : undefined }
+  const main = isCrud(plan) ? render(mainStatement(plan, request.shape, snapshot.config)) : undefined
+  return { request, plan, hasNoEffect: hasNoEffect(plan, cache), main, addressed: address ? parsed.shape : undefined }
 }
 
 const isCrud = (plan: ActionPlan): plan is CrudPlan =>
@@ -118,34 +121,41 @@ const isCrud = (plan: ActionPlan): plan is CrudPlan =>
 const isText = (payload: Payload | undefined): payload is Extract<Payload, { kind: 'json' | 'raw-json' }> =>
   payload?.kind === 'json' || payload?.kind === 'raw-json'
 
-/** Prepares the shape of a request that was just prepared itself. */
+/**
+ * Prepares the shape of a request that was just prepared itself.
+ *
+ * @param template the request with markers in place of its values
+ */
 function prepareShape(
-  http: HttpRequest,
-  { template, forms }: RequestShape,
+  template: HttpRequest,
+  { forms }: SplitRequest,
   { request, plan }: Prepared,
   { snapshot, cache }: PrepareContext,
 ): PreparedShape | 'uncacheable' {
-  const { payload } = request
+  const { payload } = request.input
   const suits =
     isCrud(plan) &&
     !plan.explain &&
-    !needsPlannedCount(plan, request) &&
+    !needsPlannedCount(plan, request.shape) &&
     !(plan.kind === 'mutate' && plan.mutation === 'single-upsert') &&
     (payload === undefined || isText(payload))
   if (!suits) return 'uncacheable'
   const body = payload && { kind: payload.kind, isObject: isObject(payload.text) }
   const bodyMarker = body && (body.isObject ? '{' : '') + marker(forms.length)
-  const parsed = parseApiRequest({ ...http, query: template }, snapshot.config)
+  const { request: parsed } = parseApiRequest(template, snapshot.config)
   const marked: ApiRequest =
-    payload && bodyMarker !== undefined ? { ...parsed, payload: { ...payload, text: bodyMarker } } : parsed
+    payload && bodyMarker !== undefined
+      ? { ...parsed, input: { ...parsed.input, payload: { ...payload, text: bodyMarker } } }
+      : parsed
   const shapePlan = planRequest(marked, cache, snapshot.config)
   if (!isCrud(shapePlan)) return 'uncacheable'
-  const statement = render(mainStatement(shapePlan, marked, snapshot.config))
+  const statement = render(mainStatement(shapePlan, marked.shape, snapshot.config))
   const sources = sourcesOf(statement, forms, bodyMarker)
   if (!sources) return 'uncacheable'
   const { text } = statement
   return {
-    outline: outlineOf(parsed),
+    // Preferences that are not known have been rejected, or ignored, by the planner.
+    shape: { ...parsed.shape, preferences: { ...parsed.shape.preferences, invalid: [] } },
     body,
     plan: shapePlan,
     hasNoEffect: hasNoEffect(shapePlan, cache),
@@ -159,46 +169,29 @@ function prepareShape(
 function fromShape(
   http: HttpRequest,
   values: readonly string[],
-  shape: PreparedShape,
+  known: PreparedShape,
   { validator }: PrepareContext,
   lap: Lap,
 ): Prepared | undefined {
-  const { outline, body } = shape
-  const { action, contentType, queryParams } = outline
-  const { payload, columns } = parsePayload(http.body, contentType, queryParams.columns, action)
-  if (!fits(payload, columns, shape)) return undefined
+  const { shape, body, plan, hasNoEffect, history } = known
+  const { payload, columns, value } = parsePayload(http.body, shape.contentType, shape.namedColumns, shape.action)
+  if (!fits(payload, columns, known)) return undefined
   const { others: headers, cookies } = readHeaders(http.headers)
-  const canonical = http.query === '' ? '' : canonicalQueryString(parseQueryString(http.query))
-  // Written out: spreading the outline took eight microseconds.
-  const request: PlannedRequest = {
-    action,
-    method: outline.method,
-    path: outline.path,
-    topLevelRange: outline.topLevelRange,
-    columns: outline.columns,
-    preferences: outline.preferences,
-    schema: outline.schema,
-    negotiatedByProfile: outline.negotiatedByProfile,
-    contentType,
-    headers,
-    cookies,
-    payload,
-    queryParams: { columns: queryParams.columns, onConflict: queryParams.onConflict, canonical },
-  }
+  const canonicalQuery = http.query === '' ? '' : canonicalQueryString(parseQueryString(http.query))
+  const request: PlannedRequest = { shape, input: { headers, cookies, payload, canonicalQuery } }
   lap()
-  checkPayload(request, validator)
+  checkPayload(request, value, validator)
   const text = body && isText(payload) ? payload.text : null
-  const { plan, hasNoEffect, history } = shape
-  return { request, plan, hasNoEffect, main: bind(shape, values, text), history, addressed: undefined }
+  return { request, plan, hasNoEffect, main: bind(known, values, text), history, addressed: undefined }
 }
 
 /** Whether a body is read into the same columns, and is an object or not, as the one of the shape was. */
-function fits(payload: Payload | undefined, columns: readonly string[], { body, outline }: PreparedShape): boolean {
+function fits(payload: Payload | undefined, columns: readonly string[], { body, shape }: PreparedShape): boolean {
   if (body === undefined || !isText(payload)) return body === undefined && payload === undefined
   return (
     payload.kind === body.kind &&
     isObject(payload.text) === body.isObject &&
-    columns.length === outline.columns.length &&
-    columns.every((name, index) => name === outline.columns[index])
+    columns.length === shape.columns.length &&
+    columns.every((name, index) => name === shape.columns[index])
   )
 }

@@ -10,8 +10,8 @@ import type { ReadPlan } from './read-plan.ts'
 import { returnedColumns } from './returning.ts'
 
 /** Names of the arguments that a request gives: parameters of the query, or keys of the body. */
-export const argumentNames = ({ queryParams, columns }: ApiRequest, method: InvokeMethod): ReadonlySet<string> =>
-  new Set(method === 'post' ? columns : queryParams.routineArguments.map(([name]) => name))
+export const argumentNames = ({ shape, queryParams }: ApiRequest, method: InvokeMethod): ReadonlySet<string> =>
+  new Set(method === 'post' ? shape.columns : queryParams.routineArguments.map(([name]) => name))
 
 export function planCall(
   routine: Routine,
@@ -38,7 +38,8 @@ function callParameters({ parameters }: Routine, names: ReadonlySet<string>): Ca
 }
 
 function callArguments(routine: Routine, request: ApiRequest, method: InvokeMethod): CallArguments {
-  const { payload, queryParams } = request
+  const { input, queryParams } = request
+  const { payload } = input
   if (method !== 'post') return { kind: 'direct', values: directValues(routine, queryParams.routineArguments) }
   if (payload?.kind === 'form') return { kind: 'direct', values: directValues(routine, payload.pairs) }
   return { kind: 'body', body: bodyOf(payload) }

@@ -10,7 +10,7 @@ import type { ReadPlan } from './read-plan.ts'
 
 /** Reads and calls filter what they return; the root filters of a mutation choose the rows that are written. */
 const applying = <T>({ request }: PlanContext, parameters: readonly AtPath<T>[]): readonly AtPath<T>[] =>
-  request.action.kind === 'read' || request.action.kind === 'call'
+  request.shape.action.kind === 'read' || request.shape.action.kind === 'call'
     ? parameters
     : parameters.filter(({ path }) => path.length > 0)
 

@@ -15,14 +15,14 @@ import { returnedColumns } from './returning.ts'
 export function planMutation(mutation: Mutation, table: Table, context: PlanContext, read: ReadPlan): MutatePlan {
   const { request, relation: into } = context
   const { primaryKey } = table
-  const { representation, resolution, missing } = request.preferences
+  const { representation, resolution, missing } = request.shape.preferences
   const returning =
     representation === undefined || representation === 'minimal' ? [] : returnedColumns(read, primaryKey)
-  const body = jsonOf(request.payload)
+  const body = jsonOf(request.input.payload)
   const applyDefaults = missing === 'default'
   switch (mutation) {
     case 'create': {
-      const onConflict = resolution ? { resolution, columns: request.queryParams.onConflict ?? primaryKey } : null
+      const onConflict = resolution ? { resolution, columns: request.shape.onConflict ?? primaryKey } : null
       const columns = writtenColumns(table, context)
       return { kind: 'insert', into, columns, body, onConflict, where: [], returning, primaryKey, applyDefaults }
     }
@@ -56,7 +56,7 @@ const jsonOf = (payload: Payload | undefined): string | null =>
   payload?.kind === 'json' || payload?.kind === 'raw-json' ? payload.text : null
 
 function writtenColumns(table: Table, { request, cache }: PlanContext): PlannedField[] {
-  return request.columns.map((name) => {
+  return request.shape.columns.map((name) => {
     const column = table.columns.get(name)
     if (!column) throw errors.noColumn(table.name, name)
     return fromJson(cache.representations, columnField(column))

@@ -5,7 +5,7 @@ import { mediaHandlerKey } from '../../schema-cache/media-handler.ts'
 import { errors } from '../errors.ts'
 import type { MediaType } from '../media-type.ts'
 import { decodeMediaType, encodeMediaType } from '../media-type.ts'
-import type { ApiRequest } from '../request/api-request.ts'
+import type { RequestShape } from '../request/api-request.ts'
 import type { PlanContext } from './plan-context.ts'
 
 export type Negotiated = {
@@ -28,12 +28,16 @@ export function negotiate(context: PlanContext, wholeRows: boolean): Negotiated 
     const found = produce(context, accepted, wholeRows)
     if (!found) continue
     const { mediaType } = found
-    return { handler: hasBody(request) ? found.handler : noHandler, mediaType, explain: mediaType.kind === 'plan' }
+    return {
+      handler: hasBody(request.shape) ? found.handler : noHandler,
+      mediaType,
+      explain: mediaType.kind === 'plan',
+    }
   }
   throw errors.mediaType(request.accept.map(encodeMediaType))
 }
 
-function hasBody({ action, preferences }: ApiRequest): boolean {
+function hasBody({ action, preferences }: RequestShape): boolean {
   if (action.kind === 'mutate') return preferences.representation === 'representation'
   if (action.kind === 'read') return !action.headersOnly
   return action.kind !== 'call' || action.method !== 'head'

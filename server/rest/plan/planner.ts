@@ -7,7 +7,7 @@ import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import type { Table } from '../../schema-cache/table.ts'
 import { errors } from '../errors.ts'
 import { encodeMediaType } from '../media-type.ts'
-import type { ApiRequest, InvokeMethod, Mutation } from '../request/api-request.ts'
+import type { ApiRequest, InvokeMethod, Mutation, RequestShape } from '../request/api-request.ts'
 import { argumentNames, planCall } from './call-planner.ts'
 import type { LegacyName } from './embed-path.ts'
 import { legacyNamesOf } from './embed-path.ts'
@@ -25,7 +25,7 @@ import { tableHint } from './suggestion.ts'
  * @throws ApiError PGRST105, PGRST107, PGRST108, PGRST118, PGRST122, PGRST123, PGRST127, PGRST128, PGRST200 to PGRST205
  */
 export function planRequest(request: ApiRequest, cache: SchemaCache, settings: PlanSettings): ActionPlan {
-  const { action } = request
+  const { action } = request.shape
   switch (action.kind) {
     case 'read':
       return planReading(request, cache, settings, action.relation, action.headersOnly)
@@ -72,7 +72,7 @@ function planReading(
   const context = { request, cache, settings, relation }
   const read = planRead(context)
   const { handler, mediaType, explain } = negotiate(context, selectsAll(read))
-  refuseInvalidPreferences(request)
+  refuseInvalidPreferences(request.shape)
   return { kind: 'read', read, readOnly: true, headersOnly, relation, handler, mediaType, explain }
 }
 
@@ -87,7 +87,7 @@ function planMutating(
   const context = { request, cache, settings, relation }
   const read = planRead(context)
   const mutate = planMutation(mutation, table, context, read)
-  refuseInvalidPreferences(request)
+  refuseInvalidPreferences(request.shape)
   const { handler, mediaType, explain } = negotiate(context, selectsAll(read))
   return { kind: 'mutate', read, mutate, mutation, readOnly: false, relation, handler, mediaType, explain }
 }
@@ -100,7 +100,7 @@ function planCalling(
   method: InvokeMethod,
 ): Extract<CrudPlan, { kind: 'call' }> {
   const names = argumentNames(request, method)
-  const { contentType } = request
+  const { contentType } = request.shape
   const byBody = method === 'post'
   const routine = chooseRoutine(cache, { routine: identifier, argumentNames: names, byBody, contentType })
   // What a function returns is embedded and handled like the relation whose row type it is.
@@ -109,8 +109,8 @@ function planCalling(
   const read = planRead(context)
   const call = planCall(routine, request, method, names, read)
   const { handler, mediaType, explain } = negotiate(context, selectsAll(read))
-  refuseInvalidPreferences(request)
-  refuseMaxAffected(request, routine)
+  refuseInvalidPreferences(request.shape)
+  refuseMaxAffected(request.shape, routine)
   const readOnly = !byBody || routine.volatility !== 'volatile'
   return { kind: 'call', read, call, routine, method, readOnly, relation: identifier, handler, mediaType, explain }
 }
@@ -122,13 +122,13 @@ function planInspection(request: ApiRequest, schema: string, headersOnly: boolea
 }
 
 /** @throws ApiError PGRST122 */
-function refuseInvalidPreferences({ preferences }: ApiRequest): void {
+function refuseInvalidPreferences({ preferences }: RequestShape): void {
   const { handling, invalid } = preferences
   if (handling === 'strict' && invalid.length > 0) throw errors.invalidPreferences(invalid)
 }
 
 /** @throws ApiError PGRST128: a function that returns one value affects what nobody can count */
-function refuseMaxAffected({ preferences }: ApiRequest, routine: Routine): void {
+function refuseMaxAffected({ preferences }: RequestShape, routine: Routine): void {
   const { handling, maxAffected } = preferences
   if (handling === 'strict' && maxAffected !== undefined && returnsSingle(routine)) throw errors.maxAffectedRoutine()
 }

@@ -13,7 +13,7 @@ import type { ReadPlan } from './read-plan.ts'
  * @throws ApiError PGRST100 or PGRST108
  */
 export function addRanges(plan: ReadPlan, { request, settings }: PlanContext): ReadPlan {
-  if (request.action.kind === 'mutate' || request.ranges.size === 0) return plan
+  if (request.shape.action.kind === 'mutate' || request.ranges.size === 0) return plan
   const ranges: AtPath<RowRange>[] = []
   for (const [name, value] of request.ranges) {
     const { path } = parseTreePath(name)
@@ -25,7 +25,7 @@ export function addRanges(plan: ReadPlan, { request, settings }: PlanContext): R
 
 /** `db-max-rows` limits the rows of every relation of a read, those of embeds per row of their parent. */
 export function limitRows(plan: ReadPlan, { request, settings: { dbMaxRows } }: PlanContext): ReadPlan {
-  if (dbMaxRows === null || request.action.kind === 'mutate') return plan
+  if (dbMaxRows === null || request.shape.action.kind === 'mutate') return plan
   return mapTree(plan, (node) => {
     const { offset, limit } = node.range
     return limit !== null && limit <= dbMaxRows ? node : { ...node, range: { offset, limit: dbMaxRows } }

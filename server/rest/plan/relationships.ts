@@ -11,7 +11,7 @@ import { chooseRelationship } from './relationship-choice.ts'
 
 /** @throws ApiError PGRST200, PGRST201 */
 export function relate(plan: ReadPlan, context: PlanContext): ReadPlan {
-  const { kind } = context.request.action
+  const { kind } = context.request.shape.action
   // What a mutation or a function returns is read from a CTE, which goes by the relation's name in the query.
   const readsCte = kind === 'mutate' || kind === 'call'
   const root = readsCte ? { ...plan, from: unqualified(sourceCte), fromAlias: plan.from.name } : plan

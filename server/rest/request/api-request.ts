@@ -31,27 +31,49 @@ export type HttpRequest = {
   readonly body: Buffer
 }
 
-export type ApiRequest = {
+/**
+ * What the shape of a request says to the stages after planning. It is the same for all requests of the shape, whoever
+ * sends them, so this is what a cache may keep of a request.
+ */
+export type RequestShape = {
   readonly action: Action
   readonly method: string
   /** Path below the mount path, as it came. */
   readonly path: string
-  /** Ranges of embeds by parameter name (see `QueryParams.ranges`), the top level's (`limit`) merged with the `Range` header. */
-  readonly ranges: ReadonlyMap<string, RowRange>
+  /** The range of the root: `limit` and `offset` merged with the `Range` header. */
   readonly topLevelRange: RowRange
-  readonly payload: Payload | undefined
   /** Columns that the payload is read into: its keys, or those of the `columns` parameter. Sorted, no duplicates. */
   readonly columns: readonly string[]
+  /** The `columns` parameter, sorted and without duplicates; undefined when absent. */
+  readonly namedColumns: readonly string[] | undefined
+  /** The `on_conflict` parameter. */
+  readonly onConflict: readonly string[] | undefined
   readonly preferences: Preferences
-  readonly queryParams: QueryParams
+  readonly schema: string
+  /** Whether the schema was chosen by a profile header, or by default among several: then `Content-Profile` is sent. */
+  readonly negotiatedByProfile: boolean
+  readonly contentType: MediaType
+}
+
+/** What a caller brings with one request. No cache keeps it. */
+export type RequestInput = {
   /** All headers but cookies, names in lower case, values read as UTF-8. */
   readonly headers: readonly (readonly [string, string])[]
   /** Those of the first `Cookie` header. */
   readonly cookies: readonly (readonly [string, string])[]
-  readonly schema: string
-  /** Whether the schema was chosen by a profile header, or by default among several: then `Content-Profile` is sent. */
-  readonly negotiatedByProfile: boolean
+  readonly payload: Payload | undefined
+  /** The query string with its parameters sorted by name and encoded again: the form that `Content-Location` shows. */
+  readonly canonicalQuery: string
+}
+
+/** A request as the stages after planning need it. */
+export type PlannedRequest = { readonly shape: RequestShape; readonly input: RequestInput }
+
+/** A parsed request. What only the planner needs stands beside shape and input; it contains values of the caller. */
+export type ApiRequest = PlannedRequest & {
+  readonly queryParams: Omit<QueryParams, 'canonical' | 'columns' | 'onConflict'>
+  /** Ranges of embeds by parameter name (see `QueryParams.ranges`), and that of the root as `limit`. */
+  readonly ranges: ReadonlyMap<string, RowRange>
   /** Acceptable media types, the most wanted first. */
   readonly accept: readonly MediaType[]
-  readonly contentType: MediaType
 }

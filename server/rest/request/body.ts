@@ -1,5 +1,4 @@
-// The body of a request, as bytes, up to a limit.
-import type { IncomingMessage } from 'node:http'
+// What a request's body must pass while it is read.
 import { errors } from '../errors.ts'
 import type { BodyShare } from './body-budget.ts'
 
@@ -13,64 +12,48 @@ export type BodyGate = {
   /** Bytes. */
   readonly limit: number
   readonly share: BodyShare
-  /** Asked once before more than `largeBody` bytes are read. Rejects with the answer when the request is refused anyway. */
+  /** Called once before more than `largeBody` bytes are read. Rejects with the error of a request that fails whatever its body is. */
   readonly admit: () => Promise<void>
 }
 
-/**
- * Reads the whole body.
- *
- * @throws ApiError 413 when it is larger than the limit, as soon as that is known; 400 when the client ends the
- * connection first; the errors of `admit` and of the budget. The rest of the body is not read.
- */
-export function readBody(request: IncomingMessage, gate: BodyGate): Promise<Buffer> {
-  const declared = Number(request.headers['content-length'] ?? 0)
-  if (declared > gate.limit) return Promise.reject(errors.bodyTooLarge(gate.limit))
-  return declared > largeBody ? gate.admit().then(() => collect(request, gate, true)) : collect(request, gate, false)
-}
+/** Counts the bytes of a body as they arrive. */
+export class BodyMeter {
+  readonly #gate: BodyGate
+  #size = 0
+  #isAdmitted = false
 
-function collect(request: IncomingMessage, { limit, share, admit }: BodyGate, isAdmitted: boolean): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let size = 0
-    let needsAdmission = !isAdmitted
-    const stop = (): void => {
-      request.off('data', onData).off('end', onEnd).off('error', onClose).off('close', onClose)
-    }
-    const fail = (error: Error): void => {
-      stop()
-      request.pause()
-      reject(error)
-    }
-    const pauseFor = (turn: Promise<void>): void => {
-      request.pause()
-      turn.then(
-        () => request.resume(),
-        (error: unknown) => fail(error instanceof Error ? error : new Error(String(error))),
-      )
-    }
-    const onData = (chunk: Buffer): void => {
-      size += chunk.length
-      if (size > limit) {
-        fail(errors.bodyTooLarge(limit))
-        return
-      }
-      chunks.push(chunk)
-      if (size <= smallBody) return
-      if (needsAdmission && size > largeBody) {
-        needsAdmission = false
-        pauseFor(admit().then(() => share.grow(size)))
-        return
-      }
-      const turn = share.grow(size)
-      if (turn) pauseFor(turn)
-    }
-    const onEnd = (): void => {
-      stop()
-      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks))
-    }
-    const onClose = (): void => fail(errors.incompleteBody())
-    if (request.destroyed) onClose()
-    else request.on('data', onData).on('end', onEnd).on('error', onClose).on('close', onClose)
-  })
+  constructor(gate: BodyGate) {
+    this.#gate = gate
+  }
+
+  /**
+   * Checks the declared length before the first byte is read.
+   *
+   * @param declared bytes; 0 when no length was declared
+   * @returns undefined when reading may begin; otherwise a promise of it, which may reject with the errors of `admit`
+   * @throws ApiError 413
+   */
+  begin(declared: number): Promise<void> | undefined {
+    if (declared > this.#gate.limit) throw errors.bodyTooLarge(this.#gate.limit)
+    if (declared <= largeBody) return undefined
+    this.#isAdmitted = true
+    return this.#gate.admit()
+  }
+
+  /**
+   * Adds bytes that have arrived.
+   *
+   * @returns undefined when reading may go on; otherwise a promise of it, which may reject with the errors of `admit` and of
+   *   the budget
+   * @throws ApiError 413
+   */
+  add(bytes: number): Promise<void> | undefined {
+    const { limit, share, admit } = this.#gate
+    const size = (this.#size += bytes)
+    if (size > limit) throw errors.bodyTooLarge(limit)
+    if (size <= smallBody) return undefined
+    if (this.#isAdmitted || size <= largeBody) return share.grow(size)
+    this.#isAdmitted = true
+    return admit().then(() => share.grow(size))
+  }
 }

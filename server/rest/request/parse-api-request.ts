@@ -38,11 +38,14 @@ function chooseSchema(
   return { schema: profile, negotiatedByProfile: true }
 }
 
+/** A request, and the value of its body where it was parsed: see `ReadPayload`. */
+export type ParsedRequest = { readonly request: ApiRequest; readonly value: unknown }
+
 /**
  * Reads a request: the client's words, nothing looked up.
  * @throws ApiError for the first fault in this order: resource, schema, method, query string, range, body
  */
-export function parseApiRequest(http: HttpRequest, settings: RequestSettings): ApiRequest {
+export function parseApiRequest(http: HttpRequest, settings: RequestSettings): ParsedRequest {
   const { method, path } = http
   const resource = resolveRoot(parseResource(path), settings)
   const headers = readHeaders(http.headers)
@@ -51,22 +54,25 @@ export function parseApiRequest(http: HttpRequest, settings: RequestSettings): A
   const queryParams = parseQueryParams(http.query, action.kind === 'call' && action.method !== 'post')
   const range = topLevelRange(method, queryParams.ranges, headers.range)
   const contentType = headers.contentType === undefined ? json : decodeMediaType(headers.contentType)
-  const { payload, columns } = parsePayload(http.body, contentType, queryParams.columns, action)
-  return {
-    action,
-    method,
-    path,
-    ranges: new Map(queryParams.ranges).set('limit', range),
-    topLevelRange: range,
-    payload,
-    columns,
-    preferences: parsePreferences(headers.prefer, settings.dbTxEnd.endsWith('-allow-override')),
+  const { payload, columns, value } = parsePayload(http.body, contentType, queryParams.columns, action)
+  const request: ApiRequest = {
+    shape: {
+      action,
+      method,
+      path,
+      topLevelRange: range,
+      columns,
+      namedColumns: queryParams.columns,
+      onConflict: queryParams.onConflict,
+      preferences: parsePreferences(headers.prefer, settings.dbTxEnd.endsWith('-allow-override')),
+      schema,
+      negotiatedByProfile,
+      contentType,
+    },
+    input: { headers: headers.others, cookies: headers.cookies, payload, canonicalQuery: queryParams.canonical },
     queryParams,
-    headers: headers.others,
-    cookies: headers.cookies,
-    schema,
-    negotiatedByProfile,
+    ranges: new Map(queryParams.ranges).set('limit', range),
     accept: headers.accept === undefined ? anyMediaType : parseAccept(headers.accept),
-    contentType,
   }
+  return { request, value }
 }

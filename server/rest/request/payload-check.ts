@@ -2,37 +2,34 @@
 // without one are guarded by Postgres alone.
 import type { BodyFault, BodyValidator } from '../validation.ts'
 import { ApiError, errors } from '../errors.ts'
-import type { ApiRequest, HttpRequest } from './api-request.ts'
-import { dropValue, takeValue, type Payload } from './payload.ts'
+import type { HttpRequest, PlannedRequest } from './api-request.ts'
+import { parseJson, type Payload } from './payload.ts'
 import { pathSegments } from './resource.ts'
-
-type CheckedRequest = Pick<ApiRequest, 'action' | 'payload' | 'columns' | 'contentType'>
 
 /**
  * Checks the body of a write.
  *
+ * @param value what the body says, if it was parsed before (see `ReadPayload`)
  * @throws ApiError PGRST102 whose details name every fault by JSON pointer
  */
-export function checkPayload(request: CheckedRequest, validator: BodyValidator): void {
-  const { action, payload } = request
-  if (!payload) return
-  const table = action.kind === 'mutate' ? validator.forTable(action.relation.schema, action.relation.name) : undefined
-  if (action.kind !== 'mutate' || !table) {
-    dropValue(payload)
-    return
-  }
-  const body = withColumns(valueOf(payload), request)
-  const isText = request.contentType.kind !== 'json'
+export function checkPayload({ shape, input }: PlannedRequest, value: unknown, validator: BodyValidator): void {
+  const { action, columns, contentType } = shape
+  const { payload } = input
+  if (!payload || action.kind !== 'mutate') return
+  const table = validator.forTable(action.relation.schema, action.relation.name)
+  if (!table) return
+  const body = withColumns(value ?? valueOf(payload), payload, columns)
+  const isText = contentType.kind !== 'json'
   const faults = action.mutation === 'update' ? table.validateUpdate(body, isText) : table.validateInsert(body, isText)
   if (faults.length > 0) throw errors.invalidBody('The body does not match the schema of the table', listed(faults))
 }
 
 const valueOf = (payload: Payload): unknown =>
-  payload.kind === 'json' || payload.kind === 'raw-json' ? takeValue(payload) : undefined
+  payload.kind === 'json' || payload.kind === 'raw-json' ? parseJson(payload.text) : undefined
 
 /** What is written of a body: with the `columns` parameter, other properties are left out. */
-function withColumns(value: unknown, { payload, columns }: CheckedRequest): unknown {
-  if (payload?.kind !== 'raw-json') return value
+function withColumns(value: unknown, payload: Payload, columns: readonly string[]): unknown {
+  if (payload.kind !== 'raw-json') return value
   const pick = (row: unknown): unknown =>
     typeof row === 'object' && row !== null
       ? Object.fromEntries(

@@ -18,12 +18,29 @@ export type Payload =
   /** The single unnamed argument of a function. */
   | { readonly kind: 'raw'; readonly bytes: Buffer }
 
+/** A body as it was read. */
+export type ReadPayload = {
+  /** Undefined for an action that takes no body. */
+  readonly payload: Payload | undefined
+  /** The columns that it is read into, sorted and distinct. */
+  readonly columns: readonly string[]
+  /**
+   * What was parsed to learn the keys of a JSON body; undefined when the text was not parsed. It takes several times the
+   * memory of the text, so no request contains it: it is gone before the request waits for the database.
+   */
+  readonly value: unknown
+}
+
+type JsonRead = { readonly payload: Payload; readonly value: unknown }
+
+const noPayload: ReadPayload = { payload: undefined, columns: [], value: undefined }
 const noObjects: Payload = { kind: 'json', text: '[]', keys: [] }
+
+const unparsed = (payload: Payload): JsonRead => ({ payload, value: undefined })
 
 /**
  * Reads the body of an action that takes one.
  * @param columns the `columns` parameter
- * @returns the payload, undefined for other actions; and the columns it is read into, sorted and distinct
  * @throws PGRST102
  */
 export function parsePayload(
@@ -31,79 +48,58 @@ export function parsePayload(
   contentType: MediaType,
   columns: readonly string[] | undefined,
   action: Action,
-): { readonly payload: Payload | undefined; readonly columns: readonly string[] } {
+): ReadPayload {
   const isCall = action.kind === 'call'
-  if (isCall ? action.method !== 'post' : action.kind !== 'mutate' || action.mutation === 'delete')
-    return { payload: undefined, columns: [] }
+  if (isCall ? action.method !== 'post' : action.kind !== 'mutate' || action.mutation === 'delete') return noPayload
   // An upsert of a single row is read whole: it must name all columns.
   const named = action.kind === 'mutate' && action.mutation === 'single-upsert' ? undefined : columns
-  const payload = readBody(body, contentType, isCall, named !== undefined)
+  const { payload, value } = readBody(body, contentType, isCall, named !== undefined)
   switch (payload.kind) {
     case 'json':
     case 'form':
-      return { payload, columns: payload.keys }
+      return { payload, columns: payload.keys, value }
     case 'raw-json':
-      return { payload, columns: named ?? [] }
+      return { payload, columns: named ?? [], value }
     case 'raw':
-      return { payload, columns: [] }
+      return { payload, columns: [], value }
     default:
       return payload satisfies never
   }
 }
 
-function readBody(body: Buffer, contentType: MediaType, isCall: boolean, keysAreNamed: boolean): Payload {
+function readBody(body: Buffer, contentType: MediaType, isCall: boolean, keysAreNamed: boolean): JsonRead {
   switch (contentType.kind) {
     case 'json':
-      if (keysAreNamed) return { kind: 'raw-json', text: jsonText(body) }
-      if (body.length === 0 && isCall) return { kind: 'json', text: '', keys: [] }
+      if (keysAreNamed) return unparsed({ kind: 'raw-json', text: jsonText(body) })
+      if (body.length === 0 && isCall) return unparsed({ kind: 'json', text: '', keys: [] })
       return jsonPayload(jsonText(body))
     case 'csv':
       if (!isUtf8(body)) throw errors.invalidBody('The CSV is not valid UTF-8')
-      return csvPayload(body)
+      return unparsed(csvPayload(body))
     case 'urlencoded':
-      return formPayload(body, isCall)
+      return unparsed(formPayload(body, isCall))
     case 'text':
     case 'xml':
     case 'octet-stream':
       if (!isCall) break
-      return { kind: 'raw', bytes: body }
+      return unparsed({ kind: 'raw', bytes: body })
     default:
   }
   throw errors.invalidBody(`Content-Type not acceptable: ${encodeMediaType(contentType)}`)
 }
 
-/** What was parsed to learn the keys of a payload, until somebody takes it. */
-const values = new WeakMap<Payload, unknown>()
-
-function parsed(text: string, keys: readonly string[], value: unknown): Payload {
-  const payload: Payload = { kind: 'json', text, keys }
-  values.set(payload, value)
-  return payload
-}
-
 /**
- * The value of a JSON payload, once: it takes several times the memory of the text, which the request keeps while it waits
- * for the database.
+ * The value of a JSON text.
  *
- * @throws PGRST102 when the text, which nobody has read yet, is no JSON
+ * @throws PGRST102 when it is not JSON
  */
-export function takeValue(payload: Extract<Payload, { kind: 'json' | 'raw-json' }>): unknown {
-  if (!values.has(payload)) return parseJson(payload.text)
-  const value = values.get(payload)
-  values.delete(payload)
-  return value
-}
-
-function parseJson(text: string): unknown {
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
     throw invalidJson()
   }
 }
-
-/** Lets go of what was parsed. */
-export const dropValue = (payload: Payload): boolean => values.delete(payload)
 
 const invalidJson = (): Error => errors.invalidBody('Empty or invalid json')
 
@@ -123,12 +119,13 @@ function hasLoneSurrogate(text: string): boolean {
   return false
 }
 
-function jsonPayload(text: string): Payload {
+function jsonPayload(text: string): JsonRead {
   const value = parseJson(text)
   if (hasLoneSurrogate(text)) throw invalidJson()
-  if (!Array.isArray(value)) return isObject(value) ? parsed(text, keysOf(value), value) : noObjects
+  if (!Array.isArray(value))
+    return isObject(value) ? { payload: { kind: 'json', text, keys: keysOf(value) }, value } : unparsed(noObjects)
   const [first] = value as unknown[]
-  if (value.length === 0) return noObjects
+  if (value.length === 0) return unparsed(noObjects)
   if (!isObject(first)) throw unequalKeys()
   const keys = Object.keys(first)
   const known = new Set(keys)
@@ -139,7 +136,7 @@ function jsonPayload(text: string): Payload {
     const itemKeys = Object.keys(item)
     if (itemKeys.length !== keys.length || !itemKeys.every(isKnown)) throw unequalKeys()
   }
-  return parsed(text, sortedTexts(keys), value)
+  return { payload: { kind: 'json', text, keys: sortedTexts(keys) }, value }
 }
 
 const unequalKeys = (): Error => errors.invalidBody('All object keys must match')

@@ -51,22 +51,23 @@ export function isAddressable(path: string, schemas: readonly string[], cache: S
  * @throws ApiError PGRST125 when the table is unknown or its key is not one column; PGRST117 for POST
  */
 export function addressRow(request: ApiRequest, id: string, cache: SchemaCache): ApiRequest {
-  const { action, queryParams } = request
+  const { shape, queryParams } = request
+  const { action } = shape
   if (action.kind !== 'read' && action.kind !== 'mutate' && action.kind !== 'relation-info') throw errors.path()
   const column = keyColumn(cache, action.relation.schema, action.relation.name)
   if (column === undefined) throw errors.path()
-  if (action.kind === 'mutate' && action.mutation === 'create') throw errors.method(request.method)
+  if (action.kind === 'mutate' && action.mutation === 'create') throw errors.method(shape.method)
   const value: Filter = {
     field: { name: column, jsonPath: [] },
     negated: false,
     operation: { kind: 'quantifiable', operator: 'eq', quantifier: null, value: id },
   }
   // An update of nothing would find no row; whether there is one, reading tells.
-  const unchanged = action.kind === 'mutate' && action.mutation === 'update' && request.columns.length === 0
-  const headersOnly = request.preferences.representation !== 'representation'
+  const unchanged = action.kind === 'mutate' && action.mutation === 'update' && shape.columns.length === 0
+  const headersOnly = shape.preferences.representation !== 'representation'
   return {
     ...request,
-    action: unchanged ? { kind: 'read', relation: action.relation, headersOnly } : action,
+    shape: unchanged ? { ...shape, action: { kind: 'read', relation: action.relation, headersOnly } } : shape,
     queryParams: {
       ...queryParams,
       filters: [{ path: [], value }, ...queryParams.filters],

@@ -1,7 +1,7 @@
 // What is different in the answer for one row that was addressed by its key (see `request/row-address.ts`).
 import { ApiError } from '../errors.ts'
 import type { ActionPlan, CrudPlan } from '../plan/plan.ts'
-import type { ApiRequest } from '../request/api-request.ts'
+import type { RequestShape } from '../request/api-request.ts'
 import type { RestResponse, ResultRow } from './result.ts'
 
 /** JSON becomes one object instead of an array of one. */
@@ -15,14 +15,14 @@ export function planAddressed(plan: ActionPlan): ActionPlan {
 /**
  * 200 for an update, also when nothing is returned.
  *
- * @param request as it was before it was narrowed to the row
+ * @param shape as it was before it was narrowed to the row
  * @throws ApiError PGRST116 with 404 when no visible row has the key
  */
 export function answerAddressed(
   response: RestResponse,
   plan: CrudPlan,
   row: ResultRow,
-  request: ApiRequest,
+  shape: RequestShape,
 ): RestResponse {
   const upsert = plan.kind === 'mutate' && plan.mutation === 'single-upsert'
   if (row.queryTotal === 0 && !plan.explain && !upsert) {
@@ -33,7 +33,7 @@ export function answerAddressed(
       details: 'The result contains 0 rows',
     })
   }
-  const updates = request.action.kind === 'mutate' && request.action.mutation === 'update'
+  const updates = shape.action.kind === 'mutate' && shape.action.mutation === 'update'
   if (!updates || response.status !== 204) return response
   return { ...response, status: 200, headers: [...response.headers, ['Content-Length', '0']] }
 }

@@ -1,16 +1,16 @@
 // `Preference-Applied`: which of the request's preferences meant something to its plan. RFC 7240, section 3.
 import type { CrudPlan } from '../plan/plan.ts'
-import type { PlannedRequest } from '../request/outline.ts'
+import type { RequestShape } from '../request/api-request.ts'
 import { preferenceApplied } from '../request/preferences.ts'
 import type { Preferences } from '../request/preferences.ts'
 import type { Headers } from './header.ts'
 
-type AppliedRequest = Pick<PlannedRequest, 'preferences' | 'queryParams'>
+type AppliedShape = Pick<RequestShape, 'preferences' | 'onConflict'>
 
-function resolution(plan: CrudPlan, { preferences, queryParams }: AppliedRequest): Preferences['resolution'] {
+function resolution(plan: CrudPlan, { preferences, onConflict }: AppliedShape): Preferences['resolution'] {
   if (plan.kind !== 'mutate' || plan.mutation !== 'create' || plan.mutate.kind !== 'insert') return undefined
   // Without a key there are no duplicates to resolve.
-  const hasKey = plan.mutate.primaryKey.length > 0 || queryParams.onConflict !== undefined
+  const hasKey = plan.mutate.primaryKey.length > 0 || onConflict !== undefined
   return hasKey ? preferences.resolution : undefined
 }
 
@@ -20,12 +20,12 @@ function limitsAffected(plan: CrudPlan): boolean {
 }
 
 /** The header, or nothing. */
-export function appliedPreferences(plan: CrudPlan, request: AppliedRequest): Headers {
-  const { count, transaction, handling, timezone, representation, missing, maxAffected } = request.preferences
+export function appliedPreferences(plan: CrudPlan, shape: AppliedShape): Headers {
+  const { count, transaction, handling, timezone, representation, missing, maxAffected } = shape.preferences
   const isMutation = plan.kind === 'mutate'
   const takesRows = isMutation && (plan.mutation === 'create' || plan.mutation === 'update')
   const text = preferenceApplied({
-    resolution: resolution(plan, request),
+    resolution: resolution(plan, shape),
     representation: isMutation ? representation : undefined,
     count,
     transaction,

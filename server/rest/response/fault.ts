@@ -2,15 +2,15 @@
 import { errors } from '../errors.ts'
 import type { ApiError } from '../errors.ts'
 import type { CrudPlan } from '../plan/plan.ts'
-import type { ApiRequest } from '../request/api-request.ts'
+import type { RequestShape } from '../request/api-request.ts'
 import type { ResultRow } from './result.ts'
 
-type FaultRequest = Pick<ApiRequest, 'preferences'>
+type FaultShape = Pick<RequestShape, 'preferences'>
 
 const notSingular = ({ mediaType }: CrudPlan, { queryTotal }: ResultRow): ApiError | undefined =>
   mediaType.kind === 'single-json' && queryTotal !== 1 ? errors.notSingular(queryTotal) : undefined
 
-function tooManyAffected({ queryTotal }: ResultRow, { preferences }: FaultRequest): ApiError | undefined {
+function tooManyAffected({ queryTotal }: ResultRow, { preferences }: FaultShape): ApiError | undefined {
   const { maxAffected, handling } = preferences
   return handling === 'strict' && maxAffected !== undefined && queryTotal > maxAffected
     ? errors.maxAffected(queryTotal)
@@ -21,13 +21,13 @@ function tooManyAffected({ queryTotal }: ResultRow, { preferences }: FaultReques
  * Whether the result of a plan breaks a rule that only its rows can tell: a single object of other than one row
  * (PGRST116), a PUT whose body is for another row than its URL (PGRST115), more rows than `max-affected` (PGRST124).
  */
-export function resultFault(plan: CrudPlan, row: ResultRow, request: FaultRequest): ApiError | undefined {
+export function resultFault(plan: CrudPlan, row: ResultRow, shape: FaultShape): ApiError | undefined {
   if (plan.explain) return undefined
   switch (plan.kind) {
     case 'read':
       return notSingular(plan, row)
     case 'call':
-      return notSingular(plan, row) ?? tooManyAffected(row, request)
+      return notSingular(plan, row) ?? tooManyAffected(row, shape)
     case 'mutate':
       break
     default:
@@ -40,14 +40,14 @@ export function resultFault(plan: CrudPlan, row: ResultRow, request: FaultReques
       return row.queryTotal === 1 ? undefined : errors.putMismatch()
     case 'update':
     case 'delete':
-      return notSingular(plan, row) ?? tooManyAffected(row, request)
+      return notSingular(plan, row) ?? tooManyAffected(row, shape)
     default:
       return plan.mutation satisfies never
   }
 }
 
 /** Whether the rows can make a plan's result fault: then the transaction must not be committed unseen. */
-export function mayFault(plan: CrudPlan, { preferences }: FaultRequest): boolean {
+export function mayFault(plan: CrudPlan, { preferences }: FaultShape): boolean {
   if (plan.explain) return false
   if (plan.mediaType.kind === 'single-json') return true
   if (plan.kind === 'mutate' && plan.mutation === 'single-upsert') return true

@@ -5,13 +5,12 @@ import type { RestSettings, RoleSettings } from '../settings.ts'
 import { claimsText, type Identity } from '../../identity/identity.ts'
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { CrudPlan, InspectPlan } from '../plan/plan.ts'
-import type { ApiRequest } from '../request/api-request.ts'
+import type { PlannedRequest } from '../request/api-request.ts'
 import { lenientUtf8Text } from '../request/query-string.ts'
 import type { Fragment } from './fragment.ts'
 import { cutAtNul, identifier, qualified } from './identifier.ts'
 import { checkSession, type NamedSession } from './session.ts'
 
-type SettingsRequest = Pick<ApiRequest, 'method' | 'path' | 'headers' | 'cookies' | 'schema' | 'preferences'>
 /** Other plans have no settings of their own. */
 type SettingsPlan =
   | Pick<Extract<CrudPlan, { kind: 'call' }>, 'kind' | 'routine' | 'readOnly'>
@@ -120,26 +119,25 @@ function searchPathOf(schema: string, extra: readonly string[]): string {
  */
 export function settingsStatement(
   identity: Identity,
-  request: SettingsRequest,
+  { shape, input }: PlannedRequest,
   plan: SettingsPlan,
   config: Pick<RestSettings, 'dbExtraSearchPath' | 'appSettings'>,
   roleSettings: RoleSettings,
   session?: NamedSession,
 ): SettingsStatement {
-  const { timezone } = request.preferences
+  const { timezone } = shape.preferences
   const before = roleSettings.settings.get(identity.role) ?? noPairs
   const ofRoutine = plan.kind === 'call' ? plan.routine.settings : noPairs
   const values: (string | null)[] = session ? [session.session, session.user, session.appRole] : []
-  values.push(searchPathOf(request.schema, config.dbExtraSearchPath))
+  values.push(searchPathOf(shape.schema, config.dbExtraSearchPath))
   for (const pair of before) values.push(...pair)
-  const { method, path, headers, cookies } = request
   values.push(
     identity.role,
     claimsText(identity),
-    method,
-    lenientUtf8Text(path),
-    pairsJson(headers),
-    pairsJson(cookies),
+    shape.method,
+    lenientUtf8Text(shape.path),
+    pairsJson(input.headers),
+    pairsJson(input.cookies),
   )
   if (timezone !== undefined) values.push(timezone)
   for (const pair of ofRoutine) values.push(...pair)

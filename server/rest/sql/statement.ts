@@ -3,7 +3,7 @@ import type { RestSettings } from '../settings.ts'
 import { returnsSingle } from '../../schema-cache/routine.ts'
 import type { CrudPlan } from '../plan/plan.ts'
 import type { ReadPlan } from '../plan/read-plan.ts'
-import type { ApiRequest } from '../request/api-request.ts'
+import type { RequestShape } from '../request/api-request.ts'
 import { callStatement } from './call.ts'
 import { countStatement } from './count.ts'
 import { insertedCount, responseHeaders, responseStatus } from './current-setting.ts'
@@ -15,7 +15,8 @@ import { countsInserted, mutateStatement } from './mutate.ts'
 import { isAllRows, type LimitForm } from './order.ts'
 import { readStatement } from './read.ts'
 
-export type StatementRequest = Pick<ApiRequest, 'preferences' | 'topLevelRange'>
+/** What the statement depends on beside the plan. */
+export type StatementShape = Pick<RequestShape, 'preferences' | 'topLevelRange'>
 export type StatementSettings = Pick<RestSettings, 'dbMaxRows'>
 
 // Readers of execution plans see how PostgREST counts. Counting rows instead of row values costs less; without a body it
@@ -66,25 +67,25 @@ function resultSelect(
 type Count = { readonly cte: Fragment; readonly total: string }
 
 /** How the whole table is counted. Without any limit the page is the table, and counting it once is enough. */
-function countSql(rows: Fragment, page: string, request: StatementRequest, { dbMaxRows }: StatementSettings): Count {
-  const { count } = request.preferences
+function countSql(rows: Fragment, page: string, shape: StatementShape, { dbMaxRows }: StatementSettings): Count {
+  const { count } = shape.preferences
   if (count !== 'exact' && count !== 'estimated') return { cte: '', total: 'null::bigint' }
-  if (dbMaxRows === null && isAllRows(request.topLevelRange)) return { cte: '', total: page }
+  if (dbMaxRows === null && isAllRows(shape.topLevelRange)) return { cte: '', total: page }
   return {
     cte: [', pgrst_source_count AS (', rows, ')'],
     total: '(SELECT pg_catalog.count(*) FROM pgrst_source_count)',
   }
 }
 
-function readSql(plan: CrudPlan & { kind: 'read' }, request: StatementRequest, settings: StatementSettings): Fragment {
+function readSql(plan: CrudPlan & { kind: 'read' }, shape: StatementShape, settings: StatementSettings): Fragment {
   const counted = countStatement(plan.read)
   // One row more than `db-max-rows` tells that there are too many to count them all.
   const limited =
-    request.preferences.count === 'estimated' && settings.dbMaxRows !== null
+    shape.preferences.count === 'estimated' && settings.dbMaxRows !== null
       ? [counted, ` LIMIT ${settings.dbMaxRows + 1}`]
       : counted
   const page = pageCount(plan)
-  const count = countSql(limited, page, request, settings)
+  const count = countSql(limited, page, shape, settings)
   return [
     `WITH ${sourceName} AS ( `,
     readStatement(plan.read, limitForm(plan)),
@@ -99,7 +100,7 @@ function readSql(plan: CrudPlan & { kind: 'read' }, request: StatementRequest, s
   ]
 }
 
-function mutateSql(plan: CrudPlan & { kind: 'mutate' }, { preferences }: StatementRequest): Fragment {
+function mutateSql(plan: CrudPlan & { kind: 'mutate' }, { preferences }: StatementShape): Fragment {
   const { mutate, handler } = plan
   const hasLocation = mutate.kind === 'insert' && preferences.representation === 'headers-only'
   const location = hasLocation ? locationSql(mutate.primaryKey) : noLocation
@@ -117,9 +118,9 @@ function mutateSql(plan: CrudPlan & { kind: 'mutate' }, { preferences }: Stateme
   ]
 }
 
-function callSql(plan: CrudPlan & { kind: 'call' }, request: StatementRequest, settings: StatementSettings): Fragment {
+function callSql(plan: CrudPlan & { kind: 'call' }, shape: StatementShape, settings: StatementSettings): Fragment {
   const page = returnsSingle(plan.routine) ? '1' : pageCount(plan)
-  const count = countSql(countStatement(plan.read), page, request, settings)
+  const count = countSql(countStatement(plan.read), page, shape, settings)
   return [
     `WITH ${sourceName} AS (`,
     callStatement(plan.call),
@@ -134,14 +135,14 @@ function callSql(plan: CrudPlan & { kind: 'call' }, request: StatementRequest, s
   ]
 }
 
-function resultSql(plan: CrudPlan, request: StatementRequest, settings: StatementSettings): Fragment {
+function resultSql(plan: CrudPlan, shape: StatementShape, settings: StatementSettings): Fragment {
   switch (plan.kind) {
     case 'read':
-      return readSql(plan, request, settings)
+      return readSql(plan, shape, settings)
     case 'mutate':
-      return mutateSql(plan, request)
+      return mutateSql(plan, shape)
     case 'call':
-      return callSql(plan, request, settings)
+      return callSql(plan, shape, settings)
     default:
       return plan satisfies never
   }
@@ -154,8 +155,8 @@ function resultSql(plan: CrudPlan, request: StatementRequest, settings: Statemen
  *
  * Its text depends on the shape of the request alone, so that it can be prepared: values are parameters.
  */
-export function mainStatement(plan: CrudPlan, request: StatementRequest, settings: StatementSettings): Fragment {
-  const statement = resultSql(plan, request, settings)
+export function mainStatement(plan: CrudPlan, shape: StatementShape, settings: StatementSettings): Fragment {
+  const statement = resultSql(plan, shape, settings)
   return plan.mediaType.kind === 'plan'
     ? explainSql(statement, plan.mediaType.format, plan.mediaType.options)
     : statement
@@ -165,5 +166,5 @@ export function mainStatement(plan: CrudPlan, request: StatementRequest, setting
 export const explainCountStatement = (read: ReadPlan): Fragment => explainSql(countStatement(read), 'json')
 
 /** Whether a request needs `explainCountStatement`: reads only. */
-export const needsPlannedCount = (plan: CrudPlan, { preferences: { count } }: StatementRequest): boolean =>
+export const needsPlannedCount = (plan: CrudPlan, { preferences: { count } }: StatementShape): boolean =>
   plan.kind === 'read' && !plan.explain && (count === 'planned' || count === 'estimated')

@@ -4,6 +4,7 @@ import type { InTransaction, Query } from '../../postgres/transaction.ts'
 import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
 import { authenticate } from '../../identity/authenticate.ts'
 import type { Identity } from '../../identity/identity.ts'
+import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
 import { ApiError } from '../../rest/errors.ts'
 import { errorResponse } from '../../rest/response/error.ts'
 import { checkSession, namedSession } from '../../rest/sql/session.ts'
@@ -25,8 +26,11 @@ type Snapshot = RestSnapshot<
   RestSettings & {
     /** What the document shows: what the caller may use, or everything. */
     readonly docsMode: 'follow-privileges' | 'ignore-privileges'
+    readonly restBasePath: string
+    /** Mount path of the image analysis. */
+    readonly imageBasePath: string
   }
->
+> & { readonly verifier: JwtVerifier }
 
 export type ServiceDocumentOptions = {
   /** Settings and schema at the moment. */

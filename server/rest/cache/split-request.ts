@@ -9,7 +9,8 @@ import { keyPart, partKind } from './shape-key.ts'
 /** How a value stands in the statement: as it is, as a pattern of LIKE, or as an array of the texts between its commas. */
 export type ValueForm = 'plain' | 'pattern' | 'list'
 
-export type RequestShape = {
+/** A request split into what it has in common with others of its shape, and its values. */
+export type SplitRequest = {
   /** Equal for requests of the same shape only. */
   readonly key: string
   /** The values, which are not part of the key. */
@@ -91,9 +92,12 @@ class ShapeReader {
   readonly template: string[] = []
   canBeRejected = true
   readonly #isCall: boolean
+  /** Whether a parameter without an operator is an argument; elsewhere it is a filter that cannot be parsed. */
+  readonly #takesArguments: boolean
 
   constructor({ method, path, body }: HttpRequest) {
     this.#isCall = path.startsWith('/rpc/')
+    this.#takesArguments = this.#isCall && (method === 'GET' || method === 'HEAD')
     this.key = keyPart(partKind.method, method) + keyPart(partKind.path, path)
     // A request may be rejected for having none, whatever else it says.
     if (body.length > 0) this.key += keyPart(partKind.body, '')
@@ -131,7 +135,7 @@ class ShapeReader {
       this.#addValue(name, before, `(${this.#mark(items, 'list')})`)
       return true
     }
-    if (!this.#isCall || !plainArgument.test(raw)) return false
+    if (!this.#takesArguments || !plainArgument.test(raw)) return false
     this.#addValue(name, '', this.#mark(raw, 'plain'))
     return true
   }
@@ -167,10 +171,10 @@ class ShapeReader {
 }
 
 /**
- * The shape of a request; undefined when there is something in it that is neither shape nor value, so that nothing of it
- * may be remembered. The key is made of the request as it was sent, so that it never depends on how something is decoded.
+ * Splits a request; undefined when there is something in it that is neither shape nor value, so that nothing of it may
+ * be cached. The key is made of the request as it was sent, so that it never depends on how something is decoded.
  */
-export function shapeOf(http: HttpRequest): RequestShape | undefined {
+export function splitRequest(http: HttpRequest): SplitRequest | undefined {
   const { query, headers } = http
   if (query.length > longestQuery || query.includes(';')) return undefined
   const reader = new ShapeReader(http)

@@ -1,0 +1,55 @@
+// A request of the Fetch standard as the engine reads it.
+import type { BodyGate } from '../rest/request/body.ts'
+import type { RestRequest } from '../rest/rest-request.ts'
+import { readFetchBody } from './fetch-body.ts'
+
+export class FetchRequest implements RestRequest {
+  readonly method: string
+  readonly basePath: string
+  readonly target: string
+  readonly headers: readonly (readonly [string, string])[]
+  readonly source: Request
+  /** The server decides how connections go on. */
+  readonly isOpenEnded = false
+
+  /** @param target path below the mount path with the query string */
+  constructor(source: Request, basePath: string, target: string) {
+    this.method = source.method
+    this.basePath = basePath
+    this.target = target
+    // Iteration gives names in lower case, and one entry for a repeated header, joined by a comma.
+    this.headers = [...source.headers]
+    this.source = source
+  }
+
+  get isGone(): boolean {
+    return this.source.signal.aborted
+  }
+
+  get isAborted(): boolean {
+    return this.source.signal.aborted
+  }
+
+  onGone(listener: () => void): () => void {
+    const { signal } = this.source
+    const onAbort = (): void => listener()
+    signal.addEventListener('abort', onAbort, { once: true })
+    return () => signal.removeEventListener('abort', onAbort)
+  }
+
+  header(name: string): string | undefined {
+    return this.source.headers.get(name) ?? undefined
+  }
+
+  readBody(gate: BodyGate): Promise<Buffer> {
+    return readFetchBody(this.source, gate)
+  }
+}
+
+/** Path and query string of a URL, as they came: no parser rewrites them. */
+export function targetOf(url: string): string {
+  const path = url.indexOf('/', url.indexOf('://') + 3)
+  const end = url.indexOf('#', path)
+  if (path < 0) return '/'
+  return end < 0 ? url.slice(path) : url.slice(path, end)
+}

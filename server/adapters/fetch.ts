@@ -1,0 +1,68 @@
+// The REST API as a function from the Fetch standard's Request to its Response: Hono, Bun, Deno, edge runtimes.
+// https://fetch.spec.whatwg.org/#response-class
+import { serverName } from '../common/version.ts'
+import { errors } from '../rest/errors.ts'
+import { errorResponse } from '../rest/response/error.ts'
+import { contentLength, hasHeader } from '../rest/response/header.ts'
+import { isStreamed, type RestResponse } from '../rest/response/result.ts'
+import type { Answering } from '../rest/rest-request.ts'
+import { basePathOf, isBelow } from './base-path.ts'
+import { streamOf } from './fetch-body.ts'
+import { FetchRequest, targetOf } from './fetch-request.ts'
+
+export type FetchHandlerOptions = {
+  /** Mount path, such as `/rest/v1`; the root when left out. */
+  readonly basePath?: string
+}
+
+/** Answers a request; with 404 when its path is not below `basePath`. Rejects only when the response cannot be built. */
+export type FetchHandler = (request: Request) => Promise<Response>
+
+/**
+ * A handler for servers that speak the Fetch standard. Large results are streams, at the pace of their readers. When the
+ * request's signal aborts, its query is cancelled.
+ *
+ * The standard has no status above 599: a function that sets one (`response.status`) is answered with 500, PGRST112.
+ *
+ * @throws TypeError when `basePath` does not begin with a slash
+ */
+export function fetchHandler(rest: Answering, options: FetchHandlerOptions = {}): FetchHandler {
+  const basePath = basePathOf(options.basePath)
+  return async (request) => {
+    const target = targetOf(request.url)
+    if (!isBelow(target, basePath)) return new Response(null, { status: 404 })
+    const result = await rest.answer(new FetchRequest(request, basePath, target.slice(basePath.length)))
+    return responseTo(request, result)
+  }
+}
+
+const highestStatus = 599
+/** https://fetch.spec.whatwg.org/#null-body-status */
+const bodilessStatuses: ReadonlySet<number> = new Set([204, 205, 304])
+
+function responseTo(request: Request, result: RestResponse): Response {
+  if (result.status > highestStatus) {
+    if (isStreamed(result.body)) result.body.drop()
+    return responseTo(request, errorResponse(errors.statusSetting(), 'verbose'))
+  }
+  const { status, statusText, body } = result
+  const isBodiless = request.method === 'HEAD' || bodilessStatuses.has(status)
+  try {
+    const headers = new Headers()
+    // Values have one character per byte, as the standard's byte strings do. RFC 9110, section 8.6: no length with 204.
+    for (const [name, value] of result.headers) {
+      if (status !== 204 || name !== 'Content-Length') headers.append(name, value)
+    }
+    if (!headers.has('Server')) headers.set('Server', serverName)
+    if (!isBodiless && !hasHeader(result.headers, 'Content-Length')) headers.set(...contentLength(body))
+    if (isBodiless && isStreamed(body)) body.drop()
+    const init = { status, headers, ...(statusText === undefined ? {} : { statusText }) }
+    if (isBodiless) return new Response(null, init)
+    // Bytes: a text would get a Content-Type.
+    const whole = typeof body === 'string' ? Buffer.from(body) : body
+    return new Response(isStreamed(whole) ? streamOf(whole, request) : whole, init)
+  } catch (error) {
+    if (isStreamed(body)) body.drop()
+    throw error
+  }
+}

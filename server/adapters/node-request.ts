@@ -1,0 +1,67 @@
+// A request of Node's HTTP server as the engine reads it.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { BodyGate } from '../rest/request/body.ts'
+import type { RestRequest } from '../rest/rest-request.ts'
+import { readNodeBody } from './node-body.ts'
+import { isUnfinished } from '../common/unfinished.ts'
+
+/** One object for each request: everything that the engine reads of it, and the caller that waits. */
+export class NodeRequest implements RestRequest {
+  readonly method: string
+  readonly basePath: string
+  readonly target: string
+  readonly headers: readonly (readonly [string, string])[]
+  readonly source: IncomingMessage
+  readonly #response: ServerResponse
+
+  /** @param target path below the mount path with the query string */
+  constructor(source: IncomingMessage, response: ServerResponse, basePath: string, target: string) {
+    this.method = source.method ?? 'GET'
+    this.basePath = basePath
+    this.target = target
+    this.headers = headerPairs(source)
+    this.source = source
+    this.#response = response
+  }
+
+  get isGone(): boolean {
+    return this.source.socket.destroyed && !this.#response.writableFinished
+  }
+
+  get isOpenEnded(): boolean {
+    return isUnfinished(this.source) && this.source.headers['content-length'] === undefined
+  }
+
+  get isAborted(): boolean {
+    return this.source.destroyed && !this.source.complete
+  }
+
+  onGone(listener: () => void): () => void {
+    // The response itself closes too early, when it is complete, and never, when it is queued behind another one.
+    const { socket } = this.source
+    const onClose = (): void => {
+      if (this.isGone) listener()
+    }
+    // One for each request that was sent before the response to the first.
+    socket.setMaxListeners(0)
+    socket.once('close', onClose)
+    return () => socket.off('close', onClose)
+  }
+
+  header(name: string): string | undefined {
+    const value = this.source.headers[name]
+    return Array.isArray(value) ? value[0] : value
+  }
+
+  readBody(gate: BodyGate): Promise<Buffer> {
+    return readNodeBody(this.source, gate)
+  }
+}
+
+function headerPairs({ rawHeaders }: IncomingMessage): (readonly [string, string])[] {
+  const pairs: (readonly [string, string])[] = []
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    pairs.push([(rawHeaders[index] ?? '').toLowerCase(), rawHeaders[index + 1] ?? ''])
+  }
+  return pairs
+}

@@ -1,0 +1,11 @@
+// The package's public door: the REST API as an object. `rowhouse/postgres` connects its database, `rowhouse/node` and
+// `rowhouse/fetch` mount it in a server.
+export { createRest, type Rest, type RestOptions, type RestOptionSettings } from './rest/engine.ts'
+export type { Identify, RestObservation } from './rest/handler.ts'
+export { ApiError, type ErrorBody } from './rest/errors.ts'
+export type { RestRequest } from './rest/rest-request.ts'
+export type { RestResponse } from './rest/response/result.ts'
+export type { SchemaEvent } from './rest/schema-loader.ts'
+export type { EngineDatabase, ChannelEvent } from './rest/database.ts'
+export type { BodyFault, BodyValidator, TableBodies } from './rest/validation.ts'
+export type { Claims, Identity } from './identity/identity.ts'

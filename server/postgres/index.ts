@@ -1,0 +1,2 @@
+// The door `rowhouse/postgres`.
+export { connect, type ConnectedDatabase, type ConnectOptions } from './connected-database.ts'

@@ -1,0 +1,130 @@
+// The REST API as an object: everything between a request and its response, on a database that the caller connects.
+import { nearestName } from '../text/nearest-name.ts'
+import type { EngineDatabase } from './database.ts'
+import { RestHandler, type Identify, type RestObservation } from './handler.ts'
+import type { Answering } from './rest-request.ts'
+import { SchemaLoader, type SchemaEvent } from './schema-loader.ts'
+import { defaultSettings, type LoadSettings, type RestSettings } from './settings.ts'
+import type { BodyValidator } from './validation.ts'
+
+/** Settings of `createRest`: PostgREST's names, camel-cased, and its defaults. */
+export type RestOptionSettings = Partial<Omit<RestSettings & LoadSettings, 'dbSchemas'>>
+
+export type RestOptions = {
+  /** What `connect` of `rowhouse/postgres` gives. Whoever connects it also closes it. */
+  readonly database: EngineDatabase
+  /** Exposed schemas (`db-schemas`), at least one; the first is the default. */
+  readonly schemas: readonly string[]
+  /** Says as which role, with which claims, a request is run. The role must be granted to the role that connects. */
+  readonly identify: Identify
+  /** PostgREST's settings by their names, camel-cased: `db-max-rows` is `dbMaxRows`. */
+  readonly settings?: RestOptionSettings
+  /** Checks bodies before the database is asked; nothing is checked when left out. */
+  readonly validator?: BodyValidator
+  /** Called once for every request, before its response is sent. Must not throw. */
+  readonly onRequest?: (observation: RestObservation) => void
+  /** Called when the schema cache was loaded or could not be loaded. Failures go to the console when left out. */
+  readonly onSchema?: (event: SchemaEvent) => void
+}
+
+/** The REST API of `createRest`. Adapters turn it into a handler: `nodeHandler`, `fetchHandler`. */
+export type Rest = Answering & {
+  /** Loads the schema cache again, as `NOTIFY pgrst` does. Resolves after the attempt; `onSchema` gets its outcome. */
+  reload(): Promise<void>
+  /** Ends listening and retrying. The database stays open: close it once the last response has been sent. */
+  close(): Promise<void>
+}
+
+/**
+ * Creates the REST API, and loads the schema cache. While the database cannot be reached, requests get 503 (PGRST002), and
+ * loading is tried again after 1, 2, 4 … 32 seconds. `NOTIFY pgrst` loads it again; until then, requests are answered
+ * with the schema cache of before.
+ *
+ * @throws TypeError as a rejection, naming the option that is wrong
+ */
+export async function createRest(options: RestOptions): Promise<Rest> {
+  const settings = settingsOf(options)
+  const { identify, validator = noValidator, onRequest = ignore, onSchema = reportFailure } = options
+  const loader = new SchemaLoader(options.database, settings, onSchema)
+  const handler = new RestHandler({ state: loader, identify, validator, observe: onRequest })
+  await loader.start()
+  return {
+    answer: (request) => handler.answer(request),
+    reload: () => loader.reload(),
+    close: () => loader.stop(),
+  }
+}
+
+const ignore = (): void => undefined
+const noValidator: BodyValidator = { forTable: () => undefined }
+
+function reportFailure(event: SchemaEvent): void {
+  if (event.kind === 'schema cache loaded') return
+  const message = typeof event.error === 'string' ? event.error : event.error.message
+  console.error(`rowhouse: ${event.kind}, retrying in ${event.retrySeconds} s: ${message}`)
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
+
+/** @throws TypeError */
+function settingsOf({ database, schemas, identify, settings = {} }: RestOptions): RestSettings & LoadSettings {
+  // Callers may have no compiler that checks them.
+  const given: { readonly database: unknown; readonly schemas: unknown } = { database, schemas }
+  if (!isObject(given.database) || !('run' in given.database) || !('read' in given.database)) {
+    throw new TypeError('createRest: database must be what connect() of rowhouse/postgres gives')
+  }
+  if (typeof identify !== 'function') throw new TypeError('createRest: identify must be a function')
+  if (!Array.isArray(given.schemas) || schemas.length === 0 || !schemas.every((name) => typeof name === 'string')) {
+    throw new TypeError('createRest: schemas must be an array of at least one name')
+  }
+  for (const [name, value] of Object.entries(settings)) checkSetting(name, value)
+  const chosen = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
+  return { ...defaultSettings, ...chosen, dbSchemas: schemas }
+}
+
+const qualified = 'an object { schema, name } or null'
+const nullable: Readonly<Record<string, readonly [(value: unknown) => boolean, string]>> = {
+  dbAnonRole: [(value) => typeof value === 'string', 'a string or null'],
+  dbMaxRows: [(value) => Number.isSafeInteger(value) && Number(value) >= 0, 'a whole number or null'],
+  dbPreRequest: [isObject, qualified],
+  dbRootSpec: [isObject, qualified],
+  openapiServerProxyUri: [(value) => typeof value === 'string', 'a string or null'],
+  serverTraceHeader: [(value) => typeof value === 'string', 'a string or null'],
+}
+const choices: Readonly<Record<string, readonly string[]>> = {
+  clientErrorVerbosity: ['verbose', 'minimal'],
+  dbPoolSharing: ['all', 'reads', 'none'],
+  dbTxEnd: ['commit', 'commit-allow-override', 'rollback', 'rollback-allow-override'],
+  openapiMode: ['follow-privileges', 'ignore-privileges', 'disabled'],
+}
+
+/** @throws TypeError naming the setting and what it may be */
+function checkSetting(name: string, value: unknown): void {
+  const fail = (allowed: string): never => {
+    throw new TypeError(`createRest: the setting ${name} is ${JSON.stringify(value)}, but must be ${allowed}`)
+  }
+  if (name === 'dbSchemas') throw new TypeError('createRest: use schemas instead of the setting dbSchemas')
+  if (!Object.hasOwn(defaultSettings, name)) {
+    const nearest = nearestName(name, Object.keys(defaultSettings))
+    const hint = nearest === undefined ? '' : `; did you mean ${nearest}?`
+    throw new TypeError(`createRest: there is no setting ${name}${hint}`)
+  }
+  if (value === undefined) return
+  const rule = nullable[name]
+  if (rule) {
+    const [isRight, allowed] = rule
+    if (value !== null && !isRight(value)) fail(allowed)
+    return
+  }
+  const allowed = choices[name]
+  if (allowed) {
+    if (!allowed.some((choice) => choice === value)) fail(`one of ${allowed.join(', ')}`)
+    return
+  }
+  const standard: unknown = defaultSettings[name as keyof typeof defaultSettings]
+  if (Array.isArray(standard)) {
+    if (!Array.isArray(value)) fail('an array')
+  } else if (typeof standard === 'number') {
+    if (!Number.isSafeInteger(value) || Number(value) < 0) fail('a whole number, 0 or more')
+  } else if (typeof value !== typeof standard) fail(`a ${typeof standard}`)
+}

@@ -1,0 +1,93 @@
+// The baseline without a model: how much of an image is green. It says nothing about species, so it never answers that
+// there is water hyacinth.
+//
+// Excess green index: Woebbecke et al., "Color indices for weed identification under various soil, residue, and lighting
+// conditions", Transactions of the ASAE 38 (1995). Threshold: Otsu, "A threshold selection method from gray-level
+// histograms", IEEE Transactions on Systems, Man, and Cybernetics 9 (1979).
+import type { Box } from './box.ts'
+import type { Pixels } from './image.ts'
+import { components, opened, type Mask } from './mask.ts'
+
+/** Pixels of the longer side that the index is computed on. */
+export const colourIndexSide = 512
+
+export type GreenCover = {
+  /** Part of all pixels that are green, from 0 to 1. */
+  readonly share: number
+  /** In pixels of the given image; the confidence is how green the box is. */
+  readonly boxes: readonly Box[]
+}
+
+/** An index below this is no green, whatever else is in the image: greys and browns have up to about 0.05. */
+const leastIndex = 0.1
+/** Sum of red, green and blue below which a pixel is too dark to have a colour. */
+const leastLight = 48
+/** Regions below this part of the image are noise. */
+const leastRegion = 0.005
+/** Regions beyond this number, the largest first, are left out. */
+const mostRegions = 100
+/** As detectors have it: boxes with less are not reported. */
+const leastConfidence = 0.25
+
+const bins = 256
+
+/** Finds the green regions of an image. */
+export function greenCover({ width, height, data }: Pixels): GreenCover {
+  const indices = excessGreen(data, width * height)
+  const threshold = Math.max(leastIndex, otsuThreshold(indices))
+  const green = indices.map((index) => (index > threshold ? 1 : 0))
+  const mask: Mask = { width, height, bits: Uint8Array.from(green) }
+  const share = mask.bits.reduce((sum, bit) => sum + bit, 0) / mask.bits.length
+  const regions = components(opened(mask))
+    .filter(({ pixels }) => pixels >= leastRegion * width * height)
+    .sort((one, other) => other.pixels - one.pixels)
+    .slice(0, mostRegions)
+  const boxes = regions.map(({ x1, y1, x2, y2 }) => {
+    let [sum, count] = [0, 0]
+    for (let y = y1; y < y2; y++) {
+      for (let x = x1; x < x2; x++) {
+        if (mask.bits[y * width + x] !== 1) continue
+        sum += indices[y * width + x] ?? 0
+        count++
+      }
+    }
+    return { x1, y1, x2, y2, confidence: Math.min(1, Math.max(leastConfidence, sum / count)) }
+  })
+  return { share, boxes }
+}
+
+/** `2g - r - b` of each pixel, where `r + g + b = 1`; what is negative is no green, and counts as 0. */
+function excessGreen(data: Uint8Array, pixels: number): Float32Array {
+  const indices = new Float32Array(pixels)
+  for (let pixel = 0; pixel < pixels; pixel++) {
+    const [red = 0, green = 0, blue = 0] = [data[3 * pixel], data[3 * pixel + 1], data[3 * pixel + 2]]
+    const sum = red + green + blue
+    // 2g - r - b = 3g - 1
+    if (sum >= leastLight) indices[pixel] = Math.max(0, (3 * green) / sum - 1)
+  }
+  return indices
+}
+
+/** The value between 0 and 1 that parts the values into the two classes with the greatest variance between them. */
+export function otsuThreshold(values: Float32Array): number {
+  const histogram = new Float64Array(bins)
+  for (const value of values) {
+    const bin = Math.min(bins - 1, Math.floor(value * bins))
+    histogram[bin] = (histogram[bin] ?? 0) + 1
+  }
+  const total = values.length
+  const sum = histogram.reduce((all, count, bin) => all + count * bin, 0)
+  let [best, threshold, below, sumBelow] = [-1, 0, 0, 0]
+  for (let bin = 0; bin < bins - 1; bin++) {
+    const count = histogram[bin] ?? 0
+    below += count
+    sumBelow += count * bin
+    if (below === 0) continue
+    const above = total - below
+    if (above === 0) break
+    const distance = sumBelow / below - (sum - sumBelow) / above
+    const between = below * above * distance * distance
+    if (between > best) [best, threshold] = [between, (bin + 1) / bins]
+  }
+  return threshold
+}

@@ -1,0 +1,115 @@
+// The outputs of object detectors, distinguished by their shape, as lists of boxes.
+// https://docs.ultralytics.com/modes/export/, https://github.com/ultralytics/yolov5/wiki
+import type { Box } from './box.ts'
+import type { Output } from './session.ts'
+
+/**
+ * - `dense`: `[1, 4 + classes, anchors]`, centre and size, to be followed by non-maximum suppression (YOLOv8, 11)
+ * - `objectness`: `[1, 3 * anchors, 5 + classes]`, the same with a confidence that there is anything (YOLOv5, 7)
+ * - `end-to-end`: `[1, 300, 6]`, corners, confidence, class; nothing is to follow (YOLOv10)
+ */
+export type Layout =
+  | { readonly kind: 'dense'; readonly classes: number }
+  | { readonly kind: 'objectness'; readonly classes: number }
+  | { readonly kind: 'end-to-end' }
+
+/** Rows of an end-to-end output; exporters write 300. */
+const mostRows = 1000
+
+/** The cells of the grids that a detector of this stride looks at: every 8, 16 … pixels. */
+export function anchorCount(width: number, height: number, stride: number): number {
+  let count = 0
+  for (let step = 8; step <= stride; step *= 2) count += Math.ceil(width / step) * Math.ceil(height / step)
+  return count
+}
+
+/**
+ * Tells which layout an output has.
+ *
+ * @throws Error when it fits none of them for an input of this size
+ */
+export function layoutOf(dims: readonly number[], width: number, height: number, stride: number): Layout {
+  const anchors = anchorCount(width, height, stride)
+  const [batch, first = 0, second = 0] = dims
+  if (dims.length === 3 && batch === 1) {
+    if (second === anchors && first > 4) return { kind: 'dense', classes: first - 4 }
+    if (first === 3 * anchors && second > 5) return { kind: 'objectness', classes: second - 5 }
+    if (second === 6 && first <= mostRows) return { kind: 'end-to-end' }
+  }
+  throw new Error(
+    `its output has the shape [${dims.join(',')}]; for an input of ${width} x ${height} pixels, ` +
+      `[1,4+classes,${anchors}], [1,${3 * anchors},5+classes] or [1,300,6] is expected`,
+  )
+}
+
+export type Selection = {
+  /** Indices of the classes whose boxes are wanted. */
+  readonly classes: readonly number[]
+  /** Least confidence of a box. */
+  readonly threshold: number
+}
+
+export type Detections = {
+  /** In pixels of the model's input; those of the first two layouts overlap. */
+  readonly boxes: readonly Box[]
+  /** The highest confidence of the wanted classes, also where it is below the threshold. */
+  readonly highest: number
+}
+
+/**
+ * Reads the boxes of the wanted classes from an output.
+ *
+ * @throws Error when a confidence is no number from 0 to 1: such an output must not pass as one without boxes
+ */
+export function readDetections(output: Output, layout: Layout, selection: Selection): Detections {
+  const boxes: Box[] = []
+  let highest = 0
+  const see = (confidence: number, corners: () => Omit<Box, 'confidence'>): void => {
+    if (!(confidence >= 0 && confidence <= 1 + rounding)) {
+      throw new Error(`the model answered with a confidence of ${confidence}`)
+    }
+    highest = Math.max(highest, Math.min(1, confidence))
+    if (confidence >= selection.threshold) boxes.push({ ...corners(), confidence: Math.min(1, confidence) })
+  }
+  readers[layout.kind](output, selection.classes, see)
+  return { boxes, highest }
+}
+
+/** Scores of 16-bit models can come out a little above 1. */
+const rounding = 1e-3
+
+type See = (confidence: number, corners: () => Omit<Box, 'confidence'>) => void
+type Reader = ({ dims, data }: Output, classes: readonly number[], see: See) => void
+
+const around = (x: number, y: number, width: number, height: number): Omit<Box, 'confidence'> => ({
+  x1: x - width / 2,
+  y1: y - height / 2,
+  x2: x + width / 2,
+  y2: y + height / 2,
+})
+
+const readers = {
+  dense: ({ dims, data }, classes, see) => {
+    const anchors = dims[2] ?? 0
+    for (let anchor = 0; anchor < anchors; anchor++) {
+      const at = (row: number): number => data[row * anchors + anchor] ?? NaN
+      for (const index of classes) see(at(4 + index), () => around(at(0), at(1), at(2), at(3)))
+    }
+  },
+  objectness: ({ dims, data }, classes, see) => {
+    const [, rows = 0, columns = 0] = dims
+    for (let row = 0; row < rows; row++) {
+      const at = (column: number): number => data[row * columns + column] ?? NaN
+      for (const index of classes) see(at(4) * at(5 + index), () => around(at(0), at(1), at(2), at(3)))
+    }
+  },
+  'end-to-end': ({ dims, data }, classes, see) => {
+    const rows = dims[1] ?? 0
+    for (let row = 0; row < rows; row++) {
+      const at = (column: number): number => data[row * 6 + column] ?? NaN
+      if (Number.isNaN(at(5))) throw new Error('the model answered with a class that is no number')
+      if (!classes.includes(Math.round(at(5)))) continue
+      see(at(4), () => ({ x1: at(0), y1: at(1), x2: at(2), y2: at(3) }))
+    }
+  },
+} satisfies Record<Layout['kind'], Reader>

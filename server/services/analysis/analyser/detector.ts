@@ -1,0 +1,113 @@
+// A detector: boxes around what a model has found.
+import { clipped, suppressed, type Box } from './box.ts'
+import { layoutOf, readDetections } from './detector-output.ts'
+import { resized, type Pixels } from './image.ts'
+import { positiveClasses } from './model-description.ts'
+import { loadSession, type ModelSession } from './session.ts'
+
+export type Detection = {
+  /** In pixels of the image, the highest confidence first. */
+  readonly boxes: readonly Box[]
+  /** The highest confidence, also where it is below that of boxes that are reported. */
+  readonly highest: number
+}
+
+export type Detector = {
+  readonly file: string
+  readonly version: string
+  /** Pixels of the longer side that images should have. */
+  readonly side: number
+  readonly detect: (pixels: Pixels) => Promise<Detection>
+}
+
+/** Least confidence of a box, where the model's JSON file names no other. */
+const defaultThreshold = 0.25
+/** Boxes that overlap by more than that are the same thing. */
+const suppression = 0.45
+const mostBoxes = 300
+/** Grey of the parts of the input without image, as in training. */
+const padding = 114
+
+/**
+ * Loads a detector and runs it once, to see that its output is one that can be read.
+ *
+ * @throws Error that says why it cannot be used
+ */
+export async function loadDetector(path: string, threads: number): Promise<Detector> {
+  const session = await loadSession(path, 'detect', threads)
+  const { stride, threshold = defaultThreshold } = session.description
+  const [height, width] = sidesOf(session)
+  const isFixed = session.inputSize.every((side) => side !== undefined)
+  const blank = { width, height, data: new Uint8Array(3 * width * height).fill(padding) }
+  const layout = layoutOf((await session.run(blank)).dims, width, height, stride)
+  const { names } = session.description
+  if (layout.kind === 'end-to-end' && names === undefined) {
+    throw new Error('it has no names of classes: list them as "names" in its JSON file')
+  }
+  const classes = positiveClasses(
+    session.description,
+    layout.kind === 'end-to-end' ? (names ?? []).length : layout.classes,
+  )
+  return {
+    file: session.file,
+    version: session.version,
+    side: Math.max(width, height),
+    detect: async (pixels) => {
+      const scale = Math.min(width / pixels.width, height / pixels.height)
+      const [inner, outer] = letterbox(pixels, scale, isFixed ? { width, height } : stride)
+      const placed = await resized(pixels, inner.width, inner.height)
+      const output = await session.run(padded(placed, outer))
+      const current = layoutOf(output.dims, outer.width, outer.height, stride)
+      const { boxes, highest } = readDetections(output, current, { classes, threshold })
+      const kept = layout.kind === 'end-to-end' ? boxes.slice(0, mostBoxes) : suppressed(boxes, suppression, mostBoxes)
+      const left = Math.floor((outer.width - inner.width) / 2)
+      const top = Math.floor((outer.height - inner.height) / 2)
+      const original = kept.flatMap(({ x1, y1, x2, y2, confidence }): Box[] => {
+        if (![x1, y1, x2, y2].every(Number.isFinite)) throw new Error('the model answered with a box without a place')
+        const across = (x: number): number => ((x - left) / inner.width) * pixels.width
+        const down = (y: number): number => ((y - top) / inner.height) * pixels.height
+        const corners = { x1: across(x1), y1: down(y1), x2: across(x2), y2: down(y2), confidence }
+        const inside = clipped(corners, pixels.width, pixels.height)
+        return inside ? [inside] : []
+      })
+      return { boxes: original, highest }
+    },
+  }
+}
+
+type Size = { readonly width: number; readonly height: number }
+
+/** @throws Error when neither the file nor its description says how large the input is */
+function sidesOf({ inputSize, description }: ModelSession): readonly [height: number, width: number] {
+  const [height, width] = [inputSize[0] ?? description.size?.[0], inputSize[1] ?? description.size?.[1]]
+  if (height === undefined || width === undefined) {
+    throw new Error('its input has no fixed size: name one as "imgsz" in its JSON file')
+  }
+  return [height, width]
+}
+
+/**
+ * Where an image goes that keeps its proportions: its scaled size, and that of the whole input, which is fixed or made of
+ * whole strides.
+ */
+function letterbox(image: Size, scale: number, input: Size | number): readonly [inner: Size, outer: Size] {
+  const inner = {
+    width: Math.max(1, Math.round(image.width * scale)),
+    height: Math.max(1, Math.round(image.height * scale)),
+  }
+  if (typeof input !== 'number') return [inner, input]
+  const whole = (side: number): number => Math.ceil(side / input) * input
+  return [inner, { width: whole(inner.width), height: whole(inner.height) }]
+}
+
+/** The image in the middle of a grey one. */
+function padded({ width, height, data }: Pixels, outer: Size): Pixels {
+  if (width === outer.width && height === outer.height) return { width, height, data }
+  const left = Math.floor((outer.width - width) / 2)
+  const top = Math.floor((outer.height - height) / 2)
+  const canvas = new Uint8Array(3 * outer.width * outer.height).fill(padding)
+  for (let y = 0; y < height; y++) {
+    canvas.set(data.subarray(3 * y * width, 3 * (y + 1) * width), 3 * ((y + top) * outer.width + left))
+  }
+  return { ...outer, data: canvas }
+}

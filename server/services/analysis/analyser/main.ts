@@ -1,0 +1,51 @@
+// The analyser: a process that decodes images and looks at them, one after the other. It may crash or hang; the server
+// kills it and starts another one.
+import { setPriority, constants } from 'node:os'
+import { Worker } from 'node:worker_threads'
+import { loadAnalysis, type Analyse } from './analyse.ts'
+import { ImageError, prepareDecoding } from './image.ts'
+import type { AnalyserOptions, AnalyserReply, AnalyserRequest } from './message.ts'
+
+/** Milliseconds between two looks at the parent. */
+const watchInterval = 1000
+
+const reply = (message: AnalyserReply): void => {
+  if (process.connected) process.send?.(message)
+}
+
+async function answer({ id, image }: AnalyserRequest, analyse: Analyse): Promise<void> {
+  try {
+    reply({ kind: 'analysed', id, analysis: await analyse(image) })
+  } catch (error) {
+    if (error instanceof ImageError) reply({ kind: 'refused', id, fault: error.fault, message: error.message })
+    else reply({ kind: 'failed', id, message: error instanceof Error ? error.message : String(error) })
+  }
+}
+
+/**
+ * Ends this process when the server was killed. While an image is being analysed, the end of the channel is not heard, so
+ * another thread watches the parent.
+ */
+function endWithServer(): void {
+  const watch = `
+    const parent = process.ppid
+    setInterval(() => { if (process.ppid !== parent) process.kill(process.pid, 'SIGKILL') }, ${watchInterval})
+  `
+  new Worker(watch, { eval: true, execArgv: [], stdout: true, stderr: true }).unref()
+}
+
+// The server decides when it ends, so that requests in flight are answered: signals that a terminal or a service manager
+// sends to the whole group are left to it.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)
+process.on('disconnect', () => process.exit())
+endWithServer()
+// Requests to the REST API go first on a busy machine.
+setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
+
+process.once('message', (options: AnalyserOptions) => {
+  prepareDecoding(options.threads)
+  void loadAnalysis(options).then(({ models, analyse }) => {
+    process.on('message', (request: AnalyserRequest) => void answer(request, analyse))
+    reply({ kind: 'ready', models })
+  })
+})

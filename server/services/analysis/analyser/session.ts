@@ -1,0 +1,112 @@
+// A model in the ONNX runtime: one image in, one output.
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { basename } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type { InferenceSession, Tensor } from 'onnxruntime-node'
+import type { Pixels } from './image.ts'
+import { describeModel, readSideCar, type ModelDescription } from './model-description.ts'
+import { readMetadata } from './onnx-file.ts'
+
+export type Output = { readonly dims: readonly number[]; readonly data: Float32Array }
+
+export type ModelSession = {
+  /** File name without its folder. */
+  readonly file: string
+  /** `yolov8n/3`, or with the beginning of the file's hash where no version is given: `yolov8n@0f3a9c21d4e5` */
+  readonly version: string
+  readonly description: ModelDescription
+  /** `[height, width]` that the file asks for; undefined for what it leaves open. */
+  readonly inputSize: readonly [number | undefined, number | undefined]
+  /** Runs the model on an image; blocks the thread. */
+  readonly run: (pixels: Pixels) => Promise<Output>
+}
+
+/**
+ * Loads a model.
+ *
+ * @param task what the model must be for, as its exporter calls it
+ * @throws Error that says why it cannot be used
+ */
+export async function loadSession(path: string, task: 'detect' | 'classify', threads: number): Promise<ModelSession> {
+  const file = basename(path)
+  const [metadata, sideCar] = [await readMetadata(path), await readSideCar(path)]
+  const description = describeModel(sideCar, metadata)
+  if (description.task !== undefined && description.task !== task) {
+    throw new Error(`it is for the task ${JSON.stringify(description.task)}, not "${task}"`)
+  }
+  const runtime = await importRuntime()
+  const session = await runtime.InferenceSession.create(path, {
+    executionProviders: ['cpu'],
+    intraOpNumThreads: threads,
+    interOpNumThreads: 1,
+    // Errors alone: they also come as exceptions.
+    logSeverityLevel: 3,
+  })
+  const { name, size } = inputOf(session)
+  const [output] = session.outputNames
+  if (output === undefined) throw new Error('it has no output')
+  const run = async (pixels: Pixels): Promise<Output> => {
+    const tensor = new runtime.Tensor('float32', planes(pixels, description), [1, 3, pixels.height, pixels.width])
+    const { [output]: result } = await session.run({ [name]: tensor }, [output])
+    if (!result) throw new Error('the model gave no output')
+    return outputOf(result)
+  }
+  const stem = file.replace(/\.onnx$/i, '')
+  const version =
+    description.version === undefined
+      ? `${stem}@${(await hashOf(path)).slice(0, 12)}`
+      : `${stem}/${description.version}`
+  return { file, version, description, inputSize: size, run }
+}
+
+async function importRuntime(): Promise<typeof import('onnxruntime-node')> {
+  try {
+    // An optional dependency: not every platform has it.
+    return await import('onnxruntime-node')
+  } catch (error) {
+    throw new Error('onnxruntime-node is not installed', { cause: error })
+  }
+}
+
+/** @throws Error unless the only input is one image, red, green and blue as planes of 32-bit floats */
+function inputOf(session: InferenceSession): {
+  readonly name: string
+  readonly size: readonly [number | undefined, number | undefined]
+} {
+  const [input, ...others] = session.inputMetadata
+  if (!input || others.length > 0) throw new Error(`it has ${session.inputMetadata.length} inputs instead of one`)
+  if (!input.isTensor || input.type !== 'float32') {
+    throw new Error(`its input has the type ${input.isTensor ? input.type : 'other'}, not float32`)
+  }
+  const known = input.shape.map((side) => (typeof side === 'number' && side > 0 ? side : undefined))
+  const [batch, channels, height, width] = known
+  if (known.length !== 4 || (batch ?? 1) !== 1 || (channels ?? 3) !== 3) {
+    throw new Error(`its input has the shape [${input.shape.join(',')}], not [1,3,height,width]`)
+  }
+  return { name: input.name, size: [height, width] }
+}
+
+function outputOf({ dims, data, type }: Tensor): Output {
+  if (!(data instanceof Float32Array)) throw new Error(`its output has the type ${type}, not float32`)
+  return { dims, data }
+}
+
+/** The planes of red, green and blue, between 0 and 1, then normalised. */
+function planes({ width, height, data }: Pixels, { mean, std }: ModelDescription): Float32Array {
+  const size = width * height
+  const values = new Float32Array(3 * size)
+  for (let channel = 0; channel < 3; channel++) {
+    const [offset, scale] = [mean[channel] ?? 0, 1 / (std[channel] ?? 1)]
+    for (let pixel = 0; pixel < size; pixel++) {
+      values[channel * size + pixel] = ((data[3 * pixel + channel] ?? 0) / 255 - offset) * scale
+    }
+  }
+  return values
+}
+
+async function hashOf(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(path), hash)
+  return hash.digest('hex')
+}

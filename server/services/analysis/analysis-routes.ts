@@ -1,0 +1,203 @@
+// The image analysis, said as data.
+import { pathBelow } from './description.ts'
+import type { JsonSchema } from '../../http/json-schema.ts'
+import { dto, record, text } from '../../http/service-answer.ts'
+import type { SecurityName, ServiceParameter, ServiceResponse, ServiceRoute } from '../../http/service-route.ts'
+
+const tag = 'image analysis'
+const path = { type: 'string', format: 'uri-reference' }
+const detail = record({ detail: text })
+
+/** The error form of this group. */
+const problem = (description: string): ServiceResponse => ({ description, schema: detail })
+const retrying = (description: string): ServiceResponse => ({
+  ...problem(description),
+  headers: { 'Retry-After': 'Seconds after which to try again.' },
+})
+
+const problems: Readonly<Record<number, ServiceResponse>> = {
+  400: problem('The body or the image cannot be decoded.'),
+  401: problem('The credential is not valid, or there is none where one is needed.'),
+  403: problem('The credential may not store runs.'),
+  413: problem('A file, the image or the whole body is too large, or there are too many files.'),
+  415: problem('The file is of another type than JPEG, PNG and WebP.'),
+  422: { description: 'A field is missing or not valid.', schema: dto('HTTPValidationError') },
+  429: retrying('Too many images in a minute.'),
+  500: problem('The analysis failed.'),
+  503: retrying('There is nothing to answer with, or too many images are waiting.'),
+  504: problem('The analysis took too long.'),
+}
+
+/** Anybody may ask, unless a setting says otherwise; to store a run, one of them is needed. */
+const security: readonly SecurityName[] = ['bearer', 'apiKey', 'session']
+
+const parameters: readonly ServiceParameter[] = [
+  {
+    name: 'store',
+    in: 'query',
+    description: 'Whether the prediction is stored as a classification run of the caller.',
+    schema: { type: 'boolean', default: false },
+  },
+  {
+    name: 'image_source',
+    in: 'query',
+    description: 'Of a stored run: where the image comes from.',
+    schema: { $ref: 'urn:rowhouse:ClassificationRunInput#/properties/image_source' },
+  },
+  {
+    name: 'image_uri',
+    in: 'query',
+    description: 'Of a stored run: where the image is. Without it, the image is named by its hash.',
+    schema: { $ref: 'urn:rowhouse:ClassificationRunInput#/properties/image_uri' },
+  },
+]
+
+const binary: JsonSchema = { type: 'string', contentMediaType: 'application/octet-stream' }
+const form = (field: string, schema: JsonSchema): JsonSchema => ({
+  type: 'object',
+  properties: { [field]: schema, store: { type: 'boolean' }, image_source: text, image_uri: text },
+  required: [field],
+})
+const oneImage: Readonly<Record<string, JsonSchema>> = {
+  'multipart/form-data': form('file', binary),
+  'application/json': form('image_base64', { type: 'string', description: 'Base64, or a `data:` URL.' }),
+  ...Object.fromEntries(['image/jpeg', 'image/png', 'image/webp'].map((type) => [type, {}])),
+}
+
+/** The routes of the image analysis below its prefix. */
+export function analysisRoutes(prefix: string): readonly ServiceRoute[] {
+  const at = (below: string): string => pathBelow(prefix, below)
+  const own: readonly ServiceRoute[] = [
+    {
+      method: 'get',
+      path: prefix,
+      id: 'describeImageAnalysis',
+      tag,
+      summary: 'Where everything is',
+      security: [],
+      responses: {
+        200: {
+          description: 'The paths.',
+          schema: record({
+            ...{ base_url_path: path, health: path, predict: path, predict_batch: path },
+            ...{ live_detect_websocket: path, openapi: path },
+          }),
+        },
+      },
+    },
+    {
+      method: 'get',
+      path: at('/ready'),
+      id: 'imageAnalysisReadiness',
+      tag,
+      summary: 'Whether images can be analysed',
+      security: [],
+      responses: {
+        200: { description: 'They can.', schema: record({ status: { const: 'ready' } }) },
+        503: {
+          description: 'They cannot, and why.',
+          schema: record({ status: { const: 'not ready' }, detail: text }),
+        },
+      },
+    },
+  ]
+  return [
+    // The root and its readiness are the whole service's.
+    ...(prefix === '/' ? [] : own),
+    {
+      method: 'get',
+      path: at('/health'),
+      id: 'imageAnalysisHealth',
+      tag,
+      summary: 'Which models are loaded',
+      security: [],
+      responses: { 200: { description: 'Always.', schema: dto('HealthResponse') } },
+    },
+    {
+      method: 'post',
+      path: at('/predict'),
+      id: 'predict',
+      tag,
+      summary: 'Detect water hyacinth in an image',
+      description: 'Callers without a credential may predict, unless the setting `image-anonymous` is off.',
+      security,
+      optionalSecurity: true,
+      parameters,
+      bodies: oneImage,
+      responses: { 200: { description: 'What was found.', schema: dto('PredictionResponse') }, ...problems },
+    },
+    {
+      method: 'post',
+      path: at('/predict/batch'),
+      id: 'predictBatch',
+      tag,
+      summary: 'Detect water hyacinth in several images',
+      security,
+      optionalSecurity: true,
+      parameters: [
+        ...parameters,
+        {
+          name: 'errors',
+          in: 'query',
+          description: 'With `include`, images that could not be analysed are in the array, too.',
+          schema: { const: 'include' },
+        },
+      ],
+      bodies: { 'multipart/form-data': form('files', { type: 'array', items: binary }) },
+      responses: {
+        200: {
+          description: 'What was found, in the order of the images.',
+          headers: { 'X-Batch-Failed': 'Number of images that could not be analysed.' },
+          schema: {
+            type: 'array',
+            items: {
+              anyOf: [
+                dto('BatchPredictionItem'),
+                record({ image: text, index: { type: 'integer', minimum: 0 }, error: text }),
+              ],
+            },
+          },
+        },
+        ...problems,
+      },
+    },
+    {
+      method: 'get',
+      path: at('/v1/health'),
+      id: 'olderImageAnalysisHealth',
+      tag,
+      summary: 'Whether the analysis answers, in the older form',
+      security: [],
+      responses: { 200: { description: 'It does.', schema: record({ status: { const: 'healthy' } }) } },
+    },
+    {
+      method: 'post',
+      path: at('/v1/predict'),
+      id: 'olderPredict',
+      tag,
+      summary: 'Detect water hyacinth in an image, in the older form',
+      description: 'An image of which nothing can be said gets 503: the older form has no word for that.',
+      security,
+      optionalSecurity: true,
+      parameters,
+      bodies: oneImage,
+      responses: { 200: { description: 'What was found.', schema: dto('PredictionSchema') }, ...problems },
+    },
+    {
+      method: 'get',
+      path: at('/ws/live-detect'),
+      id: 'liveDetect',
+      tag,
+      summary: 'Detect water hyacinth in frames, by WebSocket',
+      description:
+        'Each message is `{frame_id?, image_base64}`. The answer is a `PredictionResponse` with the `frame_id`, or ' +
+        '`{frame_id, detail, status_code}`. The code 1013 closes the connection when there is nothing to answer with.',
+      security,
+      optionalSecurity: true,
+      responses: {
+        101: { description: 'The connection goes on as a WebSocket.' },
+        426: problem('The request does not ask for a WebSocket.'),
+      },
+    },
+  ]
+}

@@ -1,0 +1,105 @@
+// The image analysis, put together from the settings.
+import type { Router } from 'express'
+import type { InTransaction } from '../../postgres/transaction.ts'
+import type { UpgradeHandler } from '../../http/upgrade.ts'
+import { BodyBudget } from '../../rest/request/body-budget.ts'
+import type { TableBodies } from '../../rest/validation.ts'
+import { Analyser, type AnalyserObserver } from './analyser.ts'
+import { analysisRouter, type Documentation } from './analysis-router.ts'
+import type { CallerSettings } from './caller.ts'
+import { pathBelow } from './description.ts'
+import { liveDetection } from './live-detection.ts'
+import { Predictor } from './predictor.ts'
+import { problems } from './problem.ts'
+import { imageLimit } from './request-limit.ts'
+import type { AnalysisSettings } from './settings.ts'
+import { runStore } from './stored-run.ts'
+
+export type AnalysisOptions = {
+  readonly config: AnalysisSettings & {
+    /** See `clientNetwork`. */
+    readonly trustedProxies: number
+  }
+  readonly caller: Omit<CallerSettings, 'anonymous' | 'trustedProxies'>
+  readonly transaction: InTransaction
+  /** Of the table of runs. */
+  readonly runValidator: TableBodies | undefined
+  readonly documentation: Documentation
+  readonly observer: AnalyserObserver
+  readonly onError: (error: unknown) => void
+}
+
+export type AnalysisService = {
+  readonly router: Router
+  readonly upgrade: UpgradeHandler
+  /** Number of images that wait. */
+  readonly queueLength: () => number
+  /** Closes the WebSockets; images in flight go on. */
+  readonly closeSockets: () => void
+  /** Ends the analyser's process. */
+  readonly stop: () => void
+}
+
+/** Creates the service. Its process is started at first use, or at once where models have to be loaded. */
+export function createAnalysis(options: AnalysisOptions): AnalysisService {
+  const { config, documentation, observer, onError } = options
+  const { imageBasePath: prefix, imageClassifier: classifier, imageDetector: detector } = config
+  const limits = {
+    fileLimit: config.imageFileLimit,
+    bodyLimit: config.imageBodyLimit,
+    batchLimit: config.imageBatchLimit,
+  }
+  const timeout = config.imageTimeout * 1000
+  const analyser = new Analyser(
+    {
+      classifier,
+      detector,
+      pixelLimit: config.imagePixelLimit * 1_000_000,
+      threads: config.imageThreads,
+      queueLimit: config.imageQueueLimit,
+      timeout,
+    },
+    observer,
+  )
+  const predictor = new Predictor({
+    analyser,
+    classifier,
+    detector,
+    requireModel: config.imageRequireModel,
+    fileLimit: limits.fileLimit,
+  })
+  if (predictor.hasModels) void analyser.start()
+  const shared = {
+    caller: { ...options.caller, anonymous: config.imageAnonymous, trustedProxies: config.trustedProxies },
+    countImages: imageLimit(config.imageRateLimit),
+    predictor,
+    budget: new BodyBudget({ limit: config.imageBodyBudget, patience: timeout / 2, exhausted: problems.busy }),
+    onError,
+  }
+  const router = analysisRouter({
+    ...shared,
+    prefix,
+    analyser,
+    classifier,
+    detector,
+    uploads: limits,
+    storeRuns: runStore(options.transaction, options.runValidator),
+    documentation,
+  })
+  const live = liveDetection({
+    ...shared,
+    path: pathBelow(prefix, '/ws/live-detect'),
+    fileLimit: limits.fileLimit,
+    socketLimit: config.imageSocketLimit,
+  })
+  return {
+    router,
+    upgrade: live.upgrade,
+    queueLength: () => analyser.queueLength,
+    closeSockets: live.stop,
+    stop: () => {
+      live.stop()
+      analyser.stop()
+    },
+  }
+}

@@ -1,0 +1,77 @@
+// Who sends an image: a bearer, an API key, the session cookie, or an anonymous caller.
+import type { IncomingMessage } from 'node:http'
+import { clientNetwork } from '../../http/client-address.ts'
+import { cookieIdentity } from '../accounts/cookie-identity.ts'
+import { isTrustedOrigin } from '../../http/cross-origin.ts'
+import type { SessionSettings } from '../accounts/session.ts'
+import { sqlState } from '../../postgres/database-error.ts'
+import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
+import { authenticate } from '../../identity/authenticate.ts'
+import { bearerToken } from '../../identity/bearer.ts'
+import type { Identity } from '../../identity/identity.ts'
+import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
+import { checkSession, namedSession } from '../../rest/sql/session.ts'
+import { problems } from './problem.ts'
+
+export type CallerSettings = SessionSettings & {
+  readonly lookupApiKey: ApiKeyLookup
+  /** Read at each request, as they may change. */
+  readonly verifier: () => JwtVerifier
+  readonly anonymousRole: () => string | null
+  /** Whether the database has `auth.check_session`. */
+  readonly checksSessions: () => boolean
+  readonly allowedOrigins: () => readonly string[]
+  /** Whether requests without a credential are accepted. */
+  readonly anonymous: boolean
+  readonly trustedProxies: number
+}
+
+export type Caller = {
+  /** Undefined for callers without a credential. */
+  readonly identity: Identity | undefined
+  /** Whether the caller is anonymous: without a credential, or with a publishable key alone. */
+  readonly isAnonymous: boolean
+  /** What the limit of requests counts: the user, or else the network. */
+  readonly counted: { readonly kind: 'user' | 'network'; readonly name: string }
+}
+
+/**
+ * Tells who sends a request.
+ *
+ * @throws ApiError or Failure 401 for a credential that is not valid; Problem 401 for none where one is needed
+ */
+export async function callerOf(request: IncomingMessage, settings: CallerSettings): Promise<Caller> {
+  const identity = await identityOf(request, settings)
+  const isAnonymous = identity === undefined || identity.role === settings.anonymousRole()
+  if (isAnonymous && !settings.anonymous) throw problems.notAuthenticated('Not authenticated')
+  const { sub } = identity?.claims ?? {}
+  const counted =
+    typeof sub === 'string' && !isAnonymous
+      ? ({ kind: 'user', name: sub } as const)
+      : ({ kind: 'network', name: clientNetwork(request, settings.trustedProxies) } as const)
+  return { identity, isAnonymous, counted }
+}
+
+async function identityOf(request: IncomingMessage, settings: CallerSettings): Promise<Identity | undefined> {
+  const { authorization, apikey } = request.headers
+  if (authorization === undefined && apikey === undefined) {
+    // Browsers send cookies along with requests of any page: only pages of ours, or listed ones, act as the user.
+    return isTrustedOrigin(request, settings.allowedOrigins()) ? cookieIdentity(request, settings) : undefined
+  }
+  if (authorization !== undefined && bearerToken(authorization) === undefined) {
+    throw problems.notAuthenticated('The Authorization header must have the scheme Bearer')
+  }
+  const key = Array.isArray(apikey) ? apikey[0] : apikey
+  const identity = await authenticate(authorization, key, settings.verifier(), settings.lookupApiKey)
+  const named = settings.checksSessions() ? namedSession(identity) : undefined
+  if (named) {
+    try {
+      await settings.query(`select ${checkSession('$1', '$2', '$3')}`, [named.session, named.user, named.appRole])
+    } catch (error) {
+      // Raised by the function, whose message is for the REST API.
+      if (sqlState(error) === 'PGRST') throw problems.notAuthenticated('The session of this token has ended')
+      throw error
+    }
+  }
+  return identity
+}

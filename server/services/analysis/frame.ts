@@ -1,0 +1,59 @@
+// One frame of live detection: `{frame_id?, image_base64}` in, a prediction or what is wrong out.
+import { readJson } from '../../text/json-text.ts'
+import { decodeBase64Image } from './base64-image.ts'
+import { predictionOf, type PredictionResponse } from './prediction.ts'
+import type { Predictor } from './predictor.ts'
+import { internalError, problemOf } from './problem.ts'
+
+export type FrameAnswer =
+  | (PredictionResponse & { readonly frame_id: unknown })
+  | { readonly frame_id: unknown; readonly detail: unknown; readonly status_code?: number }
+
+export type FrameSettings = {
+  readonly predictor: Predictor
+  /** Counts the frame. @throws Problem 429 */
+  readonly count: () => Promise<void>
+  /** The client has gone. */
+  readonly signal: AbortSignal
+  readonly onError: (error: unknown) => void
+}
+
+/** Characters of a frame's id as JSON; a longer one is not repeated. */
+const longestId = 200
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** Analyses a frame. Never rejects: what is wrong is the answer. */
+export async function answerFrame(message: Buffer, settings: FrameSettings): Promise<FrameAnswer> {
+  const frame = frameIn(message)
+  if (!frame) return { frame_id: null, detail: 'The message is not a JSON object.', status_code: 400 }
+  const { frame_id: id, image_base64: encoded } = frame
+  if (typeof encoded !== 'string' || encoded === '') return { frame_id: id, detail: 'image_base64 is required.' }
+  try {
+    await settings.count()
+    const image = decodeBase64Image(encoded)
+    const analysis = await settings.predictor.analyse({ name: '', ...image }, settings.signal)
+    return { ...predictionOf(analysis), frame_id: id }
+  } catch (error) {
+    const problem = problemOf(error)
+    if (!problem) settings.onError(error)
+    const { status, detail } = problem ?? internalError()
+    return { frame_id: id, detail, status_code: status }
+  }
+}
+
+function frameIn(message: Buffer): { readonly frame_id: unknown; readonly image_base64: unknown } | undefined {
+  let text: string
+  try {
+    text = utf8.decode(message)
+  } catch {
+    return undefined
+  }
+  const reading = readJson(text)
+  if (reading.kind === 'fault') return undefined
+  const { value } = reading
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+  const { frame_id = null, image_base64 } = value as { frame_id?: unknown; image_base64?: unknown }
+  const isShort = (JSON.stringify(frame_id) ?? '').length <= longestId
+  return { frame_id: isShort ? frame_id : null, image_base64 }
+}

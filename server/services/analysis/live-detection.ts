@@ -1,0 +1,228 @@
+// The WebSocket for live detection: each message is a frame, each answer what was found in it, in the same order.
+// https://www.rfc-editor.org/rfc/rfc6455
+import { STATUS_CODES, type IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer, type WebSocket } from 'ws'
+import { clientNetwork } from '../../http/client-address.ts'
+import { isTrustedOrigin } from '../../http/cross-origin.ts'
+import type { BodyBudget } from '../../rest/request/body-budget.ts'
+import { callerOf, type Caller, type CallerSettings } from './caller.ts'
+import { answerFrame } from './frame.ts'
+import type { Predictor } from './predictor.ts'
+import { internalError, Problem, problemOf, problems } from './problem.ts'
+import type { CountImages } from './request-limit.ts'
+
+export type LiveDetectionSettings = {
+  /** Path of the WebSocket. */
+  readonly path: string
+  readonly caller: CallerSettings
+  readonly countImages: CountImages
+  readonly predictor: Predictor
+  /** Bytes of one image. */
+  readonly fileLimit: number
+  /** Memory for frames. */
+  readonly budget: BodyBudget
+  /** Connections at one time. */
+  readonly socketLimit: number
+  /** Gets the errors that are not the client's doing, to be logged. */
+  readonly onError: (error: unknown) => void
+}
+
+export type LiveDetection = {
+  /** Takes over a connection whose request asks for the WebSocket. @returns false for every other request */
+  readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean
+  /** Closes every connection with the code 1001. */
+  readonly stop: () => void
+}
+
+/** Codes of RFC 6455 and its registry: going away, try again later. */
+const goingAway = 1001
+const tryAgainLater = 1013
+/** Milliseconds between two looks whether the clients are there. */
+const heartbeat = 30_000
+/** A part of all connections that one network may have. */
+const networkShare = 4
+
+export function liveDetection(settings: LiveDetectionSettings): LiveDetection {
+  const { path, fileLimit, socketLimit } = settings
+  const server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    // Compressed frames could grow a thousandfold.
+    perMessageDeflate: false,
+    // Twice the largest accepted frame: up to that, a frame that is too large gets an error and the connection goes on.
+    maxPayload: 2 * Math.ceil(fileLimit / 3) * 4 + 4096,
+  })
+  const connections = new Set<Connection>()
+  const watch = setInterval(() => {
+    for (const connection of connections) connection.checkAlive()
+  }, heartbeat)
+  watch.unref()
+
+  const admit = async (request: IncomingMessage): Promise<Caller> => {
+    const { origin } = request.headers
+    const listed = settings.caller.allowedOrigins()
+    if (origin !== undefined && listed.length > 0 && !isTrustedOrigin(request, listed)) {
+      throw new Problem(403, 'Requests from pages of other sites are not accepted')
+    }
+    return callerOf(request, settings.caller)
+  }
+  const begin = async (socket: WebSocket, request: IncomingMessage, caller: Caller): Promise<void> => {
+    const network = clientNetwork(request, settings.caller.trustedProxies)
+    const connection = new Connection(socket, request.socket, network, caller, settings)
+    const ofNetwork = [...connections].filter((other) => other.network === network).length
+    connections.add(connection)
+    socket.once('close', () => connections.delete(connection))
+    const isFull = connections.size > socketLimit || ofNetwork >= Math.max(1, Math.ceil(socketLimit / networkShare))
+    const reason = isFull ? problems.busy() : await settings.predictor.unusable()
+    if (reason) connection.refuse(reason)
+    else connection.serve()
+  }
+  return {
+    upgrade: (request, socket, head) => {
+      const [target = ''] = (request.url ?? '').split('?', 1)
+      if (target !== path || request.headers.upgrade?.toLowerCase() !== 'websocket') return false
+      const onError = (): void => void socket.destroy()
+      socket.on('error', onError)
+      admit(request).then(
+        (caller) => {
+          socket.off('error', onError)
+          server.handleUpgrade(request, socket, head, (accepted) => {
+            begin(accepted, request, caller).catch((error: unknown) => {
+              settings.onError(error)
+              accepted.terminate()
+            })
+          })
+        },
+        (error: unknown) => {
+          if (!problemOf(error)) settings.onError(error)
+          refuseHandshake(socket, problemOf(error) ?? internalError())
+        },
+      )
+      return true
+    },
+    stop: () => {
+      clearInterval(watch)
+      for (const connection of connections) connection.end(goingAway)
+    },
+  }
+}
+
+function refuseHandshake(socket: Duplex, { status, detail, headers }: Problem): void {
+  const body = JSON.stringify({ detail })
+  const lines = Object.entries({
+    ...headers,
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': String(Buffer.byteLength(body)),
+    Connection: 'close',
+  }).map(([name, value]) => `${name}: ${value}`)
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('\r\n')}\r\n\r\n${body}`)
+}
+
+/** One client. Its frames are answered one by one; meanwhile nothing is read from it, so that a flood waits with its sender. */
+class Connection {
+  readonly network: string
+  readonly #socket: WebSocket
+  readonly #caller: Caller
+  readonly #settings: LiveDetectionSettings
+  readonly #waiting: Buffer[] = []
+  readonly #gone = new AbortController()
+  #isAnswering = false
+  #isAlive = true
+
+  constructor(socket: WebSocket, carrier: Duplex, network: string, caller: Caller, settings: LiveDetectionSettings) {
+    this.network = network
+    this.#socket = socket
+    this.#caller = caller
+    this.#settings = settings
+    // ws closes the connection after an error.
+    socket.on('error', () => undefined)
+    socket.on('pong', () => (this.#isAlive = true))
+    const share = settings.budget.open()
+    let arrived = 0
+    carrier.on('data', (piece: Buffer) => {
+      this.#isAlive = true
+      arrived += piece.length
+      const room = share.grow(arrived)
+      if (!room) return
+      socket.pause()
+      room.then(
+        () => this.#resume(),
+        () => this.refuse(problems.busy()),
+      )
+    })
+    this.#onAnswered = () => {
+      arrived = 0
+      share.release()
+    }
+    socket.once('close', () => {
+      this.#waiting.length = 0
+      this.#gone.abort()
+      share.release()
+    })
+  }
+
+  /** Gives the memory of a frame back. */
+  readonly #onAnswered: () => void
+
+  /** Says why there is nothing to answer with, and closes the connection. */
+  refuse({ detail }: Problem): void {
+    this.#socket.resume()
+    this.#socket.send(JSON.stringify({ detail }))
+    this.end(tryAgainLater)
+  }
+
+  end(code: number): void {
+    this.#socket.resume()
+    this.#socket.close(code)
+  }
+
+  /** Begins to answer frames. */
+  serve(): void {
+    this.#socket.on('message', (data, isBinary) => {
+      // A message of another type than text has no frame in it.
+      this.#waiting.push(isBinary ? Buffer.alloc(0) : (data as Buffer))
+      void this.#answerAll()
+    })
+  }
+
+  /** Ends a connection whose client has been silent since the last look, and asks all others to show themselves. */
+  checkAlive(): void {
+    if (!this.#isAlive && !this.#isAnswering) {
+      this.#socket.terminate()
+      return
+    }
+    this.#isAlive = false
+    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping()
+  }
+
+  async #answerAll(): Promise<void> {
+    if (this.#isAnswering) return
+    this.#isAnswering = true
+    this.#socket.pause()
+    for (let message = this.#waiting.shift(); message; message = this.#waiting.shift()) {
+      const answer = await answerFrame(message, {
+        ...this.#settings,
+        count: () => this.#settings.countImages(this.#caller, 1),
+        signal: this.#gone.signal,
+      })
+      await this.#send(JSON.stringify(answer))
+    }
+    this.#onAnswered()
+    this.#isAnswering = false
+    this.#isAlive = true
+    this.#resume()
+  }
+
+  #resume(): void {
+    if (!this.#isAnswering) this.#socket.resume()
+  }
+
+  /** Resolves when the answer is on its way, or the client has gone. */
+  #send(text: string): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(text, () => resolve())
+      else resolve()
+    })
+  }
+}

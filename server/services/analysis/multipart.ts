@@ -1,0 +1,146 @@
+// Images and text fields of a `multipart/form-data` body. https://www.rfc-editor.org/rfc/rfc7578
+import type { IncomingMessage } from 'node:http'
+import { Busboy, type BusboyHeaders, type BusboyInstance } from '@fastify/busboy'
+import type { BodyShare } from '../../rest/request/body-budget.ts'
+import { mediaTypeOf } from './image-type.ts'
+import { Problem, problems } from './problem.ts'
+import { receivePieces } from './receive.ts'
+import type { Upload, UploadedImage, UploadSettings } from './upload.ts'
+
+/** Fields beside the images, and the bytes of one. */
+const mostFields = 64
+const longestField = 16 * 1024
+/** Files in fields of other names, which are not kept. */
+const mostOtherFiles = 8
+const longestName = 255
+const longestPartHeader = 16 * 1024
+
+const malformed = (cause?: unknown): Problem => new Problem(400, 'There was an error parsing the body', {}, cause)
+
+/**
+ * Reads the body as it arrives. Of a file beyond the limit, and of one in a field of another name, nothing is kept.
+ *
+ * @throws Problem 400 when the body is not multipart or ends early, 413 for too many parts, 422 for an image field with
+ *   text in it; the errors of `receivePieces`
+ */
+export async function readMultipart(
+  request: IncomingMessage,
+  settings: UploadSettings,
+  share: BodyShare,
+): Promise<Upload> {
+  const { bodyLimit, batchLimit } = settings
+  const parser = createParser(request, batchLimit + mostOtherFiles + 1)
+  const form = new Form(settings)
+  const parsed = form.fillFrom(parser)
+  // Awaited below; an error that comes before would otherwise count as unhandled.
+  parsed.catch(() => undefined)
+  try {
+    await receivePieces(
+      request,
+      { limit: bodyLimit, share, tooLarge: () => problems.bodyTooLarge(bodyLimit) },
+      (piece) => {
+        form.throwFault()
+        return parser.write(piece) ? undefined : drained(parser, parsed)
+      },
+    )
+    parser.end()
+    await parsed
+    return form
+  } finally {
+    parser.destroy()
+  }
+}
+
+function createParser(request: IncomingMessage, files: number): BusboyInstance {
+  try {
+    return new Busboy({
+      headers: request.headers as BusboyHeaders,
+      limits: {
+        files,
+        fields: mostFields,
+        fieldSize: longestField,
+        parts: files + mostFields,
+        headerPairs: 32,
+        headerSize: longestPartHeader,
+      },
+    })
+  } catch (error) {
+    // Without a boundary.
+    throw malformed(error)
+  }
+}
+
+/** Resolves when the parser takes more; rejects when it has failed. */
+function drained(parser: BusboyInstance, parsed: Promise<void>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    parser.once('drain', resolve)
+    parsed.catch(reject)
+  })
+}
+
+class Form implements Upload {
+  readonly images: UploadedImage[] = []
+  readonly fields = new Map<string, string[]>()
+  readonly #settings: UploadSettings
+  #fault: Problem | undefined
+  #imageCount = 0
+
+  constructor(settings: UploadSettings) {
+    this.#settings = settings
+  }
+
+  /** Resolves when the parser has read everything. */
+  fillFrom(parser: BusboyInstance): Promise<void> {
+    const { names, fileLimit, batchLimit } = this.#settings
+    const tooMany = (): void => {
+      this.#fault ??= problems.tooManyFiles(batchLimit)
+    }
+    return new Promise((resolve, reject) => {
+      parser.on('file', (field, stream, filename, _encoding, type) => {
+        // A body that ends within a file; the parser says so, too.
+        stream.on('error', (error) => reject(malformed(error)))
+        if (!names.has(field)) {
+          stream.resume()
+          return
+        }
+        const index = this.#imageCount++
+        if (this.#imageCount > batchLimit) tooMany()
+        let pieces: Buffer[] = []
+        let size = 0
+        stream.on('data', (piece: Buffer) => {
+          size += piece.length
+          if (size <= fileLimit && !this.#fault) pieces.push(piece)
+          else pieces = []
+        })
+        stream.on('end', () => {
+          this.images[index] = {
+            name: (filename as string | undefined)?.slice(0, longestName) ?? '',
+            type: mediaTypeOf(type),
+            bytes: size > fileLimit ? undefined : Buffer.concat(pieces),
+          }
+          pieces = []
+        })
+      })
+      parser.on('field', (field, text, _nameTruncated, isTruncated) => {
+        if (names.has(field)) this.#fault ??= problems.invalid('value_error', ['body', field], 'Expected a file')
+        else if (isTruncated)
+          this.#fault ??= problems.invalid('string_too_long', ['body', field], 'The text is too long')
+        else this.fields.set(field, [...(this.fields.get(field) ?? []), text])
+      })
+      parser.on('filesLimit', tooMany)
+      for (const limit of ['partsLimit', 'fieldsLimit'] as const) {
+        parser.on(limit, () => (this.#fault ??= new Problem(413, 'The request body has too many parts.')))
+      }
+      parser.on('error', (error) => reject(malformed(error)))
+      parser.on('finish', () => {
+        if (this.#fault) reject(this.#fault)
+        else resolve()
+      })
+    })
+  }
+
+  /** @throws Problem as soon as it is known that the body will be refused */
+  throwFault(): void {
+    if (this.#fault) throw this.#fault
+  }
+}

@@ -1,0 +1,227 @@
+// What the routes that take images do.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { noteRole } from '../../http/request-log.ts'
+import type { BodyBudget } from '../../rest/request/body-budget.ts'
+import type { Analyser } from './analyser.ts'
+import type { Analysis } from './analyser/message.ts'
+import { callerOf, type Caller, type CallerSettings } from './caller.ts'
+import { pathBelow } from './description.ts'
+import { olderPredictionOf, predictionOf, type PredictionResponse } from './prediction.ts'
+import type { Predictor } from './predictor.ts'
+import { internalError, Problem, problemOf, problems, sendJson } from './problem.ts'
+import { ClientGone } from './receive.ts'
+import type { CountImages } from './request-limit.ts'
+import { queryOf, storeOptions, type StoreOptions } from './store-options.ts'
+import { contentUri, type RunToStore, type StoreRuns } from './stored-run.ts'
+import { readUpload, type HeldUpload, type UploadedImage, type UploadLimits } from './upload.ts'
+
+export type PredictSettings = {
+  /** Mount path: `/api/v1/water-hyacinth`, or `/`. */
+  readonly prefix: string
+  readonly caller: CallerSettings
+  readonly countImages: CountImages
+  readonly analyser: Analyser
+  readonly predictor: Predictor
+  readonly uploads: UploadLimits
+  /** Memory for uploads. */
+  readonly budget: BodyBudget
+  readonly storeRuns: StoreRuns
+  /** Gets the errors that are not the client's doing, to be logged. */
+  readonly onError: (error: unknown) => void
+}
+
+const single: ReadonlySet<string> = new Set(['file', 'image'])
+const several: ReadonlySet<string> = new Set(['files'])
+
+/** Aborts when the client goes before it has its answer. */
+function departure(response: ServerResponse): AbortSignal {
+  const controller = new AbortController()
+  if (response.destroyed) controller.abort()
+  response.once('close', () => {
+    if (!response.writableFinished) controller.abort()
+  })
+  return controller.signal
+}
+
+/** Checks who asks and what the machine can bear, and only then receives the images. */
+async function receiveImages(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { caller: callers, countImages, analyser, uploads, budget }: PredictSettings,
+  names: ReadonlySet<string>,
+): Promise<{ readonly caller: Caller; readonly upload: HeldUpload; readonly options: StoreOptions }> {
+  const caller = await callerOf(request, callers)
+  if (caller.identity) noteRole(response, caller.identity.role)
+  await countImages(caller, 1)
+  if (analyser.isFull) throw problems.busy()
+  const upload = await readUpload(request, { ...uploads, names, acceptsSingle: names === single, budget })
+  try {
+    if (upload.images.length === 0) throw problems.missing(names === single ? 'file' : 'files')
+    if (upload.images.length > 1) await countImages(caller, upload.images.length - 1)
+    const options = storeOptions(request, upload)
+    if (options.store && caller.isAnonymous) {
+      throw problems.notAuthenticated('Storing a run needs a bearer token, a secret API key or a session')
+    }
+    return { caller, upload, options }
+  } catch (error) {
+    upload.release()
+    throw error
+  }
+}
+
+function onlyImage({ images }: HeldUpload): UploadedImage {
+  const [image, ...others] = images
+  if (!image) throw problems.missing('file')
+  if (others.length > 0) {
+    throw problems.invalid(
+      'too_many_files',
+      ['body', 'file'],
+      'Only one file is accepted here: send several as a batch',
+    )
+  }
+  return image
+}
+
+/** `POST {prefix}/predict`: one image. */
+export async function predict(
+  request: IncomingMessage,
+  response: ServerResponse,
+  settings: PredictSettings,
+): Promise<void> {
+  await predictOne(request, response, settings, async (analysis, storeAs) => {
+    const prediction = predictionOf(analysis)
+    const runId = await storeAs(prediction)
+    return runId === undefined ? prediction : { ...prediction, run_id: runId }
+  })
+}
+
+/** `POST {prefix}/v1/predict`: one image, the answer in the older form. */
+export async function predictOlder(
+  request: IncomingMessage,
+  response: ServerResponse,
+  settings: PredictSettings,
+): Promise<void> {
+  await predictOne(request, response, settings, async (analysis, storeAs) => {
+    const older = olderPredictionOf(analysis)
+    if (!older) {
+      const current = pathBelow(settings.prefix, '/predict')
+      throw new Problem(503, `The image needs a review, which this form of the API cannot say: use ${current}.`)
+    }
+    await storeAs(predictionOf(analysis))
+    return older
+  })
+}
+
+/** Receives and analyses one image, and sends what `answer` makes of it. `storeAs` resolves with the id of the run, if any. */
+async function predictOne(
+  request: IncomingMessage,
+  response: ServerResponse,
+  settings: PredictSettings,
+  answer: (
+    analysis: Analysis,
+    storeAs: (prediction: PredictionResponse) => Promise<string | undefined>,
+  ) => Promise<object>,
+): Promise<void> {
+  const { caller, upload, options } = await receiveImages(request, response, settings, single)
+  try {
+    const image = onlyImage(upload)
+    await settings.predictor.requireUsable()
+    const analysis = await settings.predictor.analyse(image, departure(response))
+    const body = await answer(analysis, async (prediction) => {
+      const [runId] = await store([{ image, prediction, uri: options.imageUris[0] }], caller, options, settings)
+      return runId
+    })
+    sendJson(response, 200, body)
+  } finally {
+    upload.release()
+  }
+}
+
+type Predicted = {
+  readonly image: UploadedImage
+  readonly prediction: PredictionResponse
+  /** As the client says. */
+  readonly uri: string | undefined
+}
+
+/** Stores predictions as runs, where that is asked for, and gives their ids. */
+async function store(
+  predicted: readonly Predicted[],
+  { identity }: Caller,
+  { store: isAskedFor, imageSource }: StoreOptions,
+  { storeRuns }: PredictSettings,
+): Promise<readonly string[]> {
+  if (!isAskedFor || !identity || predicted.length === 0) return []
+  const runs = predicted.map(({ image, prediction, uri }): RunToStore => ({
+    prediction,
+    imageSource,
+    imageUri: uri ?? contentUri(image.bytes ?? new Uint8Array()),
+  }))
+  return storeRuns(identity, runs)
+}
+
+type BatchItem = { readonly image: string; readonly index: number } & (
+  { readonly predicted: Predicted } | { readonly problem: Problem }
+)
+
+/** `POST {prefix}/predict/batch`: several images. Bad ones are left out and counted, or with `errors=include` named. */
+export async function predictBatch(
+  request: IncomingMessage,
+  response: ServerResponse,
+  settings: PredictSettings,
+): Promise<void> {
+  const { caller, upload, options } = await receiveImages(request, response, settings, several)
+  try {
+    await settings.predictor.requireUsable()
+    const signal = departure(response)
+    const items: BatchItem[] = []
+    // One after the other, so that a batch takes one place in the queue.
+    for (const [index, image] of upload.images.entries()) {
+      if (signal.aborted) throw new ClientGone()
+      const uri = options.imageUris[index]
+      items.push({ image: image.name, index, ...(await predictItem(image, uri, signal, settings)) })
+    }
+    const predicted = items.flatMap((item) => ('predicted' in item ? [item.predicted] : []))
+    const failed = items.flatMap((item) => ('problem' in item ? [item] : []))
+    if (predicted.length === 0) throw allFailed(failed)
+    const ids = await store(predicted, caller, options, settings)
+    const includesErrors = queryOf(request).get('errors')?.includes('include') === true
+    const body = items.flatMap((item): object[] => {
+      const { image, index } = item
+      if ('problem' in item) return includesErrors ? [{ image, index, error: item.problem.message }] : []
+      const runId = ids[predicted.indexOf(item.predicted)]
+      return [{ ...item.predicted.prediction, ...(runId === undefined ? {} : { run_id: runId }), image, index }]
+    })
+    sendJson(response, 200, body, { 'X-Batch-Failed': String(failed.length) })
+  } finally {
+    upload.release()
+  }
+}
+
+async function predictItem(
+  image: UploadedImage,
+  uri: string | undefined,
+  signal: AbortSignal,
+  { predictor, onError }: PredictSettings,
+): Promise<{ readonly predicted: Predicted } | { readonly problem: Problem }> {
+  try {
+    const analysis = await predictor.analyse(image, signal)
+    return { predicted: { image, uri, prediction: predictionOf(analysis) } }
+  } catch (error) {
+    const problem = problemOf(error)
+    if (!problem) onError(error)
+    return { problem: problem ?? internalError() }
+  }
+}
+
+/** When no image could be analysed: the problem that all have, if it is not theirs; else 400 with all of them. */
+function allFailed(failed: readonly { readonly image: string; readonly problem: Problem }[]): Problem {
+  const [first] = failed
+  if (first && first.problem.status >= 500 && failed.every(({ problem }) => problem.status === first.problem.status)) {
+    return first.problem
+  }
+  const reasons = failed.map(({ image, problem }) => `${JSON.stringify(image)}: ${problem.message}`)
+  return new Problem(400, `None of the files could be analysed. ${reasons.join(' ')}`, {
+    'X-Batch-Failed': String(failed.length),
+  })
+}

@@ -1,0 +1,79 @@
+// Images to predictions: what the routes and the WebSocket have in common.
+import type { Analyser } from './analyser.ts'
+import type { Analysis } from './analyser/message.ts'
+import { requireImageType } from './image-type.ts'
+import { Problem, problems } from './problem.ts'
+import type { UploadedImage } from './upload.ts'
+
+export type PredictorSettings = {
+  readonly analyser: Analyser
+  /** Paths of ONNX files; null: none. */
+  readonly classifier: string | null
+  readonly detector: string | null
+  readonly requireModel: boolean
+  /** Bytes of one image. */
+  readonly fileLimit: number
+}
+
+export class Predictor {
+  readonly #settings: PredictorSettings
+
+  constructor(settings: PredictorSettings) {
+    this.#settings = settings
+  }
+
+  /** Whether any model is configured. */
+  get hasModels(): boolean {
+    const { classifier, detector } = this.#settings
+    return classifier !== null || detector !== null
+  }
+
+  /**
+   * Checks that there is something to answer with; starts the analyser where models have to be loaded.
+   *
+   * @throws Problem 503
+   */
+  async requireUsable(): Promise<void> {
+    const reason = await this.unusable()
+    if (reason instanceof Problem) throw reason
+  }
+
+  /** Why no image can be analysed; undefined when it can. Waits for configured models to load. */
+  async unusable(): Promise<Problem | undefined> {
+    const { analyser, requireModel } = this.#settings
+    if (!this.hasModels) {
+      if (requireModel) return problems.noModel()
+      const { status } = analyser
+      return status.kind === 'failed' ? problems.unavailable(`The analyser does not run: ${status.reason}.`) : undefined
+    }
+    const status = await analyser.start()
+    switch (status.kind) {
+      case 'running': {
+        const faults = Object.entries(status.models).flatMap(([name, model]) =>
+          model.kind === 'failed' ? [`The ${name} ${model.file} is not loaded: ${model.reason}.`] : [],
+        )
+        return faults.length > 0 ? new Problem(503, faults.join(' ')) : undefined
+      }
+      case 'failed':
+        return problems.unavailable(`The analyser does not run: ${status.reason}.`)
+      case 'idle':
+      case 'starting':
+        return problems.unavailable('The analyser does not run.')
+      default:
+        return status satisfies never
+    }
+  }
+
+  /**
+   * Analyses one image.
+   *
+   * @param signal its sender has gone
+   * @throws Problem 415, 413; AnalysisError
+   */
+  analyse({ type, bytes }: UploadedImage, signal: AbortSignal): Promise<Analysis> {
+    const { analyser, fileLimit } = this.#settings
+    requireImageType(type, bytes)
+    if (!bytes || bytes.length > fileLimit) throw problems.fileTooLarge(fileLimit)
+    return analyser.analyse(bytes, signal)
+  }
+}

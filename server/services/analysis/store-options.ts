@@ -1,0 +1,58 @@
+// What a request says about storing its predictions, in its query or in fields of its body.
+import type { IncomingMessage } from 'node:http'
+import { problems } from './problem.ts'
+import type { Upload } from './upload.ts'
+
+export type StoreOptions = {
+  readonly store: boolean
+  readonly imageSource: string
+  /** One for each image, or none. */
+  readonly imageUris: readonly string[]
+}
+
+const yes = new Set(['true', '1', 'on', 'yes'])
+const no = new Set(['false', '0', 'off', 'no', ''])
+
+const defaultSource = 'file'
+
+/** The query of a request, each name with all of its values. */
+export function queryOf(request: IncomingMessage): ReadonlyMap<string, readonly string[]> {
+  const target = request.url ?? ''
+  const start = target.indexOf('?')
+  const query = new URLSearchParams(start < 0 ? '' : target.slice(start + 1))
+  return new Map([...new Set(query.keys())].map((name) => [name, query.getAll(name)]))
+}
+
+/**
+ * Reads the options; a field of the body goes before a parameter of the query.
+ *
+ * @throws Problem 422
+ */
+export function storeOptions(request: IncomingMessage, { fields, images }: Upload): StoreOptions {
+  const query = queryOf(request)
+  const valuesOf = (name: string): readonly [place: string, values: readonly string[]] => {
+    const inBody = fields.get(name)
+    return inBody ? ['body', inBody] : ['query', query.get(name) ?? []]
+  }
+  const flag = (name: string): boolean => {
+    const [place, values] = valuesOf(name)
+    const value = (values.at(-1) ?? '').toLowerCase()
+    if (!yes.has(value) && !no.has(value)) {
+      throw problems.invalid('bool_parsing', [place, name], 'Input should be a valid boolean: true or false')
+    }
+    return yes.has(value)
+  }
+  const store = flag('store')
+  if (flag('keep_image')) {
+    throw problems.invalid('value_error', [valuesOf('keep_image')[0], 'keep_image'], 'This server does not keep images')
+  }
+  const [place, imageUris] = valuesOf('image_uri')
+  if (imageUris.length > 0 && imageUris.length !== images.length) {
+    throw problems.invalid(
+      'value_error',
+      [place, 'image_uri'],
+      `There are ${images.length} images, but ${imageUris.length} addresses`,
+    )
+  }
+  return { store, imageSource: valuesOf('image_source')[1].at(-1) ?? defaultSource, imageUris }
+}

@@ -1,0 +1,100 @@
+// Predictions as classification runs of the caller, under row-level security.
+import { createHash } from 'node:crypto'
+import { isNotMigrated, sqlState } from '../../postgres/database-error.ts'
+import type { InTransaction } from '../../postgres/transaction.ts'
+import type { Identity } from '../../identity/identity.ts'
+import type { TableBodies } from '../../rest/validation.ts'
+import type { PredictionResponse } from './prediction.ts'
+import { Problem, problems } from './problem.ts'
+
+export type RunToStore = {
+  readonly prediction: PredictionResponse
+  /** Where the image came from: `camera`, `gallery`, `file` … */
+  readonly imageSource: string
+  /** Where the image is, as the caller says; nothing is fetched from there. */
+  readonly imageUri: string
+}
+
+/** Stores runs of one caller, all or none, and gives their ids in the same order. */
+export type StoreRuns = (caller: Identity, runs: readonly RunToStore[]) => Promise<readonly string[]>
+
+/** An image without an address is named by its content. https://www.rfc-editor.org/rfc/rfc6920 */
+export const contentUri = (image: Uint8Array): string =>
+  `ni:///sha-256;${createHash('sha256').update(image).digest('base64url')}`
+
+const columns = [
+  ...['image_uri', 'image_source', 'result_label', 'confidence', 'is_positive', 'recommendation'],
+  ...['model_version', 'analysis'],
+] as const
+
+/** The owner is the caller: see the column's default. */
+const insert = `
+  insert into public.classification_runs (${columns.join(', ')})
+  values (${columns.map((_, index) => `$${index + 1}`).join(', ')})
+  returning id`
+
+/**
+ * @param validator of the table, which the REST API checks bodies with
+ * @throws Problem 422 when the source or the address is not valid; 403 when the caller may not store runs; 503 without a
+ *   database
+ */
+export function runStore(inTransaction: InTransaction, validator: TableBodies | undefined): StoreRuns {
+  return async (caller, runs) => {
+    const rows = runs.map(rowOf)
+    for (const { pointer, message } of validator?.validateInsert(rows) ?? []) {
+      const [, index = '', field = ''] = pointer.split('/')
+      throw problems.invalid('value_error', ['body', field === '' ? index : field], message)
+    }
+    try {
+      return await inTransaction(caller, async (query) => {
+        const ids: string[] = []
+        for (const row of rows) {
+          const [stored] = await query(
+            insert,
+            columns.map((column) => row[column]),
+          )
+          ids.push(String(stored?.id))
+        }
+        return ids
+      })
+    } catch (error) {
+      throw storingProblem(error) ?? error
+    }
+  }
+}
+
+function rowOf({ prediction, imageSource, imageUri }: RunToStore): Readonly<Record<string, unknown>> {
+  const { boxes, coverage_percent, risk_level, classification, detection_confidence } = prediction
+  return {
+    image_uri: imageUri,
+    image_source: imageSource,
+    result_label: prediction.result_label,
+    // Clients keep whole percents.
+    confidence: Math.round(100 * prediction.classification_confidence),
+    is_positive: classification === 'water_hyacinth',
+    recommendation: prediction.recommendation,
+    model_version: prediction.model_version,
+    analysis: {
+      classification,
+      boxes,
+      coverage_percent,
+      risk_level,
+      detection_confidence,
+      method: prediction.method,
+      image_width: prediction.image_width,
+      image_height: prediction.image_height,
+    },
+  }
+}
+
+/** insufficient_privilege; not_null_violation and foreign_key_violation: the caller is no user with a profile. */
+const forbidden = new Set(['42501', '23502', '23503'])
+
+function storingProblem(error: unknown): Problem | undefined {
+  const state = sqlState(error) ?? ''
+  if (forbidden.has(state)) return new Problem(403, 'These credentials may not store runs.', {}, error)
+  // undefined_column: the table is from before the analysis.
+  if (state === '42703' || isNotMigrated(error))
+    return problems.unavailable('The database is not set up for storing runs.')
+  return undefined
+}

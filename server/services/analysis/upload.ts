@@ -1,0 +1,114 @@
+// The body of a request with images: multipart, an image alone, or JSON.
+import type { IncomingMessage } from 'node:http'
+import { readJson } from '../../text/json-text.ts'
+import type { BodyBudget, BodyShare } from '../../rest/request/body-budget.ts'
+import { decodeBase64Image } from './base64-image.ts'
+import { looksLikeImage, mediaTypeOf } from './image-type.ts'
+import { readMultipart } from './multipart.ts'
+import { Problem, problems } from './problem.ts'
+import { receive } from './receive.ts'
+
+export type UploadedImage = {
+  /** The file's name; empty when it has none. */
+  readonly name: string
+  /** As its sender says, in lower case; empty when unsaid. */
+  readonly type: string
+  /** Undefined when the file is larger than the limit; nothing of it is kept then. */
+  readonly bytes: Buffer | undefined
+}
+
+export type Upload = {
+  readonly images: readonly UploadedImage[]
+  /** Text fields by their names, each with all of its values. */
+  readonly fields: ReadonlyMap<string, readonly string[]>
+}
+
+export type UploadLimits = {
+  /** Bytes of one image. */
+  readonly fileLimit: number
+  /** Bytes of the whole body. */
+  readonly bodyLimit: number
+  /** Number of images. */
+  readonly batchLimit: number
+}
+
+export type UploadSettings = UploadLimits & {
+  /** Names of the fields that images come in. */
+  readonly names: ReadonlySet<string>
+  /** Whether an image alone and JSON are accepted, too. */
+  readonly acceptsSingle: boolean
+  readonly budget: BodyBudget
+}
+
+/** An upload, whose memory counts until it is released. */
+export type HeldUpload = Upload & { readonly release: () => void }
+
+/** Bytes of JSON beside the image. */
+const jsonOverhead = 64 * 1024
+
+const none: Upload = { images: [], fields: new Map() }
+
+/**
+ * Receives the images of a request.
+ *
+ * @returns no images for a body of another type, or without one
+ * @throws Problem 400 for a body that is not what it claims to be, 413 for one that is too large, 415 for one with a
+ *   content encoding, 422 for JSON that is none, 503 when too many uploads arrive at once; ClientGone
+ */
+export async function readUpload(request: IncomingMessage, settings: UploadSettings): Promise<HeldUpload> {
+  const encoding = request.headers['content-encoding']
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw new Problem(415, 'The content encoding of the body is not supported.')
+  }
+  const share = settings.budget.open()
+  try {
+    const upload = await uploadOf(request, settings, share)
+    return { ...upload, release: () => share.release() }
+  } catch (error) {
+    share.release()
+    throw error
+  }
+}
+
+async function uploadOf(request: IncomingMessage, settings: UploadSettings, share: BodyShare): Promise<Upload> {
+  const type = mediaTypeOf(request.headers['content-type'])
+  const { fileLimit, bodyLimit, acceptsSingle } = settings
+  if (type === 'multipart/form-data') return readMultipart(request, settings, share)
+  if (!acceptsSingle) return none
+  if (type === 'application/json') {
+    const limit = Math.min(bodyLimit, Math.ceil(fileLimit / 3) * 4 + jsonOverhead)
+    return fromJson(await receive(request, limit, share, () => problems.fileTooLarge(fileLimit)), fileLimit)
+  }
+  const isBinary = type.startsWith('image/') || type === 'application/octet-stream'
+  if (!isBinary) return none
+  const bytes = await receive(request, Math.min(bodyLimit, fileLimit), share, () => problems.fileTooLarge(fileLimit))
+  // Clients without a file send this type, too.
+  if (type === 'application/octet-stream' && !looksLikeImage(bytes)) return none
+  return { ...none, images: [{ name: '', type, bytes }] }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** `{image_base64, store?, image_source?, image_uri?, keep_image?}` */
+function fromJson(body: Buffer, fileLimit: number): Upload {
+  const fault = (message: string): Problem => problems.invalid('json_invalid', ['body'], message)
+  let text: string
+  try {
+    text = utf8.decode(body)
+  } catch {
+    throw fault('The body is not valid UTF-8')
+  }
+  const reading = readJson(text)
+  if (reading.kind === 'fault') throw fault(`The body ${reading.fault}`)
+  const { value } = reading
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw fault('The body is not an object')
+  const fields = new Map<string, readonly string[]>()
+  for (const [name, member] of Object.entries(value)) {
+    if (name === 'image_base64' || member === null) continue
+    if (typeof member === 'string' || typeof member === 'boolean') fields.set(name, [String(member)])
+  }
+  const encoded = 'image_base64' in value ? value.image_base64 : undefined
+  if (typeof encoded !== 'string' || encoded === '') throw problems.missing('image_base64')
+  const { type, bytes } = decodeBase64Image(encoded)
+  return { images: [{ name: '', type, bytes: bytes.length > fileLimit ? undefined : bytes }], fields }
+}

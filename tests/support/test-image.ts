@@ -1,0 +1,43 @@
+// Images that tests make.
+import sharp, { type Sharp } from 'sharp'
+
+type Colour = string
+
+/** A picture of one colour, with rectangles of others on it. */
+export function picture(
+  width: number,
+  height: number,
+  background: Colour,
+  ...rectangles: readonly (readonly [colour: Colour, left: number, top: number, width: number, height: number])[]
+): Sharp {
+  return sharp({ create: { width, height, channels: 3, background } }).composite(
+    rectangles.map(([colour, left, top, wide, high]) => ({
+      input: { create: { width: wide, height: high, channels: 3, background: colour } },
+      left,
+      top,
+    })),
+  )
+}
+
+export const water = '#3a6ea5'
+export const plants = '#2f8f2f'
+
+/** Open water. */
+export const lake = (width = 320, height = 240): Promise<Buffer> => picture(width, height, water).jpeg().toBuffer()
+
+/** Water with a green square of a quarter of each side in its middle. */
+export const greenLake = (width = 320, height = 240): Promise<Buffer> =>
+  picture(width, height, water, [plants, (width * 3) / 8, (height * 3) / 8, width / 4, height / 4])
+    .jpeg()
+    .toBuffer()
+
+/** Noise of one seed, which compresses badly. */
+export function noise(width: number, height: number, seed = 1): Sharp {
+  const data = new Uint8Array(3 * width * height)
+  let state = seed
+  for (let index = 0; index < data.length; index++) {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    data[index] = state >>> 24
+  }
+  return sharp(data, { raw: { width, height, channels: 3 } })
+}
