@@ -42,16 +42,37 @@ function createRouter(
 ): Router {
   const router = express.Router()
   for (const guard of guards) router.use(guard)
-  for (const [path, ofPath] of pathsInOrder(routes)) {
-    const methods = ofPath.map(({ method }) => method)
-    if (new Set(methods).size < methods.length) throw new Error(`two routes have the same method of ${path}`)
-    const at = router.route(expressPath(path.slice(segment.length + 1)))
-    for (const route of ofPath) at[route.method](route.prepare(tools))
-    at.all(methodNotAllowed(...methods.flatMap(allowedBy)))
-  }
+  mountRoutes(router, routes, { basePath: `/${segment}`, tools, methodNotAllowed })
   router.use(notFound)
   router.use(errorResponder(onError, failureOf))
   return router
+}
+
+export type MountOptions<Tools> = {
+  /** The path that the router is mounted at, `/` or without a slash at the end. All routes are at or below it. */
+  readonly basePath: string
+  readonly tools: Tools
+  /** Makes the handler of requests with other methods than these. */
+  readonly methodNotAllowed: (...allowed: readonly string[]) => RequestHandler
+}
+
+/**
+ * Adds routes to a router. GET comes with HEAD; every other method of their paths is refused.
+ *
+ * @throws Error when two routes have the same method and path
+ */
+export function mountRoutes<Tools>(
+  router: Router,
+  routes: readonly Route<Tools>[],
+  { basePath, tools, methodNotAllowed: refuse }: MountOptions<Tools>,
+): void {
+  for (const [path, ofPath] of pathsInOrder(routes)) {
+    const methods = ofPath.map(({ method }) => method)
+    if (new Set(methods).size < methods.length) throw new Error(`two routes have the same method of ${path}`)
+    const at = router.route(expressPath(basePath === '/' ? path : path.slice(basePath.length)))
+    for (const route of ofPath) at[route.method](route.prepare(tools))
+    at.all(refuse(...methods.flatMap(allowedBy)))
+  }
 }
 
 /** What a route adds to `Allow`: GET comes with HEAD (RFC 9110, section 9.3.2). */
@@ -64,7 +85,7 @@ const firstSegment = (path: string): string => path.split('/', 2)[1] ?? ''
 const expressPath = (path: string): string => (path === '' ? '/' : path.replaceAll(/\{([^}]*)\}/g, ':$1'))
 
 /** The routes by path. Fixed segments come before parameters, so that `/report/pending` is no id. */
-function pathsInOrder(routes: readonly Route[]): readonly (readonly [string, readonly Route[]])[] {
+function pathsInOrder<Tools>(routes: readonly Route<Tools>[]): readonly (readonly [string, readonly Route<Tools>[]])[] {
   const key = (path: string): string =>
     path
       .split('/')
@@ -73,8 +94,8 @@ function pathsInOrder(routes: readonly Route[]): readonly (readonly [string, rea
   return [...groupBy(routes, ({ path }) => path)].sort(([a], [b]) => Number(key(a) > key(b)) - Number(key(a) < key(b)))
 }
 
-function groupBy(routes: readonly Route[], keyOf: (route: Route) => string): ReadonlyMap<string, readonly Route[]> {
-  const groups = new Map<string, Route[]>()
+function groupBy<Item>(routes: readonly Item[], keyOf: (route: Item) => string): ReadonlyMap<string, readonly Item[]> {
+  const groups = new Map<string, Item[]>()
   for (const route of routes) groups.set(keyOf(route), [...(groups.get(keyOf(route)) ?? []), route])
   return groups
 }

@@ -15,8 +15,8 @@ export type RouteTools = {
   readonly readBody: BodyReader
 }
 
-/** A route as the router and the document use it. */
-export type Route = ServiceRoute & {
+/** A route as the router and the document use it. `Tools` is what its handler needs. */
+export type Route<Tools = RouteTools> = ServiceRoute & {
   /** Leaves the route out of the OpenAPI document: another name of a route, or a part of a page. */
   readonly hidden?: boolean
   /**
@@ -24,7 +24,7 @@ export type Route = ServiceRoute & {
    *
    * @throws Error when a JSON Schema that the route names does not exist
    */
-  readonly prepare: (tools: RouteTools) => RequestHandler
+  readonly prepare: (tools: Tools) => RequestHandler
 }
 
 /** Responses by status. */
