@@ -1,5 +1,6 @@
 // `GET /openapi.json`: the whole service as the caller may see it.
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { sqlState } from '../../postgres/database-error.ts'
 import type { InTransaction, Query } from '../../postgres/transaction.ts'
 import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
 import { authenticate } from '../../identity/authenticate.ts'
@@ -102,7 +103,12 @@ async function respond(
     if (!snapshot.cache)
       throw new ApiError({ code: 'PGRST002', status: 503, message: 'The schema cache is not loaded' })
     if (!bySession) await requireLiveSession(identity, snapshot.cache, query)
-    const body = await documentFor(identity, snapshot, snapshot.cache)
+    const body = await documentFor(identity, snapshot, snapshot.cache).catch((error: unknown) => {
+      // The database refuses a role that is not there, or that it does not let the caller act as.
+      throw sqlState(error) === undefined
+        ? error
+        : transactionError(error, identity.role !== snapshot.config.dbAnonRole)
+    })
     response.writeHead(200, {
       'Content-Type': 'application/json; charset=utf-8',
       'Content-Length': Buffer.byteLength(body),
