@@ -1,13 +1,12 @@
-// Every route of the service is called: each status that it documents can be provoked, and it answers no other.
-import { Ajv2020 } from 'ajv/dist/2020.js'
-import t, { type Test } from 'tap'
+// Every route of the accounts and the reports is called: each status that it documents can be provoked, and it answers no
+// other.
+import t from 'tap'
 import type { ServiceRoute } from '../server/http/service-route.ts'
 import { describedRoutes } from '../server/program/service-routes.ts'
-import { readSchemas } from '../server/validation/schema-directory.ts'
-import { ownSchemas } from '../server/validation/validator.ts'
 import { detailsOf, password, signIn, signUp, type SignedIn } from './support/account.ts'
 import type { Answer, Call } from './support/call.ts'
 import { createMigratedDatabase } from './support/database.ts'
+import { walkRoute, type Provocation } from './support/documented-answers.ts'
 import { startService } from './support/service.ts'
 import { tables } from './support/service-routes.ts'
 
@@ -17,6 +16,9 @@ const tokens = () => ({ jwtSecret: 's'.repeat(32), jwtAud: null, jwtRoleClaimKey
 const { call } = await startService(t, database.authenticatorUri, { tokens })
 const withoutSecrets = await startService(t, database.authenticatorUri, { sessionSecrets: [] })
 const limited = await startService(t, database.authenticatorUri, { addressLimit: 1 })
+const broken = await startService(t, database.authenticatorUri, {
+  query: () => Promise.reject(new Error('nobody foresaw this')),
+})
 const withoutKeys = await startService(t, database.authenticatorUri, {
   tokens: () => ({ ...tokens(), jwtRoleClaimKey: '.other' }),
 })
@@ -122,16 +124,16 @@ const provoked: Readonly<Record<string, Readonly<Record<number, () => Promise<An
 }
 
 /** What routes share: what is wrong with a request that would succeed, or with the service. */
-async function sharedErrors(
+function sharedErrors(
   { method, path: template, security, parameters = [], body }: ServiceRoute,
   { path, who, body: right }: Valid,
-): Promise<readonly (readonly [status: number, answer: Answer])[]> {
+): readonly Provocation[] {
   const verb = method.toUpperCase()
   const cookie: Record<string, string> = who ? { Cookie: who.cookie } : {}
   const send = (via: Call, headers: Record<string, string>, to = path, content = right): Promise<Answer> =>
     via(verb, to, { ...(content === undefined ? {} : { body: content }), headers: { ...cookie, ...headers } })
   const without = path.split('?', 1)[0] ?? ''
-  const requests: readonly (readonly [applies: boolean, status: number, send: () => Promise<Answer>])[] = [
+  const requests: readonly (readonly [applies: boolean, ...Provocation])[] = [
     [true, 401, () => send(call, { Authorization: 'Basic x' })],
     [security.includes('session'), 401, () => send(call, { Cookie: 'session=forged' })],
     [method !== 'get', 403, () => send(call, { Origin: 'https://other.example' })],
@@ -141,27 +143,14 @@ async function sharedErrors(
     [body !== undefined, 400, () => send(call, {}, path, {})],
     [body !== undefined, 413, () => send(call, {}, path, 'x'.repeat(10_001))],
     [body !== undefined, 415, () => send(call, { 'Content-Type': 'text/plain' })],
+    [true, 500, () => send(broken.call, {})],
     [true, 503, () => send(withoutSecrets.call, {})],
   ]
-  const answers: (readonly [number, Answer])[] = []
-  for (const [applies, status, send] of requests) if (applies) answers.push([status, await send()])
-  return answers
+  return requests.flatMap(([applies, status, send]) => (applies ? [[status, send] as const] : []))
 }
 
-const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false })
-for (const { schema } of await readSchemas(ownSchemas)) ajv.addSchema(schema)
-
-/** Whether an answer has the status, and the body that the route documents for it. */
-function check(t: Test, route: ServiceRoute, status: number, answer: Answer): void {
-  const label = `${route.id} ${status}`
-  t.equal(answer.status, status, `${label}: ${answer.text.slice(0, 200)}`)
-  const schema = route.responses[answer.status]?.schema
-  t.ok(schema, `${label}: ${answer.status} is documented`)
-  if (schema) t.ok(ajv.validate(schema, answer.body), `${label}: ${ajv.errorsText()}: ${answer.text.slice(0, 200)}`)
-}
-
-const routes = describedRoutes(tables)
-const services = routes.filter(({ tag }) => tag !== 'operations')
+/** `operation-routes.test.ts` has the others. */
+const services = describedRoutes(tables).filter(({ tag }) => tag !== 'operations')
 
 t.test('each route answers what it documents, and all of it', async (t) => {
   t.strictSame(Object.keys(valid).sort(), services.map(({ id }) => id).sort(), 'there is a request for each')
@@ -170,21 +159,12 @@ t.test('each route answers what it documents, and all of it', async (t) => {
   for (const route of services) {
     const right = await valid[route.id]?.()
     if (!right) continue
-    const statuses = new Set<number>()
-    const note = (status: number, answer: Answer): void => {
-      check(t, route, status, answer)
-      statuses.add(answer.status)
-    }
-    for (const [status, answer] of await sharedErrors(route, right)) note(status, answer)
-    for (const [status, send] of Object.entries(provoked[route.id] ?? {})) note(Number(status), await send())
     const success = Number(Object.keys(route.responses).find((status) => status < '300'))
-    note(success, await (right.who?.call ?? call)(route.method.toUpperCase(), right.path, { body: right.body }))
-    // 500 is for what nobody foresaw.
-    t.strictSame(
-      [...statuses, 500].sort(),
-      Object.keys(route.responses).map(Number),
-      `${route.id}: all that it documents`,
-    )
+    await walkRoute(t, route, [
+      ...sharedErrors(route, right),
+      ...Object.entries(provoked[route.id] ?? {}).map(([status, send]) => [Number(status), send] as const),
+      [success, () => (right.who?.call ?? call)(route.method.toUpperCase(), right.path, { body: right.body })],
+    ])
   }
 })
 

@@ -24,6 +24,7 @@ export type Service = {
 type Settings = Partial<
   Pick<
     AccountsSettings,
+    | 'query'
     | 'sessionSecrets'
     | 'secureCookies'
     | 'accountLimit'
