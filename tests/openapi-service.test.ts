@@ -4,14 +4,15 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { serviceDocument, type DescribedService } from '../server/services/openapi/document.ts'
 import type { JsonSchema } from '../server/http/json-schema.ts'
+import { describedRoutes } from '../server/program/service-routes.ts'
 import { analysisRoutes } from '../server/services/analysis/analysis-routes.ts'
-import { serviceRoutes } from '../server/services/openapi/service-routes.ts'
 import type { ServiceRoute } from '../server/http/service-route.ts'
 import type { Routine } from '../server/schema-cache/routine.ts'
 import type { Column, Table } from '../server/schema-cache/table.ts'
 import { readSchemas } from '../server/validation/schema-directory.ts'
 import { ownSchemas } from '../server/validation/validator.ts'
 import { column, manyToOne, parameter, relationships, routine, table } from './support/described-schema.ts'
+import { tables } from './support/service-routes.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -26,7 +27,7 @@ const service: DescribedService = {
   restBasePath: '/rest/v1',
   anonymous: false,
   version: '1.2.3',
-  operations: [...serviceRoutes, ...analysisRoutes('/api/v1/water-hyacinth')],
+  operations: [...describedRoutes(tables), ...analysisRoutes('/api/v1/water-hyacinth')],
 }
 
 /** As clients get it. */
@@ -145,7 +146,7 @@ t.test('the document is valid OpenAPI 3.1', async (t) => {
       'several schemas, anyone, at the root',
       { ...garage, exposedSchemas: ['api', 'b'], anonymous: true, restBasePath: '/' },
     ],
-    ['image analysis at the root', { ...garage, operations: [...serviceRoutes, ...analysisRoutes('/')] }],
+    ['image analysis at the root', { ...garage, operations: [...describedRoutes(tables), ...analysisRoutes('/')] }],
     ['another address', { ...garage, serverUrl: 'https://garage.example/api' }],
     [
       'odd names',
@@ -173,7 +174,7 @@ t.test('the document is valid OpenAPI 3.1', async (t) => {
 })
 
 t.test('a fault of a document is found', async (t) => {
-  const route = serviceRoutes.find(({ id }) => id === 'signOut')
+  const route = service.operations.find(({ id }) => id === 'signOut')
   if (!route) throw new Error('no route')
   const valid = document()
   const components = valid.components as Json
@@ -184,7 +185,7 @@ t.test('a fault of a document is found', async (t) => {
       'a schema that is none',
       { ...valid, components: { ...components, schemas: { ...(components.schemas as Json), x: { type: 'int' } } } },
     ],
-    ['an operation of the same name', document({ operations: [...serviceRoutes, { ...route, path: '/again' }] })],
+    ['an operation of the same name', document({ operations: [...service.operations, { ...route, path: '/again' }] })],
   ]
   for (const [name, root] of wrong) t.not((await faults(root)).length, 0, name)
 })

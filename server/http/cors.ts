@@ -1,21 +1,22 @@
 // Cross-origin reading of the routes beside the REST API that pages of other sites may use: what the service is, how it
 // is, and its description. The same origins and headers as those of the REST API.
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { RequestHandler } from 'express'
 import { corsHeaders, preflightHeaders } from '../rest/cors.ts'
 
-type Handler = (request: IncomingMessage, response: ServerResponse) => void
-
 /**
- * The handler with the CORS headers of the REST API on its responses, and with answers to preflight requests.
+ * Sets the CORS headers of the REST API on responses, and answers preflight requests.
  *
  * @param allowedOrigins read at each request, as the settings may change; empty: every origin, without credentials
  */
-export const withCors =
-  (handler: Handler, allowedOrigins: () => readonly string[]): Handler =>
-  (request, response) => {
+export const publicCors =
+  (allowedOrigins: () => readonly string[]): RequestHandler =>
+  (request, response, next) => {
     const { origin } = request.headers
     response.appendHeader('Vary', 'Origin')
-    if (origin === undefined) return handler(request, response)
+    if (origin === undefined) {
+      next()
+      return
+    }
     const method = request.headers['access-control-request-method']
     const preflight =
       request.method === 'OPTIONS' && method !== undefined
@@ -26,5 +27,5 @@ export const withCors =
         : undefined
     for (const [name, value] of preflight ?? corsHeaders(origin, allowedOrigins())) response.setHeader(name, value)
     if (preflight) response.writeHead(200, { 'Content-Length': 0 }).end()
-    else handler(request, response)
+    else next()
   }

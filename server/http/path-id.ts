@@ -1,10 +1,26 @@
 // Ids in paths.
 import { failures } from './envelope.ts'
+import type { JsonSchema } from './json-schema.ts'
+
+export type PathParameter<T> = {
+  readonly description: string
+  readonly schema: JsonSchema
+  /** @throws Failure 400 when the text is no such value */
+  readonly read: (text: string) => T
+}
 
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
+const schema: JsonSchema = { type: 'string', format: 'uuid' }
 
 /** @throws Failure 400 when the text is not a UUID */
 export function uuidIn(text: string): string {
   if (!uuid.test(text)) throw failures.invalid({ id: 'must be a UUID' })
   return text.toLowerCase()
 }
+
+/** A UUID, or one of the words that stand in its place. */
+export const uuidParameter = (description: string, ...words: readonly string[]): PathParameter<string> => ({
+  description,
+  schema: words.length === 0 ? schema : { anyOf: [schema, ...words.map((word) => ({ const: word }))] },
+  read: (text) => (words.includes(text) ? text : uuidIn(text)),
+})

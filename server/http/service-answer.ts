@@ -1,8 +1,7 @@
 // What the answers and parameters of the service's own routes have in common.
 import type { JsonSchema } from './json-schema.ts'
-import type { ServiceParameter, ServiceResponse } from './service-route.ts'
+import type { ServiceResponse } from './service-route.ts'
 
-export const uuid: JsonSchema = { type: 'string', format: 'uuid' }
 export const text: JsonSchema = { type: 'string' }
 
 /** An object with all of these properties. */
@@ -12,17 +11,25 @@ export const record = (properties: Readonly<Record<string, JsonSchema>>): JsonSc
   required: Object.keys(properties),
 })
 
-/** A schema of `schemas/`, by its `$id`. */
-export const dto = (name: string): JsonSchema => ({ $ref: `urn:rowhouse:${name}` })
+declare const valid: unique symbol
+
+/** A schema of `schemas/`, by its `$id`, with the type of the values that it accepts. */
+export type SchemaOf<T> = JsonSchema & { readonly $ref: string; readonly [valid]?: T }
+
+export const dto = <T>(name: string): SchemaOf<T> => ({ $ref: `urn:rowhouse:${name}` })
+
+/** The response of a route that did what it was asked for. */
+export type SuccessResponse = { readonly status: number; readonly response: ServiceResponse }
 
 /** `{status: "success", message, details}`, with an exact message where the response has one. */
 export const success = (
-  statusCode: number,
+  status: number,
   description: string,
   details: JsonSchema,
   { message, headers, more = {} }: SuccessParts = {},
-): Readonly<Record<number, ServiceResponse>> => ({
-  [statusCode]: {
+): SuccessResponse => ({
+  status,
+  response: {
     description,
     schema: record({
       status: { const: 'success' },
@@ -42,15 +49,13 @@ type SuccessParts = {
 }
 
 /** `{status: "success", message}` */
-export const done = (
-  description: string,
-  headers?: ServiceResponse['headers'],
-): Readonly<Record<200, ServiceResponse>> => ({
-  200: { description, schema: dto('MessageSuccessResponseDto'), ...(headers ? { headers } : {}) },
+export const done = (description: string, headers?: ServiceResponse['headers']): SuccessResponse => ({
+  status: 200,
+  response: { description, schema: dto('MessageSuccessResponseDto'), ...(headers ? { headers } : {}) },
 })
 
 /** A page of a list: beside it, where the next one begins. */
-export const page = (description: string, item: string): Readonly<Record<number, ServiceResponse>> =>
+export const page = (description: string, item: string): SuccessResponse =>
   success(
     200,
     description,
@@ -83,33 +88,5 @@ export const serverErrors: Readonly<Record<number, ServiceResponse>> = {
   503: failure('Something that this needs is missing at the moment.'),
 }
 
-export const notSignedIn = failure('Nobody is signed in.')
-export const noSuchReport = failure('There is no such report for the caller.')
 export const notAnId = invalid('The id is not a UUID.')
 export const otherSite = failure('The request comes from a page of another site.')
-export const notAdministrator = failure('The caller is not an administrator.')
-export const tooMany: ServiceResponse = {
-  ...failure('Too many attempts.'),
-  headers: { 'Retry-After': 'Seconds after which to try again.' },
-}
-
-export const idParameter = (description: string, schema: JsonSchema = uuid): ServiceParameter => ({
-  name: 'id',
-  in: 'path',
-  description,
-  schema,
-})
-
-/** Parameters of a query, by the schema that it is checked against. */
-export const queryParameters = (
-  schema: string,
-  parameters: Readonly<Record<string, string>>,
-  required: boolean,
-): readonly ServiceParameter[] =>
-  Object.entries(parameters).map(([name, description]) => ({
-    name,
-    in: 'query',
-    description,
-    required,
-    schema: { $ref: `urn:rowhouse:${schema}#/properties/${name}` },
-  }))

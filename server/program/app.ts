@@ -14,9 +14,7 @@ export type AppOptions = {
   readonly rest: NodeHandler
   /** Mount path of the REST API: `/rest/v1`, or `/`. */
   readonly restBasePath: string
-  /** What `/` answers, unless the REST API is mounted there. */
-  readonly home: Handler
-  /** The service's other routes by their first path segment: `report`, `auth`, `health` … */
+  /** The service's other routes by their first path segment: `report`, `auth`, `health` …; that of `/` is empty. */
   readonly services: ReadonlyMap<string, express.Router | Handler>
   /** The image analysis, and the path that it is mounted at. */
   readonly analysis: { readonly path: string; readonly router: express.Router }
@@ -44,13 +42,14 @@ function firstSegment(target: string): string {
  * The listener of the HTTP server. The REST API takes its requests from Node as they are: an Express application would
  * cost it more than all of its own work. Everything else goes through an Express router.
  */
-export function createApp({ rest, restBasePath, home, services, analysis, log }: AppOptions): RequestListener {
+export function createApp({ rest, restBasePath, services, analysis, log }: AppOptions): RequestListener {
   const router = express.Router()
   router.use(logRequests(log))
-  for (const [segment, handler] of services) router.use(`/${segment}`, handler)
+  const home = services.get('')
+  for (const [segment, handler] of services) if (segment !== '') router.use(`/${segment}`, handler)
   router.use(analysis.path, analysis.router)
   // Of this path alone: `use` would take every path below it, too.
-  router.all('/', home)
+  if (home) router.all('/', home)
   const servesRoot = restBasePath === '/'
   // Where one path lies below the other, the longer one goes first.
   const hidesRest = analysis.path !== '/' && (servesRoot || analysis.path.length > restBasePath.length)

@@ -1,26 +1,18 @@
 // The service on a database: the engine and the routes, without a port of its own.
 import type { RequestListener } from 'node:http'
-import express from 'express'
-import { accountsRouter } from '../services/accounts/accounts-router.ts'
 import { cookieIdentity } from '../services/accounts/cookie-identity.ts'
-import { requireBearerScheme } from '../http/authorization-scheme.ts'
-import { errorResponder } from '../http/envelope.ts'
-import { createApp, type Handler } from './app.ts'
+import { createApp } from './app.ts'
 import type { Environment, LoadedConfig } from '../config/load.ts'
 import { listensOnLoopback } from '../config/loopback.ts'
 import { toPoolConfig } from './connection-setting.ts'
 import { Database } from '../postgres/database.ts'
 import { createPool } from '../postgres/pool.ts'
 import { ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
-import { createApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
+import { createApiKeyLookup, type ApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import { createJwtVerifier } from '../identity/jwt/jwt.ts'
 import type { UpgradeHandler } from '../http/upgrade.ts'
 import { isFinal, isUnavailable, liveSettings, type ServiceSettings } from './live-settings.ts'
-import { docsRouter } from '../services/openapi/docs.ts'
 import { serviceDocumentHandler } from '../services/openapi/service-document.ts'
-import { withCors } from '../http/cors.ts'
-import { home } from './operations/home.ts'
-import { health, ready } from './operations/health.ts'
 import type { Log } from './operations/log.ts'
 import { createMetrics, type Metrics } from './operations/metrics.ts'
 import { logConnections, logJwtCache, observeRest, observeEngine } from './operations/observer.ts'
@@ -29,11 +21,13 @@ import { authenticate } from '../identity/authenticate.ts'
 import type { TransactionOptions } from '../rest/database.ts'
 import { Engine } from '../rest/engine.ts'
 import type { Identity } from '../identity/identity.ts'
+import { bodyReader } from '../http/json-body.ts'
+import { createRouters, type RouteTable } from '../http/route-router.ts'
 import { databaseFailure } from '../services/database-failure.ts'
-import { reportRouter } from '../services/report/report-router.ts'
+import { describedRoutes, serviceTables } from './service-routes.ts'
 import { ServingDatabase } from './serving-database.ts'
 import { createAnalysis, type AnalysisService } from '../services/analysis/analysis.ts'
-import { entrypoint } from '../services/analysis/description.ts'
+import { analysisRoutes } from '../services/analysis/analysis-routes.ts'
 import { readSchemas } from '../validation/schema-directory.ts'
 import { createValidator, ownSchemas, type Validator } from '../validation/validator.ts'
 import { version } from '../common/version.ts'
@@ -174,7 +168,7 @@ export async function startService({
 
 type Composed = Pick<ServiceParts, 'engine' | 'database' | 'metrics'> & {
   readonly validator: Validator
-  readonly lookupApiKey: ReturnType<typeof createApiKeyLookup>
+  readonly lookupApiKey: ApiKeyLookup
   readonly log: Log
 }
 
@@ -188,40 +182,51 @@ async function compose({
 }: Composed): Promise<{ readonly listener: RequestListener; readonly analysis: AnalysisService }> {
   const { config } = engine.snapshot
   const { query } = database
-  const shared = {
+  const sessions = {
     database,
     query,
     sessionSecrets: config.sessionSecrets,
     secureCookies: config.secureCookies ?? !listensOnLoopback(config),
-    validator,
-    bodyLimit: config.bodyLimit,
-    allowedOrigins: () => engine.snapshot.config.serverCorsAllowedOrigins,
-    onError: (error: unknown) => log.write({ kind: 'failure', error, requestId: null }),
   }
-  const refusingSchemes = (handler: express.Router | Handler): express.Router =>
-    express.Router().use(requireBearerScheme, handler, errorResponder(shared.onError, databaseFailure))
-  const openapi = refusingSchemes(
-    withCors(
-      serviceDocumentHandler({
-        snapshot: () => engine.snapshot,
-        query,
-        database,
-        lookupApiKey,
-        cookieIdentity: (request) => cookieIdentity(request, shared),
-        schemas: await readSchemas(ownSchemas),
-        version,
-      }),
-      shared.allowedOrigins,
-    ),
-  )
-  // An application of its own: serving files takes more of Express than its router.
-  const docs = express()
-    .disable('x-powered-by')
-    .use(docsRouter({ documentUrl: '/openapi.json' }))
+  const allowedOrigins = (): readonly string[] => engine.snapshot.config.serverCorsAllowedOrigins
+  const onError = (error: unknown): void => log.write({ kind: 'failure', error, requestId: null })
+  const tables: readonly RouteTable[] = serviceTables({
+    ...sessions,
+    allowedOrigins,
+    accountLimit: config.authAccountLimit,
+    accountTotalLimit: config.authAccountTotalLimit,
+    addressLimit: config.authAddressLimit,
+    trustedProxies: config.trustedProxies,
+    tokens: () => engine.snapshot.config,
+    version,
+    restBasePath: config.restBasePath,
+    imageBasePath: config.imageBasePath,
+    checks: {
+      database: async () => (await query('select 1', [])).length === 1,
+      schemaCache: () => engine.snapshot.cache !== undefined,
+    },
+    document: serviceDocumentHandler({
+      snapshot: () => engine.snapshot,
+      query,
+      database,
+      lookupApiKey,
+      cookieIdentity: (request) => cookieIdentity(request, sessions),
+      schemas: await readSchemas(ownSchemas),
+      version,
+      routes: () => [...describedRoutes(tables), ...analysisRoutes(config.imageBasePath)],
+    }),
+  })
+  const services = createRouters(tables, {
+    validator,
+    readBody: bodyReader(config.bodyLimit),
+    onError,
+    failureOf: databaseFailure,
+  })
   const analysis = createAnalysis({
     config,
     caller: {
-      ...shared,
+      ...sessions,
+      allowedOrigins,
       lookupApiKey,
       verifier: () => engine.snapshot.loaded.verifier,
       anonymousRole: () => engine.snapshot.config.dbAnonRole,
@@ -229,51 +234,14 @@ async function compose({
     },
     database,
     runValidator: validator.forTable('public', 'classification_runs'),
-    documentation: { docs, document: openapi },
+    documentation: new Map([...services].filter(([segment]) => segment === 'docs' || segment === 'openapi.json')),
     observer: { ...metrics.analysis, warned: (message) => log.write({ kind: 'warning', message }) },
-    onError: shared.onError,
+    onError,
   })
-  const analysisAtRoot = config.imageBasePath === '/'
-  const services: (readonly [string, Handler | express.Router])[] = [
-    // At the root, the image analysis has this path, too, and says more.
-    ...(analysisAtRoot ? [] : [['health', withCors(health(), shared.allowedOrigins)] as const]),
-    [
-      'ready',
-      withCors(
-        ready({
-          database: async () => (await query('select 1', [])).length === 1,
-          schemaCache: () => engine.snapshot.cache !== undefined,
-        }),
-        shared.allowedOrigins,
-      ),
-    ],
-    [
-      'auth',
-      refusingSchemes(
-        accountsRouter({
-          ...shared,
-          accountLimit: config.authAccountLimit,
-          accountTotalLimit: config.authAccountTotalLimit,
-          addressLimit: config.authAddressLimit,
-          trustedProxies: config.trustedProxies,
-          tokens: () => engine.snapshot.config,
-        }),
-      ),
-    ],
-    ['report', refusingSchemes(reportRouter(shared))],
-    ['docs', docs],
-    ['openapi.json', openapi],
-    // The name of the original service.
-    ['docs-json', openapi],
-  ]
   const listener = createApp({
-    rest: nodeHandler(engine, { basePath: config.restBasePath, onError: shared.onError }),
+    rest: nodeHandler(engine, { basePath: config.restBasePath, onError }),
     restBasePath: config.restBasePath,
-    home: withCors(
-      home({ version, restBasePath: config.restBasePath, entrypoint: entrypoint(config.imageBasePath) }),
-      shared.allowedOrigins,
-    ),
-    services: new Map(services),
+    services,
     analysis: { path: config.imageBasePath, router: analysis.router },
     log,
   })

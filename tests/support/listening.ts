@@ -10,6 +10,8 @@ export async function listen(
   upgrade?: UpgradeHandler,
 ): Promise<string> {
   const server = createServer(handler)
+  // On a busy machine an idle connection could be closed just when `fetch` sends a request on it.
+  server.keepAliveTimeout = 0
   if (upgrade) handleUpgrades(server, {}, upgrade)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.teardown(async () => {

@@ -1,10 +1,13 @@
 // The service's own routers as a listening server, over a migrated database.
 import express from 'express'
 import type { Test } from 'tap'
-import { accountsRouter, type AccountsSettings } from '../../server/services/accounts/accounts-router.ts'
+import { bodyReader } from '../../server/http/json-body.ts'
+import { createRouters } from '../../server/http/route-router.ts'
+import { accountsTable, type AccountsSettings } from '../../server/services/accounts/accounts-table.ts'
+import { databaseFailure } from '../../server/services/database-failure.ts'
 import { Database } from '../../server/postgres/database.ts'
 import { createPool } from '../../server/postgres/pool.ts'
-import { reportRouter } from '../../server/services/report/report-router.ts'
+import { reportTable, type ReportSettings } from '../../server/services/report/report-routes.ts'
 import { createValidator } from '../../server/validation/validator.ts'
 import { caller, type Call } from './call.ts'
 import { listen } from './listening.ts'
@@ -20,7 +23,9 @@ export type Service = {
 
 type Settings = Partial<
   Pick<
-    AccountsSettings,
+    AccountsSettings & ReportSettings,
+    | 'database'
+    | 'query'
     | 'sessionSecrets'
     | 'secureCookies'
     | 'accountLimit'
@@ -48,10 +53,8 @@ export async function startService(
   const settings = {
     database,
     query: database.query,
-    validator: await createValidator(),
     sessionSecrets: secrets,
     secureCookies: false,
-    bodyLimit: 10_000,
     // In effect none.
     accountLimit: 100_000,
     accountTotalLimit: 100_000,
@@ -60,12 +63,16 @@ export async function startService(
     allowedOrigins: () => [],
     tokens: () => ({ jwtSecret: null, jwtAud: null, jwtRoleClaimKey: '.role' }),
     ...more,
-    onError: (error: unknown) => logged.push(error),
   }
   // A bare router serves as well as an application: the routers use nothing but Node's requests and responses.
   const root = express.Router()
-  root.use('/auth', accountsRouter(settings))
-  root.use('/report', reportRouter(settings))
+  const routers = createRouters([accountsTable(settings), reportTable(settings)], {
+    validator: await createValidator(),
+    readBody: bodyReader(10_000),
+    onError: (error) => logged.push(error),
+    failureOf: databaseFailure,
+  })
+  for (const [segment, router] of routers) root.use(`/${segment}`, router)
   const url = await listen(t, (request, response) => {
     root(request as express.Request, response as express.Response, (error: unknown) => {
       response.statusCode = 599

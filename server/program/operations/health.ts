@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 
 /** Tells whether something the service needs is there. May throw, which means no. */
 export type Check = () => boolean | Promise<boolean>
-type Handler = (request: IncomingMessage, response: ServerResponse) => void
+export type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
 function answer(request: IncomingMessage, response: ServerResponse, status: number, value: unknown): void {
   const body = JSON.stringify(value)
@@ -16,18 +16,9 @@ function answer(request: IncomingMessage, response: ServerResponse, status: numb
   response.end(request.method === 'HEAD' ? undefined : body)
 }
 
-function isRead(request: IncomingMessage, response: ServerResponse): boolean {
-  if (request.method === 'GET' || request.method === 'HEAD') return true
-  response.setHeader('Allow', 'GET, HEAD')
-  answer(request, response, 405, { status: 'error', message: 'Only GET and HEAD are served here' })
-  return false
-}
-
 /** `GET /health`: 200 as long as this process answers at all; nothing else is asked. */
 export function health(): Handler {
-  return (request, response) => {
-    if (isRead(request, response)) answer(request, response, 200, { status: 'ok' })
-  }
+  return (request, response) => answer(request, response, 200, { status: 'ok' })
 }
 
 /**
@@ -38,7 +29,6 @@ export function health(): Handler {
 export function ready(checks: Readonly<Record<string, Check>>, timeout = 2000): Handler {
   let running: Promise<Record<string, boolean>> | undefined
   return (request, response) => {
-    if (!isRead(request, response)) return
     running ??= runChecks(checks, timeout).finally(() => (running = undefined))
     void running.then((results) => {
       const isReady = Object.values(results).every(Boolean)

@@ -58,19 +58,13 @@ export function home(options: Home): (request: IncomingMessage, response: Server
     ...entrypoint,
   })
   return (request, response) => {
-    const isRead = request.method === 'GET' || request.method === 'HEAD'
     const wantsPage = new Negotiator(request).mediaType(['application/json', 'text/html']) === 'text/html'
-    const body = isRead
-      ? wantsPage
-        ? html
-        : json
-      : JSON.stringify({ status: 'error', message: 'Only GET and HEAD are served here' })
+    const body = wantsPage ? html : json
     response.appendHeader('Vary', 'Accept')
-    response.writeHead(isRead ? 200 : 405, {
-      'Content-Type': isRead && wantsPage ? 'text/html; charset=utf-8' : 'application/json; charset=utf-8',
+    response.writeHead(200, {
+      'Content-Type': wantsPage ? 'text/html; charset=utf-8' : 'application/json; charset=utf-8',
       'Content-Length': Buffer.byteLength(body),
-      ...(isRead ? {} : { Allow: 'GET, HEAD' }),
-      ...(isRead && wantsPage ? pageHeaders : {}),
+      ...(wantsPage ? pageHeaders : {}),
     })
     response.end(request.method === 'HEAD' ? undefined : body)
   }

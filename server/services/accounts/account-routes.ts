@@ -1,168 +1,140 @@
-// `/auth`, said as data.
-import {
-  uuid,
-  dto,
-  success,
-  done,
-  failure,
-  bodyFailures,
-  serverErrors,
-  notSignedIn,
-  notAnId,
-  otherSite,
-  tooMany,
-  idParameter,
-} from '../../http/service-answer.ts'
-import type { ServiceRoute } from '../../http/service-route.ts'
+// `/auth/me` and `/auth/sessions`: the account of the signed-in user.
+import type { Request } from 'express'
+import { clientNetwork } from '../../http/client-address.ts'
+import { Failure, failures } from '../../http/envelope.ts'
+import { uuidParameter } from '../../http/path-id.ts'
+import { defineRoute, type Route } from '../../http/route.ts'
+import { done, dto, failure, success } from '../../http/service-answer.ts'
+import { changeAccount, deleteAccount, findPasswordHash, normalisedEmail, userDto } from './account.ts'
+import { addressTaken, clearsCookie, tooMany } from './account-response.ts'
+import type { AttemptLimits } from './attempt-limit.ts'
+import type { Passwords } from './password.ts'
+import { endingSession, signedIn } from './session-access.ts'
+import { clearSessionCookies } from './session-cookie.ts'
+import { listSessions, revokeNamedSessions, type Session, type SessionSettings } from './session.ts'
 
-const replaces = 'A session that the request has a cookie of is ended: the new one takes its place.'
-const setsCookie = { 'Set-Cookie': 'The session; also as `__Host-session` where cookies are for TLS only.' }
-const clearsCookie = { 'Set-Cookie': 'Takes the cookie away.' }
+export type AccountSettings = SessionSettings & {
+  readonly trustedProxies: number
+  readonly passwords: Passwords
+  readonly limits: AttemptLimits
+}
 
-export const accountRoutes: readonly ServiceRoute[] = [
-  {
-    method: 'post',
-    path: '/auth/signup',
-    id: 'signUp',
-    tag: 'accounts',
-    summary: 'Make an account, and sign in to it',
-    description: replaces,
-    security: [],
-    body: dto('SignUpDto'),
-    responses: {
-      ...success(201, 'The new account.', dto('UserDto'), { headers: setsCookie }),
-      ...bodyFailures,
-      403: otherSite,
-      409: failure('The e-mail address is registered already.'),
-      429: tooMany,
-      ...serverErrors,
-    },
-  },
-  {
-    method: 'post',
-    path: '/auth/signin',
-    id: 'signIn',
-    tag: 'accounts',
-    summary: 'Sign in',
-    description: replaces,
-    security: [],
-    body: dto('SignInDto'),
-    responses: {
-      ...success(200, 'Signed in.', dto('UserDto'), { message: 'user signed in successfully', headers: setsCookie }),
-      ...bodyFailures,
-      401: failure('Email or password is incorrect.'),
-      403: otherSite,
-      429: tooMany,
-      ...serverErrors,
-    },
-  },
-  {
-    method: 'post',
-    path: '/auth/signout',
-    id: 'signOut',
-    tag: 'accounts',
-    summary: 'Sign out',
-    security: ['session'],
-    responses: {
-      ...done('Signed out.', clearsCookie),
-      401: notSignedIn,
-      403: otherSite,
-      ...serverErrors,
-    },
-  },
-  {
-    method: 'post',
-    path: '/auth/token',
-    id: 'createToken',
-    tag: 'accounts',
-    summary: 'Get a token for the REST API',
-    description: 'The token acts as the user for its time, and no longer than the session.',
-    security: ['session'],
-    responses: {
-      ...success(200, 'The token.', dto('AccessTokenDto')),
-      401: notSignedIn,
-      403: otherSite,
-      501: failure('The keys of the settings cannot sign tokens.'),
-      ...serverErrors,
-    },
-  },
-  {
-    method: 'get',
-    path: '/auth/me',
-    id: 'showAccount',
-    tag: 'accounts',
-    summary: 'Who is signed in',
-    security: ['session'],
-    responses: { ...success(200, 'The account.', dto('OwnAccountDto')), 401: notSignedIn, ...serverErrors },
-  },
-  {
-    method: 'patch',
-    path: '/auth/me',
-    id: 'changeAccount',
-    tag: 'accounts',
-    summary: 'Change the e-mail address or the password',
-    description: 'A new password ends all other sessions.',
-    security: ['session'],
-    body: dto('UpdateAccountDto'),
-    responses: {
-      ...success(200, 'The account as it is now.', dto('OwnAccountDto')),
-      ...bodyFailures,
-      401: notSignedIn,
-      403: failure('The current password is wrong, or the request comes from a page of another site.'),
-      409: failure('The e-mail address is registered already.'),
-      429: tooMany,
-      ...serverErrors,
-    },
-  },
-  {
-    method: 'delete',
-    path: '/auth/me',
-    id: 'deleteAccount',
-    tag: 'accounts',
-    summary: 'Delete the account and all its rows',
-    security: ['session'],
-    body: dto('DeleteAccountDto'),
-    responses: {
-      ...done('It is gone.', clearsCookie),
-      ...bodyFailures,
-      401: notSignedIn,
-      403: failure('The password is wrong, or the request comes from a page of another site.'),
-      429: tooMany,
-      ...serverErrors,
-    },
-  },
-  {
-    method: 'get',
-    path: '/auth/sessions',
-    id: 'listSessions',
-    tag: 'accounts',
-    summary: 'The sessions of the account, the newest first, at most 100',
-    security: ['session'],
-    responses: {
-      ...success(200, 'Those that are not over.', { type: 'array', items: dto('SessionDto') }),
-      401: notSignedIn,
-      ...serverErrors,
-    },
-  },
-  {
-    method: 'delete',
-    path: '/auth/sessions/{id}',
-    id: 'revokeSessions',
-    tag: 'accounts',
-    summary: 'End a session, or all others',
-    security: ['session'],
-    parameters: [
-      idParameter('Of the session; `others` for all but the one of this request.', {
-        anyOf: [uuid, { const: 'others' }],
+/** `schemas/update-account-dto.json` and `schemas/delete-account-dto.json`. */
+type UpdateAccountDto = { readonly currentPassword: string; readonly email?: string; readonly password?: string }
+type DeleteAccountDto = { readonly password: string }
+
+export function accountRoutes(settings: AccountSettings): readonly Route[] {
+  const { query, passwords, limits, trustedProxies } = settings
+
+  /** The hash that the password was compared with. */
+  async function confirmPassword(request: Request, { account }: Session, password: string): Promise<string> {
+    const attempt = await limits.guess(normalisedEmail(account.email), clientNetwork(request, trustedProxies))
+    const passwordHash = await findPasswordHash(query, account.id)
+    const right = await passwords.verify(passwordHash, password)
+    if (passwordHash === undefined || !right) throw failures.wrongPassword()
+    await attempt.giveBack()
+    return passwordHash
+  }
+
+  return [
+    defineRoute({
+      method: 'get',
+      path: '/auth/me',
+      id: 'showAccount',
+      tag: 'accounts',
+      summary: 'Who is signed in',
+      access: signedIn(settings),
+      success: success(200, 'The account.', dto('OwnAccountDto')),
+      handler: ({ caller: { account, appRole, registeredAt } }) => ({
+        details: { ...userDto(account), appRole, createdAt: registeredAt },
       }),
-    ],
-    responses: {
-      ...success(200, 'Ended.', dto('RevokedSessionsDto')),
-      400: notAnId,
-      401: notSignedIn,
-      403: otherSite,
-      404: failure('The caller has no such session.'),
-      ...serverErrors,
-    },
-  },
-]
+    }),
+    defineRoute({
+      method: 'patch',
+      path: '/auth/me',
+      id: 'changeAccount',
+      tag: 'accounts',
+      summary: 'Change the e-mail address or the password',
+      description: 'A new password ends all other sessions.',
+      access: signedIn(settings),
+      body: dto<UpdateAccountDto>('UpdateAccountDto'),
+      success: success(200, 'The account as it is now.', dto('OwnAccountDto')),
+      errors: {
+        403: failure('The current password is wrong, or the request comes from a page of another site.'),
+        409: addressTaken,
+        429: tooMany,
+      },
+      handler: async ({ caller, body, request }) => {
+        const changed = await changeAccount(query, {
+          userId: caller.account.id,
+          sessionId: caller.id,
+          passwordHash: await confirmPassword(request, caller, body.currentPassword),
+          email: body.email === undefined ? undefined : normalisedEmail(body.email),
+          newPasswordHash: body.password === undefined ? undefined : await passwords.hash(body.password),
+        })
+        if (!changed) throw failures.wrongPassword()
+        const { createdAt } = changed
+        return { details: { ...userDto(changed), appRole: caller.appRole, createdAt } }
+      },
+    }),
+    defineRoute({
+      method: 'delete',
+      path: '/auth/me',
+      id: 'deleteAccount',
+      tag: 'accounts',
+      summary: 'Delete the account and all its rows',
+      access: endingSession(settings),
+      body: dto<DeleteAccountDto>('DeleteAccountDto'),
+      success: done('It is gone.', clearsCookie),
+      errors: {
+        403: failure('The password is wrong, or the request comes from a page of another site.'),
+        429: tooMany,
+      },
+      handler: async ({ caller, body, request, response }) => {
+        const passwordHash = await confirmPassword(request, caller, body.password)
+        if (!(await deleteAccount(query, caller.account.id, passwordHash))) throw failures.wrongPassword()
+        clearSessionCookies(response, settings)
+        return { message: 'user deleted successfully' }
+      },
+    }),
+    defineRoute({
+      method: 'get',
+      path: '/auth/sessions',
+      id: 'listSessions',
+      tag: 'accounts',
+      summary: 'The sessions of the account, the newest first, at most 100',
+      access: signedIn(settings),
+      success: success(200, 'Those that are not over.', { type: 'array', items: dto('SessionDto') }),
+      handler: async ({ caller }) => {
+        const sessions = await listSessions(caller.account.id, query)
+        return {
+          details: sessions.map(({ id, createdAt, expiresAt }) => ({
+            id,
+            createdAt,
+            expiresAt,
+            current: id === caller.id,
+          })),
+        }
+      },
+    }),
+    defineRoute({
+      method: 'delete',
+      path: '/auth/sessions/{id}',
+      id: 'revokeSessions',
+      tag: 'accounts',
+      summary: 'End a session, or all others',
+      access: signedIn(settings),
+      pathParameters: {
+        id: uuidParameter('Of the session; `others` for all but the one of this request.', 'others'),
+      },
+      success: success(200, 'Ended.', dto('RevokedSessionsDto')),
+      errors: { 404: failure('The caller has no such session.') },
+      handler: async ({ caller, path: { id }, response }) => {
+        const revoked = await revokeNamedSessions(caller, id, query)
+        if (revoked === 0 && id !== 'others') throw new Failure(404, 'You have no such session')
+        if (id === caller.id) clearSessionCookies(response, settings)
+        return { details: { revoked } }
+      },
+    }),
+  ]
+}

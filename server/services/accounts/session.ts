@@ -11,7 +11,7 @@ import { sendSessionCookies, sessionCookies, type CookieSettings } from './sessi
 import { noteRole } from '../../http/request-log.ts'
 
 export type SessionSettings = CookieSettings & {
-  readonly database: Database
+  readonly database: Pick<Database, 'ask'>
   /** Runs statements as `authenticator`. */
   readonly query: Query
 }
@@ -110,7 +110,7 @@ const sessionOfHash = new JsonStatement('select row_to_json(found) from auth.fin
   hasNoEffect: true,
 })
 
-async function findSession(cookie: CookieValue, database: Database): Promise<Session | undefined> {
+async function findSession(cookie: CookieValue, database: Pick<Database, 'ask'>): Promise<Session | undefined> {
   const [row] = await fromAccounts(() => database.ask(sessionOfHash, undefined, [hashOf(cookie.id)]))
   if (!row) return undefined
   const { id, user_id, email, first_name, last_name, app_role, registered_at, created_at, expires_at } =

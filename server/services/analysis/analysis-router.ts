@@ -1,24 +1,20 @@
-// The routes of the image analysis, below their own prefix.
+// The router of the image analysis, below its own prefix.
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import express, { type RequestHandler, type Router } from 'express'
-import { withCors } from '../../http/cors.ts'
+import { publicCors } from '../../http/cors.ts'
 import { givenRequestId, noteRequestId } from '../../http/request-log.ts'
-import { baseDescription } from './description.ts'
-import { healthResponse } from './health-response.ts'
-import { predict, predictBatch, predictOlder, type PredictSettings } from './predict-routes.ts'
+import { mountRoutes } from '../../http/route-router.ts'
+import { analysisRoutes, type AnalysisRouteSettings } from './analysis-routes.ts'
 import { internalError, Problem, problemOf, sendJson } from './problem.ts'
 import { ClientGone } from './receive.ts'
 
-/** The page and the document of the whole service. */
-export type Documentation = { readonly docs: RequestHandler; readonly document: RequestHandler }
+/** The page and the document of the whole service: what is mounted at `docs` and at `openapi.json`. */
+export type Documentation = ReadonlyMap<string, RequestHandler>
 
-export type AnalysisRouterSettings = PredictSettings & {
-  /** Paths of ONNX files; null: none. */
-  readonly classifier: string | null
-  readonly detector: string | null
-  /** `GET {prefix}/docs` and `GET {prefix}/openapi.json`; undefined at the root, where the service has both. */
-  readonly documentation: Documentation | undefined
+export type AnalysisRouterSettings = AnalysisRouteSettings & {
+  /** Has no part in the analysis at the root, where the service has both paths. */
+  readonly documentation: Documentation
 }
 
 /**
@@ -26,37 +22,15 @@ export type AnalysisRouterSettings = PredictSettings & {
  * what comes next.
  */
 export function analysisRouter(settings: AnalysisRouterSettings): Router {
-  const { prefix, predictor, documentation } = settings
+  const { prefix, documentation } = settings
   const isRoot = prefix === '/'
   const router = express.Router()
   // They have cross-origin headers of their own.
-  if (documentation) {
-    router.use('/docs', documentation.docs)
-    router.use('/openapi.json', documentation.document)
-  }
-  router.use((request, response, next) => withCors(() => next(), settings.caller.allowedOrigins)(request, response))
+  if (!isRoot) for (const [segment, handler] of documentation) router.use(`/${segment}`, handler)
+  router.use(publicCors(settings.caller.allowedOrigins))
   router.use(identifyRequest)
 
-  if (!isRoot) {
-    route(router, '/', { GET: (_request, response) => sendJson(response, 200, baseDescription(prefix)) })
-    route(router, '/ready', {
-      GET: async (_request, response) => {
-        const reason = await predictor.unusable()
-        if (reason) sendJson(response, 503, { status: 'not ready', detail: reason.detail })
-        else sendJson(response, 200, { status: 'ready' })
-      },
-    })
-  }
-  route(router, '/health', { GET: (_request, response) => sendJson(response, 200, healthResponse(settings)) })
-  route(router, '/v1/health', { GET: (_request, response) => sendJson(response, 200, { status: 'healthy' }) })
-  route(router, '/predict', { POST: (request, response) => predict(request, response, settings) })
-  route(router, '/predict/batch', { POST: (request, response) => predictBatch(request, response, settings) })
-  route(router, '/v1/predict', { POST: (request, response) => predictOlder(request, response, settings) })
-  route(router, '/ws/live-detect', {
-    GET: () => {
-      throw new Problem(426, 'This is a WebSocket.', { Connection: 'Upgrade', Upgrade: 'websocket' })
-    },
-  })
+  mountRoutes(router, analysisRoutes(prefix), { basePath: prefix, tools: settings, methodNotAllowed })
   if (!isRoot) {
     router.use(() => {
       throw new Problem(404, 'Not Found')
@@ -70,17 +44,11 @@ export function analysisRouter(settings: AnalysisRouterSettings): Router {
   return router
 }
 
-type Answer = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>
-
-/** GET answers HEAD, too; every other method is 405. */
-function route(router: Router, path: string, methods: Readonly<Partial<Record<'GET' | 'POST', Answer>>>): void {
-  const allowed = Object.keys(methods).flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
-  router.all(path, async (request, response) => {
-    const answer = methods[(request.method === 'HEAD' ? 'GET' : request.method) as 'GET' | 'POST']
-    if (!answer) throw new Problem(405, 'Method Not Allowed', { Allow: allowed.join(', ') })
-    await answer(request, response)
-  })
-}
+const methodNotAllowed =
+  (...allowed: readonly string[]): RequestHandler =>
+  () => {
+    throw new Problem(405, 'Method Not Allowed', { Allow: allowed.join(', ') })
+  }
 
 /** Names the request in its response and in the log: by the client's name for it, or a new one. */
 const identifyRequest: RequestHandler = (request, response, next) => {

@@ -1,8 +1,35 @@
-// The image analysis, said as data.
-import { pathBelow } from './description.ts'
+// The routes of the image analysis. Its router and its part of the OpenAPI document are made from them.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { baseDescription, pathBelow } from './description.ts'
+import { healthResponse } from './health-response.ts'
+import { predict, predictBatch, predictOlder, type PredictSettings } from './predict-routes.ts'
+import { Problem, sendJson } from './problem.ts'
 import type { JsonSchema } from '../../http/json-schema.ts'
+import type { Route } from '../../http/route.ts'
 import { dto, record, text } from '../../http/service-answer.ts'
-import type { SecurityName, ServiceParameter, ServiceResponse, ServiceRoute } from '../../http/service-route.ts'
+import type { SecurityName, ServiceParameter, ServiceResponse } from '../../http/service-route.ts'
+
+/** What the handlers need. */
+export type AnalysisRouteSettings = PredictSettings & {
+  /** Paths of ONNX files; null: none. */
+  readonly classifier: string | null
+  readonly detector: string | null
+}
+
+type AnalysisRoute = Route<AnalysisRouteSettings>
+
+/** Makes a handler with the settings. */
+const by =
+  (
+    answer: (
+      request: IncomingMessage,
+      response: ServerResponse,
+      settings: AnalysisRouteSettings,
+    ) => void | Promise<void>,
+  ): AnalysisRoute['prepare'] =>
+  (settings) =>
+  (request, response) =>
+    answer(request, response, settings)
 
 const tag = 'image analysis'
 const path = { type: 'string', format: 'uri-reference' }
@@ -64,10 +91,10 @@ const oneImage: Readonly<Record<string, JsonSchema>> = {
   ...Object.fromEntries(['image/jpeg', 'image/png', 'image/webp'].map((type) => [type, {}])),
 }
 
-/** The routes of the image analysis below its prefix. */
-export function analysisRoutes(prefix: string): readonly ServiceRoute[] {
+/** The routes of the image analysis at and below its prefix. Errors have FastAPI's form: see `problem.ts`. */
+export function analysisRoutes(prefix: string): readonly AnalysisRoute[] {
   const at = (below: string): string => pathBelow(prefix, below)
-  const own: readonly ServiceRoute[] = [
+  const own: readonly AnalysisRoute[] = [
     {
       method: 'get',
       path: prefix,
@@ -84,6 +111,7 @@ export function analysisRoutes(prefix: string): readonly ServiceRoute[] {
           }),
         },
       },
+      prepare: by((_request, response) => sendJson(response, 200, baseDescription(prefix))),
     },
     {
       method: 'get',
@@ -99,6 +127,11 @@ export function analysisRoutes(prefix: string): readonly ServiceRoute[] {
           schema: record({ status: { const: 'not ready' }, detail: text }),
         },
       },
+      prepare: by(async (_request, response, { predictor }) => {
+        const reason = await predictor.unusable()
+        if (reason) sendJson(response, 503, { status: 'not ready', detail: reason.detail })
+        else sendJson(response, 200, { status: 'ready' })
+      }),
     },
   ]
   return [
@@ -112,6 +145,7 @@ export function analysisRoutes(prefix: string): readonly ServiceRoute[] {
       summary: 'Which models are loaded',
       security: [],
       responses: { 200: { description: 'Always.', schema: dto('HealthResponse') } },
+      prepare: by((_request, response, settings) => sendJson(response, 200, healthResponse(settings))),
     },
     {
       method: 'post',
@@ -125,6 +159,7 @@ export function analysisRoutes(prefix: string): readonly ServiceRoute[] {
       parameters,
       bodies: oneImage,
       responses: { 200: { description: 'What was found.', schema: dto('PredictionResponse') }, ...problems },
+      prepare: by(predict),
     },
     {
       method: 'post',
@@ -160,6 +195,7 @@ export function analysisRoutes(prefix: string): readonly ServiceRoute[] {
         },
         ...problems,
       },
+      prepare: by(predictBatch),
     },
     {
       method: 'get',
@@ -169,6 +205,7 @@ export function analysisRoutes(prefix: string): readonly ServiceRoute[] {
       summary: 'Whether the analysis answers, in the older form',
       security: [],
       responses: { 200: { description: 'It does.', schema: record({ status: { const: 'healthy' } }) } },
+      prepare: by((_request, response) => sendJson(response, 200, { status: 'healthy' })),
     },
     {
       method: 'post',
@@ -182,6 +219,7 @@ export function analysisRoutes(prefix: string): readonly ServiceRoute[] {
       parameters,
       bodies: oneImage,
       responses: { 200: { description: 'What was found.', schema: dto('PredictionSchema') }, ...problems },
+      prepare: by(predictOlder),
     },
     {
       method: 'get',
@@ -196,8 +234,16 @@ export function analysisRoutes(prefix: string): readonly ServiceRoute[] {
       optionalSecurity: true,
       responses: {
         101: { description: 'The connection goes on as a WebSocket.' },
+        401: problem('The credential is not valid, or there is none where one is needed.'),
+        403: problem('The request comes from a page of another site.'),
         426: problem('The request does not ask for a WebSocket.'),
+        500: problem('Something went wrong on the server.'),
+        503: retrying('The database cannot be reached at the moment.'),
       },
+      // Requests for a WebSocket do not come here: see `live-detection.ts`.
+      prepare: by(() => {
+        throw new Problem(426, 'This is a WebSocket.', { Connection: 'Upgrade', Upgrade: 'websocket' })
+      }),
     },
   ]
 }

@@ -84,7 +84,7 @@ export function createAnalysis(options: AnalysisOptions): AnalysisService {
     detector,
     uploads: limits,
     storeRuns: runStore(options.database, options.runValidator),
-    documentation: prefix === '/' ? undefined : documentation,
+    documentation,
   })
   const live = liveDetection({
     ...shared,

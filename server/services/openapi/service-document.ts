@@ -1,6 +1,7 @@
 // `GET /openapi.json`: the whole service as the caller may see it.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Database, Query } from '../../postgres/database.ts'
+import { sqlState } from '../../postgres/database-error.ts'
 import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
 import { authenticate } from '../../identity/authenticate.ts'
 import type { Identity } from '../../identity/identity.ts'
@@ -19,8 +20,7 @@ import {
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import type { SchemaFile } from '../../validation/schema-directory.ts'
 import { serviceDocument } from './document.ts'
-import { analysisRoutes } from '../analysis/analysis-routes.ts'
-import { serviceRoutes } from './service-routes.ts'
+import type { ServiceRoute } from '../../http/service-route.ts'
 
 type Snapshot = RestSnapshot<
   LoadedSettings & {
@@ -47,6 +47,8 @@ export type ServiceDocumentOptions = {
   readonly cookieIdentity: (request: IncomingMessage) => Promise<Identity | undefined>
   readonly schemas: readonly SchemaFile[]
   readonly version: string
+  /** The service's own routes. */
+  readonly routes: () => readonly ServiceRoute[]
 }
 
 /**
@@ -108,7 +110,12 @@ async function respond(
     if (!snapshot.cache)
       throw new ApiError({ code: 'PGRST002', status: 503, message: 'The schema cache is not loaded' })
     if (!bySession) await requireLiveSession(identity, snapshot.cache, query)
-    const body = await documentFor(identity, snapshot, snapshot.cache)
+    const body = await documentFor(identity, snapshot, snapshot.cache).catch((error: unknown) => {
+      // The database refuses a role that is not there, or that it does not let the caller act as.
+      throw sqlState(error) === undefined
+        ? error
+        : transactionError(error, identity.role !== snapshot.config.dbAnonRole)
+    })
     response.writeHead(200, {
       'Content-Type': 'application/json; charset=utf-8',
       'Content-Length': Buffer.byteLength(body),
@@ -132,7 +139,7 @@ async function makeDocument(
   identity: Identity,
   { config }: Snapshot,
   cache: SchemaCache,
-  { database, schemas, version }: ServiceDocumentOptions,
+  { database, schemas, version, routes }: ServiceDocumentOptions,
 ): Promise<string> {
   const [schema = 'public'] = config.dbSchemas
   const all = [...cache.tables].filter(([, table]) => table.schema === schema)
@@ -165,7 +172,7 @@ async function makeDocument(
       restBasePath: config.restBasePath,
       anonymous: config.dbAnonRole !== null,
       version,
-      operations: [...serviceRoutes, ...analysisRoutes(config.imageBasePath)],
+      operations: routes(),
     }),
   )
 }

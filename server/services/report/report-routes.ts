@@ -1,178 +1,180 @@
-// `/report`, said as data.
-import {
-  dto,
-  success,
-  done,
-  page,
-  invalid,
-  failure,
-  bodyFailures,
-  serverErrors,
-  notSignedIn,
-  noSuchReport,
-  notAnId,
-  otherSite,
-  notAdministrator,
-  idParameter,
-  queryParameters,
-} from '../../http/service-answer.ts'
-import type { ServiceRoute } from '../../http/service-route.ts'
+// `/report`: vehicle reports of the signed-in user, and what vehicles are worth.
+import { requireBearerScheme } from '../../http/authorization-scheme.ts'
+import { crossOrigin } from '../../http/cross-origin.ts'
+import { uuidParameter } from '../../http/path-id.ts'
+import { defineRoute, type QueryParameters, type Route } from '../../http/route.ts'
+import type { RouteTable } from '../../http/route-router.ts'
+import { done, dto, failure, page, success } from '../../http/service-answer.ts'
+import type { Database } from '../../postgres/database.ts'
+import type { SessionSettings } from '../accounts/session.ts'
+import { signedInIdentity } from '../accounts/session-access.ts'
+import { readCursor } from './report-cursor.ts'
+import { createReports, type CreateReportDto, type EstimateQuery, type UpdateReportDto } from './report.ts'
 
+export type ReportSettings = SessionSettings & {
+  readonly database: Pick<Database, 'ask' | 'transaction'>
+  /** Origins beside our own whose pages may use the service; read at each request. */
+  readonly allowedOrigins: () => readonly string[]
+}
+
+/** `schemas/list-reports-query.json` and `schemas/approval-dto.json`. */
+type ListReportsQuery = { readonly limit?: number; readonly cursor?: string }
+type ApprovalDto = { readonly approved: boolean }
+
+const pageSize = 20
 const forAdministrators = 'For administrators, whose accounts have the app_role `admin`.'
+const noSuchReport = failure('There is no such report for the caller.')
+const pathParameters = { id: uuidParameter('Of the report.') }
 
-const pageParameters = queryParameters(
-  'ListReportsQuery',
-  { limit: 'Maximum number of reports on the page; 20 when left out.', cursor: '`nextCursor` of the page before.' },
-  false,
-)
+const listQuery: QueryParameters<ListReportsQuery> = {
+  schema: dto('ListReportsQuery'),
+  parameters: {
+    limit: 'Maximum number of reports on the page; 20 when left out.',
+    cursor: '`nextCursor` of the page before.',
+  },
+  required: false,
+  numeric: ['limit'],
+}
 
-export const reportRoutes: readonly ServiceRoute[] = [
-  {
-    method: 'get',
-    path: '/report',
-    id: 'listReports',
-    tag: 'reports',
-    summary: 'Your reports, the newest first',
-    security: ['session'],
-    parameters: pageParameters,
-    responses: {
-      ...page('A page of them.', 'ReportDto'),
-      400: invalid('The query is not valid.'),
-      401: notSignedIn,
-      ...serverErrors,
-    },
+const estimateQuery: QueryParameters<EstimateQuery> = {
+  schema: dto('EstimateQuery'),
+  parameters: {
+    manufacturer: 'In any case, with or without blanks.',
+    model: 'In any case, with or without blanks.',
+    year: 'Model year.',
+    mileage: 'Kilometres.',
+    lat: 'Degrees north.',
+    lng: 'Degrees east.',
   },
-  {
-    method: 'post',
-    path: '/report',
-    id: 'createReport',
-    tag: 'reports',
-    summary: 'Report a vehicle',
-    security: ['session'],
-    body: dto('CreateReportDto'),
-    responses: {
-      ...success(201, 'The stored report.', dto('ReportDto')),
-      ...bodyFailures,
-      401: notSignedIn,
-      403: failure('The policies of the database do not allow it, or the request comes from a page of another site.'),
-      409: failure('The profile of the user was deleted.'),
-      ...serverErrors,
-    },
-  },
-  {
-    method: 'get',
-    path: '/report/pending',
-    id: 'listPendingReports',
-    tag: 'reports',
-    summary: 'Reports of all users that wait for a review, the oldest first',
-    description: forAdministrators,
-    security: ['session'],
-    parameters: pageParameters,
-    responses: {
-      ...page('A page of them.', 'ReportDto'),
-      400: invalid('The query is not valid.'),
-      401: notSignedIn,
-      403: notAdministrator,
-      ...serverErrors,
-    },
-  },
-  {
-    method: 'get',
-    path: '/report/estimate',
-    id: 'estimateReport',
-    tag: 'reports',
-    summary: 'What a vehicle is worth',
-    description:
-      'By the approved reports of others about the same manufacturer and model, the closer in year, mileage and place the more they count.',
-    security: ['session'],
-    parameters: queryParameters(
-      'EstimateQuery',
-      {
-        manufacturer: 'In any case, with or without blanks.',
-        model: 'In any case, with or without blanks.',
-        year: 'Model year.',
-        mileage: 'Kilometres.',
-        lat: 'Degrees north.',
-        lng: 'Degrees east.',
+  required: true,
+  numeric: ['year', 'mileage', 'lat', 'lng'],
+}
+
+export const reportTable = (settings: ReportSettings): RouteTable => ({
+  guards: [requireBearerScheme, crossOrigin(settings.allowedOrigins)],
+  routes: reportRoutes(settings),
+})
+
+function reportRoutes(settings: ReportSettings): readonly Route[] {
+  const reports = createReports(settings.database)
+  const access = signedInIdentity(settings)
+  return [
+    defineRoute({
+      method: 'get',
+      path: '/report',
+      id: 'listReports',
+      tag: 'reports',
+      summary: 'Your reports, the newest first',
+      access,
+      query: listQuery,
+      success: page('A page of them.', 'ReportDto'),
+      handler: async ({ caller, query: { limit = pageSize, cursor } }) => {
+        const found = await reports.list(caller, limit, cursor === undefined ? undefined : readCursor(cursor))
+        return { details: found.reports, nextCursor: found.next }
       },
-      true,
-    ),
-    responses: {
-      ...success(200, 'The valuation.', dto('ValuationDto')),
-      400: invalid('The query is not valid.'),
-      401: notSignedIn,
-      ...serverErrors,
-    },
-  },
-  {
-    method: 'get',
-    path: '/report/{id}',
-    id: 'showReport',
-    tag: 'reports',
-    summary: 'One of your reports, with its valuation',
-    security: ['session'],
-    parameters: [idParameter('Of the report.')],
-    responses: {
-      ...success(200, 'The report.', dto('ReportDto')),
-      400: notAnId,
-      401: notSignedIn,
-      404: noSuchReport,
-      ...serverErrors,
-    },
-  },
-  {
-    method: 'patch',
-    path: '/report/{id}',
-    id: 'changeReport',
-    tag: 'reports',
-    summary: 'Change a report that is pending',
-    security: ['session'],
-    parameters: [idParameter('Of the report.')],
-    body: dto('UpdateReportDto'),
-    responses: {
-      ...success(200, 'The report as it is now.', dto('ReportDto')),
-      ...bodyFailures,
-      401: notSignedIn,
-      403: otherSite,
-      404: noSuchReport,
-      409: failure('The report is approved or rejected.'),
-      ...serverErrors,
-    },
-  },
-  {
-    method: 'delete',
-    path: '/report/{id}',
-    id: 'deleteReport',
-    tag: 'reports',
-    summary: 'Delete a report',
-    security: ['session'],
-    parameters: [idParameter('Of the report.')],
-    responses: {
-      ...done('It is gone.'),
-      400: notAnId,
-      401: notSignedIn,
-      403: otherSite,
-      404: noSuchReport,
-      ...serverErrors,
-    },
-  },
-  {
-    method: 'patch',
-    path: '/report/{id}/approval',
-    id: 'reviewReport',
-    tag: 'reports',
-    summary: 'Approve or reject a report',
-    description: forAdministrators,
-    security: ['session'],
-    parameters: [idParameter('Of the report.')],
-    body: dto('ApprovalDto'),
-    responses: {
-      ...success(200, 'The report as it is now.', dto('ReportDto')),
-      ...bodyFailures,
-      401: notSignedIn,
-      403: failure('The caller is no administrator, or the request comes from a page of another site.'),
-      404: failure('There is no such report.'),
-      ...serverErrors,
-    },
-  },
-]
+    }),
+    defineRoute({
+      method: 'post',
+      path: '/report',
+      id: 'createReport',
+      tag: 'reports',
+      summary: 'Report a vehicle',
+      access,
+      body: dto<CreateReportDto>('CreateReportDto'),
+      success: success(201, 'The stored report.', dto('ReportDto')),
+      errors: {
+        403: failure('The policies of the database do not allow it, or the request comes from a page of another site.'),
+        409: failure('The profile of the user was deleted.'),
+      },
+      handler: async ({ caller, body }) => ({ details: await reports.create(caller, body) }),
+    }),
+    defineRoute({
+      method: 'get',
+      path: '/report/pending',
+      id: 'listPendingReports',
+      tag: 'reports',
+      summary: 'Reports of all users that wait for a review, the oldest first',
+      description: forAdministrators,
+      access,
+      query: listQuery,
+      success: page('A page of them.', 'ReportDto'),
+      errors: { 403: failure('The caller is not an administrator.') },
+      handler: async ({ caller, query: { limit = pageSize, cursor } }) => {
+        const found = await reports.pending(caller, limit, cursor === undefined ? undefined : readCursor(cursor))
+        return { details: found.reports, nextCursor: found.next }
+      },
+    }),
+    defineRoute({
+      method: 'get',
+      path: '/report/estimate',
+      id: 'estimateReport',
+      tag: 'reports',
+      summary: 'What a vehicle is worth',
+      description:
+        'By the approved reports of others about the same manufacturer and model, the closer in year, mileage and place the more they count.',
+      access,
+      query: estimateQuery,
+      success: success(200, 'The valuation.', dto('ValuationDto')),
+      handler: async ({ caller, query }) => ({ details: await reports.estimate(caller, query) }),
+    }),
+    defineRoute({
+      method: 'get',
+      path: '/report/{id}',
+      id: 'showReport',
+      tag: 'reports',
+      summary: 'One of your reports, with its valuation',
+      access,
+      pathParameters,
+      success: success(200, 'The report.', dto('ReportDto')),
+      errors: { 404: noSuchReport },
+      handler: async ({ caller, path: { id } }) => ({ details: await reports.find(caller, id) }),
+    }),
+    defineRoute({
+      method: 'patch',
+      path: '/report/{id}',
+      id: 'changeReport',
+      tag: 'reports',
+      summary: 'Change a report that is pending',
+      access,
+      pathParameters,
+      body: dto<UpdateReportDto>('UpdateReportDto'),
+      success: success(200, 'The report as it is now.', dto('ReportDto')),
+      errors: { 404: noSuchReport, 409: failure('The report is approved or rejected.') },
+      handler: async ({ caller, path: { id }, body }) => ({ details: await reports.change(caller, id, body) }),
+    }),
+    defineRoute({
+      method: 'delete',
+      path: '/report/{id}',
+      id: 'deleteReport',
+      tag: 'reports',
+      summary: 'Delete a report',
+      access,
+      pathParameters,
+      success: done('It is gone.'),
+      errors: { 404: noSuchReport },
+      handler: async ({ caller, path: { id } }) => {
+        await reports.remove(caller, id)
+        return { message: 'report deleted successfully' }
+      },
+    }),
+    defineRoute({
+      method: 'patch',
+      path: '/report/{id}/approval',
+      id: 'reviewReport',
+      tag: 'reports',
+      summary: 'Approve or reject a report',
+      description: forAdministrators,
+      access,
+      pathParameters,
+      body: dto<ApprovalDto>('ApprovalDto'),
+      success: success(200, 'The report as it is now.', dto('ReportDto')),
+      errors: {
+        403: failure('The caller is no administrator, or the request comes from a page of another site.'),
+        404: failure('There is no such report.'),
+      },
+      handler: async ({ caller, path: { id }, body: { approved } }) => ({
+        details: await reports.review(caller, id, approved),
+      }),
+    }),
+  ]
+}

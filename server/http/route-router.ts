@@ -1,0 +1,101 @@
+// Express routers for tables of routes.
+import express, { type RequestHandler, type Router } from 'express'
+import { errorResponder, methodNotAllowed, notFound, type Failure } from './envelope.ts'
+import type { Route, RouteTools } from './route.ts'
+
+/** Routes that share what comes before them. */
+export type RouteTable = {
+  readonly routes: readonly Route[]
+  /** Middleware of all requests at or below the first segments of the paths, in order: who may ask, and from where. */
+  readonly guards: readonly RequestHandler[]
+}
+
+export type RouterOptions = RouteTools & {
+  /** Gets the errors that are not the client's doing, to be logged. */
+  readonly onError: (error: unknown) => void
+  /** Knows further errors as responses, such as those of the database. */
+  readonly failureOf: (error: unknown) => Failure | undefined
+}
+
+/**
+ * A router for each first path segment of the tables, to be mounted at it; the segment of `/` is empty. They answer every
+ * request: 405 with `Allow` for other methods of a path, 404 for other paths, and errors in the envelope.
+ *
+ * @throws Error when two tables have the same segment, two routes the same method and path, or a schema does not exist
+ */
+export function createRouters(tables: readonly RouteTable[], options: RouterOptions): ReadonlyMap<string, Router> {
+  const routers = new Map<string, Router>()
+  for (const { routes, guards } of tables) {
+    for (const [segment, below] of groupBy(routes, ({ path }) => firstSegment(path))) {
+      if (routers.has(segment)) throw new Error(`two tables have routes below /${segment}`)
+      routers.set(segment, createRouter(segment, below, guards, options))
+    }
+  }
+  return routers
+}
+
+function createRouter(
+  segment: string,
+  routes: readonly Route[],
+  guards: readonly RequestHandler[],
+  { onError, failureOf, ...tools }: RouterOptions,
+): Router {
+  const router = express.Router()
+  for (const guard of guards) router.use(guard)
+  mountRoutes(router, routes, { basePath: `/${segment}`, tools, methodNotAllowed })
+  router.use(notFound)
+  router.use(errorResponder(onError, failureOf))
+  return router
+}
+
+export type MountOptions<Tools> = {
+  /** The path that the router is mounted at, `/` or without a slash at the end. All routes are at or below it. */
+  readonly basePath: string
+  readonly tools: Tools
+  /** Makes the handler of requests with other methods than these. */
+  readonly methodNotAllowed: (...allowed: readonly string[]) => RequestHandler
+}
+
+/**
+ * Adds routes to a router. GET comes with HEAD; every other method of their paths is refused.
+ *
+ * @throws Error when two routes have the same method and path
+ */
+export function mountRoutes<Tools>(
+  router: Router,
+  routes: readonly Route<Tools>[],
+  { basePath, tools, methodNotAllowed: refuse }: MountOptions<Tools>,
+): void {
+  for (const [path, ofPath] of pathsInOrder(routes)) {
+    const methods = ofPath.map(({ method }) => method)
+    if (new Set(methods).size < methods.length) throw new Error(`two routes have the same method of ${path}`)
+    const at = router.route(expressPath(basePath === '/' ? path : path.slice(basePath.length)))
+    for (const route of ofPath) at[route.method](route.prepare(tools))
+    at.all(refuse(...methods.flatMap(allowedBy)))
+  }
+}
+
+/** What a route adds to `Allow`: GET comes with HEAD (RFC 9110, section 9.3.2). */
+const allowedBy = (method: Route['method']): readonly string[] =>
+  method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()]
+
+const firstSegment = (path: string): string => path.split('/', 2)[1] ?? ''
+
+/** `/{id}/approval` -> `/:id/approval` */
+const expressPath = (path: string): string => (path === '' ? '/' : path.replaceAll(/\{([^}]*)\}/g, ':$1'))
+
+/** The routes by path. Fixed segments come before parameters, so that `/report/pending` is no id. */
+function pathsInOrder<Tools>(routes: readonly Route<Tools>[]): readonly (readonly [string, readonly Route<Tools>[]])[] {
+  const key = (path: string): string =>
+    path
+      .split('/')
+      .map((segment) => (segment.startsWith('{') ? '1' : '0'))
+      .join('')
+  return [...groupBy(routes, ({ path }) => path)].sort(([a], [b]) => Number(key(a) > key(b)) - Number(key(a) < key(b)))
+}
+
+function groupBy<Item>(routes: readonly Item[], keyOf: (route: Item) => string): ReadonlyMap<string, readonly Item[]> {
+  const groups = new Map<string, Item[]>()
+  for (const route of routes) groups.set(keyOf(route), [...(groups.get(keyOf(route)) ?? []), route])
+  return groups
+}

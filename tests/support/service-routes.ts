@@ -1,0 +1,25 @@
+// The tables of the service's routes without a service: no handler is called.
+import { serviceTables } from '../../server/program/service-routes.ts'
+import type { RouteTable } from '../../server/http/route-router.ts'
+
+const notCalled = (): never => {
+  throw new Error('no handler is called here')
+}
+
+export const tables: readonly RouteTable[] = serviceTables({
+  database: { ask: notCalled, transaction: notCalled },
+  query: notCalled,
+  sessionSecrets: [],
+  secureCookies: false,
+  allowedOrigins: notCalled,
+  accountLimit: 1,
+  accountTotalLimit: 1,
+  addressLimit: 1,
+  trustedProxies: 0,
+  tokens: notCalled,
+  version: '1.2.3',
+  restBasePath: '/rest/v1',
+  imageBasePath: '/api/v1/water-hyacinth',
+  checks: {},
+  document: notCalled,
+})
