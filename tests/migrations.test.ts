@@ -224,7 +224,7 @@ t.test('comments document the API', async (t) => {
     select obj_description('public'::regnamespace, 'pg_namespace') as schema,
       obj_description('public.reports'::regclass, 'pg_class') as reports,
       obj_description('public.review_report'::regproc, 'pg_proc') as review`)
-  t.match(rows, [{ schema: /^Profiles, .*\n\n/, reports: /^What owners .*\n\n/, review: /^Approve or reject .*\n\n/ }])
+  t.match(rows, [{ schema: /^Profiles, .*\n\n/, reports: /^Vehicle reports\n\n/, review: /^Approve or reject .*\n\n/ }])
   const other = await emptyDatabase(t)
   await other.query("comment on schema public is 'Ours'")
   await withClient(other.adminUri, (client) => migrate(client))
