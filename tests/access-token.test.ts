@@ -1,4 +1,4 @@
-// Tokens for the REST API from a cookie: what is in them, with which keys, and a Supabase client that uses one.
+// Tokens for the REST API, issued to the owner of a session cookie: claims, signing keys, and their use by supabase-js.
 import { createClient } from '@supabase/supabase-js'
 import { createPublicKey, generateKeyPairSync, randomBytes, type JsonWebKey } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader, SignJWT } from 'jose'
@@ -15,7 +15,7 @@ t.teardown(database.drop)
 const { url, call } = await startApplication(t, database.authenticatorUri, { SESSION_SECRETS: 's'.repeat(32) })
 type Token = { readonly access_token: string; readonly token_type: string; readonly expires_in: number }
 
-t.test('what is in it', async (t) => {
+t.test('POST /auth/token returns a token with the claims of the session', async (t) => {
   const ann = await signUp(call, 'ann@example.org')
   const given = await ann.call('POST', '/auth/token')
   t.equal(given.status, 200)
@@ -42,7 +42,7 @@ t.test('what is in it', async (t) => {
   t.equal(refused.status, 401)
 })
 
-t.test('keys of the settings -> algorithm of the token, which they verify; or the answer', async (t) => {
+t.test('the settings decide on the signing algorithm, and the token verifies with their keys', async (t) => {
   const pair = (make: () => { privateKey: { export: (options: { format: 'jwk' }) => JsonWebKey } }): JsonWebKey =>
     make().privateKey.export({ format: 'jwk' })
   const ec = pair(() => generateKeyPairSync('ec', { namedCurve: 'P-256' }))
@@ -99,7 +99,7 @@ t.test('keys of the settings -> algorithm of the token, which they verify; or th
   }
 })
 
-t.test('audience and role claim of the settings', async (t) => {
+t.test('the token follows the settings jwt-aud and jwt-role-claim-key', async (t) => {
   await signUp(call, 'claims@example.org')
   const token = async (more: { jwtAud?: string; jwtRoleClaimKey?: string }) => {
     const settings = { jwtSecret, jwtAud: null, jwtRoleClaimKey: '.role', ...more }
@@ -112,7 +112,7 @@ t.test('audience and role claim of the settings', async (t) => {
   t.match([elsewhere.status, elsewhere.body], [501, { status: 'error', message: /jwt-role-claim-key/ }])
 })
 
-t.test('a secret that changes while the server runs', async (t) => {
+t.test('a secret that changes while the server runs is used at once', async (t) => {
   let secret = 'a'.repeat(32)
   const { call } = await startService(t, database.authenticatorUri, {
     tokens: () => ({ jwtSecret: secret, jwtAud: null, jwtRoleClaimKey: '.role' }),
@@ -139,7 +139,7 @@ class NoWebSocket {
   }
 }
 
-t.test('a Supabase client with it', async (t) => {
+t.test('supabase-js accepts the token', async (t) => {
   const dora = await signUp(call, 'dora@example.org')
   const others = await Promise.all([1, 2, 3].map((n) => signUp(call, `other${n}@example.org`)))
   await signUp(call, 'boss@example.org')
@@ -147,11 +147,11 @@ t.test('a Supabase client with it', async (t) => {
   const boss = await signIn(call, 'boss@example.org')
   const clientOf = (user: typeof dora) =>
     createClient(url, dataKey, {
-      // Node 20 has no WebSocket, and nothing here needs one.
+      // Node 20 has no WebSocket, and the test does not need one.
       realtime: { transport: NoWebSocket as never },
       accessToken: async () => detailsOf<Token>(await user.call('POST', '/auth/token')).access_token,
     })
-  // The bearer decides; the key must be a valid one.
+  // The bearer token determines the role; the key must also be valid.
   const dataKey = await new SignJWT({ role: 'anon' })
     .setProtectedHeader({ alg: 'HS256' })
     .sign(new TextEncoder().encode(jwtSecret))

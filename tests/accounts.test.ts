@@ -21,7 +21,7 @@ const isUser = forDto('urn:rowhouse:UserDto')
 const cookieShape =
   /^session=[\w-]{43}\.\d{10}\.[\w+/]{43}; Path=\/; Max-Age=12(?:09600|09599); HttpOnly; SameSite=Lax$/
 
-t.test('sign up and sign in', async (t) => {
+t.test('signing up and signing in start sessions', async (t) => {
   const body = { email: ' Ann@Example.org ', firstName: ' Ann ', password }
   const signedUp = await call('POST', '/auth/signup', { body })
   const { id } = detailsOf<{ id: string }>(signedUp)
@@ -69,7 +69,7 @@ t.test('names: first, last -> UserDto, full name of the profile', async (t) => {
   }
 })
 
-t.test('signing up: request -> response', async (t) => {
+t.test('POST /auth/signup: request -> response', async (t) => {
   const body = { email: 'new@example.org', firstName: 'New', password }
   const { email, firstName } = body
   const rows: readonly (readonly [label: string, body: unknown, status: number, answer: object])[] = [
@@ -139,7 +139,7 @@ t.test('signing up: request -> response', async (t) => {
   t.equal(cut.status, 401)
 })
 
-t.test('signing in: request -> answer', async (t) => {
+t.test('POST /auth/signin: request -> response', async (t) => {
   const email = 'ann@example.org'
   const rows: readonly (readonly [label: string, body: unknown, status: number, answer: object])[] = [
     ['wrong password', { email, password: 'correct horsE' }, 401, wrong],
@@ -157,7 +157,7 @@ t.test('signing in: request -> answer', async (t) => {
   }
 })
 
-t.test('a password may be typed in either normal form', async (t) => {
+t.test('passwords are compared in Unicode normal form', async (t) => {
   await call('POST', '/auth/signup', {
     body: { email: 'nfc@example.org', firstName: 'N', password: 'caf\u00e9 caf\u00e9' },
   })
@@ -165,7 +165,7 @@ t.test('a password may be typed in either normal form', async (t) => {
   t.equal((await call('POST', '/auth/signin', { body })).status, 200)
 })
 
-t.test('the same address registered many times at once gives one account', async (t) => {
+t.test('concurrent registrations of one address create one account', async (t) => {
   const addresses = Array.from({ length: 12 }, (_, index) => (index % 2 ? 'race@example.org' : 'RACE@example.org'))
   const answers = await Promise.all(
     addresses.map((email) => call('POST', '/auth/signup', { body: { email, firstName: 'Race', password } })),
@@ -176,7 +176,7 @@ t.test('the same address registered many times at once gives one account', async
   t.equal(cookies.length, 1, 'only the one that made the account is signed in')
 })
 
-t.test('an unknown address takes about as long as a wrong password', async (t) => {
+t.test('signing in with an unknown address hashes the password, too', async (t) => {
   const time = async (email: string): Promise<number> => {
     const start = performance.now()
     await call('POST', '/auth/signin', { body: { email, password: 'not the one' } })
@@ -194,7 +194,7 @@ t.test('an unknown address takes about as long as a wrong password', async (t) =
   t.ok(isAlike(), `known ${known.toFixed(1)} ms, unknown ${unknown.toFixed(1)} ms`)
 })
 
-t.test('only hashes are stored', async (t) => {
+t.test('only hashes of passwords and session ids are stored', async (t) => {
   const { cookie } = await call('POST', '/auth/signin', { body: { email: 'ann@example.org', password } })
   const id = /^session=([^.]+)/.exec(cookie ?? '')?.[1] ?? ''
   t.equal(id.length, 43)
@@ -213,7 +213,7 @@ t.test('only hashes are stored', async (t) => {
   }
 })
 
-t.test('signing out', async (t) => {
+t.test('signing out ends the session and removes the cookie', async (t) => {
   const signIn = () => call('POST', '/auth/signin', { body: { email: 'ann@example.org', password } })
   const signOut = (cookie: string | undefined) =>
     call('POST', '/auth/signout', { headers: cookie === undefined ? {} : { Cookie: cookie } })
@@ -231,7 +231,7 @@ t.test('signing out', async (t) => {
   t.equal((await signOut(two.cookie)).status, 200, 'the other session went on')
 })
 
-t.test('sessions that are over are cleared away at the next sign-in', async (t) => {
+t.test('signing in deletes the expired sessions of the account', async (t) => {
   await database.query("update auth.sessions set expires_at = now() - interval '1 second'")
   await call('POST', '/auth/signin', { body: { email: 'ann@example.org', password } })
   const { rows } = await database.query(
@@ -240,7 +240,7 @@ t.test('sessions that are over are cleared away at the next sign-in', async (t) 
   t.strictSame(rows, [{ count: 1 }])
 })
 
-t.test('bodies that are none: request -> answer', async (t) => {
+t.test('invalid bodies: request -> response', async (t) => {
   const good = JSON.stringify({ email: 'ann@example.org', password })
   const json = 'application/json'
   const unsupported = fail(415, 'The body must be application/json in UTF-8')
@@ -281,7 +281,7 @@ t.test('bodies that are none: request -> answer', async (t) => {
   t.strictSame([none.status, none.body], [415, unsupported], 'no body, no type')
 })
 
-t.test('other paths and methods', async (t) => {
+t.test('unknown paths get 404, unsupported methods 405', async (t) => {
   const rows: readonly (readonly [method: string, path: string, status: number, allow: string | null])[] = [
     ['GET', '/auth', 404, null],
     ['POST', '/auth/', 404, null],
@@ -312,12 +312,12 @@ t.test('other paths and methods', async (t) => {
   t.ok(long.status === 404 && long.text.length < 400, 'a long path is cut')
 })
 
-t.test('what is missing on the server', async (t) => {
+t.test('a server that lacks a prerequisite responds with 503', async (t) => {
   const body = { email: 'ann@example.org', password }
   const cookie = `session=${signCookie('session', { id: 'x', expires: 4_000_000_000 }, secrets)}`
   const error = (message: string) => ({ status: 'error', statusCode: 503, message })
 
-  t.test('the migrations', async (t) => {
+  t.test('503 without the migrations', async (t) => {
     const empty = await createDatabase()
     const { call, logged } = await startService(t, empty.uri('authenticator', 'authenticator'))
     t.teardown(empty.drop)
@@ -331,14 +331,14 @@ t.test('what is missing on the server', async (t) => {
     t.strictSame((await call('POST', '/auth/nothing')).status, 404)
   })
 
-  t.test('the right to execute the functions', async (t) => {
+  t.test('503 without the right to execute the functions', async (t) => {
     const { call } = await startService(t, database.adminUri.replace('postgres:postgres@', 'stranger:stranger@'))
     await database.query("create role stranger login password 'stranger'")
     t.teardown(() => database.query('drop role stranger'))
     t.equal((await call('POST', '/auth/signin', { body })).status, 503)
   })
 
-  t.test('the database', async (t) => {
+  t.test('503 without the database', async (t) => {
     const { call, logged } = await startService(t, 'postgresql://authenticator:x@127.0.0.1:1/nothing')
     const given = await call('POST', '/auth/signin', { body })
     t.strictSame([given.status, given.body], [503, error('The database cannot be reached at the moment')])
@@ -347,7 +347,7 @@ t.test('what is missing on the server', async (t) => {
     t.strictSame([out.status, out.cookie], [503, undefined], 'the cookie is not taken away')
   })
 
-  t.test('the secrets', async (t) => {
+  t.test('503 without the secrets', async (t) => {
     const { call } = await startService(t, database.authenticatorUri, { sessionSecrets: [] })
     for (const path of ['/auth/signup', '/auth/signin', '/auth/signout', '/report']) {
       const given = await call('POST', path, { body, headers: { Cookie: cookie } })
@@ -360,7 +360,7 @@ t.test('what is missing on the server', async (t) => {
   })
 })
 
-t.test('an error of the server is logged, and not told', async (t) => {
+t.test('an internal error is logged, but not disclosed to the client', async (t) => {
   await database.query('alter table auth.users rename column password_hash to password_hash_2')
   t.teardown(() => database.query('alter table auth.users rename column password_hash_2 to password_hash'))
   const given = await call('POST', '/auth/signin', { body: { email: 'ann@example.org', password } })

@@ -1,4 +1,4 @@
-// Every route of the image analysis: requests, and the whole answer to each.
+// Every route of the image analysis: requests, and the complete response to each.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,7 +25,7 @@ const send = (path: string, body: FormData | Uint8Array | string, headers?: Read
   upload(url, path, body, headers)
 
 const validator = await createValidator()
-/** That a body is as its schema says. */
+/** Checks a body against its schema. */
 function fits(t: Test, body: unknown, schema: string): void {
   t.strictSame(validator.forDto(`urn:rowhouse:${schema}`)(body), [], schema)
 }
@@ -41,7 +41,7 @@ const water_ = await lake()
 const green = await greenLake()
 const image = (bytes: Uint8Array, type = 'image/jpeg', name = 'a.jpg') => ({ bytes, type, name })
 
-t.test('descriptions', async (t) => {
+t.test('GET on the base path lists the routes', async (t) => {
   const paths = {
     health: `${prefix}/health`,
     predict: `${prefix}/predict`,
@@ -76,7 +76,7 @@ t.test('health and readiness without a model', async (t) => {
   t.match(await call('GET', `${prefix}/ready`), { status: 200, body: { status: 'ready' } })
 })
 
-t.test('one image, in each way that it can be sent', async (t) => {
+t.test('an image can be sent in every documented way', async (t) => {
   const expected = {
     classification: 'needs_review',
     classification_confidence: 0.5,
@@ -122,7 +122,7 @@ t.test('one image, in each way that it can be sent', async (t) => {
   })
 })
 
-t.test('the older form', async (t) => {
+t.test('the legacy route responds in the legacy format', async (t) => {
   const answer = await send('/v1/predict', form(['file', image(water_)]))
   t.equal(answer.status, 200)
   fits(t, answer.body, 'PredictionSchema')
@@ -137,7 +137,7 @@ t.test('the older form', async (t) => {
   refused(t, await send('/v1/predict', form(['x', 'y'])), 422, [{ loc: ['body', 'file'] }], 'no file')
 })
 
-t.test('what is wrong with one image', async (t) => {
+t.test('invalid images: request -> response', async (t) => {
   const missing = [{ type: 'missing', loc: ['body', 'file'], msg: 'Field required', input: null }]
   const noJson = (message: RegExp) => [{ type: 'json_invalid', loc: ['body'], msg: message }]
   const boundary = 'multipart/form-data; boundary=x'
@@ -258,7 +258,7 @@ t.test('what is wrong with one image', async (t) => {
   }
 })
 
-t.test('several images', async (t) => {
+t.test('several images are analysed in one request', async (t) => {
   const bad = image(Buffer.from('hello'), 'image/jpeg', 'bad.jpg')
   const good = [image(green, 'image/jpeg', 'green.jpg'), image(water_, 'image/jpeg', 'water.jpg')] as const
   const all = await send('/predict/batch', form(['files', good[0]], ['files', good[1]]))
@@ -310,7 +310,7 @@ t.test('several images', async (t) => {
   t.equal(((await send('/predict/batch', seventeen(16))).body as unknown[]).length, 16)
 })
 
-t.test('names of files come back as they are, without folders', async (t) => {
+t.test('file names are returned unchanged, without folders', async (t) => {
   const names = [
     ['größe 日本.jpg', 'größe 日本.jpg'],
     ['../../etc/passwd', 'passwd'],
@@ -326,7 +326,7 @@ t.test('names of files come back as they are, without folders', async (t) => {
   t.match(answer.headers.get('content-type'), /^application\/json/)
 })
 
-t.test('methods, paths and the name of a request', async (t) => {
+t.test('unknown paths, unsupported methods, and request ids', async (t) => {
   const rows = [
     ['GET', '/predict', 405, 'POST'],
     ['PUT', '/predict', 405, 'POST'],
@@ -370,7 +370,7 @@ t.test('pages of other origins', async (t) => {
   t.match(preflight.headers.get('access-control-allow-methods'), /POST/)
 })
 
-t.test('with models', async (t) => {
+t.test('predictions with models', async (t) => {
   const classifier = await writeOnnx(join(folder, 'kind.onnx'), colourClassifier(32), {
     names: `['red', 'water hyacinth', 'blue']`,
   })
@@ -399,7 +399,7 @@ t.test('with models', async (t) => {
   fits(t, older.body, 'PredictionSchema')
 })
 
-t.test('without what is needed, nothing is answered', async (t) => {
+t.test('without a required model, images get 503', async (t) => {
   const none = await start(t, { IMAGE_REQUIRE_MODEL: 'true' })
   refused(t, await upload(none.url, '/predict', form(['file', image(water_)])), 503, /No model/, 'no model')
   refused(
@@ -437,7 +437,7 @@ t.test('without what is needed, nothing is answered', async (t) => {
   )
 })
 
-t.test('at the root', async (t) => {
+t.test('the analysis can be served at the root', async (t) => {
   const app = await start(t, { IMAGE_BASE_PATH: '/', SESSION_SECRETS: 's'.repeat(32) })
   t.match((await app.call('GET', '/')).body, {
     api_prefix: '/',
@@ -458,7 +458,7 @@ t.test('at the root', async (t) => {
   })
 })
 
-t.test("beside PostgREST's own paths", async (t) => {
+t.test("the analysis works beside PostgREST's paths at the root", async (t) => {
   await database.query('create table public.api (id int); grant select on public.api to anon')
   const app = await start(t, { REST_BASE_PATH: '/' })
   t.match(await app.call('GET', '/api'), { status: 200, body: [] }, 'a table of that name')

@@ -1,4 +1,4 @@
-// Predictions that are stored: whose they are, who sees them, and with which credentials.
+// Stored predictions: their owner, who can read them, and the accepted credentials.
 import { createClient } from '@supabase/supabase-js'
 import { SignJWT } from 'jose'
 import t from 'tap'
@@ -25,7 +25,7 @@ async function user(email: string) {
     detailsOf<{ access_token: string }>(await signedUp.call('POST', '/auth/token')).access_token
   const current = await token()
   const client = createClient(url, publishable, {
-    // Node 20 has no WebSocket, and nothing here needs one.
+    // Node 20 has no WebSocket, and the test does not need one.
     realtime: { transport: class {} as never },
     accessToken: () => Promise.resolve(current),
   })
@@ -40,7 +40,7 @@ const store = (headers: Readonly<Record<string, string>>, ...more: readonly (rea
 const count = async (): Promise<number> =>
   Number((await database.query('select count(*) from public.classification_runs')).rows[0]?.count)
 
-t.test('a prediction becomes the run of its caller, whom alone it is shown to', async (t) => {
+t.test('a stored prediction is a run of the caller that nobody else can read', async (t) => {
   const answer = await store(ann.headers, ['image_source', 'camera'], ['image_uri', 'file:///data/1.jpg'])
   t.equal(answer.status, 200, answer.text)
   const { run_id: id } = answer.body as { run_id: string }
@@ -81,7 +81,7 @@ t.test('a prediction becomes the run of its caller, whom alone it is shown to', 
   t.equal((await call('GET', `/rest/v1/classification_runs/${id}`, { headers: bob.headers })).status, 404)
 })
 
-t.test('without store, nothing is stored', async (t) => {
+t.test('without store=true, predictions are not stored', async (t) => {
   const before = await count()
   for (const path of ['/predict', '/predict?store=false', '/predict?store=']) {
     const answer = await upload(url, path, form(['file', file()]), ann.headers)
@@ -91,7 +91,7 @@ t.test('without store, nothing is stored', async (t) => {
   t.equal(await count(), before)
 })
 
-t.test('each way to say it, and each credential', async (t) => {
+t.test('every form of store=true, and every credential', async (t) => {
   const secretOfAnn = await newKey('authenticated', ann.id)
   const json = { 'Content-Type': 'application/json' }
   const encoded = JSON.stringify({
@@ -122,7 +122,7 @@ t.test('each way to say it, and each credential', async (t) => {
   ])
 })
 
-t.test('several images, all or none', async (t) => {
+t.test('several images are stored all or not at all', async (t) => {
   const before = await count()
   const files = [
     ['files', file(green, '1.jpg')],
@@ -169,7 +169,7 @@ t.test('several images, all or none', async (t) => {
   t.equal(await count(), before + 4)
 })
 
-t.test('what cannot be stored', async (t) => {
+t.test('predictions that violate a constraint are not stored', async (t) => {
   const before = await count()
   const rows: readonly (readonly [
     string,
@@ -230,7 +230,7 @@ t.test('what cannot be stored', async (t) => {
   t.equal(await count(), before)
 })
 
-t.test('forged and ended credentials are refused, with or without store', async (t) => {
+t.test('invalid and expired credentials get 401, with or without store=true', async (t) => {
   const before = await count()
   const sign = (key: string, alg = 'HS256') =>
     new SignJWT({ role: 'authenticated', sub: ann.id }).setProtectedHeader({ alg }).sign(new TextEncoder().encode(key))
@@ -259,7 +259,7 @@ t.test('forged and ended credentials are refused, with or without store', async 
   t.equal(await count(), before)
 })
 
-t.test('pages of other sites cannot store with the cookie of their visitor', async (t) => {
+t.test('pages of other sites cannot store with the cookie of a user', async (t) => {
   const before = await count()
   const pages: readonly Readonly<Record<string, string>>[] = [
     { Origin: 'https://evil.example' },
@@ -280,7 +280,7 @@ t.test('pages of other sites cannot store with the cookie of their visitor', asy
   t.equal(listed.headers.get('access-control-allow-credentials'), 'true')
 })
 
-t.test('a setting refuses callers without a credential', async (t) => {
+t.test('image-anonymous=false refuses callers without credentials', async (t) => {
   const app = await startApplication(t, database.authenticatorUri, { ...env, IMAGE_ANONYMOUS: 'false' })
   const nobody: readonly Readonly<Record<string, string>>[] = [{}, { apikey: publishable }]
   for (const headers of nobody) {

@@ -1,4 +1,4 @@
-// How often one may try, and that a flood of sign-ins leaves room for other requests.
+// Limits on sign-in attempts, and that a flood of sign-ins leaves capacity for other requests.
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import t, { type Test } from 'tap'
@@ -13,7 +13,7 @@ import { startService } from './support/service.ts'
 const database = await createMigratedDatabase()
 t.teardown(database.drop)
 const limits = { accountLimit: 3, accountTotalLimit: 8, addressLimit: 6, trustedProxies: 1 }
-/** Two processes, as far as the database can tell. */
+/** Two processes, as far as the database is concerned. */
 const [one, two] = [
   await startService(t, database.authenticatorUri, limits),
   await startService(t, database.authenticatorUri, limits),
@@ -43,7 +43,7 @@ for (const email of ['ann', 'bob', 'carol', 'dora', 'eve']) {
   })
 }
 
-t.test('a stranger who guesses locks out nobody but themselves', async (t) => {
+t.test('an attacker who guesses passwords locks out only their own network', async (t) => {
   await forget()
   t.strictSame(
     await statuses(
@@ -70,7 +70,7 @@ t.test('a stranger who guesses locks out nobody but themselves', async (t) => {
   t.strictSame(await statuses(t, () => guess(two.call, 'ann@example.org', '192.0.2.71', password)), [200], 'in time')
 })
 
-t.test('an IPv6 network of 64 bits is one stranger', async (t) => {
+t.test('an IPv6 /64 network counts as one address', async (t) => {
   await forget()
   const from = (n: number) => () => guess(n % 2 ? one.call : two.call, 'ann@example.org', `2001:db8:1:2::${n + 1}`)
   t.strictSame(await statuses(t, from(0), from(1), from(2), from(3), from(4)), [401, 401, 401, 429, 429])
@@ -84,7 +84,7 @@ t.test('an IPv6 network of 64 bits is one stranger', async (t) => {
   )
 })
 
-/** As many wrong passwords as the account takes, from as many networks. */
+/** As many wrong passwords as an account allows, from as many networks. */
 const distributed = (email: string, count: number, secret?: string) =>
   Array.from({ length: count }, (_, n) => () => guess(n % 2 ? one.call : two.call, email, `203.0.113.${n + 1}`, secret))
 
@@ -99,7 +99,7 @@ t.test('guesses from many networks reach the limit of the account', async (t) =>
   t.strictSame(await statuses(t, () => guess(one.call, 'bob@example.org', '203.0.113.1', password)), [200])
 })
 
-t.test('an address without an account is answered like one that has one', async (t) => {
+t.test('an unknown address gets the same responses as an existing account', async (t) => {
   for (const email of ['ann@example.org', 'nobody@example.org']) {
     await forget()
     const near = Array.from({ length: 5 }, () => () => guess(one.call, email, '192.0.2.61'))
@@ -119,7 +119,7 @@ t.test('an address without an account is answered like one that has one', async 
   }
 })
 
-t.test('wrong passwords from one address are counted over all accounts', async (t) => {
+t.test('wrong passwords from one address are counted across all accounts', async (t) => {
   await forget()
   const requests = Array.from(
     { length: 8 },
@@ -139,7 +139,7 @@ t.test('wrong passwords from one address are counted over all accounts', async (
   )
 })
 
-t.test('attempts that are refused for the address do not use up those of the account', async (t) => {
+t.test('attempts refused by the address limit do not count for the account', async (t) => {
   await forget()
   const requests = Array.from({ length: 6 }, (_, n) => () => guess(one.call, `m${n}@example.org`, '192.0.2.7'))
   await statuses(t, ...requests)
@@ -148,13 +148,13 @@ t.test('attempts that are refused for the address do not use up those of the acc
   t.strictSame(await statuses(t, () => guess(one.call, 'dora@example.org', '192.0.2.8', password)), [200])
 })
 
-t.test('the right password is not counted, however often', async (t) => {
+t.test('correct passwords are not counted', async (t) => {
   await forget()
   const requests = Array.from({ length: 12 }, () => () => guess(one.call, 'bob@example.org', '192.0.2.1', password))
   t.strictSame(await statuses(t, ...requests), Array<number>(12).fill(200))
 })
 
-t.test('many wrong ones at the same moment are no way around it', async (t) => {
+t.test('concurrent wrong passwords cannot bypass the limit', async (t) => {
   await forget()
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, n) => guess(n % 2 ? one.call : two.call, 'eve@example.org', `192.0.2.${n + 1}`)),
@@ -168,7 +168,7 @@ t.test('many wrong ones at the same moment are no way around it', async (t) => {
   t.equal(near.filter(({ status }) => status === 401).length, 3)
 })
 
-t.test('the password is asked for elsewhere, too', async (t) => {
+t.test('the limit applies to every route that checks a password', async (t) => {
   await forget()
   const user = await signUp(one.call, 'fay@example.org')
   const change = (current: string) => () =>
@@ -202,13 +202,13 @@ t.test('registrations are counted by address and by e-mail', async (t) => {
   t.equal(invalid.status, 400)
 })
 
-t.test('what is kept tells no address', async (t) => {
+t.test('the stored counts contain no address', async (t) => {
   const { rows } = await database.query('select key from auth.rate_limits')
   t.ok(rows.length > 0)
   for (const { key } of rows) t.match(key, /^(guess|register)-(address|pair|account):[\w-]{43}$/)
 })
 
-t.test('networks: address -> what is counted', (t) => {
+t.test('networks: address -> counted network', (t) => {
   const rows: readonly (readonly [string, string])[] = [
     ['203.0.113.7', '203.0.113.7'],
     ['::ffff:203.0.113.7', '203.0.113.7'],
@@ -229,7 +229,7 @@ t.test('networks: address -> what is counted', (t) => {
   t.end()
 })
 
-t.test('proxies: how many are trusted, X-Forwarded-For -> what is counted', (t) => {
+t.test('proxies: trusted proxies, X-Forwarded-For -> counted address', (t) => {
   const rows: readonly (readonly [number, string | undefined, string])[] = [
     [0, '192.0.2.1', 'local'],
     [1, undefined, 'local'],
@@ -248,7 +248,7 @@ t.test('proxies: how many are trusted, X-Forwarded-For -> what is counted', (t) 
   t.end()
 })
 
-t.test('bounded work: so much at once, so much in line, no more', async (t) => {
+t.test('hashing is bounded: concurrent jobs, queue length, rejections', async (t) => {
   const work = new BoundedWork({ atOnce: 2, waiting: 3 })
   let running = 0
   let most = 0
@@ -295,7 +295,7 @@ t.test('a flood of sign-ins does not starve other requests', async (t) => {
     t.match(headers.get('retry-after'), /^\d+$/)
     t.match(body, { status: 'error', statusCode: 503 })
   }
-  // In line behind a hundred hashes each would have taken nearly as long as all of them.
+  // Queued behind a hundred hashes, each would have taken nearly as long as all of them.
   const median = times.sort((a, b) => a - b)[5] ?? Infinity
   t.ok(median < whole / 4, `${Math.round(median)} ms while the flood took ${Math.round(whole)} ms`)
 })

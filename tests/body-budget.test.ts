@@ -1,4 +1,4 @@
-// How large bodies share memory and time.
+// How large bodies share memory and parsing time.
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { BodyBudget } from '../server/rest/request/body-budget.ts'
@@ -8,14 +8,14 @@ import { createRandom } from './support/random.ts'
 const exhausted = new Error('exhausted')
 const budgetOf = (limit: number, patience = 60_000) => new BodyBudget({ limit, patience, exhausted: () => exhausted })
 
-/** Whether a promise has been settled by now. */
+/** Whether a promise is settled. */
 async function isSettled(promise: Promise<unknown> | undefined): Promise<boolean> {
   const pending = Symbol('pending')
   await sleep(0)
   return (await Promise.race([promise, Promise.resolve(pending)])) !== pending
 }
 
-t.test('what fits is taken at once', async (t) => {
+t.test('bytes within the budget are granted at once', async (t) => {
   const budget = budgetOf(100)
   const [one, other] = [budget.open(), budget.open()]
   t.equal(one.grow(40), undefined)
@@ -27,7 +27,7 @@ t.test('what fits is taken at once', async (t) => {
   t.equal(budget.used, 40)
 })
 
-t.test('the one that has waited longest goes on, beyond the limit, until it is released', async (t) => {
+t.test('the body that has waited longest continues beyond the budget until it is released', async (t) => {
   const budget = budgetOf(100)
   const [first, second, third, fourth] = [budget.open(), budget.open(), budget.open(), budget.open()]
   first.grow(50)
@@ -47,7 +47,7 @@ t.test('the one that has waited longest goes on, beyond the limit, until it is r
   t.equal(budget.used, 0)
 })
 
-t.test('waiting ends with an error, or when the body is given up', async (t) => {
+t.test('waiting ends with an error, or when the body is abandoned', async (t) => {
   const budget = budgetOf(10, 30)
   const [holder, exempt, waiter, gone] = [budget.open(), budget.open(), budget.open(), budget.open()]
   holder.grow(10)
@@ -62,7 +62,7 @@ t.test('waiting ends with an error, or when the body is given up', async (t) => 
   t.equal(budget.used, 0)
 })
 
-t.test('any order of growing and releasing leaves nothing behind, and stays near the limit', async (t) => {
+t.test('any order of growing and releasing frees everything, and stays close to the budget', async (t) => {
   const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31))
   const { next: random } = createRandom(seed)
   t.comment(`SEED=${seed}`)
@@ -90,7 +90,7 @@ t.test('any order of growing and releasing leaves nothing behind, and stays near
   t.ok(most > limit, 'and the limit was reached')
 })
 
-t.test('work is done one by one, with turns of the event loop in between', async (t) => {
+t.test('bodies are parsed one at a time, and the event loop runs in between', async (t) => {
   const turns = new ParseTurns()
   const done: string[] = []
   const work = (name: string) =>

@@ -7,7 +7,7 @@ import { until } from './support/until.ts'
 
 const later = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
-t.test('lines come whole and in order', async (t) => {
+t.test('lines are written whole and in order', async (t) => {
   const file = join(t.testdir(), 'log')
   const fd = openSync(file, 'w')
   const output = bufferedOutput(fd)
@@ -27,7 +27,7 @@ t.test('lines come whole and in order', async (t) => {
   closeSync(fd)
 })
 
-t.test('a descriptor that is dead does not hold up the end', async (t) => {
+t.test('a broken file descriptor does not block the exit', async (t) => {
   const closed = openSync(join(t.testdir({ x: '' }), 'x'), 'r')
   const output = bufferedOutput(closed)
   let flushing = 0
@@ -46,22 +46,22 @@ t.test('a descriptor that is dead does not hold up the end', async (t) => {
 const program = (body: string): string[] => [...process.execArgv, '--input-type=module', '-e', body]
 const moduleUrl = new URL('../server/program/operations/buffered-output.ts', import.meta.url).href
 
-t.test('what is held is written when the process exits', async (t) => {
+t.test('buffered lines are written when the process exits', async (t) => {
   const body = `import { bufferedOutput } from ${JSON.stringify(moduleUrl)}
     const output = bufferedOutput(1); output.write('last words\\n'); process.exit(4)`
   const { status, stdout } = spawnSync(process.execPath, program(body), { encoding: 'utf8' })
   t.strictSame([status, stdout], [4, 'last words\n'])
 })
 
-t.test('while nothing can be written, lines are lost rather than all memory', async (t) => {
+t.test('if nothing can be written, lines are dropped instead of using unlimited memory', async (t) => {
   const file = join(t.testdir(), 'log')
   const fd = openSync(file, 'w')
   const output = bufferedOutput(fd)
   const line = `${'x'.repeat(999)}\n`
-  // Without a pause, nothing is heard of the first piece that was written.
+  // A pause, so that the completion of the first write is processed.
   for (let n = 0; n < 40_000; n++) output.write(line)
   output.flushSync()
-  // The first piece, which is written without waiting, and what is kept behind it.
+  // The first chunk, which was written at once, and the buffered ones after it.
   t.ok(await until(() => statSync(file).size >= 16 * 1024 * 1024 + 5000))
   const { size } = statSync(file)
   t.ok(size < 17e6, `${size} of 40,000,000 bytes`)

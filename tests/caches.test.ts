@@ -1,5 +1,5 @@
-// No cache may let one caller see another's data: many users ask in the same shapes at once, while statements, plans and
-// tokens are remembered, and the schema is loaded anew underneath.
+// No cache may show one caller another's data: many users send requests of the same shapes concurrently, with cached
+// statements, plans and tokens, while the schema is reloaded.
 import { SignJWT } from 'jose'
 import t, { type Test } from 'tap'
 import { jwtSecret, startApplication } from './support/application.ts'
@@ -66,7 +66,7 @@ async function readAll(t: Test, user: string, round: number): Promise<void> {
   })
 }
 
-t.test('50 users in the same shapes, while the schema changes', async (t) => {
+t.test('50 users with requests of the same shapes, while the schema changes', async (t) => {
   let done = false
   const disturb = async () => {
     for (let number = 0; !done; number++) {
@@ -87,7 +87,7 @@ t.test('50 users in the same shapes, while the schema changes', async (t) => {
   await disturbing
 })
 
-t.test('a role that loses its rights loses them at once', async (t) => {
+t.test('revoking a privilege takes effect at once', async (t) => {
   const [user = ''] = ids
   const token = tokens.get(user) ?? ''
   for (let time = 0; time < 4; time++) {
@@ -99,7 +99,7 @@ t.test('a role that loses its rights loses them at once', async (t) => {
   t.match(await call('GET', `${path}?confidence=eq.9`, as(token)), { status: 200 })
 })
 
-t.test('values of a remembered shape', async (t) => {
+t.test('every request of a cached shape uses its own values', async (t) => {
   const insert = async (label: string) =>
     call('POST', '/rest/v1/classification_runs?select=result_label', {
       body: {

@@ -6,7 +6,7 @@ import { readRoleSettings } from '../server/rest/role-settings.ts'
 import { createDatabase } from './support/database.ts'
 
 const database = await createDatabase()
-// Roles belong to the whole cluster, so their names contain the database's.
+// Roles belong to the whole cluster, so their names contain the name of the database.
 const role = (name: string): string => `${database.name}_${name}`
 const roles = ['authenticator', 'author', 'isolated', 'privileged', 'plain', 'stranger']
 await database.query(roles.map((name) => `create role ${role(name)} login password 'secret';`).join('\n'))
@@ -15,7 +15,7 @@ t.teardown(async () => {
   await database.drop()
 })
 
-/** What runs in the same read-only transaction as the calls of `use`. */
+/** Queries that run in the same read-only transaction as the calls of `use`. */
 async function inTransaction<T>(use: (query: SettingsQuery) => Promise<T>, login = 'authenticator'): Promise<T> {
   const client = new pg.Client({ connectionString: database.uri(role(login), 'secret') })
   await client.connect()
@@ -27,7 +27,7 @@ async function inTransaction<T>(use: (query: SettingsQuery) => Promise<T>, login
   }
 }
 
-t.test('settings of this program', async (t) => {
+t.test('settings of the connected role', async (t) => {
   const authenticator = role('authenticator')
   await database.query(`
     alter role ${authenticator} set pgrst.db_schemas = 'test, tenant1';
@@ -68,7 +68,7 @@ t.test('settings of this program', async (t) => {
   t.strictSame(await inTransaction((query) => readDatabaseSettings(query, null), 'plain'), [], 'another role has none')
 })
 
-t.test('names in the database', async (t) => {
+t.test('names of settings in the database', async (t) => {
   t.strictSame([...databaseSettingNames].sort(), [
     'client_error_verbosity', 'db_aggregates_enabled', 'db_anon_role', 'db_extra_search_path', 'db_hoisted_tx_settings',
     'db_max_rows', 'db_plan_enabled', 'db_pre_config', 'db_pre_request', 'db_prepared_statements', 'db_root_spec',

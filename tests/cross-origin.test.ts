@@ -1,4 +1,4 @@
-// Requests from pages: of our own, of listed origins, of others. Method, headers -> status, CORS headers.
+// Requests from pages: same origin, listed origins, other origins. Method, headers -> status, CORS headers.
 import { request as send } from 'node:http'
 import t from 'tap'
 import { signUp } from './support/account.ts'
@@ -14,7 +14,7 @@ const ann = await signUp(call, 'ann@example.org')
 type Headers = Readonly<Record<string, string | string[] | undefined>>
 type Given = { readonly status: number | undefined; readonly headers: Headers; readonly body: string }
 
-/** `fetch` would not send all of these headers as they are. */
+/** `fetch` would change or drop some of these headers. */
 const raw = (method: string, path: string, headers: Readonly<Record<string, string>>): Promise<Given> =>
   new Promise((resolve, reject) => {
     const request = send(url + path, { method, headers: { Cookie: ann.cookie, ...headers } }, (response) => {
@@ -25,7 +25,7 @@ const raw = (method: string, path: string, headers: Readonly<Record<string, stri
     request.on('error', reject).end()
   })
 
-t.test('writes: headers -> whether they are let through', async (t) => {
+t.test('writes: headers -> accepted or refused', async (t) => {
   const host = new URL(url).host
   const rows: readonly (readonly [label: string, headers: Readonly<Record<string, string>>, passes: boolean])[] = [
     ['no page', {}, true],
@@ -89,7 +89,7 @@ t.test('writes: headers -> whether they are let through', async (t) => {
   t.equal((await ann.call('GET', '/auth/me')).status, 200, 'nobody else signs a user out')
 })
 
-t.test('who may read the answers', async (t) => {
+t.test('responses allow reading by listed origins only', async (t) => {
   for (const path of ['/report', '/auth/me', '/auth/nothing']) {
     const read = await raw('GET', path, { Origin: listed })
     t.equal(read.headers['access-control-allow-origin'], listed, path)
@@ -125,7 +125,7 @@ t.test('preflight requests', async (t) => {
   t.equal((await raw('OPTIONS', '/report', { Origin: listed })).status, 405, 'not every OPTIONS is one')
 })
 
-t.test('without a list nobody else is let in', async (t) => {
+t.test('without a list, other origins are refused', async (t) => {
   const { call } = await startService(t, database.authenticatorUri)
   const given = await call('GET', '/report', { headers: { Origin: listed, Cookie: ann.cookie } })
   t.strictSame([given.status, given.headers.get('access-control-allow-origin')], [200, null])

@@ -3,7 +3,7 @@ import { debounced } from '../server/program/operations/debounced.ts'
 
 const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
-t.test('repetitions', async (t) => {
+t.test('calls in quick succession are merged', async (t) => {
   let runs = 0
   const call = debounced(() => (runs += 1), 200)
   call()

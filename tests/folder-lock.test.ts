@@ -15,7 +15,7 @@ async function folder(t: Test): Promise<string> {
 
 const encode = (birth: string | null): string => (birth ?? '').replaceAll(' ', '_')
 
-t.test('a lock that is there', async (t) => {
+t.test('an existing lock is respected or taken over', async (t) => {
   const mine = encode(await birthOf(process.pid))
   const child = spawn('sleep', ['60'])
   const childBirth = encode(await birthOf(child.pid ?? 0))
@@ -46,7 +46,7 @@ t.test('a lock that is there', async (t) => {
   }
 })
 
-t.test('of many at once one gets the folder, again and again', async (t) => {
+t.test('of many concurrent attempts, exactly one gets the lock, repeatedly', async (t) => {
   const place = await folder(t)
   await mkdir(join(place, 'lock.later'))
   await symlink('1 long_ago', join(place, 'lock.1'))
@@ -61,7 +61,7 @@ t.test('of many at once one gets the folder, again and again', async (t) => {
   t.strictSame(await readdir(place), ['lock.21', 'lock.later'])
 })
 
-t.test('the birth of a process', async (t) => {
+t.test('the start time of a process is found', async (t) => {
   const own = await birthOf(process.pid)
   t.ok(own)
   t.equal(await birthOf(process.pid), own, 'stays the same')
@@ -76,8 +76,8 @@ t.test('the birth of a process', async (t) => {
   t.equal(await birthOf(pid), null)
 })
 
-t.test('a zombie is dead', { skip: process.platform !== 'linux' }, async (t) => {
-  // The shell becomes `sleep`, which never asks for the end of the child it got from it.
+t.test('a zombie process does not keep the lock', { skip: process.platform !== 'linux' }, async (t) => {
+  // The shell becomes `sleep`, which never waits for its child process.
   const parent = spawn('/bin/sh', ['-c', 'sleep 1 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] })
   t.teardown(() => parent.kill())
   const pid = await new Promise<number>((resolve) =>

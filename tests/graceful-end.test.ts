@@ -1,4 +1,4 @@
-// The end of an HTTP server: nothing is cut, and nobody keeps it from ending.
+// Graceful shutdown of an HTTP server: no response is cut off, and no client can prevent the end.
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -30,7 +30,7 @@ async function start(t: Test, listener: RequestListener): Promise<Ending> {
 
 type Client = { readonly socket: Socket; readonly text: () => string; readonly closed: Promise<number> }
 
-/** A client that sends exactly what it is told. `closed` gives the milliseconds since its connection was opened. */
+/** A client that sends exactly the given bytes. `closed` resolves with the milliseconds since it connected. */
 async function open(t: Test, port: number): Promise<Client> {
   const socket = connect(port, '127.0.0.1')
   t.teardown(() => socket.destroy())
@@ -46,7 +46,7 @@ async function open(t: Test, port: number): Promise<Client> {
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
 
-t.test('requests in flight, sent later, and half sent', async (t) => {
+t.test('requests in flight, sent later, and half sent are answered', async (t) => {
   const answers = new Map<string, () => void>()
   const seen: string[] = []
   const { port, end } = await start(t, (request, response) => {
@@ -98,14 +98,14 @@ t.test('requests in flight, sent later, and half sent', async (t) => {
   t.equal(await ended, 0, 'nothing was cut')
 })
 
-t.test('idle connections are closed, but not at once', async (t) => {
+t.test('idle connections are closed after a short time', async (t) => {
   const { port, end } = await start(t, (_request, response) => response.end('x'))
   const [idle, unused, late] = await Promise.all([open(t, port), open(t, port), open(t, port)])
   idle.socket.write(get('/'))
   t.ok(await until(() => idle.text().endsWith('x')))
   const began = performance.now()
   const ended = end()
-  // Accepted, but its first request takes its time.
+  // Accepted, but its first request arrives later.
   await pause(300)
   late.socket.write(get('/'))
   await late.closed
@@ -116,7 +116,7 @@ t.test('idle connections are closed, but not at once', async (t) => {
   await t.rejects(open(t, port), { code: 'ECONNREFUSED' })
 })
 
-t.test('what does not end in time is cut, and counted', async (t) => {
+t.test('connections that exceed the timeout are cut off and counted', async (t) => {
   let requests = 0
   const { port, end } = await start(t, () => void (requests += 1))
   const clients = await Promise.all([open(t, port), open(t, port)])
@@ -126,7 +126,7 @@ t.test('what does not end in time is cut, and counted', async (t) => {
   await Promise.all(clients.map(({ closed }) => closed))
 })
 
-t.test('connections that wait to be accepted are served', async (t) => {
+t.test('connections in the accept queue are served', async (t) => {
   const { port, server, end } = await start(t, (_request, response) => response.end('x'))
   const waiting = Array.from({ length: 50 }, () => open(t, port))
   await new Promise((resolve) => server.once('connection', resolve))

@@ -1,4 +1,4 @@
-// Clients that hang up leave nothing running, and nothing that reaches the next request.
+// Clients that disconnect leave nothing running, and do not affect later requests.
 import type { Socket } from 'node:net'
 import t from 'tap'
 import { LibpqClient } from '../server/postgres/connection/pool-config.ts'
@@ -35,7 +35,7 @@ for (const [how, begin] of [
   ['one by one, by POST', () => Array.from({ length: 12 }, () => send(napByPost(90)))],
   ['all on one connection', () => [send(...Array.from({ length: 12 }, () => nap))]],
 ] as const) {
-  t.test(`twelve abandoned calls of a minute and a half on a pool of ten: ${how}`, async (t) => {
+  t.test(`twelve abandoned calls of 90 seconds on a pool of ten: ${how}`, async (t) => {
     const sockets = begin()
     t.ok(await until(isUsedUp), 'the pool is used up')
     t.match(await call('GET', '/ready'), { status: 200 }, 'ready nevertheless')
@@ -53,7 +53,7 @@ for (const [how, begin] of [
   })
 }
 
-t.test('a client that closes its side in order is gone, too', async (t) => {
+t.test('a client that closes its side of the connection has disconnected, too', async (t) => {
   const socket = send(nap)
   t.ok(await until(async () => (await naps()) === 1))
   socket.end()
@@ -61,7 +61,7 @@ t.test('a client that closes its side in order is gone, too', async (t) => {
   t.equal(await naps(), 0)
 })
 
-t.test('a large response that waits behind another one gives its connection back', async (t) => {
+t.test('a large response queued behind another one releases its connection', async (t) => {
   const large = 'GET /rest/v1/blobs?select=text HTTP/1.1\r\nHost: localhost\r\n\r\n'
   for (let time = 0; time < 3; time++) {
     const socket = send(nap, large)
@@ -73,7 +73,7 @@ t.test('a large response that waits behind another one gives its connection back
   }
 })
 
-t.test('an abandoned write is undone', async (t) => {
+t.test('an abandoned write is rolled back', async (t) => {
   const holder = 'update api.notes set text = text where id = 7'
   const { adminUri } = database
   await withClient(adminUri, async (client) => {
@@ -91,7 +91,7 @@ t.test('an abandoned write is undone', async (t) => {
   t.match(await call('GET', '/rest/v1/notes?id=eq.7&select=text'), { body: [{ text: 'note 7' }] })
 })
 
-t.test('nothing is cancelled when responses end as they should', async (t) => {
+t.test('nothing is cancelled when responses end normally', async (t) => {
   // eslint-disable-next-line @typescript-eslint/unbound-method -- bound again by `intercept`
   const cancelled = t.captureFn(LibpqClient.prototype.requestCancel)
   t.intercept(LibpqClient.prototype, 'requestCancel', { value: cancelled })

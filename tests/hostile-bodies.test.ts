@@ -1,4 +1,4 @@
-// Bodies made to confuse, on every route that takes one: all are answered with 4xx, and change nothing.
+// Malformed and misleading bodies on every route that takes one: all get 4xx, and change nothing.
 import { deflateRawSync, gzipSync } from 'node:zlib'
 import t from 'tap'
 import { readJson } from '../server/text/json-text.ts'
@@ -13,7 +13,7 @@ await signUp(call, 'ann@example.org')
 await database.query("update auth.users set app_role = 'admin'")
 const ann = await signIn(call, 'ann@example.org')
 
-t.test('texts -> values or faults', (t) => {
+t.test('bodies -> values or errors', (t) => {
   const twice = 'has a name twice in one object'
   const deep = 'is nested too deeply'
   const broken = 'is not valid JSON'
@@ -55,7 +55,7 @@ t.test('texts -> values or faults', (t) => {
 
 const report = { manufacturer: 'a', model: 'b', year: 2000, mileage: 1, price: 1, lat: 1, lng: 1 }
 const id = '00000000-0000-4000-8000-000000000000'
-/** Each with a body that would be right. */
+/** The routes, each with a valid body. */
 const routes: readonly (readonly [method: string, path: string, body: Readonly<Record<string, unknown>>])[] = [
   ['POST', '/auth/signup', { email: 'b@example.org', firstName: 'B', password }],
   ['POST', '/auth/signin', { email: 'ann@example.org', password }],
@@ -66,7 +66,7 @@ const routes: readonly (readonly [method: string, path: string, body: Readonly<R
   ['PATCH', `/report/${id}/approval`, { approved: true }],
 ]
 
-t.test('on every route: body -> status', async (t) => {
+t.test('every route: body -> status', async (t) => {
   const before = await snapshot()
   const json = 'application/json'
   for (const [method, path, body] of routes) {
@@ -130,7 +130,7 @@ t.test('on every route: body -> status', async (t) => {
   t.notOk('admin' in {} || 'x' in {}, 'no prototype was touched')
 })
 
-t.test('the right bodies are right', async (t) => {
+t.test('the valid bodies are accepted', async (t) => {
   const statuses: number[] = []
   for (const [method, path, body] of routes.filter(([method]) => method !== 'DELETE')) {
     statuses.push((await ann.call(method, path, { body })).status)

@@ -38,7 +38,7 @@ const token = (
   return `${input}.${signer(input)}`
 }
 
-/** What a request gets: role and claims, or status, body and `WWW-Authenticate` of the error. */
+/** The result for a request: role and claims, or status, body and `WWW-Authenticate` of the error. */
 async function answer(verify: () => Identity | Promise<Identity>): Promise<unknown> {
   try {
     const { role, claims } = await verify()
@@ -239,7 +239,7 @@ t.test('algorithms', async (t) => {
   }
 })
 
-t.test('keys are only used for what they are meant for', async (t) => {
+t.test('keys are used only for their declared purpose', async (t) => {
   const publicJwk = JSON.stringify(jwk(rsa.publicKey))
   const pem = rsa.publicKey.export({ type: 'spki', format: 'pem' })
   const rs256 = asymmetric(rsa.privateKey, 'sha256')
@@ -277,7 +277,7 @@ t.test('key sets', async (t) => {
   for (const [name, given, expected] of rows) t.strictSame(await outcome(given, { jwtSecret: keys }), expected, name)
 })
 
-t.test('secrets that cannot be used', async (t) => {
+t.test('invalid secrets are rejected', async (t) => {
   const { n, e } = jwk(rsa.publicKey) as { n: string; e: string }
   const small = generateKeyPairSync('rsa', { modulusLength: 1024 })
   const rows: readonly [string | Buffer, string][] = [
@@ -345,7 +345,7 @@ t.test('the cache', async (t) => {
   }
 })
 
-t.test('without a time, the clock counts', async (t) => {
+t.test('without a given time, the current time is used', async (t) => {
   const verifier = createJwtVerifier(settings)
   const current = Date.now() / 1000
   t.strictSame(await answer(() => verifier.verify(token({ exp: Math.floor(current) + 60 }))), {
@@ -358,7 +358,7 @@ t.test('without a time, the clock counts', async (t) => {
   )
 })
 
-t.test('claims as SQL reads them', async (t) => {
+t.test('claims as seen by SQL', async (t) => {
   const verifier = createJwtVerifier(settings)
   const rows: readonly [string, string][] = [
     ['{}', '{"role":"anon"}'],
@@ -380,7 +380,7 @@ t.test('claims as SQL reads them', async (t) => {
   t.equal(claimsText({ role: 'r', claims: { role: 'x', sub: '1' } }), '{"role":"r","sub":"1"}', 'the role in force')
 })
 
-t.test('the token of the header', async (t) => {
+t.test('the token is read from the Authorization header', async (t) => {
   const rows: readonly [string | undefined, string | undefined][] = [
     [undefined, undefined],
     ['', undefined],

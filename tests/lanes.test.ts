@@ -1,4 +1,4 @@
-// Brief reads share connections; none of them waits for another's long one, and each hears of its own result only.
+// Fast reads share connections; none waits for another's slow read, and each gets only its own result.
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type pg from 'pg'
@@ -43,16 +43,16 @@ type Outcome = {
 }
 
 type Read = {
-  /** Settled with the last statement's first row. */
+  /** Settled with the first row of the last statement. */
   readonly outcome: Promise<Outcome>
   readonly wasTaken: boolean
-  /** Whether it was moved to a connection of its own. */
+  /** Whether it was moved to a separate connection. */
   readonly isMoved: () => boolean
 }
 
 const statement = (text: string, ...values: string[]): PipelineStatement => ({ text, values, hasNoEffect: true })
 
-/** A read that counts how often it is settled: it must be once. */
+/** A read that counts how often it is settled, which must be once. */
 function share(
   t: Test,
   pool: ConnectionPool,
@@ -67,7 +67,7 @@ function share(
   let wasTaken = false
   const outcome = new Promise<Outcome>((resolve, reject) => {
     const settle = (error: Error | undefined, results: Row[][], arriving?: ArrivingField): void => {
-      // What arrived is settled once more at its end.
+      // The received field is settled once more at its end.
       if (++settled > 1 && !hasArrived) t.fail('settled twice')
       hasArrived = arriving !== undefined
       const texts = (results.at(-1)?.[0] ?? []).map((field) => field?.toString())
@@ -101,14 +101,14 @@ function share(
 
 const pidAnd = (value: string) => statement('select pg_backend_pid(), $1::text', value)
 
-/** Ends the server process that runs a statement with this text, once there is one. */
+/** Terminates the backend that runs a statement with this text, once there is one. */
 async function terminate(text: string): Promise<void> {
   const query =
     'select pg_terminate_backend(pid) from pg_stat_activity where state = $2 and query like $1 and pid <> pg_backend_pid()'
   while ((await database.query(query, [`%${text}%`, 'active'])).rowCount === 0) await pause(10)
 }
 
-t.test('what is trusted to be brief', async (t) => {
+t.test('statements that have been fast are trusted to be fast', async (t) => {
   const pool = poolOf(t)
   const history = new RunHistory()
   for (let time = 0; time < 19; time++) history.note(0.1, 100)
@@ -129,7 +129,7 @@ t.test('what is trusted to be brief', async (t) => {
 })
 
 for (const prepare of [true, false]) {
-  t.test(`many on one connection, prepared statements ${prepare ? 'on' : 'off'}`, async (t) => {
+  t.test(`many reads on one connection, prepared statements ${prepare ? 'on' : 'off'}`, async (t) => {
     const pool = poolOf(t)
     for (let round = 0; round < 5; round++) {
       const history = trusted()
@@ -141,18 +141,18 @@ for (const prepare of [true, false]) {
         outcomes.map(({ texts: [, text] }) => text),
         reads.map((_, index) => `${round} ${index}`),
       )
-      // More than one only on a machine that is so busy that the first takes long.
+      // More than one connection is used only if the machine is so busy that the first read is slow.
       t.ok(new Set(outcomes.map(({ texts: [pid] }) => pid)).size < reads.length, 'they shared')
     }
     while (pool.idleCount < pool.totalCount) await pause(5)
     t.ok(pool.totalCount < 5, 'and what was lent was given back')
   })
 
-  t.test(`errors and settings stay with their read, prepared statements ${prepare ? 'on' : 'off'}`, async (t) => {
+  t.test(`errors and settings are limited to their read, prepared statements ${prepare ? 'on' : 'off'}`, async (t) => {
     const pool = poolOf(t)
     const set = (value: string) => statement("select set_config('my.value', $1, true)", value)
     const show = statement("select coalesce(nullif(current_setting('my.value', true), ''), 'none')")
-    // The second statement of the one that fails is never prepared, though it was sent to be.
+    // The second statement of the failing read is never prepared, although its Parse message was sent.
     const unprepared = statement('select 7')
     for (let round = 0; round < 3; round++) {
       const history = trusted()
@@ -173,7 +173,7 @@ for (const prepare of [true, false]) {
   })
 }
 
-t.test('a read that takes long holds up nobody', async (t) => {
+t.test('a slow read does not delay the others', async (t) => {
   const pool = poolOf(t)
   const history = trusted()
   const latch = await createLatch(t, database)
@@ -189,7 +189,7 @@ t.test('a read that takes long holds up nobody', async (t) => {
   t.match(await long.outcome, { texts: ['late'], wasMoved: false })
 })
 
-t.test('a large result is passed on, and holds up nobody', async (t) => {
+t.test('a large result is streamed, and does not delay the others', async (t) => {
   const pool = poolOf(t)
   const history = trusted()
   const size = 20_000_000
@@ -197,7 +197,7 @@ t.test('a large result is passed on, and holds up nobody', async (t) => {
   const other = share(t, pool, [pidAnd('other')], history)
   const { arriving, texts } = await large.outcome
   t.strictSame(texts, ['head'], 'the fields before the last')
-  // Nobody has begun to read the large one.
+  // The large result has no consumer yet.
   t.match(await other.outcome, { wasMoved: true })
   t.equal(arriving?.length, size)
   arriving?.drop()
@@ -205,7 +205,7 @@ t.test('a large result is passed on, and holds up nobody', async (t) => {
   t.pass('all connections are given back')
 })
 
-t.test('reads on a lost connection run again', async (t) => {
+t.test('reads on a lost connection are retried', async (t) => {
   const pool = poolOf(t)
   const history = trusted()
   const latch = await createLatch(t, database)
@@ -218,7 +218,7 @@ t.test('reads on a lost connection run again', async (t) => {
   t.match(await share(t, pool, [pidAnd('after')]).outcome, { texts: [/\d+/, 'after'] })
 })
 
-t.test('statements that are gone are prepared anew', async (t) => {
+t.test('deallocated statements are prepared again', async (t) => {
   const pool = poolOf(t, 1)
   const part = [pidAnd('x')]
   await share(t, pool, part).outcome
@@ -231,7 +231,7 @@ t.test('statements that are gone are prepared anew', async (t) => {
   t.match(await share(t, pool, part).outcome, { texts: [/\d+/, 'x'], wasMoved: false }, 'then as before')
 })
 
-t.test('a flushed pool gives no lane away', async (t) => {
+t.test('a flushed pool does not reuse a shared connection', async (t) => {
   const pool = poolOf(t)
   const history = trusted()
   const latch = await createLatch(t, database)
@@ -244,7 +244,7 @@ t.test('a flushed pool gives no lane away', async (t) => {
   t.not((await later.outcome).texts[0], (await long.outcome).texts[0])
 })
 
-t.test('a lane ends now and then', async (t) => {
+t.test('a shared connection is closed after some time', async (t) => {
   const pool = poolOf(t, 2)
   const history = trusted()
   let released = 0
@@ -269,7 +269,7 @@ t.test('a lane ends now and then', async (t) => {
   t.ok(released >= 2, `given back ${released} times`)
 })
 
-t.test('whoever needs a connection of its own gets one, however many brief reads come', async (t) => {
+t.test('an exclusive connection is available, however many fast reads arrive', async (t) => {
   const pool = poolOf(t, 1)
   const history = trusted()
   let isServed = false
@@ -278,7 +278,7 @@ t.test('whoever needs a connection of its own gets one, however many brief reads
     if (isServed) return
     running++
     const { outcome, wasTaken } = share(t, pool, [pidAnd('')], history)
-    // What is not taken waits its turn as the others do; here it just goes away.
+    // The caller has gone, so the lent connection is not used.
     void outcome.then(() => {
       running--
       if (wasTaken) feed()
@@ -297,7 +297,7 @@ t.test('whoever needs a connection of its own gets one, however many brief reads
   while (running > 0) await pause(5)
 })
 
-t.test('without a connection every read hears why', async (t) => {
+t.test('without a connection, every read gets the error', async (t) => {
   const port = 1
   const pool = poolOf(t, 2, toPoolConfig(`postgresql://nobody@127.0.0.1:${port}/none`, {}))
   const history = trusted()
@@ -306,7 +306,7 @@ t.test('without a connection every read hears why', async (t) => {
   }
 })
 
-t.test('when all connections are in use, reads are sent behind others rather than wait', async (t) => {
+t.test('when all connections are in use, reads are queued on shared ones', async (t) => {
   const pool = poolOf(t, 2)
   const history = new RunHistory()
   for (let time = 0; time < 20; time++) history.note(0.4, 100)
@@ -317,7 +317,7 @@ t.test('when all connections are in use, reads are sent behind others rather tha
     ['0', '1', '2', '3', '4', '5', '6', '7'],
   )
   t.equal(new Set(outcomes.map(({ texts: [pid] }) => pid)).size, 2, 'on both')
-  // What was noted of the reads above depends on the machine.
+  // Whether the reads above counted as fast depends on the machine.
   const known = new RunHistory()
   for (let time = 0; time < 20; time++) known.note(0.4, 100)
   const crowd = Array.from({ length: 60 }, () => share(t, pool, [pidAnd('')], known))
@@ -328,7 +328,7 @@ t.test('when all connections are in use, reads are sent behind others rather tha
   await Promise.all(crowd.map(({ outcome }) => outcome))
 })
 
-t.test('errors of a lane are those of statements', async (t) => {
+t.test('errors of a shared connection are those of its statements', async (t) => {
   const pool = poolOf(t)
   await t.rejects(share(t, pool, [statement('select nothing')]).outcome, StatementError)
 })
@@ -336,7 +336,7 @@ t.test('errors of a lane are those of statements', async (t) => {
 const write = (t: Test, pool: ConnectionPool, history: RunHistory, ...part: readonly PipelineStatement[]): Read =>
   share(t, pool, part, history, true, 'write')
 
-/** Shares a write that does nothing until there are gates. */
+/** Shares a write that changes nothing until the gates are open. */
 async function openGates(t: Test, pool: ConnectionPool): Promise<void> {
   while (!write(t, pool, trusted(), statement('select 1')).wasTaken) await pause(5)
   while (pool.idleCount < pool.totalCount) await pause(5)
@@ -368,7 +368,7 @@ t.test('writes', async (t) => {
     t.strictSame(await rowsWritten(), values)
   })
 
-  t.test('an error undoes its own write only', async (t) => {
+  t.test('an error rolls back only its own write', async (t) => {
     const pool = poolOf(t)
     await openGates(t, pool)
     const history = trusted()
@@ -383,7 +383,7 @@ t.test('writes', async (t) => {
     t.strictSame(await rowsWritten(), ['a', 'c'])
   })
 
-  t.test('one that waits for a lock holds up the others for a moment only', async (t) => {
+  t.test('a write that waits for a lock delays the others only briefly', async (t) => {
     const pool = poolOf(t, 6)
     await openGates(t, pool)
     const locker = await pool.connect()
@@ -408,7 +408,7 @@ t.test('writes', async (t) => {
     t.strictSame(rows, [{ sum: 5, max: 1 }], 'each was done once')
   })
 
-  t.test('one that waits for a lock holds up nobody either when the gates are lost', async (t) => {
+  t.test('a write that waits for a lock delays the others only briefly even if the gates are lost', async (t) => {
     const pool = poolOf(t, 6)
     await openGates(t, pool)
     const locker = await pool.connect()
@@ -418,7 +418,7 @@ t.test('writes', async (t) => {
     const count = (id: string) => statement('update locked set times = times + 1 where id = $1 returning id', id)
     const front = write(t, pool, history, count('1'))
     const others = ['2', '3', '4'].map((id) => write(t, pool, history, count(id)))
-    // In one call: those behind the front are moved after a moment.
+    // In one call, because those behind the first are moved after a short time.
     await database.query(`do $$ begin
       while not exists (${rowWaits}) loop
         perform pg_sleep(0.001);
@@ -435,7 +435,7 @@ t.test('writes', async (t) => {
     t.strictSame(rows, [{ sum: 4, max: 1 }], 'each was done once')
   })
 
-  t.test('one that ends while the others are moved', async (t) => {
+  t.test('a write that finishes while the others are moved', async (t) => {
     const pool = poolOf(t, 3)
     await openGates(t, pool)
     await database.query('create sequence if not exists runs; select setval($$runs$$, 1, false)')
@@ -465,7 +465,7 @@ t.test('writes', async (t) => {
     t.strictSame(rows, [{ runs: expected }], 'and none was begun twice')
   })
 
-  t.test('one that is moved never begins, whatever becomes of the gates', async (t) => {
+  t.test('a write that is moved never starts on its first connection, whatever happens to the gates', async (t) => {
     const pool = poolOf(t, 6)
     await openGates(t, pool)
     const locker = await pool.connect()
@@ -487,7 +487,7 @@ t.test('writes', async (t) => {
     t.strictSame(rows, [{ sum: 4, max: 1 }], 'each was done once')
   })
 
-  t.test('without gates nothing begins', async (t) => {
+  t.test('without gates, no write starts', async (t) => {
     const pool = poolOf(t, 2)
     await openGates(t, pool)
     await database.query(endKeepers)
@@ -499,7 +499,7 @@ t.test('writes', async (t) => {
     t.strictSame(await rowsWritten(), ['1', '2', '3'])
   })
 
-  t.test('the server’s own cancellations are told', async (t) => {
+  t.test('cancellations by the server are reported', async (t) => {
     const pool = poolOf(t)
     await openGates(t, pool)
     const timeout = statement("select set_config('statement_timeout', '20ms', true)")
@@ -508,20 +508,20 @@ t.test('writes', async (t) => {
     t.strictSame(await rowsWritten(), [])
   })
 
-  t.test('nobody knows what became of writes on a lost connection', async (t) => {
+  t.test('writes on a lost connection are reported as uncertain', async (t) => {
     const pool = poolOf(t)
     await openGates(t, pool)
     const history = trusted()
     const front = write(t, pool, history, statement('select pg_terminate_backend(pg_backend_pid())'), insert('a'))
     const behind = write(t, pool, history, insert('b'))
     await t.rejects(front.outcome)
-    // On a machine where the front takes long to be lost, the one behind it is moved before.
+    // If losing the first write takes long on a slow machine, the one behind it is moved before.
     if (behind.isMoved()) await behind.outcome
     else await t.rejects(behind.outcome)
     t.strictSame(await rowsWritten(), behind.isMoved() ? ['b'] : [])
   })
 
-  t.test('are not shared where statements are not prepared: there may be a pooler', async (t) => {
+  t.test('are not shared without prepared statements, because there may be a pooler', async (t) => {
     const pool = poolOf(t, 2)
     await openGates(t, pool)
     t.notOk(share(t, pool, [insert('a')], trusted(), false, 'write').wasTaken)

@@ -1,4 +1,4 @@
-// Live detection by WebSocket: frames, faults, floods, and requests for other protocols.
+// Live detection over WebSocket: frames, errors, floods, and requests for other protocols.
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
@@ -19,7 +19,7 @@ const start = (t: Pick<Test, 'teardown'>, env: Readonly<Record<string, string>> 
 const path = `${prefix}/ws/live-detect`
 type Message = Readonly<Record<string, unknown>>
 
-/** A client that keeps what comes. */
+/** A client that records received messages. */
 function dial(t: Pick<Test, 'teardown'>, url: string, headers: Readonly<Record<string, string>> = {}) {
   const socket = new WebSocket(`${url.replace('http', 'ws')}${path}`, { headers })
   const received: Message[] = []
@@ -37,7 +37,7 @@ function dial(t: Pick<Test, 'teardown'>, url: string, headers: Readonly<Record<s
     opened,
     closed,
     send: (message: unknown) => socket.send(typeof message === 'string' ? message : JSON.stringify(message)),
-    /** Resolves when so many messages have come. */
+    /** Resolves when the given number of messages has been received. */
     messages: async (count: number) => {
       while (received.length < count && socket.readyState !== WebSocket.CLOSED) {
         await new Promise((resolve) => setTimeout(resolve, 20))
@@ -51,7 +51,7 @@ const app = await start(t, { IMAGE_FILE_LIMIT: '50kb', IMAGE_SOCKET_LIMIT: '8' }
 const green = (await greenLake()).toString('base64')
 const water = (await lake()).toString('base64')
 
-t.test('a hundred frames are answered in their order', async (t) => {
+t.test('a hundred frames are answered in order', async (t) => {
   const client = dial(t, app.url)
   t.equal(await client.opened, 101)
   for (let n = 0; n < 100; n++)
@@ -67,7 +67,7 @@ t.test('a hundred frames are answered in their order', async (t) => {
   t.match(answers[0], { detected_regions: 1, coverage_percent: 6.3, image_width: 320, boxes: [{ x1: 120 }] })
 })
 
-t.test('what is wrong with a frame is answered, and the connection goes on', async (t) => {
+t.test('an invalid frame gets an error, and the connection stays open', async (t) => {
   const client = dial(t, app.url)
   await client.opened
   const large = Buffer.concat([await lake(), Buffer.alloc(52_000)]).toString('base64')
@@ -119,14 +119,14 @@ t.test('what is wrong with a frame is answered, and the connection goes on', asy
   t.equal(client.socket.readyState, WebSocket.OPEN)
 })
 
-t.test('a message beyond all bounds ends the connection', async (t) => {
+t.test('a message above the size limit closes the connection', async (t) => {
   const client = dial(t, app.url)
   await client.opened
   client.send({ image_base64: 'A'.repeat(400_000) })
   t.equal(await client.closed, 1009)
 })
 
-t.test('a flood waits with its sender', async (t) => {
+t.test('a flood of frames is slowed down by backpressure', async (t) => {
   const client = dial(t, app.url)
   await client.opened
   for (let n = 0; n < 20_000; n++) client.send({ frame_id: n })
@@ -138,7 +138,7 @@ t.test('a flood waits with its sender', async (t) => {
   )
 })
 
-t.test('a client that goes in the middle of its frames', async (t) => {
+t.test('a client that disconnects in the middle of its frames', async (t) => {
   for (let round = 0; round < 10; round++) {
     const client = dial(t, app.url)
     await client.opened
@@ -153,7 +153,7 @@ t.test('a client that goes in the middle of its frames', async (t) => {
   t.match(await client.messages(1), [{ frame_id: 'after', classification: 'non_water_hyacinth' }])
 })
 
-t.test('the number of connections', async (t) => {
+t.test('the number of connections is limited', async (t) => {
   const { url } = await start(t, { IMAGE_SOCKET_LIMIT: '8' })
   const clients = [dial(t, url), dial(t, url)]
   for (const client of clients) t.equal(await client.opened, 101)
@@ -171,7 +171,7 @@ t.test('the number of connections', async (t) => {
   t.ok(accepted, 'there is room again')
 })
 
-t.test('frames count for the limit of images in a minute', async (t) => {
+t.test('frames count towards the limit of images per minute', async (t) => {
   const { url } = await start(t, { IMAGE_RATE_LIMIT: '2' })
   const client = dial(t, url)
   await client.opened
@@ -179,7 +179,7 @@ t.test('frames count for the limit of images in a minute', async (t) => {
   t.match(await client.messages(3), [{ frame_id: 0 }, { frame_id: 1 }, { frame_id: 2, status_code: 429 }])
 })
 
-t.test('without anything to answer with', async (t) => {
+t.test('without a required model, connections are refused', async (t) => {
   const { url } = await start(t, { IMAGE_REQUIRE_MODEL: 'true' })
   const client = dial(t, url)
   t.equal(await client.opened, 101)
@@ -187,7 +187,7 @@ t.test('without anything to answer with', async (t) => {
   t.match(client.received, [{ detail: /No model/ }])
 })
 
-t.test('who may connect', async (t) => {
+t.test('credentials and origins of connections', async (t) => {
   const { url, service } = await start(t, {
     IMAGE_ANONYMOUS: 'false',
     PGRST_SERVER_CORS_ALLOWED_ORIGINS: 'https://app.example',
@@ -210,12 +210,12 @@ t.test('who may connect', async (t) => {
   t.equal(await client.closed, 1001, 'the end of the server')
 })
 
-// Requests for other protocols -----------------------------------------------------------------------------------------
+// Requests for other protocols ----------------------------------------------------------------------------------------
 
 const upgrade = (protocol: string, method: string, target: string, more = '', body = '') =>
   `${method} ${target} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: ${protocol}\r\n${more}\r\n${body}`
 
-t.test('a request for another protocol is an ordinary one', async (t) => {
+t.test('a request to upgrade to another protocol is answered like any other', async (t) => {
   await database.query(
     'create table if not exists public.notes (id int primary key, text text); grant all on public.notes to anon',
   )
@@ -266,7 +266,7 @@ t.test('a request for another protocol is an ordinary one', async (t) => {
   late.socket.destroy()
 })
 
-t.test('handshakes that are broken', async (t) => {
+t.test('invalid handshakes are refused', async (t) => {
   const rows = [
     'Sec-WebSocket-Version: 13\r\n',
     'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: short\r\n',

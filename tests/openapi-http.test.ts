@@ -1,4 +1,4 @@
-// The OpenAPI documents as callers get them.
+// The OpenAPI documents, as returned over HTTP.
 import { validate } from '@hyperjump/json-schema/openapi-3-1'
 import { SignJWT } from 'jose'
 import t from 'tap'
@@ -72,7 +72,7 @@ t.test('docs-mode shows everything', async (t) => {
   t.strictSame(pathsOf((await all.call('GET', '/rest/v1/')).body).sort(), ['/', '/notices'], 'but not of PostgREST')
 })
 
-t.test('pages of other origins may read the document', async (t) => {
+t.test('pages of other origins can read the document', async (t) => {
   const origin = 'https://app.example'
   for (const path of ['/openapi.json', '/docs-json', '/health', '/ready', '/']) {
     const { headers } = await call('GET', path, { headers: { Origin: origin } })
@@ -96,7 +96,7 @@ t.test('pages of other origins may read the document', async (t) => {
   t.equal((await ask('https://other.example')).headers.get('access-control-allow-origin'), null)
 })
 
-t.test('the root', async (t) => {
+t.test('the API root returns the document', async (t) => {
   const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
   const page = await call('GET', '/', { headers: { Accept: browser } })
   t.equal(page.status, 200)
@@ -120,7 +120,7 @@ t.test('the root', async (t) => {
   t.match((await asPostgrest.call('GET', '/')).body, { swagger: '2.0' })
 })
 
-t.test('the document of the whole service', async (t) => {
+t.test('the document of the whole service is served', async (t) => {
   const anyone = await call('GET', '/openapi.json')
   const member = await call('GET', '/openapi.json', signedIn)
   for (const [who, answer] of [
@@ -155,7 +155,7 @@ t.test('the document of the whole service', async (t) => {
   t.ok(paths.includes('/health'))
 })
 
-t.test('the page for people', async (t) => {
+t.test('the interactive page is served', async (t) => {
   const page = await call('GET', '/docs/')
   t.equal(page.status, 200)
   t.match(page.headers.get('content-type'), /^text\/html/)

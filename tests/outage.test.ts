@@ -1,4 +1,4 @@
-// A database that is not there, goes away, or has no connection left.
+// A database that is unreachable, disconnects, or has no free connection.
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Environment } from '../server/config/load.ts'
@@ -26,7 +26,7 @@ const start = (t: Test, more: Environment = {}, address = uri) => startApplicati
 
 const events = ({ logged }: Application): unknown[] => logged().map(({ event }) => event)
 
-t.test('a database that is down at the start, comes, goes, and comes back', async (t) => {
+t.test('a database that is down at startup, starts, stops, and starts again', async (t) => {
   const gate = await createGate(t, database.port)
   const application = await start(t, { PGRST_DB_MAX_ROWS: '9' }, uri.replace(`:${database.port}/`, `:${gate.port}/`))
   const { call, service } = application
@@ -73,7 +73,7 @@ t.test('a database that is down at the start, comes, goes, and comes back', asyn
   t.ok(events(application).filter((event) => event === 'schema-cache-loaded').length > loads)
 })
 
-t.test('without the channel, a request finds out', async (t) => {
+t.test('without the notification channel, a request detects the outage', async (t) => {
   const gate = await createGate(t, database.port)
   await gate.open()
   const settings = { PGRST_DB_CHANNEL_ENABLED: 'false' }
@@ -94,7 +94,7 @@ t.test('without the channel, a request finds out', async (t) => {
   t.notOk(events(application).slice(loads).includes('schema-cache-loaded'))
 })
 
-t.test('when it is of no use to try again', async (t) => {
+t.test('fatal errors end the retries', async (t) => {
   const gate = await createGate(t, database.port)
   const wrong = database.uri(authenticator, 'hunter2')
   await t.rejects(start(t, {}, wrong), { message: /password authentication failed/ }, 'a wrong password')
@@ -109,7 +109,7 @@ t.test('when it is of no use to try again', async (t) => {
   t.ok(await gaveUp, 'nor when the database goes away later')
 })
 
-t.test('the pool', async (t) => {
+t.test('an exhausted pool', async (t) => {
   const latch = await createLatch(t, database)
   await database.query(`create function public.hold() returns void language sql as 'select ${latch.wait}'`)
   const one = { PGRST_DB_POOL: '1' }
@@ -136,7 +136,7 @@ t.test('the pool', async (t) => {
     const next = await Promise.all([backend(idle), backend(short)])
     return next.every((pid, index) => pid === before[index])
   }
-  // Either connection may have ended in between.
+  // Either connection may have ended in the meantime.
   t.ok(await until(isUsedAgain), 'a connection is used again')
 
   const held = [patient, impatient].map(({ call }) => call('POST', '/rpc/hold'))

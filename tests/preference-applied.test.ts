@@ -1,4 +1,4 @@
-// `Prefer`, and what `Preference-Applied` says of it, for every preference and kind of request.
+// `Prefer` and `Preference-Applied` for every preference and kind of request.
 // https://docs.postgrest.org/en/v14/references/api/preferences.html
 import t from 'tap'
 import { exchangeAll, fault, type Exchange } from './support/request-table.ts'
@@ -54,7 +54,7 @@ const preferences: readonly (readonly [preference: string, applied: readonly Kin
   ['', []],
 ]
 
-t.test('one preference', async (t) => {
+t.test('single preferences', async (t) => {
   for (const [preference, applied] of preferences) {
     const rows = all.map((kind): Exchange => {
       const counts = /^count=(exact|estimated)$/.test(preference)
@@ -69,14 +69,14 @@ t.test('one preference', async (t) => {
       }
     })
     const sent = rows.filter(({ send: [method] }) => {
-      if (method === 'GET') return !/^count=(planned|estimated)$/.test(preference) // the planner's figures
-      return preference !== 'tx=commit' // the rows after it would see what it wrote
+      if (method === 'GET') return !/^count=(planned|estimated)$/.test(preference) // estimates of the planner
+      return preference !== 'tx=commit' // later rows would see the written rows
     })
     await exchangeAll(t, call, sent)
   }
 })
 
-t.test('representation', (t) =>
+t.test('return=', (t) =>
   exchangeAll(
     t,
     call,
@@ -193,7 +193,7 @@ const together: readonly Exchange[] = [
   },
 ]
 
-t.test('together', (t) => exchangeAll(t, call, together))
+t.test('combined preferences', (t) => exchangeAll(t, call, together))
 
 t.test('time zones', async (t) => {
   const fresh = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage' })

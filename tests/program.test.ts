@@ -1,4 +1,4 @@
-// The program as a process: its sockets, its end, and what stops it from starting.
+// The program as a process: its sockets, its shutdown, and errors that stop the start.
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { request } from 'node:http'
@@ -34,10 +34,10 @@ const get = (socketPath: string, path: string): Promise<{ status: number; body: 
     asked.end()
   })
 
-t.test('unix sockets, and an end in order', async (t) => {
+t.test('unix sockets and a graceful shutdown', async (t) => {
   const api = join(folder, 'api.sock')
   const admin = join(folder, 'admin.sock')
-  // As a process that was killed leaves it behind.
+  // A stale socket, as left behind by a killed process.
   writeFileSync(api, '')
   const file = join(folder, 'sockets.conf')
   writeFileSync(
@@ -77,7 +77,7 @@ rest-base-path = "/"
   await t.rejects(get(api, '/films'))
 })
 
-t.test('what a server without secrets cannot do is said at the start', async (t) => {
+t.test('missing secrets are reported at startup', async (t) => {
   const program = startProgram(t, { DATABASE_URL: uri, PGRST_DB_ANON_ROLE: anonymous })
   await program.line(says('listening'))
   for (const text of missingSecrets({ sessionSecrets: [], jwtSecret: null, restBasePath: '/rest/v1' })) {
@@ -85,7 +85,7 @@ t.test('what a server without secrets cannot do is said at the start', async (t)
   }
 })
 
-t.test('wrong values stop it, all in one message', async (t) => {
+t.test('one message lists all invalid settings', async (t) => {
   const program = startProgram(t, {
     PGRST_DB_URI: uri,
     PGRST_DB_POOL: 'many',

@@ -1,4 +1,4 @@
-// Settings and schema as they change while the program runs.
+// Settings and schema that change while the program runs.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ type Server = { readonly call: Call }
 const rowsOf = async ({ call }: Server): Promise<number> => ((await call('GET', '/films')).body as unknown[]).length
 const valueOf = async ({ call }: Server, path: string): Promise<unknown> => (await call('GET', path)).body
 
-t.test('by notification and by signal', async (t) => {
+t.test('settings and schema reload on notification and on signal', async (t) => {
   const file = join(folder, 'reload.conf')
   const write = (rows: string, channel = 'pgrst'): void =>
     writeFileSync(file, `db-max-rows = ${rows}\ndb-channel = "${channel}"\nserver-port = 1\n`)
@@ -135,7 +135,7 @@ t.test('by notification and by signal', async (t) => {
   t.strictSame(listening, [], 'and nobody needs to listen')
 })
 
-t.test('settings of the database, and a function for them', async (t) => {
+t.test('settings in the database and of db-pre-config are reloaded', async (t) => {
   await database.query(`
     create function public.pre_config() returns void language sql as
       $$ select set_config('pgrst.db_max_rows', '2', true), set_config('pgrst.db_plan_enabled', 'true', true) $$;
@@ -158,7 +158,7 @@ t.test('settings of the database, and a function for them', async (t) => {
   t.notOk(without.logged().some(says('config-invalid')), 'nor is it asked where settings of the database do not count')
 })
 
-t.test('a channel that was stopped stays so, whatever settings are read yet', async (t) => {
+t.test('a disabled channel stays disabled while a reload is in progress', async (t) => {
   const { service } = await startApplication(t, uri, { PGRST_DB_ANON_ROLE: anonymous })
   const { config } = service.runtime.snapshot
   const log = { write: () => undefined } as unknown as Log

@@ -1,4 +1,4 @@
-// Query strings -> plain data.
+// Query strings -> parsed values.
 import t from 'tap'
 import { parseQueryParams } from '../server/rest/request/query-params.ts'
 

@@ -1,11 +1,11 @@
-// Whatever a client sends gets a result or a clear error, in little time.
+// Any input results in a request or a clear error, within a short time.
 import t from 'tap'
 import { ApiError } from '../server/rest/errors.ts'
 import { maxNesting } from '../server/rest/request/combinators.ts'
 import { parseApiRequest } from '../server/rest/request/parse-api-request.ts'
 import { cpuTime } from './support/cpu-time.ts'
 
-/** An error's code; undefined for a request that can be read. Any other error fails the test. */
+/** The code of an error; undefined for a valid request. Any other error fails the test. */
 function outcome(query: string, headers: [string, string][] = [], body = ''): string | undefined {
   try {
     parseApiRequest(
@@ -19,7 +19,7 @@ function outcome(query: string, headers: [string, string][] = [], body = ''): st
   return undefined
 }
 
-t.test('nesting', async (t) => {
+t.test('deep nesting', async (t) => {
   const logic = (depth: number) => `or=${'(and'.repeat(depth)}(a.eq.1)${')'.repeat(depth)}`
   const select = (depth: number) => `select=${'a('.repeat(depth)}b${')'.repeat(depth)}`
   for (const depth of [1, 10, maxNesting - 1]) {
@@ -77,7 +77,7 @@ t.test('long texts', async (t) => {
     ['lines', `a=${'%0A'.repeat(long)}`, 'PGRST100'],
   ]
   for (const [name, query, code] of rows) {
-    // Quadratic time would be minutes.
+    // Quadratic time would take minutes.
     t.ok(cpuTime(() => t.equal(outcome(query), code, name)) < 5_000, `${name}: in time`)
   }
   const headers: [string, string][] = [
@@ -95,10 +95,10 @@ t.test('long texts', async (t) => {
   }
 })
 
-t.test('texts made of pieces of the grammar', async (t) => {
+t.test('random combinations of tokens of the grammar', async (t) => {
   const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000)
   t.comment(`TEST_SEED=${seed}`)
-  // A linear congruential generator: repeatable, and good enough to choose pieces.
+  // A linear congruential generator: repeatable, and good enough to choose tokens.
   let state = seed
   const next = (below: number): number => {
     state = (state * 1_103_515_245 + 12_345) % 2_147_483_648

@@ -25,7 +25,7 @@ import {
   writing,
 } from './support/plans.ts'
 
-t.test('headers of every answer', async (t) => {
+t.test('headers of every response', async (t) => {
   const response = { status: 200, headers: [['A', 'b']], body: '' } as const
   t.strictSame(complete(response).headers, [
     ['A', 'b'],
@@ -46,7 +46,7 @@ t.test('headers of every answer', async (t) => {
   ])
 })
 
-t.test('retry and trace', async (t) => {
+t.test('Retry-After and trace headers', async (t) => {
   const error = errorResponse(errors.noSchemaCache(), 'verbose')
   t.strictSame(retryAfter(error).headers[0], ['Retry-After', '0'])
   const ok = { status: 200, headers: [], body: '' }
@@ -164,7 +164,7 @@ t.test('totals', async (t) => {
   }
 })
 
-t.test('rows of the database', async (t) => {
+t.test('rows returned by the database', async (t) => {
   const row = (...fields: (string | Buffer | null)[]) => [
     fields.map((field) => (typeof field === 'string' ? Buffer.from(field) : field)),
   ]
@@ -221,7 +221,7 @@ const faults: readonly Fault[] = [
 ]
 
 for (const [title, plan, queryTotal, preferences, code] of faults) {
-  t.test(`fault: ${title}`, async (t) => {
+  t.test(`error: ${title}`, async (t) => {
     const row = { ...readResult(plan.kind, []), queryTotal }
     const request = requestShape({ preferences: { ...preferences, invalid: [] } })
     t.equal(resultFault(plan, row, request)?.code, code)
@@ -229,7 +229,7 @@ for (const [title, plan, queryTotal, preferences, code] of faults) {
   })
 }
 
-t.test('details of faults', async (t) => {
+t.test('details of errors', async (t) => {
   const row = { ...readResult('read', []), queryTotal: 2 }
   t.equal(resultFault(reading(readPlan('items'), singular), row, requestShape())?.details, 'The result contains 2 rows')
   t.notOk(mayFault(reading(readPlan('items')), requestShape()))

@@ -1,4 +1,4 @@
-// Requests that do not arrive: they end after `server-request-timeout`, and hold nothing until then.
+// Incomplete requests: they end after `server-request-timeout`, and use no resources until then.
 import { createServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import express from 'express'
@@ -32,7 +32,7 @@ const application = await startApplication(t, database.uri('garage_server', 'gar
 const { call, service } = application
 const { pool } = service.runtime
 
-/** The service behind the options that `serve` gives its server. */
+/** The service with the HTTP options that `serve` uses. */
 const server = createServer(requestTimeouts(seconds), service.listener)
 await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
 t.teardown(() => {
@@ -68,7 +68,7 @@ for (const [title, sent, drip] of rows) {
     const text = await closed
     clearInterval(dripping)
     const took = performance.now() - start
-    // The loaded machine of a test may be late, but not as late as Node's own 300 seconds.
+    // A loaded test machine may be late, but less than Node's default of 300 seconds.
     t.ok(took > 500 && took < 30_000, `${Math.round(took)} ms`)
     if (title.includes('refused')) t.match(text, /^HTTP\/1.1 401 /)
     else if (title.includes('too large')) t.match(text, /^HTTP\/1.1 413 /)
@@ -77,7 +77,7 @@ for (const [title, sent, drip] of rows) {
   })
 }
 
-t.test('bodies of the other routes', async (t) => {
+t.test('incomplete bodies of the other routes', async (t) => {
   const read = bodyReader(1000)
   const routes = express().post('/', (request, response) => {
     read(request, response, () => []).then(
@@ -100,7 +100,7 @@ t.test('bodies of the other routes', async (t) => {
   t.match(await large.closed, /larger than 1000 bytes/)
 })
 
-t.test('idle connections and slow answers are not meant', async (t) => {
+t.test('idle connections and slow responses are not affected', async (t) => {
   const { socket, text } = rawRequest(url, 'GET /rest/v1/tags HTTP/1.1\r\nHost: x\r\n\r\n')
   t.ok(await until(() => text().endsWith(']')))
   await sleep(seconds * 1500)
@@ -109,9 +109,9 @@ t.test('idle connections and slow answers are not meant', async (t) => {
   socket.destroy()
 })
 
-t.test('half-sent bodies hold neither a connection nor, once their client has gone, memory', async (t) => {
+t.test('incomplete bodies use no connection, and no memory once their client has disconnected', async (t) => {
   const bodies = Array.from({ length: 40 }, () => rawRequest(url, `${postHead(notes, 300_000)}${big}`))
-  // The budget is for one of them and a half.
+  // The budget suffices for one and a half of them.
   await sleep(200)
   t.equal((await call('GET', '/rest/v1/tags')).status, 200, 'reads go on')
   t.equal((await call('POST', notes, { body: { message: 'small' } })).status, 201, 'small bodies, too')
@@ -124,9 +124,9 @@ t.test('half-sent bodies hold neither a connection nor, once their client has go
   t.ok(await until(isIdle))
 })
 
-t.test('a large body that waits for too long gets 503', async (t) => {
+t.test('a large body that waits too long gets 503', async (t) => {
   const holders = Array.from({ length: 4 }, () => rawRequest(application.url, `${postHead(notes, 300_000)}${big}`))
-  /** Once the others have arrived. */
+  /** Resolves once the other bodies have arrived. */
   const refusal = async (): Promise<Answer> => {
     const answer = await call('POST', notes, { body: `${big}"}` })
     return answer.status === 201 ? refusal() : answer

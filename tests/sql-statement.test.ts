@@ -126,7 +126,7 @@ t.test('calls', async (t) => {
 t.test('execution plans', async (t) => {
   const mediaType = { kind: 'plan', for: { kind: 'json' }, format: 'text', options: ['analyze', 'wal'] } as const
   const plan = reading(readPlan('items'), { mediaType, explain: true })
-  // Columns stand where clients find them in PostgREST's plans.
+  // Columns have the names that clients find in PostgREST's plans.
   t.equal(
     text(plan),
     `EXPLAIN (FORMAT TEXT, ANALYZE, WAL) WITH pgrst_source AS ( ${rows} )  SELECT null::bigint AS total_result_set,` +

@@ -1,4 +1,4 @@
-// What SQL sees of a request, and what it says of the answer.
+// The transaction's settings for SQL, and SQL's settings for the response.
 // https://docs.postgrest.org/en/v14/references/transactions.html
 import t from 'tap'
 import { bearer, exchangeAll, fault, type Exchange } from './support/request-table.ts'
@@ -15,7 +15,7 @@ const rpc = (method: string, rest: string, body?: unknown): Exchange['send'] => 
 const also = { 'content-profile': 'garage' }
 const one = { status: 200, range: '0-0/*', also } as const
 
-t.test('of the request', async (t) => {
+t.test('settings of the request', async (t) => {
   const clerk = await bearer('garage_clerk', { sub: 'carl', list: [1, { a: null }], é: 'ü' })
   const settings = async (names: readonly string[], headers: Record<string, string> = {}, query = '') => {
     const path = `/rest/v1/rpc/settings${query}`
@@ -87,7 +87,7 @@ t.test('of the request', async (t) => {
   ])
 })
 
-t.test('of roles and functions', (t) =>
+t.test('settings of roles and functions', (t) =>
   exchangeAll(t, call, [
     { send: rpc('GET', 'setting?name=statement_timeout'), ...one, body: '"0"' },
     { send: rpc('GET', 'setting?name=statement_timeout'), as: 'garage_clerk', ...one, body: '"7s"' },
@@ -124,7 +124,7 @@ t.test('of roles and functions', (t) =>
 
 const readOnly = (statement: string) => fault('25006', `cannot execute ${statement} in a read-only transaction`)
 
-t.test('of access', (t) =>
+t.test('access modes', (t) =>
   exchangeAll(t, call, [
     { send: rpc('GET', 'read_only'), ...one, body: '"on"' },
     { send: rpc('POST', 'read_only', {}), ...one, body: '"off"' },
@@ -150,7 +150,7 @@ const respond = (status: string | null, headers?: string): Exchange['send'] =>
   rpc('POST', 'respond', { status, ...(headers === undefined ? {} : { headers }) })
 const done = { range: '0-0/*', body: '"done"', also } as const
 
-t.test('of the answer', (t) =>
+t.test('settings of the response', (t) =>
   exchangeAll(t, call, [
     { send: respond('418'), ...done, status: 418 },
     { send: respond('202'), ...done, status: 202 },
@@ -190,7 +190,7 @@ t.test('of the answer', (t) =>
   ]),
 )
 
-t.test('a function before every request', async (t) => {
+t.test('db-pre-request runs before every request', async (t) => {
   const { call } = await startWrites(t, {
     PGRST_DB_SCHEMAS: 'garage',
     PGRST_DB_PRE_REQUEST: 'hidden.before_request',

@@ -44,7 +44,7 @@ const hasCurl = await run('curl', ['--version']).then(
   () => false,
 )
 
-t.test('three lines that a shell understands', { skip: !hasCurl }, async (t) => {
+t.test('the three curl commands work in a shell', { skip: !hasCurl }, async (t) => {
   const { url, seen } = await recorder(t)
   for (const [restPath, runs] of [
     ['/rest/v1', '/rest/v1/classification_runs'],
@@ -74,7 +74,7 @@ t.test('three lines that a shell understands', { skip: !hasCurl }, async (t) => 
   }
 })
 
-t.test('what else it says', async (t) => {
+t.test('the rest of the welcome message', async (t) => {
   const options = { url: 'http://127.0.0.1:3000', restPath: '/rest/v1', keys, databaseUri }
   const text = welcome({ ...options, colors: false })
   t.match(text, /^\nrowhouse is ready at http:\/\/127\.0\.0\.1:3000\n/)

@@ -209,7 +209,7 @@ export const pages: Topic = {
       { status: 416, text: '', headers: { 'Content-Range': '*/100' } },
     ],
 
-    // no rows are left when an inner embed has none, however many were meant
+    // an inner embed without rows filters out all rows
     [
       { path: '/makers?select=id,models!inner(id)&models.limit=0', headers: { Prefer: 'count=exact' } },
       { json: [], headers: { 'Content-Range': '*/0' } },

@@ -15,7 +15,7 @@ export const settingsTopics: readonly Topic[] = [
       ['/models?select=name,cars(count())', noAggregates],
       ['/cars?select=id,...models(price.sum())', noAggregates],
       ['/cars?select=id&id=eq.1', [{ id: 1 }]],
-      // The old form is a function of the row.
+      // The legacy form is a function of the row.
       ['/tickets?select=count', [{ count: 100 }]],
     ],
   },

@@ -1,7 +1,7 @@
-// What work costs, whatever else the machine does meanwhile.
+// Measures work independently of other load on the machine.
 
 /**
- * Milliseconds of processor time that this process takes for a piece of work. Unlike the time on the clock it does not
+ * Milliseconds of processor time that this process spends on a piece of work. Unlike wall-clock time, it does not
  * grow while other processes run.
  */
 export function cpuTime(work: () => void): number {

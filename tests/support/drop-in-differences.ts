@@ -1,5 +1,5 @@
-// Where PostgREST 12.0.2 answers the script of `drop-in-script.ts` otherwise than we do, because a later version, up to
-// 16.2, changed it. What concerns writes and calls in general is in `known-write-differences.ts`.
+// Known differences of PostgREST 12.0.2's responses to the script of `drop-in-script.ts`, due to changes in later
+// versions, up to 16.2. Differences of writes and calls in general are in `known-write-differences.ts`.
 import { bodyOf, type Difference } from './differences.ts'
 import { explanationOf as explanationOfWrite, type KnownDifference, type Pair } from './known-write-differences.ts'
 import { modernDocument } from './modern-document.ts'
@@ -18,7 +18,7 @@ const is = (answer: Answer, status: number, code: string): boolean =>
 const isEmptyObject = (answer: Answer, status: number): boolean =>
   answer.status === status && answer.body.toString() === '{}'
 
-/** By what 12.0.2 says of a token, what later versions say of it. */
+/** Messages of 12.0.2 about a token, and those of later versions. */
 const aboutTokens: Readonly<Record<string, readonly [code: string, message: string]>> = {
   'JWSError (CompactDecodeError Invalid number of parts: Expected 3 parts; got 1)': [
     'PGRST301',
@@ -114,7 +114,7 @@ export const dropInDifferences: readonly KnownDifference[] = [
   },
 ]
 
-/** With its keys in order: they come in the order of hash tables. */
+/** A value with sorted keys, whose order PostgREST takes from hash tables. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null) return value
@@ -122,7 +122,7 @@ function sorted(value: unknown): unknown {
   return entries.map(([key, member]) => [key, sorted(member)])
 }
 
-/** The row that explains a difference, if any: of this table, or of the one of all writes and calls. */
+/** The entry that explains a difference, if any: of this table, or of that of all writes and calls. */
 export const explanationOf = (difference: Difference, pair: Pair): KnownDifference | undefined =>
   dropInDifferences.find(
     ({ aspects, explains }) => (aspects === 'all' || aspects.includes(difference.aspect)) && explains(difference, pair),

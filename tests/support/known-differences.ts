@@ -1,5 +1,5 @@
-// Where PostgREST 12.0.2 answers otherwise than we do, because a later version, up to 16.2, changed it.
-// Versions and issues are those of PostgREST's changelog. A difference that no row explains is a fault of ours.
+// Known differences of PostgREST 12.0.2's responses, due to changes in later versions, up to 16.2.
+// Versions and issues are those of PostgREST's changelog. A difference without an entry is a bug in this server.
 import type { Aspect, Difference } from './differences.ts'
 import { code, hasTotalOfItsRows, is, sameBut, said, type Pair } from './answer-pair.ts'
 
@@ -7,9 +7,9 @@ export type KnownDifference = {
   readonly version: string
   readonly issue: number
   readonly reason: string
-  /** The aspects of an answer that it explains. */
+  /** The aspects of a response that it explains. */
   readonly aspects: 'all' | readonly [Aspect, ...Aspect[]]
-  /** Whether the difference in one of the aspects is this one. */
+  /** Whether it explains the difference in one of the aspects. */
   readonly explains: (pair: Pair, difference: Difference) => boolean
 }
 
@@ -28,7 +28,7 @@ export const knownDifferences: readonly KnownDifference[] = [
     aspects: ['Content-Length'],
     explains: ({ request, ours: answer }, { theirs, ours }) =>
       theirs === null &&
-      // The length of an error is told even when there is no body to it.
+      // The length of an error is reported even if its body is omitted.
       (request.method === 'HEAD' && answer.status >= 300
         ? /^[1-9][0-9]+$/.test(String(ours))
         : ours === String(answer.body.length)),
@@ -60,7 +60,7 @@ export const knownDifferences: readonly KnownDifference[] = [
       /count=(exact|estimated)/.test(request.headers?.Prefer ?? '') &&
       request.headers?.Range === undefined &&
       !/[?&](limit=|offset=[1-9])/.test(request.path) &&
-      // What makes the rows another number than those that are counted: aggregates, and limits of inner embeds.
+      // Aggregates and limits of inner embeds make the number of rows differ from the count.
       /\w\(\)|\.(limit|offset)=/.test(request.path) &&
       [200, 206].includes(theirs.status) &&
       [200, 206].includes(ours.status) &&
@@ -144,7 +144,7 @@ export const knownDifferences: readonly KnownDifference[] = [
     explains: ({ request, theirs, ours }) =>
       is(ours, 404, 'PGRST205') &&
       (is(theirs, 404, '42P01') ||
-        // A partition is there, but not in the cache.
+        // Partitions exist, but are not in the schema cache.
         (theirs.status === 200 && request.path.startsWith('/readings_2024')) ||
         (request.method === 'OPTIONS' && theirs.status === 404)),
   },
@@ -215,12 +215,12 @@ export const knownDifferences: readonly KnownDifference[] = [
     explains: ({ request, theirs, ours }) =>
       request.path.startsWith('/rpc/') &&
       is(theirs, 400, '42703') &&
-      // Then something else may be wrong with the request.
+      // Another part of the request may then be invalid.
       !said(ours, 'message').startsWith('column cars.'),
   },
 ]
 
-/** The row that explains a difference, if any. */
+/** The entry that explains a difference, if any. */
 export const explanationOf = (pair: Pair, difference: Difference): KnownDifference | undefined =>
   knownDifferences.find(
     ({ aspects, explains }) => (aspects === 'all' || aspects.includes(difference.aspect)) && explains(pair, difference),

@@ -1,5 +1,5 @@
-// Where PostgREST 12.0.2 answers a write or a call otherwise than we do, because a later version, up to 16.2, changed it.
-// Versions and issues are those of PostgREST's changelog. A difference that no row explains is a fault of ours.
+// Known differences of PostgREST 12.0.2's responses to writes and calls, due to changes in later versions, up to 16.2.
+// Versions and issues are those of PostgREST's changelog. A difference without an entry is a bug in this server.
 import { bodyOf, type Aspect, type Difference } from './differences.ts'
 import type { RawAnswer } from './exchange.ts'
 import type { WriteRequest } from './write-request.ts'
@@ -8,12 +8,12 @@ export type Pair = { readonly request: WriteRequest; readonly theirs: RawAnswer;
 
 export type KnownDifference = {
   readonly version: string
-  /** Null where the changelog is silent; PostgREST 16.2's source says so. */
+  /** Null if the changelog does not mention it, but PostgREST 16.2's source shows it. */
   readonly issue: number | null
   readonly reason: string
-  /** The aspects of an answer that it explains; all of them, where the one is an error and the other is not. */
+  /** The aspects of a response that it explains; all of them, if only one of the responses is an error. */
   readonly aspects: readonly [Aspect, ...Aspect[]] | 'all'
-  /** Whether the difference in one of the aspects is this one. */
+  /** Whether it explains the difference in one of the aspects. */
   readonly explains: (difference: Difference, pair: Pair) => boolean
 }
 
@@ -25,13 +25,13 @@ const errorOf = (answer: RawAnswer): ErrorBody => {
   return typeof body === 'object' && body !== null && !Array.isArray(body) ? body : {}
 }
 
-/** The text of a field of an error; empty when it has none. */
+/** The text of a field of an error; empty if there is none. */
 const said = (answer: RawAnswer, field: ErrorField): string => {
   const text = errorOf(answer)[field]
   return typeof text === 'string' ? text : ''
 }
 
-/** Whether two errors are the same but for some fields. */
+/** Whether two errors are equal except for some fields. */
 const sameBut = ({ theirs, ours }: Pair, ...fields: readonly ErrorField[]): boolean => {
   const others = (['code', 'message', 'details', 'hint'] as const).filter((field) => !fields.includes(field))
   const [a, b] = [errorOf(theirs), errorOf(ours)]
@@ -202,7 +202,7 @@ export const knownDifferences: readonly KnownDifference[] = [
   },
 ]
 
-/** The row that explains a difference, if any. */
+/** The entry that explains a difference, if any. */
 export const explanationOf = (difference: Difference, pair: Pair): KnownDifference | undefined =>
   knownDifferences.find(
     ({ aspects, explains }) => (aspects === 'all' || aspects.includes(difference.aspect)) && explains(difference, pair),

@@ -1,4 +1,4 @@
-// Functions: what they return, and what can be asked of it.
+// Functions: return types, and parameters that apply to the result.
 // https://docs.postgrest.org/en/v14/references/api/functions.html
 import { fault, type Exchange } from '../support/request-table.ts'
 

@@ -1,4 +1,4 @@
-// POST to tables and views: values, and what is answered.
+// POST to tables and views: values, and the response.
 // https://docs.postgrest.org/en/v14/references/api/tables_views.html#insert
 import { fault, type Exchange } from '../support/request-table.ts'
 

@@ -13,7 +13,7 @@ export const notOne = (rows: number) =>
   fault('PGRST116', 'Cannot coerce the result to a single JSON object', `The result contains ${rows} rows`)
 const plates = (...list: string[]) => list.map((plate) => ({ plate }))
 
-/** Which vehicles a filter reaches, by PATCH and by DELETE alike. */
+/** The vehicles that a filter matches, for both PATCH and DELETE. */
 const filters: readonly (readonly [filter: string, plates: readonly string[]])[] = [
   ['id=eq.1', ['AA-1']],
   ['id=neq.1', ['BB-2', 'CC-3']],
