@@ -7,6 +7,17 @@
 export function cpuTime(work: () => void): number {
   const before = process.cpuUsage()
   work()
+  return millisecondsSince(before)
+}
+
+/** The same for work that ends with a promise. Includes the work of other threads, such as hashing. */
+export async function cpuTimeUntil(work: () => Promise<unknown>): Promise<number> {
+  const before = process.cpuUsage()
+  await work()
+  return millisecondsSince(before)
+}
+
+function millisecondsSince(before: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(before)
   return (user + system) / 1000
 }
