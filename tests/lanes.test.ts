@@ -112,18 +112,18 @@ t.test('statements that have been fast are trusted to be fast', async (t) => {
   const pool = poolOf(t)
   const history = new RunHistory()
   for (let time = 0; time < 19; time++) history.note(0.1, 100)
-  t.notOk(share(t, pool, [pidAnd('')], history).wasTaken, 'known for too short')
+  t.notOk(share(t, pool, [pidAnd('')], history).wasTaken, 'too few samples')
   history.note(0.1, 100)
   t.ok(share(t, pool, [pidAnd('')], history).wasTaken)
   history.note(0.1, 100_000)
-  t.notOk(share(t, pool, [pidAnd('')], history).wasTaken, 'once with a large result')
+  t.notOk(share(t, pool, [pidAnd('')], history).wasTaken, 'one large result')
   for (let time = 0; time < 20; time++) history.note(0.1, 100)
-  t.ok(share(t, pool, [pidAnd('')], history).wasTaken, 'after a new probation')
+  t.ok(share(t, pool, [pidAnd('')], history).wasTaken, 'after enough fast samples')
   history.note(100, 100)
-  t.notOk(share(t, pool, [pidAnd('')], history).wasTaken, 'once long')
+  t.notOk(share(t, pool, [pidAnd('')], history).wasTaken, 'one slow sample')
   const slow = new RunHistory()
   for (let time = 0; time < 100; time++) slow.note(2, 100)
-  t.notOk(share(t, pool, [pidAnd('')], slow).wasTaken, 'never quick')
+  t.notOk(share(t, pool, [pidAnd('')], slow).wasTaken, 'never fast')
   for (let time = 0; time < 32; time++) slow.note(time === 20 ? 0.1 : 3, 100)
   t.ok(slow.expected <= 3)
 })
@@ -142,10 +142,10 @@ for (const prepare of [true, false]) {
         reads.map((_, index) => `${round} ${index}`),
       )
       // More than one connection is used only if the machine is so busy that the first read is slow.
-      t.ok(new Set(outcomes.map(({ texts: [pid] }) => pid)).size < reads.length, 'they shared')
+      t.ok(new Set(outcomes.map(({ texts: [pid] }) => pid)).size < reads.length, 'they shared a connection')
     }
     while (pool.idleCount < pool.totalCount) await pause(5)
-    t.ok(pool.totalCount < 5, 'and what was lent was given back')
+    t.ok(pool.totalCount < 5, 'and returned it')
   })
 
   t.test(`errors and settings are limited to their read, prepared statements ${prepare ? 'on' : 'off'}`, async (t) => {
@@ -182,9 +182,9 @@ t.test('a slow read does not delay the others', async (t) => {
   const outcomes = await Promise.all(others.map(({ outcome }) => outcome))
   for (const [index, { texts, wasMoved }] of outcomes.entries()) {
     t.equal(texts[1], String(index + 1))
-    t.ok(wasMoved, 'run elsewhere')
+    t.ok(wasMoved, 'run on another connection')
   }
-  t.match(await share(t, pool, [pidAnd('next')]).outcome, { texts: [/\d+/, 'next'] }, 'nor one that comes later')
+  t.match(await share(t, pool, [pidAnd('next')]).outcome, { texts: [/\d+/, 'next'] }, 'and so is a later read')
   await latch.release()
   t.match(await long.outcome, { texts: ['late'], wasMoved: false })
 })
@@ -202,7 +202,7 @@ t.test('a large result is streamed, and does not delay the others', async (t) =>
   t.equal(arriving?.length, size)
   arriving?.drop()
   while (pool.idleCount < pool.totalCount) await pause(10)
-  t.pass('all connections are given back')
+  ;('all connections were returned')
 })
 
 t.test('reads on a lost connection are retried', async (t) => {
@@ -227,7 +227,11 @@ t.test('deallocated statements are prepared again', async (t) => {
     (client) => client.query('deallocate all'),
     () => true,
   )
-  t.match(await share(t, pool, part).outcome, { texts: [/\d+/, 'x'], wasMoved: true }, 'once more, on its own')
+  t.match(
+    await share(t, pool, part).outcome,
+    { texts: [/\d+/, 'x'], wasMoved: true },
+    'prepared again, on its own connection',
+  )
   t.match(await share(t, pool, part).outcome, { texts: [/\d+/, 'x'], wasMoved: false }, 'then as before')
 })
 
@@ -266,7 +270,7 @@ t.test('a shared connection is closed after some time', async (t) => {
     }
     for (let index = 0; index < 4; index++) next()
   })
-  t.ok(released >= 2, `given back ${released} times`)
+  t.ok(released >= 2, `returned ${released} times`)
 })
 
 t.test('an exclusive connection is available, however many fast reads arrive', async (t) => {
@@ -316,14 +320,14 @@ t.test('when all connections are in use, reads are queued on shared ones', async
     outcomes.map(({ texts: [, text] }) => text),
     ['0', '1', '2', '3', '4', '5', '6', '7'],
   )
-  t.equal(new Set(outcomes.map(({ texts: [pid] }) => pid)).size, 2, 'on both')
+  t.equal(new Set(outcomes.map(({ texts: [pid] }) => pid)).size, 2, 'on both connections')
   // Whether the reads above counted as fast depends on the machine.
   const known = new RunHistory()
   for (let time = 0; time < 20; time++) known.note(0.4, 100)
   const crowd = Array.from({ length: 60 }, () => share(t, pool, [pidAnd('')], known))
   t.ok(
     crowd.some(({ wasTaken }) => !wasTaken),
-    'but not behind too many',
+    'but not too many on one',
   )
   await Promise.all(crowd.map(({ outcome }) => outcome))
 })
@@ -343,6 +347,35 @@ async function openGates(t: Test, pool: ConnectionPool): Promise<void> {
 }
 
 const insert = (value: string) => statement('insert into written (value) values ($1) returning value', value)
+const increment = (id: string) => statement('update locked set times = times + 1 where id = $1 returning id', id)
+
+type Blocked = {
+  /** Writes of other rows, sent behind the front. */
+  readonly others: readonly Read[]
+  /** Unlocks the row, and checks that each write took effect once. */
+  readonly release: () => Promise<void>
+}
+
+/** Sends writes of four rows on one shared connection. The first one waits for its row, which is locked. */
+async function blockFront(t: Test): Promise<Blocked> {
+  const pool = poolOf(t, 6)
+  await openGates(t, pool)
+  const locker = await pool.connect()
+  await locker.query('begin')
+  await locker.query('select from locked where id = 1 for update')
+  const history = trusted()
+  const front = write(t, pool, history, increment('1'))
+  const others = ['2', '3', '4'].map((id) => write(t, pool, history, increment(id)))
+  const release = async (): Promise<void> => {
+    await locker.query('commit')
+    locker.release()
+    t.match(await front.outcome, { wasMoved: false })
+    t.ok(await until(() => pool.idleCount === pool.totalCount))
+    const { rows } = await database.query('select sum(times)::int as sum, max(times)::int as max from locked')
+    t.strictSame(rows, [{ sum: 4, max: 1 }], 'each write took effect once')
+  }
+  return { others, release }
+}
 
 async function rowsWritten(): Promise<readonly string[]> {
   const { rows } = await database.query('select value from written order by value')
@@ -390,34 +423,25 @@ t.test('writes', async (t) => {
     await locker.query('begin')
     await locker.query('select from locked where id in (1, 2) for update')
     const history = trusted()
-    const count = (id: string) => statement('update locked set times = times + 1 where id = $1 returning id', id)
-    const blocked = [write(t, pool, history, count('1')), write(t, pool, history, count('2'))]
-    const others = ['3', '4', '5'].map((id) => write(t, pool, history, count(id)))
+    const blocked = [write(t, pool, history, increment('1')), write(t, pool, history, increment('2'))]
+    const others = ['3', '4', '5'].map((id) => write(t, pool, history, increment(id)))
     await Promise.race(others.map(({ outcome }) => outcome))
     t.ok(
       others.every(({ isMoved }) => isMoved()),
       'all at once',
     )
     await Promise.all(others.map(({ outcome }) => outcome))
-    t.notOk(history.isTrusted, 'the next ones are not sent behind each other')
+    t.notOk(history.isTrusted, 'the next ones are not queued behind each other')
     await locker.query('commit')
     locker.release()
     const [front, second] = await Promise.all(blocked.map(({ outcome }) => outcome))
-    t.match([front, second], [{ wasMoved: false }, { wasMoved: true }], 'the one in front goes on where it is')
+    t.match([front, second], [{ wasMoved: false }, { wasMoved: true }], 'the first one stays on its connection')
     const { rows } = await database.query('select sum(times)::int as sum, max(times)::int as max from locked')
-    t.strictSame(rows, [{ sum: 5, max: 1 }], 'each was done once')
+    t.strictSame(rows, [{ sum: 5, max: 1 }], 'each write took effect once')
   })
 
   t.test('a write that waits for a lock delays the others only briefly even if the gates are lost', async (t) => {
-    const pool = poolOf(t, 6)
-    await openGates(t, pool)
-    const locker = await pool.connect()
-    await locker.query('begin')
-    await locker.query('select from locked where id = 1 for update')
-    const history = trusted()
-    const count = (id: string) => statement('update locked set times = times + 1 where id = $1 returning id', id)
-    const front = write(t, pool, history, count('1'))
-    const others = ['2', '3', '4'].map((id) => write(t, pool, history, count(id)))
+    const { others, release } = await blockFront(t)
     // In one call, because those behind the first are moved after a short time.
     await database.query(`do $$ begin
       while not exists (${rowWaits}) loop
@@ -427,12 +451,7 @@ t.test('writes', async (t) => {
       perform * from (${endKeepers}) as ended;
     end $$`)
     for (const { outcome } of others) t.match(await outcome, { wasMoved: true })
-    await locker.query('commit')
-    locker.release()
-    t.match(await front.outcome, { wasMoved: false })
-    t.ok(await until(() => pool.idleCount === pool.totalCount))
-    const { rows } = await database.query('select sum(times)::int as sum, max(times)::int as max from locked')
-    t.strictSame(rows, [{ sum: 4, max: 1 }], 'each was done once')
+    await release()
   })
 
   t.test('a write that finishes while the others are moved', async (t) => {
@@ -462,29 +481,16 @@ t.test('writes', async (t) => {
     }
     t.strictSame(await rowsWritten(), values.sort(), 'each was written once')
     const { rows } = await database.query('select last_value::int as runs from runs')
-    t.strictSame(rows, [{ runs: expected }], 'and none was begun twice')
+    t.strictSame(rows, [{ runs: expected }], 'and none started twice')
   })
 
   t.test('a write that is moved never starts on its first connection, whatever happens to the gates', async (t) => {
-    const pool = poolOf(t, 6)
-    await openGates(t, pool)
-    const locker = await pool.connect()
-    await locker.query('begin')
-    await locker.query('select from locked where id = 1 for update')
-    const history = trusted()
-    const count = (id: string) => statement('update locked set times = times + 1 where id = $1 returning id', id)
-    const front = write(t, pool, history, count('1'))
-    const others = ['2', '3', '4'].map((id) => write(t, pool, history, count(id)))
+    const { others, release } = await blockFront(t)
     await Promise.all(others.map(({ outcome }) => outcome))
     const keepers = await database.query(endKeepers)
     t.ok(keepers.rows.length > 0)
     await pause(50)
-    await locker.query('commit')
-    locker.release()
-    t.match(await front.outcome, { wasMoved: false })
-    while (pool.idleCount < pool.totalCount) await pause(5)
-    const { rows } = await database.query('select sum(times)::int as sum, max(times)::int as max from locked')
-    t.strictSame(rows, [{ sum: 4, max: 1 }], 'each was done once')
+    await release()
   })
 
   t.test('without gates, no write starts', async (t) => {
