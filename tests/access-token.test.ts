@@ -60,20 +60,20 @@ t.test('the settings decide on the signing algorithm, and the token verifies wit
     ['text', 'x'.repeat(32), 'HS256'],
     ['bytes', randomBytes(40), 'HS256'],
     ['a symmetric key', JSON.stringify(oct), 'HS256'],
-    ['one for another algorithm', JSON.stringify({ ...oct, alg: 'HS512' }), 'HS512'],
-    ['with a name', set({ ...oct, kid: 'one' }), 'HS256'],
-    ['behind a public one', set(publicPart(rsa), oct), 'HS256'],
+    ['a key for another algorithm', JSON.stringify({ ...oct, alg: 'HS512' }), 'HS512'],
+    ['a key with a kid', set({ ...oct, kid: 'one' }), 'HS256'],
+    ['a key after a public one', set(publicPart(rsa), oct), 'HS256'],
     ['EC', JSON.stringify(ec), 'ES256'],
     ['EC 384', JSON.stringify(ec384), 'ES384'],
     ['RSA', set(publicPart(ec), rsa), 'RS256'],
     ['RSA-PSS', set({ ...rsa, alg: 'PS256', kid: 'pss' }), 'PS256'],
     ['Ed25519', JSON.stringify({ ...ed, alg: 'EdDSA' }), 'EdDSA'],
-    ['public ones', set(publicPart(ec), publicPart(rsa), publicPart(ed)), cannot],
+    ['public keys', set(publicPart(ec), publicPart(rsa), publicPart(ed)), cannot],
     ['a public one', JSON.stringify(publicPart(ec)), cannot],
     ['a curve that jose does not have', JSON.stringify(ed448), cannot],
-    ['for encryption', set({ ...rsa, use: 'enc' }), cannot],
+    ['a key for encryption', set({ ...rsa, use: 'enc' }), cannot],
     ['a broken private part', JSON.stringify({ ...rsa, d: 'AAAA', p: 'x' }), cannot],
-    ['an empty set', set(), cannot],
+    ['an empty key set', set(), cannot],
     ['none', null, none],
   ]
   const user = await signUp((await startService(t, database.authenticatorUri)).call, 'keys@example.org')
@@ -186,13 +186,13 @@ t.test('supabase-js accepts the token', async (t) => {
   t.match([estimate.error, estimate.data], [null, { estimate: 5500 }])
 
   const listed = await client.from('reports').select()
-  t.equal(listed.data?.length, 1, 'only the own ones')
+  t.equal(listed.data?.length, 1, 'only rows of the user')
   const refused = await client.from('reports').update({ status: 'approved' }).eq('id', id)
   t.match(refused.error, { code: '42501' })
   const review = await client.rpc('review_report', { id, approved: true })
   t.match(review.error, { code: '42501', message: 'only an administrator reviews reports' })
   t.equal((await client.from('reports').update({ price: 4100 }).eq('id', id)).error, null)
-  t.match(detailsOf(await dora.call('GET', `/report/${id}`)), { price: 4100 }, 'the same row behind /report')
+  t.match(detailsOf(await dora.call('GET', `/report/${id}`)), { price: 4100 }, 'the same row as at /report')
   t.equal((await client.from('reports').delete().eq('id', id)).error, null)
   t.equal((await dora.call('GET', `/report/${id}`)).status, 404)
 })

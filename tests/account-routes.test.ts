@@ -26,7 +26,7 @@ t.test('GET /auth/me returns the account', async (t) => {
   })
   t.strictSame(forDto('urn:rowhouse:OwnAccountDto')(detailsOf(me)), [])
   await database.query("update auth.users set app_role = 'admin' where id = $1", [ann.id])
-  t.match(detailsOf(await ann.call('GET', '/auth/me')), { appRole: 'admin' }, 'at once')
+  t.match(detailsOf(await ann.call('GET', '/auth/me')), { appRole: 'admin' }, 'the change is visible at once')
 })
 
 t.test('PATCH /auth/me: request -> response', async (t) => {
@@ -42,7 +42,7 @@ t.test('PATCH /auth/me: request -> response', async (t) => {
       invalid(['body', 'must NOT have fewer than 2 properties'], ['currentPassword', 'is required']),
     ],
     ['no change', current, 400, invalid(['body', 'must NOT have fewer than 2 properties'])],
-    ['no e-mail', { ...current, email: 'bob' }, 400, invalid(['email', 'must match format "email"'])],
+    ['an invalid address', { ...current, email: 'bob' }, 400, invalid(['email', 'must match format "email"'])],
     [
       'a short password',
       { ...current, password: '1234567' },
@@ -140,7 +140,7 @@ t.test('deleting an account deletes all its rows', async (t) => {
   )
   t.strictSame(left.rows, [{ count: '0' }])
   for (const who of [user, other]) t.equal((await who.call('GET', '/auth/me')).status, 401)
-  t.not((await signUp(call, 'dan@example.org')).id, user.id, 'the address is free again')
+  t.not((await signUp(call, 'dan@example.org')).id, user.id, 'the address is available again')
 })
 
 t.test('sessions can be listed and ended', async (t) => {
@@ -156,7 +156,7 @@ t.test('sessions can be listed and ended', async (t) => {
   t.strictSame(
     all.map(({ current }) => current),
     [false, false, true],
-    'the newest first',
+    'newest first',
   )
   for (const session of all) t.strictSame(forDto('urn:rowhouse:SessionDto')({ ...session }), [])
   t.strictSame(
@@ -171,7 +171,7 @@ t.test('sessions can be listed and ended', async (t) => {
   t.strictSame([ended.status, ended.body], [200, { status: 'success', details: { revoked: 1 } }])
   t.equal(ended.headers.get('set-cookie'), null)
   t.equal((await phone.call('GET', '/auth/me')).status, 401)
-  t.equal((await end(phoneId)).status, 404, 'it is over')
+  t.equal((await end(phoneId)).status, 404, 'the session has ended')
   t.equal((await end(unknown)).status, 404)
   t.match(await end('1'), { status: 400, body: invalid(['id', 'must be a UUID']) })
   t.equal((await list()).length, 2)
@@ -179,7 +179,7 @@ t.test('sessions can be listed and ended', async (t) => {
   t.strictSame(detailsOf(await end('others')), { revoked: 1 })
   t.equal((await tablet.call('GET', '/auth/me')).status, 401)
   t.strictSame(detailsOf(await end('others')), { revoked: 0 })
-  t.equal((await stranger.call('GET', '/auth/me')).status, 200, "another's are none of them")
+  t.equal((await stranger.call('GET', '/auth/me')).status, 200, 'sessions of other users cannot be ended')
   t.equal((await end(tabletId)).status, 404)
 
   const own = await end(ownId)
@@ -210,11 +210,11 @@ t.test('signing in with the cookie of a session ends that session', async (t) =>
   t.equal(answer.status, 200)
   t.not(answer.cookie, gina.cookie)
   t.equal((await first.call('GET', '/auth/me')).status, 401)
-  t.equal((await gina.call('GET', '/auth/me')).status, 200, 'one whose cookie was not sent goes on')
+  t.equal((await gina.call('GET', '/auth/me')).status, 200, 'a session whose cookie was not sent is still valid')
 
   const failed = await gina.call('POST', '/auth/signin', { body: { email: 'gina@example.org', password: 'wrong' } })
   t.equal(failed.status, 401)
-  t.equal((await gina.call('GET', '/auth/me')).status, 200, 'a sign-in that fails ends nothing')
+  t.equal((await gina.call('GET', '/auth/me')).status, 200, 'a failed sign-in ends no session')
 })
 
 t.test('an active session is extended: age, time left -> expiry', async (t) => {
@@ -271,7 +271,7 @@ t.test('an extended session whose new cookie was lost sends the cookie again', a
   t.equal(given.status, 200)
   t.equal(given.cookie?.split('.')[0], user.cookie.split('.')[0])
   const out = await call('POST', '/auth/signout', { headers: { Cookie: cookie } })
-  t.strictSame(out.headers.getSetCookie(), [cleared], 'signing out renews nothing')
+  t.strictSame(out.headers.getSetCookie(), [cleared], 'signing out extends no session')
 })
 
 t.test('secrets can be rotated: an old cookie is valid until its secret is removed', async (t) => {
@@ -313,11 +313,11 @@ t.test('requests that race with signing out are answered as before it or as afte
       statuses.join(' '),
     )
     t.equal((await out).status, 200)
-    t.equal((await user.call('GET', '/auth/me')).status, 401, 'over is over')
+    t.equal((await user.call('GET', '/auth/me')).status, 401, 'the session has ended')
     const { rows } = await database.query('select from auth.sessions where user_id = $1 and revoked_at is null', [
       user.id,
     ])
-    t.strictSame(rows, [], 'none was extended back to life')
+    t.strictSame(rows, [], 'an ended session is not extended')
   }
 })
 

@@ -165,7 +165,7 @@ const table: Readonly<Record<string, Sent & { readonly status: number }>> = {
   'a status of a function': { path: '/rpc/status?code=418', status: 418 },
   'a status without a body': { path: '/rpc/status?code=304', status: 304 },
   'a status and reason of an error': { method: 'POST', path: '/rpc/reason', status: 402 },
-  'the path as it came': { path: '/rpc/path?', headers: { Accept: 'application/json' }, status: 200 },
+  'the path is unchanged': { path: '/rpc/path?', headers: { Accept: 'application/json' }, status: 200 },
   'a cross-origin request': { path: '/items?limit=1', headers: { Origin: 'https://a.example' }, status: 200 },
   'a preflight request': {
     method: 'OPTIONS',
@@ -237,18 +237,18 @@ async function busy(): Promise<number> {
 }
 
 const isIdle = async (t: Test): Promise<boolean> =>
-  t.ok(await until(async () => (await busy()) === 0), 'no query is left')
+  t.ok(await until(async () => (await busy()) === 0), 'no query is running')
 
 t.test('cancelling the response stream cancels the query', async (t) => {
   for (let time = 0; time < 4; time++) {
     const response = await handle(new Request(`${url}${basePath}/lines`, { headers: streamed }))
     const reader = response.body?.getReader()
     const chunk = (await reader?.read())?.value as Uint8Array | undefined
-    t.ok((chunk?.length ?? 0) > 0, 'a chunk came')
+    t.ok((chunk?.length ?? 0) > 0, 'a chunk arrived')
     await reader?.cancel()
   }
   await isIdle(t)
-  t.equal((await throughFetch({ path: '/items' })).status, 200, 'the two connections are free')
+  t.equal((await throughFetch({ path: '/items' })).status, 200, 'both connections are available')
 })
 
 t.test('aborting the request of a stream cancels the query', async (t) => {

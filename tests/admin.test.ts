@@ -89,7 +89,7 @@ t.test('/metrics returns the metrics', async (t) => {
     t.ok(text.split('\n').includes(line), line)
   }
   t.match(text, /^pgrst_db_pool_available [01]$/m)
-  t.notMatch(text, /xxxx|unknown_function_name/, 'a client cannot make up routes')
+  t.notMatch(text, /xxxx|unknown_function_name/, 'clients cannot add routes to the metrics')
 })
 
 t.test('the counters of the JWT cache survive a new secret', async (t) => {

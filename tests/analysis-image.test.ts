@@ -75,7 +75,7 @@ t.test('large images are scaled down, and the result has the size of the origina
 })
 
 t.test('images above the pixel limit are rejected', async (t) => {
-  t.ok(await decode(await picture(1000, 1000, water).png().toBuffer()), 'exactly the limit')
+  t.ok(await decode(await picture(1000, 1000, water).png().toBuffer()), 'exactly at the limit')
   await t.rejects(decode(await picture(1001, 1000, water).png().toBuffer()), {
     fault: 'too many pixels',
     message: 'The image has 1001 x 1000 pixels; the limit is 1 megapixels.',
@@ -98,7 +98,7 @@ t.test('truncated images are rejected, wherever they end', async (t) => {
   }
   const bytes = await noise(60, 40).jpeg().toBuffer()
   const closed = Buffer.concat([bytes.subarray(0, bytes.length / 2), Buffer.of(0xff, 0xd9)])
-  t.equal(await faultOf(closed), 'undecodable', 'half of an image with an end put to it')
+  t.equal(await faultOf(closed), 'undecodable', 'the first half of an image with an end marker')
 })
 
 t.test('hostile files are decoded or rejected, without other effects', async (t) => {
@@ -117,7 +117,7 @@ t.test('hostile files are decoded or rejected, without other effects', async (t)
     const { bytes } = hostile.find((file) => file.name === name) ?? { bytes: Buffer.alloc(0) }
     t.equal(await faultOf(bytes), 'undecodable', name)
   }
-  t.ok(await decode(await lake()), 'images are decoded as before')
+  t.ok(await decode(await lake()), 'images are still decoded')
 })
 
 // The baseline --------------------------------------------------------------------------------------------------------
@@ -131,7 +131,11 @@ t.test('the baseline finds green regions', async (t) => {
   t.match(boxes, [{ x1: 120, y1: 90, x2: 200, y2: 150 }])
   t.ok((boxes[0]?.confidence ?? 0) > 0.25)
   for (const colour of ['#000000', '#ffffff', '#808080', '#7a5c3a', '#001000', '#3a6ea5', '#ff0000']) {
-    t.strictSame((await cover(await picture(200, 200, colour).png().toBuffer())).boxes, [], `nothing green: ${colour}`)
+    t.strictSame(
+      (await cover(await picture(200, 200, colour).png().toBuffer())).boxes,
+      [],
+      `no green regions: ${colour}`,
+    )
   }
   t.match((await cover(await picture(200, 100, plants).png().toBuffer())).boxes, [{ x1: 0, y1: 0, x2: 200, y2: 100 }])
   t.strictSame((await cover(await noise(300, 300).png().toBuffer())).boxes, [], 'noise has no regions')
@@ -142,7 +146,7 @@ t.test('the baseline finds green regions', async (t) => {
       [120, 20, 180, 80],
       [10, 10, 50, 50],
     ],
-    'the largest first',
+    'largest first',
   )
 })
 

@@ -47,11 +47,11 @@ t.test('the process is started at first use, and ends with the server', async (t
   t.equal((await app.call('GET', `${prefix}/health`)).status, 200)
   t.equal((await app.call('GET', `${prefix}/ready`)).status, 200)
   t.equal((await predictNothing(app)).status, 422)
-  t.strictSame(await children(), [], 'looking costs nothing')
+  t.strictSame(await children(), [], 'reading descriptions does not start it')
   t.equal((await predict(app.url)).status, 200)
   t.equal((await children()).length, 1)
   for (const end of ends.reverse()) await end()
-  t.ok(await until(async () => (await children()).length === 0), 'it has ended')
+  t.ok(await until(async () => (await children()).length === 0), 'the process has ended')
 })
 const predictNothing = (app: Application) => upload(app.url, '/predict', form(['x', 'y']))
 
@@ -68,7 +68,7 @@ t.test('image-rate-limit limits the number of images per minute', async (t) => {
   t.equal(
     (await upload(app.url, '/predict/batch', batch, { 'X-Forwarded-For': '203.0.113.9' })).status,
     429,
-    'each image counts',
+    'every image counts',
   )
 })
 
@@ -81,7 +81,10 @@ t.test('a killed process is replaced, and its image gets an error instead of a r
   t.equal((await app.call('GET', `${prefix}/ready`)).status, 200)
   const black = await picture(32, 32, '#000000').png().toBuffer()
   const answered = predict(app.url)
-  t.ok(await until(async () => (await metric(app, 'image_analysis_queue_seconds_count')) === 1), 'it computes')
+  t.ok(
+    await until(async () => (await metric(app, 'image_analysis_queue_seconds_count')) === 1),
+    'the analysis is running',
+  )
   // Other images are queued behind it and unaffected by its failure.
   const others = [1, 2].map(() => upload(app.url, '/predict', form(['file', { bytes: black }])))
   t.ok(await until(async () => (await metric(app, 'image_analysis_queue_length')) === 2))
@@ -94,7 +97,7 @@ t.test('a killed process is replaced, and its image gets an error instead of a r
   for (const other of await Promise.all(others))
     t.match(other, { status: 200, body: { classification: 'water_hyacinth' } })
   const [next] = await children()
-  t.ok(next !== undefined && next !== pid, 'another process')
+  t.ok(next !== undefined && next !== pid, 'a new process')
   t.equal((await app.call('GET', `${prefix}/ready`)).status, 200)
 })
 
@@ -110,11 +113,11 @@ t.test('an analysis that does not end is killed at its timeout', async (t) => {
   t.equal(await metric(app, 'image_analysis_kills_total'), 1)
   const isLogged = () =>
     app.logged().some(({ msg }) => String(msg).includes('has ended: an image took longer than 2 s'))
-  t.ok(await until(isLogged), 'the log says so')
+  t.ok(await until(isLogged), 'the log gives the reason')
   t.equal((await app.call('GET', `${prefix}/ready`)).status, 200, 'a new process is ready')
   const batch = await upload(app.url, '/predict/batch', form(['files', { bytes: image }]))
-  t.equal(batch.status, 504, 'a batch of which every image takes too long')
-  t.match((await app.call('GET', '/health')).body, { status: 'ok' }, 'the server itself goes on')
+  t.equal(batch.status, 504, 'a batch in which every image takes too long')
+  t.match((await app.call('GET', '/health')).body, { status: 'ok' }, 'the server keeps running')
 })
 
 t.test('images beyond the queue limit are refused at once', async (t) => {
@@ -143,7 +146,7 @@ t.test('a hundred concurrent uploads are answered', async (t) => {
     t.equal((await predict(app.url)).status, 200)
     const sent = Array.from({ length: 100 }, () => upload(app.url, '/predict', form(['file', { bytes: large }])))
     const answers = await Promise.all(sent)
-    t.equal((await predict(app.url)).status, 200, 'it goes on')
+    t.equal((await predict(app.url)).status, 200, 'the server keeps running')
     return answers
   }
   // With a small memory budget, uploads wait at their clients until others are finished.
@@ -154,7 +157,7 @@ t.test('a hundred concurrent uploads are answered', async (t) => {
   const done = answers.filter(({ status }) => status === 200)
   const refused = answers.filter(({ status, headers }) => status === 503 && headers.get('retry-after') !== null)
   t.equal(done.length + refused.length, 100)
-  t.ok(done.length >= 5, `${done.length} answered: the one in work, and those that wait`)
+  t.ok(done.length >= 5, `${done.length} answered: the one being analysed, and the queued ones`)
   t.ok(refused.length > 0, `${refused.length} refused`)
 })
 
@@ -180,8 +183,8 @@ t.test('disconnected clients release their memory', async (t) => {
     }),
   )
   const big = form(['file', { bytes: Buffer.concat([image, Buffer.alloc(900_000)]) }])
-  t.equal((await upload(app.url, '/predict', big)).status, 200, 'all memory is given back')
-  t.equal(await metric(app, 'image_analysis_queue_seconds_count'), begun + 1, 'nothing of them was analysed')
+  t.equal((await upload(app.url, '/predict', big)).status, 200, 'all memory is released')
+  t.equal(await metric(app, 'image_analysis_queue_seconds_count'), begun + 1, 'none of the uploads was analysed')
 })
 
 t.test('an image whose client has disconnected is not analysed', async (t) => {
@@ -201,7 +204,10 @@ t.test('an image whose client has disconnected is not analysed', async (t) => {
   t.ok(await until(async () => (await metric(app, 'image_analysis_queue_length')) === 1))
   controller.abort()
   t.equal(await waiting, 'gone')
-  t.ok(await until(async () => (await metric(app, 'image_analysis_queue_length')) === 0), 'it has left the queue')
+  t.ok(
+    await until(async () => (await metric(app, 'image_analysis_queue_length')) === 0),
+    'it was removed from the queue',
+  )
   // The server's end also ends the other connection.
   void blocking
 })
@@ -221,7 +227,7 @@ t.test('hostile files do not break the process', async (t) => {
     if (answer.status !== 200) t.match(answer.body, { detail: String }, name)
   }
   t.ok((statuses.get(400) ?? 0) > 200, JSON.stringify([...statuses]))
-  t.strictSame(await children(), [pid], 'the same process: none of them has ended it')
+  t.strictSame(await children(), [pid], 'the process is still the same')
   t.equal(await metric(app, 'image_analysis_kills_total'), 0)
   t.equal((await predict(app.url)).status, 200)
 })
@@ -260,10 +266,10 @@ t.test('the process ends when its server is killed, even in the middle of an ana
   const lost = predict(program.url()).catch(() => 'lost')
   const cpuSeconds = async () => cpuSecondsOf(await readFile(`/proc/${pid}/stat`, 'utf8'))
   const before = await cpuSeconds()
-  t.ok(await until(async () => (await cpuSeconds()) > before + 0.5), 'it computes')
+  t.ok(await until(async () => (await cpuSeconds()) > before + 0.5), 'the analysis is running')
   program.kill('SIGKILL')
   t.equal(await lost, 'lost')
-  t.ok(await until(() => !existsSync(`/proc/${pid}`)), 'it has ended, too')
+  t.ok(await until(() => !existsSync(`/proc/${pid}`)), 'the process has ended, too')
 })
 
 t.test('metrics count images', async (t) => {

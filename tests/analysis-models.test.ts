@@ -107,7 +107,7 @@ t.test('the shape of the output determines how boxes are read', async (t) => {
         [15, 10, 25, 30, 0.9],
         [46, 6, 54, 14, 0.4],
       ],
-      `${name}: best first, the other class and duplicates left out`,
+      `${name}: best first, without the other class and duplicates`,
     )
     t.equal(highest.toFixed(3), '0.900', name)
   }
@@ -287,7 +287,7 @@ t.test('files that are not ONNX models are rejected', async (t) => {
     await writeFile(path, content)
     const state = await load(path)
     t.match(state, { kind: 'failed', file: `broken-${count}.onnx`, reason: /./ })
-    t.notMatch(JSON.stringify(state), folder, 'no path is shown')
+    t.notMatch(JSON.stringify(state), folder, 'the path is not disclosed')
   }
   t.match(await load(folder), { kind: 'failed', reason: 'it cannot be read (EISDIR)' })
 })
@@ -326,7 +326,7 @@ t.test('metadata is read from the model file', async (t) => {
   const metadata = { names: `{0: 'x'}`, version: '8.3.1', description: 'ü', stride: '8' }
   const path = await model(greenDetector(640, 640), metadata)
   t.strictSame(Object.fromEntries(await readMetadata(path)), metadata)
-  t.equal((await loadDetector(path, 1)).version, `model-${count}/8.3.1`, 'a single class means what is looked for')
+  t.equal((await loadDetector(path, 1)).version, `model-${count}/8.3.1`, 'a single class is the positive one')
 })
 
 t.test('class names are read from the metadata', async (t) => {

@@ -31,7 +31,7 @@ t.test('a body is complete only when its last chunk has been consumed', async (t
     const body = Uint8Array.from({ length: size }, (_, index) => index % 251)
     const answer = await fetch(url, { method: 'POST', body })
     t.equal(await answer.text(), `taken ${size}`)
-    t.ok(Buffer.concat(taken).equals(body), 'in its order')
+    t.ok(Buffer.concat(taken).equals(body), 'in order')
   }
 })
 

@@ -34,7 +34,7 @@ function refused(t: Test, { status, body }: Answer, expected: number, detail: un
   t.match(body, { detail }, name)
   t.strictSame(Object.keys(body as object), ['detail'], name)
   if (expected === 422) fits(t, body, 'HTTPValidationError')
-  t.notMatch(JSON.stringify(body), 'classification', 'an error never reads as an answer')
+  t.notMatch(JSON.stringify(body), 'classification', 'the body of an error has no result')
 }
 
 const water_ = await lake()
@@ -132,7 +132,7 @@ t.test('the legacy route responds in the legacy format', async (t) => {
     await send('/v1/predict', form(['file', image(green)])),
     503,
     /needs a review.*\/predict/,
-    'no word for doubt',
+    'the legacy format has no needs_review',
   )
   refused(t, await send('/v1/predict', form(['x', 'y'])), 422, [{ loc: ['body', 'file'] }], 'no file')
 })
@@ -148,7 +148,7 @@ t.test('invalid images: request -> response', async (t) => {
   const rows: readonly (readonly [string, FormData | Uint8Array | string, string | undefined, number, unknown])[] = [
     ['no body', '', 'text/plain', 422, missing],
     ['another type', 'hello', 'text/plain', 422, missing],
-    ['bytes that are none', Buffer.from('hello'), 'application/octet-stream', 422, missing],
+    ['bytes that are not an image', Buffer.from('hello'), 'application/octet-stream', 422, missing],
     ['a form of another kind', 'file=x', 'application/x-www-form-urlencoded', 422, missing],
     ['another field', form(['picture', image(green)]), undefined, 422, missing],
     ['text in the field', form(['file', 'hello']), undefined, 422, [{ loc: ['body', 'file'], msg: 'Expected a file' }]],
@@ -165,7 +165,7 @@ t.test('invalid images: request -> response', async (t) => {
     ['no boundary', 'x', 'multipart/form-data', 400, 'There was an error parsing the body'],
     ['no part', 'hello', boundary, 400, 'There was an error parsing the body'],
     [
-      'half a part',
+      'an incomplete part',
       '--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nabc',
       boundary,
       400,
@@ -224,7 +224,7 @@ t.test('invalid images: request -> response', async (t) => {
       'The image has 1001 x 1000 pixels; the limit is 1 megapixels.',
     ],
     [
-      'store that is no boolean',
+      'store is not a boolean',
       form(['file', image(green)], ['store', 'maybe']),
       undefined,
       422,
@@ -249,7 +249,7 @@ t.test('invalid images: request -> response', async (t) => {
     refused(t, await send('/predict', body, type === undefined ? {} : { 'Content-Type': type }), status, detail, name)
   }
   const exact = Buffer.concat([green, Buffer.alloc(102_400 - green.length)])
-  t.equal((await send('/predict', form(['file', image(exact)]))).status, 200, 'exactly the limit')
+  t.equal((await send('/predict', form(['file', image(exact)]))).status, 200, 'exactly at the limit')
   const zipped = await send('/predict', green, { 'Content-Type': 'image/jpeg', 'Content-Encoding': 'gzip' })
   refused(t, zipped, 415, /content encoding/, 'compressed bodies are not unpacked')
   for (const name of ['?store=maybe', '?keep_image=1']) {
@@ -303,7 +303,7 @@ t.test('several images are analysed in one request', async (t) => {
     await send('/predict/batch', form(['files', bad], ['files', bad])),
     400,
     /None of the files.*"bad.jpg"/,
-    'none valid',
+    'no valid image',
   )
   const seventeen = (n: number) => form(...Array.from({ length: n }, () => ['files', good[1]] as const))
   refused(t, await send('/predict/batch', seventeen(17)), 413, 'Batch requests are limited to 16 files.', 'too many')
@@ -352,7 +352,7 @@ t.test('unknown paths, unsupported methods, and request ids', async (t) => {
   t.strictSame((await call('GET', `${prefix}/predict`)).body, { detail: 'Method Not Allowed' })
   t.match((await call('GET', `${prefix}/health`)).headers.get('x-request-id'), /^[0-9a-f]{32}$/)
   const odd = await call('GET', `${prefix}/x`, { headers: { 'X-Request-ID': 'a b<>' } })
-  t.match(odd.headers.get('x-request-id'), /^[0-9a-f]{32}$/, 'a name that is no plain word is not repeated')
+  t.match(odd.headers.get('x-request-id'), /^[0-9a-f]{32}$/, 'a request id with special characters is not returned')
   t.match(await call('HEAD', `${prefix}/health`), { status: 200, text: '' })
 })
 
@@ -433,7 +433,7 @@ t.test('without a required model, images get 503', async (t) => {
   })
   t.ok(
     broken.logged().some(({ msg }) => /detector nowhere.onnx was not loaded/.test(String(msg))),
-    'and the log says so',
+    'the log gives the reason',
   )
 })
 
@@ -451,7 +451,7 @@ t.test('the analysis can be served at the root', async (t) => {
   t.equal((await app.call('GET', '/ready')).status, 200)
   t.match((await app.call('GET', '/openapi.json')).body, { paths: { '/predict': { post: {} } } })
   t.match(await app.call('GET', '/nowhere'), { status: 404, body: { message: 'Cannot GET /nowhere' } })
-  t.match(await app.call('GET', '/report'), { status: 401 }, 'other routes are what they were')
+  t.match(await app.call('GET', '/report'), { status: 401 }, 'other routes are unchanged')
   t.match(await app.call('GET', '/rest/v1/'), { status: 200 })
   t.match(await app.call('POST', '/predict', { body: await lake(), headers: { 'Content-Type': 'image/jpeg' } }), {
     status: 200,
@@ -461,7 +461,7 @@ t.test('the analysis can be served at the root', async (t) => {
 t.test("the analysis works beside PostgREST's paths at the root", async (t) => {
   await database.query('create table public.api (id int); grant select on public.api to anon')
   const app = await start(t, { REST_BASE_PATH: '/' })
-  t.match(await app.call('GET', '/api'), { status: 200, body: [] }, 'a table of that name')
+  t.match(await app.call('GET', '/api'), { status: 200, body: [] }, 'a table with that name')
   t.match((await app.call('GET', prefix)).body, { base_url_path: prefix })
   const below = await start(t, { REST_BASE_PATH: '/api' })
   t.match(await below.call('GET', '/api/api'), { status: 200, body: [] })

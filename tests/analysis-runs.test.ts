@@ -69,14 +69,14 @@ t.test('a stored prediction is a run of the caller that nobody else can read', a
     },
   ])
   t.equal(data?.length, 1)
-  t.strictSame((await bob.client.from('classification_runs').select()).data, [], 'another user does not see it')
+  t.strictSame((await bob.client.from('classification_runs').select()).data, [], 'another user cannot read it')
   t.strictSame((await bob.client.from('classification_runs').select().eq('id', id)).data, [])
   await bob.client.from('classification_runs').delete().eq('id', id)
   await bob.client.from('classification_runs').update({ result_label: 'x' }).eq('id', id)
   t.match(
     (await ann.client.from('classification_runs').select()).data,
     [{ id, result_label: 'Needs Review' }],
-    'nor changes it',
+    'nor change it',
   )
   t.equal((await call('GET', `/rest/v1/classification_runs/${id}`, { headers: bob.headers })).status, 404)
 })
@@ -178,9 +178,9 @@ t.test('predictions that violate a constraint are not stored', async (t) => {
     number,
     unknown,
   ])[] = [
-    ['an address that is none', ann.headers, [['image_uri', 'not an address']], 422, [{ loc: ['body', 'image_uri'] }]],
+    ['an invalid URL', ann.headers, [['image_uri', 'not an address']], 422, [{ loc: ['body', 'image_uri'] }]],
     [
-      'an address without end',
+      'a very long URL',
       ann.headers,
       [['image_uri', `https://x/${'y'.repeat(3000)}`]],
       422,
@@ -194,7 +194,7 @@ t.test('predictions that violate a constraint are not stored', async (t) => {
       [{ loc: ['body', 'image_source'] }],
     ],
     [
-      'two addresses',
+      'two URLs',
       ann.headers,
       [
         ['image_uri', 'file:///1'],
@@ -225,7 +225,7 @@ t.test('predictions that violate a constraint are not stored', async (t) => {
     const answer = await store(headers, ...more)
     t.equal(answer.status, status, `${name}: ${answer.text}`)
     t.match(answer.body, { detail }, name)
-    t.notMatch(answer.text, /classification_runs|profiles|policy|user_id/, 'nothing about the database leaks')
+    t.notMatch(answer.text, /classification_runs|profiles|policy|user_id/, 'no details of the database are disclosed')
   }
   t.equal(await count(), before)
 })
@@ -252,7 +252,7 @@ t.test('invalid and expired credentials get 401, with or without store=true', as
   for (const [name, headers] of Object.entries(forged)) {
     t.equal((await store(headers)).status, 401, name)
     const plain = await upload(url, '/predict', form(['file', file()]), headers)
-    t.equal(plain.status, 401, `${name}: never taken as anonymous`)
+    t.equal(plain.status, 401, `${name}: never treated as anonymous`)
     t.match(plain.body, { detail: String }, name)
   }
   t.equal((await store({ Cookie: `${ann.cookie}x` })).status, 401, 'a forged cookie')
@@ -276,7 +276,7 @@ t.test('pages of other sites cannot store with the cookie of a user', async (t) 
     Cookie: ann.cookie,
     Origin: 'https://app.example',
   })
-  t.equal(listed.status, 200, 'listed ones can')
+  t.equal(listed.status, 200, 'listed origins can')
   t.equal(listed.headers.get('access-control-allow-credentials'), 'true')
 })
 
@@ -292,5 +292,5 @@ t.test('image-anonymous=false refuses callers without credentials', async (t) =>
   }
   t.equal((await upload(app.url, '/predict', form(['file', file()]), ann.headers)).status, 200)
   t.equal((await upload(app.url, '/predict', form(['file', file()]), { Cookie: ann.cookie })).status, 200)
-  t.equal((await app.call('GET', `${prefix}/health`)).status, 200, 'health is for everyone')
+  t.equal((await app.call('GET', `${prefix}/health`)).status, 200, 'health checks need no credentials')
 })

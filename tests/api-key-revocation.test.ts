@@ -64,7 +64,7 @@ t.test('both processes refuse a key after: event', async (t) => {
     await end(id)
     const times = await Promise.all(processes.map((each) => untilRefused(t, each, key, label)))
     t.comment(`${label}: refused after ${times.join(' and ')} ms`)
-    for (const each of processes) t.equal(await status(each, other.key), 200, 'another key goes on')
+    for (const each of processes) t.equal(await status(each, other.key), 200, 'another key is still accepted')
   }
 })
 
@@ -107,14 +107,14 @@ t.test('the cache: event -> lookups in the database', async (t) => {
     ['first', () => undefined, 1],
     ['unheard: for a second', () => (time += 999), 0],
     ['and no longer', () => (time += 1), 1],
-    ['it begins to listen', () => changes.setHeard(true), 1],
+    ['the listener connects', () => changes.setHeard(true), 1],
     ['heard: for half a minute', () => (time += 29_999), 0],
     ['and no longer', () => (time += 1), 1],
     ['another key', () => changes.notify(`forget key ${'0'.repeat(64)}`), 0],
-    ['something else', () => changes.notify('forget key'), 0],
+    ['another notification', () => changes.notify('forget key'), 0],
     ['this key', () => changes.notify(`forget key ${hashApiKey(key).toString('hex')}`), 1],
     ['the connection is lost', () => changes.setHeard(false), 1],
-    ['what is remembered then', () => (time += 1000), 1],
+    ['the shorter lifetime passes', () => (time += 1000), 1],
   ]
   for (const [label, event, wanted] of steps) {
     event()
@@ -141,7 +141,7 @@ t.test('a lookup that started before a revocation is not cached after it', async
     answerLate?.([])
     await t.rejects(Promise.resolve(late), { name: 'CredentialError', problem: 'invalid token' })
     answerEarly?.([row])
-    t.match(await early, { role: 'service_role' }, 'the one who asked before gets what was true then')
+    t.match(await early, { role: 'service_role' }, 'the first lookup returns the former result')
     await t.rejects(Promise.resolve(lookup(key)), { name: 'CredentialError', problem: 'invalid token' })
     changes.notify(`forget key ${hashApiKey(key).toString('hex')}`)
   }

@@ -152,26 +152,26 @@ t.test('unknown, revoked and expired keys are refused', async (t) => {
   await database.query('update auth.api_keys set expires_at = now() where id = $1', [expired.id])
   await t.rejects(find(expired.key), invalid, 'expired')
   const { key } = await create({ role: 'anon', label: 'x' })
-  await t.rejects(find(key.replace('publishable', 'secret')), invalid, 'all of the text counts')
+  await t.rejects(find(key.replace('publishable', 'secret')), invalid, 'keys are compared completely')
 })
 
 t.test('keys are cached for a limited time', async (t) => {
   const { find, asked, wait } = lookupWith()
   const { id, key } = await create({ role: 'anon', label: 'x' })
   await Promise.all(Array.from({ length: 20 }, () => find(key)))
-  t.equal(asked(), 1, 'once for all who ask at the same time')
+  t.equal(asked(), 1, 'one query for concurrent requests')
   wait(29_999)
   await find(key)
   t.equal(asked(), 1)
   await revoke(id)
   await find(key)
-  t.equal(asked(), 1, 'a revocation that nobody hears of is not noticed yet')
+  t.equal(asked(), 1, 'without a notification, the cached key is still valid')
   wait(1)
-  await t.rejects(find(key), invalid, 'but now')
+  await t.rejects(find(key), invalid, 'and refused after the cache entry has expired')
   t.equal(asked(), 2)
   wait(4_999)
   await t.rejects(find(key), invalid)
-  t.equal(asked(), 2, 'that it is unknown is remembered, too')
+  t.equal(asked(), 2, 'unknown keys are cached, too')
   wait(1)
   await t.rejects(find(key), invalid)
   t.equal(asked(), 3)
@@ -186,7 +186,7 @@ t.test('a key is not cached beyond its expiry', async (t) => {
   t.equal(asked(), 1)
   wait(6_000)
   await find(key)
-  t.equal(asked(), 2, 'the database is asked, whose clock counts')
+  t.equal(asked(), 2, 'the database is queried, whose clock decides')
 })
 
 t.test('the cache is bounded, and unknown keys do not evict valid ones', async (t) => {
@@ -203,7 +203,7 @@ t.test('the cache is bounded, and unknown keys do not evict valid ones', async (
   await find(two)
   t.equal(asked(), 8)
   await find(one)
-  t.equal(asked(), 9, 'the oldest made room')
+  t.equal(asked(), 9, 'the oldest entry was evicted')
 })
 
 t.test('a database error is passed on and not cached', async (t) => {
@@ -231,7 +231,7 @@ t.test('a cached key is returned without a query', async (t) => {
   const find = createApiKeyLookup({ query })
   const { key } = await create({ role: 'anon', label: 'x' })
   await find(key)
-  t.strictSame(find(key), { role: 'anon', claims: {} }, 'without a promise')
+  t.strictSame(find(key), { role: 'anon', claims: {} }, 'synchronously')
 })
 
 t.test('deleting a user deletes their keys', async (t) => {

@@ -60,7 +60,7 @@ t.test('targets', async (t) => {
   t.strictSame(
     verdictsOf({ ...oneRow, workload: 'not-found', postgrest: [] }).map(({ reached }) => reached),
     [undefined, undefined],
-    'what was not measured is neither reached nor missed',
+    'a missing measurement neither reaches nor misses the target',
   )
   t.strictSame(verdictsOf({ ...oneRow, workload: 'report' }), [])
   t.strictSame(

@@ -19,7 +19,7 @@ t.test('bytes within the budget are granted at once', async (t) => {
   const budget = budgetOf(100)
   const [one, other] = [budget.open(), budget.open()]
   t.equal(one.grow(40), undefined)
-  t.equal(one.grow(60), undefined, 'of what has grown, only the rest is taken')
+  t.equal(one.grow(60), undefined, 'only the growth is taken from the budget')
   t.equal(other.grow(40), undefined)
   t.equal(budget.used, 100)
   one.release()
@@ -34,11 +34,11 @@ t.test('the body that has waited longest continues beyond the budget until it is
   second.grow(50)
   await first.grow(90)
   t.equal(budget.used, 140)
-  t.equal(first.grow(120), undefined, 'it need not wait again')
+  t.equal(first.grow(120), undefined, 'it does not wait again')
   const waiting = second.grow(60)
   const behind = third.grow(1)
   t.notOk(await isSettled(waiting))
-  t.notOk(await isSettled(behind), 'nobody overtakes, however little it needs')
+  t.notOk(await isSettled(behind), 'later requests do not overtake, however small they are')
   first.release()
   await Promise.all([waiting, behind])
   t.equal(budget.used, 61)
@@ -87,7 +87,7 @@ t.test('any order of growing and releasing frees everything, and stays close to 
   )
   t.equal(budget.used, 0)
   t.ok(most <= limit + largest, `${most} at most`)
-  t.ok(most > limit, 'and the limit was reached')
+  t.ok(most > limit, 'the limit was reached')
 })
 
 t.test('bodies are parsed one at a time, and the event loop runs in between', async (t) => {
@@ -105,5 +105,5 @@ t.test('bodies are parsed one at a time, and the event loop runs in between', as
   const [a, b, c] = await Promise.allSettled([work('a'), work('b'), work('c')])
   t.match([a, b, c], [{ value: 'A' }, { reason: { message: 'b' } }, { value: 'C' }])
   t.strictSame(done.slice(0, 5), ['a', 'after a', 'b', 'after b', 'c'])
-  t.equal(await turns.run(() => Promise.resolve(1)), 1, 'what is asynchronous of it is not waited for by others')
+  t.equal(await turns.run(() => Promise.resolve(1)), 1, 'others do not wait for its asynchronous part')
 })

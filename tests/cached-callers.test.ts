@@ -111,7 +111,7 @@ t.test('the heap contains no text that a caller sent', { timeout: 110_000 }, asy
     )
   }
   const texts = await heapTexts()
-  t.ok(texts.length > 10_000, 'the snapshot has the texts of the program')
+  t.ok(texts.length > 10_000, 'the snapshot contains the texts of the program')
   t.ok(
     texts.some((text) => text.includes('"items"')),
     'a statement for the table is cached',

@@ -44,12 +44,15 @@ async function readAll(t: Test, user: string, round: number): Promise<void> {
   const get = async (query: string, credential = token) =>
     (await call('GET', `${path}?${query}`, as(credential))).body as Run[]
   const list = await get('select=id,user_id,confidence&order=confidence')
-  t.ok(list.length === own.length && list.every(({ user_id }) => user_id === user), 'the list is the user’s own')
+  t.ok(
+    list.length === own.length && list.every(({ user_id }) => user_id === user),
+    'the list contains only rows of the user',
+  )
   t.strictSame(await get(`id=eq.${mine?.id}&select=id,result_label`), [
     { id: mine?.id, result_label: mine?.result_label },
   ])
   const foreign = other?.user_id === user ? 1 : 0
-  t.equal((await get(`id=eq.${other?.id}&select=id`)).length, foreign, 'another’s row is not there')
+  t.equal((await get(`id=eq.${other?.id}&select=id`)).length, foreign, 'rows of others are not visible')
   const limit = 1 + (round % runsEach)
   t.equal((await get(`confidence=gte.${limit}&user_id=eq.${user}`)).length, runsEach - limit + 1)
   t.equal(
@@ -58,7 +61,7 @@ async function readAll(t: Test, user: string, round: number): Promise<void> {
     'admin',
   )
   const refused = await call('GET', `${path}?confidence=gte.${limit}&user_id=eq.${user}`, as(anonymous))
-  t.match(refused, { body: { code: '42501' } }, 'the same shape as anon')
+  t.match(refused, { body: { code: '42501' } }, 'a request of the same shape as anon')
   const faulty = await call('GET', `${path}?id=equals.${mine?.id}&user_id=equals.${user}`, as(token))
   t.match(faulty, {
     status: 400,
@@ -143,7 +146,7 @@ t.test('every request of a cached shape uses its own values', async (t) => {
   t.equal(
     location.headers.get('content-location'),
     `${path}?image_source=eq.values&result_label=eq.a%26b`,
-    'the canonical query is that of this request',
+    'the canonical query is that of the request',
   )
   for (let time = 0; time < 3; time++) {
     const nul = await call('GET', `${path}?result_label=eq.a%00b&image_source=eq.values`, as(admin))

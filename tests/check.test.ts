@@ -121,7 +121,7 @@ t.test('exposed tables, views and functions are listed', async (t) => {
       ...['as_caller', 'as_owner', 'as_plain_owner', 'closed_schema', 'forced', 'narrowed', 'no_policy', 'open_table'],
       ...['owned', 'parted', 'parted_1', 'plain', 'powerful', 'powerful_for_none', 'sound', 'stored'],
     ],
-    'no other schemas, no procedures, no functions of triggers',
+    'no other schemas, no procedures, no trigger functions',
   )
   const none = { select: null, insert: null, update: null, delete: null }
   const all = { select: 'all', insert: 'all', update: 'all', delete: 'all' }
@@ -204,7 +204,7 @@ t.test('the table for terminals', async (t) => {
   ]
   for (const line of expected) t.ok(narrow.includes(line), line)
   t.match(narrow, /narrows \(restrictive,\s+select\)/)
-  t.match(narrow, /api: \d+ of the extension citext {2}function {2}- {2}member {2}execute/, 'extensions are summed up')
+  t.match(narrow, /api: \d+ of the extension citext {2}function {2}- {2}member {2}execute/, 'extensions are summarised')
   t.equal(lines.at(-1), `12 findings (!) in 11 of ${checked.length} exposed objects.`)
 })
 

@@ -44,5 +44,5 @@ t.test('commands use the connection that the settings name', async (t) => {
     t.ok(error?.message.startsWith(expected), `${name}, ${wish.role}: ${error?.message ?? 'no error'}`)
     t.notMatch(error?.message, /hunter2/)
   }
-  t.strictSame(await readdir(folder), [], 'no folder, no database')
+  t.strictSame(await readdir(folder), [], 'no folder and no database are created')
 })

@@ -103,7 +103,7 @@ t.test('sample data', async (t) => {
     t.equal(ran.code, code, args.join(' '))
     t.match(code === 0 ? ran.out : ran.err, text, args.join(' '))
     const wanted = args.includes('--user') ? 'a@example.org' : undefined
-    t.strictSame(emails, code === 0 ? [wanted] : [], 'nothing is added when it is refused')
+    t.strictSame(emails, code === 0 ? [wanted] : [], 'nothing is added if it is refused')
   }
   const old = { query: () => Promise.resolve({ rows: [{ migrated: false }] }) }
   const ran = await run(['sample'], { loadConfig: () => embedded }, old)
@@ -266,7 +266,11 @@ t.test('errors of commands are printed', async (t) => {
     t.match(await run(args, given), { code, out: '', err }, args.join(' '))
   }
   const bug = await run(['serve'], { serve: () => Promise.reject(new TypeError('x is not a function')) })
-  t.match(bug, { code: 1, err: /^TypeError: x is not a function\n\s+at / }, 'a mistake of ours comes with its stack')
+  t.match(
+    bug,
+    { code: 1, err: /^TypeError: x is not a function\n\s+at / },
+    'an internal error is printed with its stack',
+  )
 })
 
 t.test('migrate', async (t) => {
@@ -283,7 +287,7 @@ t.test('migrate', async (t) => {
   t.strictSame(
     await run(['migrate', '--dry-run'], { hasDatabase: () => Promise.resolve(false) }),
     { code: 0, out: 'Would apply:\n  1_roles.sql\n  2_tables.sql\n', err: '', calls: [['config', undefined]] },
-    'without a database, none is created',
+    'no database is created',
   )
   const noted = { migrate: () => Promise.resolve({ applied: [], notes: ['Set the password.'] }) }
   t.match(await run(['migrate'], {}, noted), { code: 0, out: 'The database is up to date.\nSet the password.\n' })
@@ -476,6 +480,6 @@ t.test('a configuration file can have the name of a command', async (t) => {
   t.teardown(() => rm(folder, { recursive: true, force: true }))
   const file = join(folder, 'migrate')
   await writeFile(file, '')
-  t.strictSame((await run([file])).calls, [['serve', { configFile: file }]], 'can be given with its folder')
+  t.strictSame((await run([file])).calls, [['serve', { configFile: file }]], 'or by its path')
   t.strictSame(await readdir(folder), ['migrate'])
 })

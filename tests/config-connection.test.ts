@@ -182,7 +182,7 @@ t.test('client certificates', async (t) => {
   t.strictSame({ ...tls }, {
     cert: Buffer.from(certificate), key: Buffer.from(privateKey), minVersion: 'TLSv1.2', rejectUnauthorized: false,
   }) // prettier-ignore
-  t.notOk(Object.keys(config.plan).includes('tls'), 'the key does not show')
+  t.notOk(Object.keys(config.plan).includes('tls'), 'the key is not shown')
   await pool.end()
   const without = toPoolConfig(`host=localhost sslcertmode=disable sslcert=${cert} sslkey=${key}`, {})
   t.strictSame({ ...without.plan.tls }, { minVersion: 'TLSv1.2', rejectUnauthorized: false })
@@ -288,7 +288,7 @@ t.test('a server that does not respond times out', async (t) => {
   await t.rejects(createClient({ ...config, connectionTimeoutMillis: 1000 }).connect(), {
     message: 'timeout expired',
   })
-  t.equal(server.seen.length, 3, 'nobody tries again after giving up')
+  t.equal(server.seen.length, 3, 'there are no retries after the timeout')
   await server.close()
 })
 
@@ -322,7 +322,7 @@ t.test('a real server accepts the connection', async (t) => {
   const lost = once(client, 'error')
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
   await database.query('select pg_terminate_backend($1)', [rows[0]?.pid])
-  t.match(await lost, [{ code: '57P01' }], 'a lost connection is noticed')
+  t.match(await lost, [{ code: '57P01' }], 'a lost connection is detected')
   client.release(true)
   t.strictSame((await pool.query(settings)).rows, [expected], 'and replaced')
   await pool.end()
@@ -364,7 +364,7 @@ t.test('passwords are read from the password file', async (t) => {
   t.equal(
     passwordInFile(path, { host: 'host', port: 5432, database: 'x', user: 'user' }),
     undefined,
-    'others may read it',
+    'a file that others can read',
   )
   t.equal(passwordInFile('/nowhere', { host: 'host', port: 5432, database: 'x', user: 'user' }), undefined)
 })

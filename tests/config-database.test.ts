@@ -57,15 +57,23 @@ t.test('settings of the connected role', async (t) => {
   }
   const read = async (preConfig: { schema: string; name: string } | null): Promise<Record<string, string>> =>
     Object.fromEntries(await inTransaction((query) => readDatabaseSettings(query, preConfig)))
-  t.strictSame(await read(null), stored, 'of the role; those for this database count more')
+  t.strictSame(await read(null), stored, 'settings of the role; those for this database take precedence')
   t.strictSame(
     await read({ schema: 'Settings', name: 'pre config' }),
     { ...stored, db_plan_enabled: 'true', jwt_aud: 'from the function' },
-    'of the function, which count less',
+    'settings of the function have lower precedence',
   )
-  t.match(await read({ schema: 'Settings', name: 'several' }), { jwt_aud: 'several' }, 'a function with many rows')
+  t.match(
+    await read({ schema: 'Settings', name: 'several' }),
+    { jwt_aud: 'several' },
+    'a function that returns many rows',
+  )
   await t.rejects(read({ schema: '', name: 'no_such"; drop table x; --' }), { code: '42883' })
-  t.strictSame(await inTransaction((query) => readDatabaseSettings(query, null), 'plain'), [], 'another role has none')
+  t.strictSame(
+    await inTransaction((query) => readDatabaseSettings(query, null), 'plain'),
+    [],
+    'another role has no settings',
+  )
 })
 
 t.test('names of settings in the database', async (t) => {
@@ -105,7 +113,7 @@ t.test('settings of the roles that requests run as', async (t) => {
       ],
       [role('privileged')]: [['log_min_messages', 'fatal']],
     },
-    'without those that only a superuser may change, unless that was granted',
+    'without settings that require a superuser, unless granted',
   )
   t.strictSame(Object.fromEntries(isolationLevels), {
     [role('isolated')]: 'repeatable read',

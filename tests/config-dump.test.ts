@@ -80,7 +80,7 @@ url-use-legacy-target-names = true
   t.strictSame(
     rest.map((line) => line.split(' = ')[0]),
     names.sort(),
-    'then every setting of this program',
+    'followed by every setting of this program',
   )
   t.ok(rest.includes('data-dir = ".data"'))
   t.ok(rest.includes('rest-body-limit = 10485760'))
@@ -136,17 +136,21 @@ t.test('values are dumped in their normal form', async (t) => {
   for (const [env, line] of lines) {
     const dumped = dump(env)
     t.ok(dumped.split('\n').includes(line), line)
-    t.equal(dump({}, dumped), dumped, 'a dump can be read, and then is the same')
+    t.equal(dump({}, dumped), dumped, 'a dump can be parsed, and its dump is the same')
   }
 })
 
 t.test('the example file is valid', async (t) => {
   const example = exampleConfig()
-  t.strictSame(loadConfig({ env: {}, file: fileOf(example) }).config, loadConfig({ env: {} }).config, 'changes nothing')
+  t.strictSame(
+    loadConfig({ env: {}, file: fileOf(example) }).config,
+    loadConfig({ env: {} }).config,
+    'it changes nothing',
+  )
   const file = fileOf(example.replaceAll(/^# (?=[a-z])/gm, '').replace('@/run/secrets/jwt-secret', secret))
   const variables = { NEW_SESSION_SECRET: 'n'.repeat(32), OLD_SESSION_SECRET: 'o'.repeat(32) }
   const { config, warnings } = loadConfig({ env: variables, file })
-  t.strictSame(warnings, [], 'names only settings, with good values')
+  t.strictSame(warnings, [], 'it contains only settings, with valid values')
   t.strictSame(config.sessionSecrets, Object.values(variables))
   t.strictSame(config.appSettings, [['app.settings.greeting', 'hello']])
   for (const { name } of allSettings) t.match(example, `\n# ${name} = `, name)

@@ -66,7 +66,7 @@ function check(t: Test, state: ModelState, steps: readonly (readonly Step[])[], 
   // After an effect, statements that user code has deallocated cannot be predicted.
   if (isStaleStatement(error)) {
     const forgets = steps.flat().some(({ kind }) => kind === 'forget')
-    t.ok(state.isForgotten || state.isChanged || forgets, `${label}: nothing has made a statement stale`)
+    t.ok(state.isForgotten || state.isChanged || forgets, `${label}: no statement was stale`)
     state.apply(steps, error.position)
     return
   }
@@ -99,7 +99,7 @@ async function checkConnection(t: Test, client: pg.Client, state: ModelState, la
     Object.assign(state, counts.rows[0], { isUncertain: false })
     return
   }
-  t.strictSame(counts.rows, [{ ledger: state.ledger, ticks: state.ticks }], `${label}: each effect once`)
+  t.strictSame(counts.rows, [{ ledger: state.ledger, ticks: state.ticks }], `${label}: each effect happened once`)
   t.equal(firstRows(await runPipeline(client, [[{ text: 'select 7', values: [] }]], false))[0]?.[0], '7', label)
 }
 

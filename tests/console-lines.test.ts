@@ -137,7 +137,7 @@ t.test('serve writes readable lines to a terminal', async (t) => {
   t.ok(lines.some((line) => /^\d\d:\d\d:\d\d {2}Schema cache loaded .* \([\d.,]{1,5} ms\)$/.test(line)))
   t.ok(lines.some((line) => /^\d\d:\d\d:\d\d {2}GET \/docs\/ 200 /.test(line)))
   t.ok(lines.some((line) => /^\d\d:\d\d:\d\d {2}Stopped$/.test(line)))
-  t.ok(lines.findIndex((line) => line.includes('is ready at')) < 12, 'a few lines before it is ready')
+  t.ok(lines.findIndex((line) => line.includes('is ready at')) < 12, 'only a few lines before it is ready')
 
   const plain = await onTerminal(t, dataDir, { NO_COLOR: '1' })
   t.notOk(plain.includes(escape), 'NO_COLOR is honoured')

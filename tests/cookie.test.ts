@@ -27,7 +27,7 @@ t.test('cookies are verified', async (t) => {
     ['genuine', 'session', text, [secret], 1999, valid],
     ['signed with an older secret', 'session', signCookie('session', value, [older]), [secret, older], 1999, valid],
     ['signed with a removed secret', 'session', signCookie('session', value, [older]), [secret], 1999, forged],
-    ['its time has come', 'session', text, [secret], 2000, { kind: 'expired' }],
+    ['expired', 'session', text, [secret], 2000, { kind: 'expired' }],
     ['another cookie', 'other', text, [secret], 1999, forged],
     ['another id', 'session', text.replace('abc', 'abd'), [secret], 1999, forged],
     ['a later expiry', 'session', text.replace('2000', '9000'), [secret], 1999, forged],

@@ -67,7 +67,7 @@ t.test('requests run with the identity that identify returns', async (t) => {
 t.test('a notification and reload() reload the schema cache', async (t) => {
   const { ask, events, reload } = await start(t, fixture.adminUri)
   await fixture.query('create table public.later (id int)')
-  t.equal((await ask('/later')).status, 404, 'the schema cache of before')
+  t.equal((await ask('/later')).status, 404, 'the previous schema cache')
   await fixture.query('notify pgrst')
   t.ok(await until(async () => (await ask('/later')).status !== 404))
   t.ok(await until(() => events.length === 2))
@@ -87,7 +87,7 @@ t.test('requests get 503 until the schema cache is loaded', async (t) => {
   await fixture.query(`create schema ${late} create table items (id int); grant usage on schema ${late} to ${role};
     grant select on all tables in schema ${late} to ${role}`)
   t.teardown(() => fixture.query(`drop schema ${late} cascade`))
-  t.ok(await until(async () => (await ask('/items')).status === 200), 'loading is tried again')
+  t.ok(await until(async () => (await ask('/items')).status === 200), 'loading is retried')
 })
 
 t.test('a failed reload keeps the schema cache', async (t) => {

@@ -72,7 +72,7 @@ t.test('the database is named by libpq’s variables', async (t) => {
     { name: applicationName, listens: 'LISTEN "pgrst"' },
   ])
   t.match(applicationName, /^PostgREST 16\.2 rowhouse\/\d/)
-  t.strictSame(await requestLog(program), [], 'nothing on standard output at the level crit')
+  t.strictSame(await requestLog(program), [], 'no standard output with log-level crit')
   t.notOk(program.logged().some(says('embedded-database')))
 })
 
@@ -86,11 +86,11 @@ t.test('the database is named by a configuration file and a service', async (t) 
       { name: 'films at work', listens: null },
       { name: 'films at work', listens: 'LISTEN "pgrst"' },
     ],
-    'a name of the user’s own counts',
+    'a name set by the user takes precedence',
   )
   t.match(await requestLog(program), [{ event: 'request', level: 'error', path: '/rpc/breaks', status: 500 }])
-  t.equal(program.printed().trim().split('\n').length, 1, 'only the error on standard output at the level error')
-  t.ok(program.logged().some(says('database-error')), 'its reason is on standard error')
+  t.equal(program.printed().trim().split('\n').length, 1, 'only the error on standard output with log-level error')
+  t.ok(program.logged().some(says('database-error')), 'its cause is on standard error')
 })
 
 t.test('a database for migrations alone does not name the database to serve', async (t) => {

@@ -144,14 +144,14 @@ t.test('a new database is created and started', async (t) => {
       pid: process.pid,
       message: `The data folder ${dataDir} is in use by another rowhouse (process ${process.pid}). Stop that one first, or give this one a folder of its own with DATA_DIR.`,
     })
-    t.equal(await ask(adminUri, 'select 1 as answer'), 1, 'and the first one goes on')
+    t.equal(await ask(adminUri, 'select 1 as answer'), 1, 'and the first one keeps running')
   })
 
   t.test('other processes can use the database temporarily', async (t) => {
     const used = await useEmbedded({ dataDir, ...quiet })
     t.match(used, { started: false, port, adminUri })
     await used.stop()
-    t.equal(await ask(adminUri, 'select 1 as answer'), 1, 'which does not stop it')
+    t.equal(await ask(adminUri, 'select 1 as answer'), 1, 'without stopping the database')
   })
 })
 
@@ -189,7 +189,7 @@ t.test('after its owner was killed, the database can be started again', async (t
 
   owner.process.kill('SIGKILL')
   t.equal(await owner.ended, 'SIGKILL')
-  t.ok(await isAlive(orphan), 'leaves its server')
+  t.ok(await isAlive(orphan), 'its server is still running')
 
   const lines: string[] = []
   const next = await startEmbedded({ dataDir, log: (line) => lines.push(line) })
@@ -208,7 +208,7 @@ t.test('the owner learns that its server was killed', async (t) => {
   process.kill(await postmasterPid(dataDir), 'SIGKILL')
   await first.ended
   clearInterval(stay)
-  t.pass('its owner hears of it')
+  t.pass('the owner is notified')
   await first.stop()
   const next = await startEmbedded({ dataDir, ...quiet })
   t.equal(await ask(next.adminUri, 'select answer from public.killed_server'), 1)
@@ -234,11 +234,11 @@ t.test('the database stops when its owner ends', async (t) => {
     await client.connect()
     end(owner.process)
     t.equal(await owner.ended, code, name)
-    t.ok(await eventually(async () => !(await isAlive(server))), `${name}: no server is left`)
+    t.ok(await eventually(async () => !(await isAlive(server))), `${name}: no server is running`)
   }
   const log = (await readFile(join(dataDir, 'postgres.log'), 'utf8')).slice(before)
   t.match(log, /received fast shutdown request/)
-  t.notMatch(log, /was not properly shut down|immediate shutdown/, 'each time it had the time to shut down')
+  t.notMatch(log, /was not properly shut down|immediate shutdown/, 'it shut down properly each time')
 })
 
 t.test('a pid file with the pid of an unrelated process is ignored', async (t) => {
@@ -252,7 +252,7 @@ t.test('a pid file with the pid of an unrelated process is ignored', async (t) =
   const next = await startEmbedded({ dataDir, ...quiet })
   t.equal(await ask(next.adminUri, 'select 1 as answer'), 1)
   t.equal(stranger.exitCode, null)
-  t.ok(await isAlive(stranger.pid ?? 0), 'who is let alone')
+  t.ok(await isAlive(stranger.pid ?? 0), 'the other process is not killed')
   await next.stop()
 })
 
@@ -297,7 +297,7 @@ t.test('unusable folders are rejected', async (t) => {
       /made by PostgreSQL 16, and this is PostgreSQL 18.*DATA_DIR/,
     ],
     [
-      'something else',
+      'another kind of folder',
       (d) => write(d, 'postgres/holiday.jpg', ''),
       /holds files, but no PostgreSQL database.*DATA_DIR/,
     ],
@@ -307,7 +307,7 @@ t.test('unusable folders are rejected', async (t) => {
       /not there any more/,
     ],
     ['damaged secrets', (d) => write(d, 'secrets.json', '{"superuserPassword":"x"}'), /secrets\.json does not hold/],
-    ['secrets that are no JSON', (d) => write(d, 'secrets.json', 'x'), /secrets\.json does not hold/],
+    ['secrets that are not JSON', (d) => write(d, 'secrets.json', 'x'), /secrets\.json does not hold/],
     ['a file in its place', (d) => writeFile(d, ''), /^DATA_DIR: the data folder .* cannot be used/],
   ]
   for (const [name, prepare, message] of cases) {

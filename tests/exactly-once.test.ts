@@ -113,7 +113,7 @@ async function whileLocking(id: number, use: () => Promise<void>): Promise<void>
 }
 
 const isEachOnce = (t: Test, found: ReadonlyMap<string, number>, wanted: readonly string[], label: string): void => {
-  t.strictSame([...found.keys()].sort(), [...wanted].sort(), `${label}: all of them`)
+  t.strictSame([...found.keys()].sort(), [...wanted].sort(), `${label}: all are present`)
   t.strictSame(
     [...found.values()].filter((times) => times !== 1),
     [],

@@ -24,14 +24,14 @@ t.test('an existing lock is respected or taken over', async (t) => {
   t.teardown(() => child.kill())
   const cases: [string, string, boolean][] = [
     ['of this process', `${process.pid} ${mine}`, true],
-    ['of a living process', `${child.pid} ${childBirth}`, true],
-    ['of a process that is dead', `${dead.pid} ${mine}`, false],
-    ['of an earlier process with the number of a living one', `${child.pid} ${mine}`, false],
+    ['of a running process', `${child.pid} ${childBirth}`, true],
+    ['of a process that has ended', `${dead.pid} ${mine}`, false],
+    ['of an earlier process with the pid of a running one', `${child.pid} ${mine}`, false],
     ['that was released', 'released', false],
-    ['of another boot', `${child.pid} ${childBirth.replace(/^[^/]+/, 'f0f0f0f0')}`, false],
-    ['without a birth', `${child.pid}`, false],
-    ['with a number that is none', `../../etc ${mine}`, false],
-    ['with a number out of bounds', `99999999999999999999 ${mine}`, false],
+    ['from before a reboot', `${child.pid} ${childBirth.replace(/^[^/]+/, 'f0f0f0f0')}`, false],
+    ['without a start time', `${child.pid}`, false],
+    ['with an invalid pid', `../../etc ${mine}`, false],
+    ['with a pid out of range', `99999999999999999999 ${mine}`, false],
   ]
   for (const [name, target, isHeld] of cases) {
     const place = await folder(t)
@@ -65,12 +65,12 @@ t.test('the start time of a process is found', async (t) => {
   const own = await birthOf(process.pid)
   t.ok(own)
   t.equal(await birthOf(process.pid), own, 'stays the same')
-  t.equal(await birthOf(2 ** 30), null, 'there is no such process')
+  t.equal(await birthOf(2 ** 30), null, 'an unknown process id')
   const child = spawn('sleep', ['60'])
   const pid = child.pid ?? 0
   const birth = (await birthOf(pid)) ?? ''
   t.not(birth, own)
-  t.notOk(await awaitDeath(pid, birth, 60), 'it lives on')
+  t.notOk(await awaitDeath(pid, birth, 60), 'it keeps running')
   child.kill('SIGKILL')
   t.ok(await awaitDeath(pid, birth, 5000))
   t.equal(await birthOf(pid), null)

@@ -81,9 +81,9 @@ const faults: readonly (readonly [string, Fault[], (name: string) => Promise<unk
       for (const pid of await sessions(name)) await database.query('select pg_terminate_backend($1)', [pid])
     },
   ],
-  ['it does not answer', [{ stalls: 'is_running' }], () => Promise.resolve()],
+  ['it does not respond', [{ stalls: 'is_running' }], () => Promise.resolve()],
   [
-    'it does not answer, and the server does not see it end',
+    'it does not respond, and the server does not notice its end',
     [{ stalls: 'is_running', isCutOff: true }],
     () => Promise.resolve(),
   ],
@@ -102,7 +102,7 @@ for (const [number, [fault, clients, act]] of faults.entries()) {
       t.equal(await gate.closeBehind(1), true, 'it stays closed')
     })
     await mayNotBegin(t, gate, 2)
-    t.equal(await gate.closeBehind(1), false, 'turn 2 might have begun, had the gate been open')
+    t.equal(await gate.closeBehind(1), false, 'turn 2 could have started')
   })
 }
 
@@ -111,7 +111,7 @@ t.test('without a connection, a gate is not reported as closed', async (t) => {
   const gate = await gateOf(t, keeper)
   await whileRunning(gate, async () => {
     t.equal(await gate.closeBehind(1), false)
-    t.equal(await gate.closeBehind(1), true, 'until one is')
+    t.equal(await gate.closeBehind(1), true, 'until there is a connection')
   })
 })
 

@@ -34,7 +34,7 @@ t.teardown(() => proxy.close())
 
 for (const [where, announcesOthers, isCancelled] of [
   ['behind a pooler', true, false],
-  ['through something that only forwards', false, true],
+  ['through a proxy that only forwards', false, true],
 ] as const) {
   t.test(where, async (t) => {
     isPooler = announcesOthers
@@ -52,7 +52,7 @@ for (const [where, announcesOthers, isCancelled] of [
     const { pool } = service.runtime
     t.ok(await until(() => pool.idleCount === pool.totalCount))
     // Cancellation is requested again if the first request takes long.
-    t.equal(cancelled > 0, isCancelled, `${cancelled} requests to cancel`)
+    t.equal(cancelled > 0, isCancelled, `${cancelled} cancellation requests`)
     const { status } = await call('POST', '/rest/v1/rpc/nap', { body: { seconds: 0 } })
     t.equal(status, 200, 'the connection works')
   })

@@ -31,21 +31,21 @@ const isUsedUp = (): boolean => !pool.canLend('write') && pool.waitingCount >= 2
 const isIdle = (): boolean => pool.idleCount === pool.totalCount && pool.waitingCount === 0
 
 for (const [how, begin] of [
-  ['one by one', () => Array.from({ length: 12 }, () => send(nap))],
-  ['one by one, by POST', () => Array.from({ length: 12 }, () => send(napByPost(90)))],
+  ['a connection each', () => Array.from({ length: 12 }, () => send(nap))],
+  ['a connection each, by POST', () => Array.from({ length: 12 }, () => send(napByPost(90)))],
   ['all on one connection', () => [send(...Array.from({ length: 12 }, () => nap))]],
 ] as const) {
   t.test(`twelve abandoned calls of 90 seconds on a pool of ten: ${how}`, async (t) => {
     const sockets = begin()
-    t.ok(await until(isUsedUp), 'the pool is used up')
-    t.match(await call('GET', '/ready'), { status: 200 }, 'ready nevertheless')
+    t.ok(await until(isUsedUp), 'the pool is exhausted')
+    t.match(await call('GET', '/ready'), { status: 200 }, '/ready still responds')
     const signIn = { body: { email: 'nobody@example.org', password: 'wrong password' } }
-    t.equal((await call('POST', '/auth/signin', signIn)).status, 401, 'accounts can be asked')
+    t.equal((await call('POST', '/auth/signin', signIn)).status, 401, 'account routes still respond')
     const apikey = makeApiKey('secret')
     t.equal((await call('GET', '/rest/v1/notes?id=eq.1', { headers: { apikey } })).status, 401, 'and API keys')
     for (const socket of sockets) socket.destroy()
-    t.ok(await until(isIdle), 'all connections are back')
-    t.equal(await naps(), 0, 'nothing runs any more')
+    t.ok(await until(isIdle), 'all connections were returned')
+    t.equal(await naps(), 0, 'no statement is running')
     t.match(await call('GET', '/rest/v1/notes?id=eq.1'), { status: 200, body: [{ id: 1 }] })
     const abandoned = logged().filter(({ status }) => status === 499)
     t.equal(abandoned.length % 12, 0, 'each has its line in the log')

@@ -20,7 +20,7 @@ t.test('/health and /ready: state of the database -> response', async (t) => {
   const table: [string, Handler, string, number, unknown][] = [
     ['alive', health(), 'GET', 200, { status: 'ok' }],
     ['alive, without a body', health(), 'HEAD', 200, undefined],
-    ['not for writing', health(), 'POST', 405, { status: 'error', message: 'Only GET and HEAD are served here' }],
+    ['methods that write', health(), 'POST', 405, { status: 'error', message: 'Only GET and HEAD are served here' }],
     ['ready', ready(ok), 'GET', 200, { status: 'ready', checks: { database: true, schemaCache: true } }],
     ['ready, without a body', ready(ok), 'HEAD', 200, undefined],
     [

@@ -301,7 +301,7 @@ t.test('invalid secrets are rejected', async (t) => {
   ] // prettier-ignore
   for (const [given, message] of rows) t.throws(() => verificationKeys(given), new SecretError(message), String(given))
   t.equal(verificationKeys('x'.repeat(32)).length, 1)
-  t.equal(verificationKeys(`{${'x'.repeat(32)}`).length, 1, 'text that only looks like JSON')
+  t.equal(verificationKeys(`{${'x'.repeat(32)}`).length, 1, 'text that resembles JSON')
 })
 
 t.test('the cache', async (t) => {
@@ -309,15 +309,15 @@ t.test('the cache', async (t) => {
   const given = token({ role: 'author', exp, nbf: now })
   const verifier = createJwtVerifier(settings)
   const identity = await verifier.verify(given, now)
-  t.equal(verifier.verify(given, now), identity, 'a known one is answered at once')
-  t.equal(verifier.verify(given, exp + 30), identity, 'as long as it holds')
+  t.equal(verifier.verify(given, now), identity, 'a cached token is returned synchronously')
+  t.equal(verifier.verify(given, exp + 30), identity, 'while it is valid')
   t.throws(() => verifier.verify(given, exp + 31), { problem: 'invalid claims', message: 'JWT expired' })
   t.throws(() => verifier.verify(given, now - 31), { problem: 'invalid claims', message: 'JWT not yet valid' })
   t.strictSame(verifier.cacheStatistics, { requests: 5, hits: 4, evictions: 0 })
 
   const late = token({ role: 'author', exp: now - 31 })
   t.throws(() => verifier.verify(late, now), { message: 'JWT expired' })
-  t.throws(() => verifier.verify(late, now), { message: 'JWT expired' }, 'also a token that no longer holds is known')
+  t.throws(() => verifier.verify(late, now), { message: 'JWT expired' }, 'an expired token is cached, too')
   t.throws(() => verifier.verify('a.b.c', now), { name: 'CredentialError', problem: 'invalid token' })
 
   t.equal(createJwtVerifier({ ...settings }, verifier), verifier, 'the same settings keep the cache')
@@ -328,10 +328,10 @@ t.test('the cache', async (t) => {
   for (const change of changes) {
     const changed = createJwtVerifier({ ...settings, ...change }, verifier)
     t.not(changed, verifier, JSON.stringify(change))
-    t.strictSame(changed.cacheStatistics, verifier.cacheStatistics, 'counts never go back')
+    t.strictSame(changed.cacheStatistics, verifier.cacheStatistics, 'counters never decrease')
   }
   const rekeyed = createJwtVerifier({ ...settings, jwtSecret: 'x'.repeat(32) }, verifier)
-  t.strictSame(await answer(() => rekeyed.verify(given, now)), wrongKey, 'other keys forget the tokens')
+  t.strictSame(await answer(() => rekeyed.verify(given, now)), wrongKey, 'new keys clear the cache')
 
   const bounded = createJwtVerifier({ ...settings, jwtCacheMaxEntries: 2 })
   for (const id of [1, 2, 3, 4]) await bounded.verify(token({ id }), now)
@@ -340,7 +340,7 @@ t.test('the cache', async (t) => {
   for (const jwtCacheMaxEntries of [0, -1]) {
     const uncached = createJwtVerifier({ ...settings, jwtCacheMaxEntries })
     const once = await uncached.verify(given, now)
-    t.not(await uncached.verify(given, now), once, 'no cache')
+    t.not(await uncached.verify(given, now), once, 'the cache is disabled')
     t.strictSame(uncached.cacheStatistics, { requests: 0, hits: 0, evictions: 0 })
   }
 })
@@ -377,7 +377,7 @@ t.test('claims as seen by SQL', async (t) => {
   for (const [payload, expected] of rows) {
     t.equal(claimsText(await verifier.verify(token(payload), now)), expected, payload)
   }
-  t.equal(claimsText({ role: 'r', claims: { role: 'x', sub: '1' } }), '{"role":"r","sub":"1"}', 'the role in force')
+  t.equal(claimsText({ role: 'r', claims: { role: 'x', sub: '1' } }), '{"role":"r","sub":"1"}', 'the effective role')
 })
 
 t.test('the token is read from the Authorization header', async (t) => {

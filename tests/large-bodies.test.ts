@@ -125,7 +125,7 @@ async function pair({ call }: Application, [method, path, body, headers = {}]: R
 const cases = [
   ['', {}],
   ['without prepared statements', { PGRST_DB_PREPARED_STATEMENTS: 'false' }],
-  ['with a function before every request', { PGRST_DB_PRE_REQUEST: 'hidden.refuses' }],
+  ['with a pre-request function', { PGRST_DB_PRE_REQUEST: 'hidden.refuses' }],
   ['with minimal errors', { PGRST_CLIENT_ERROR_VERBOSITY: 'minimal' }],
 ] as const
 
@@ -169,7 +169,7 @@ t.test('db-pre-request runs once per request', async (t) => {
       t.ok(runs <= 1, `${Object.keys(headers).join()} ${method} ${path}: ${runs}`)
     }
   }
-  t.ok(total >= refused.length, `${total} in all`)
+  t.ok(total >= refused.length, `${total} in total`)
 })
 
 t.test('a refused body is not read, even if a stable pre-request function runs first', async (t) => {
@@ -181,7 +181,7 @@ t.test('a refused body is not read, even if a stable pre-request function runs f
     const length = 9_000_000
     const head = postHead(`/rest/v1${path}`, length, headers).replace('POST', method)
     const { socket, text, closed } = rawRequest(application.url, head)
-    t.ok(await until(() => text().includes('"code":"42501"')), `${method} ${path}: answered before the body came`)
+    t.ok(await until(() => text().includes('"code":"42501"')), `${method} ${path}: answered before the body arrived`)
     t.match(text(), /^HTTP\/1.1 401 /)
     // The connection is reusable after the body has arrived.
     socket.write(Buffer.alloc(length, 0x20))
@@ -212,7 +212,7 @@ t.test('the client can read the 413 response', async (t) => {
   for (const headers of [{}, { 'Transfer-Encoding': 'chunked' }] as Record<string, string>[]) {
     const { socket, text, closed } = rawRequest(application.url, postHead('/rest/v1/tags', 50_000_000, headers))
     const isChunked = headers['Transfer-Encoding'] !== undefined
-    if (!isChunked) t.ok(await until(() => text().includes('413')), 'answered before the body came')
+    if (!isChunked) t.ok(await until(() => text().includes('413')), 'answered before the body arrived')
     const piece = Buffer.alloc(0x10000, 0x20)
     // A client that reads the response only after sending the whole body.
     for (let sent = 0; sent < 50_000_000 && !socket.destroyed; sent += piece.length) {
@@ -226,7 +226,7 @@ t.test('the client can read the 413 response', async (t) => {
     )
   }
   const { status } = await application.call('POST', '/rest/v1/tags', { body: 'x'.repeat(200_000) })
-  t.equal(status, 413, 'a usual client, too')
+  t.equal(status, 413, 'a typical client, too')
 })
 
 t.test('granting and revoking privileges takes effect at once', async (t) => {

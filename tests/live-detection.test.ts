@@ -113,7 +113,7 @@ t.test('an invalid frame gets an error, and the connection stays open', async (t
   const answers = await client.messages(rows.length + 1)
   for (const [index, [message, expected]] of rows.entries()) {
     t.match(answers[index], expected, JSON.stringify(message).slice(0, 60))
-    if ('detail' in expected) t.notOk('classification' in (answers[index] ?? {}), 'an error never reads as an answer')
+    if ('detail' in expected) t.notOk('classification' in (answers[index] ?? {}), 'the body of an error has no result')
   }
   t.match(answers[rows.length], { status_code: 400 }, 'a binary message')
   t.equal(client.socket.readyState, WebSocket.OPEN)
@@ -134,7 +134,7 @@ t.test('a flood of frames is slowed down by backpressure', async (t) => {
   t.equal(answers.length, 20_000)
   t.ok(
     answers.every(({ frame_id }, index) => frame_id === index),
-    'all in their order',
+    'all in order',
   )
 })
 
@@ -158,7 +158,7 @@ t.test('the number of connections is limited', async (t) => {
   const clients = [dial(t, url), dial(t, url)]
   for (const client of clients) t.equal(await client.opened, 101)
   const third = dial(t, url)
-  t.equal(await third.closed, 1013, 'a quarter of all for one network')
+  t.equal(await third.closed, 1013, 'a quarter of the limit for one network')
   t.match(third.received, [{ detail: /try again later/ }])
   clients[0]?.socket.close()
   await clients[0]?.closed
@@ -168,7 +168,7 @@ t.test('the number of connections is limited', async (t) => {
     client.send({ frame_id: 1 })
     return (await client.messages(1))[0]?.frame_id === 1
   })
-  t.ok(accepted, 'there is room again')
+  t.ok(accepted, 'a connection is available again')
 })
 
 t.test('frames count towards the limit of images per minute', async (t) => {
@@ -207,7 +207,7 @@ t.test('credentials and origins of connections', async (t) => {
   client.send({ frame_id: 1, image_base64: water })
   t.match(await client.messages(1), [{ frame_id: 1, classification: 'non_water_hyacinth' }])
   service.closeSockets()
-  t.equal(await client.closed, 1001, 'the end of the server')
+  t.equal(await client.closed, 1001, 'the server shuts down')
 })
 
 // Requests for other protocols ----------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ t.test('a request to upgrade to another protocol is answered like any other', as
     parts.socket.write(insert(2).slice(at, at + 7000))
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
-  t.ok(await until(() => parts.text().startsWith('HTTP/1.1 201 ')), 'with a body in parts')
+  t.ok(await until(() => parts.text().startsWith('HTTP/1.1 201 ')), 'with a chunked body')
   parts.socket.destroy()
   const { rows: stored } = await database.query(
     `select id from public.notes where text = repeat('grüße', 10000) order by id`,
@@ -258,7 +258,7 @@ t.test('a request to upgrade to another protocol is answered like any other', as
     plain('/ready') + plain('/rest/v1/notes?id=eq.0') + upgrade('h2c', 'GET', '/nothing'),
   )
   const isComplete = () => /200 OK[^]*"ready"[^]*200 OK[^]*\[\][^]*404 Not Found/.test(piped.text())
-  t.ok(await until(isComplete), `behind others, in their order: ${piped.text()}`)
+  t.ok(await until(isComplete), `pipelined, in order: ${piped.text()}`)
   piped.socket.destroy()
   const key = 'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n'
   const late = rawRequest(app.url, plain('/ready') + upgrade('websocket', 'GET', path, key))
@@ -290,5 +290,5 @@ t.test('invalid handshakes are refused', async (t) => {
     await new Promise((resolve) => setTimeout(resolve, 5))
     socket.resetAndDestroy()
   }
-  t.equal((await app.call('GET', '/health')).status, 200, 'noise in the place of frames')
+  t.equal((await app.call('GET', '/health')).status, 200, 'noise instead of frames')
 })

@@ -53,7 +53,7 @@ t.test('log-level decides which responses are logged', async (t) => {
       level,
     )
     const errors = logged().filter(({ event }) => event === 'database-error')
-    t.equal(errors.length, level === 'crit' ? 0 : 2, `${level}: errors of the database`)
+    t.equal(errors.length, level === 'crit' ? 0 : 2, `${level}: database errors`)
     if (level !== 'crit') t.match(errors[0], { error: { code: 'XX000', message: 'failed' } })
     const queries = logged()
       .filter(({ event }) => event === 'query')
@@ -169,7 +169,7 @@ t.test('the log of a program that cannot reach its database contains no secret',
     PGRST_LOG_LEVEL: 'debug',
     PGRST_NO_SUCH_NAME: 'hunter2',
   })
-  t.equal(await program.ended, 1, 'its password is wrong, so it ends')
+  t.equal(await program.ended, 1, 'it exits because its password is wrong')
   t.match(program.written(), /password authentication failed/)
   t.match(program.written(), /PGRST_NO_SUCH_NAME is not a setting/)
   t.notMatch(program.written(), /hunter2/)

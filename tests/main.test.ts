@@ -25,7 +25,11 @@ t.test('the program on an existing database', async (t) => {
   ])
   t.match(again, { code: 0, out: 'The database is up to date.\n', err: '' })
   t.match(made, { code: 0, out: /^sb_publishable_/, err: '' })
-  t.match(check, { code: 0, err: '', out: /public\.classification_runs[^]*Nothing to flag/ }, 'what we bring is sound')
+  t.match(
+    check,
+    { code: 0, err: '', out: /public\.classification_runs[^]*Nothing to flag/ },
+    'the bundled files are valid',
+  )
 
   await database.query(`create role settings_of_${database.name} login password 'x'`)
   t.teardown(() => database.query(`drop role settings_of_${database.name}`))
@@ -37,7 +41,7 @@ t.test('the program on an existing database', async (t) => {
     rowhouse(['keys', 'list'], env),
     rowhouse(['check'], env),
   ])
-  t.match(dump, { code: 0, out: /^db-max-rows = 17$/m, err: '' }, 'settings in the database count')
+  t.match(dump, { code: 0, out: /^db-max-rows = 17$/m, err: '' }, 'settings in the database are used')
   t.match(JSON.parse(schema.out), { dbTables: /./ })
   t.match(list, { code: 0, out: /sb_publishable_.{4}… +anon/, err: '' })
   t.match(flagged, { code: 1, err: '', out: /public\.forgotten[^]*! row-level security is off/ })
@@ -116,6 +120,6 @@ t.test('invalid settings stop the start before a database is created', async (t)
   ]
   const all = await Promise.all(table.map(([env]) => rowhouse(['serve'], env)))
   for (const [index, [env, err]] of table.entries()) t.match(all[index], { code: 1, err }, JSON.stringify(env))
-  t.strictSame(await readdir(folder), [], 'no data folder')
+  t.strictSame(await readdir(folder), [], 'no data folder is created')
   t.notMatch(JSON.stringify(all), /hunter2/)
 })

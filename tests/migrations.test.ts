@@ -34,14 +34,14 @@ async function migratedDatabase(t: Test): Promise<TestDatabase> {
 t.test('a new database gets every migration once', async (t) => {
   const database = await emptyDatabase(t)
   await withClient(database.adminUri, async (client) => {
-    t.strictSame(await pendingMigrations(client), files, 'all pending')
+    t.strictSame(await pendingMigrations(client), files, 'all are pending')
     const { rows } = await client.query("select to_regnamespace('rowhouse') as schema")
-    t.strictSame(rows, [{ schema: null }], 'looking changes nothing')
+    t.strictSame(rows, [{ schema: null }], 'a dry run changes nothing')
     t.strictSame(await migrate(client), { applied: files })
     t.strictSame(await pendingMigrations(client), [])
     t.strictSame(await migrate(client), { applied: [] })
     const path = await client.query<{ search_path: string }>('show search_path')
-    t.equal(path.rows[0]?.search_path, '"$user", public', 'the connection is as it was')
+    t.equal(path.rows[0]?.search_path, '"$user", public', 'the connection settings are restored')
   })
 })
 
@@ -229,7 +229,7 @@ t.test('comments document the API', async (t) => {
   await other.query("comment on schema public is 'Ours'")
   await withClient(other.adminUri, (client) => migrate(client))
   const kept = await other.query("select obj_description('public'::regnamespace, 'pg_namespace') as comment")
-  t.strictSame(kept.rows, [{ comment: 'Ours' }], 'a comment of the DBA stays')
+  t.strictSame(kept.rows, [{ comment: 'Ours' }], 'a comment of the DBA is kept')
 })
 
 t.test('functions created later by the same role have the original default privileges', async (t) => {

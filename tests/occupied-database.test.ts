@@ -105,7 +105,7 @@ t.test('each conflict is named, with the remedy', async (t) => {
       [/^The database "test_\w+" was set up by 18 migrations of an earlier version, /, /^ {2}pg_dump --data-only /m],
     ],
     [
-      'those before full names',
+      'the migrations before full names',
       (t) => databaseWith(t, earlier(14)),
       [
         /set up by 14 migrations/,
@@ -114,12 +114,12 @@ t.test('each conflict is named, with the remedy', async (t) => {
       ],
     ],
     [
-      'the first of them alone',
+      'the first migration only',
       (t) => databaseWith(t, earlier(1)),
       [/set up by one migration of an earlier version[^]*To start without its rows, create an empty database/],
     ],
     [
-      'the earlier migrations and one of a DBA',
+      'the earlier migrations and one by a DBA',
       (t) =>
         databaseWith(t, `${earlier(18)} insert into rowhouse.migrations (id, name, hash) values (19, 'tasks', 'x')`),
       [/set up by 19 migrations of an earlier version/],
@@ -202,7 +202,7 @@ t.test('migrate on the command line', async (t) => {
 
   const program = startProgram(t, otherUri)
   await program.line(says('listening'))
-  t.equal((await program.call('GET', '/rest/v1/none')).status, 404, 'without migrating, it serves')
+  t.equal((await program.call('GET', '/rest/v1/none')).status, 404, 'without migrations, it serves')
 })
 
 t.test('an embedded database of an earlier version', async (t) => {
@@ -227,7 +227,7 @@ t.test('an embedded database of an earlier version', async (t) => {
     t.match(ran, { code: 1, out: '' }, args.join(' '))
     t.ok(ran.err.includes(message) && ran.err.includes(advice), ran.err)
   }
-  t.strictSame(await use('select count(*)::int from rowhouse.migrations'), [{ count: 19 }], 'it is as it was')
+  t.strictSame(await use('select count(*)::int from rowhouse.migrations'), [{ count: 19 }], 'it is unchanged')
 })
 
 t.test('pg_dump moves the rows of the earlier version', async (t) => {

@@ -109,7 +109,7 @@ const documents: readonly (readonly [string, Partial<DescribedSchema>])[] = [
     'a variadic argument',
     { routines: [routine('f', [parameter('rest', 'integer[]', { variadic: true })], { volatility: 'stable' })] },
   ],
-  ['an argument without a name', { routines: [routine('f', [parameter('', 'json')], { volatility: 'stable' })] }],
+  ['an unnamed argument', { routines: [routine('f', [parameter('', 'json')], { volatility: 'stable' })] }],
 ]
 
 t.test('each part of a document converts', async (t) => {

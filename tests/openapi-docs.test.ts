@@ -41,7 +41,7 @@ t.test('the page and all its resources are served by this server', async (t) => 
     t.match(page.headers['content-type'], /^text\/html/)
     const loaded = Array.from(page.body.matchAll(/(?:src|href)="([^"]*)"/g), ([, address]) => address ?? '')
     t.strictSame(loaded, ['favicon-32x32.png', 'swagger-ui.css', 'swagger-ui-bundle.js', 'reference.js'])
-    t.notMatch(page.body, /<script>|<style|\/\//, 'nothing is inline, nothing is elsewhere')
+    t.notMatch(page.body, /<script>|<style|\/\//, 'nothing is inline or from elsewhere')
     for (const address of loaded) {
       const { status, headers, body } = await get(mount + address)
       t.equal(status, 200, address)
@@ -146,7 +146,7 @@ t.test('the document is fetched again when credentials change', async (t) => {
     ['clear', { type: 'thrown' }],
     ['document', '{"openapi":"3.1.1"}'],
   ]
-  t.strictSame(page.seen, [], 'Swagger UI itself fetches it first')
+  t.strictSame(page.seen, [], 'Swagger UI fetches it first')
   await page.change('authorize', apiKey('right'))
   t.strictSame(page.seen.splice(0), [fetchedWith({ apikey: 'right' }), ...done])
   await page.change('authorize', { ...apiKey('right'), ...bearer, ...cookie })
@@ -159,7 +159,7 @@ t.test('the document is fetched again when credentials change', async (t) => {
       ['clear', { type: 'thrown' }],
       ['error', 'The credentials were refused: The API key is unknown'],
     ],
-    'a refused credential leaves the document as it is',
+    'a refused credential does not change the document',
   )
   await page.change('logout', {})
   t.strictSame(page.seen.splice(0), [fetchedWith({}), ...done])

@@ -206,7 +206,7 @@ t.test('paths of relations', async (t) => {
     [at(paths, '/old_cars', 'get', 'summary'), at(paths, '/old_cars', 'get', 'description')],
     ['', 'no title'],
   )
-  t.strictSame(Object.keys(at(paths, '/old_cars') as Json), ['get'], 'what takes no command is only read')
+  t.strictSame(Object.keys(at(paths, '/old_cars') as Json), ['get'], 'relations without write privileges are read-only')
   for (const command of ['insertable', 'updatable', 'deletable'] as const) {
     const some = table('some', [], { insertable: false, updatable: false, deletable: false, [command]: true })
     const methods = Object.keys(at(parse({ tables: [some] }).paths, '/some') as Json)
@@ -281,7 +281,11 @@ t.test('definitions of relations', async (t) => {
     },
     type: 'object',
   })
-  t.strictSame(at(parse(bigDocument()).definitions, 'old_cars', 'required'), undefined, 'nothing is required of views')
+  t.strictSame(
+    at(parse(bigDocument()).definitions, 'old_cars', 'required'),
+    undefined,
+    'views have no required columns',
+  )
 })
 
 t.test('notes on keys', async (t) => {
@@ -545,7 +549,7 @@ t.test('functions: methods, unnamed and variadic arguments, overloads', async (t
   t.strictSame(
     at(overloaded.paths, '/rpc/f', 'post', 'parameters', '0', 'schema', 'required'),
     ['a'],
-    'the last of the overloads is described',
+    'the last overload is described',
   )
 })
 
@@ -563,11 +567,7 @@ t.test('names keep their order and characters', async (t) => {
     ],
   })
   const document = JSON.parse(text) as Json
-  t.strictSame(
-    (at(document.definitions, '__proto__') as Json).required,
-    names,
-    'a table of any name is among the definitions',
-  )
+  t.strictSame((at(document.definitions, '__proto__') as Json).required, names, 'definitions can have any table name')
   const definitions = text.slice(text.indexOf('"definitions"'))
   const places = names.map((name) => definitions.indexOf(`${JSON.stringify(name)}:{"format":"text","type":"string"}`))
   t.ok(places.every((place, index) => place > (places[index - 1] ?? 0)))

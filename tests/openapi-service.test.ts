@@ -139,7 +139,7 @@ t.test('the document is valid OpenAPI 3.1', async (t) => {
   ]
   const oddColumns = odd.map((name) => column(name, `api."${name}"`, { description: `<script>${name}` }))
   const rows: readonly (readonly [string, Partial<DescribedService>])[] = [
-    ['nothing in the database', {}],
+    ['an empty database', {}],
     ['tables and functions', garage],
     [
       'several schemas, anyone, at the root',
@@ -161,7 +161,7 @@ t.test('the document is valid OpenAPI 3.1', async (t) => {
       },
     ],
     [
-      'names that look like parts of other names',
+      'names that are prefixes of other names',
       {
         tables: ['a', 'a.b', 'a-2e-b', 'a.insert'].map((name) =>
           table(name, [column('b.c', 'text'), column('c', 'text')]),
@@ -212,7 +212,7 @@ t.test('methods and paths of relations', async (t) => {
     '/rest/v1/rpc/paint': ['post'],
     '/rest/v1/rpc/now': ['get', 'post'],
   })
-  t.notOk('/rest/v1/wheels/{id}' in methods, 'a key of two columns is no path')
+  t.notOk('/rest/v1/wheels/{id}' in methods, 'a composite key has no path')
   t.notOk('/rest/v1/totals/{id}' in methods)
   t.strictSame(at(paths, '/rest/v1/classification_runs/{id}', 'parameters', '0', 'schema'), {
     type: 'string',
@@ -260,7 +260,7 @@ t.test('request bodies have the JSON Schemas that validate them', async (t) => {
   const { $id, $schema, ...rest } = own
   t.ok($id !== undefined && $schema !== undefined)
   t.strictSame(components.ClassificationRunInput, rest)
-  t.notOk('required' in (components['ClassificationRunInput.update'] ?? {}), 'any subset will do for an update')
+  t.notOk('required' in (components['ClassificationRunInput.update'] ?? {}), 'updates require no properties')
   t.strictSame(components['ClassificationRunInput.update']?.properties, own.properties)
   for (const { $id } of schemas) t.ok(String($id).slice('urn:rowhouse:'.length) in components, String($id))
 })
@@ -284,7 +284,7 @@ t.test('rows of relations', async (t) => {
   t.strictSame(components['tables.wheels.insert']?.required, ['car_id', 'place'])
   t.strictSame(components['tables.wheels.insert']?.additionalProperties, false)
   t.notOk('required' in (components['tables.wheels.update'] ?? {}))
-  t.notOk('tables.classification_runs.insert' in components, 'a JSON Schema takes its place')
+  t.notOk('tables.classification_runs.insert' in components, 'the JSON Schema replaces it')
 })
 
 const property = (it: Column): unknown =>
@@ -394,10 +394,10 @@ t.test('arguments of functions', async (t) => {
       { name: 'a', in: 'query', required: true, schema: { type: 'string' } },
       { name: 'b', in: 'query', schema: { type: 'string' } },
     ],
-    'overloads together',
+    'overloads are merged',
   )
-  t.equal(query(routine('f')), undefined, 'what may write is not called by GET')
-  t.equal(query(routine('f', [parameter('', 'json')], stable)), undefined, 'an argument without a name is a body')
+  t.equal(query(routine('f')), undefined, 'functions that may write have no GET')
+  t.equal(query(routine('f', [parameter('', 'json')], stable)), undefined, 'an unnamed argument is the body')
 
   const body = (...routines: readonly Routine[]) => at(operation('post', ...routines), 'requestBody', 'content')
   const object = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] }
@@ -422,7 +422,7 @@ t.test('results of functions', async (t) => {
   t.strictSame(result(returning('pg_catalog', 'int4')), { type: 'integer', format: 'int32' })
   t.strictSame(result(returning('pg_catalog', '_text')), { type: 'array', items: { type: 'string' } })
   t.strictSame(result(returning('pg_catalog', 'jsonb')), {})
-  t.strictSame(result(returning('api', 'text')), {}, 'a type of that name elsewhere')
+  t.strictSame(result(returning('api', 'text')), {}, 'a type with the same name in another schema')
   t.strictSame(result(returning('api', 'wheels', false, true)), wheels)
   t.strictSame(result(returning('api', 'wheels', true, true)), { type: 'array', items: wheels })
   t.strictSame(result(returning('other', 'wheels', true, true)), { type: 'array', items: { type: 'object' } })
@@ -555,7 +555,7 @@ t.test('schemas refer to each other', async (t) => {
   t.strictSame(
     at(named, 'components', 'schemas', 'Odd', 'properties'),
     { $ref: { $ref: '#/components/schemas/Odd' } },
-    'a property may have any name',
+    'properties can have any name',
   )
   t.throws(() => document({ schemas: [] }), /no JSON Schema is at urn:rowhouse:SignUpDto/)
 })

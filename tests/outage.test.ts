@@ -50,9 +50,9 @@ t.test('a database that is down at startup, starts, stops, and starts again', as
   })
 
   await gate.open()
-  t.ok(await until(async () => (await call('GET', '/films')).status === 200), 'it recovers by itself')
+  t.ok(await until(async () => (await call('GET', '/films')).status === 200), 'it recovers without a restart')
   t.equal(((await call('GET', '/films')).body as unknown[]).length, 4, 'with the settings of the database')
-  t.ok(await until(() => service.isReady()), 'and then is ready')
+  t.ok(await until(() => service.isReady()), 'and is then ready')
   t.match(application.logged().find(says('database-connected')), {
     msg: /^Successfully connected to PostgreSQL \d+\.\d+$/,
   })
@@ -63,13 +63,13 @@ t.test('a database that is down at startup, starts, stops, and starts again', as
   t.match(gone, { status: 503, body: { code: /^PGRST00[01]$/ } })
   t.equal(gone.headers.get('retry-after'), '0')
   t.ok(await until(async () => !(await service.isReady())), 'not ready')
-  t.match(await call('OPTIONS', '/films'), { status: 200 }, 'what needs no database is still answered')
+  t.match(await call('OPTIONS', '/films'), { status: 200 }, 'requests that need no database are still answered')
   await call('GET', '/films')
-  t.ok(application.logged().some(says('database-error')), 'the log says what clients were told')
+  t.ok(application.logged().some(says('database-error')), 'the log contains the error that clients got')
   await database.query(`create table public.later (id int); grant select on public.later to ${anonymous}`)
   await gate.open()
   t.ok(await until(async () => (await call('GET', '/films')).status === 200), 'it recovers again')
-  t.ok(await until(async () => (await call('GET', '/later')).status === 200), 'and finds what is new')
+  t.ok(await until(async () => (await call('GET', '/later')).status === 200), 'and detects changes of the schema')
   t.ok(events(application).filter((event) => event === 'schema-cache-loaded').length > loads)
 })
 
@@ -84,12 +84,12 @@ t.test('without the notification channel, a request detects the outage', async (
   await pause(1100)
   await gate.shut()
   t.match(await call('GET', '/films'), { status: 503 })
-  t.ok(await until(() => service.runtime.isPending), 'and has everything read again')
+  t.ok(await until(() => service.runtime.isPending), 'and reloads everything')
   await gate.open()
   t.ok(await until(() => service.isReady()))
   t.match(await call('GET', '/films'), { status: 200 })
   const loads = events(application).length
-  t.match(await call('GET', '/rpc/leave'), { status: 503 }, 'a function that says so is no outage')
+  t.match(await call('GET', '/rpc/leave'), { status: 503 }, 'an error raised by a function is not an outage')
   await pause(100)
   t.notOk(events(application).slice(loads).includes('schema-cache-loaded'))
 })
@@ -101,12 +101,12 @@ t.test('fatal errors end the retries', async (t) => {
   await t.rejects(start(t, {}, wrong.replace(':hunter2', '')), { message: /none is supplied/ }, 'no password')
   const down = uri.replace(`:${database.port}/`, `:${gate.port}/`)
   const settings = { PGRST_DB_POOL_AUTOMATIC_RECOVERY: 'false' }
-  await t.rejects(start(t, settings, down), { message: /ECONNREFUSED/ }, 'no recovery is wanted')
+  await t.rejects(start(t, settings, down), { message: /ECONNREFUSED/ }, 'automatic recovery is disabled')
   await gate.open()
   const { service } = await start(t, settings, down)
   const gaveUp = service.runtime.gaveUp
   await gate.shut()
-  t.ok(await gaveUp, 'nor when the database goes away later')
+  t.ok(await gaveUp, 'also when the database disconnects later')
 })
 
 t.test('an exhausted pool', async (t) => {
@@ -137,19 +137,19 @@ t.test('an exhausted pool', async (t) => {
     return next.every((pid, index) => pid === before[index])
   }
   // Either connection may have ended in the meantime.
-  t.ok(await until(isUsedAgain), 'a connection is used again')
+  t.ok(await until(isUsedAgain), 'a connection is reused')
 
   const held = [patient, impatient].map(({ call }) => call('POST', '/rpc/hold'))
   t.ok(await latch.isAwaited(2))
-  t.match(await impatient.call('GET', '/films'), exhausted, 'no time to wait')
+  t.match(await impatient.call('GET', '/films'), exhausted, 'the deadline has passed')
   const answers = await Promise.all([patient.call('GET', '/films'), patient.call('GET', '/films')])
   for (const answer of answers) t.match(answer, exhausted, 'no connection within a second')
   t.equal(answers[0]?.headers.get('retry-after'), null)
-  t.equal(patient.logged().filter(says('pool-timeout')).length, 1, 'one line for all of them')
+  t.equal(patient.logged().filter(says('pool-timeout')).length, 1, 'one line for all requests')
   t.match(await patient.service.metrics.text(), /^pgrst_db_pool_timeouts_total 2$/m)
   await latch.release()
   for (const answer of await Promise.all(held)) t.match(answer, { status: 204 })
-  t.match(await patient.call('GET', '/films'), { status: 200 }, 'afterwards all is well')
+  t.match(await patient.call('GET', '/films'), { status: 200 }, 'requests succeed afterwards')
 
   await pause(1500)
   const after = await Promise.all([backend(idle), backend(short)])
@@ -157,5 +157,5 @@ t.test('an exhausted pool', async (t) => {
   t.not(after[1], before[1], 'an old connection is closed')
 
   await Promise.all(Array.from({ length: 9 }, () => many.call('GET', '/rpc/nap?seconds=0.1')))
-  t.equal(many.service.runtime.pool.totalCount, 3, 'no more than are allowed')
+  t.equal(many.service.runtime.pool.totalCount, 3, 'not above the limit')
 })

@@ -67,7 +67,7 @@ for (const prepare of [true, false]) {
         StatementError,
       )
       const { rows } = await client.query('select 1 as one')
-      t.strictSame(rows, [{ one: 1 }], 'pg itself goes on working')
+      t.strictSame(rows, [{ one: 1 }], 'pg itself still works')
     })
 
     t.test('large values are sent and received', async (t) => {
@@ -127,7 +127,7 @@ t.test('connections without TLS share their read buffer', async (t) => {
       giveBack(chunk)
     })
     const { rows } = await one.query('select 1 as one')
-    t.strictSame(rows, [{ one: 1 }], `the rest of it goes to its usual listeners, ${mode}`)
+    t.strictSame(rows, [{ one: 1 }], `the rest is passed to the usual listeners, ${mode}`)
     await one.end()
   }
   t.equal(memories.size, 1)

@@ -271,7 +271,7 @@ t.test('the relation of the returned rows', async (t) => {
   for (const [name, relation] of rows) {
     const plan = planned(call('get', name))
     t.equal(plan.read.fromAlias, name === 'numbers' ? 'numbers' : relation)
-    t.strictSame(plan.relation, qi(name), 'the plan is about the function')
+    t.strictSame(plan.relation, qi(name), 'the plan concerns the function')
     t.strictSame(plan.call.routine, qi(name))
   }
   const field = planned(call('get', 'all_projects', { filters: [at('', filter('id'))] })).read.where[0]

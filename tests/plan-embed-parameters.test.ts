@@ -45,7 +45,7 @@ t.test('filters, orders, limits and logic apply to embeds', async (t) => {
     ],
   )
   t.match(projects?.where, [{ kind: 'logic' }, { kind: 'filter', filter: { field: { type: 'jsonb' } } }])
-  t.match(projects?.order, [{ field: { type: 'text', toJson: true } }], "types in orders are the root's")
+  t.match(projects?.order, [{ field: { type: 'text', toJson: true } }], 'types in orders are those of the root')
   t.match(projects?.embeds[0]?.where, [{ kind: 'filter', filter: { field: { name: 'name' } } }])
 
   const written = readPlan(mutate('create', 'clients', given), { dbMaxRows: 2 })

@@ -196,7 +196,7 @@ t.test('unknown relationships are rejected', async (t) => {
   t.match(
     apiErrorOf(() => readPlan(read('clients', both))),
     { message: /between 'clients' and 'nowhere'/ },
-    'the first one is told',
+    'the first one is reported',
   )
 })
 

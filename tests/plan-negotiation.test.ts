@@ -127,7 +127,7 @@ t.test('execution plans', async (t) => {
     t.match(
       apiErrorOf(() => planned(given)),
       { code: 'PGRST107' },
-      'not unless they are enabled',
+      'unless they are enabled, they are rejected',
     )
     if (!handler) {
       t.match(

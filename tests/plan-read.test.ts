@@ -170,7 +170,7 @@ t.test('fields with domain representations', async (t) => {
       operation: eq('1'),
     },
   })
-  t.strictSame(plan.order[0]?.field, { ...color, type: 'api.color' }, 'orders compare the values themselves')
+  t.strictSame(plan.order[0]?.field, { ...color, type: 'api.color' }, 'orders use the values themselves')
 })
 
 t.test('a star is expanded if a column has a representation', async (t) => {
@@ -235,8 +235,8 @@ t.test('conditions: logic first, each kind in the order of the query', async (t)
     operator: 'or',
     operands: [{ kind: 'filter' }, { kind: 'logic', operands: [{}, { filter: { field: { type: 'jsonb' } } }] }],
   })
-  t.strictSame(readPlan(call('get', 'find', given)).where, plan.where, 'also for what a function returns')
-  t.strictSame(readPlan(mutate('update', 'projects', given)).where, [], 'not for what a mutation returns')
+  t.strictSame(readPlan(call('get', 'find', given)).where, plan.where, 'also for results of functions')
+  t.strictSame(readPlan(mutate('update', 'projects', given)).where, [], 'not for results of mutations')
 })
 
 t.test('orders', async (t) => {

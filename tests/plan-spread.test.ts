@@ -60,7 +60,7 @@ t.test('spreads of to-many embeds', async (t) => {
   const plan = readPlan('clients', ['id', spread('projects', ['*', spread('tasks', ['*'])])])
   const [projects] = plan.embeds
   t.strictSame(projects?.spread, { kind: 'to-many', extraSelect: [], order: [] })
-  t.strictSame(projects && names(projects), ['id', 'name', 'budget', 'client_id'], 'a star is written out')
+  t.strictSame(projects && names(projects), ['id', 'name', 'budget', 'client_id'], 'the star is expanded')
   t.strictSame(projects?.embeds.map(names), [['id', 'name', 'data', 'hours', 'project_id']])
   t.match(plan.relationSelect, [{ fields: { length: 9 } }])
 })
@@ -72,7 +72,7 @@ t.test('stars are expanded if rows are grouped', async (t) => {
   const ungrouped = readPlan('tasks', ['*', embed('projects', ['*', embed('clients', ['*', aggregated('count')])])])
   t.strictSame([names(ungrouped), ...ungrouped.embeds.map(names)], [['*'], ['*']])
   const unknown = readPlan('clients', [aggregated('count'), embed('unlisted', ['*'])])
-  t.strictSame(unknown.embeds.map(names), [[]], 'columns that are not known cannot be written out')
+  t.strictSame(unknown.embeds.map(names), [[]], 'unknown columns cannot be expanded')
   const cast = readPlan('clients', [item('*', { cast: 'text' }), aggregated('max', 'id')])
   t.match(cast.select, [{ cast: 'text' }, { cast: 'text' }, { cast: 'text' }, { aggregate: 'max' }])
 })
@@ -112,7 +112,7 @@ t.test('aggregates move up to the nearest relation that is not spread', async (t
   t.strictSame(tasks?.relationSelect, [{ kind: 'spread', fields: [max], aggregateAlias: 'tasks_projects_3' }])
   t.match(toEmbed.embeds[0]?.relationSelect, [{ kind: 'json', name: 'tasks' }])
   const own = readPlan('tasks', [embed('projects', [aggregated('sum', 'budget')])])
-  t.match(own.embeds[0]?.select, [{ aggregate: 'sum', alias: null }], 'an embed keeps its own')
+  t.match(own.embeds[0]?.select, [{ aggregate: 'sum', alias: null }], 'an embed keeps its aggregates')
 })
 
 t.test('aggregates in to-many spreads', async (t) => {

@@ -93,13 +93,13 @@ t.test('writes leave connections to reads, and reads leave none to writes', asyn
     run(pool, `select '${text}'`, undefined, 'write').then((it) => order.push(it ?? '')),
   )
   t.equal(pool.waitingCount, 2)
-  for (let time = 0; time < 3; time++) t.equal(await run(pool, 'select 1'), '1', 'a read goes ahead of waiting writes')
+  for (let time = 0; time < 3; time++) t.equal(await run(pool, 'select 1'), '1', 'a read overtakes waiting writes')
   const readers = await Promise.all([occupy(pool, 'read')])
   const read = run(pool, "select 'c'").then((it) => order.push(it ?? ''))
   t.equal(pool.waitingCount, 3)
   await frees[0]()
   await Promise.all([...writes, read])
-  t.strictSame(order, ['a', 'b', 'c'], 'otherwise whoever came first')
+  t.strictSame(order, ['a', 'b', 'c'], 'otherwise first come, first served')
   await Promise.all([...frees.slice(1), ...readers].map((free) => free()))
   t.ok(await untilIdle(pool))
 })
@@ -113,14 +113,14 @@ t.test('waiting ends with the timeout, or when the caller leaves', async (t) => 
   t.equal(pool.waitingCount, 2)
   person.leave()
   await t.rejects(abandoned, { name: 'ConnectionError', kind: 'caller gone' })
-  t.equal(pool.waitingCount, 1, 'it has left the queue')
+  t.equal(pool.waitingCount, 1, 'it was removed from the queue')
   t.equal(person.listenerCount, 0)
   await t.rejects(late, { name: 'ConnectionError', kind: 'timed out' })
   t.equal(pool.waitingCount, 0)
   await t.rejects(
     run(pool, 'select 1', person),
     { name: 'ConnectionError', kind: 'caller gone' },
-    'nothing is begun for a caller who has left',
+    'nothing starts for a caller who has left',
   )
   await free()
   t.equal(await run(pool, 'select 1'), '1')
@@ -133,7 +133,7 @@ t.test('waiting ends with the timeout, or when the caller leaves', async (t) => 
 t.test('time spent waiting elsewhere counts', async (t) => {
   const pool = poolOf(t, { dbPool: 1, dbPoolAcquisitionTimeout: 600 })
   const late = { since: performance.now() - 600_000 }
-  t.equal(await withConnection(pool, async () => 'lent', never, late), 'lent', 'at once, if there is one')
+  t.equal(await withConnection(pool, async () => 'lent', never, late), 'lent', 'at once, if one is idle')
   await withConnection(
     pool,
     () =>
@@ -159,7 +159,7 @@ t.test('the statement of a caller who leaves is cancelled', async (t) => {
     t.match(outcome, { status: 'rejected', reason: { kind: 'caller gone' } }, 'it would be fulfilled at its own end')
   }
   t.ok(await untilIdle(pool))
-  t.equal(pool.totalCount, 3, 'the connections are used again')
+  t.equal(pool.totalCount, 3, 'the connections are reused')
   // No cancellation may hit the next user of the connection.
   for (let time = 0; time < 30; time++) t.equal(await run(pool, `select ${time} from pg_sleep(0.002)`), String(time))
 })
@@ -238,11 +238,11 @@ t.test('if the server has no free slot, requests wait for the existing connectio
   const asked = queryOn(pool)('select 1 as one', [])
   await pause(100)
   await Promise.all(frees.map((free) => free()))
-  t.strictSame(await asked, [{ one: 1 }], 'where the reserve has no slot, it waits for the pool')
+  t.strictSame(await asked, [{ one: 1 }], 'if the reserve has no slot, it waits for the pool')
   const busy = await Promise.all([occupy(pool, 'read'), occupy(pool, 'read'), occupy(pool, 'read')])
   const writer = run(pool, 'select 1', undefined, 'write')
   await database.query(`alter role ${authenticator} connection limit -1`)
-  t.equal(await writer, '1', 'and grows when there are slots again')
+  t.equal(await writer, '1', 'and grows when slots are available again')
   await Promise.all(busy.map((free) => free()))
   await database.query(`alter role ${authenticator} connection limit 0`)
   const none = poolOf(t, { dbPool: 5 })

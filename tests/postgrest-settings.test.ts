@@ -74,14 +74,14 @@ t.test('every name is accepted', async (t) => {
     Object.values(postgrestSettings)
       .map(({ name }) => name)
       .sort(),
-    'no other',
+    'no other setting',
   )
   const table = settingsTable()
   const base = loadConfig({ env: {} })
   for (const [name, value, inDatabase] of page) {
     const key = keyOf(name)
     const inEnvironment = loadConfig({ env: { [variableOf(name)]: value } })
-    t.notSame(inEnvironment.config[key], base.config[key], `${name} has an effect on the configuration`)
+    t.notSame(inEnvironment.config[key], base.config[key], `${name} changes the configuration`)
     t.strictSame(inEnvironment.warnings, [], `${variableOf(name)} is known`)
 
     const file = join(folder, `${name}.conf`)

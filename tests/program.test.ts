@@ -60,10 +60,10 @@ rest-base-path = "/"
   t.match(await get(admin, '/ready'), { status: 200 })
   t.match((await get(admin, '/metrics')).body, /pgrst_db_pool_max 10/)
   t.match(await get(admin, '/config'), { status: 404 })
-  t.notOk(program.logged().some(says('request')), 'PostgREST logs no request unless it is asked to')
+  t.notOk(program.logged().some(says('request')), 'as in PostgREST, requests are not logged by default')
 
   await rename(api, `${api}.away`)
-  t.match(await get(admin, '/live'), { status: 500 }, 'nobody reaches the API')
+  t.match(await get(admin, '/live'), { status: 500 }, 'the API is not reachable')
   t.match(await get(admin, '/ready'), { status: 500 })
   await rename(`${api}.away`, api)
 
@@ -72,7 +72,7 @@ rest-base-path = "/"
   program.kill('SIGTERM')
   t.ok(await until(async () => (await get(admin, '/live')).status === 500), 'no longer live')
   await latch.release()
-  t.match(await held, { status: 200, body: '"let go"' }, 'what is under way is finished')
+  t.match(await held, { status: 200, body: '"let go"' }, 'requests in flight are completed')
   t.equal(await program.ended, 0)
   await t.rejects(get(api, '/films'))
 })

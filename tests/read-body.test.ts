@@ -27,7 +27,7 @@ for (const pieces of [[largeBody + 1], [10, largeBody + 1], [largeBody, 1]]) {
       requestOf(...pieces),
       gateOf(() => admission),
     )
-    void reading.then(() => t.ok(isAdmitted, 'the body is complete only after it was admitted'))
+    void reading.then(() => t.ok(isAdmitted, 'the body is complete only after its admission'))
     for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
     isAdmitted = true
     admit()

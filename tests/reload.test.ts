@@ -78,12 +78,12 @@ t.test('settings and schema reload on notification and on signal', async (t) => 
       .map(({ event }) => event)
       .filter((event) => event !== 'request'),
     [],
-    'other words and other channels mean nothing',
+    'other payloads and channels have no effect',
   )
 
   await database.query(`alter role ${authenticator} in database ${database.name} set pgrst.db_max_rows = '5'`)
   await after('config-reloaded', () => notify('reload config'))
-  t.equal(await rowsOf(program), 5, 'settings of the database count more than those of the file')
+  t.equal(await rowsOf(program), 5, 'settings of the database take precedence over the file')
 
   for (const [what, broken, mend] of [
     ['in the file', () => write('"many"'), () => write('6')],
@@ -95,25 +95,25 @@ t.test('settings and schema reload on notification and on signal', async (t) => 
   ] as const) {
     await broken()
     await after('config-invalid', () => notify('reload config'))
-    t.equal(await rowsOf(program), 5, `a wrong value ${what} changes nothing`)
+    t.equal(await rowsOf(program), 5, `an invalid value ${what} changes nothing`)
     const { error } = await line(says('config-invalid'))
-    t.match(error, { name: 'ConfigError', message: /db-max-rows|db_tx_end/ }, 'and is told')
+    t.match(error, { name: 'ConfigError', message: /db-max-rows|db_tx_end/ }, 'and is logged')
     await mend()
   }
   await database.query(`alter role ${authenticator} in database ${database.name} reset pgrst.db_max_rows`)
 
   const backend = await valueOf(program, '/rpc/backend')
-  t.equal(await valueOf(program, '/rpc/backend'), backend, 'connections stay')
+  t.equal(await valueOf(program, '/rpc/backend'), backend, 'connections are kept')
   await database.query(`alter role ${authenticator} set app.mood = 'fresh'`)
   await after('config-reloaded', () => notify('reload config'))
   t.equal(await valueOf(program, '/rpc/backend'), backend, 'also when settings are reloaded')
   const nap = call('GET', '/rpc/nap?seconds=0.6')
   await new Promise((resolve) => setTimeout(resolve, 100))
   await after('schema-cache-loaded', () => notify('reload schema'))
-  t.match(await nap, { status: 204 }, 'what runs on a connection is not disturbed')
-  t.equal(await valueOf(program, '/rpc/of_session?name=app.mood'), 'fresh', 'a loaded schema means new sessions')
+  t.match(await nap, { status: 204 }, 'running statements are not interrupted')
+  t.equal(await valueOf(program, '/rpc/of_session?name=app.mood'), 'fresh', 'a reloaded schema starts new sessions')
   const old = 'select from pg_stat_activity where pid = $1'
-  t.ok(await until(async () => (await database.query(old, [backend])).rowCount === 0), 'and the old ones go')
+  t.ok(await until(async () => (await database.query(old, [backend])).rowCount === 0), 'and the old ones are closed')
 
   write('6', 'other')
   await after('channel-listening', () => notify('reload config'))
@@ -126,13 +126,13 @@ t.test('settings and schema reload on notification and on signal', async (t) => 
   await line(says('channel-lost'))
   await database.query(`create table public.unheard (id int); grant select on public.unheard to ${anonymous}`)
   await after('schema-cache-loaded', () => undefined)
-  t.match(await call('GET', '/unheard'), { status: 200 }, 'what was notified while nobody listened is found')
+  t.match(await call('GET', '/unheard'), { status: 200 }, 'notifications missed while disconnected are recovered')
   writeFileSync(file, 'db-channel-enabled = false')
   await after('config-reloaded', () => program.kill('SIGUSR2'))
   const { rows: listening } = await database.query(
     `select from pg_stat_activity where usename = '${authenticator}' and query like 'LISTEN %'`,
   )
-  t.strictSame(listening, [], 'and nobody needs to listen')
+  t.strictSame(listening, [], 'without the channel, there is no listener')
 })
 
 t.test('settings in the database and of db-pre-config are reloaded', async (t) => {
@@ -143,19 +143,19 @@ t.test('settings in the database and of db-pre-config are reloaded', async (t) =
   const settings = { ...env, PGRST_DB_PRE_CONFIG: 'public.pre_config' }
   const start = (more: Record<string, string>) => startApplication(t, uri, { ...settings, ...more })
   const program = await start({ PGRST_DB_MAX_ROWS: '9' })
-  t.equal(await rowsOf(program), 2, 'the function counts more than the environment')
+  t.equal(await rowsOf(program), 2, 'the function takes precedence over the environment')
   const plan = { headers: { Accept: 'application/vnd.pgrst.plan+json' } }
   t.match(await program.call('GET', '/films', plan), { status: 200 })
   await database.query(`create or replace function public.pre_config() returns void language plpgsql as
     $$ begin raise 'not today' using hint = 'hunter2'; end $$`)
   await program.service.runtime.reloadConfig()
   t.match(program.logged().find(says('config-invalid')), { error: { message: 'not today' } })
-  t.equal(await rowsOf(program), 2, 'a function that fails changes nothing')
+  t.equal(await rowsOf(program), 2, 'a failing function changes nothing')
 
   const other = await start({ PGRST_DB_MAX_ROWS: '3' })
-  t.equal(await rowsOf(other), 3, 'and does not keep the program from starting')
+  t.equal(await rowsOf(other), 3, 'and does not prevent the start')
   const without = await start({ PGRST_DB_CONFIG: 'false' })
-  t.notOk(without.logged().some(says('config-invalid')), 'nor is it asked where settings of the database do not count')
+  t.notOk(without.logged().some(says('config-invalid')), 'nor is it called if db-config is off')
 })
 
 t.test('a disabled channel stays disabled while a reload is in progress', async (t) => {

@@ -101,7 +101,7 @@ t.test('/report: request -> status for Ann, Bob, the administrator', async (t) =
       )
       if (given.status >= 400 || method === 'GET') t.strictSame(await stored(id), before, `${label} changes nothing`)
       if (path === '' && method === 'GET') t.equal(detailsOf<unknown[]>(given).length, user === 'ann' ? 1 : 0, label)
-      if (user !== 'ann' && !path.includes('approval')) t.notMatch(given.text, id, `${label} shows nothing of it`)
+      if (user !== 'ann' && !path.includes('approval')) t.notMatch(given.text, id, `${label} discloses nothing of it`)
     }
   }
 })
@@ -291,9 +291,9 @@ t.test('/rest/v1: request -> status and rows for every caller', async (t) => {
       if (given.status >= 400) t.strictSame(await stored(id), before, `${caller}: ${method} ${path}`)
       const after = (await stored(id)) as { status: Status } | undefined
       const mayReview = caller === 'service' || (caller === 'admin' && path.startsWith('/rpc/review_report'))
-      if (!mayReview) t.equal(after?.status ?? status, status, `${caller} sets no status: ${method} ${path}`)
+      if (!mayReview) t.equal(after?.status ?? status, status, `${caller} cannot set the status: ${method} ${path}`)
     }
-    t.strictSame(found, wanted, `${method} ${path} of a ${status} one ${JSON.stringify(body) ?? ''}`)
+    t.strictSame(found, wanted, `${method} ${path} of a report that is ${status} ${JSON.stringify(body) ?? ''}`)
   }
 })
 

@@ -89,7 +89,7 @@ t.test('a created report includes its valuation, which equals the estimate', asy
   t.match(
     detailsOf(await others[0]!.call('GET', `/report/estimate?manufacturer=Alfa%20Romeo&${query}`)),
     { estimate: null, comparables: 2 },
-    'without the own ones',
+    'without reports of the caller',
   )
   await ann.call('DELETE', `/report/${created.id}`)
 })
@@ -131,10 +131,10 @@ t.test('lists are paginated', async (t) => {
   t.strictSame(
     second.details.map(({ id }) => id),
     wanted.slice(3, 6),
-    'what comes and goes shifts no page',
+    'insertions and deletions do not shift pages',
   )
   const stranger = (await bob.call('GET', `/report?cursor=${first.nextCursor}`)).body as Page
-  t.strictSame(stranger.details, [], "another's cursor shows nothing of theirs")
+  t.strictSame(stranger.details, [], 'the cursor of another user discloses nothing')
   t.match((await bob.call('GET', '/report')).body, { details: [], nextCursor: null })
 })
 

@@ -176,10 +176,14 @@ t.test('invalid sessions: cookie -> 401', async (t) => {
     const given = await post(report, cookie)
     t.strictSame([given.status, given.body], [401, answer], label)
   }
-  t.equal((await post('not JSON', '')).status, 401, 'nothing is read before it is clear who sends it')
+  t.equal((await post('not JSON', '')).status, 401, 'the body is not read before authentication')
 
   t.equal((await post(report, session('session', { id, expires }, secrets[1]))).status, 201, 'an older secret')
-  t.equal((await post(report, `session=forged; ${ann.cookie}`)).status, 201, 'a forged one hides no genuine one')
+  t.equal(
+    (await post(report, `session=forged; ${ann.cookie}`)).status,
+    201,
+    'an invalid cookie does not hide a valid one',
+  )
   t.equal((await post(report, `a=b; ${ann.cookie}; c=d`)).status, 201)
 })
 

@@ -109,8 +109,8 @@ const same: readonly Row[] = [
   ['HEAD with an embed that fails', { line: ['HEAD', '/items?select=id,parent:items!parent_id(name::int)'] }, { status: 400 }],
   ['a limit beyond bigint', get(`/items?limit=${huge}`), beyondBigint(huge)],
   ['an offset beyond bigint', get(`/items?offset=${huge}`), beyondBigint(huge)],
-  ['the first one beyond it', get('/items?offset=9223372036854775808'), beyondBigint('9223372036854775808')],
-  ['the last ones within it', get('/items?limit=9223372036854775807&offset=9223372036854775807'), { status: 200, json: [] }],
+  ['the smallest offset beyond bigint', get('/items?offset=9223372036854775808'), beyondBigint('9223372036854775808')],
+  ['the largest bigint', get('/items?limit=9223372036854775807&offset=9223372036854775807'), { status: 200, json: [] }],
   ['HEAD with a limit beyond bigint', { line: ['HEAD', `/items?limit=${huge}`] }, { status: 400 }],
   ['the limit of an embed', get(`/items?select=id,items(id)&items.limit=${huge}`), beyondBigint(huge)],
   ['a function’s', get(`/rpc/items_of?who=x&limit=${huge}`), beyondBigint(huge)],
@@ -118,7 +118,7 @@ const same: readonly Row[] = [
   ['a Range that ends beyond it', get('/items', ['Range', `1-${huge}`]), beyondBigint(huge)],
   ['a limit beyond it within a Range', get(`/items?select=id&order=id&limit=${huge}0`, ['Range', '1-1']), { status: 200, json: [{ id: 5 }] }],
   [
-    'an offset that a JavaScript number cannot hold',
+    'an offset beyond the precision of a JavaScript number',
     get('/items?offset=9007199254740993', ['Prefer', 'count=exact']),
     fault(416, 'PGRST103', 'Requested range not satisfiable', {
       details: 'An offset of 9007199254740993 was requested, but there are only 9 rows.',

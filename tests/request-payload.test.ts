@@ -21,7 +21,7 @@ t.test('the value of a parsed body', async (t) => {
   t.strictSame(readWithValue(' {"a":[1]}', type).value, { a: [1] })
   t.strictSame(readWithValue('[{"a":1},{"a":null}]', type).value, [{ a: 1 }, { a: null }])
   t.equal(readWithValue('[]', type).value, undefined, 'no rows')
-  t.equal(readWithValue('{"a":1}', type, create, ['a']).value, undefined, 'the columns are named')
+  t.equal(readWithValue('{"a":1}', type, create, ['a']).value, undefined, 'the columns are given')
   t.equal(readWithValue('a\n1', 'text/csv').value, undefined, 'CSV')
   t.equal(readWithValue('a=1', 'application/x-www-form-urlencoded').value, undefined, 'a form')
 })
@@ -100,7 +100,7 @@ t.test('JSON with the columns parameter', async (t) => {
   t.strictSame(
     read(text, 'application/json', create, columns),
     { payload: { kind: 'raw-json', text }, columns },
-    'is not read',
+    'the body is not parsed',
   )
   t.strictSame(read('', 'application/json', call, columns), { payload: { kind: 'raw-json', text: '' }, columns })
   t.strictSame(

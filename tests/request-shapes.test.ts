@@ -165,7 +165,7 @@ t.test('a rejection is cached when its shape is seen for the second time', async
   t.type(first, ApiError)
   t.not(first, second)
   t.not(second, third)
-  t.equal(third, fourth, 'the very same')
+  t.equal(third, fourth, 'the same object')
 })
 
 /** Whether a value contains an object with a key, at any depth. */

@@ -202,22 +202,22 @@ const put = writing(insertPlan('items', [], '{}'), { mutation: 'single-upsert' }
 type Fault = readonly [title: string, plan: CrudPlan, rows: number, preferences: object, code: string | undefined]
 const faults: readonly Fault[] = [
   ['read', reading(readPlan('items')), 2, strictly(1), undefined],
-  ['one of none', reading(readPlan('items'), singular), 0, {}, 'PGRST116'],
-  ['one of one', reading(readPlan('items'), singular), 1, {}, undefined],
-  ['one of two', reading(readPlan('items'), singular), 2, {}, 'PGRST116'],
+  ['singular, no rows', reading(readPlan('items'), singular), 0, {}, 'PGRST116'],
+  ['singular, one row', reading(readPlan('items'), singular), 1, {}, undefined],
+  ['singular, two rows', reading(readPlan('items'), singular), 2, {}, 'PGRST116'],
   ['explained', reading(readPlan('items'), { ...singular, explain: true }), 2, {}, undefined],
   ['create', writing(insertPlan('items', [], '[]')), 5, strictly(1), undefined],
   ['create one', writing(insertPlan('items', [], '[]'), singular), 2, {}, 'PGRST116'],
   ['update within the limit', writing(updatePlan('items', [], '{}')), 2, strictly(2), undefined],
   ['update beyond the limit', writing(updatePlan('items', [], '{}')), 3, strictly(2), 'PGRST124'],
   ['lenient', writing(updatePlan('items', [], '{}')), 3, { handling: 'lenient', maxAffected: 1 }, undefined],
-  ['no handling', writing(updatePlan('items', [], '{}')), 3, { maxAffected: 1 }, undefined],
+  ['without handling=strict', writing(updatePlan('items', [], '{}')), 3, { maxAffected: 1 }, undefined],
   ['delete beyond the limit', writing(deletePlan('items')), 3, strictly(2), 'PGRST124'],
   ['singular before the limit', writing(deletePlan('items'), singular), 3, strictly(2), 'PGRST116'],
   ['PUT', put, 1, {}, undefined],
   ['PUT of another row', put, 0, {}, 'PGRST115'],
   ['call beyond the limit', calling(callPlan('f'), routine('f')), 3, strictly(2), 'PGRST124'],
-  ['call for one', calling(callPlan('f'), routine('f'), singular), 3, strictly(2), 'PGRST116'],
+  ['singular call', calling(callPlan('f'), routine('f'), singular), 3, strictly(2), 'PGRST116'],
 ]
 
 for (const [title, plan, queryTotal, preferences, code] of faults) {

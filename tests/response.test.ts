@@ -176,7 +176,7 @@ const rows: readonly Row[] = [
     '',
   ],
   [
-    'bytes of a custom media type',
+    'binary body of a custom media type',
     reading(readPlan('items'), { mediaType: { kind: 'other', text: 'image/png' } }),
     { body: Buffer.from([0, 255]) },
     {},
@@ -244,7 +244,7 @@ const rows: readonly Row[] = [
     '',
   ],
   [
-    'upsert that created none',
+    'upsert that created no rows',
     insert,
     { inserted: 0 },
     { preferences: { resolution: 'merge-duplicates' } },
@@ -253,7 +253,7 @@ const rows: readonly Row[] = [
     '',
   ],
   [
-    'upsert of nothing',
+    'upsert of no rows',
     insert,
     { inserted: null },
     { preferences: { resolution: 'merge-duplicates' } },

@@ -30,7 +30,7 @@ t.test('a new process replaces the old one on the same port', async (t) => {
     return
   }
   const program = startProgram(t, { ...options.env, PGRST_SERVER_REUSEPORT: 'true' })
-  t.equal(await program.ended, 1, 'an older Node.js cannot do that')
+  t.equal(await program.ended, 1, 'an older Node.js does not support it')
   t.match(
     program.written(),
     `Error in config\n  PGRST_SERVER_REUSEPORT: needs Node.js 22.12 or later; this is ${process.versions.node}\n`,

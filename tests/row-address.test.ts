@@ -66,11 +66,15 @@ t.test('requests and responses of the specification', async (t) => {
     ...(await as(alice, { Prefer: 'return=representation' })),
   })
   t.match(returned, { status: 200, body: { id, confidence: 12, is_positive: false } })
-  t.match(await call('PATCH', path, { body: {}, ...(await as(alice)) }), { status: 200, text: '' }, 'nothing to change')
+  t.match(
+    await call('PATCH', path, { body: {}, ...(await as(alice)) }),
+    { status: 200, text: '' },
+    'no columns to change',
+  )
 
   for (const [method, body] of [['GET'], ['PATCH', { confidence: 1 }], ['PATCH', {}], ['DELETE']] as const) {
     const other = await call(method, path, { body, ...(await as(bob)) })
-    t.match(other, { status: 404, body: { code: 'PGRST116' } }, `${method} of another's row`)
+    t.match(other, { status: 404, body: { code: 'PGRST116' } }, `${method} of another user's row`)
   }
   t.match(await call('DELETE', path, await as(alice)), { status: 204, text: '' })
   t.match(await call('GET', path, await as(alice)), { status: 404 })

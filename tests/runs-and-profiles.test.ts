@@ -74,7 +74,7 @@ t.test('an upsert of existing and new runs', async (t) => {
   refused(t, await table.upsert([run(6, ann.id), run(5, ann.id)], { onConflict: 'id' }), "the key of another's run")
   refused(t, await table.upsert([run(6, ann.id), run(3, bob.id)], { onConflict: 'id' }), 'given to another')
   t.strictSame([(await stored(5))?.user_id, (await stored(3))?.user_id], [bob.id, ann.id])
-  t.equal(await stored(6), undefined, 'all or nothing')
+  t.equal(await stored(6), undefined, 'all or none')
   t.equal((await table.upsert(run(5, ann.id), { onConflict: 'id', ignoreDuplicates: true })).error, null)
   t.equal((await stored(5))?.user_id, bob.id)
 })
@@ -89,7 +89,7 @@ t.test('runs can be listed and deleted', async (t) => {
   const foreign = await table().select('*').eq('user_id', bob.id)
   t.strictSame(foreign.data, [])
   await table().delete().eq('user_id', bob.id)
-  t.ok(await stored(5), "another's history stays")
+  t.ok(await stored(5), 'runs of other users are kept')
   const cleared = await table().delete().eq('user_id', ann.id)
   t.strictSame([cleared.status, cleared.error], [204, null])
   t.equal(await stored(1), undefined)
@@ -128,7 +128,7 @@ t.test('PATCH and PUT of a whole run: body -> status', async (t) => {
 t.test('profiles', async (t) => {
   const table = () => ann.client.from('profiles')
   const first = await table().select('id,full_name,avatar_url').eq('id', ann.id).single()
-  t.strictSame(first.data, { id: ann.id, full_name: 'Test', avatar_url: null }, 'from signing up')
+  t.strictSame(first.data, { id: ann.id, full_name: 'Test', avatar_url: null }, 'created by signing up')
   const profile = { id: ann.id, full_name: 'Ann Lee', avatar_url: 'https://example.org/a.jpg' }
   for (const options of [{}, { onConflict: 'id' }]) {
     const given = await table().upsert(profile, options).select('id,full_name,avatar_url').single()
@@ -146,7 +146,7 @@ t.test('profiles', async (t) => {
   t.equal((await table().update({ full_name: 'x' }).eq('id', bob.id).select()).data?.length, 0)
   await table().delete().eq('id', ann.id)
   const again = await table().upsert(profile).select('full_name').single()
-  t.strictSame(again.data, { full_name: 'Ann Lee' }, 'made again by an upsert')
+  t.strictSame(again.data, { full_name: 'Ann Lee' }, 'created again by an upsert')
 })
 
 t.test('the secret key can use a table that a migration adds', async (t) => {
@@ -179,7 +179,7 @@ t.test('the secret key can use a table that a migration adds', async (t) => {
     "select has_sequence_privilege('service_role', 'public.numbers', 'usage') as may",
   )
   t.strictSame(rows, [{ may: true }])
-  t.equal((await call('GET', path, { headers: { apikey: publishable } })).status, 401, 'anon has no right')
+  t.equal((await call('GET', path, { headers: { apikey: publishable } })).status, 401, 'anon has no privileges')
 })
 
 t.test('mileages are integers', async (t) => {

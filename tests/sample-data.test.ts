@@ -80,7 +80,7 @@ t.test('serve --sample fills an empty database once', async (t) => {
   t.match(await start(), /^Added no sample data: /)
   t.equal(await reports(), 60)
   await other.query('delete from public.reports')
-  t.equal(await fill(), 'not empty', 'what was deleted does not come back')
+  t.equal(await fill(), 'not empty', 'deleted rows are not added again')
   t.equal(await reports(), 0)
 
   const used = await createMigratedDatabase()

@@ -21,8 +21,8 @@ t.test("the SCRAM verifier of a password (RFC 7677, with PostgreSQL's salt and i
     await scramVerifier('pencil', salt),
     `SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$${stored}:${key('Server Key').toString('base64')}`,
   )
-  t.equal(stored, 'WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=', 'as in the example of RFC 7677')
-  t.not(await scramVerifier('pencil'), await scramVerifier('pencil'), 'each has a salt of its own')
+  t.equal(stored, 'WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=', 'the example of RFC 7677')
+  t.not(await scramVerifier('pencil'), await scramVerifier('pencil'), 'each has a new salt')
 })
 
 const folder = await mkdtemp(join(tmpdir(), 'rowhouse-login-'))
@@ -92,7 +92,7 @@ for (const [owner, ownerPassword] of [
       kind: 'refused',
       advice: `The role authenticator cannot sign in with the password in DATABASE_URL. A superuser can set it: alter role "authenticator" password '…';`,
     })
-    t.strictSame(await user(first), { name: 'authenticator' }, 'a password that is there is never changed')
+    t.strictSame(await user(first), { name: 'authenticator' }, 'an existing password is never changed')
     t.notMatch(JSON.stringify(wrong), /hunter2/)
   })
 }

@@ -97,7 +97,7 @@ t.test('signing out and signing in replace both cookies', async (t) => {
   })
   t.equal(again.headers.getSetCookie().length, 2)
   const old = await secure.call('GET', '/auth/me', { headers: { Cookie: first.host } })
-  t.equal(old.status, 401, 'the session of before has ended')
+  t.equal(old.status, 401, 'the previous session has ended')
 
   const [session = '', host = ''] = again.headers.getSetCookie().map((text) => text.split(';')[0])
   const out = await secure.call('POST', '/auth/signout', { headers: { Cookie: `${session}; ${host}` } })

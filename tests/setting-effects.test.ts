@@ -120,7 +120,7 @@ t.test('each setting changes the response', async () => {
     await configure(name, undefined)
   }
   const { rows: films } = await database.query('select id from public.films where id > 3')
-  t.strictSame(films, [], 'what was rolled back is not there')
+  t.strictSame(films, [], 'the change was rolled back')
 })
 
 t.test('a base64-encoded secret', async (t) => {
@@ -135,7 +135,7 @@ t.test('a base64-encoded secret', async (t) => {
 t.test('settings of functions apply to the whole transaction', async (t) => {
   t.match(await call('POST', '/rpc/slow', { body: {} }), { status: 500, body: { code: '57014' } })
   await configure('db_hoisted_tx_settings', 'lock_timeout')
-  t.match(await call('POST', '/rpc/slow', { body: {} }), { status: 204 }, 'only those that are named')
+  t.match(await call('POST', '/rpc/slow', { body: {} }), { status: 204 }, 'only the named settings')
   t.match(await call('GET', '/rpc/hoisted'), { body: '7s' })
   await configure('db_hoisted_tx_settings', undefined)
 })
@@ -146,7 +146,7 @@ t.test('prepared statements can be disabled', async (t) => {
   t.ok((await count()) > 1)
   await configure('db_prepared_statements', 'false')
   await call('GET', '/films')
-  t.equal(await count(), 0, 'a new session without any')
+  t.equal(await count(), 0, 'a new session without prepared statements')
   await configure('db_prepared_statements', undefined)
 })
 
@@ -160,7 +160,7 @@ t.test('the JWT cache can be disabled', async (t) => {
   await configure('jwt_cache_max_entries', '0')
   await ask()
   await ask()
-  t.equal(hits(), before + 1, 'none is kept')
+  t.equal(hits(), before + 1, 'no token is cached')
   await configure('jwt_cache_max_entries', undefined)
 })
 

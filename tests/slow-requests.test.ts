@@ -48,14 +48,14 @@ const notes = '/rest/v1/notes'
 const big = `{"message":"${'x'.repeat(200_000)}`
 
 const rows: readonly (readonly [title: string, sent: string, drip: string])[] = [
-  ['half a head', 'GET /rest/v1/notes HTTP/1.1\r\nHost: x\r\n', ''],
-  ['a head that drips', 'GET /rest/v1/notes HTTP/1.1\r\nHost: x\r\n', 'X-Drip: y\r\n'],
-  ['half a body', `${postHead(notes, 100)}{"message":`, ''],
-  ['a body that drips', `${postHead(notes, 100)}{"message":"`, 'x'],
-  ['a body that drips in chunks', `${postHead(notes, 0, { 'Transfer-Encoding': 'chunked' })}`, '1\r\n \r\n'],
+  ['incomplete headers', 'GET /rest/v1/notes HTTP/1.1\r\nHost: x\r\n', ''],
+  ['headers that arrive slowly', 'GET /rest/v1/notes HTTP/1.1\r\nHost: x\r\n', 'X-Drip: y\r\n'],
+  ['an incomplete body', `${postHead(notes, 100)}{"message":`, ''],
+  ['a body that arrives slowly', `${postHead(notes, 100)}{"message":"`, 'x'],
+  ['a chunked body that arrives slowly', `${postHead(notes, 0, { 'Transfer-Encoding': 'chunked' })}`, '1\r\n \r\n'],
   ['a large body that stops', `${postHead(notes, 300_000)}${big}`, ''],
-  ['a refused body that drips', postHead('/rest/v1/secrets', 300_000), 'x'],
-  ['a body that is too large, and drips', postHead(notes, 300_000_000), 'x'],
+  ['a refused body that arrives slowly', postHead('/rest/v1/secrets', 300_000), 'x'],
+  ['a body that is too large and arrives slowly', postHead(notes, 300_000_000), 'x'],
 ]
 
 for (const [title, sent, drip] of rows) {
@@ -96,7 +96,7 @@ t.test('incomplete bodies of the other routes', async (t) => {
   const at = `http://127.0.0.1:${own.port}`
   t.match(await rawRequest(at, `${postHead('/', 100)}{"a":`).closed, /^HTTP\/1.1 408 /)
   const large = rawRequest(at, postHead('/', 100_000))
-  t.ok(await until(() => large.text().startsWith('HTTP/1.1 413 ')), 'answered before the body came')
+  t.ok(await until(() => large.text().startsWith('HTTP/1.1 413 ')), 'answered before the body arrived')
   t.match(await large.closed, /larger than 1000 bytes/)
 })
 
@@ -113,7 +113,7 @@ t.test('incomplete bodies use no connection, and no memory once their client has
   const bodies = Array.from({ length: 40 }, () => rawRequest(url, `${postHead(notes, 300_000)}${big}`))
   // The budget suffices for one and a half of them.
   await sleep(200)
-  t.equal((await call('GET', '/rest/v1/tags')).status, 200, 'reads go on')
+  t.equal((await call('GET', '/rest/v1/tags')).status, 200, 'reads succeed')
   t.equal((await call('POST', notes, { body: { message: 'small' } })).status, 201, 'small bodies, too')
   for (const { socket } of bodies) socket.destroy()
   await Promise.all(bodies.map(({ closed }) => closed))
@@ -136,5 +136,5 @@ t.test('a large body that waits too long gets 503', async (t) => {
   t.ok(Number(headers.get('retry-after')) > 0)
   for (const { socket } of holders) socket.destroy()
   const later = await Promise.all(Array.from({ length: 12 }, () => call('POST', notes, { body: `${big}"}` })))
-  t.strictSame([...new Set(later.map((answer) => answer.status))], [201], 'without the others, all get their turn')
+  t.strictSame([...new Set(later.map((answer) => answer.status))], [201], 'without the others, all succeed')
 })

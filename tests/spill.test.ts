@@ -93,7 +93,7 @@ for (const [where, memory, disk] of [
     const { field, value, arrived, isPaused } = arriving(24 * mebibyte, 50_000)
     const reader = new SlowReader()
     field.sendTo(reader)
-    t.ok(await until(isPaused), 'while nobody waits, the database does')
+    t.ok(await until(isPaused), 'while no request waits, the database does')
     t.equal(space.memory.used + space.disk.used, 0)
     field.spillTo(space)
     await arrived
@@ -104,7 +104,7 @@ for (const [where, memory, disk] of [
     await end
     t.equal(reader.received, value.length)
     t.equal(reader.digest(), hashOf(value), 'the same bytes')
-    t.ok(await isFreed(space), 'nothing is left')
+    t.ok(await isFreed(space), 'no memory is in use')
   })
 }
 
@@ -156,7 +156,7 @@ t.test(
     relief.begin()
     await closed(idle)
     t.ok(performance.now() - since > 1000, 'not at once')
-    t.notOk(reader.destroyed, 'the one that takes more goes on')
+    t.notOk(reader.destroyed, 'the faster reader continues')
     since = undefined
     await slower.arrived
     clearInterval(timer)
@@ -221,10 +221,10 @@ for (const [where, memory, disk, kept] of [
       await arrived
       t.ok(relief.unplacedBytes <= limit, `${number}: ${relief.unplacedBytes} bytes`)
     }
-    t.ok(relief.unplacedBytes > limit - 8 * mebibyte, 'the bound is used')
+    t.ok(relief.unplacedBytes > limit - 8 * mebibyte, 'the limit is used')
     const left = readers.flatMap((reader, number) => (reader.destroyed ? [] : [number]))
-    t.ok(left.length >= kept && left.length < 20, `${left.join()} are left`)
-    t.strictSame(left.slice(-3), [17, 18, 19], 'the slowest are given up')
+    t.ok(left.length >= kept && left.length < 20, `${left.join()} remain`)
+    t.strictSame(left.slice(-3), [17, 18, 19], 'the slowest are disconnected')
     for (const number of left) {
       const reader = readers[number]
       const value = values[number]

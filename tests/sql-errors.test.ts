@@ -189,7 +189,7 @@ t.test('expected errors have no stack trace', (t) => {
     t.ok(error instanceof Error)
     t.equal(error.stack, undefined)
     t.match(String(error), /^(Api|Credential|Connection)Error: \w/)
-    t.notOk(Object.keys(error).includes('message'), 'as of any error, it is not listed')
+    t.notOk(Object.keys(error).includes('message'), 'as for every error, it is not enumerable')
   }
   const cause = new Error('cause')
   t.equal(connectionErrors.notConnected('refused', cause).cause, cause)

@@ -41,7 +41,7 @@ t.test('reads', async (t) => {
   const plan = reading(readPlan('items'))
   t.equal(text(plan), readOf('', 'null::bigint'))
   t.equal(text(plan, prefer('planned')), readOf('', 'null::bigint'))
-  t.equal(text(plan, prefer('exact')), readOf('', 'pg_catalog.count(*)'), 'the page is everything')
+  t.equal(text(plan, prefer('exact')), readOf('', 'pg_catalog.count(*)'), 'the page contains all rows')
   const count = ', pgrst_source_count AS (SELECT 1 FROM "api"."items")'
   t.equal(text(plan, { ...prefer('exact'), ...limited }), readOf(count, separately))
   t.equal(text(plan, prefer('exact'), 10), readOf(count, separately))

@@ -86,7 +86,7 @@ t.test('clients that disconnect in the middle release their connections', async 
   }
   t.match(await call('GET', '/lines?id=eq.1&select=id'), { status: 200, body: [{ id: 1 }] })
   const { pool } = service.runtime
-  t.ok(await until(() => pool.idleCount === pool.totalCount), 'every connection is back')
+  t.ok(await until(() => pool.idleCount === pool.totalCount), 'every connection was returned')
 })
 
 t.test('without spill space, as many slow readers as memory allows get their responses', async (t) => {
@@ -108,13 +108,13 @@ t.test('without spill space, as many slow readers as memory allows get their res
     const reader = requestSlowly(small.url + path)
     readers.push(reader)
     await reader.response
-    t.ok(await until(() => pool.idleCount === pool.totalCount), 'its connection is free')
+    t.ok(await until(() => pool.idleCount === pool.totalCount), 'its connection is available')
     most = Math.max(most, pool.streams.unplacedBytes)
   }
   t.ok(most <= 32 * 1024 ** 2, `${most} bytes in memory`)
   const results = await Promise.allSettled(readers.map(({ finish }) => finish()))
   const whole = results.filter((result) => result.status === 'fulfilled')
-  t.ok(whole.length > 0 && whole.length < readers.length, `${whole.length} of ${readers.length} got everything`)
+  t.ok(whole.length > 0 && whole.length < readers.length, `${whole.length} of ${readers.length} got the whole response`)
   for (const { value } of whole) t.equal(value.length, length)
   t.ok(await until(() => pool.streams.unplacedBytes === 0))
 })

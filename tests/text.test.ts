@@ -15,7 +15,7 @@ t.test('edit distance', (t) => {
   t.equal(distance('kitten', 'sitting'), 3)
   t.equal(distance('', 'abc'), 3)
   t.equal(distance('abc', ''), 3)
-  t.equal(distance('a\u{1f600}', 'a\u{1f601}'), 1, 'a character beyond U+FFFF counts once')
+  t.equal(distance('a\u{1f600}', 'a\u{1f601}'), 1, 'a character beyond U+FFFF counts as one')
   t.end()
 })
 

@@ -140,7 +140,7 @@ t.test('statuses that depend on more than the SQLSTATE', (t) =>
       body: fault('42883', 'function xmlagg(json) does not exist'),
     },
     {
-      name: 'a role that is not there',
+      name: 'an unknown role',
       send: ['GET', '/tags'],
       as: 'nobody',
       status: 401,
@@ -148,7 +148,7 @@ t.test('statuses that depend on more than the SQLSTATE', (t) =>
       also: { 'www-authenticate': 'Bearer' },
     },
     {
-      name: 'a role that may not be taken',
+      name: 'a role that may not be switched to',
       send: ['GET', '/tags'],
       as: 'postgres',
       status: 403,

@@ -79,7 +79,7 @@ t.test('settings of the request', async (t) => {
       body: '"/rpc/setting"',
     },
     {
-      name: 'nothing stays from one request to the next',
+      name: 'settings do not persist between requests',
       send: rpc('GET', 'setting?name=request.jwt.claims'),
       ...one,
       body: '"{\\"role\\":\\"garage_anon\\"}"',
@@ -94,14 +94,14 @@ t.test('settings of roles and functions', (t) =>
     { send: rpc('GET', 'setting?name=work_mem'), as: 'garage_clerk', ...one, body: '"5MB"' },
     { send: rpc('POST', 'hoisted', {}), ...one, body: '"3s"' },
     {
-      name: 'the function before the role',
+      name: 'settings of the function precede those of the role',
       send: rpc('POST', 'hoisted', {}),
       as: 'garage_clerk',
       ...one,
       body: '"3s"',
     },
     {
-      name: 'a hoisted timeout holds for the call itself',
+      name: 'a hoisted timeout applies to the call itself',
       send: rpc('POST', 'slow_and_limited', { seconds: 3 }),
       status: 500,
       body: fault('57014', 'canceling statement due to statement timeout'),
@@ -113,7 +113,7 @@ t.test('settings of roles and functions', (t) =>
     { send: rpc('POST', 'isolation_serializable', {}), as: 'garage_auditor', ...one, body: '"serializable"' },
     { send: rpc('POST', 'isolation_committed', {}), as: 'garage_auditor', ...one, body: '"read committed"' },
     {
-      name: 'reads too',
+      name: 'reads, too',
       send: rpc('GET', 'setting?name=transaction_isolation'),
       as: 'garage_auditor',
       ...one,
@@ -155,10 +155,10 @@ t.test('settings of the response', (t) =>
     { send: respond('418'), ...done, status: 418 },
     { send: respond('202'), ...done, status: 202 },
     { send: respond('299'), ...done, status: 299 },
-    { name: 'digits at the start', send: respond('201 Created'), ...done, status: 201 },
+    { name: 'leading digits', send: respond('201 Created'), ...done, status: 201 },
     { send: respond('teapot'), status: 500, body: badStatus },
-    { name: 'empty as well', send: respond(''), status: 200, ...done },
-    { name: 'null leaves it alone', send: respond(null), status: 200, ...done },
+    { name: 'an empty status is ignored', send: respond(''), status: 200, ...done },
+    { name: 'null is ignored', send: respond(null), status: 200, ...done },
     {
       send: respond(null, '[{"X-One": "1"}, {"X-Two": "a, b"}]'),
       status: 200,
@@ -166,14 +166,14 @@ t.test('settings of the response', (t) =>
       also: { 'x-one': '1', 'x-two': 'a, b' },
     },
     {
-      name: 'again and again',
+      name: 'repeated headers are joined',
       send: respond(null, '[{"Cache-Control": "public"}, {"Cache-Control": "max-age=5"}]'),
       status: 200,
       ...done,
       also: { 'cache-control': 'public, max-age=5' },
     },
     {
-      name: 'instead of our own',
+      name: 'replaces the header of the server',
       send: respond('200', '[{"Content-Type": "text/custom"}, {"content-range": "1-1/1"}]'),
       ...done,
       status: 200,
@@ -186,7 +186,7 @@ t.test('settings of the response', (t) =>
     { send: respond(null, '[{"X-One": 1}]'), status: 500, body: badHeaders },
     { send: respond(null, '[1]'), status: 500, body: badHeaders },
     { send: respond(null, 'text'), status: 500, body: badHeaders },
-    { name: 'headers come second', send: respond('x', 'x'), status: 500, body: badStatus },
+    { name: 'the error about the status comes first', send: respond('x', 'x'), status: 500, body: badStatus },
   ]),
 )
 
@@ -243,7 +243,7 @@ t.test('db-pre-request runs before every request', async (t) => {
     },
     { send: ['GET', '/'], ...before('refuse'), status: 402, body: refused },
     {
-      name: 'no transaction, no function',
+      name: 'without a transaction, the function is not called',
       send: ['OPTIONS', '/tags'],
       ...before('refuse'),
       status: 200,

@@ -106,7 +106,7 @@ t.test('errors are classified', async (t) => {
   const closed = createPool({ connectionString: 'postgresql://a@127.0.0.1:1/a' }, settings)
   t.teardown(() => closed.end())
   const refused: unknown = await queryOn(closed)('select 1', []).catch((error: unknown) => error)
-  t.ok(isUnreachable(refused), 'nobody listens')
+  t.ok(isUnreachable(refused), 'connection refused')
   const wrong = createPool({ connectionString: database.uri('authenticator', 'wrong') }, settings)
   t.teardown(() => wrong.end())
   t.ok(isUnreachable(await queryOn(wrong)('select 1', []).catch((error: unknown) => error)), 'wrong password')

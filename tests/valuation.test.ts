@@ -136,8 +136,8 @@ t.test('random data: SQL and reference agree', async (t) => {
       }
     }
   }
-  t.equal(methods.size, 3, 'every outcome came up')
-  t.ok(mostComparables > 200, 'and more candidates than are taken')
+  t.equal(methods.size, 3, 'every outcome occurred')
+  t.ok(mostComparables > 200, 'there were more candidates than are used')
 })
 
 const golf: Vehicle = { manufacturer: 'VW', model: 'Golf', year: 2015, mileage: 90_000, lat: 48, lng: 11 }
@@ -216,7 +216,7 @@ t.test('no single reporter decides an estimate', async (t) => {
   await store([...others, ...manyAtTheSpot])
   t.match(await valued(golf), { estimate: 12_000, low: 10_000, comparables: 44 })
   await store([...others, about(user(1), 1)])
-  t.match(await valued(golf), { estimate: 9000 }, 'nor is the price of a single vehicle nearby given away')
+  t.match(await valued(golf), { estimate: 9000 }, 'the price of a single vehicle nearby is not disclosed')
 })
 
 t.test('a report includes its valuation by the reports of others', async (t) => {
@@ -232,7 +232,7 @@ t.test('a report includes its valuation by the reports of others', async (t) => 
   t.match(
     await as('authenticated', { sub: ann }, forged, [record]),
     wanted,
-    'nobody learns what leaving out somebody else would change',
+    'users cannot learn the effect of excluding another reporter',
   )
   t.match(await as('authenticated', { sub: ann, app_role: 'admin' }, forged, [record]), { comparables: 3, low: 2 })
 })

@@ -58,8 +58,8 @@ t.test('two workers serve and end gracefully', async (t) => {
   await ask(t, program)
   program.kill('SIGTERM')
   t.equal(await program.ended, 0)
-  t.equal(times(program, 'starting'), 3, 'one that watches, two that serve')
-  t.equal(times(program, 'stopped'), 3, 'all ended in order')
+  t.equal(times(program, 'starting'), 3, 'one primary process and two workers')
+  t.equal(times(program, 'stopped'), 3, 'all ended gracefully')
 })
 
 t.test('killed workers are replaced, while the others serve', async (t) => {
@@ -79,7 +79,7 @@ t.test('killed workers are replaced, while the others serve', async (t) => {
   await program.line(() => times(program, 'worker-ended') === 2)
   await ask(t, program)
   await serving(program, 3)
-  t.equal((await childProcesses(program.pid)).length, 2, 'there are two again')
+  t.equal((await childProcesses(program.pid)).length, 2, 'there are two workers again')
   const pauses = program.logged().filter(says('worker-ended'))
   t.match(pauses, [
     { msg: /^Worker \d ended \(SIGKILL\); starting another in 0\.\d s$/ },

@@ -161,7 +161,7 @@ for (const {
     const trips = counter.take()
     t.equal(answer.status, status, answer.text)
     if (!faults) {
-      t.ok(trips > 0, 'the database is asked')
+      t.ok(trips > 0, 'the database is queried')
       return
     }
     const { code, details } = answer.body as { code: string; details: string }

@@ -48,11 +48,11 @@ const vehicle = (maker: string, model: string) => (): readonly unknown[] => {
 }
 const cases: readonly Case[] = [
   { label: 'the most common model', user: somebody, vehicle: vehicle('VOLKSWAGEN', 'golf') },
-  { label: 'the same, for who owns half of it', user: dealer, vehicle: vehicle('VOLKSWAGEN', 'golf') },
+  { label: 'the same, for the owner of half of its reports', user: dealer, vehicle: vehicle('VOLKSWAGEN', 'golf') },
   { label: 'a common model', user: somebody, vehicle: vehicle('maker1', 'Model  1') },
-  { label: 'a usual model', user: somebody, vehicle: vehicle('Maker 800', 'Model 800') },
+  { label: 'an average model', user: somebody, vehicle: vehicle('Maker 800', 'Model 800') },
   { label: 'a rare model', user: somebody, vehicle: vehicle('Maker 2990', 'Model 2990') },
-  { label: 'a model that nobody has', user: somebody, vehicle: vehicle('Maker 0', 'Model 0') },
+  { label: 'a model without reports', user: somebody, vehicle: vehicle('Maker 0', 'Model 0') },
 ]
 
 const statement = 'select public.estimate_report($1, $2, $3, $4, $5, $6) as valuation'

@@ -85,7 +85,7 @@ t.test('six concurrent posts of 7.4 MB by a role without privileges', async (t) 
   const { quiet, during, outcome } = await bystanders(t, program, 'refused', () =>
     startPosting({ url, headers: {}, connections: 6, rows }),
   )
-  t.strictSame(Object.keys(outcome as object), ['401'], 'all are answered')
+  t.strictSame(Object.keys(outcome as object), ['401'], 'all requests are answered')
   // Parsing them would take more than a second.
   t.ok(during <= Math.max(3 * quiet, 150), `p99 ${during.toFixed(1)} ms beside ${quiet.toFixed(1)} ms`)
 })
@@ -96,7 +96,7 @@ t.test('six concurrent posts of 7.4 MB by a role with privileges', async (t) => 
   const { during, outcome } = await bystanders(t, program, 'permitted', () =>
     startPosting({ url, headers: { Authorization: clerk, Prefer: 'return=minimal' }, connections: 6, rows }),
   )
-  t.strictSame(Object.keys(outcome as object), ['201'], 'all are written')
+  t.strictSame(Object.keys(outcome as object), ['201'], 'all rows are written')
   const { rows: counted } = await database.query('select count(*) % $1 as rest from garage.heap', [rows])
   t.strictSame(counted, [{ rest: '0' }])
   await database.query('truncate garage.heap')
@@ -120,13 +120,13 @@ t.test('sixty concurrent posts of 7.4 MB with a budget of 32 MiB', async (t) => 
   t.strictSame(
     Object.keys(outcome as object).filter((status) => status !== '201' && status !== '503'),
     [],
-    'written, or asked to come again',
+    'written, or refused with 503',
   )
   const { rows: counted } = await database.query('select count(*)::int as count from garage.heap')
   t.equal(
     counted[0]?.count,
     ((outcome as Record<string, number>)['201'] ?? 0) * rows,
-    'written once each, and no other',
+    'each written once, and no other rows',
   )
   await database.query('truncate garage.heap')
   // The sixty bodies are 444 MB in total, and several times that once they are parsed.

@@ -106,10 +106,10 @@ t.test(`${hangUps} disconnects, seed ${seed}`, async (t) => {
   isOver = true
   await staying
   t.comment(`beside them: ${figures(times)}; wrong ${wrong.length}`)
-  t.strictSame(wrong.slice(0, 5), [], 'nobody else was cancelled, or got anything but their answer')
+  t.strictSame(wrong.slice(0, 5), [], 'no other statement was cancelled, and every response was the expected one')
   t.ok(times.length > 100)
   for (let time = 0; time < 1000 && pool.idleCount + pool.waitingCount < pool.totalCount; time++) await pause(10)
-  t.equal(pool.idleCount, pool.totalCount, 'every connection is back')
+  t.equal(pool.idleCount, pool.totalCount, 'every connection was returned')
   t.equal(pool.waitingCount, 0)
   t.ok(pool.canLend('write'))
   const { rows } = await database.query(
@@ -119,8 +119,8 @@ t.test(`${hangUps} disconnects, seed ${seed}`, async (t) => {
   t.strictSame(
     rows.map(({ state }) => state),
     ['idle'],
-    'and in no transaction',
+    'and is in no transaction',
   )
   const stored = await database.query('select count(*)::int as n from public.ledger')
-  t.equal(Number(stored.rows[0]?.n), lastId, 'every write that was waited for is there')
+  t.equal(Number(stored.rows[0]?.n), lastId, 'every awaited write is stored')
 })

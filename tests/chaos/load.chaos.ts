@@ -81,10 +81,10 @@ t.test('a hundred writes of one locked row do not delay reads', async (t) => {
   })
   t.ok(
     writes.every((status) => status === 200),
-    'all writes succeed once the row is free',
+    'all writes succeed when the row is unlocked',
   )
   const { rows } = await database.query('select n from public.counters where id = 1')
-  t.strictSame(rows, [{ n: 100 }], 'each of them once')
+  t.strictSame(rows, [{ n: 100 }], 'each takes effect once')
 })
 
 /** Waits for the headers of all responses. */
@@ -115,14 +115,14 @@ for (const [name, env] of [
     t.comment(
       `memory ${Math.round(before / mebibyte)} -> ${Math.round(peak / mebibyte)} MiB; files ${await unnamedFiles()}`,
     )
-    t.ok(Math.max(first, ...later) < 2000 + 4 * alone, 'others wait for two of the answers to arrive')
+    t.ok(Math.max(first, ...later) < 2000 + 4 * alone, 'others wait until two of the responses have arrived')
     t.ok(peak - before < 300 * mebibyte, 'memory is bounded')
     t.ok((await unnamedFiles()) > 0)
     const results = await Promise.all(slow.slice(0, 5).map(({ finish }) => finish()))
     results.forEach(({ hash }, seed) => t.equal(hash, expectedHash(size, seed), 'the same bytes'))
     for (const { hangUp } of slow.slice(5)) hangUp()
     for (let time = 0; time < 100 && (await unnamedFiles()) > 0; time++) await pause(50)
-    t.equal(await unnamedFiles(), 0, 'no file is left')
+    t.equal(await unnamedFiles(), 0, 'no temporary file is left')
   })
 }
 
@@ -149,7 +149,7 @@ t.test('two hundred slow readers do not delay other requests', async (t) => {
   const responses = await Promise.all(slow.map(({ response }) => response))
   t.ok(
     responses.every(({ statusCode }) => statusCode === 200),
-    'each has its response begun',
+    'each response has started',
   )
   t.comment(`reads: ${figures(await reads)}`)
   t.comment(

@@ -39,7 +39,7 @@ function show(test: Test, { lost, ending, ...figures }: RollingRestartFigures): 
 function check(test: Test, figures: RollingRestartFigures, tolerated = 0): void {
   show(test, figures)
   if (tolerated === 0) test.strictSame(figures.lost, [], 'no request is lost')
-  else test.ok(figures.lost.length <= tolerated * figures.restarts, 'no more than waited in the queue')
+  else test.ok(figures.lost.length <= tolerated * figures.restarts, 'no more than the accept queue contained')
   test.match(figures, { lostWrites: 0, doubledWrites: 0 }, 'every acknowledged write is stored once')
   test.ok(figures.restarts > 0)
 }

@@ -1,7 +1,7 @@
 import { fault, type Topic } from '../support/exchange.ts'
 
 export const pages: Topic = {
-  title: 'pages and counts',
+  title: 'pagination and counts',
   exchanges: [
     // limit and offset
     ['/tickets?select=id&order=id&limit=2', { json: [{ id: 1 }, { id: 2 }], headers: { 'Content-Range': '0-1/*' } }],
