@@ -141,7 +141,7 @@ for (const [title, environment] of cases) {
           t.match(small, { status: 401, text: /"code":"42501"/ }, row[1])
       }
     }
-    if (title === 'with a function before every request') {
+    if (title === 'with a pre-request function') {
       for (const more of [{ 'X-Refuse': 'yes' }, { 'X-Trust': 'yes' }] as Record<string, string>[]) {
         for (const row of refused) {
           const [small, large] = await pair(application, row, more)
