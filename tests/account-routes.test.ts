@@ -1,4 +1,4 @@
-// `/auth/me` and `/auth/sessions`, and how long sessions live.
+// `/auth/me` and `/auth/sessions`, and the lifetime of sessions.
 import t from 'tap'
 import { signCookie } from '../server/http/cookie.ts'
 import { createValidator } from '../server/validation/validator.ts'
@@ -16,7 +16,7 @@ const notSignedIn = fail(401, 'You are not currently signed in')
 const cleared = 'session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax'
 const unknown = '00000000-0000-4000-8000-000000000000'
 
-t.test('the own account', async (t) => {
+t.test('GET /auth/me returns the account', async (t) => {
   const ann = await signUp(call, 'ann@example.org')
   const me = await ann.call('GET', '/auth/me')
   t.equal(me.status, 200)
@@ -26,10 +26,10 @@ t.test('the own account', async (t) => {
   })
   t.strictSame(forDto('urn:rowhouse:OwnAccountDto')(detailsOf(me)), [])
   await database.query("update auth.users set app_role = 'admin' where id = $1", [ann.id])
-  t.match(detailsOf(await ann.call('GET', '/auth/me')), { appRole: 'admin' }, 'at once')
+  t.match(detailsOf(await ann.call('GET', '/auth/me')), { appRole: 'admin' }, 'the change is visible at once')
 })
 
-t.test('changing it: request -> answer', async (t) => {
+t.test('PATCH /auth/me: request -> response', async (t) => {
   await signUp(call, 'taken@example.org')
   const bob = await signUp(call, 'bob@example.org')
   const current = { currentPassword: password }
@@ -42,7 +42,7 @@ t.test('changing it: request -> answer', async (t) => {
       invalid(['body', 'must NOT have fewer than 2 properties'], ['currentPassword', 'is required']),
     ],
     ['no change', current, 400, invalid(['body', 'must NOT have fewer than 2 properties'])],
-    ['no e-mail', { ...current, email: 'bob' }, 400, invalid(['email', 'must match format "email"'])],
+    ['an invalid address', { ...current, email: 'bob' }, 400, invalid(['email', 'must match format "email"'])],
     [
       'a short password',
       { ...current, password: '1234567' },
@@ -84,7 +84,7 @@ t.test('a new password ends the other sessions', async (t) => {
   await signIn(call, 'carol@example.org', 'battery staple')
 })
 
-t.test('of two changes at once with the same password one is made', async (t) => {
+t.test('of two concurrent changes with the same password, one succeeds', async (t) => {
   const user = await signUp(call, 'twice@example.org')
   const answers = await Promise.all(
     ['battery staple', 'staple battery'].map((next) =>
@@ -94,7 +94,7 @@ t.test('of two changes at once with the same password one is made', async (t) =>
   t.strictSame(answers.map(({ status }) => status).sort(), [200, 403])
 })
 
-t.test('no session begins with a password that was changed meanwhile', async (t) => {
+t.test('no session starts with a password that was changed concurrently', async (t) => {
   const user = await signUp(call, 'race@example.org')
   const { rows } = await database.query('select password_hash from auth.users where id = $1', [user.id])
   await user.call('PATCH', '/auth/me', { body: { currentPassword: password, password: 'battery staple' } })
@@ -105,7 +105,7 @@ t.test('no session begins with a password that was changed meanwhile', async (t)
   t.strictSame(begun.rows, [{ expires_at: null }])
 })
 
-t.test('deleting it takes everything along', async (t) => {
+t.test('deleting an account deletes all its rows', async (t) => {
   const user = await signUp(call, 'dan@example.org')
   const other = await signIn(call, 'dan@example.org')
   await database.query(
@@ -140,10 +140,10 @@ t.test('deleting it takes everything along', async (t) => {
   )
   t.strictSame(left.rows, [{ count: '0' }])
   for (const who of [user, other]) t.equal((await who.call('GET', '/auth/me')).status, 401)
-  t.not((await signUp(call, 'dan@example.org')).id, user.id, 'the address is free again')
+  t.not((await signUp(call, 'dan@example.org')).id, user.id, 'the address is available again')
 })
 
-t.test('sessions are listed and ended', async (t) => {
+t.test('sessions can be listed and ended', async (t) => {
   const eve = await signUp(call, 'eve@example.org')
   const phone = await signIn(call, 'eve@example.org')
   const tablet = await signIn(call, 'eve@example.org')
@@ -156,7 +156,7 @@ t.test('sessions are listed and ended', async (t) => {
   t.strictSame(
     all.map(({ current }) => current),
     [false, false, true],
-    'the newest first',
+    'newest first',
   )
   for (const session of all) t.strictSame(forDto('urn:rowhouse:SessionDto')({ ...session }), [])
   t.strictSame(
@@ -171,7 +171,7 @@ t.test('sessions are listed and ended', async (t) => {
   t.strictSame([ended.status, ended.body], [200, { status: 'success', details: { revoked: 1 } }])
   t.equal(ended.headers.get('set-cookie'), null)
   t.equal((await phone.call('GET', '/auth/me')).status, 401)
-  t.equal((await end(phoneId)).status, 404, 'it is over')
+  t.equal((await end(phoneId)).status, 404, 'the session has ended')
   t.equal((await end(unknown)).status, 404)
   t.match(await end('1'), { status: 400, body: invalid(['id', 'must be a UUID']) })
   t.equal((await list()).length, 2)
@@ -179,7 +179,7 @@ t.test('sessions are listed and ended', async (t) => {
   t.strictSame(detailsOf(await end('others')), { revoked: 1 })
   t.equal((await tablet.call('GET', '/auth/me')).status, 401)
   t.strictSame(detailsOf(await end('others')), { revoked: 0 })
-  t.equal((await stranger.call('GET', '/auth/me')).status, 200, "another's are none of them")
+  t.equal((await stranger.call('GET', '/auth/me')).status, 200, 'sessions of other users cannot be ended')
   t.equal((await end(tabletId)).status, 404)
 
   const own = await end(ownId)
@@ -187,7 +187,7 @@ t.test('sessions are listed and ended', async (t) => {
   t.equal((await eve.call('GET', '/auth/sessions')).status, 401)
 })
 
-t.test('without a session', async (t) => {
+t.test('requests without a session get 401', async (t) => {
   const rows = [
     ['GET', '/auth/me'],
     ['PATCH', '/auth/me'],
@@ -203,21 +203,21 @@ t.test('without a session', async (t) => {
   }
 })
 
-t.test('signing in with an old cookie ends the old session', async (t) => {
+t.test('signing in with the cookie of a session ends that session', async (t) => {
   const first = await signUp(call, 'fred@example.org')
   const gina = await signUp(call, 'gina@example.org')
   const answer = await first.call('POST', '/auth/signin', { body: { email: 'gina@example.org', password } })
   t.equal(answer.status, 200)
   t.not(answer.cookie, gina.cookie)
   t.equal((await first.call('GET', '/auth/me')).status, 401)
-  t.equal((await gina.call('GET', '/auth/me')).status, 200, 'one whose cookie was not sent goes on')
+  t.equal((await gina.call('GET', '/auth/me')).status, 200, 'a session whose cookie was not sent is still valid')
 
   const failed = await gina.call('POST', '/auth/signin', { body: { email: 'gina@example.org', password: 'wrong' } })
   t.equal(failed.status, 401)
-  t.equal((await gina.call('GET', '/auth/me')).status, 200, 'a sign-in that fails ends nothing')
+  t.equal((await gina.call('GET', '/auth/me')).status, 200, 'a failed sign-in ends no session')
 })
 
-t.test('a session that is used is extended: age, time left -> expiry', async (t) => {
+t.test('an active session is extended: age, time left -> expiry', async (t) => {
   const user = await signUp(call, 'hal@example.org')
   const id = /^session=([^.]+)/.exec(user.cookie)?.[1] ?? ''
   const rows: readonly (readonly [age: number, left: number, extendedTo: number | null])[] = [
@@ -262,7 +262,7 @@ t.test('a session that is used is extended: age, time left -> expiry', async (t)
   t.equal((await user.call('GET', '/auth/me')).status, 401)
 })
 
-t.test('an extended session whose new cookie was lost gives it again', async (t) => {
+t.test('an extended session whose new cookie was lost sends the cookie again', async (t) => {
   const user = await signUp(call, 'ida@example.org')
   const id = /^session=([^.]+)/.exec(user.cookie)?.[1] ?? ''
   const expires = Math.floor(Date.now() / 1000) + 1000
@@ -271,10 +271,10 @@ t.test('an extended session whose new cookie was lost gives it again', async (t)
   t.equal(given.status, 200)
   t.equal(given.cookie?.split('.')[0], user.cookie.split('.')[0])
   const out = await call('POST', '/auth/signout', { headers: { Cookie: cookie } })
-  t.strictSame(out.headers.getSetCookie(), [cleared], 'signing out renews nothing')
+  t.strictSame(out.headers.getSetCookie(), [cleared], 'signing out extends no session')
 })
 
-t.test('secrets are rotated: an old cookie is good until its secret is removed', async (t) => {
+t.test('secrets can be rotated: an old cookie is valid until its secret is removed', async (t) => {
   const user = await signUp(call, 'jane@example.org')
   const rows: readonly (readonly [readonly string[], number])[] = [
     [[secrets[0]], 200],
@@ -287,7 +287,7 @@ t.test('secrets are rotated: an old cookie is good until its secret is removed',
   }
 })
 
-t.test('the same address registered 50 times at once gives one account', async (t) => {
+t.test('50 concurrent registrations of one address create one account', async (t) => {
   const answers = await Promise.all(
     Array.from({ length: 50 }, (_, n) =>
       call('POST', '/auth/signup', {
@@ -299,7 +299,7 @@ t.test('the same address registered 50 times at once gives one account', async (
   t.equal((await database.query("select from auth.users where email = 'many@example.org'")).rowCount, 1)
 })
 
-t.test('requests that race with signing out are answered as before it or after it', async (t) => {
+t.test('requests that race with signing out are answered as before it or as after it', async (t) => {
   await (await signUp(call, 'kim@example.org')).call('POST', '/auth/signout')
   for (let round = 0; round < 5; round++) {
     const user = await signIn(call, 'kim@example.org')
@@ -313,15 +313,15 @@ t.test('requests that race with signing out are answered as before it or after i
       statuses.join(' '),
     )
     t.equal((await out).status, 200)
-    t.equal((await user.call('GET', '/auth/me')).status, 401, 'over is over')
+    t.equal((await user.call('GET', '/auth/me')).status, 401, 'the session has ended')
     const { rows } = await database.query('select from auth.sessions where user_id = $1 and revoked_at is null', [
       user.id,
     ])
-    t.strictSame(rows, [], 'none was extended back to life')
+    t.strictSame(rows, [], 'an ended session is not extended')
   }
 })
 
-t.test('an account that is deleted while it is used', async (t) => {
+t.test('requests of an account that is deleted concurrently get 401 or succeed', async (t) => {
   const user = await signUp(call, 'lou@example.org')
   const report = { manufacturer: 'a', model: 'b', year: 2000, mileage: 1, price: 1, lat: 1, lng: 1 }
   const racing = Array.from({ length: 20 }, () => user.call('POST', '/report', { body: report }))

@@ -1,4 +1,4 @@
-// One table of requests through both adapters: status, headers and bodies are the same.
+// One table of requests through both adapters: status, headers and bodies are equal.
 import { type IncomingHttpHeaders, request as httpRequest } from 'node:http'
 import express from 'express'
 import t, { type Test } from 'tap'
@@ -73,7 +73,7 @@ type Received = {
   readonly body: string
 }
 
-/** What a server adds to every response, or says of its connection. */
+/** Headers that a server adds to every response, or that describe its connection. */
 const ofServer: ReadonlySet<string> = new Set(['date', 'connection', 'keep-alive', 'transfer-encoding'])
 
 function comparable(headers: IncomingHttpHeaders): Received['headers'] {
@@ -121,7 +121,7 @@ async function throughFetch({ method = 'GET', path, headers, body }: Sent): Prom
 }
 
 const json = { 'Content-Type': 'application/json' }
-/** A result is only streamed when its transaction is not rolled back. */
+/** A result is streamed only if its transaction is not rolled back. */
 const streamed = { Prefer: 'tx=commit' }
 const table: Readonly<Record<string, Sent & { readonly status: number }>> = {
   'a read': { path: '/items?order=id', status: 200 },
@@ -165,7 +165,7 @@ const table: Readonly<Record<string, Sent & { readonly status: number }>> = {
   'a status of a function': { path: '/rpc/status?code=418', status: 418 },
   'a status without a body': { path: '/rpc/status?code=304', status: 304 },
   'a status and reason of an error': { method: 'POST', path: '/rpc/reason', status: 402 },
-  'the path as it came': { path: '/rpc/path?', headers: { Accept: 'application/json' }, status: 200 },
+  'the path is unchanged': { path: '/rpc/path?', headers: { Accept: 'application/json' }, status: 200 },
   'a cross-origin request': { path: '/items?limit=1', headers: { Origin: 'https://a.example' }, status: 200 },
   'a preflight request': {
     method: 'OPTIONS',
@@ -188,7 +188,7 @@ for (const [name, { status, ...sent }] of Object.entries(table)) {
   })
 }
 
-t.test('paths outside the mount path', async (t) => {
+t.test('paths outside the mount path are left to the application', async (t) => {
   t.equal((await fetch(`${url}/api/restless`)).status, 404)
   t.equal((await handle(new Request(`${url}/api/restless`))).status, 404)
   for (const path of ['rest', '/rest?x', '']) {
@@ -205,7 +205,7 @@ t.test('paths outside the mount path', async (t) => {
   ])
 })
 
-t.test('below a mount path of Express', async (t) => {
+t.test('the handler works below a mount path of Express', async (t) => {
   const app = express()
   app.use('/one', nodeHandler(rest, { basePath: '/two' }))
   app.use((_request, response) => void response.status(418).end())
@@ -219,14 +219,14 @@ t.test('below a mount path of Express', async (t) => {
   t.equal((await fetch(`${mounted}/one/three`)).status, 418, 'next is called')
 })
 
-t.test('a status that the Fetch standard lacks', async (t) => {
+t.test('a status that the Fetch standard does not allow becomes 500', async (t) => {
   t.equal((await throughNode({ path: '/rpc/status?code=999' })).status, 999)
   const response = await throughFetch({ path: '/rpc/status?code=999' })
   t.equal(response.status, 500)
   t.match(response.body, 'PGRST112')
 })
 
-/** Queries of this database that run at the moment, or wait for their client. */
+/** Queries of this database that are running, or waiting for their client. */
 async function busy(): Promise<number> {
   const { rows } = await fixture.query(
     `select count(*)::int as n from pg_stat_activity
@@ -237,21 +237,21 @@ async function busy(): Promise<number> {
 }
 
 const isIdle = async (t: Test): Promise<boolean> =>
-  t.ok(await until(async () => (await busy()) === 0), 'no query is left')
+  t.ok(await until(async () => (await busy()) === 0), 'no query is running')
 
-t.test('a stream that its reader cancels', async (t) => {
+t.test('cancelling the response stream cancels the query', async (t) => {
   for (let time = 0; time < 4; time++) {
     const response = await handle(new Request(`${url}${basePath}/lines`, { headers: streamed }))
     const reader = response.body?.getReader()
     const chunk = (await reader?.read())?.value as Uint8Array | undefined
-    t.ok((chunk?.length ?? 0) > 0, 'a chunk came')
+    t.ok((chunk?.length ?? 0) > 0, 'a chunk arrived')
     await reader?.cancel()
   }
   await isIdle(t)
-  t.equal((await throughFetch({ path: '/items' })).status, 200, 'the two connections are free')
+  t.equal((await throughFetch({ path: '/items' })).status, 200, 'both connections are available')
 })
 
-t.test('a stream whose request is aborted', async (t) => {
+t.test('aborting the request of a stream cancels the query', async (t) => {
   const abort = new AbortController()
   const response = await handle(new Request(`${url}${basePath}/lines`, { headers: streamed, signal: abort.signal }))
   const reader = response.body?.getReader()
@@ -263,7 +263,7 @@ t.test('a stream whose request is aborted', async (t) => {
   await isIdle(t)
 })
 
-t.test('a query whose request is aborted', async (t) => {
+t.test('aborting a request cancels its query', async (t) => {
   const abort = new AbortController()
   const request = new Request(`${url}${basePath}/rpc/wait`, { method: 'POST', signal: abort.signal })
   const answered = handle(request)
@@ -273,7 +273,7 @@ t.test('a query whose request is aborted', async (t) => {
   await isIdle(t)
 })
 
-t.test('a body that breaks off', async (t) => {
+t.test('a body that ends prematurely is an error', async (t) => {
   const body = new ReadableStream<Uint8Array>({
     pull(controller) {
       controller.error(new Error('the client is gone'))
@@ -283,7 +283,7 @@ t.test('a body that breaks off', async (t) => {
   t.equal((await handle(request)).status, 400)
 })
 
-t.test('a body that is too large is not read to its end', async (t) => {
+t.test('a body above the limit is not read to its end', async (t) => {
   let isCancelled = false
   const body = new ReadableStream<Uint8Array>({
     pull: (controller) => controller.enqueue(new Uint8Array(50_000)),
@@ -294,7 +294,7 @@ t.test('a body that is too large is not read to its end', async (t) => {
   t.ok(await until(() => isCancelled))
 })
 
-t.test('identity and observations', async (t) => {
+t.test('identify and onRequest receive the request', async (t) => {
   observed.length = 0
   await throughNode({ path: '/items', headers: { 'X-User': 'someone' } })
   await throughFetch({ path: '/items', headers: { 'X-Fail': 'yes' } })

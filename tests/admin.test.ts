@@ -1,4 +1,4 @@
-// The admin server: how the API is, for machines that look after it.
+// The admin server: health checks and metrics.
 import t from 'tap'
 import { createAdmin } from '../server/program/operations/admin.ts'
 import { startApplication } from './support/application.ts'
@@ -24,7 +24,7 @@ const { engine, metrics, isReady } = service
 const schemaCache = () => engine.snapshot.cache
 const admin = caller(await listen(t, createAdmin({ schemaCache, metrics, isReady, isListening: () => listening })))
 
-t.test('health', async (t) => {
+t.test('/live and /ready report the state of the server', async (t) => {
   t.match(await admin('GET', '/live'), { status: 200, text: '' })
   t.match(await admin('HEAD', '/live'), { status: 200, text: '' })
   t.match(await admin('GET', '/ready'), { status: 200, text: '' })
@@ -37,7 +37,7 @@ t.test('health', async (t) => {
     t.match(await admin('GET', path), { status: 404, text: '' })
 })
 
-t.test('the schema cache', async (t) => {
+t.test('/schema_cache returns the schema cache as JSON', async (t) => {
   const answer = await admin('GET', '/schema_cache')
   t.equal(answer.status, 200)
   t.equal(answer.headers.get('content-type'), null, 'as PostgREST')
@@ -52,7 +52,7 @@ t.test('the schema cache', async (t) => {
   t.match(JSON.stringify(cache.dbTables), /"films"/)
 })
 
-t.test('figures', async (t) => {
+t.test('/metrics returns the metrics', async (t) => {
   await call('GET', '/films')
   await call('GET', '/films?id=eq.x')
   await call('GET', `/${'x'.repeat(50)}`)
@@ -90,10 +90,10 @@ t.test('figures', async (t) => {
     t.ok(text.split('\n').includes(line), line)
   }
   t.match(text, /^pgrst_db_pool_available [01]$/m)
-  t.notMatch(text, /xxxx|unknown_function_name/, 'a client cannot make up routes')
+  t.notMatch(text, /xxxx|unknown_function_name/, 'clients cannot add routes to the metrics')
 })
 
-t.test('counts of the cache of tokens outlive a new secret', async (t) => {
+t.test('the counters of the JWT cache survive a new secret', async (t) => {
   const count = async (): Promise<number> =>
     Number(/^pgrst_jwt_cache_requests_total (\d+)$/m.exec((await admin('GET', '/metrics')).text)?.[1])
   const before = await count()

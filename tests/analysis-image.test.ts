@@ -1,4 +1,4 @@
-// Decoding, the baseline without a model, and what is made of boxes.
+// Decoding, the baseline without a model, and the evaluation of boxes.
 import t from 'tap'
 import { suppressed, unionArea } from '../server/services/analysis/analyser/box.ts'
 import { greenCover, otsuThreshold } from '../server/services/analysis/analyser/colour-index.ts'
@@ -12,11 +12,11 @@ import { greenLake, lake, noise, picture, plants, water } from './support/test-i
 
 const pixelLimit = 1_000_000
 const hostile = await hostileFiles()
-// From here on, other formats cannot be read.
+// From here on, sharp cannot read other formats.
 prepareDecoding(1)
 
 const decode = (image: Uint8Array, longSide = 512) => decodeImage(image, pixelLimit, longSide)
-/** What is wrong with an image; undefined when it can be decoded. */
+/** The reason why an image is rejected; undefined if it can be decoded. */
 const faultOf = (image: Uint8Array): Promise<unknown> =>
   decode(image).then(
     () => undefined,
@@ -26,7 +26,7 @@ const pixelAt = ({ width, data }: Pixels, x: number, y: number): number[] => [
   ...data.subarray(3 * (y * width + x), 3 * (y * width + x) + 3),
 ]
 
-t.test('JPEG, PNG and WebP of every kind become upright RGB', async (t) => {
+t.test('JPEG, PNG and WebP of every kind are decoded to upright RGB', async (t) => {
   const red = picture(60, 40, '#ff0000')
   const images = {
     jpeg: red.clone().jpeg(),
@@ -50,8 +50,8 @@ t.test('JPEG, PNG and WebP of every kind become upright RGB', async (t) => {
   }
 })
 
-t.test('every EXIF orientation', async (t) => {
-  // Green on the left, red on the right, and where the green is once it is upright.
+t.test('every EXIF orientation is applied', async (t) => {
+  // The image is green on the left and red on the right. `side` is the upright position of the green half.
   const image = picture(80, 40, '#ff0000', ['#00ff00', 0, 0, 40, 40])
   const expected = ['left', 'right', 'right', 'left', 'top', 'top', 'bottom', 'bottom'] as const
   for (const [index, side] of expected.entries()) {
@@ -67,22 +67,22 @@ t.test('every EXIF orientation', async (t) => {
   }
 })
 
-t.test('large images are made smaller, and their size is that of the original', async (t) => {
+t.test('large images are scaled down, and the result has the size of the original', async (t) => {
   const { width, height, pixels } = await decode(await picture(1000, 250, water).jpeg().toBuffer(), 200)
   t.strictSame([width, height, pixels.width, pixels.height], [1000, 250, 200, 50])
   const thin = await decode(await picture(1000, 1, water).png().toBuffer(), 100)
   t.strictSame([thin.pixels.width, thin.pixels.height], [100, 1])
 })
 
-t.test('the limit of pixels', async (t) => {
-  t.ok(await decode(await picture(1000, 1000, water).png().toBuffer()), 'exactly the limit')
+t.test('images above the pixel limit are rejected', async (t) => {
+  t.ok(await decode(await picture(1000, 1000, water).png().toBuffer()), 'exactly at the limit')
   await t.rejects(decode(await picture(1001, 1000, water).png().toBuffer()), {
     fault: 'too many pixels',
     message: 'The image has 1001 x 1000 pixels; the limit is 1 megapixels.',
   })
 })
 
-t.test('truncated images are refused, wherever they end', async (t) => {
+t.test('truncated images are rejected, wherever they end', async (t) => {
   for (const image of [
     noise(60, 40).jpeg(),
     noise(60, 40).jpeg({ progressive: true }),
@@ -98,10 +98,10 @@ t.test('truncated images are refused, wherever they end', async (t) => {
   }
   const bytes = await noise(60, 40).jpeg().toBuffer()
   const closed = Buffer.concat([bytes.subarray(0, bytes.length / 2), Buffer.of(0xff, 0xd9)])
-  t.equal(await faultOf(closed), 'undecodable', 'half of an image with an end put to it')
+  t.equal(await faultOf(closed), 'undecodable', 'the first half of an image with an end marker')
 })
 
-t.test('hostile files are decoded or refused, and nothing else', async (t) => {
+t.test('hostile files are decoded or rejected, without other effects', async (t) => {
   t.ok(hostile.length >= 500, `${hostile.length} files`)
   let decoded = 0
   for (const { name, bytes } of hostile) {
@@ -117,21 +117,25 @@ t.test('hostile files are decoded or refused, and nothing else', async (t) => {
     const { bytes } = hostile.find((file) => file.name === name) ?? { bytes: Buffer.alloc(0) }
     t.equal(await faultOf(bytes), 'undecodable', name)
   }
-  t.ok(await decode(await lake()), 'images are decoded as before')
+  t.ok(await decode(await lake()), 'images are still decoded')
 })
 
-// The baseline ---------------------------------------------------------------------------------------------------------
+// The baseline --------------------------------------------------------------------------------------------------------
 
 const cover = async (image: Buffer) => greenCover((await decode(image)).pixels)
 
-t.test('green regions', async (t) => {
+t.test('the baseline finds green regions', async (t) => {
   t.match(await cover(await lake()), { share: 0, boxes: [] })
   const { share, boxes } = await cover(await greenLake())
   t.ok(Math.abs(share - 1 / 16) < 0.01, String(share))
   t.match(boxes, [{ x1: 120, y1: 90, x2: 200, y2: 150 }])
   t.ok((boxes[0]?.confidence ?? 0) > 0.25)
   for (const colour of ['#000000', '#ffffff', '#808080', '#7a5c3a', '#001000', '#3a6ea5', '#ff0000']) {
-    t.strictSame((await cover(await picture(200, 200, colour).png().toBuffer())).boxes, [], `nothing green: ${colour}`)
+    t.strictSame(
+      (await cover(await picture(200, 200, colour).png().toBuffer())).boxes,
+      [],
+      `no green regions: ${colour}`,
+    )
   }
   t.match((await cover(await picture(200, 100, plants).png().toBuffer())).boxes, [{ x1: 0, y1: 0, x2: 200, y2: 100 }])
   t.strictSame((await cover(await noise(300, 300).png().toBuffer())).boxes, [], 'noise has no regions')
@@ -142,7 +146,7 @@ t.test('green regions', async (t) => {
       [120, 20, 180, 80],
       [10, 10, 50, 50],
     ],
-    'the largest first',
+    'largest first',
   )
 })
 
@@ -167,7 +171,7 @@ t.test('opening removes specks and threads', async (t) => {
   t.strictSame(opened(full), full)
 })
 
-t.test('connected regions', async (t) => {
+t.test('connected regions are found', async (t) => {
   const found = components(mask('##..#', '#...#', '...#.', '#....'))
   t.strictSame(found, [
     { x1: 0, y1: 0, x2: 2, y2: 2, pixels: 3 },
@@ -176,11 +180,11 @@ t.test('connected regions', async (t) => {
   ])
 })
 
-// Boxes and answers ----------------------------------------------------------------------------------------------------
+// Boxes and responses -------------------------------------------------------------------------------------------------
 
 const box = (x1: number, y1: number, x2: number, y2: number, confidence = 0.5) => ({ x1, y1, x2, y2, confidence })
 
-t.test('what several boxes cover counts once', async (t) => {
+t.test('overlapping areas of boxes are counted once', async (t) => {
   const cases = [
     [[], 0],
     [[box(0, 0, 10, 10)], 100],
@@ -191,7 +195,7 @@ t.test('what several boxes cover counts once', async (t) => {
     [[box(0, 0, 30, 10), box(10, 0, 20, 30), box(0, 20, 30, 30)], 700],
   ] as const
   for (const [boxes, area] of cases) t.equal(unionArea(boxes), area)
-  // Against counting pixels.
+  // The expected area is found by counting pixels.
   let state = 3
   const random = (): number => (state = (state * 16_807) % 2_147_483_647) % 40
   for (let round = 0; round < 50; round++) {
@@ -207,14 +211,14 @@ t.test('what several boxes cover counts once', async (t) => {
   }
 })
 
-t.test('of boxes that overlap, the best stays', async (t) => {
+t.test('of overlapping boxes, the one with the highest confidence is kept', async (t) => {
   const boxes = [box(0, 0, 10, 10, 0.5), box(1, 0, 11, 10, 0.9), box(20, 0, 30, 10, 0.4)]
   t.strictSame(suppressed(boxes, 0.45, 10), [boxes[1], boxes[2]])
   t.strictSame(suppressed(boxes, 0.45, 1), [boxes[1]])
   t.strictSame(suppressed(boxes, 1, 10).length, 3)
 })
 
-t.test('risk by coverage, before it is rounded', async (t) => {
+t.test('the risk level depends on the coverage before rounding', async (t) => {
   const rows = [
     [0, 'NONE'],
     [0.0001, 'LOW'],
@@ -244,7 +248,7 @@ const analysis = (more: Partial<Analysis>): Analysis => ({
   ...more,
 })
 
-t.test('predictions', async (t) => {
+t.test('predictions are derived from boxes and classes', async (t) => {
   t.strictSame(predictionOf(analysis({ boxes: [box(0, 0, 50.04, 50, 0.8), box(25, 0, 75, 50, 0.6)] })), {
     classification: 'water_hyacinth',
     classification_confidence: 0.9123,
@@ -268,7 +272,7 @@ t.test('predictions', async (t) => {
   t.match(predictionOf(analysis({})), { detection_confidence: 0, coverage_percent: 0, risk_level: 'NONE' })
 })
 
-t.test('the older form', async (t) => {
+t.test('predictions in the legacy format', async (t) => {
   t.strictSame(olderPredictionOf(analysis({})), {
     prediction: 'water_hyacinth',
     probability: 0.9123,
@@ -290,7 +294,7 @@ t.test('the older form', async (t) => {
   t.equal(olderPredictionOf(analysis({ ...baseline, classification: 'needs_review', confidence: 0.5 })), undefined)
 })
 
-t.test('base64 is read strictly', async (t) => {
+t.test('base64 is decoded strictly', async (t) => {
   const encoded = Buffer.from('hello?>').toString('base64')
   t.equal(encoded, 'aGVsbG8/Pg==')
   t.match(decodeBase64Image(encoded), { type: '', bytes: Buffer.from('hello?>') })

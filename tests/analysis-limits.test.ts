@@ -1,4 +1,4 @@
-// What the image analysis bears: floods, hang-ups, images that never end, and the death of its process.
+// The limits of the image analysis: floods, disconnected clients, endless analyses, and crashes of its process.
 import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
@@ -29,7 +29,7 @@ const image = await lake()
 const one = () => form(['file', { bytes: image }])
 const predict = (url: string, headers?: Readonly<Record<string, string>>) => upload(url, '/predict', one(), headers)
 
-/** The analysers that have been started since. */
+/** The analyser processes started since then. */
 async function watchChildren(): Promise<() => Promise<readonly number[]>> {
   const analysers = () => childProcesses(process.pid, 'analyser/main.')
   const before = new Set(await analysers())
@@ -47,15 +47,15 @@ t.test('the process is started at first use, and ends with the server', async (t
   t.equal((await app.call('GET', `${prefix}/health`)).status, 200)
   t.equal((await app.call('GET', `${prefix}/ready`)).status, 200)
   t.equal((await predictNothing(app)).status, 422)
-  t.strictSame(await children(), [], 'looking costs nothing')
+  t.strictSame(await children(), [], 'reading descriptions does not start it')
   t.equal((await predict(app.url)).status, 200)
   t.equal((await children()).length, 1)
   for (const end of ends.reverse()) await end()
-  t.ok(await until(async () => (await children()).length === 0), 'it has ended')
+  t.ok(await until(async () => (await children()).length === 0), 'the process has ended')
 })
 const predictNothing = (app: Application) => upload(app.url, '/predict', form(['x', 'y']))
 
-t.test('the number of images in a minute', async (t) => {
+t.test('image-rate-limit limits the number of images per minute', async (t) => {
   const app = await start(t, { IMAGE_RATE_LIMIT: '3', TRUSTED_PROXIES: '1' })
   const from = (address: string) => predict(app.url, { 'X-Forwarded-For': address })
   for (let n = 0; n < 3; n++) t.equal((await from('203.0.113.7')).status, 200)
@@ -68,11 +68,11 @@ t.test('the number of images in a minute', async (t) => {
   t.equal(
     (await upload(app.url, '/predict/batch', batch, { 'X-Forwarded-For': '203.0.113.9' })).status,
     429,
-    'each image counts',
+    'every image counts',
   )
 })
 
-t.test('a process that is killed is replaced, and the image that it had is not answered as a no', async (t) => {
+t.test('a killed process is replaced, and its image gets an error instead of a result', async (t) => {
   const children = await watchChildren()
   const classifier = await writeOnnx(join(folder, 'endless.onnx'), endlessClassifier(32), {
     names: `['water hyacinth', 'other']`,
@@ -81,8 +81,11 @@ t.test('a process that is killed is replaced, and the image that it had is not a
   t.equal((await app.call('GET', `${prefix}/ready`)).status, 200)
   const black = await picture(32, 32, '#000000').png().toBuffer()
   const answered = predict(app.url)
-  t.ok(await until(async () => (await metric(app, 'image_analysis_queue_seconds_count')) === 1), 'it computes')
-  // Others wait for it, and have nothing to do with it.
+  t.ok(
+    await until(async () => (await metric(app, 'image_analysis_queue_seconds_count')) === 1),
+    'the analysis is running',
+  )
+  // Other images are queued behind it and unaffected by its failure.
   const others = [1, 2].map(() => upload(app.url, '/predict', form(['file', { bytes: black }])))
   t.ok(await until(async () => (await metric(app, 'image_analysis_queue_length')) === 2))
   const [pid = 0] = await children()
@@ -94,11 +97,11 @@ t.test('a process that is killed is replaced, and the image that it had is not a
   for (const other of await Promise.all(others))
     t.match(other, { status: 200, body: { classification: 'water_hyacinth' } })
   const [next] = await children()
-  t.ok(next !== undefined && next !== pid, 'another process')
+  t.ok(next !== undefined && next !== pid, 'a new process')
   t.equal((await app.call('GET', `${prefix}/ready`)).status, 200)
 })
 
-t.test('an analysis that does not end is killed at its deadline', async (t) => {
+t.test('an analysis that does not end is killed at its timeout', async (t) => {
   const classifier = await writeOnnx(join(folder, 'endless.onnx'), endlessClassifier(32), {
     names: `['water hyacinth', 'other']`,
   })
@@ -110,14 +113,14 @@ t.test('an analysis that does not end is killed at its deadline', async (t) => {
   t.equal(await metric(app, 'image_analysis_kills_total'), 1)
   const isLogged = () =>
     app.logged().some(({ msg }) => String(msg).includes('has ended: an image took longer than 2 s'))
-  t.ok(await until(isLogged), 'the log says so')
+  t.ok(await until(isLogged), 'the log gives the reason')
   t.equal((await app.call('GET', `${prefix}/ready`)).status, 200, 'a new process is ready')
   const batch = await upload(app.url, '/predict/batch', form(['files', { bytes: image }]))
-  t.equal(batch.status, 504, 'a batch of which every image takes too long')
-  t.match((await app.call('GET', '/health')).body, { status: 'ok' }, 'the server itself goes on')
+  t.equal(batch.status, 504, 'a batch in which every image takes too long')
+  t.match((await app.call('GET', '/health')).body, { status: 'ok' }, 'the server keeps running')
 })
 
-t.test('a full queue refuses at once', async (t) => {
+t.test('images beyond the queue limit are refused at once', async (t) => {
   const classifier = await writeOnnx(join(folder, 'endless.onnx'), endlessClassifier(32), {
     names: `['water hyacinth', 'other']`,
   })
@@ -132,38 +135,38 @@ t.test('a full queue refuses at once', async (t) => {
   t.strictSame(refused.body, { detail: 'Too many images are waiting: try again later.' })
   t.ok(Number(refused.headers.get('retry-after')) > 0)
   t.equal((await first).status, 504)
-  // Half of the time limit is for waiting: after it, clients are asked to retry.
+  // Images may be queued for half of the timeout; after that, clients get 503 and may retry.
   for (const { status } of await Promise.all(waiting)) t.equal(status, 503)
 })
 
-t.test('a hundred uploads at once', async (t) => {
+t.test('a hundred concurrent uploads are answered', async (t) => {
   const large = await noise(900, 700).jpeg({ quality: 90 }).toBuffer()
   t.ok(large.length > 300_000, `${large.length} bytes`)
   const crowd = async (app: Application) => {
     t.equal((await predict(app.url)).status, 200)
     const sent = Array.from({ length: 100 }, () => upload(app.url, '/predict', form(['file', { bytes: large }])))
     const answers = await Promise.all(sent)
-    t.equal((await predict(app.url)).status, 200, 'it goes on')
+    t.equal((await predict(app.url)).status, 200, 'the server keeps running')
     return answers
   }
-  // With little memory for uploads, they wait with their senders until others are done.
+  // With a small memory budget, uploads wait at their clients until others are finished.
   const modest = await crowd(await start(t, { IMAGE_BODY_BUDGET: '2mb' }))
   t.strictSame(new Set(modest.map(({ status }) => status)), new Set([200]))
-  // With enough, all of them arrive, and those that the queue has no place for are refused.
+  // With a large budget, all uploads arrive, and those that do not fit into the queue are refused.
   const answers = await crowd(await start(t, { IMAGE_QUEUE_LIMIT: '4' }))
   const done = answers.filter(({ status }) => status === 200)
   const refused = answers.filter(({ status, headers }) => status === 503 && headers.get('retry-after') !== null)
   t.equal(done.length + refused.length, 100)
-  t.ok(done.length >= 5, `${done.length} answered: the one in work, and those that wait`)
+  t.ok(done.length >= 5, `${done.length} answered: the one being analysed, and the queued ones`)
   t.ok(refused.length > 0, `${refused.length} refused`)
 })
 
-t.test('clients that hang up', async (t) => {
+t.test('disconnected clients release their memory', async (t) => {
   const app = await start(t, { IMAGE_BODY_BUDGET: '1mb' })
   t.equal((await predict(app.url)).status, 200)
   const { port } = new URL(app.url)
   const begun = await metric(app, 'image_analysis_queue_seconds_count')
-  // Each leaves after a part of its upload; together they would take more than the whole budget.
+  // Each client disconnects in the middle of its upload; together they would exceed the budget.
   await Promise.all(
     Array.from({ length: 40 }, async (_, index) => {
       const socket = connect(Number(port), '127.0.0.1')
@@ -180,11 +183,11 @@ t.test('clients that hang up', async (t) => {
     }),
   )
   const big = form(['file', { bytes: Buffer.concat([image, Buffer.alloc(900_000)]) }])
-  t.equal((await upload(app.url, '/predict', big)).status, 200, 'all memory is given back')
-  t.equal(await metric(app, 'image_analysis_queue_seconds_count'), begun + 1, 'nothing of them was analysed')
+  t.equal((await upload(app.url, '/predict', big)).status, 200, 'all memory is released')
+  t.equal(await metric(app, 'image_analysis_queue_seconds_count'), begun + 1, 'none of the uploads was analysed')
 })
 
-t.test('an image whose sender has gone is not analysed', async (t) => {
+t.test('an image whose client has disconnected is not analysed', async (t) => {
   const classifier = await writeOnnx(join(folder, 'endless.onnx'), endlessClassifier(32), {
     names: `['water hyacinth', 'other']`,
   })
@@ -201,12 +204,15 @@ t.test('an image whose sender has gone is not analysed', async (t) => {
   t.ok(await until(async () => (await metric(app, 'image_analysis_queue_length')) === 1))
   controller.abort()
   t.equal(await waiting, 'gone')
-  t.ok(await until(async () => (await metric(app, 'image_analysis_queue_length')) === 0), 'it has left the queue')
-  // The end of the server ends the other one, too.
+  t.ok(
+    await until(async () => (await metric(app, 'image_analysis_queue_length')) === 0),
+    'it was removed from the queue',
+  )
+  // The server's end also ends the other connection.
   void blocking
 })
 
-t.test('hostile files, one after the other', async (t) => {
+t.test('hostile files do not break the process', async (t) => {
   const children = await watchChildren()
   const app = await start(t, { IMAGE_RATE_LIMIT: '1000000' })
   t.equal((await predict(app.url)).status, 200)
@@ -221,12 +227,12 @@ t.test('hostile files, one after the other', async (t) => {
     if (answer.status !== 200) t.match(answer.body, { detail: String }, name)
   }
   t.ok((statuses.get(400) ?? 0) > 200, JSON.stringify([...statuses]))
-  t.strictSame(await children(), [pid], 'the same process: none of them has ended it')
+  t.strictSame(await children(), [pid], 'the process is still the same')
   t.equal(await metric(app, 'image_analysis_kills_total'), 0)
   t.equal((await predict(app.url)).status, 200)
 })
 
-t.test('a process that does not start is not started over and over', async (t) => {
+t.test('a process that fails to start is not restarted in a loop', async (t) => {
   const { NODE_OPTIONS } = process.env
   process.env.NODE_OPTIONS = `${NODE_OPTIONS ?? ''} --no-such-option`
   t.teardown(() => {
@@ -244,7 +250,7 @@ t.test('a process that does not start is not started over and over', async (t) =
   t.match(await app.call('GET', `${prefix}/ready`), { status: 503, body: { detail: /The analyser does not run/ } })
 })
 
-t.test('the process ends with a server that is killed, even in the middle of an analysis', async (t) => {
+t.test('the process ends when its server is killed, even in the middle of an analysis', async (t) => {
   const classifier = await writeOnnx(join(folder, 'endless.onnx'), endlessClassifier(32), {
     names: `['water hyacinth', 'other']`,
   })
@@ -260,13 +266,13 @@ t.test('the process ends with a server that is killed, even in the middle of an 
   const lost = predict(program.url()).catch(() => 'lost')
   const cpuSeconds = async () => cpuSecondsOf(await readFile(`/proc/${pid}/stat`, 'utf8'))
   const before = await cpuSeconds()
-  t.ok(await until(async () => (await cpuSeconds()) > before + 0.5), 'it computes')
+  t.ok(await until(async () => (await cpuSeconds()) > before + 0.5), 'the analysis is running')
   program.kill('SIGKILL')
   t.equal(await lost, 'lost')
-  t.ok(await until(() => !existsSync(`/proc/${pid}`)), 'it has ended, too')
+  t.ok(await until(() => !existsSync(`/proc/${pid}`)), 'the process has ended, too')
 })
 
-t.test('metrics', async (t) => {
+t.test('metrics count images', async (t) => {
   const classifier = await writeOnnx(join(folder, 'colour.onnx'), colourClassifier(32), {
     names: `['red', 'water hyacinth', 'blue']`,
   })

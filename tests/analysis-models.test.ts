@@ -1,4 +1,4 @@
-// Models of every kind that can be loaded, made here with known boxes and classes; and those that must not be.
+// Models of every supported kind, generated with known boxes and classes, and models that must be rejected.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -29,11 +29,11 @@ async function model(graph: Graph, metadata: Metadata = {}, sideCar?: unknown): 
   return path
 }
 
-/** The image has the size of the models' input, so boxes are where they are planted. */
+/** The image has the size of the models' input, so boxes have the coordinates of the model. */
 const square = { width: 64, height: 64, data: new Uint8Array(3 * 64 * 64).fill(90) }
 const anchors = anchorCount(64, 64, 32)
 
-/** A dense output: boxes by their middle, then the scores of each class. */
+/** A dense output: the centre and size of each box, then the scores of each class. */
 function dense(classes: number, boxes: readonly (readonly number[])[]): Float32Array {
   const values = new Float32Array((4 + classes) * anchors)
   for (const [anchor, box] of boxes.entries()) {
@@ -49,7 +49,7 @@ const rows = (count: number, width: number, boxes: readonly (readonly number[])[
 const rounded = (boxes: readonly object[]): unknown =>
   boxes.map((box) => Object.values(box).map((value) => Number(Number(value).toFixed(3))))
 
-t.test('the shape of the output decides how boxes are read', async (t) => {
+t.test('the shape of the output determines how boxes are read', async (t) => {
   const names = `{0: 'lily', 1: 'water hyacinth'}`
   t.equal(anchors, 84)
   const cases: readonly (readonly [string, Graph, Metadata])[] = [
@@ -107,22 +107,22 @@ t.test('the shape of the output decides how boxes are read', async (t) => {
         [15, 10, 25, 30, 0.9],
         [46, 6, 54, 14, 0.4],
       ],
-      `${name}: best first, the other class and duplicates left out`,
+      `${name}: best first, without the other class and duplicates`,
     )
     t.equal(highest.toFixed(3), '0.900', name)
   }
 })
 
-t.test('boxes come back from the letterbox to the original', async (t) => {
+t.test('boxes are mapped from the letterbox back to the original', async (t) => {
   const path = await model(greenDetector(64, 64), { names: `['water hyacinth']`, stride: '8' })
   const { analyse, models } = await loadAnalysis({ classifier: null, detector: path, pixelLimit: 1e8, threads: 1 })
   t.match(models, { classifier: { kind: 'not configured' }, detector: { kind: 'loaded', file: `model-${count}.onnx` } })
-  // Wide: scaled by 1/10 to 64 x 32, with 16 rows of grey above and below. A cell of 8 pixels is 80 in the original.
+  // A wide image: scaled by 1/10 to 64 x 32, with 16 grey rows above and below. A cell of 8 pixels is 80 there.
   const wide = await picture(640, 320, water, [plants, 160, 80, 80, 80]).png().toBuffer()
   const found = await analyse(wide)
   t.match(found, { width: 640, height: 320, method: 'onnx' })
   t.strictSame(rounded(found.boxes.map(({ x1, y1, x2, y2 }) => ({ x1, y1, x2, y2 }))), [[160, 80, 240, 160]])
-  // Tall, by EXIF orientation: what is stored lies on its side, what is answered is upright.
+  // A tall image by EXIF orientation: it is stored rotated, and the boxes are those of the upright image.
   const lying = await picture(640, 320, water, [plants, 160, 80, 80, 80])
     .withMetadata({ orientation: 6 })
     .jpeg()
@@ -130,14 +130,14 @@ t.test('boxes come back from the letterbox to the original', async (t) => {
   const upright = await analyse(lying)
   t.match(upright, { width: 320, height: 640 })
   t.strictSame(rounded(upright.boxes.map(({ x1, y1, x2, y2 }) => ({ x1, y1, x2, y2 }))), [[160, 160, 240, 240]])
-  // Smaller than the input: scaled up.
+  // An image smaller than the input is scaled up.
   const small = await analyse(await picture(32, 32, water, [plants, 8, 8, 8, 8]).png().toBuffer())
   t.ok(small.boxes.length > 0)
   t.ok(small.boxes.every(({ x2, y2 }) => x2 <= 32 && y2 <= 32))
   t.match(await analyse(await lake()), { boxes: [], classification: 'non_water_hyacinth' })
 })
 
-t.test('a classifier sees red, green and blue, normalised as it was trained', async (t) => {
+t.test('a classifier gets red, green and blue, normalised by its mean and deviation', async (t) => {
   const names = { names: `{0: 'red', 1: 'water-hyacinth', 2: 'blue'}`, task: 'classify' }
   const path = await model(colourClassifier(32), names)
   const { analyse } = await loadAnalysis({ classifier: path, detector: null, pixelLimit: 1e8, threads: 1 })
@@ -147,10 +147,10 @@ t.test('a classifier sees red, green and blue, normalised as it was trained', as
   t.match(await analyse(await all('#0000ff')), { classification: 'non_water_hyacinth' })
   const { confidence, probability } = await analyse(await all('#ff0000'))
   t.equal(confidence, 1 - (probability ?? NaN))
-  // Equal parts of green and blue: 0.5, which is the threshold.
+  // Equal proportions of green and blue: 0.5, which is the threshold.
   t.match(await analyse(await all('#00ffff')), { classification: 'needs_review' })
 
-  // With green made weak by its deviation, the same image is blue.
+  // With a large deviation, green has little weight and the same image is blue.
   const shifted = await model(colourClassifier(32), names, {
     mean: [0, 0.5, 0],
     std: [1, 2, 1],
@@ -160,18 +160,18 @@ t.test('a classifier sees red, green and blue, normalised as it was trained', as
   const other = await loadAnalysis({ classifier: shifted, detector: null, pixelLimit: 1e8, threads: 1 })
   const answer = await other.analyse(await all('#00ffff'))
   t.match(answer, { classification: 'non_water_hyacinth', threshold: 0.9, modelVersion: `model-${count}/7` })
-  // Scores 20 * (0, 0.25, 1).
+  // The scores are 20 * (0, 0.25, 1).
   t.equal(answer.probability?.toFixed(5), (softmax([0, 5, 20])[1] ?? NaN).toFixed(5))
 })
 
-t.test('the middle of an image is classified, in its own proportions', async (t) => {
+t.test('the centre of an image is classified, without distortion', async (t) => {
   const path = await model(colourClassifier(32), { names: `['red', 'water hyacinth', 'blue']` })
   const { analyse } = await loadAnalysis({ classifier: path, detector: null, pixelLimit: 1e8, threads: 1 })
   const image = picture(300, 100, '#ff0000', ['#00ff00', 100, 0, 100, 100])
   t.match(await analyse(await image.png().toBuffer()), { classification: 'water_hyacinth' })
 })
 
-t.test('both models', async (t) => {
+t.test('classifier and detector together decide on the result', async (t) => {
   const classifier = await model(colourClassifier(32), { names: `['red', 'water hyacinth', 'blue']` })
   const detector = await model(greenDetector(64, 64), { stride: '8' }, { version: 'two' })
   const { analyse } = await loadAnalysis({ classifier, detector, pixelLimit: 1e8, threads: 1 })
@@ -182,8 +182,8 @@ t.test('both models', async (t) => {
   t.ok(answer.modelVersion.length <= 100)
 })
 
-t.test('inputs of any size are made of whole strides', async (t) => {
-  // The convolution takes any size; the places are for 64 x 32, and the output is checked again for each image.
+t.test('inputs of variable size are rounded to whole strides', async (t) => {
+  // The convolution accepts any size; the anchors are for 64 x 32, and the output is checked for each image.
   const graph = greenDetector(32, 64)
   const open: Graph = { ...graph, inputs: [{ name: 'image', shape: [1, 3, 'height', 'width'] }] }
   const detector = await loadDetector(await model(open, { stride: '8', imgsz: '[32, 64]' }), 1)
@@ -192,7 +192,7 @@ t.test('inputs of any size are made of whole strides', async (t) => {
   t.strictSame(found, { boxes: [], highest: 0 })
 })
 
-t.test('a model that does not fit is refused, and the reason named', async (t) => {
+t.test('an incompatible model is rejected with the reason', async (t) => {
   const ones = planted(64, 64, [1, 5, 84])
   const names = `{0: 'a', 1: 'b'}`
   const cases: readonly (readonly ['detector' | 'classifier', Graph, Metadata, unknown, RegExp])[] = [
@@ -270,7 +270,7 @@ t.test('a model that does not fit is refused, and the reason named', async (t) =
   }
 })
 
-t.test('files that are no models', async (t) => {
+t.test('files that are not ONNX models are rejected', async (t) => {
   const load = async (path: string) =>
     (await loadAnalysis({ classifier: null, detector: path, pixelLimit: 1e8, threads: 1 })).models.detector
   const missing = await load(join(folder, 'nowhere.onnx'))
@@ -287,12 +287,12 @@ t.test('files that are no models', async (t) => {
     await writeFile(path, content)
     const state = await load(path)
     t.match(state, { kind: 'failed', file: `broken-${count}.onnx`, reason: /./ })
-    t.notMatch(JSON.stringify(state), folder, 'no path is shown')
+    t.notMatch(JSON.stringify(state), folder, 'the path is not disclosed')
   }
   t.match(await load(folder), { kind: 'failed', reason: 'it cannot be read (EISDIR)' })
 })
 
-t.test('half of the configured models answer nothing', async (t) => {
+t.test('if one of two configured models fails to load, images get 503', async (t) => {
   const classifier = await model(colourClassifier(32), { names: `['red', 'water hyacinth', 'blue']` })
   const { analyse, models } = await loadAnalysis({
     classifier,
@@ -304,7 +304,7 @@ t.test('half of the configured models answer nothing', async (t) => {
   await t.rejects(analyse(await lake()), /a configured model is not loaded/)
 })
 
-t.test('an output that is no number is an error, never a no', async (t) => {
+t.test('a score that is not finite is an error, never a negative result', async (t) => {
   const badDetectors = [
     planted(64, 64, [1, 5, 84], dense(1, [[20, 20, 10, 20, NaN]])),
     planted(64, 64, [1, 5, 84], dense(1, [[20, 20, 10, 20, 80]])),
@@ -322,14 +322,14 @@ t.test('an output that is no number is an error, never a no', async (t) => {
   }
 })
 
-t.test('metadata is read from the file, over the graph', async (t) => {
+t.test('metadata is read from the model file', async (t) => {
   const metadata = { names: `{0: 'x'}`, version: '8.3.1', description: 'ü', stride: '8' }
   const path = await model(greenDetector(640, 640), metadata)
   t.strictSame(Object.fromEntries(await readMetadata(path)), metadata)
-  t.equal((await loadDetector(path, 1)).version, `model-${count}/8.3.1`, 'a single class means what is looked for')
+  t.equal((await loadDetector(path, 1)).version, `model-${count}/8.3.1`, 'a single class is the positive one')
 })
 
-t.test('names of classes', async (t) => {
+t.test('class names are read from the metadata', async (t) => {
   const cases: readonly (readonly [string, readonly string[]])[] = [
     [`{0: 'water hyacinth', 1: "ship's hull", 2: 'it\\'s'}`, ['water hyacinth', `ship's hull`, `it's`]],
     [`{"0": "a", "1": "b"}`, ['a', 'b']],
@@ -353,7 +353,7 @@ t.test('names of classes', async (t) => {
   }
 })
 
-t.test('verdicts', async (t: Test) => {
+t.test('scores and thresholds decide on the classification', async (t: Test) => {
   const classified = (probability: number) => ({ probability, threshold: 0.5 })
   const box = (confidence: number) => ({ boxes: [{ x1: 0, y1: 0, x2: 1, y2: 1, confidence }], highest: confidence })
   const cases = [

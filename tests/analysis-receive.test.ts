@@ -1,4 +1,4 @@
-// Receiving bodies in pieces: in their order, none lost, and no faster than they are taken.
+// Receiving bodies in chunks: in order, complete, and with backpressure.
 import { request as send } from 'node:http'
 import t from 'tap'
 import { BodyBudget } from '../server/rest/request/body-budget.ts'
@@ -7,7 +7,7 @@ import { listen } from './support/listening.ts'
 
 const budget = () => new BodyBudget({ limit: 1_000_000, patience: 60_000, exhausted: () => new Error('exhausted') })
 
-t.test('a body is complete only when its last piece is taken', async (t) => {
+t.test('a body is complete only when its last chunk has been consumed', async (t) => {
   for (const size of [1, 1000, 60_000, 300_000]) {
     const taken: Buffer[] = []
     let isTaking = false
@@ -31,11 +31,11 @@ t.test('a body is complete only when its last piece is taken', async (t) => {
     const body = Uint8Array.from({ length: size }, (_, index) => index % 251)
     const answer = await fetch(url, { method: 'POST', body })
     t.equal(await answer.text(), `taken ${size}`)
-    t.ok(Buffer.concat(taken).equals(body), 'in its order')
+    t.ok(Buffer.concat(taken).equals(body), 'in order')
   }
 })
 
-t.test('errors', async (t) => {
+t.test('errors of the request and of the consumer end the body', async (t) => {
   const outcome = (take: () => Promise<void> | undefined, limit = 100) =>
     new Promise<{ url: string; result: Promise<unknown> }>((resolve) => {
       let settle: (value: unknown) => void = () => undefined

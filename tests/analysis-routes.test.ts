@@ -1,4 +1,4 @@
-// Every route of the image analysis: requests, and the whole answer to each.
+// Every route of the image analysis: requests, and the complete response to each.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,7 +25,7 @@ const send = (path: string, body: FormData | Uint8Array | string, headers?: Read
   upload(url, path, body, headers)
 
 const validator = await createValidator()
-/** That a body is as its schema says. */
+/** Checks a body against its schema. */
 function fits(t: Test, body: unknown, schema: string): void {
   t.strictSame(validator.forDto(`urn:rowhouse:${schema}`)(body), [], schema)
 }
@@ -34,14 +34,14 @@ function refused(t: Test, { status, body }: Answer, expected: number, detail: un
   t.match(body, { detail }, name)
   t.strictSame(Object.keys(body as object), ['detail'], name)
   if (expected === 422) fits(t, body, 'HTTPValidationError')
-  t.notMatch(JSON.stringify(body), 'classification', 'an error never reads as an answer')
+  t.notMatch(JSON.stringify(body), 'classification', 'the body of an error has no result')
 }
 
 const water_ = await lake()
 const green = await greenLake()
 const image = (bytes: Uint8Array, type = 'image/jpeg', name = 'a.jpg') => ({ bytes, type, name })
 
-t.test('descriptions', async (t) => {
+t.test('GET on the base path lists the routes', async (t) => {
   const paths = {
     health: `${prefix}/health`,
     predict: `${prefix}/predict`,
@@ -76,7 +76,7 @@ t.test('health and readiness without a model', async (t) => {
   t.match(await call('GET', `${prefix}/ready`), { status: 200, body: { status: 'ready' } })
 })
 
-t.test('one image, in each way that it can be sent', async (t) => {
+t.test('an image can be sent in every documented way', async (t) => {
   const expected = {
     classification: 'needs_review',
     classification_confidence: 0.5,
@@ -122,7 +122,7 @@ t.test('one image, in each way that it can be sent', async (t) => {
   })
 })
 
-t.test('the older form', async (t) => {
+t.test('the legacy route responds in the legacy format', async (t) => {
   const answer = await send('/v1/predict', form(['file', image(water_)]))
   t.equal(answer.status, 200)
   fits(t, answer.body, 'PredictionSchema')
@@ -132,12 +132,12 @@ t.test('the older form', async (t) => {
     await send('/v1/predict', form(['file', image(green)])),
     503,
     /needs a review.*\/predict/,
-    'no word for doubt',
+    'the legacy format has no needs_review',
   )
   refused(t, await send('/v1/predict', form(['x', 'y'])), 422, [{ loc: ['body', 'file'] }], 'no file')
 })
 
-t.test('what is wrong with one image', async (t) => {
+t.test('invalid images: request -> response', async (t) => {
   const missing = [{ type: 'missing', loc: ['body', 'file'], msg: 'Field required', input: null }]
   const noJson = (message: RegExp) => [{ type: 'json_invalid', loc: ['body'], msg: message }]
   const boundary = 'multipart/form-data; boundary=x'
@@ -148,7 +148,7 @@ t.test('what is wrong with one image', async (t) => {
   const rows: readonly (readonly [string, FormData | Uint8Array | string, string | undefined, number, unknown])[] = [
     ['no body', '', 'text/plain', 422, missing],
     ['another type', 'hello', 'text/plain', 422, missing],
-    ['bytes that are none', Buffer.from('hello'), 'application/octet-stream', 422, missing],
+    ['bytes that are not an image', Buffer.from('hello'), 'application/octet-stream', 422, missing],
     ['a form of another kind', 'file=x', 'application/x-www-form-urlencoded', 422, missing],
     ['another field', form(['picture', image(green)]), undefined, 422, missing],
     ['text in the field', form(['file', 'hello']), undefined, 422, [{ loc: ['body', 'file'], msg: 'Expected a file' }]],
@@ -165,7 +165,7 @@ t.test('what is wrong with one image', async (t) => {
     ['no boundary', 'x', 'multipart/form-data', 400, 'There was an error parsing the body'],
     ['no part', 'hello', boundary, 400, 'There was an error parsing the body'],
     [
-      'half a part',
+      'an incomplete part',
       '--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nabc',
       boundary,
       400,
@@ -224,7 +224,7 @@ t.test('what is wrong with one image', async (t) => {
       'The image has 1001 x 1000 pixels; the limit is 1 megapixels.',
     ],
     [
-      'store that is no boolean',
+      'store is not a boolean',
       form(['file', image(green)], ['store', 'maybe']),
       undefined,
       422,
@@ -249,7 +249,7 @@ t.test('what is wrong with one image', async (t) => {
     refused(t, await send('/predict', body, type === undefined ? {} : { 'Content-Type': type }), status, detail, name)
   }
   const exact = Buffer.concat([green, Buffer.alloc(102_400 - green.length)])
-  t.equal((await send('/predict', form(['file', image(exact)]))).status, 200, 'exactly the limit')
+  t.equal((await send('/predict', form(['file', image(exact)]))).status, 200, 'exactly at the limit')
   const zipped = await send('/predict', green, { 'Content-Type': 'image/jpeg', 'Content-Encoding': 'gzip' })
   refused(t, zipped, 415, /content encoding/, 'compressed bodies are not unpacked')
   for (const name of ['?store=maybe', '?keep_image=1']) {
@@ -258,7 +258,7 @@ t.test('what is wrong with one image', async (t) => {
   }
 })
 
-t.test('several images', async (t) => {
+t.test('several images are analysed in one request', async (t) => {
   const bad = image(Buffer.from('hello'), 'image/jpeg', 'bad.jpg')
   const good = [image(green, 'image/jpeg', 'green.jpg'), image(water_, 'image/jpeg', 'water.jpg')] as const
   const all = await send('/predict/batch', form(['files', good[0]], ['files', good[1]]))
@@ -303,14 +303,14 @@ t.test('several images', async (t) => {
     await send('/predict/batch', form(['files', bad], ['files', bad])),
     400,
     /None of the files.*"bad.jpg"/,
-    'none valid',
+    'no valid image',
   )
   const seventeen = (n: number) => form(...Array.from({ length: n }, () => ['files', good[1]] as const))
   refused(t, await send('/predict/batch', seventeen(17)), 413, 'Batch requests are limited to 16 files.', 'too many')
   t.equal(((await send('/predict/batch', seventeen(16))).body as unknown[]).length, 16)
 })
 
-t.test('names of files come back as they are, without folders', async (t) => {
+t.test('file names are returned unchanged, without folders', async (t) => {
   const names = [
     ['größe 日本.jpg', 'größe 日本.jpg'],
     ['../../etc/passwd', 'passwd'],
@@ -326,7 +326,7 @@ t.test('names of files come back as they are, without folders', async (t) => {
   t.match(answer.headers.get('content-type'), /^application\/json/)
 })
 
-t.test('methods, paths and the name of a request', async (t) => {
+t.test('unknown paths, unsupported methods, and request ids', async (t) => {
   const rows = [
     ['GET', '/predict', 405, 'POST'],
     ['PUT', '/predict', 405, 'POST'],
@@ -352,7 +352,7 @@ t.test('methods, paths and the name of a request', async (t) => {
   t.strictSame((await call('GET', `${prefix}/predict`)).body, { detail: 'Method Not Allowed' })
   t.match((await call('GET', `${prefix}/health`)).headers.get('x-request-id'), /^[0-9a-f]{32}$/)
   const odd = await call('GET', `${prefix}/x`, { headers: { 'X-Request-ID': 'a b<>' } })
-  t.match(odd.headers.get('x-request-id'), /^[0-9a-f]{32}$/, 'a name that is no plain word is not repeated')
+  t.match(odd.headers.get('x-request-id'), /^[0-9a-f]{32}$/, 'a request id with special characters is not returned')
   t.match(await call('HEAD', `${prefix}/health`), { status: 200, text: '' })
 })
 
@@ -370,7 +370,7 @@ t.test('pages of other origins', async (t) => {
   t.match(preflight.headers.get('access-control-allow-methods'), /POST/)
 })
 
-t.test('with models', async (t) => {
+t.test('predictions with models', async (t) => {
   const classifier = await writeOnnx(join(folder, 'kind.onnx'), colourClassifier(32), {
     names: `['red', 'water hyacinth', 'blue']`,
   })
@@ -399,7 +399,7 @@ t.test('with models', async (t) => {
   fits(t, older.body, 'PredictionSchema')
 })
 
-t.test('without what is needed, nothing is answered', async (t) => {
+t.test('without a required model, images get 503', async (t) => {
   const none = await start(t, { IMAGE_REQUIRE_MODEL: 'true' })
   refused(t, await upload(none.url, '/predict', form(['file', image(water_)])), 503, /No model/, 'no model')
   refused(
@@ -433,11 +433,11 @@ t.test('without what is needed, nothing is answered', async (t) => {
   })
   t.ok(
     broken.logged().some(({ msg }) => /detector nowhere.onnx was not loaded/.test(String(msg))),
-    'and the log says so',
+    'the log gives the reason',
   )
 })
 
-t.test('at the root', async (t) => {
+t.test('the analysis can be served at the root', async (t) => {
   const app = await start(t, { IMAGE_BASE_PATH: '/', SESSION_SECRETS: 's'.repeat(32) })
   t.match((await app.call('GET', '/')).body, {
     api_prefix: '/',
@@ -451,17 +451,17 @@ t.test('at the root', async (t) => {
   t.equal((await app.call('GET', '/ready')).status, 200)
   t.match((await app.call('GET', '/openapi.json')).body, { paths: { '/predict': { post: {} } } })
   t.match(await app.call('GET', '/nowhere'), { status: 404, body: { message: 'Cannot GET /nowhere' } })
-  t.match(await app.call('GET', '/report'), { status: 401 }, 'other routes are what they were')
+  t.match(await app.call('GET', '/report'), { status: 401 }, 'other routes are unchanged')
   t.match(await app.call('GET', '/rest/v1/'), { status: 200 })
   t.match(await app.call('POST', '/predict', { body: await lake(), headers: { 'Content-Type': 'image/jpeg' } }), {
     status: 200,
   })
 })
 
-t.test("beside PostgREST's own paths", async (t) => {
+t.test("the analysis works beside PostgREST's paths at the root", async (t) => {
   await database.query('create table public.api (id int); grant select on public.api to anon')
   const app = await start(t, { REST_BASE_PATH: '/' })
-  t.match(await app.call('GET', '/api'), { status: 200, body: [] }, 'a table of that name')
+  t.match(await app.call('GET', '/api'), { status: 200, body: [] }, 'a table with that name')
   t.match((await app.call('GET', prefix)).body, { base_url_path: prefix })
   const below = await start(t, { REST_BASE_PATH: '/api' })
   t.match(await below.call('GET', '/api/api'), { status: 200, body: [] })

@@ -1,4 +1,4 @@
-// Predictions that are stored: whose they are, who sees them, and with which credentials.
+// Stored predictions: their owner, who can read them, and the accepted credentials.
 import { createClient } from '@supabase/supabase-js'
 import { SignJWT } from 'jose'
 import t from 'tap'
@@ -25,7 +25,7 @@ async function user(email: string) {
     detailsOf<{ access_token: string }>(await signedUp.call('POST', '/auth/token')).access_token
   const current = await token()
   const client = createClient(url, publishable, {
-    // Node 20 has no WebSocket, and nothing here needs one.
+    // Node 20 has no WebSocket, and the test does not need one.
     realtime: { transport: class {} as never },
     accessToken: () => Promise.resolve(current),
   })
@@ -40,7 +40,7 @@ const store = (headers: Readonly<Record<string, string>>, ...more: readonly (rea
 const count = async (): Promise<number> =>
   Number((await database.query('select count(*) from public.classification_runs')).rows[0]?.count)
 
-t.test('a prediction becomes the run of its caller, whom alone it is shown to', async (t) => {
+t.test('a stored prediction is a run of the caller that nobody else can read', async (t) => {
   const answer = await store(ann.headers, ['image_source', 'camera'], ['image_uri', 'file:///data/1.jpg'])
   t.equal(answer.status, 200, answer.text)
   const { run_id: id } = answer.body as { run_id: string }
@@ -69,19 +69,19 @@ t.test('a prediction becomes the run of its caller, whom alone it is shown to', 
     },
   ])
   t.equal(data?.length, 1)
-  t.strictSame((await bob.client.from('classification_runs').select()).data, [], 'another user does not see it')
+  t.strictSame((await bob.client.from('classification_runs').select()).data, [], 'another user cannot read it')
   t.strictSame((await bob.client.from('classification_runs').select().eq('id', id)).data, [])
   await bob.client.from('classification_runs').delete().eq('id', id)
   await bob.client.from('classification_runs').update({ result_label: 'x' }).eq('id', id)
   t.match(
     (await ann.client.from('classification_runs').select()).data,
     [{ id, result_label: 'Needs Review' }],
-    'nor changes it',
+    'nor change it',
   )
   t.equal((await call('GET', `/rest/v1/classification_runs/${id}`, { headers: bob.headers })).status, 404)
 })
 
-t.test('without store, nothing is stored', async (t) => {
+t.test('without store=true, predictions are not stored', async (t) => {
   const before = await count()
   for (const path of ['/predict', '/predict?store=false', '/predict?store=']) {
     const answer = await upload(url, path, form(['file', file()]), ann.headers)
@@ -91,7 +91,7 @@ t.test('without store, nothing is stored', async (t) => {
   t.equal(await count(), before)
 })
 
-t.test('each way to say it, and each credential', async (t) => {
+t.test('every form of store=true, and every credential', async (t) => {
   const secretOfAnn = await newKey('authenticated', ann.id)
   const json = { 'Content-Type': 'application/json' }
   const encoded = JSON.stringify({
@@ -122,7 +122,7 @@ t.test('each way to say it, and each credential', async (t) => {
   ])
 })
 
-t.test('several images, all or none', async (t) => {
+t.test('several images are stored all or not at all', async (t) => {
   const before = await count()
   const files = [
     ['files', file(green, '1.jpg')],
@@ -169,7 +169,7 @@ t.test('several images, all or none', async (t) => {
   t.equal(await count(), before + 4)
 })
 
-t.test('what cannot be stored', async (t) => {
+t.test('predictions that violate a constraint are not stored', async (t) => {
   const before = await count()
   const rows: readonly (readonly [
     string,
@@ -178,9 +178,9 @@ t.test('what cannot be stored', async (t) => {
     number,
     unknown,
   ])[] = [
-    ['an address that is none', ann.headers, [['image_uri', 'not an address']], 422, [{ loc: ['body', 'image_uri'] }]],
+    ['an invalid URL', ann.headers, [['image_uri', 'not an address']], 422, [{ loc: ['body', 'image_uri'] }]],
     [
-      'an address without end',
+      'a very long URL',
       ann.headers,
       [['image_uri', `https://x/${'y'.repeat(3000)}`]],
       422,
@@ -194,7 +194,7 @@ t.test('what cannot be stored', async (t) => {
       [{ loc: ['body', 'image_source'] }],
     ],
     [
-      'two addresses',
+      'two URLs',
       ann.headers,
       [
         ['image_uri', 'file:///1'],
@@ -225,12 +225,12 @@ t.test('what cannot be stored', async (t) => {
     const answer = await store(headers, ...more)
     t.equal(answer.status, status, `${name}: ${answer.text}`)
     t.match(answer.body, { detail }, name)
-    t.notMatch(answer.text, /classification_runs|profiles|policy|user_id/, 'nothing about the database leaks')
+    t.notMatch(answer.text, /classification_runs|profiles|policy|user_id/, 'no details of the database are disclosed')
   }
   t.equal(await count(), before)
 })
 
-t.test('forged and ended credentials are refused, with or without store', async (t) => {
+t.test('invalid and expired credentials get 401, with or without store=true', async (t) => {
   const before = await count()
   const sign = (key: string, alg = 'HS256') =>
     new SignJWT({ role: 'authenticated', sub: ann.id }).setProtectedHeader({ alg }).sign(new TextEncoder().encode(key))
@@ -252,14 +252,14 @@ t.test('forged and ended credentials are refused, with or without store', async 
   for (const [name, headers] of Object.entries(forged)) {
     t.equal((await store(headers)).status, 401, name)
     const plain = await upload(url, '/predict', form(['file', file()]), headers)
-    t.equal(plain.status, 401, `${name}: never taken as anonymous`)
+    t.equal(plain.status, 401, `${name}: never treated as anonymous`)
     t.match(plain.body, { detail: String }, name)
   }
   t.equal((await store({ Cookie: `${ann.cookie}x` })).status, 401, 'a forged cookie')
   t.equal(await count(), before)
 })
 
-t.test('pages of other sites cannot store with the cookie of their visitor', async (t) => {
+t.test('pages of other sites cannot store with the cookie of a user', async (t) => {
   const before = await count()
   const pages: readonly Readonly<Record<string, string>>[] = [
     { Origin: 'https://evil.example' },
@@ -276,11 +276,11 @@ t.test('pages of other sites cannot store with the cookie of their visitor', asy
     Cookie: ann.cookie,
     Origin: 'https://app.example',
   })
-  t.equal(listed.status, 200, 'listed ones can')
+  t.equal(listed.status, 200, 'listed origins can')
   t.equal(listed.headers.get('access-control-allow-credentials'), 'true')
 })
 
-t.test('a setting refuses callers without a credential', async (t) => {
+t.test('image-anonymous=false refuses callers without credentials', async (t) => {
   const app = await startApplication(t, database.authenticatorUri, { ...env, IMAGE_ANONYMOUS: 'false' })
   const nobody: readonly Readonly<Record<string, string>>[] = [{}, { apikey: publishable }]
   for (const headers of nobody) {
@@ -292,5 +292,5 @@ t.test('a setting refuses callers without a credential', async (t) => {
   }
   t.equal((await upload(app.url, '/predict', form(['file', file()]), ann.headers)).status, 200)
   t.equal((await upload(app.url, '/predict', form(['file', file()]), { Cookie: ann.cookie })).status, 200)
-  t.equal((await app.call('GET', `${prefix}/health`)).status, 200, 'health is for everyone')
+  t.equal((await app.call('GET', `${prefix}/health`)).status, 200, 'health checks need no credentials')
 })

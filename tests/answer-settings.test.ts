@@ -1,4 +1,4 @@
-// Functions that set status and headers of the answer: what they may not set, and that it ends with their request.
+// Functions that set status and headers of the response: what is refused, and that settings end with the request.
 import { connect } from 'node:net'
 import t from 'tap'
 import { startApplication, type Application } from './support/application.ts'
@@ -33,7 +33,7 @@ const settings = {
   PGRST_DB_CHANNEL_ENABLED: 'false',
 }
 
-/** The whole answers of a server to requests on one connection, as they came. */
+/** The complete responses of a server to requests on one connection, as received. */
 async function raw({ url }: Application, requests: readonly string[]): Promise<string> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -49,7 +49,7 @@ const post = (path: string, body: unknown): string => {
 }
 const get = (path: string): string => `GET /rest/v1${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`
 
-t.test('framing headers of functions do not reach the client', async (t) => {
+t.test('framing headers set by functions are not sent to the client', async (t) => {
   const application = await startApplication(t, database.uri('garage_server', 'garage'), settings)
   const framing = [
     ['Content-Length', '3'],
@@ -91,7 +91,7 @@ t.test('framing headers of functions do not reach the client', async (t) => {
   }
 })
 
-t.test('no second header or answer comes of a value', async (t) => {
+t.test('a header value cannot inject another header or response', async (t) => {
   const application = await startApplication(t, database.uri('garage_server', 'garage'), settings)
   for (const header of [
     { 'X-Test': 'a\r\nX-More: b' },
@@ -107,7 +107,7 @@ t.test('no second header or answer comes of a value', async (t) => {
   }
 })
 
-t.test('a status without a body has no length', async (t) => {
+t.test('a response whose status forbids a body has no Content-Length', async (t) => {
   const application = await startApplication(t, database.uri('garage_server', 'garage'), settings)
   for (const status of ['204', '304', '205', '999']) {
     const text = await raw(application, [post('/rpc/answers', { headers: [], status }), get('/tags')])
@@ -121,10 +121,10 @@ t.test('a status without a body has no length', async (t) => {
   }
 })
 
-/** What a leak would change in a later answer. */
+/** Values whose leak would change a later response. */
 async function bystander({ call }: Application): Promise<unknown> {
   const anonymous = await call('GET', '/rest/v1/rpc/who')
-  // The settings of this role are made before it is taken.
+  // The settings of this role are applied before it is switched to.
   const clerk = await call('GET', '/rest/v1/rpc/who', { headers: { Authorization: await bearer('garage_clerk') } })
   const written = await call('POST', '/rest/v1/tags', {
     body: { name: 'fast' },
@@ -138,7 +138,7 @@ async function bystander({ call }: Application): Promise<unknown> {
 }
 
 for (const prepared of ['true', 'false']) {
-  t.test(`what a function sets for its session ends with its request, prepared statements: ${prepared}`, async (t) => {
+  t.test(`session settings of a function end with its request, prepared statements: ${prepared}`, async (t) => {
     const application = await startApplication(t, database.uri('garage_server', 'garage'), {
       ...settings,
       PGRST_DB_PREPARED_STATEMENTS: prepared,
@@ -159,7 +159,7 @@ for (const prepared of ['true', 'false']) {
     }
     for (const [name, value] of Object.entries(leaks)) {
       const first = await call('POST', '/rest/v1/rpc/leaks', { body: { name, value } })
-      // Within the request it counts, as in PostgREST.
+      // They are in effect within the request, as in PostgREST.
       if (name === 'response.status') t.equal(first.status, 418)
       else t.equal(first.status, 200, first.text)
       if (name === 'response.headers') t.equal(first.headers.get('x-leak'), 'yes')
@@ -168,14 +168,14 @@ for (const prepared of ['true', 'false']) {
   })
 }
 
-t.test('nor do requests that share a connection see it', async (t) => {
+t.test('requests that share a connection do not see settings of a function', async (t) => {
   const application = await startApplication(t, database.uri('garage_server', 'garage'), settings)
   const { call } = application
   const read = async () => {
     const { status, headers } = await call('GET', '/rest/v1/tags?limit=1')
     return `${status} ${headers.get('x-leak')}`
   }
-  // Until it is known to be brief, and shares.
+  // Repeats the request until it is known to be fast and shares a connection.
   for (let round = 0; round < 60; round++) await read()
   const answers = new Set<string>()
   for (let round = 0; round < 10; round++) {
@@ -189,7 +189,7 @@ t.test('nor do requests that share a connection see it', async (t) => {
   t.strictSame([...answers], ['200 null'])
 })
 
-t.test('a default of the login role stays', async (t) => {
+t.test('a default of the login role is kept', async (t) => {
   const role = 'garage_server'
   await database.query(
     `alter role ${role} in database ${database.name} set "response.headers" = '[{"X-Default":"yes"}]'`,

@@ -1,4 +1,4 @@
-// A key that is revoked is refused at once, by every process: the database notifies them.
+// A revoked key is refused at once by every process, because the database notifies them.
 import t, { type Test } from 'tap'
 import { ApiKeyChanges } from '../server/identity/api-key/api-key-changes.ts'
 import { createApiKeyLookup } from '../server/identity/api-key/api-key-lookup.ts'
@@ -19,7 +19,7 @@ const revoke = (id: string) => withClient(database.adminUri, (client) => revokeA
 const status = async ({ call }: Application, key: string): Promise<number> =>
   (await call('GET', '/rest/v1/profiles', { headers: { apikey: key } })).status
 
-/** Milliseconds until a key is refused. What is remembered would last 30 seconds. */
+/** Milliseconds until a key is refused. Without notifications, a cached key would be valid for 30 seconds. */
 async function untilRefused(t: Test, application: Application, key: string, label: string): Promise<number> {
   const start = performance.now()
   while ((await status(application, key)) !== 401) {
@@ -32,7 +32,7 @@ async function untilRefused(t: Test, application: Application, key: string, labe
   return Math.round(performance.now() - start)
 }
 
-t.test('what happens to a key -> both processes refuse it', async (t) => {
+t.test('both processes refuse a key after: event', async (t) => {
   const processes = [
     await startApplication(t, database.authenticatorUri),
     await startApplication(t, database.authenticatorUri, { PGRST_DB_CHANNEL: 'another channel' }),
@@ -64,11 +64,11 @@ t.test('what happens to a key -> both processes refuse it', async (t) => {
     await end(id)
     const times = await Promise.all(processes.map((each) => untilRefused(t, each, key, label)))
     t.comment(`${label}: refused after ${times.join(' and ')} ms`)
-    for (const each of processes) t.equal(await status(each, other.key), 200, 'another key goes on')
+    for (const each of processes) t.equal(await status(each, other.key), 200, 'another key is still accepted')
   }
 })
 
-t.test('without a listener a key is remembered for a second', async (t) => {
+t.test('without a listener, a key is cached for one second', async (t) => {
   const silent = await startApplication(t, database.authenticatorUri, { PGRST_DB_CHANNEL_ENABLED: 'false' })
   const { id, key } = await create({ role: 'service_role', label: 'silent' })
   t.equal(await status(silent, key), 200)
@@ -76,7 +76,7 @@ t.test('without a listener a key is remembered for a second', async (t) => {
   t.comment(`refused after ${await untilRefused(t, silent, key, 'silent')} ms`)
 })
 
-t.test('a key that is revoked while the listener is lost', async (t) => {
+t.test('a key that is revoked while the listening connection is lost is refused', async (t) => {
   const application = await startApplication(t, database.authenticatorUri)
   const { id, key } = await create({ role: 'service_role', label: 'lost' })
   t.equal(await status(application, key), 200)
@@ -87,7 +87,7 @@ t.test('a key that is revoked while the listener is lost', async (t) => {
   t.comment(`refused after ${await untilRefused(t, application, key, 'lost')} ms`)
 })
 
-t.test('the cache: event -> what is asked of the database', async (t) => {
+t.test('the cache: event -> lookups in the database', async (t) => {
   const key = makeApiKey('secret')
   const row = { hash: hashApiKey(key), role: 'service_role', user_id: null, email: null, expires_at: null }
   let time = 0
@@ -107,14 +107,14 @@ t.test('the cache: event -> what is asked of the database', async (t) => {
     ['first', () => undefined, 1],
     ['unheard: for a second', () => (time += 999), 0],
     ['and no longer', () => (time += 1), 1],
-    ['it begins to listen', () => changes.setHeard(true), 1],
+    ['the listener connects', () => changes.setHeard(true), 1],
     ['heard: for half a minute', () => (time += 29_999), 0],
     ['and no longer', () => (time += 1), 1],
     ['another key', () => changes.notify(`forget key ${'0'.repeat(64)}`), 0],
-    ['something else', () => changes.notify('forget key'), 0],
+    ['another notification', () => changes.notify('forget key'), 0],
     ['this key', () => changes.notify(`forget key ${hashApiKey(key).toString('hex')}`), 1],
     ['the connection is lost', () => changes.setHeard(false), 1],
-    ['what is remembered then', () => (time += 1000), 1],
+    ['the shorter lifetime passes', () => (time += 1000), 1],
   ]
   for (const [label, event, wanted] of steps) {
     event()
@@ -122,7 +122,7 @@ t.test('the cache: event -> what is asked of the database', async (t) => {
   }
 })
 
-t.test('an answer from before a revocation is not remembered after it', async (t) => {
+t.test('a lookup that started before a revocation is not cached after it', async (t) => {
   const key = makeApiKey('secret')
   const row = { hash: hashApiKey(key), role: 'service_role', user_id: null, email: null, expires_at: null }
   const answers: ((rows: Record<string, unknown>[]) => void)[] = []
@@ -135,13 +135,13 @@ t.test('an answer from before a revocation is not remembered after it', async (t
   ]) {
     const early = lookup(key)
     forget()
-    // Asked again, although the first question has no answer yet: that one would be from before.
+    // A second lookup starts although the first is still pending, because that one may predate the revocation.
     const late = lookup(key)
     const [answerLate, answerEarly] = [answers.pop(), answers.pop()]
     answerLate?.([])
     await t.rejects(Promise.resolve(late), { name: 'CredentialError', problem: 'invalid token' })
     answerEarly?.([row])
-    t.match(await early, { role: 'service_role' }, 'the one who asked before gets what was true then')
+    t.match(await early, { role: 'service_role' }, 'the first lookup returns the former result')
     await t.rejects(Promise.resolve(lookup(key)), { name: 'CredentialError', problem: 'invalid token' })
     changes.notify(`forget key ${hashApiKey(key).toString('hex')}`)
   }

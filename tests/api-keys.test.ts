@@ -30,7 +30,7 @@ const revoke = (id: string) => withClient(database.adminUri, (client) => revokeA
 const ann = '00000000-0000-4000-8000-00000000000a'
 await database.query("insert into auth.users (id, email, password_hash) values ($1, 'ann@example.org', 'x')", [ann])
 
-/** A lookup with a clock of its own that counts what it asks the database. */
+/** A lookup with a clock of its own that counts its queries to the database. */
 function lookupWith(settings: Partial<LookupSettings> = {}) {
   let asked = 0
   let time = Date.now()
@@ -46,7 +46,7 @@ function lookupWith(settings: Partial<LookupSettings> = {}) {
 
 const invalid = { problem: 'invalid token', message: 'The API key is unknown, expired or revoked' }
 
-t.test('the text of a key', async (t) => {
+t.test('the format of keys is checked', async (t) => {
   const key = makeApiKey('secret')
   t.match(key, /^sb_secret_[\w-]{49}$/)
   t.match(makeApiKey('publishable'), /^sb_publishable_[\w-]{49}$/)
@@ -70,7 +70,7 @@ t.test('the text of a key', async (t) => {
   }
 })
 
-t.test('making keys', async (t) => {
+t.test('keys can be created', async (t) => {
   const made = await create({ role: 'service_role', label: 'backup' })
   t.match(made, {
     hint: /^sb_secret_.{4}$/,
@@ -105,7 +105,7 @@ t.test('making keys', async (t) => {
   for (const [wanted, message] of wrong) await t.rejects(create(wanted), { message })
 })
 
-t.test('listing and revoking', async (t) => {
+t.test('keys can be listed and revoked', async (t) => {
   const { id, key, ...made } = await create({ role: 'anon', label: 'listed', expiresAt: new Date('2100-01-01') })
   const list = () => withClient(database.adminUri, listApiKeys)
   t.strictSame((await list())[0], { id, ...made })
@@ -116,7 +116,7 @@ t.test('listing and revoking', async (t) => {
   t.ok((await list())[0]?.revokedAt instanceof Date)
 })
 
-t.test('whom a key stands for', async (t) => {
+t.test('a key stands for its role and user', async (t) => {
   const { find } = lookupWith()
   const rows: readonly (readonly [NewApiKey, object])[] = [
     [
@@ -139,7 +139,7 @@ t.test('whom a key stands for', async (t) => {
   for (const [wanted, identity] of rows) t.strictSame(await find((await create(wanted)).key), identity)
 })
 
-t.test('keys that stand for nobody', async (t) => {
+t.test('unknown, revoked and expired keys are refused', async (t) => {
   const { find, asked } = lookupWith()
   await t.rejects(find('sb_secret_x'), invalid)
   await t.rejects(find(''), invalid)
@@ -152,32 +152,32 @@ t.test('keys that stand for nobody', async (t) => {
   await database.query('update auth.api_keys set expires_at = now() where id = $1', [expired.id])
   await t.rejects(find(expired.key), invalid, 'expired')
   const { key } = await create({ role: 'anon', label: 'x' })
-  await t.rejects(find(key.replace('publishable', 'secret')), invalid, 'all of the text counts')
+  await t.rejects(find(key.replace('publishable', 'secret')), invalid, 'keys are compared completely')
 })
 
-t.test('keys are remembered, but not for long', async (t) => {
+t.test('keys are cached for a limited time', async (t) => {
   const { find, asked, wait } = lookupWith()
   const { id, key } = await create({ role: 'anon', label: 'x' })
   await Promise.all(Array.from({ length: 20 }, () => find(key)))
-  t.equal(asked(), 1, 'once for all who ask at the same time')
+  t.equal(asked(), 1, 'one query for concurrent requests')
   wait(29_999)
   await find(key)
   t.equal(asked(), 1)
   await revoke(id)
   await find(key)
-  t.equal(asked(), 1, 'a revocation that nobody hears of is not noticed yet')
+  t.equal(asked(), 1, 'without a notification, the cached key is still valid')
   wait(1)
-  await t.rejects(find(key), invalid, 'but now')
+  await t.rejects(find(key), invalid, 'and refused after the cache entry has expired')
   t.equal(asked(), 2)
   wait(4_999)
   await t.rejects(find(key), invalid)
-  t.equal(asked(), 2, 'that it is unknown is remembered, too')
+  t.equal(asked(), 2, 'unknown keys are cached, too')
   wait(1)
   await t.rejects(find(key), invalid)
   t.equal(asked(), 3)
 })
 
-t.test('a key is not remembered beyond its expiry', async (t) => {
+t.test('a key is not cached beyond its expiry', async (t) => {
   const { find, asked, wait } = lookupWith()
   const { key } = await create({ role: 'anon', label: 'x', expiresAt: new Date(Date.now() + 20_000) })
   await find(key)
@@ -186,10 +186,10 @@ t.test('a key is not remembered beyond its expiry', async (t) => {
   t.equal(asked(), 1)
   wait(6_000)
   await find(key)
-  t.equal(asked(), 2, 'the database is asked, whose clock counts')
+  t.equal(asked(), 2, 'the database is queried, whose clock decides')
 })
 
-t.test('as many keys are remembered as fit; made-up keys drive out no genuine one', async (t) => {
+t.test('the cache is bounded, and unknown keys do not evict valid ones', async (t) => {
   const { find, asked } = lookupWith({ capacity: 2 })
   const keys = await Promise.all([1, 2, 3].map(async () => (await create({ role: 'anon', label: 'x' })).key))
   const [one = '', two = '', three = ''] = keys
@@ -203,10 +203,10 @@ t.test('as many keys are remembered as fit; made-up keys drive out no genuine on
   await find(two)
   t.equal(asked(), 8)
   await find(one)
-  t.equal(asked(), 9, 'the oldest made room')
+  t.equal(asked(), 9, 'the oldest entry was evicted')
 })
 
-t.test('an error of the database is passed on, and not remembered', async (t) => {
+t.test('a database error is passed on and not cached', async (t) => {
   let broken = true
   const { find } = lookupWith({
     query: (text, values) => (broken ? Promise.reject(new Error('no connection')) : query(text, values)),
@@ -217,7 +217,7 @@ t.test('an error of the database is passed on, and not remembered', async (t) =>
   t.strictSame(await find(key), { role: 'anon', claims: {} })
 })
 
-t.test('a database without the migrations knows no key', async (t) => {
+t.test('without the migrations, every key is unknown', async (t) => {
   const empty = await createDatabase()
   t.teardown(empty.drop)
   const { find } = lookupWith({
@@ -227,14 +227,14 @@ t.test('a database without the migrations knows no key', async (t) => {
   await t.rejects(find(makeApiKey('secret')), invalid)
 })
 
-t.test('an answer that is remembered comes at once', async (t) => {
+t.test('a cached key is returned without a query', async (t) => {
   const find = createApiKeyLookup({ query })
   const { key } = await create({ role: 'anon', label: 'x' })
   await find(key)
-  t.strictSame(find(key), { role: 'anon', claims: {} }, 'without a promise')
+  t.strictSame(find(key), { role: 'anon', claims: {} }, 'synchronously')
 })
 
-t.test('keys go with their user', async (t) => {
+t.test('deleting a user deletes their keys', async (t) => {
   const id = '00000000-0000-4000-8000-00000000000c'
   await database.query("insert into auth.users (id, email, password_hash) values ($1, 'c@example.org', 'x')", [id])
   const { key } = await create({ role: 'authenticated', label: 'x', userId: id })

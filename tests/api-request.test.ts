@@ -1,4 +1,4 @@
-// HTTP requests -> ApiRequest, or the error that comes first.
+// HTTP requests -> ApiRequest, or the first error.
 import t from 'tap'
 import type { HttpRequest } from '../server/rest/request/api-request.ts'
 import { parseApiRequest } from '../server/rest/request/parse-api-request.ts'
@@ -212,7 +212,7 @@ t.test('ranges', async (t) => {
   t.strictSame(queryParams.ranges.get('limit'), { offset: 2, limit: 50 })
 })
 
-t.test('the error that comes first', async (t) => {
+t.test('of several errors, the first is reported', async (t) => {
   const everything = {
     method: 'TRACE',
     path: '/a/b',
@@ -220,7 +220,7 @@ t.test('the error that comes first', async (t) => {
     headers: [['content-profile', 'x']] as [string, string][],
     body: Buffer.from('nonsense'),
   }
-  // Mending one fault after the other shows the next.
+  // Fixing one error after the other reveals the next.
   const mends: [Partial<HttpRequest>, string][] = [
     [{}, 'PGRST125'],
     [

@@ -1,4 +1,4 @@
-// Credentials that are none: who is anonymous, and who is refused.
+// Headers that are not credentials: which requests are anonymous, and which are refused.
 import t from 'tap'
 import { startApplication } from './support/application.ts'
 import { createOwnedDatabase } from './support/authenticator.ts'
@@ -10,7 +10,7 @@ await database.query(`
 `)
 const { call } = await startApplication(t, uri, { PGRST_DB_ANON_ROLE: anonymous, SESSION_SECRETS: 's'.repeat(32) })
 
-t.test('schemes other than Bearer', async (t) => {
+t.test('authorization schemes other than Bearer', async (t) => {
   const refused = { status: 401, body: { status: 'fail', statusCode: 401 } }
   for (const authorization of ['Basic dXNlcjpodW50ZXIy', 'Digest x', 'hunter2', 'Bearerhunter2']) {
     const given = { headers: { Authorization: authorization } }
@@ -27,7 +27,7 @@ t.test('schemes other than Bearer', async (t) => {
   t.match(await call('GET', '/openapi.json'), { status: 200 }, 'without the header')
 })
 
-t.test('an apikey header that holds no key', async (t) => {
+t.test('an apikey header that is not a key', async (t) => {
   const refused = {
     status: 401,
     body: {
@@ -38,7 +38,7 @@ t.test('an apikey header that holds no key', async (t) => {
   }
   for (const apikey of ['nonsense', 'sb_secert_x', 'a.b', 'a.b.c.d']) {
     t.match(await call('GET', '/rest/v1/films', { headers: { apikey } }), refused, apikey)
-    // As Supabase's clients send it until a user signs in.
+    // Supabase's clients send it until a user signs in.
     const both = { apikey, Authorization: `Bearer ${apikey}` }
     t.match(await call('GET', '/rest/v1/films', { headers: both }), refused)
   }

@@ -1,5 +1,4 @@
-// What test files share: the program as it is built, which starts in a fraction of the time its sources take, and a
-// cluster.
+// Set-up shared by all test files: the built program, which starts much faster than its sources, and a cluster.
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'

@@ -1,4 +1,4 @@
-// What the benchmark reads from other programs: wrk, pgbench, /proc, V8's profiler.
+// Parsers for the output of other programs: wrk, pgbench, /proc, V8's profiler.
 import t from 'tap'
 import { pgbenchScript, readPgbench } from './bench/pgbench.ts'
 import { cpuSecondsOf, statusBytes } from './bench/process-usage.ts'
@@ -6,7 +6,7 @@ import { selfTimes } from './bench/profile.ts'
 import { rawRequest } from './bench/request.ts'
 import { readWrk } from './bench/wrk.ts'
 
-t.test('the summary of wrk', async (t) => {
+t.test('the summary of wrk is parsed', async (t) => {
   const output = `Running 4s test @ http://127.0.0.1:3000
   Requests/sec:   1234.56
 {"requests":5000,"microseconds":2500000,"p50":1.500,"p99":9.250,"status":7,"connect":1,"read":2,"write":3,"timeout":4}
@@ -15,7 +15,7 @@ t.test('the summary of wrk', async (t) => {
   t.throws(() => readWrk('unable to connect'), { message: /no summary:\nunable to connect/ })
 })
 
-t.test('a request as bytes on the wire', async (t) => {
+t.test('a request is written as bytes on the wire', async (t) => {
   const request = { method: 'POST', path: '/a?b=c', headers: { Accept: 'x/y' }, body: '"ü"' } as const
   const expected = 'HTTP/1.1\r\nHost: 127.0.0.1:80\r\nAccept: x/y\r\nContent-Length: 4\r\n\r\n"ü"'
   t.equal(
@@ -26,12 +26,12 @@ t.test('a request as bytes on the wire', async (t) => {
   t.equal(bare, 'POST /a?b=c HTTP/1.1\r\nHost: 127.0.0.1:3000\r\nAccept: x/y\r\n\r\n')
 })
 
-t.test('transactions per second of pgbench', async (t) => {
+t.test('transactions per second of pgbench are parsed', async (t) => {
   t.equal(readPgbench('latency average = 0.4 ms\ntps = 21031.25 (without initial connection time)\n'), 21031.25)
   t.throws(() => readPgbench('connection refused'), { message: /no summary/ })
 })
 
-t.test('a pgbench script', async (t) => {
+t.test('a pgbench script is generated', async (t) => {
   const statements = (value: string) => [
     { text: 'select set_config($1, $2, true)', values: ['a', value] },
     { text: 'select $1::text', values: [null] },
@@ -56,15 +56,15 @@ select :s1_1::text;
   }
 })
 
-t.test('/proc', async (t) => {
-  // A program's name may look like the rest of the line.
+t.test('/proc/PID/stat is parsed', async (t) => {
+  // A program name may look like the rest of the line.
   const stat = '42 (a) S 1 (b)) S 1 42 42 0 -1 4194560 900 0 0 0 250 50 7 8 20 0 11 0 100 1000 200'
   t.equal(cpuSecondsOf(stat), 3)
   t.equal(statusBytes('VmPeak:\t  10 kB\nVmHWM:\t    2048 kB\nVmRSS:\t 4 kB\n', 'VmHWM'), 2 * 2 ** 20)
   t.equal(statusBytes('Threads: 1\n', 'VmHWM'), 0)
 })
 
-t.test('self times of a profile, without what is waiting', async (t) => {
+t.test('self times of a CPU profile, without idle time', async (t) => {
   const node = (id: number, functionName: string, url = '', lineNumber = -1) => ({
     id,
     callFrame: { functionName, url, lineNumber },

@@ -1,4 +1,4 @@
-// What the benchmark makes of its measurements.
+// Evaluation of the benchmark's measurements.
 import t from 'tap'
 import { differenceOf, faultOf } from './bench/agreement.ts'
 import { parseOptions } from './bench/options.ts'
@@ -60,7 +60,7 @@ t.test('targets', async (t) => {
   t.strictSame(
     verdictsOf({ ...oneRow, workload: 'not-found', postgrest: [] }).map(({ reached }) => reached),
     [undefined, undefined],
-    'what was not measured is neither reached nor missed',
+    'a missing measurement neither reaches nor misses the target',
   )
   t.strictSame(verdictsOf({ ...oneRow, workload: 'report' }), [])
   t.strictSame(
@@ -86,7 +86,7 @@ t.test('tables', async (t) => {
   t.match(verdictsTable(verdictsOf(oneRow)), /^one-row: of pgbench +0\.25 × +at least 0\.4 × +MISSED$/m)
 })
 
-t.test('growth leaves out the first quarter', async (t) => {
+t.test('growth ignores the first quarter', async (t) => {
   t.equal(growthOf([10, 20, 100, 100, 100, 100, 150, 150]), 1.5)
   t.equal(growthOf([]), undefined)
 })
@@ -100,7 +100,7 @@ const answer = (status: number, body: unknown, more: Partial<Answer> = {}): Answ
   ...more,
 })
 
-t.test('answers that are not as expected are found', async (t) => {
+t.test('unexpected responses are reported', async (t) => {
   if (!workload) throw new Error('no workload')
   const error: Workload = { ...workload, status: 404, answer: 'error', rows: undefined }
   const rows: readonly (readonly [Workload, Answer, RegExp | undefined])[] = [
@@ -118,7 +118,7 @@ t.test('answers that are not as expected are found', async (t) => {
   }
 })
 
-t.test('answers that differ are found', async (t) => {
+t.test('differing responses are reported', async (t) => {
   if (!workload) throw new Error('no workload')
   const one = answer(201, [{ id: 'a', created_at: 'x', label: 'l' }])
   const reading = { ...workload, writes: false }
@@ -129,7 +129,7 @@ t.test('answers that differ are found', async (t) => {
   t.match(differenceOf(one, { ...one, contentType: null }, workload), /^content types .* and null$/)
 })
 
-t.test('options', async (t) => {
+t.test('options are parsed', async (t) => {
   t.match(parseOptions([]), { rounds: 3, seconds: 4, rows: 1_000_000, only: [], mode: 'compare', alone: false })
   t.match(parseOptions(['--quick', '--rounds', '5', '--soak']), { rounds: 5, seconds: 1, mode: 'soak' })
   t.match(parseOptions(['--env', 'A=b=c', '--profile', 'p']), { env: { A: 'b=c' }, profile: 'p', alone: true })

@@ -1,4 +1,4 @@
-// How large bodies share memory and time.
+// How large bodies share memory and parsing time.
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { BodyBudget } from '../server/rest/request/body-budget.ts'
@@ -8,18 +8,18 @@ import { createRandom } from './support/random.ts'
 const exhausted = new Error('exhausted')
 const budgetOf = (limit: number, patience = 60_000) => new BodyBudget({ limit, patience, exhausted: () => exhausted })
 
-/** Whether a promise has been settled by now. */
+/** Whether a promise is settled. */
 async function isSettled(promise: Promise<unknown> | undefined): Promise<boolean> {
   const pending = Symbol('pending')
   await sleep(0)
   return (await Promise.race([promise, Promise.resolve(pending)])) !== pending
 }
 
-t.test('what fits is taken at once', async (t) => {
+t.test('bytes within the budget are granted at once', async (t) => {
   const budget = budgetOf(100)
   const [one, other] = [budget.open(), budget.open()]
   t.equal(one.grow(40), undefined)
-  t.equal(one.grow(60), undefined, 'of what has grown, only the rest is taken')
+  t.equal(one.grow(60), undefined, 'only the growth is taken from the budget')
   t.equal(other.grow(40), undefined)
   t.equal(budget.used, 100)
   one.release()
@@ -27,18 +27,18 @@ t.test('what fits is taken at once', async (t) => {
   t.equal(budget.used, 40)
 })
 
-t.test('the one that has waited longest goes on, beyond the limit, until it is released', async (t) => {
+t.test('the body that has waited longest continues beyond the budget until it is released', async (t) => {
   const budget = budgetOf(100)
   const [first, second, third, fourth] = [budget.open(), budget.open(), budget.open(), budget.open()]
   first.grow(50)
   second.grow(50)
   await first.grow(90)
   t.equal(budget.used, 140)
-  t.equal(first.grow(120), undefined, 'it need not wait again')
+  t.equal(first.grow(120), undefined, 'it does not wait again')
   const waiting = second.grow(60)
   const behind = third.grow(1)
   t.notOk(await isSettled(waiting))
-  t.notOk(await isSettled(behind), 'nobody overtakes, however little it needs')
+  t.notOk(await isSettled(behind), 'later requests do not overtake, however small they are')
   first.release()
   await Promise.all([waiting, behind])
   t.equal(budget.used, 61)
@@ -47,7 +47,7 @@ t.test('the one that has waited longest goes on, beyond the limit, until it is r
   t.equal(budget.used, 0)
 })
 
-t.test('waiting ends with an error, or when the body is given up', async (t) => {
+t.test('waiting ends with an error, or when the body is abandoned', async (t) => {
   const budget = budgetOf(10, 30)
   const [holder, exempt, waiter, gone] = [budget.open(), budget.open(), budget.open(), budget.open()]
   holder.grow(10)
@@ -62,7 +62,7 @@ t.test('waiting ends with an error, or when the body is given up', async (t) => 
   t.equal(budget.used, 0)
 })
 
-t.test('any order of growing and releasing leaves nothing behind, and stays near the limit', async (t) => {
+t.test('any order of growing and releasing frees everything, and stays close to the budget', async (t) => {
   const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31))
   const { next: random } = createRandom(seed)
   t.comment(`SEED=${seed}`)
@@ -87,10 +87,10 @@ t.test('any order of growing and releasing leaves nothing behind, and stays near
   )
   t.equal(budget.used, 0)
   t.ok(most <= limit + largest, `${most} at most`)
-  t.ok(most > limit, 'and the limit was reached')
+  t.ok(most > limit, 'the limit was reached')
 })
 
-t.test('work is done one by one, with turns of the event loop in between', async (t) => {
+t.test('bodies are parsed one at a time, and the event loop runs in between', async (t) => {
   const turns = new ParseTurns()
   const done: string[] = []
   const work = (name: string) =>
@@ -105,5 +105,5 @@ t.test('work is done one by one, with turns of the event loop in between', async
   const [a, b, c] = await Promise.allSettled([work('a'), work('b'), work('c')])
   t.match([a, b, c], [{ value: 'A' }, { reason: { message: 'b' } }, { value: 'C' }])
   t.strictSame(done.slice(0, 5), ['a', 'after a', 'b', 'after b', 'c'])
-  t.equal(await turns.run(() => Promise.resolve(1)), 1, 'what is asynchronous of it is not waited for by others')
+  t.equal(await turns.run(() => Promise.resolve(1)), 1, 'others do not wait for its asynchronous part')
 })

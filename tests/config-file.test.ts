@@ -51,7 +51,7 @@ const good: readonly [string, Record<string, unknown>][] = [
   ['g { x = "$(A)" }', { 'g.x': 'from the environment' }],
 ]
 
-t.test('what a file may hold', async (t) => {
+t.test('valid files', async (t) => {
   for (const [text, expected] of good) t.strictSame(read({ 'etc/main.conf': text }), expected, text)
 })
 
@@ -100,7 +100,7 @@ const bad: readonly [string, string][] = [
   ['f = true\ng { a = "$(f)" }', "etc/main.conf: g.a: variable 'f' is not a string or number"],
 ]
 
-t.test('what is wrong is said with its place', async (t) => {
+t.test('errors name file, line and column', async (t) => {
   for (const [text, message] of bad) {
     t.throws(() => read({ 'etc/main.conf': text }), new ConfigFileError(message), text)
   }

@@ -121,7 +121,7 @@ t.test('defaults', async (t) => {
 const qualified = (schema: string, name: string): object => ({ schema, name })
 
 const values: readonly [Row, Partial<Config>][] = [
-  // Where it is given
+  // Sources
   [{ env: { PGRST_DB_POOL: '5' } }, { dbPool: 5 }],
   [{ file: 'db-pool = 6' }, { dbPool: 6 }],
   [{ file: 'db-pool = "6"' }, { dbPool: 6 }],
@@ -130,13 +130,13 @@ const values: readonly [Row, Partial<Config>][] = [
   [{ file: 'db-max-rows = 5', database: { db_max_rows: '7' } }, { dbMaxRows: 7 }],
   [{ env: { PGRST_DB_MAX_ROWS: '5' }, file: 'db-max-rows = 6', database: { db_max_rows: '' } }, { dbMaxRows: null }],
   [{ database: { db_pool: '7', server_port: '1', log_level: 'debug' } }, { dbPool: 10, serverPort: 3000, logLevel: 'info' }],
-  // Empty is the same as not given, but hides what counts less
+  // An empty value is unset, but hides sources of lower precedence
   [{ env: { PGRST_DB_POOL: '' }, file: 'db-pool = 6' }, { dbPool: 10 }],
   [{ env: { PGRST_ADMIN_SERVER_PORT: '' } }, { adminServerPort: null }],
   [{ env: { PGRST_DB_EXTRA_SEARCH_PATH: '' } }, { dbExtraSearchPath: [] }],
   [{ env: { PGRST_DB_HOISTED_TX_SETTINGS: '' } }, { dbHoistedTxSettings:
     ['statement_timeout', 'plan_filter.statement_cost_limit', 'default_transaction_isolation'] }],
-  // Older names
+  // Deprecated names
   [{ env: { PGRST_MAX_ROWS: '5' } }, { dbMaxRows: 5 }],
   [{ env: { PGRST_MAX_ROWS: '5' }, file: 'db-max-rows = 6' }, { dbMaxRows: 6 }],
   [{ env: { PGRST_DB_MAX_ROWS: '' }, file: 'max-rows = 6' }, { dbMaxRows: 6 }],
@@ -160,7 +160,7 @@ const values: readonly [Row, Partial<Config>][] = [
   ] as const).map(([text, flag]): [Row, Partial<Config>] => [{ env: { PGRST_LOG_QUERY: text } }, { logQuery: flag }]),
   [{ file: 'log-query = on' }, { logQuery: true }],
   [{ file: 'db-channel-enabled = off' }, { dbChannelEnabled: false }],
-  // Lists and names
+  // Identifiers and lists
   [{ env: { PGRST_DB_SCHEMAS: 'multi,   tenant,setup' } }, { dbSchemas: ['multi', 'tenant', 'setup'] }],
   [{ env: { PGRST_SERVER_CORS_ALLOWED_ORIGINS: 'http://a.com, http://b.com' } },
     { serverCorsAllowedOrigins: ['http://a.com', 'http://b.com'] }],
@@ -177,13 +177,13 @@ const values: readonly [Row, Partial<Config>][] = [
   [{ env: { PGRST_OPENAPI_SERVER_PROXY_URI: 'https://example.com:8443/base' } },
     { openapiServerProxyUri: 'https://example.com:8443/base' }],
   [{ env: { PGRST_SERVER_TRACE_HEADER: 'X-Request-Id' } }, { serverTraceHeader: 'X-Request-Id' }],
-  // The other words of enumerations
+  // Other values of enumerations
   [{ env: { PGRST_CLIENT_ERROR_VERBOSITY: 'minimal' } }, { clientErrorVerbosity: 'minimal' }],
   [{ env: { PGRST_DB_TX_END: 'rollback-allow-override' } }, { dbTxEnd: 'rollback-allow-override' }],
   [{ env: { PGRST_OPENAPI_MODE: 'disabled' } }, { openapiMode: 'disabled' }],
   [{ env: { PGRST_LOG_LEVEL: 'crit' } }, { logLevel: 'crit' }],
-  // The database, and who is anonymous in it
-  // What is logged where nobody said
+  // The database and its default anonymous role
+  // The default log level
   [{ env: { PGRST_LOG_LEVEL: '' } }, { logLevel: 'info' }],
   [{ env: { PGRST_LOG_LEVEL: '', PGRST_DB_URI: 'x' } }, { logLevel: 'error' }],
   [{ env: { PGRST_DB_URI: 'x' } }, { logLevel: 'error' }],
@@ -192,11 +192,11 @@ const values: readonly [Row, Partial<Config>][] = [
   [{ env: { DATABASE_URL: 'x', PGRST_DB_URI: 'x' } }, { logLevel: 'error' }],
   [{ env: { PGRST_DB_URI: 'x', PGRST_LOG_LEVEL: 'info' } }, { logLevel: 'info' }],
   [{ env: { PGRST_DB_URI: 'x' }, file: 'log-level = "warn"' }, { logLevel: 'warn' }],
-  // From where it can be reached
+  // The default address
   [{ env: { PGRST_DB_URI: 'x' } }, { serverHost: '!4', adminServerHost: '!4' }],
   [{ env: { PGRST_DB_URI: 'x', HOST: '127.0.0.1' } }, { serverHost: '127.0.0.1', adminServerHost: '127.0.0.1' }],
   [{ env: { DATABASE_URL: 'x' } }, { serverHost: '127.0.0.1' }],
-  // And who is anonymous
+  // The anonymous role
   [{ env: { DATABASE_URL: 'postgres://x' } }, { dbUri: 'postgres://x', dbAnonRole: 'anon', migrateOnStart: false }],
   [{ env: { PGRST_DB_URI: 'postgres://x' } }, { dbUri: 'postgres://x', dbAnonRole: null, migrateOnStart: false }],
   [{ file: 'db-uri = "postgres://x"' }, { dbUri: 'postgres://x', dbAnonRole: null }],
@@ -204,7 +204,7 @@ const values: readonly [Row, Partial<Config>][] = [
   [{ env: { DATABASE_URL: 'x', PGRST_DB_URI: '' } }, { dbUri: 'x', dbAnonRole: 'anon' }],
   [{ env: { DATABASE_URL: 'x' }, file: 'db-uri = "y"' }, { dbUri: 'x', dbAnonRole: 'anon' }],
   [{ env: { DATABASE_URL: '' } }, { dbUri: null, dbAnonRole: 'anon', migrateOnStart: true }],
-  // Named by libpq's variables, or by a file of PostgREST
+  // A database named by libpq's variables, or by a file of PostgREST
   ...['PGHOST', 'PGHOSTADDR', 'PGPORT', 'PGDATABASE', 'PGUSER', 'PGSERVICE'].map((name): [Row, Partial<Config>] => [
     { env: { [name]: 'x' } },
     { dbUri: 'postgresql://', dbAnonRole: null, serverHost: '!4', logLevel: 'error', migrateOnStart: false },
@@ -238,7 +238,7 @@ const values: readonly [Row, Partial<Config>][] = [
   [{ env: { PORT: '', PGRST_SERVER_PORT: '4000' } }, { serverPort: 4000 }],
   [{ env: { PORT: '4000' }, file: 'server-port = 5000' }, { serverPort: 4000 }],
   [{ env: { PGRST_SERVER_HOST: '!4', PGRST_ADMIN_SERVER_HOST: '::1' } }, { serverHost: '!4', adminServerHost: '::1' }],
-  // Our own
+  // Settings of this program
   [{ file: 'rest-base-path = "/api"\ndata-dir = "/var/lib/x"' }, { restBasePath: '/api', dataDir: '/var/lib/x' }],
   [{ env: { REST_BASE_PATH: '/' } }, { restBasePath: '/' }],
   [{ env: { REST_BASE_PATH: 'rest/v1/' } }, { restBasePath: '/rest/v1' }],
@@ -294,7 +294,7 @@ t.test('values', async (t) => {
   }
 })
 
-t.test('values in files', async (t) => {
+t.test('values that name a file', async (t) => {
   const binary = Buffer.alloc(40, 0xff)
   const rows: readonly [Variables, string | Buffer, Partial<Config>][] = [
     [{}, secret, { jwtSecret: secret }],
@@ -327,12 +327,16 @@ t.test('reload', async (t) => {
   writeFileSync(key, 'y'.repeat(32))
   const overlaid = withDatabaseSettings(first, [['db_plan_enabled', 'true']])
   t.match(overlaid.config, { dbAnonRole: 'one', dbPlanEnabled: true, jwtSecret: secret }, 'files are read once')
-  t.match(withDatabaseSettings(overlaid, []).config, { dbPlanEnabled: false }, 'settings of the database can go')
+  t.match(
+    withDatabaseSettings(overlaid, []).config,
+    { dbPlanEnabled: false },
+    'settings of the database can be removed',
+  )
   const next = loadConfig({ env: {}, file: path, previous: overlaid })
   t.match(
     next.config,
     { dbAnonRole: 'two', dbUri: 'postgres://one', restBasePath: '/one', jwtSecret: 'y'.repeat(32) },
-    'one database for life, and one address',
+    'database and address cannot change',
   )
 })
 
@@ -416,7 +420,7 @@ const faults: readonly [Row, ...[string, string][]][] = [
     ['SESSION_SECRETS', 'each secret must be at least 32 characters long; number 2 of 2 is not']],
   [{ env: { SESSION_SECRETS: `${'a'.repeat(32)},` } },
     ['SESSION_SECRETS', 'each secret must be at least 32 characters long; number 2 of 2 is not']],
-  // All of them at once
+  // Several errors at once
   [{ env: { PGRST_LOG_LEVEL: 'x', BODY_LIMIT: 'x', PGRST_JWT_SECRET: 'x' }, file: 'db-pool = "x"\nopenapi-mode = "x"' },
     ['PGRST_LOG_LEVEL', `Invalid logging level. Check your configuration. "x" is none of ${logLevels}`],
     ['PGRST_JWT_SECRET', 'The JWT secret must be at least 32 characters long.'],
@@ -425,7 +429,7 @@ const faults: readonly [Row, ...[string, string][]][] = [
     ['BODY_LIMIT', 'must be a size such as 100kb, 10mb or 1048576']],
 ] // prettier-ignore
 
-t.test('wrong values', async (t) => {
+t.test('invalid values are rejected', async (t) => {
   for (const [row, ...expected] of faults) {
     try {
       load(row)
@@ -442,7 +446,7 @@ t.test('wrong values', async (t) => {
   }
 })
 
-t.test('a file that cannot be read does not hide other wrong values', async (t) => {
+t.test('an unreadable file does not hide other invalid values', async (t) => {
   t.throws(() => loadConfig({ env: { PGRST_DB_POOL: 'x' }, file: '/nowhere/at/all' }), {
     message: [
       'Error in config',

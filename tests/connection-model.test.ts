@@ -1,5 +1,5 @@
-// A connection against a model of it: random statements, errors, parts and turns. After every step the connection is
-// idle or closed, what is known of its prepared statements is what the server has, and nothing has happened twice.
+// Compares a connection with a model of it: random statements, errors, parts and turns. After every step the connection
+// is idle or closed, the prepared statements it assumes exist on the server, and nothing has taken effect twice.
 import t, { type Test } from 'tap'
 import { Exchange, type PipelinePart, type Turn } from '../server/postgres/protocol/exchange.ts'
 import { command, forgetStatements, isStaleStatement, runPipeline, StatementError } from '../server/postgres/protocol/pipeline.ts' // prettier-ignore
@@ -32,7 +32,7 @@ async function connect(): Promise<PipelineClient> {
 
 type Outcome = { readonly error: Error | undefined; readonly texts: readonly (string | null)[][] }
 
-/** Runs several turns on one connection, each sent before the one ahead of it was answered. */
+/** Runs several turns on one connection; each is sent before the previous one is answered. */
 function runTogether(client: PipelineClient, turns: readonly (readonly PipelinePart[])[]): Promise<Outcome[]> {
   const outcomes: Outcome[] = []
   return new Promise((resolve) => {
@@ -59,13 +59,13 @@ async function runAlone(client: PipelineClient, parts: readonly PipelinePart[]):
   }
 }
 
-/** Compares one turn with its prediction, and takes over what it has changed. */
+/** Compares one turn with its prediction, and applies its changes to the model. */
 function check(t: Test, state: ModelState, steps: readonly (readonly Step[])[], outcome: Outcome, label: string): void {
   const { error } = outcome
-  // Statements that user code has deallocated cannot be foreseen where something with an effect went before.
+  // After an effect, statements that user code has deallocated cannot be predicted.
   if (isStaleStatement(error)) {
     const forgets = steps.flat().some(({ kind }) => kind === 'forget')
-    t.ok(state.isForgotten || state.isChanged || forgets, `${label}: nothing has made a statement stale`)
+    t.ok(state.isForgotten || state.isChanged || forgets, `${label}: no statement was stale`)
     state.apply(steps, error.position)
     return
   }
@@ -87,7 +87,7 @@ async function checkConnection(t: Test, client: PipelineClient, state: ModelStat
   const { rows } = await client.query<{ name: string }>('select name from pg_prepared_statements')
   const names = rows.map(({ name }) => name).sort()
   const known = [...client.statements.names].sort()
-  // What user code has deallocated is found out when it is next used.
+  // Statements deallocated by user code are detected at their next use.
   if (state.isForgotten)
     t.ok(names.every((name) => known.includes(name)), `${label}: prepared statements`) // prettier-ignore
   else t.strictSame(known, names, `${label}: prepared statements`)
@@ -98,7 +98,7 @@ async function checkConnection(t: Test, client: PipelineClient, state: ModelStat
     Object.assign(state, counts.rows[0], { isUncertain: false })
     return
   }
-  t.strictSame(counts.rows, [{ ledger: state.ledger, ticks: state.ticks }], `${label}: each effect once`)
+  t.strictSame(counts.rows, [{ ledger: state.ledger, ticks: state.ticks }], `${label}: each effect happened once`)
   t.equal(firstRows(await runPipeline(client, [[{ text: 'select 7', values: [] }]], false))[0]?.[0], '7', label)
 }
 
@@ -123,7 +123,7 @@ for (const together of [false, true]) {
         let isLost = false
         for (const [index, outcome] of outcomes.entries()) {
           const turn = turns[index] ?? []
-          // Nothing behind a termination was begun.
+          // No statement after a termination was started.
           if (isLost) t.ok(outcome.error && !(outcome.error instanceof StatementError), `${label}: lost`)
           else check(t, state, turn, outcome, `${label} turn ${index}`)
           isLost ||= state.isTerminated

@@ -1,4 +1,4 @@
-// The log as people see it, and `serve` on a real terminal.
+// The log on a terminal, and `serve` on a real terminal.
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -25,7 +25,7 @@ const request: LogEvent = {
   aborted: false,
 }
 
-/** What a terminal shows for an event, without the time in front. */
+/** The terminal output for an event, without the time. */
 function shown(event: LogEvent, colors = false): string {
   let text = ''
   const destination = consoleLines({ write: (line) => (text += line), colors, hidden: ['listening'] })
@@ -33,7 +33,7 @@ function shown(event: LogEvent, colors = false): string {
   return text.replace(/^(?:\S\[2m)?\d\d:\d\d:\d\d(?:\S\[22m)? {2}/, '')
 }
 
-t.test('lines for people', async (t) => {
+t.test('events are formatted as lines for terminals', async (t) => {
   const rows: readonly (readonly [LogEvent, string])[] = [
     [{ kind: 'starting', version: '1.2.3' }, 'Starting rowhouse 1.2.3\n'],
     [
@@ -76,7 +76,7 @@ t.test('colours', async (t) => {
   }
 })
 
-t.test('durations', async (t) => {
+t.test('durations are rounded', async (t) => {
   const rows: readonly (readonly [number, string])[] = [
     [0, '0 ms'],
     [0.3514, '0.35 ms'],
@@ -87,10 +87,10 @@ t.test('durations', async (t) => {
   for (const [duration, expected] of rows) t.equal(milliseconds(duration), expected)
 })
 
-/** Runs `serve` on a pseudo-terminal until it is ready, presses Ctrl-C, and returns all that the terminal got. */
+/** Runs `serve` on a pseudo-terminal until it is ready, presses Ctrl-C, and returns the output. */
 async function onTerminal(t: Test, dataDir: string, env: Record<string, string>): Promise<string> {
   const words = [...command(), 'serve'].map((word) => `'${word}'`).join(' ')
-  // util-linux has its own options.
+  // The `script` of util-linux has different options.
   const args = process.platform === 'linux' ? ['-qec', words, '/dev/null'] : ['-q', '/dev/null', '/bin/sh', '-c', words]
   const inherited = Object.entries(process.env).filter(
     ([name]) => !/^(PGRST_|PG|DATABASE_URL|MIGRATION_|DATA_DIR|REST_|NO_COLOR|FORCE_COLOR|CI$)/.test(name),
@@ -121,7 +121,7 @@ async function onTerminal(t: Test, dataDir: string, env: Record<string, string>)
   return text.replaceAll('\r\n', '\n')
 }
 
-t.test('serve on a terminal prints for people', async (t) => {
+t.test('serve writes readable lines to a terminal', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'rowhouse-terminal-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))
   const dataDir = join(folder, 'data')
@@ -137,7 +137,7 @@ t.test('serve on a terminal prints for people', async (t) => {
   t.ok(lines.some((line) => /^\d\d:\d\d:\d\d {2}Schema cache loaded .* \([\d.,]{1,5} ms\)$/.test(line)))
   t.ok(lines.some((line) => /^\d\d:\d\d:\d\d {2}GET \/docs\/ 200 /.test(line)))
   t.ok(lines.some((line) => /^\d\d:\d\d:\d\d {2}Stopped$/.test(line)))
-  t.ok(lines.findIndex((line) => line.includes('is ready at')) < 12, 'a few lines before it is ready')
+  t.ok(lines.findIndex((line) => line.includes('is ready at')) < 12, 'only a few lines before it is ready')
 
   const plain = await onTerminal(t, dataDir, { NO_COLOR: '1' })
   t.notOk(plain.includes(escape), 'NO_COLOR is honoured')

@@ -8,12 +8,12 @@ const text = signCookie('session', value, [secret, older])
 const mac = (plain: string, key: string): string =>
   createHmac('sha256', key).update(plain).digest('base64').replace(/=+$/, '')
 
-t.test('signing covers name, value and expiry', async (t) => {
+t.test('the signature covers name, value and expiry', async (t) => {
   t.equal(text, `abc.2000.${mac('session=abc.2000', secret)}`)
   t.throws(() => signCookie('session', value, []), { message: /no secret/ })
 })
 
-t.test('verifying', async (t) => {
+t.test('cookies are verified', async (t) => {
   const valid = { kind: 'valid', value }
   const forged = { kind: 'forged' }
   const rows: readonly (readonly [
@@ -27,7 +27,7 @@ t.test('verifying', async (t) => {
     ['genuine', 'session', text, [secret], 1999, valid],
     ['signed with an older secret', 'session', signCookie('session', value, [older]), [secret, older], 1999, valid],
     ['signed with a removed secret', 'session', signCookie('session', value, [older]), [secret], 1999, forged],
-    ['its time has come', 'session', text, [secret], 2000, { kind: 'expired' }],
+    ['expired', 'session', text, [secret], 2000, { kind: 'expired' }],
     ['another cookie', 'other', text, [secret], 1999, forged],
     ['another id', 'session', text.replace('abc', 'abd'), [secret], 1999, forged],
     ['a later expiry', 'session', text.replace('2000', '9000'), [secret], 1999, forged],
@@ -44,7 +44,7 @@ t.test('verifying', async (t) => {
   }
 })
 
-t.test('reading the header', async (t) => {
+t.test('the Cookie header is parsed', async (t) => {
   const rows: readonly (readonly [string | undefined, string[]])[] = [
     [undefined, []],
     ['', []],
@@ -62,7 +62,7 @@ t.test('reading the header', async (t) => {
   for (const [header, values] of rows) t.strictSame(cookieValues(header, 'session'), values, header ?? 'none')
 })
 
-t.test('writing the header', async (t) => {
+t.test('the Set-Cookie header is written', async (t) => {
   t.equal(setCookie('session', 'a.b', 60, true), 'session=a.b; Path=/; Max-Age=60; HttpOnly; SameSite=Lax; Secure')
   t.equal(setCookie('session', '', 0, false), 'session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax')
 })

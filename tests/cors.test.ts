@@ -9,7 +9,7 @@ const methods = 'GET, POST, PATCH, PUT, DELETE, OPTIONS, HEAD'
 const exposed =
   'Content-Encoding, Content-Location, Content-Range, Content-Type, Date, Location, Server, Transfer-Encoding, Range-Unit'
 
-t.test('answers', async (t) => {
+t.test('headers of responses', async (t) => {
   t.strictSame(corsHeaders(shop, []), [
     ['Access-Control-Allow-Origin', '*'],
     ['Access-Control-Expose-Headers', exposed],
@@ -24,7 +24,7 @@ t.test('answers', async (t) => {
   }
 })
 
-t.test('preflights', async (t) => {
+t.test('preflight requests', async (t) => {
   const rows: readonly (readonly [Partial<Preflight>, string | null | undefined])[] = [
     [{}, undefined],
     [{ headers: 'Foo, Bar' }, 'Authorization, Foo, Bar, Accept, Accept-Language, Content-Language'],
@@ -50,7 +50,7 @@ t.test('preflights', async (t) => {
   }
 })
 
-t.test('over HTTP', async (t) => {
+t.test('CORS over HTTP', async (t) => {
   const database = await createMigratedDatabase()
   t.teardown(() => database.drop())
   const start = (origins: string) =>
@@ -69,7 +69,7 @@ t.test('over HTTP', async (t) => {
     [listed, 'GET', '/rest/v1/profiles', elsewhere, false, null, null],
     [listed, 'OPTIONS', '/rest/v1/profiles', shop, true, shop, 'true'],
     [listed, 'OPTIONS', '/rest/v1/profiles', elsewhere, true, '*', null],
-    // Cookies go to origins that are listed, and to no others.
+    // Only listed origins may send cookies.
     ...['/auth/session', '/report/x'].flatMap((path): readonly (typeof rows)[number][] => [
       [listed, 'GET', path, elsewhere, false, null, null],
       [open, 'GET', path, shop, false, null, null],

@@ -1,4 +1,4 @@
-// The engine as a library: options, loading of the schema cache, reloads, closing.
+// The engine as a library: options, loading the schema cache, reloads, closing.
 import t from 'tap'
 import { connect } from '../server/postgres/index.ts'
 import { defaultPoolSettings } from '../server/postgres/pool-settings.ts'
@@ -25,7 +25,7 @@ t.teardown(() => fixture.query(`drop owned by ${role}; drop role ${role}`))
 
 const identify = () => ({ role, claims: { sub: 'me' } })
 
-/** A handler on a database of its own, closed with the test. */
+/** A handler on a database created for the test, closed with it. */
 async function start(
   t: { teardown(close: () => Promise<void>): unknown },
   uri: string,
@@ -48,14 +48,14 @@ async function start(
 }
 
 t.test('the defaults are those of the program', async (t) => {
-  // The program's own default differs where the database is not given in PostgREST's way.
+  // The program's default differs if the database is not given in PostgREST's way.
   const config = { ...loadConfig({ env: {} }).config, dbAnonRole: null }
   for (const [name, value] of Object.entries({ ...defaultSettings, ...defaultPoolSettings })) {
     t.strictSame(value, config[name as keyof typeof config], name)
   }
 })
 
-t.test('requests run as whom identify names', async (t) => {
+t.test('requests run with the identity that identify returns', async (t) => {
   const { ask, events } = await start(t, fixture.adminUri)
   t.match(events, [{ kind: 'schema cache loaded' }])
   t.equal(await (await ask('/rpc/who')).json(), `${role} me`)
@@ -64,10 +64,10 @@ t.test('requests run as whom identify names', async (t) => {
   t.equal(await (await other.ask('/rpc/isolation')).json(), 'read committed')
 })
 
-t.test('a notification, and reload(), load the schema cache again', async (t) => {
+t.test('a notification and reload() reload the schema cache', async (t) => {
   const { ask, events, reload } = await start(t, fixture.adminUri)
   await fixture.query('create table public.later (id int)')
-  t.equal((await ask('/later')).status, 404, 'the schema cache of before')
+  t.equal((await ask('/later')).status, 404, 'the previous schema cache')
   await fixture.query('notify pgrst')
   t.ok(await until(async () => (await ask('/later')).status !== 404))
   t.ok(await until(() => events.length === 2))
@@ -77,7 +77,7 @@ t.test('a notification, and reload(), load the schema cache again', async (t) =>
   t.equal(events.length, 3)
 })
 
-t.test('before the schema cache is there', async (t) => {
+t.test('requests get 503 until the schema cache is loaded', async (t) => {
   const late = `late_${fixture.name}`
   const { ask, events } = await start(t, fixture.adminUri, { schemas: [late] })
   t.match(events, [{ kind: 'schema cache failed', retrySeconds: 1 }])
@@ -87,7 +87,7 @@ t.test('before the schema cache is there', async (t) => {
   await fixture.query(`create schema ${late} create table items (id int); grant usage on schema ${late} to ${role};
     grant select on all tables in schema ${late} to ${role}`)
   t.teardown(() => fixture.query(`drop schema ${late} cascade`))
-  t.ok(await until(async () => (await ask('/items')).status === 200), 'loading is tried again')
+  t.ok(await until(async () => (await ask('/items')).status === 200), 'loading is retried')
 })
 
 t.test('a failed reload keeps the schema cache', async (t) => {
@@ -103,7 +103,7 @@ t.test('a failed reload keeps the schema cache', async (t) => {
   }
 })
 
-t.test('closing leaves no connection', async (t) => {
+t.test('close() closes all connections', async (t) => {
   const mine = `engine ${fixture.name}`
   const database = connect(fixture.adminUri, { env: { PGAPPNAME: mine } })
   const rest = await createRest({ database, schemas: ['public'], identify })
@@ -121,7 +121,7 @@ t.test('closing leaves no connection', async (t) => {
   t.ok(await until(async () => (await count()) === 0))
 })
 
-t.test('options that are wrong', async (t) => {
+t.test('invalid options are rejected', async (t) => {
   const database = connect(fixture.adminUri)
   t.teardown(() => database.close())
   const rejects = async (options: object, message: string): Promise<void> => {

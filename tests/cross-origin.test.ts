@@ -1,4 +1,4 @@
-// Requests from pages: of our own, of listed origins, of others. Method, headers -> status, CORS headers.
+// Requests from pages: same origin, listed origins, other origins. Method, headers -> status, CORS headers.
 import { request as send } from 'node:http'
 import t from 'tap'
 import { signUp } from './support/account.ts'
@@ -14,7 +14,7 @@ const ann = await signUp(call, 'ann@example.org')
 type Headers = Readonly<Record<string, string | string[] | undefined>>
 type Given = { readonly status: number | undefined; readonly headers: Headers; readonly body: string }
 
-/** `fetch` would not send all of these headers as they are. */
+/** `fetch` would change or drop some of these headers. */
 const raw = (method: string, path: string, headers: Readonly<Record<string, string>>): Promise<Given> =>
   new Promise((resolve, reject) => {
     const request = send(url + path, { method, headers: { Cookie: ann.cookie, ...headers } }, (response) => {
@@ -25,18 +25,18 @@ const raw = (method: string, path: string, headers: Readonly<Record<string, stri
     request.on('error', reject).end()
   })
 
-t.test('writes: headers -> whether they are let through', async (t) => {
+t.test('writes: headers -> accepted or refused', async (t) => {
   const host = new URL(url).host
   const rows: readonly (readonly [label: string, headers: Readonly<Record<string, string>>, passes: boolean])[] = [
     ['no page', {}, true],
     ['a listed origin', { Origin: listed }, true],
     ['a listed origin, as browsers say it', { Origin: listed, 'Sec-Fetch-Site': 'cross-site' }, true],
-    ['our own', { Origin: url, 'Sec-Fetch-Site': 'same-origin' }, true],
-    ['our own, an older browser', { Origin: url }, true],
+    ['same origin', { Origin: url, 'Sec-Fetch-Site': 'same-origin' }, true],
+    ['same origin, an older browser', { Origin: url }, true],
     ['our own, behind a proxy that ends TLS', { Origin: `https://${host}` }, true],
     ['the standard port', { Origin: 'https://example.org', Host: 'Example.org:443' }, true],
     [
-      'our own, behind a proxy that changes the host',
+      'same origin, behind a proxy that changes the host',
       { Origin: 'https://x.org', 'Sec-Fetch-Site': 'same-origin' },
       true,
     ],
@@ -51,9 +51,9 @@ t.test('writes: headers -> whether they are let through', async (t) => {
     ['a sandbox, as browsers say it', { Origin: 'null', 'Sec-Fetch-Site': 'cross-site' }, false],
     ['a sandbox without fetch metadata but none', { Origin: 'null', 'Sec-Fetch-Site': 'none' }, false],
     ['another port', { Origin: 'http://127.0.0.1:1' }, false],
-    ['what begins like a listed origin', { Origin: `${listed}.evil.example` }, false],
+    ['an origin that starts with a listed one', { Origin: `${listed}.evil.example` }, false],
     ['a listed origin in capitals', { Origin: listed.toUpperCase() }, false],
-    ['what begins like ours', { Origin: `${url}.evil.example` }, false],
+    ['an origin that starts with that of the server', { Origin: `${url}.evil.example` }, false],
     ['a user name', { Origin: `http://${host}@evil.example` }, false],
     ['an extension', { Origin: `chrome-extension://${host}` }, false],
     ['nonsense', { Origin: 'http://' }, false],
@@ -83,13 +83,13 @@ t.test('writes: headers -> whether they are let through', async (t) => {
         })
       }
     }
-    t.not((await raw('GET', '/report', headers)).status, 403, `${label}: reading changes nothing`)
+    t.not((await raw('GET', '/report', headers)).status, 403, `${label}: reads change nothing`)
   }
   t.equal((await raw('POST', '/auth/signout', { Origin: 'https://evil.example' })).status, 403)
-  t.equal((await ann.call('GET', '/auth/me')).status, 200, 'nobody else signs a user out')
+  t.equal((await ann.call('GET', '/auth/me')).status, 200, 'other origins cannot sign a user out')
 })
 
-t.test('who may read the answers', async (t) => {
+t.test('responses allow reading by listed origins only', async (t) => {
   for (const path of ['/report', '/auth/me', '/auth/nothing']) {
     const read = await raw('GET', path, { Origin: listed })
     t.equal(read.headers['access-control-allow-origin'], listed, path)
@@ -122,10 +122,14 @@ t.test('preflight requests', async (t) => {
     t.equal(other.status, 405)
     t.equal(other.headers['access-control-allow-origin'], undefined)
   }
-  t.equal((await raw('OPTIONS', '/report', { Origin: listed })).status, 405, 'not every OPTIONS is one')
+  t.equal(
+    (await raw('OPTIONS', '/report', { Origin: listed })).status,
+    405,
+    'not every OPTIONS request is a preflight request',
+  )
 })
 
-t.test('without a list nobody else is let in', async (t) => {
+t.test('without a list, other origins are refused', async (t) => {
   const { call } = await startService(t, database.authenticatorUri)
   const given = await call('GET', '/report', { headers: { Origin: listed, Cookie: ann.cookie } })
   t.strictSame([given.status, given.headers.get('access-control-allow-origin')], [200, null])

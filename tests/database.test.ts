@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createDatabase } from './support/database.ts'
 
-t.test('a test file gets a database of its own', async (t) => {
+t.test('a test file gets its own database', async (t) => {
   const database = await createDatabase()
   const { rows } = await database.query('select current_database() as name')
   t.strictSame(rows, [{ name: database.name }])

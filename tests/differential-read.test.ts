@@ -1,5 +1,5 @@
-// Read requests answered by this server and by the real PostgREST 12.0.2, over the same database.
-// The seed of the generated ones is printed; the environment variable READS_SEED sets it.
+// Read requests to this server and to the real PostgREST 12.0.2, over the same database.
+// The seed of the generated requests is printed; the environment variable READS_SEED sets it.
 import t from 'tap'
 import { commonSettings, topics } from './reads/topics.ts'
 import { startApplication } from './support/application.ts'
@@ -13,12 +13,12 @@ import { seededRandom } from './support/seeded-random.ts'
 
 const generated = 1200
 const defaultSeed = 20_261_121
-/** Those of the tables that need no settings of their own. */
+/** The requests of the tables that need no special settings. */
 const written = topics
   .filter(({ settings }) => settings === undefined)
   .flatMap(({ exchanges }) => exchanges.map(([request]) => readRequest(request)))
 
-t.test('this server answers as PostgREST does, but for what later versions changed', async (t) => {
+t.test('this server responds as PostgREST does, except for changes in later versions', async (t) => {
   const { environment } = await createGarage(t)
   const theirUrl = await startPostgrest(t, { ...environment, ...commonSettings })
   if (theirUrl === undefined) {
@@ -56,10 +56,10 @@ t.test('this server answers as PostgREST does, but for what later versions chang
   }
   await Promise.all(Array.from({ length: 6 }, work))
   for (const known of knownDifferences)
-    t.ok(seen.has(known), `still true: ${known.version} #${known.issue} ${known.reason}`)
+    t.ok(seen.has(known), `still needed: ${known.version} #${known.issue} ${known.reason}`)
 })
 
-/** A path for people to read. */
+/** A readable form of a path. */
 function readable(path: string): string {
   try {
     return decodeURIComponent(path)

@@ -1,5 +1,5 @@
-// Writes and calls answered by this server and by the real PostgREST 12.0.2, over the same database, each in a
-// transaction that is rolled back. The seed of the generated ones is printed; the environment variable WRITES_SEED sets it.
+// Writes and calls to this server and to the real PostgREST 12.0.2, over the same database, each in a transaction that
+// is rolled back. The seed of the generated requests is printed; the environment variable WRITES_SEED sets it.
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { jwtSecret, startApplication } from './support/application.ts'
@@ -22,7 +22,7 @@ const generated = 900
 const defaultSeed = 20_261_121
 const tables = [insertBodyTables, insertRowTables, upsertTables, updateAndDeleteTables, argumentTables, resultTables]
 
-t.test('this server answers as PostgREST does, but for what later versions changed', async (t) => {
+t.test('this server responds as PostgREST does, except for changes in later versions', async (t) => {
   const database = await createFixtureDatabase('writes')
   t.teardown(() => database.drop())
   const uri = database.uri('garage_server', 'garage')
@@ -46,7 +46,7 @@ t.test('this server answers as PostgREST does, but for what later versions chang
 
   const seen = new Set<KnownDifference>()
   for (const request of requests) {
-    // One after the other: each would wait for the locks of the other's transaction.
+    // In sequence, because each would wait for the locks of the other's transaction.
     const theirs = await sendWrite(theirUrl, request)
     const ours = await sendWrite(ourUrl, request)
     for (const difference of differences(theirs, ours)) {
@@ -56,10 +56,10 @@ t.test('this server answers as PostgREST does, but for what later versions chang
       else t.fail(`${request.method} ${request.path}: ${difference.aspect}`, { request, ...difference })
     }
   }
-  for (const known of knownDifferences) t.ok(seen.has(known), `still true: ${known.version} ${known.reason}`)
+  for (const known of knownDifferences) t.ok(seen.has(known), `still needed: ${known.version} ${known.reason}`)
 })
 
-/** Whether the same rows came in another order. Where none is asked for, it depends on the query plan. */
+/** Whether the same rows came in another order. Without `order`, it depends on the query plan. */
 function isOnlyOrder({ aspect, theirs, ours }: Difference): boolean {
   const sorted = (rows: readonly unknown[]) => rows.map((row) => JSON.stringify(row)).sort()
   return (

@@ -1,4 +1,4 @@
-// Starts as PostgREST starts: which database is used, what the database sees of the connections, what the log says where.
+// Starts like PostgREST: the database used, the connections as the database sees them, and the outputs of the log.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { createOwnedDatabase } from './support/authenticator.ts'
 import { fakePostgres } from './support/fake-postgres.ts'
 import { says, startProgram, type Program } from './support/program.ts'
 
-// Each start compiles the program anew.
+// Each start compiles the program.
 t.setTimeout(300_000)
 
 const { database, anonymous, uri } = await createOwnedDatabase(t)
@@ -38,7 +38,7 @@ async function connections(): Promise<unknown[]> {
   return rows
 }
 
-/** Asks for what is answered by 200, 404 and 500, ends the program, and returns what it wrote to standard output. */
+/** Sends requests that get 200, 404 and 500, stops the program, and returns its standard output. */
 async function requestLog(program: Program): Promise<Record<string, unknown>[]> {
   for (const path of ['/films', '/nowhere', '/rpc/breaks']) await program.call('GET', path)
   program.kill('SIGTERM')
@@ -50,7 +50,7 @@ async function requestLog(program: Program): Promise<Record<string, unknown>[]> 
     .map((line) => JSON.parse(line) as Record<string, unknown>)
 }
 
-t.test('with libpq’s variables', async (t) => {
+t.test('the database is named by libpq’s variables', async (t) => {
   const program = startProgram(t, {
     PGHOST: hostname,
     PGPORT: port,
@@ -72,11 +72,11 @@ t.test('with libpq’s variables', async (t) => {
     { name: applicationName, listens: 'LISTEN "pgrst"' },
   ])
   t.match(applicationName, /^PostgREST 16\.2 rowhouse\/\d/)
-  t.strictSame(await requestLog(program), [], 'nothing on standard output at the level crit')
+  t.strictSame(await requestLog(program), [], 'no standard output with log-level crit')
   t.notOk(program.logged().some(says('embedded-database')))
 })
 
-t.test('with a configuration file, and a service', async (t) => {
+t.test('the database is named by a configuration file and a service', async (t) => {
   const env = { PGSERVICE: 'films', PGSERVICEFILE: services, PGPASSWORD: password, PGAPPNAME: 'films at work' }
   const program = startProgram(t, { ...env, REST_BASE_PATH: '/' }, [file])
   await program.line(says('listening'))
@@ -86,14 +86,14 @@ t.test('with a configuration file, and a service', async (t) => {
       { name: 'films at work', listens: null },
       { name: 'films at work', listens: 'LISTEN "pgrst"' },
     ],
-    'a name of the user’s own counts',
+    'a name set by the user takes precedence',
   )
   t.match(await requestLog(program), [{ event: 'request', level: 'error', path: '/rpc/breaks', status: 500 }])
-  t.equal(program.printed().trim().split('\n').length, 1, 'only the error on standard output at the level error')
-  t.ok(program.logged().some(says('database-error')), 'its reason is on standard error')
+  t.equal(program.printed().trim().split('\n').length, 1, 'only the error on standard output with log-level error')
+  t.ok(program.logged().some(says('database-error')), 'its cause is on standard error')
 })
 
-t.test('only the database for migrations is named', async (t) => {
+t.test('a database for migrations alone does not name the database to serve', async (t) => {
   const migrationDatabaseUrl = 'postgres://owner@host/db'
   const config = { dataDir: '.data', dbUri: null, migrationDatabaseUrl }
   t.strictSame(chooseDatabase(config, 'owner'), { kind: 'named', uri: migrationDatabaseUrl })
@@ -108,7 +108,7 @@ t.test('only the database for migrations is named', async (t) => {
   }
 })
 
-t.test('a server that is too old', async (t) => {
+t.test('a server that is too old is refused', async (t) => {
   const message = 'Cannot run in this PostgreSQL version (13.22 (Debian 13.22-1)), rowhouse needs at least 14.0'
   const old = await fakePostgres({ version: ['130022', '13.22 (Debian 13.22-1)'] })
   t.teardown(() => old.close())
@@ -124,7 +124,7 @@ t.test('a server that is too old', async (t) => {
   ])
 })
 
-t.test('the header Server', async (t) => {
+t.test('the Server header names the program', async (t) => {
   const { call } = await startApplication(t, uri, { PGRST_DB_ANON_ROLE: anonymous })
   for (const path of ['/rest/v1/films', '/rest/v1/nowhere', '/rest/v1/', '/health', '/nowhere', '/auth/me']) {
     t.equal((await call('GET', path)).headers.get('server'), serverName, path)

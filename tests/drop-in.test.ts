@@ -1,5 +1,5 @@
-// One script of requests to this program and to the real PostgREST 12.0.2, each started with the same settings: from the
-// environment, from a configuration file, and from the database.
+// One script of requests to this program and to the real PostgREST 12.0.2, both started with the same settings: from
+// the environment, from a configuration file, and from the database.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ import { sendWrite } from './support/write-request.ts'
 
 const { database, authenticator, anonymous, uri } = await createOwnedDatabase(t)
 const member = `member_${database.name}`
-/** A role that serves, and has the settings. */
+/** A login role for serving, which has the settings. */
 const configured = `configured_${database.name}`
 await database.query(`
   create role ${member};
@@ -31,7 +31,7 @@ t.teardown(async () => {
   await database.query(`drop owned by ${member}, ${configured} cascade; drop role ${member}, ${configured}`)
 })
 
-/** By the names of the configuration file. */
+/** Settings by their names in the configuration file. */
 const settings: Readonly<Record<string, string>> = {
   'db-schemas': 'shop, depot',
   'db-anon-role': anonymous,
@@ -50,7 +50,7 @@ for (const [name, value] of Object.entries(settings)) {
   const setting = `pgrst.${name.replaceAll('-', '_')}`
   await database.query(`alter role ${configured} set ${setting} = ${pg.escapeLiteral(value)}`)
 }
-/** PostgREST 12.0.2 cannot read these in the database (its issue 3345), and never `app.settings`. */
+/** PostgREST 12.0.2 cannot read these settings from the database (its issue 3345), and never `app.settings`. */
 const others: Readonly<Record<string, string>> = {
   'server-trace-header': 'X-Trace',
   'server-cors-allowed-origins': 'https://shop.test, https://other.test',
@@ -105,10 +105,10 @@ async function compare(
     }
     if (unexplained.length > 0) t.fail(`${request.method} ${request.path}`, { request, unexplained })
   }
-  for (const known of dropInDifferences) t.ok(seen.has(known), `still true: ${known.version} ${known.reason}`)
+  for (const known of dropInDifferences) t.ok(seen.has(known), `still needed: ${known.version} ${known.reason}`)
 }
 
-// Side by side: most of the time goes into starting six servers.
+// In parallel, because starting six servers takes most of the time.
 t.jobs = 3
 
 const atRoot = { REST_BASE_PATH: '/' }
@@ -119,21 +119,21 @@ async function program(t: Test, environment: Readonly<Record<string, string>>, .
   return url()
 }
 
-t.test('with the same environment', async (t) => {
+t.test('settings from the environment', async (t) => {
   const environment = { PGRST_DB_URI: uri, ...asEnvironment({ ...settings, ...others }) }
   await compare(t, () => program(t, environment), environment)
 })
 
-t.test('with the same file', async (t) => {
+t.test('settings from a file', async (t) => {
   const file = await asFile({ 'db-uri': uri, ...settings, ...others })
   await compare(t, () => program(t, {}, file), {}, file)
 })
 
-t.test('with settings in the database', async (t) => {
+t.test('settings from the database', async (t) => {
   const environment = {
     PGRST_DB_URI: database.uri(configured, 'secret'),
     ...asEnvironment(others),
-    // These count less.
+    // These have lower precedence.
     PGRST_DB_SCHEMAS: 'depot',
     PGRST_DB_ANON_ROLE: member,
     PGRST_DB_MAX_ROWS: '1',

@@ -20,7 +20,7 @@ import t, { type Test } from 'tap'
 import { FolderInUse, startEmbedded, useEmbedded, type EmbeddedDatabase } from '../server/postgres/embedded/embedded.ts'
 import { birthOf } from '../server/postgres/embedded/running-process.ts'
 
-// Databases are made and started here many times over, maybe beside other tests.
+// Many databases are created and started here, possibly in parallel with other tests.
 t.setTimeout(300_000)
 
 const isRoot = process.getuid?.() === 0
@@ -58,7 +58,7 @@ async function eventually(holds: () => Promise<boolean>, within = 60_000): Promi
   return false
 }
 
-/** All processes that work in a folder: Postgres's server and every backend of it. */
+/** All processes that work in a folder: Postgres's postmaster and its backends. */
 async function processesIn(path: string): Promise<number[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   const found = await Promise.all(
@@ -71,7 +71,7 @@ async function processesIn(path: string): Promise<number[]> {
 
 type Owner = { readonly process: ChildProcess; readonly port: number; readonly ended: Promise<string> }
 
-/** Starts `embedded-owner.ts` in a process group of its own, and waits until its database runs. */
+/** Starts `embedded-owner.ts` in a new process group, and waits until its database runs. */
 async function startOwner(dataDir: string): Promise<Owner> {
   const owner = spawnOwner(dataDir)
   const [line] = await new Promise<[Buffer]>((resolve, reject) => {
@@ -90,7 +90,7 @@ const spawnOwner = (dataDir: string) =>
     { detached: true, stdio: ['pipe', 'pipe', 'inherit'] },
   )
 
-t.test('a new database', async (t) => {
+t.test('a new database is created and started', async (t) => {
   const dataDir = await folder(t)
   const lines: string[] = []
   const embedded = await startEmbedded({ dataDir, log: (line) => lines.push(line) })
@@ -115,7 +115,7 @@ t.test('a new database', async (t) => {
   ]
   for (const [uri, query, expected] of answers) t.strictSame(await ask(uri, query), expected, query)
 
-  t.test('refuses a wrong password, and every address but 127.0.0.1', async (t) => {
+  t.test('wrong passwords and addresses other than 127.0.0.1 are refused', async (t) => {
     await t.rejects(ask(`postgresql://postgres:wrong@127.0.0.1:${port}/postgres`, 'select'), { code: '28P01' })
     const others = Object.values(networkInterfaces())
       .flatMap((addresses) => addresses ?? [])
@@ -125,7 +125,7 @@ t.test('a new database', async (t) => {
     }
   })
 
-  t.test('keeps its secrets to itself', async (t) => {
+  t.test('secrets are readable by the owner only', async (t) => {
     t.equal((await stat(join(dataDir, 'secrets.json'))).mode & 0o777, 0o600)
     t.equal((await stat(join(dataDir, 'postgres.log'))).mode & 0o777, 0o600)
     t.equal((await stat(join(dataDir, 'postgres'))).mode & 0o777, 0o700)
@@ -138,27 +138,27 @@ t.test('a new database', async (t) => {
     for (const secret of secrets) t.notOk([command, environment, log].some((text) => text.includes(secret)))
   })
 
-  t.test('is one process’s at a time', async (t) => {
+  t.test('a folder can be used by one process at a time', async (t) => {
     await t.rejects(startEmbedded({ dataDir, ...quiet }), {
       name: 'FolderInUse',
       pid: process.pid,
       message: `The data folder ${dataDir} is in use by another rowhouse (process ${process.pid}). Stop that one first, or give this one a folder of its own with DATA_DIR.`,
     })
-    t.equal(await ask(adminUri, 'select 1 as answer'), 1, 'and the first one goes on')
+    t.equal(await ask(adminUri, 'select 1 as answer'), 1, 'and the first one keeps running')
   })
 
-  t.test('can be used for a while by others', async (t) => {
+  t.test('other processes can use the database temporarily', async (t) => {
     const used = await useEmbedded({ dataDir, ...quiet })
     t.match(used, { started: false, port, adminUri })
     await used.stop()
-    t.equal(await ask(adminUri, 'select 1 as answer'), 1, 'which does not stop it')
+    t.equal(await ask(adminUri, 'select 1 as answer'), 1, 'without stopping the database')
   })
 })
 
-// Making a database is what takes long, so the tests below that end with a sound one hand it on.
+// Creating a database takes long, so the tests below pass on an intact one.
 const shared = await folder(t)
 
-t.test('data, passwords and secrets survive 20 restarts, and no process stays', { timeout: 60_000 }, async (t) => {
+t.test('data, passwords and secrets survive 20 restarts, and no process is left', { timeout: 60_000 }, async (t) => {
   const dataDir = shared
   let embedded = await startEmbedded({ dataDir, ...quiet })
   const { secrets } = embedded
@@ -178,7 +178,7 @@ t.test('data, passwords and secrets survive 20 restarts, and no process stays', 
   t.strictSame((await readdir(dataDir)).sort(), ['lock.21', 'postgres', 'postgres.log', 'secrets.json'])
 })
 
-t.test('an owner that is killed', async (t) => {
+t.test('after its owner was killed, the database can be started again', async (t) => {
   const dataDir = shared
   const owner = await startOwner(dataDir)
   const orphan = await postmasterPid(dataDir)
@@ -189,7 +189,7 @@ t.test('an owner that is killed', async (t) => {
 
   owner.process.kill('SIGKILL')
   t.equal(await owner.ended, 'SIGKILL')
-  t.ok(await isAlive(orphan), 'leaves its server')
+  t.ok(await isAlive(orphan), 'its server is still running')
 
   const lines: string[] = []
   const next = await startEmbedded({ dataDir, log: (line) => lines.push(line) })
@@ -199,49 +199,49 @@ t.test('an owner that is killed', async (t) => {
   await next.stop()
 })
 
-t.test('a server that is killed', async (t) => {
+t.test('the owner learns that its server was killed', async (t) => {
   const dataDir = shared
   const first = await startEmbedded({ dataDir, ...quiet })
   await ask(first.adminUri, 'create table public.killed_server as select 1 as answer')
-  // The database alone is no reason for Node to stay.
+  // The database alone must not keep Node running.
   const stay = setInterval(() => undefined, 1000)
   process.kill(await postmasterPid(dataDir), 'SIGKILL')
   await first.ended
   clearInterval(stay)
-  t.pass('its owner hears of it')
+  t.pass('the owner is notified')
   await first.stop()
   const next = await startEmbedded({ dataDir, ...quiet })
   t.equal(await ask(next.adminUri, 'select answer from public.killed_server'), 1)
   await next.stop()
 })
 
-t.test('an owner that ends takes its server along', async (t) => {
+t.test('the database stops when its owner ends', async (t) => {
   const dataDir = shared
   const before = (await readFile(join(dataDir, 'postgres.log'), 'utf8')).length
   const ways: [string, (owner: ChildProcess) => unknown, string][] = [
     ['SIGTERM', (owner) => owner.kill('SIGTERM'), '0'],
     ['SIGHUP', (owner) => owner.kill('SIGHUP'), '0'],
-    // As the terminal does on Ctrl-C, and npm once more.
+    // The terminal sends one signal on Ctrl-C, and npm a second one.
     ['SIGINT to the group, twice', ({ pid }) => [1, 2].map(() => process.kill(-(pid ?? 0), 'SIGINT')), '0'],
     ['process.exit', (owner) => owner.stdin?.write('exit\n'), '3'],
   ]
   for (const [name, end, code] of ways) {
     const owner = await startOwner(dataDir)
     const server = await postmasterPid(dataDir)
-    // A client that is connected does not hold it up.
+    // A connected client does not delay the shutdown.
     const client = new pg.Client((await useEmbedded({ dataDir, ...quiet })).adminUri)
     client.on('error', () => undefined)
     await client.connect()
     end(owner.process)
     t.equal(await owner.ended, code, name)
-    t.ok(await eventually(async () => !(await isAlive(server))), `${name}: no server is left`)
+    t.ok(await eventually(async () => !(await isAlive(server))), `${name}: no server is running`)
   }
   const log = (await readFile(join(dataDir, 'postgres.log'), 'utf8')).slice(before)
   t.match(log, /received fast shutdown request/)
-  t.notMatch(log, /was not properly shut down|immediate shutdown/, 'each time it had the time to shut down')
+  t.notMatch(log, /was not properly shut down|immediate shutdown/, 'it shut down properly each time')
 })
 
-t.test('a pid file that names a stranger', async (t) => {
+t.test('a pid file with the pid of an unrelated process is ignored', async (t) => {
   const dataDir = shared
   await (await startEmbedded({ dataDir, ...quiet })).stop()
   const stranger = spawn('sleep', ['60'])
@@ -252,11 +252,11 @@ t.test('a pid file that names a stranger', async (t) => {
   const next = await startEmbedded({ dataDir, ...quiet })
   t.equal(await ask(next.adminUri, 'select 1 as answer'), 1)
   t.equal(stranger.exitCode, null)
-  t.ok(await isAlive(stranger.pid ?? 0), 'who is let alone')
+  t.ok(await isAlive(stranger.pid ?? 0), 'the other process is not killed')
   await next.stop()
 })
 
-t.test('a first start that is interrupted', async (t) => {
+t.test('an interrupted first start can be repeated', async (t) => {
   const dataDir = await folder(t)
   const owner = spawnOwner(dataDir)
   const drafts = async (): Promise<string[]> =>
@@ -272,7 +272,7 @@ t.test('a first start that is interrupted', async (t) => {
   await next.stop()
 })
 
-t.test('a start that is given up', async (t) => {
+t.test('a start can be aborted', async (t) => {
   const dataDir = await folder(t)
   const reason = new Error('never mind')
   for (const delay of [0, 100, 500, 800]) {
@@ -289,7 +289,7 @@ t.test('a start that is given up', async (t) => {
   await next.stop()
 })
 
-t.test('folders that cannot be used', async (t) => {
+t.test('unusable folders are rejected', async (t) => {
   const cases: [string, (dataDir: string) => Promise<unknown>, RegExp][] = [
     [
       'another major version',
@@ -297,7 +297,7 @@ t.test('folders that cannot be used', async (t) => {
       /made by PostgreSQL 16, and this is PostgreSQL 18.*DATA_DIR/,
     ],
     [
-      'something else',
+      'another kind of folder',
       (d) => write(d, 'postgres/holiday.jpg', ''),
       /holds files, but no PostgreSQL database.*DATA_DIR/,
     ],
@@ -307,7 +307,7 @@ t.test('folders that cannot be used', async (t) => {
       /not there any more/,
     ],
     ['damaged secrets', (d) => write(d, 'secrets.json', '{"superuserPassword":"x"}'), /secrets\.json does not hold/],
-    ['secrets that are no JSON', (d) => write(d, 'secrets.json', 'x'), /secrets\.json does not hold/],
+    ['secrets that are not JSON', (d) => write(d, 'secrets.json', 'x'), /secrets\.json does not hold/],
     ['a file in its place', (d) => writeFile(d, ''), /^DATA_DIR: the data folder .* cannot be used/],
   ]
   for (const [name, prepare, message] of cases) {
@@ -317,8 +317,8 @@ t.test('folders that cannot be used', async (t) => {
   }
 })
 
-t.test('a folder that the system does not make', async (t) => {
-  // Node's recursive `mkdir` spins there without an end, and the process could not even be stopped.
+t.test('a folder that the system cannot create is an error', async (t) => {
+  // Node's recursive `mkdir` loops forever there, and the process could not even be stopped.
   await t.rejects(startEmbedded({ dataDir: '/proc/rowhouse/data', setting: 'data-dir in rowhouse.conf', ...quiet }), {
     name: 'EmbeddedDatabaseError',
     message:
@@ -331,7 +331,7 @@ const write = async (dataDir: string, name: string, text: string): Promise<void>
   await writeFile(join(dataDir, name), text)
 }
 
-t.test('secrets that others may read are taken back', async (t) => {
+t.test('secrets readable by others are made private', async (t) => {
   const dataDir = shared
   await (await startEmbedded({ dataDir, ...quiet })).stop()
   await chmod(join(dataDir, 'secrets.json'), 0o644)
@@ -339,7 +339,7 @@ t.test('secrets that others may read are taken back', async (t) => {
   t.equal((await stat(join(dataDir, 'secrets.json'))).mode & 0o777, 0o600)
 })
 
-t.test('secrets that are lost', async (t) => {
+t.test('a start with lost secrets is rejected, and leaves no process', async (t) => {
   await rm(join(shared, 'secrets.json'))
   await t.rejects(startEmbedded({ dataDir: shared, ...quiet }), {
     name: 'EmbeddedDatabaseError',
@@ -348,7 +348,7 @@ t.test('secrets that are lost', async (t) => {
   t.strictSame(await processesIn(shared), [])
 })
 
-t.test('root, in a folder that is closed to the user it lends', { skip: !isRoot }, async (t) => {
+t.test('started by root, the database works in a folder that its user cannot reach', { skip: !isRoot }, async (t) => {
   const parent = await mkdtemp(join(tmpdir(), 'rowhouse-closed-'))
   const shelter = await mkdtemp(join(tmpdir(), 'rowhouse-shelter-'))
   t.teardown(async () => {
@@ -366,21 +366,21 @@ t.test('root, in a folder that is closed to the user it lends', { skip: !isRoot 
   ])
   t.ok((await lstat(join(dataDir, 'postgres'))).isSymbolicLink())
 
-  t.test('a copy of the data folder leads to the same database, and is refused, too', async (t) => {
+  t.test('a copy of the data folder refers to the same database, and is refused', async (t) => {
     const copy = join(parent, 'copy')
     await mkdir(copy)
     await symlink(join(shelter, home, 'postgres'), join(copy, 'postgres'))
     await t.rejects(startEmbedded({ dataDir: copy, shelter, ...quiet }), FolderInUse)
   })
 
-  t.test('it is found again', async (t) => {
+  t.test('the relocated data directory is found again', async (t) => {
     await first.stop()
     const next = await startEmbedded({ dataDir, shelter, ...quiet })
     t.equal(await ask(next.adminUri, 'select answer from public.kept'), 1)
     await next.stop()
   })
 
-  t.test('a strict umask is no hindrance', async (t) => {
+  t.test('a strict umask does not prevent the start', async (t) => {
     const before = process.umask(0o077)
     t.teardown(() => process.umask(before))
     await chmod(parent, 0o711)
@@ -391,7 +391,7 @@ t.test('root, in a folder that is closed to the user it lends', { skip: !isRoot 
     await chmod(parent, 0o700)
   })
 
-  t.test('no shelter is taken that others could write to', async (t) => {
+  t.test('a data directory that others could write to is not used', async (t) => {
     await chmod(shelter, 0o777)
     await t.rejects(startEmbedded({ dataDir: join(parent, 'other'), shelter, ...quiet }), {
       name: 'EmbeddedDatabaseError',

@@ -1,5 +1,5 @@
-// What a request does outside its transaction happens once, however long others hold it up: triggers, defaults, views
-// and policies here write an audit row through a connection of their own (dblink), which no rollback undoes.
+// Side effects outside the transaction happen exactly once, however long a request is blocked: triggers, defaults,
+// views and policies here write an audit row through a separate connection (dblink), which a rollback does not undo.
 import { SignJWT } from 'jose'
 import t, { type Test } from 'tap'
 import { jwtSecret, startApplication } from './support/application.ts'
@@ -95,7 +95,7 @@ async function sendAll(paths: readonly (() => ReturnType<typeof send>)[], width:
   return statuses
 }
 
-/** Holds the lock of one row again and again while `use` runs. */
+/** Repeatedly locks one row while `use` runs. */
 async function whileLocking(id: number, use: () => Promise<void>): Promise<void> {
   let isDone = false
   const locking = withClient(database.adminUri, async (client) => {
@@ -113,7 +113,7 @@ async function whileLocking(id: number, use: () => Promise<void>): Promise<void>
 }
 
 const isEachOnce = (t: Test, found: ReadonlyMap<string, number>, wanted: readonly string[], label: string): void => {
-  t.strictSame([...found.keys()].sort(), [...wanted].sort(), `${label}: all of them`)
+  t.strictSame([...found.keys()].sort(), [...wanted].sort(), `${label}: all are present`)
   t.strictSame(
     [...found.values()].filter((times) => times !== 1),
     [],
@@ -121,24 +121,24 @@ const isEachOnce = (t: Test, found: ReadonlyMap<string, number>, wanted: readonl
   )
 }
 
-t.test('what the schema cache proves', async (t) => {
+t.test('the schema cache knows which relations have no effects', async (t) => {
   const { cache } = service.engine.snapshot
   const names = [...(cache?.stableRelations ?? [])].map((key) => key.split('\0')[1]).sort()
   t.strictSame(names, ['defaulted', 'locked', 'plain', 'triggered'])
 })
 
-/** Writes without an effect outside their transaction. */
+/** Inserts without effects outside their transaction. */
 const quick = (index: number) =>
   index % 2 === 0
     ? send('POST', '/triggered', { name: `quick${index}` })
     : send('PATCH', '/locked?id=eq.50', { times: 0 })
 
-/** Sends quick writes until they share a connection. */
+/** Sends fast writes until they share a connection. */
 async function untilShared(): Promise<void> {
   for (let index = 1000; (await database.query(gates)).rowCount === 0; index++) await quick(index)
 }
 
-t.test('writes behind locked rows', async (t) => {
+t.test('writes blocked by a row lock take effect once', async (t) => {
   await untilShared()
   await database.query('truncate side.audit')
   await whileLocking(1, async () => {
@@ -155,7 +155,7 @@ t.test('writes behind locked rows', async (t) => {
   t.strictSame([...(await entries('update 1')).values()], [15], 'updates of the locked row')
 })
 
-t.test('updates of one statement, some of them of a locked row', async (t) => {
+t.test('concurrent updates with one statement, some of them of a locked row, take effect once', async (t) => {
   const path = (id: number) => `/locked?id=eq.${id}`
   await database.query('truncate side.audit')
   await whileLocking(2, async () => {
@@ -173,7 +173,7 @@ t.test('updates of one statement, some of them of a locked row', async (t) => {
   t.ok(times.every((each) => each === 2 || each === 3), 'no more than were sent') // prettier-ignore
 })
 
-t.test('volatile defaults', async (t) => {
+t.test('volatile defaults are evaluated once', async (t) => {
   await database.query('truncate side.audit')
   const requests = Array.from({ length: 200 }, (_, index) => () => send('POST', '/defaulted', { name: `d${index}` }))
   await whileLocking(3, async () => {
@@ -185,7 +185,7 @@ t.test('volatile defaults', async (t) => {
   t.strictSame([...(await entries('default')).values()], [200])
 })
 
-t.test('reads of views and policies with effects', async (t) => {
+t.test('views and policies with effects are evaluated once per read', async (t) => {
   await database.query('truncate side.audit')
   const requests = Array.from({ length: 300 }, (_, index) => () => {
     const id = 1 + (index % 100)
@@ -211,7 +211,7 @@ t.test('reads of views and policies with effects', async (t) => {
   )
 })
 
-t.test('SQLSTATEs of user code are not those of stale statements', async (t) => {
+t.test('a SQLSTATE raised by user code is not mistaken for a stale statement', async (t) => {
   await database.query(`
     create function api.fail(state text) returns text language plpgsql as $$
       begin

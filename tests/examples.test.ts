@@ -1,4 +1,4 @@
-// The examples of README's section "As a library", each in its server.
+// The examples of the README's section "As a library", each in its server.
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
@@ -84,7 +84,7 @@ t.test('Hono', async (t) => {
   t.equal(await (await ask('/hello')).text(), 'hello', 'the other routes of the application')
 })
 
-t.test('README shows the lines of the examples', async (t) => {
+t.test('the README contains the lines of the examples', async (t) => {
   const readme = await readFile(new URL('../README.md', import.meta.url), 'utf8')
   const section = /\n## As a library\n([^]*?)\n## /.exec(readme)?.[1] ?? ''
   const shown = [...section.matchAll(/```ts\n([^]*?)```/g)].flatMap(([, code = '']) => code.trimEnd().split('\n'))

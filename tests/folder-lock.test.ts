@@ -15,7 +15,7 @@ async function folder(t: Test): Promise<string> {
 
 const encode = (birth: string | null): string => (birth ?? '').replaceAll(' ', '_')
 
-t.test('a lock that is there', async (t) => {
+t.test('an existing lock is respected or taken over', async (t) => {
   const mine = encode(await birthOf(process.pid))
   const child = spawn('sleep', ['60'])
   const childBirth = encode(await birthOf(child.pid ?? 0))
@@ -24,14 +24,14 @@ t.test('a lock that is there', async (t) => {
   t.teardown(() => child.kill())
   const cases: [string, string, boolean][] = [
     ['of this process', `${process.pid} ${mine}`, true],
-    ['of a living process', `${child.pid} ${childBirth}`, true],
-    ['of a process that is dead', `${dead.pid} ${mine}`, false],
-    ['of an earlier process with the number of a living one', `${child.pid} ${mine}`, false],
+    ['of a running process', `${child.pid} ${childBirth}`, true],
+    ['of a process that has ended', `${dead.pid} ${mine}`, false],
+    ['of an earlier process with the pid of a running one', `${child.pid} ${mine}`, false],
     ['that was released', 'released', false],
-    ['of another boot', `${child.pid} ${childBirth.replace(/^[^/]+/, 'f0f0f0f0')}`, false],
-    ['without a birth', `${child.pid}`, false],
-    ['with a number that is none', `../../etc ${mine}`, false],
-    ['with a number out of bounds', `99999999999999999999 ${mine}`, false],
+    ['from before a reboot', `${child.pid} ${childBirth.replace(/^[^/]+/, 'f0f0f0f0')}`, false],
+    ['without a start time', `${child.pid}`, false],
+    ['with an invalid pid', `../../etc ${mine}`, false],
+    ['with a pid out of range', `99999999999999999999 ${mine}`, false],
   ]
   for (const [name, target, isHeld] of cases) {
     const place = await folder(t)
@@ -46,7 +46,7 @@ t.test('a lock that is there', async (t) => {
   }
 })
 
-t.test('of many at once one gets the folder, again and again', async (t) => {
+t.test('of many concurrent attempts, exactly one gets the lock, repeatedly', async (t) => {
   const place = await folder(t)
   await mkdir(join(place, 'lock.later'))
   await symlink('1 long_ago', join(place, 'lock.1'))
@@ -61,23 +61,23 @@ t.test('of many at once one gets the folder, again and again', async (t) => {
   t.strictSame(await readdir(place), ['lock.21', 'lock.later'])
 })
 
-t.test('the birth of a process', async (t) => {
+t.test('the start time of a process is found', async (t) => {
   const own = await birthOf(process.pid)
   t.ok(own)
   t.equal(await birthOf(process.pid), own, 'stays the same')
-  t.equal(await birthOf(2 ** 30), null, 'there is no such process')
+  t.equal(await birthOf(2 ** 30), null, 'an unknown process id')
   const child = spawn('sleep', ['60'])
   const pid = child.pid ?? 0
   const birth = (await birthOf(pid)) ?? ''
   t.not(birth, own)
-  t.notOk(await awaitDeath(pid, birth, 60), 'it lives on')
+  t.notOk(await awaitDeath(pid, birth, 60), 'it keeps running')
   child.kill('SIGKILL')
   t.ok(await awaitDeath(pid, birth, 5000))
   t.equal(await birthOf(pid), null)
 })
 
-t.test('a zombie is dead', { skip: process.platform !== 'linux' }, async (t) => {
-  // The shell becomes `sleep`, which never asks for the end of the child it got from it.
+t.test('a zombie process does not keep the lock', { skip: process.platform !== 'linux' }, async (t) => {
+  // The shell becomes `sleep`, which never waits for its child process.
   const parent = spawn('/bin/sh', ['-c', 'sleep 1 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] })
   t.teardown(() => parent.kill())
   const pid = await new Promise<number>((resolve) =>

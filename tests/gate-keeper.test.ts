@@ -1,4 +1,4 @@
-// Gates close for certain, or it is said that they have not: also when the connection that keeps them fails.
+// Gates are closed reliably, or the caller learns that they are not, even if the connection that keeps them fails.
 import t, { type Test } from 'tap'
 import pg from 'pg'
 import { calledOff, GateKeeper, mayBegin, type Gate } from '../server/postgres/sharing/turn-guard.ts'
@@ -9,17 +9,17 @@ const database = await createDatabase()
 t.teardown(() => database.drop())
 
 type Fault = {
-  /** Statements with this text are never answered. */
+  /** Statements with this text never get a response. */
   stalls?: string
   /** Statements with this text fail. */
   fails?: string
-  /** Its connection is not closed when it should be: it is cut off from the server. */
+  /** The server is disconnected before the connection can be closed. */
   isCutOff?: boolean
-  /** Is set once it has been closed. */
+  /** Set once the connection is closed. */
   isEnded?: boolean
 }
 
-/** A keeper each of whose connections has the next one of the faults; later ones have none. */
+/** A keeper whose connections have one of the faults each; further connections have none. */
 function keeperWith(t: Test, name: string, ...faults: Fault[]): GateKeeper {
   const config = { connectionString: database.adminUri, application_name: name }
   const keeper = new GateKeeper(() => {
@@ -56,7 +56,7 @@ const sessions = async (name: string): Promise<readonly number[]> => {
   return rows.map(({ pid }) => Number(pid))
 }
 
-/** Begins a turn as a shared connection does. */
+/** Starts a turn like a shared connection does. */
 const begin = (client: pg.Client, gate: Gate, turn: number) =>
   client.query(`select ${mayBegin('$1', '$2')}`, [gate.id, turn])
 
@@ -81,9 +81,9 @@ const faults: readonly (readonly [string, Fault[], (name: string) => Promise<unk
       for (const pid of await sessions(name)) await database.query('select pg_terminate_backend($1)', [pid])
     },
   ],
-  ['it does not answer', [{ stalls: 'is_running' }], () => Promise.resolve()],
+  ['it does not respond', [{ stalls: 'is_running' }], () => Promise.resolve()],
   [
-    'it does not answer, and the server does not see it end',
+    'it does not respond, and the server does not notice its end',
     [{ stalls: 'is_running', isCutOff: true }],
     () => Promise.resolve(),
   ],
@@ -91,7 +91,7 @@ const faults: readonly (readonly [string, Fault[], (name: string) => Promise<unk
 ]
 
 for (const [number, [fault, clients, act]] of faults.entries()) {
-  t.test(`a gate is closed behind the turn that runs: ${fault}`, async (t) => {
+  t.test(`the gate behind the running turn is closed: ${fault}`, async (t) => {
     const name = `keeper ${number}`
     const keeper = keeperWith(t, name, ...clients)
     const gate = await gateOf(t, keeper)
@@ -102,20 +102,20 @@ for (const [number, [fault, clients, act]] of faults.entries()) {
       t.equal(await gate.closeBehind(1), true, 'it stays closed')
     })
     await mayNotBegin(t, gate, 2)
-    t.equal(await gate.closeBehind(1), false, 'turn 2 might have begun, had the gate been open')
+    t.equal(await gate.closeBehind(1), false, 'turn 2 could have started')
   })
 }
 
-t.test('nothing is certain while no connection can be made', async (t) => {
+t.test('without a connection, a gate is not reported as closed', async (t) => {
   const keeper = keeperWith(t, 'keeper x', { stalls: 'is_running' }, { fails: 'set_config' })
   const gate = await gateOf(t, keeper)
   await whileRunning(gate, async () => {
     t.equal(await gate.closeBehind(1), false)
-    t.equal(await gate.closeBehind(1), true, 'until one is')
+    t.equal(await gate.closeBehind(1), true, 'until there is a connection')
   })
 })
 
-t.test('a turn that has ended is not taken for a running one', async (t) => {
+t.test('a finished turn is not mistaken for a running one', async (t) => {
   const keeper = keeperWith(t, 'keeper y')
   const gate = await gateOf(t, keeper)
   await whileRunning(gate, async () => undefined)
@@ -123,7 +123,7 @@ t.test('a turn that has ended is not taken for a running one', async (t) => {
   await mayNotBegin(t, gate, 2)
 })
 
-t.test('a connection that cannot be set up is closed', async (t) => {
+t.test('a connection that fails during set-up is closed', async (t) => {
   const name = 'keeper z'
   const fault: Fault = { fails: 'set_config' }
   const keeper = keeperWith(t, name, fault)
@@ -132,7 +132,7 @@ t.test('a connection that cannot be set up is closed', async (t) => {
   t.ok(await until(async () => (await sessions(name)).length === 0))
 })
 
-t.test('an end while a connection is made leaves none', async (t) => {
+t.test('closing the keeper while it connects leaves no connection', async (t) => {
   const name = 'keeper end'
   const fault: Fault = {}
   const keeper = keeperWith(t, name, fault)

@@ -1,5 +1,5 @@
-// Behind a pooler, whose sessions are not those it announces, nothing is cancelled for clients that hang up: the pooler
-// may pass the cancellation on to somebody else's statement, and PgBouncer 1.18 may crash.
+// Behind a pooler, whose backend process ids are not those it announces, nothing is cancelled for disconnected clients:
+// the pooler may forward a cancellation to another client's statement, and PgBouncer 1.18 may crash.
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import t from 'tap'
@@ -13,7 +13,7 @@ const keyData = Buffer.from([0x4b, 0, 0, 0, 12])
 const cancelRequest = Buffer.from([0, 0, 0, 16, 4, 210, 22, 46])
 let isPooler = true
 let cancelled = 0
-/** A server in between that announces other process numbers, as poolers do. */
+/** A proxy that announces different process ids, as poolers do. */
 const proxy = createServer((client) => {
   const server = connect(database.port, '127.0.0.1')
   client.on('error', () => server.destroy()).on('close', () => server.destroy())
@@ -34,7 +34,7 @@ t.teardown(() => proxy.close())
 
 for (const [where, announcesOthers, isCancelled] of [
   ['behind a pooler', true, false],
-  ['through something that only forwards', false, true],
+  ['through a proxy that only forwards', false, true],
 ] as const) {
   t.test(where, async (t) => {
     isPooler = announcesOthers
@@ -51,8 +51,8 @@ for (const [where, announcesOthers, isCancelled] of [
     socket.destroy()
     const connections = () => service.database.statistics
     t.ok(await until(() => connections().idle === connections().total))
-    // It is asked for again where the first request to cancel takes long.
-    t.equal(cancelled > 0, isCancelled, `${cancelled} requests to cancel`)
+    // Cancellation is requested again if the first request takes long.
+    t.equal(cancelled > 0, isCancelled, `${cancelled} cancellation requests`)
     const { status } = await call('POST', '/rest/v1/rpc/nap', { body: { seconds: 0 } })
     t.equal(status, 200, 'the connection works')
   })

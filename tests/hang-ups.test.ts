@@ -1,4 +1,4 @@
-// Clients that hang up leave nothing running, and nothing that reaches the next request.
+// Clients that disconnect leave nothing running, and do not affect later requests.
 import type { Socket } from 'node:net'
 import type { DatabaseStatistics } from '../server/postgres/database.ts'
 import t from 'tap'
@@ -35,21 +35,21 @@ const isIdle = (): boolean => {
 }
 
 for (const [how, begin] of [
-  ['one by one', () => Array.from({ length: 12 }, () => send(nap))],
-  ['one by one, by POST', () => Array.from({ length: 12 }, () => send(napByPost(90)))],
+  ['a connection each', () => Array.from({ length: 12 }, () => send(nap))],
+  ['a connection each, by POST', () => Array.from({ length: 12 }, () => send(napByPost(90)))],
   ['all on one connection', () => [send(...Array.from({ length: 12 }, () => nap))]],
 ] as const) {
-  t.test(`twelve abandoned calls of a minute and a half on a pool of ten: ${how}`, async (t) => {
+  t.test(`twelve abandoned calls of 90 seconds on a pool of ten: ${how}`, async (t) => {
     const sockets = begin()
-    t.ok(await until(isUsedUp), 'the pool is used up')
-    t.match(await call('GET', '/ready'), { status: 200 }, 'ready nevertheless')
+    t.ok(await until(isUsedUp), 'the pool is exhausted')
+    t.match(await call('GET', '/ready'), { status: 200 }, '/ready still responds')
     const signIn = { body: { email: 'nobody@example.org', password: 'wrong password' } }
-    t.equal((await call('POST', '/auth/signin', signIn)).status, 401, 'accounts can be asked')
+    t.equal((await call('POST', '/auth/signin', signIn)).status, 401, 'account routes still respond')
     const apikey = makeApiKey('secret')
     t.equal((await call('GET', '/rest/v1/notes?id=eq.1', { headers: { apikey } })).status, 401, 'and API keys')
     for (const socket of sockets) socket.destroy()
-    t.ok(await until(isIdle), 'all connections are back')
-    t.equal(await naps(), 0, 'nothing runs any more')
+    t.ok(await until(isIdle), 'all connections were returned')
+    t.equal(await naps(), 0, 'no statement is running')
     t.match(await call('GET', '/rest/v1/notes?id=eq.1'), { status: 200, body: [{ id: 1 }] })
     const abandoned = logged().filter(({ status }) => status === 499)
     t.equal(abandoned.length % 12, 0, 'each has its line in the log')
@@ -57,7 +57,7 @@ for (const [how, begin] of [
   })
 }
 
-t.test('a client that closes its side in order is gone, too', async (t) => {
+t.test('a client that closes its side of the connection has disconnected, too', async (t) => {
   const socket = send(nap)
   t.ok(await until(async () => (await naps()) === 1))
   socket.end()
@@ -65,7 +65,7 @@ t.test('a client that closes its side in order is gone, too', async (t) => {
   t.equal(await naps(), 0)
 })
 
-t.test('a large response that waits behind another one gives its connection back', async (t) => {
+t.test('a large response queued behind another one releases its connection', async (t) => {
   const large = 'GET /rest/v1/blobs?select=text HTTP/1.1\r\nHost: localhost\r\n\r\n'
   for (let time = 0; time < 3; time++) {
     const socket = send(nap, large)
@@ -77,7 +77,7 @@ t.test('a large response that waits behind another one gives its connection back
   }
 })
 
-t.test('an abandoned write is undone', async (t) => {
+t.test('an abandoned write is rolled back', async (t) => {
   const holder = 'update api.notes set text = text where id = 7'
   const { adminUri } = database
   await withClient(adminUri, async (client) => {
@@ -95,7 +95,7 @@ t.test('an abandoned write is undone', async (t) => {
   t.match(await call('GET', '/rest/v1/notes?id=eq.7&select=text'), { body: [{ text: 'note 7' }] })
 })
 
-t.test('nothing is cancelled when responses end as they should', async (t) => {
+t.test('nothing is cancelled when responses end normally', async (t) => {
   // eslint-disable-next-line @typescript-eslint/unbound-method -- bound again by `intercept`
   const cancelled = t.captureFn(LibpqClient.prototype.requestCancel)
   t.intercept(LibpqClient.prototype, 'requestCancel', { value: cancelled })

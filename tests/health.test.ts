@@ -15,7 +15,7 @@ async function serve(t: Test, handler: Handler): Promise<string> {
 
 const never = new Promise<boolean>(() => undefined)
 
-t.test('answers', async (t) => {
+t.test('/health and /ready: state of the database -> response', async (t) => {
   const ok = { database: () => Promise.resolve(true), schemaCache: () => true }
   const table: [string, Handler, string, number, unknown][] = [
     ['alive', health(), 'GET', 200, { status: 'ok' }],
@@ -65,7 +65,7 @@ t.test('answers', async (t) => {
   }
 })
 
-t.test('requests at the same time share one check; later ones look again', async (t) => {
+t.test('concurrent requests share one check; later ones check again', async (t) => {
   let count = 0
   let release = (): void => undefined
   const gate = new Promise<void>((resolve) => (release = resolve))

@@ -11,7 +11,7 @@ const claims = {
   empty: '',
 }
 
-// path, role that it finds (undefined: none), normal form where it differs
+// path, role found (undefined: none), normal form if it differs
 const found: readonly [string, string | undefined, string?][] = [
   ['$.role', 'web_user'],
   ['$', JSON.stringify(claims)],
@@ -76,7 +76,7 @@ const found: readonly [string, string | undefined, string?][] = [
   ["$['a\\'b\\\\\\n\\u00e9']", undefined, "$['a\\'b\\\\\\né']"],
 ] // prettier-ignore
 
-t.test('a JSON path finds the role', async (t) => {
+t.test('a JSON path selects the role', async (t) => {
   for (const [path, role, normal = path] of found) {
     const claim = parseRoleClaim(path)
     if (claim.kind === 'invalid') {
@@ -110,7 +110,7 @@ const legacy: readonly [string, string | undefined, string][] = [
   ['."é1\\"', undefined, '."\\233\\&1\\\\"'],
 ]
 
-t.test('a path in the older syntax finds the role', async (t) => {
+t.test('a path in the legacy syntax selects the role', async (t) => {
   for (const [path, role, normal] of legacy) {
     const claim = parseRoleClaim(path)
     if (claim.kind === 'invalid') {
@@ -132,7 +132,7 @@ const invalid = [
   '$[?search(@)]', '$[?true]', '$[?@ = 1]', '$.a-b', '$.a b', '$.a[?@ && ]', `$${'[?(@'.repeat(2000)}`,
 ] // prettier-ignore
 
-t.test('what is no path is refused', async (t) => {
+t.test('invalid paths are rejected', async (t) => {
   for (const path of invalid) {
     t.strictSame(parseRoleClaim(path), {
       kind: 'invalid',

@@ -38,7 +38,7 @@ const token = (
   return `${input}.${signer(input)}`
 }
 
-/** What a request gets: role and claims, or status, body and `WWW-Authenticate` of the error. */
+/** The result for a request: role and claims, or status, body and `WWW-Authenticate` of the error. */
 async function answer(verify: () => Identity | Promise<Identity>): Promise<unknown> {
   try {
     const { role, claims } = await verify()
@@ -239,7 +239,7 @@ t.test('algorithms', async (t) => {
   }
 })
 
-t.test('keys are only used for what they are meant for', async (t) => {
+t.test('keys are used only for their declared purpose', async (t) => {
   const publicJwk = JSON.stringify(jwk(rsa.publicKey))
   const pem = rsa.publicKey.export({ type: 'spki', format: 'pem' })
   const rs256 = asymmetric(rsa.privateKey, 'sha256')
@@ -277,7 +277,7 @@ t.test('key sets', async (t) => {
   for (const [name, given, expected] of rows) t.strictSame(await outcome(given, { jwtSecret: keys }), expected, name)
 })
 
-t.test('secrets that cannot be used', async (t) => {
+t.test('invalid secrets are rejected', async (t) => {
   const { n, e } = jwk(rsa.publicKey) as { n: string; e: string }
   const small = generateKeyPairSync('rsa', { modulusLength: 1024 })
   const rows: readonly [string | Buffer, string][] = [
@@ -301,7 +301,7 @@ t.test('secrets that cannot be used', async (t) => {
   ] // prettier-ignore
   for (const [given, message] of rows) t.throws(() => verificationKeys(given), new SecretError(message), String(given))
   t.equal(verificationKeys('x'.repeat(32)).length, 1)
-  t.equal(verificationKeys(`{${'x'.repeat(32)}`).length, 1, 'text that only looks like JSON')
+  t.equal(verificationKeys(`{${'x'.repeat(32)}`).length, 1, 'text that resembles JSON')
 })
 
 t.test('the cache', async (t) => {
@@ -309,15 +309,15 @@ t.test('the cache', async (t) => {
   const given = token({ role: 'author', exp, nbf: now })
   const verifier = createJwtVerifier(settings)
   const identity = await verifier.verify(given, now)
-  t.equal(verifier.verify(given, now), identity, 'a known one is answered at once')
-  t.equal(verifier.verify(given, exp + 30), identity, 'as long as it holds')
+  t.equal(verifier.verify(given, now), identity, 'a cached token is returned synchronously')
+  t.equal(verifier.verify(given, exp + 30), identity, 'while it is valid')
   t.throws(() => verifier.verify(given, exp + 31), { problem: 'invalid claims', message: 'JWT expired' })
   t.throws(() => verifier.verify(given, now - 31), { problem: 'invalid claims', message: 'JWT not yet valid' })
   t.strictSame(verifier.cacheStatistics, { requests: 5, hits: 4, evictions: 0 })
 
   const late = token({ role: 'author', exp: now - 31 })
   t.throws(() => verifier.verify(late, now), { message: 'JWT expired' })
-  t.throws(() => verifier.verify(late, now), { message: 'JWT expired' }, 'also a token that no longer holds is known')
+  t.throws(() => verifier.verify(late, now), { message: 'JWT expired' }, 'an expired token is cached, too')
   t.throws(() => verifier.verify('a.b.c', now), { name: 'CredentialError', problem: 'invalid token' })
 
   t.equal(createJwtVerifier({ ...settings }, verifier), verifier, 'the same settings keep the cache')
@@ -328,10 +328,10 @@ t.test('the cache', async (t) => {
   for (const change of changes) {
     const changed = createJwtVerifier({ ...settings, ...change }, verifier)
     t.not(changed, verifier, JSON.stringify(change))
-    t.strictSame(changed.cacheStatistics, verifier.cacheStatistics, 'counts never go back')
+    t.strictSame(changed.cacheStatistics, verifier.cacheStatistics, 'counters never decrease')
   }
   const rekeyed = createJwtVerifier({ ...settings, jwtSecret: 'x'.repeat(32) }, verifier)
-  t.strictSame(await answer(() => rekeyed.verify(given, now)), wrongKey, 'other keys forget the tokens')
+  t.strictSame(await answer(() => rekeyed.verify(given, now)), wrongKey, 'new keys clear the cache')
 
   const bounded = createJwtVerifier({ ...settings, jwtCacheMaxEntries: 2 })
   for (const id of [1, 2, 3, 4]) await bounded.verify(token({ id }), now)
@@ -340,12 +340,12 @@ t.test('the cache', async (t) => {
   for (const jwtCacheMaxEntries of [0, -1]) {
     const uncached = createJwtVerifier({ ...settings, jwtCacheMaxEntries })
     const once = await uncached.verify(given, now)
-    t.not(await uncached.verify(given, now), once, 'no cache')
+    t.not(await uncached.verify(given, now), once, 'the cache is disabled')
     t.strictSame(uncached.cacheStatistics, { requests: 0, hits: 0, evictions: 0 })
   }
 })
 
-t.test('without a time, the clock counts', async (t) => {
+t.test('without a given time, the current time is used', async (t) => {
   const verifier = createJwtVerifier(settings)
   const current = Date.now() / 1000
   t.strictSame(await answer(() => verifier.verify(token({ exp: Math.floor(current) + 60 }))), {
@@ -358,7 +358,7 @@ t.test('without a time, the clock counts', async (t) => {
   )
 })
 
-t.test('claims as SQL reads them', async (t) => {
+t.test('claims as seen by SQL', async (t) => {
   const verifier = createJwtVerifier(settings)
   const rows: readonly [string, string][] = [
     ['{}', '{"role":"anon"}'],
@@ -377,10 +377,10 @@ t.test('claims as SQL reads them', async (t) => {
   for (const [payload, expected] of rows) {
     t.equal(claimsText(await verifier.verify(token(payload), now)), expected, payload)
   }
-  t.equal(claimsText({ role: 'r', claims: { role: 'x', sub: '1' } }), '{"role":"r","sub":"1"}', 'the role in force')
+  t.equal(claimsText({ role: 'r', claims: { role: 'x', sub: '1' } }), '{"role":"r","sub":"1"}', 'the effective role')
 })
 
-t.test('the token of the header', async (t) => {
+t.test('the token is read from the Authorization header', async (t) => {
   const rows: readonly [string | undefined, string | undefined][] = [
     [undefined, undefined],
     ['', undefined],

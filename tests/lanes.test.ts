@@ -1,4 +1,4 @@
-// Brief reads share connections; none of them waits for another's long one, and each hears of its own result only.
+// Fast reads share connections; none waits for another's slow read, and each gets only its own result.
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -45,16 +45,16 @@ type Outcome = {
 }
 
 type Read = {
-  /** Settled with the last statement's first row. */
+  /** Settled with the first row of the last statement. */
   readonly outcome: Promise<Outcome>
   readonly wasTaken: boolean
-  /** Whether it was moved to a connection of its own. */
+  /** Whether it was moved to a separate connection. */
   readonly isMoved: () => boolean
 }
 
 const statement = (text: string, ...values: string[]): PipelineStatement => ({ text, values, hasNoEffect: true })
 
-/** A read that counts how often it is settled: it must be once. */
+/** A read that counts how often it is settled, which must be once. */
 function share(
   t: Test,
   pool: ConnectionPool,
@@ -69,7 +69,7 @@ function share(
   let wasTaken = false
   const outcome = new Promise<Outcome>((resolve, reject) => {
     const settle = (error: Error | undefined, results: Row[][], arriving?: ArrivingField): void => {
-      // What arrived is settled once more at its end.
+      // The received field is settled once more at its end.
       if (++settled > 1 && !hasArrived) t.fail('settled twice')
       hasArrived = arriving !== undefined
       const texts = (results.at(-1)?.[0] ?? []).map((field) => field?.toString())
@@ -103,35 +103,35 @@ function share(
 
 const pidAnd = (value: string) => statement('select pg_backend_pid(), $1::text', value)
 
-/** Ends the server process that runs a statement with this text, once there is one. */
+/** Terminates the backend that runs a statement with this text, once there is one. */
 async function terminate(text: string): Promise<void> {
   const query =
     'select pg_terminate_backend(pid) from pg_stat_activity where state = $2 and query like $1 and pid <> pg_backend_pid()'
   while ((await database.query(query, [`%${text}%`, 'active'])).rowCount === 0) await pause(10)
 }
 
-t.test('what is trusted to be brief', async (t) => {
+t.test('statements that have been fast are trusted to be fast', async (t) => {
   const pool = poolOf(t)
   const history = new RunHistory()
   for (let time = 0; time < 19; time++) history.note(0.1, 100)
-  t.notOk(share(t, pool, [pidAnd('')], history).wasTaken, 'known for too short')
+  t.notOk(share(t, pool, [pidAnd('')], history).wasTaken, 'too few samples')
   history.note(0.1, 100)
   t.ok(share(t, pool, [pidAnd('')], history).wasTaken)
   history.note(0.1, 100_000)
-  t.notOk(share(t, pool, [pidAnd('')], history).wasTaken, 'once with a large result')
+  t.notOk(share(t, pool, [pidAnd('')], history).wasTaken, 'one large result')
   for (let time = 0; time < 20; time++) history.note(0.1, 100)
-  t.ok(share(t, pool, [pidAnd('')], history).wasTaken, 'after a new probation')
+  t.ok(share(t, pool, [pidAnd('')], history).wasTaken, 'after enough fast samples')
   history.note(100, 100)
-  t.notOk(share(t, pool, [pidAnd('')], history).wasTaken, 'once long')
+  t.notOk(share(t, pool, [pidAnd('')], history).wasTaken, 'one slow sample')
   const slow = new RunHistory()
   for (let time = 0; time < 100; time++) slow.note(2, 100)
-  t.notOk(share(t, pool, [pidAnd('')], slow).wasTaken, 'never quick')
+  t.notOk(share(t, pool, [pidAnd('')], slow).wasTaken, 'never fast')
   for (let time = 0; time < 32; time++) slow.note(time === 20 ? 0.1 : 3, 100)
   t.ok(slow.expected <= 3)
 })
 
 for (const prepare of [true, false]) {
-  t.test(`many on one connection, prepared statements ${prepare ? 'on' : 'off'}`, async (t) => {
+  t.test(`many reads on one connection, prepared statements ${prepare ? 'on' : 'off'}`, async (t) => {
     const pool = poolOf(t)
     for (let round = 0; round < 5; round++) {
       const history = trusted()
@@ -143,18 +143,18 @@ for (const prepare of [true, false]) {
         outcomes.map(({ texts: [, text] }) => text),
         reads.map((_, index) => `${round} ${index}`),
       )
-      // More than one only on a machine that is so busy that the first takes long.
-      t.ok(new Set(outcomes.map(({ texts: [pid] }) => pid)).size < reads.length, 'they shared')
+      // More than one connection is used only if the machine is so busy that the first read is slow.
+      t.ok(new Set(outcomes.map(({ texts: [pid] }) => pid)).size < reads.length, 'they shared a connection')
     }
     while (pool.idleCount < pool.totalCount) await pause(5)
-    t.ok(pool.totalCount < 5, 'and what was lent was given back')
+    t.ok(pool.totalCount < 5, 'and returned it')
   })
 
-  t.test(`errors and settings stay with their read, prepared statements ${prepare ? 'on' : 'off'}`, async (t) => {
+  t.test(`errors and settings are limited to their read, prepared statements ${prepare ? 'on' : 'off'}`, async (t) => {
     const pool = poolOf(t)
     const set = (value: string) => statement("select set_config('my.value', $1, true)", value)
     const show = statement("select coalesce(nullif(current_setting('my.value', true), ''), 'none')")
-    // The second statement of the one that fails is never prepared, though it was sent to be.
+    // The second statement of the failing read is never prepared, although its Parse message was sent.
     const unprepared = statement('select 7')
     for (let round = 0; round < 3; round++) {
       const history = trusted()
@@ -175,7 +175,7 @@ for (const prepare of [true, false]) {
   })
 }
 
-t.test('a read that takes long holds up nobody', async (t) => {
+t.test('a slow read does not delay the others', async (t) => {
   const pool = poolOf(t)
   const history = trusted()
   const latch = await createLatch(t, database)
@@ -184,14 +184,14 @@ t.test('a read that takes long holds up nobody', async (t) => {
   const outcomes = await Promise.all(others.map(({ outcome }) => outcome))
   for (const [index, { texts, wasMoved }] of outcomes.entries()) {
     t.equal(texts[1], String(index + 1))
-    t.ok(wasMoved, 'run elsewhere')
+    t.ok(wasMoved, 'run on another connection')
   }
-  t.match(await share(t, pool, [pidAnd('next')]).outcome, { texts: [/\d+/, 'next'] }, 'nor one that comes later')
+  t.match(await share(t, pool, [pidAnd('next')]).outcome, { texts: [/\d+/, 'next'] }, 'and so is a later read')
   await latch.release()
   t.match(await long.outcome, { texts: ['late'], wasMoved: false })
 })
 
-t.test('a large result is passed on, and holds up nobody', async (t) => {
+t.test('a large result is streamed, and does not delay the others', async (t) => {
   const pool = poolOf(t)
   const history = trusted()
   const size = 20_000_000
@@ -199,15 +199,15 @@ t.test('a large result is passed on, and holds up nobody', async (t) => {
   const other = share(t, pool, [pidAnd('other')], history)
   const { arriving, texts } = await large.outcome
   t.strictSame(texts, ['head'], 'the fields before the last')
-  // Nobody has begun to read the large one.
+  // The large result has no consumer yet.
   t.match(await other.outcome, { wasMoved: true })
   t.equal(arriving?.length, size)
   arriving?.drop()
   while (pool.idleCount < pool.totalCount) await pause(10)
-  t.pass('all connections are given back')
+  t.pass('all connections were returned')
 })
 
-t.test('reads on a lost connection run again', async (t) => {
+t.test('reads on a lost connection are retried', async (t) => {
   const pool = poolOf(t)
   const history = trusted()
   const latch = await createLatch(t, database)
@@ -220,7 +220,7 @@ t.test('reads on a lost connection run again', async (t) => {
   t.match(await share(t, pool, [pidAnd('after')]).outcome, { texts: [/\d+/, 'after'] })
 })
 
-t.test('statements that are gone are prepared anew', async (t) => {
+t.test('deallocated statements are prepared again', async (t) => {
   const pool = poolOf(t, 1)
   const part = [pidAnd('x')]
   await share(t, pool, part).outcome
@@ -229,11 +229,15 @@ t.test('statements that are gone are prepared anew', async (t) => {
     (client) => client.query('deallocate all'),
     () => true,
   )
-  t.match(await share(t, pool, part).outcome, { texts: [/\d+/, 'x'], wasMoved: true }, 'once more, on its own')
+  t.match(
+    await share(t, pool, part).outcome,
+    { texts: [/\d+/, 'x'], wasMoved: true },
+    'prepared again, on its own connection',
+  )
   t.match(await share(t, pool, part).outcome, { texts: [/\d+/, 'x'], wasMoved: false }, 'then as before')
 })
 
-t.test('a flushed pool gives no lane away', async (t) => {
+t.test('a flushed pool does not reuse a shared connection', async (t) => {
   const pool = poolOf(t)
   const history = trusted()
   const latch = await createLatch(t, database)
@@ -246,7 +250,7 @@ t.test('a flushed pool gives no lane away', async (t) => {
   t.not((await later.outcome).texts[0], (await long.outcome).texts[0])
 })
 
-t.test('a lane ends now and then', async (t) => {
+t.test('a shared connection is closed after some time', async (t) => {
   const pool = poolOf(t, 2)
   const history = trusted()
   let released = 0
@@ -268,10 +272,10 @@ t.test('a lane ends now and then', async (t) => {
     }
     for (let index = 0; index < 4; index++) next()
   })
-  t.ok(released >= 2, `given back ${released} times`)
+  t.ok(released >= 2, `returned ${released} times`)
 })
 
-t.test('whoever needs a connection of its own gets one, however many brief reads come', async (t) => {
+t.test('an exclusive connection is available, however many fast reads arrive', async (t) => {
   const pool = poolOf(t, 1)
   const history = trusted()
   let isServed = false
@@ -280,7 +284,7 @@ t.test('whoever needs a connection of its own gets one, however many brief reads
     if (isServed) return
     running++
     const { outcome, wasTaken } = share(t, pool, [pidAnd('')], history)
-    // What is not taken waits its turn as the others do; here it just goes away.
+    // The caller has gone, so the lent connection is not used.
     void outcome.then(() => {
       running--
       if (wasTaken) feed()
@@ -299,7 +303,7 @@ t.test('whoever needs a connection of its own gets one, however many brief reads
   while (running > 0) await pause(5)
 })
 
-t.test('without a connection every read hears why', async (t) => {
+t.test('without a connection, every read gets the error', async (t) => {
   const port = 1
   const pool = poolOf(t, 2, toPoolConfig(`postgresql://nobody@127.0.0.1:${port}/none`, {}))
   const history = trusted()
@@ -308,7 +312,7 @@ t.test('without a connection every read hears why', async (t) => {
   }
 })
 
-t.test('turns whose connection cannot be made are not watched any more', async (t) => {
+t.test('turns are no longer watched once their connection has failed', async (t) => {
   const server = createServer()
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -332,7 +336,7 @@ t.test('turns whose connection cannot be made are not watched any more', async (
   timers.restore()
 })
 
-t.test('when all connections are in use, reads are sent behind others rather than wait', async (t) => {
+t.test('when all connections are in use, reads are queued on shared ones', async (t) => {
   const pool = poolOf(t, 2)
   const history = new RunHistory()
   for (let time = 0; time < 20; time++) history.note(0.4, 100)
@@ -342,19 +346,19 @@ t.test('when all connections are in use, reads are sent behind others rather tha
     outcomes.map(({ texts: [, text] }) => text),
     ['0', '1', '2', '3', '4', '5', '6', '7'],
   )
-  t.equal(new Set(outcomes.map(({ texts: [pid] }) => pid)).size, 2, 'on both')
-  // What was noted of the reads above depends on the machine.
+  t.equal(new Set(outcomes.map(({ texts: [pid] }) => pid)).size, 2, 'on both connections')
+  // Whether the reads above counted as fast depends on the machine.
   const known = new RunHistory()
   for (let time = 0; time < 20; time++) known.note(0.4, 100)
   const crowd = Array.from({ length: 60 }, () => share(t, pool, [pidAnd('')], known))
   t.ok(
     crowd.some(({ wasTaken }) => !wasTaken),
-    'but not behind too many',
+    'but not too many on one',
   )
   await Promise.all(crowd.map(({ outcome }) => outcome))
 })
 
-t.test('errors of a lane are those of statements', async (t) => {
+t.test('errors of a shared connection are those of its statements', async (t) => {
   const pool = poolOf(t)
   await t.rejects(share(t, pool, [statement('select nothing')]).outcome, StatementError)
 })
@@ -362,13 +366,42 @@ t.test('errors of a lane are those of statements', async (t) => {
 const write = (t: Test, pool: ConnectionPool, history: RunHistory, ...part: readonly PipelineStatement[]): Read =>
   share(t, pool, part, history, true, 'write')
 
-/** Shares a write that does nothing until there are gates. */
+/** Shares a write that changes nothing until the gates are open. */
 async function openGates(t: Test, pool: ConnectionPool): Promise<void> {
   while (!write(t, pool, trusted(), statement('select 1')).wasTaken) await pause(5)
   while (pool.idleCount < pool.totalCount) await pause(5)
 }
 
 const insert = (value: string) => statement('insert into written (value) values ($1) returning value', value)
+const increment = (id: string) => statement('update locked set times = times + 1 where id = $1 returning id', id)
+
+type Blocked = {
+  /** Writes of other rows, sent behind the front. */
+  readonly others: readonly Read[]
+  /** Unlocks the row, and checks that each write took effect once. */
+  readonly release: () => Promise<void>
+}
+
+/** Sends writes of four rows on one shared connection. The first one waits for its row, which is locked. */
+async function blockFront(t: Test): Promise<Blocked> {
+  const pool = poolOf(t, 6)
+  await openGates(t, pool)
+  const locker = await pool.connect()
+  await locker.query('begin')
+  await locker.query('select from locked where id = 1 for update')
+  const history = trusted()
+  const front = write(t, pool, history, increment('1'))
+  const others = ['2', '3', '4'].map((id) => write(t, pool, history, increment(id)))
+  const release = async (): Promise<void> => {
+    await locker.query('commit')
+    locker.release()
+    t.match(await front.outcome, { wasMoved: false })
+    t.ok(await until(() => pool.idleCount === pool.totalCount))
+    const { rows } = await database.query('select sum(times)::int as sum, max(times)::int as max from locked')
+    t.strictSame(rows, [{ sum: 4, max: 1 }], 'each write took effect once')
+  }
+  return { others, release }
+}
 
 async function rowsWritten(): Promise<readonly string[]> {
   const { rows } = await database.query('select value from written order by value')
@@ -394,7 +427,7 @@ t.test('writes', async (t) => {
     t.strictSame(await rowsWritten(), values)
   })
 
-  t.test('an error undoes its own write only', async (t) => {
+  t.test('an error rolls back only its own write', async (t) => {
     const pool = poolOf(t)
     await openGates(t, pool)
     const history = trusted()
@@ -409,42 +442,33 @@ t.test('writes', async (t) => {
     t.strictSame(await rowsWritten(), ['a', 'c'])
   })
 
-  t.test('one that waits for a lock holds up the others for a moment only', async (t) => {
+  t.test('a write that waits for a lock delays the others only briefly', async (t) => {
     const pool = poolOf(t, 6)
     await openGates(t, pool)
     const locker = await pool.connect()
     await locker.query('begin')
     await locker.query('select from locked where id in (1, 2) for update')
     const history = trusted()
-    const count = (id: string) => statement('update locked set times = times + 1 where id = $1 returning id', id)
-    const blocked = [write(t, pool, history, count('1')), write(t, pool, history, count('2'))]
-    const others = ['3', '4', '5'].map((id) => write(t, pool, history, count(id)))
+    const blocked = [write(t, pool, history, increment('1')), write(t, pool, history, increment('2'))]
+    const others = ['3', '4', '5'].map((id) => write(t, pool, history, increment(id)))
     await Promise.race(others.map(({ outcome }) => outcome))
     t.ok(
       others.every(({ isMoved }) => isMoved()),
       'all at once',
     )
     await Promise.all(others.map(({ outcome }) => outcome))
-    t.notOk(history.isTrusted, 'the next ones are not sent behind each other')
+    t.notOk(history.isTrusted, 'the next ones are not queued behind each other')
     await locker.query('commit')
     locker.release()
     const [front, second] = await Promise.all(blocked.map(({ outcome }) => outcome))
-    t.match([front, second], [{ wasMoved: false }, { wasMoved: true }], 'the one in front goes on where it is')
+    t.match([front, second], [{ wasMoved: false }, { wasMoved: true }], 'the first one stays on its connection')
     const { rows } = await database.query('select sum(times)::int as sum, max(times)::int as max from locked')
-    t.strictSame(rows, [{ sum: 5, max: 1 }], 'each was done once')
+    t.strictSame(rows, [{ sum: 5, max: 1 }], 'each write took effect once')
   })
 
-  t.test('one that waits for a lock holds up nobody either when the gates are lost', async (t) => {
-    const pool = poolOf(t, 6)
-    await openGates(t, pool)
-    const locker = await pool.connect()
-    await locker.query('begin')
-    await locker.query('select from locked where id = 1 for update')
-    const history = trusted()
-    const count = (id: string) => statement('update locked set times = times + 1 where id = $1 returning id', id)
-    const front = write(t, pool, history, count('1'))
-    const others = ['2', '3', '4'].map((id) => write(t, pool, history, count(id)))
-    // In one call: those behind the front are moved after a moment.
+  t.test('a write that waits for a lock delays the others only briefly even if the gates are lost', async (t) => {
+    const { others, release } = await blockFront(t)
+    // In one call, because those behind the first are moved after a short time.
     await database.query(`do $$ begin
       while not exists (${rowWaits}) loop
         perform pg_sleep(0.001);
@@ -453,15 +477,10 @@ t.test('writes', async (t) => {
       perform * from (${endKeepers}) as ended;
     end $$`)
     for (const { outcome } of others) t.match(await outcome, { wasMoved: true })
-    await locker.query('commit')
-    locker.release()
-    t.match(await front.outcome, { wasMoved: false })
-    t.ok(await until(() => pool.idleCount === pool.totalCount))
-    const { rows } = await database.query('select sum(times)::int as sum, max(times)::int as max from locked')
-    t.strictSame(rows, [{ sum: 4, max: 1 }], 'each was done once')
+    await release()
   })
 
-  t.test('one that ends while the others are moved', async (t) => {
+  t.test('a write that finishes while the others are moved', async (t) => {
     const pool = poolOf(t, 3)
     await openGates(t, pool)
     await database.query('create sequence if not exists runs; select setval($$runs$$, 1, false)')
@@ -488,32 +507,19 @@ t.test('writes', async (t) => {
     }
     t.strictSame(await rowsWritten(), values.sort(), 'each was written once')
     const { rows } = await database.query('select last_value::int as runs from runs')
-    t.strictSame(rows, [{ runs: expected }], 'and none was begun twice')
+    t.strictSame(rows, [{ runs: expected }], 'and none started twice')
   })
 
-  t.test('one that is moved never begins, whatever becomes of the gates', async (t) => {
-    const pool = poolOf(t, 6)
-    await openGates(t, pool)
-    const locker = await pool.connect()
-    await locker.query('begin')
-    await locker.query('select from locked where id = 1 for update')
-    const history = trusted()
-    const count = (id: string) => statement('update locked set times = times + 1 where id = $1 returning id', id)
-    const front = write(t, pool, history, count('1'))
-    const others = ['2', '3', '4'].map((id) => write(t, pool, history, count(id)))
+  t.test('a write that is moved never starts on its first connection, whatever happens to the gates', async (t) => {
+    const { others, release } = await blockFront(t)
     await Promise.all(others.map(({ outcome }) => outcome))
     const keepers = await database.query(endKeepers)
     t.ok(keepers.rows.length > 0)
     await pause(50)
-    await locker.query('commit')
-    locker.release()
-    t.match(await front.outcome, { wasMoved: false })
-    while (pool.idleCount < pool.totalCount) await pause(5)
-    const { rows } = await database.query('select sum(times)::int as sum, max(times)::int as max from locked')
-    t.strictSame(rows, [{ sum: 4, max: 1 }], 'each was done once')
+    await release()
   })
 
-  t.test('without gates nothing begins', async (t) => {
+  t.test('without gates, no write starts', async (t) => {
     const pool = poolOf(t, 2)
     await openGates(t, pool)
     await database.query(endKeepers)
@@ -525,7 +531,7 @@ t.test('writes', async (t) => {
     t.strictSame(await rowsWritten(), ['1', '2', '3'])
   })
 
-  t.test('the server’s own cancellations are told', async (t) => {
+  t.test('cancellations by the server are reported', async (t) => {
     const pool = poolOf(t)
     await openGates(t, pool)
     const timeout = statement("select set_config('statement_timeout', '20ms', true)")
@@ -534,20 +540,20 @@ t.test('writes', async (t) => {
     t.strictSame(await rowsWritten(), [])
   })
 
-  t.test('nobody knows what became of writes on a lost connection', async (t) => {
+  t.test('writes on a lost connection are reported as uncertain', async (t) => {
     const pool = poolOf(t)
     await openGates(t, pool)
     const history = trusted()
     const front = write(t, pool, history, statement('select pg_terminate_backend(pg_backend_pid())'), insert('a'))
     const behind = write(t, pool, history, insert('b'))
     await t.rejects(front.outcome)
-    // On a machine where the front takes long to be lost, the one behind it is moved before.
+    // If losing the first write takes long on a slow machine, the one behind it is moved before.
     if (behind.isMoved()) await behind.outcome
     else await t.rejects(behind.outcome)
     t.strictSame(await rowsWritten(), behind.isMoved() ? ['b'] : [])
   })
 
-  t.test('are not shared where statements are not prepared: there may be a pooler', async (t) => {
+  t.test('are not shared without prepared statements, because there may be a pooler', async (t) => {
     const pool = poolOf(t, 2)
     await openGates(t, pool)
     t.notOk(share(t, pool, [insert('a')], trusted(), false, 'write').wasTaken)

@@ -1,4 +1,4 @@
-// Large bodies: refused before they are read where the role has no right, in the words that a small body gets.
+// Large bodies: if the role lacks privileges, they are refused before they are read, with the response of a small body.
 import t, { type Test } from 'tap'
 import { startApplication, type Application } from './support/application.ts'
 import { createFixtureDatabase } from './support/fixture.ts'
@@ -51,7 +51,7 @@ const blank = ' '.repeat(70_000)
 
 type Row = readonly [method: string, path: string, body: string, headers?: Record<string, string>]
 
-/** Requests that fail for their right, with a body as the client would send it. */
+/** Requests refused for lack of privileges, with a body as the client would send it. */
 const refused: readonly Row[] = [
   ['POST', '/shut', '{"name":"a"}'],
   ['POST', '/shut?select=name', '[{"name":"a"},{"name":"b"}]', { Prefer: 'return=representation' }],
@@ -74,7 +74,7 @@ const refused: readonly Row[] = [
   ['POST', '/rpc/shut_void', '{}'],
 ]
 
-/** Requests whose answer is the same with a large body, whatever they are answered with. */
+/** Requests that get the same response with a large body, whatever the response is. */
 const alike: readonly Row[] = [
   ['POST', '/nowhere', '{"a":1}'],
   ['POST', '/vehicle', '{"a":1}'],
@@ -103,7 +103,7 @@ const alike: readonly Row[] = [
   ['POST', '/rpc/whole_jsonb', '[1]'],
 ]
 
-/** The same request with a small and a large body, and how much of the large one the server has read. */
+/** The same request with a small and with a large body, and how much of the large one the server has read. */
 async function pair({ call }: Application, [method, path, body, headers = {}]: Row, more: Record<string, string> = {}) {
   const send = async (text: string) => {
     const answer = await call(method, `/rest/v1${path}`, {
@@ -117,7 +117,7 @@ async function pair({ call }: Application, [method, path, body, headers = {}]: R
     const relevant = [...answer.headers].filter(([name]) => !['date', 'keep-alive', 'connection'].includes(name))
     return { status: answer.status, headers: relevant, text: answer.text }
   }
-  // Blanks stand where they belong to no value.
+  // Padding with insignificant white space.
   const isText = headers['Content-Type'] !== undefined
   return [await send(body), await send(isText ? `${body}${'\na'.repeat(40_000)}` : `${blank}${body}`)] as const
 }
@@ -125,12 +125,12 @@ async function pair({ call }: Application, [method, path, body, headers = {}]: R
 const cases = [
   ['', {}],
   ['without prepared statements', { PGRST_DB_PREPARED_STATEMENTS: 'false' }],
-  ['with a function before every request', { PGRST_DB_PRE_REQUEST: 'hidden.refuses' }],
+  ['with a pre-request function', { PGRST_DB_PRE_REQUEST: 'hidden.refuses' }],
   ['with minimal errors', { PGRST_CLIENT_ERROR_VERBOSITY: 'minimal' }],
 ] as const
 
 for (const [title, environment] of cases) {
-  t.test(`a large body gets the answer of a small one ${title}`, async (t) => {
+  t.test(`a large body gets the response of a small one ${title}`, async (t) => {
     const application = await startApplication(t, uri, { ...settings, ...environment })
     for (const role of title === '' ? [undefined, 'garage_auditor', 'garage_clerk', 'nobody'] : [undefined]) {
       const headers: Record<string, string> = role === undefined ? {} : { Authorization: await bearer(role) }
@@ -141,7 +141,7 @@ for (const [title, environment] of cases) {
           t.match(small, { status: 401, text: /"code":"42501"/ }, row[1])
       }
     }
-    if (title === 'with a function before every request') {
+    if (title === 'with a pre-request function') {
       for (const more of [{ 'X-Refuse': 'yes' }, { 'X-Trust': 'yes' }] as Record<string, string>[]) {
         for (const row of refused) {
           const [small, large] = await pair(application, row, more)
@@ -152,7 +152,7 @@ for (const [title, environment] of cases) {
   })
 }
 
-t.test('a function before every request runs once for each', async (t) => {
+t.test('db-pre-request runs once per request', async (t) => {
   const application = await startApplication(t, uri, { ...settings, PGRST_DB_PRE_REQUEST: 'hidden.refuses' })
   let total = 0
   const counted = async () => Number((await database.query("select nextval('garage.counter') as n")).rows[0]?.n)
@@ -165,14 +165,14 @@ t.test('a function before every request runs once for each', async (t) => {
       })
       const runs = (await counted()) - before - 1
       total += runs
-      // Not at all where the body is found to be wrong first.
+      // It does not run at all if the body is found to be invalid first.
       t.ok(runs <= 1, `${Object.keys(headers).join()} ${method} ${path}: ${runs}`)
     }
   }
-  t.ok(total >= refused.length, `${total} in all`)
+  t.ok(total >= refused.length, `${total} in total`)
 })
 
-t.test('what is refused is not read, nor where a stable function comes first', async (t) => {
+t.test('a refused body is not read, even if a stable pre-request function runs first', async (t) => {
   const plain = await startApplication(t, uri, settings)
   const guarded = await startApplication(t, uri, { ...settings, PGRST_DB_PRE_REQUEST: 'hidden.looks' })
   const rows = [...refused.map((row) => ({ application: plain, row })), { application: guarded, row: refused[0] ?? [] }]
@@ -181,16 +181,16 @@ t.test('what is refused is not read, nor where a stable function comes first', a
     const length = 9_000_000
     const head = postHead(`/rest/v1${path}`, length, headers).replace('POST', method)
     const { socket, text, closed } = rawRequest(application.url, head)
-    t.ok(await until(() => text().includes('"code":"42501"')), `${method} ${path}: answered before the body came`)
+    t.ok(await until(() => text().includes('"code":"42501"')), `${method} ${path}: answered before the body arrived`)
     t.match(text(), /^HTTP\/1.1 401 /)
-    // The connection goes on once the body has come.
+    // The connection is reusable after the body has arrived.
     socket.write(Buffer.alloc(length, 0x20))
     socket.write('GET /rest/v1/tags HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
     t.match((await closed).split(/(?=HTTP\/1\.1 )/)[1], /^HTTP\/1.1 200 /)
   }
 })
 
-t.test('nor without a length, once it is large', async (t) => {
+t.test('a refused body without Content-Length is not read once it is large', async (t) => {
   const application = await startApplication(t, uri, settings)
   const { socket, text, closed } = rawRequest(
     application.url,
@@ -207,14 +207,14 @@ t.test('nor without a length, once it is large', async (t) => {
   await closed
 })
 
-t.test('the client gets to read that its body is too large', async (t) => {
+t.test('the client can read the 413 response', async (t) => {
   const application = await startApplication(t, uri, { ...settings, REST_BODY_LIMIT: '100kb' })
   for (const headers of [{}, { 'Transfer-Encoding': 'chunked' }] as Record<string, string>[]) {
     const { socket, text, closed } = rawRequest(application.url, postHead('/rest/v1/tags', 50_000_000, headers))
     const isChunked = headers['Transfer-Encoding'] !== undefined
-    if (!isChunked) t.ok(await until(() => text().includes('413')), 'answered before the body came')
+    if (!isChunked) t.ok(await until(() => text().includes('413')), 'answered before the body arrived')
     const piece = Buffer.alloc(0x10000, 0x20)
-    // A client that looks for the answer only when all of it is sent.
+    // A client that reads the response only after sending the whole body.
     for (let sent = 0; sent < 50_000_000 && !socket.destroyed; sent += piece.length) {
       const chunk = isChunked ? Buffer.concat([Buffer.from('10000\r\n'), piece, Buffer.from('\r\n')]) : piece
       if (!socket.write(chunk)) await new Promise((resolve) => socket.once('drain', resolve).once('close', resolve))
@@ -226,10 +226,10 @@ t.test('the client gets to read that its body is too large', async (t) => {
     )
   }
   const { status } = await application.call('POST', '/rest/v1/tags', { body: 'x'.repeat(200_000) })
-  t.equal(status, 413, 'a usual client, too')
+  t.equal(status, 413, 'a typical client, too')
 })
 
-t.test('rights that were just granted or revoked count at once', async (t) => {
+t.test('granting and revoking privileges takes effect at once', async (t) => {
   const application = await startApplication(t, uri, { ...settings, PGRST_DB_CHANNEL_ENABLED: 'false' })
   const row: Row = ['POST', '/shut', '{"name":"a"}']
   const statuses = async () => (await pair(application, row)).map(({ status }) => status)
@@ -240,7 +240,7 @@ t.test('rights that were just granted or revoked count at once', async (t) => {
   t.strictSame(await statuses(), [401, 401])
 })
 
-t.test('small bodies are not asked about', async (t) => {
+t.test('small bodies need no query for privileges', async (t) => {
   const counter = await countRoundTrips(t, uri)
   const application = await startApplication(t, counter.uri, {
     ...settings,

@@ -1,4 +1,4 @@
-// A function that sets the role for the whole session of its connection: what later runs there as the login role.
+// A function that sets the role for the whole session of its connection: later statements there run as the login role.
 import t from 'tap'
 import { detailsOf, signUp } from './support/account.ts'
 import { startApplication } from './support/application.ts'
@@ -13,10 +13,10 @@ await database.query(`
 `)
 
 for (const sharing of ['all', 'none']) {
-  t.test(`with the setting db-pool-sharing ${sharing}`, async (t) => {
+  t.test(`with db-pool-sharing = ${sharing}`, async (t) => {
     const { call } = await startApplication(t, database.authenticatorUri, {
       SESSION_SECRETS: 's'.repeat(32),
-      // All requests are on the same connection.
+      // All requests use the same connection.
       PGRST_DB_POOL: '1',
       DB_POOL_RESERVE: '0',
       DB_POOL_SHARING: sharing,

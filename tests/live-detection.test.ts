@@ -1,4 +1,4 @@
-// Live detection by WebSocket: frames, faults, floods, and requests for other protocols.
+// Live detection over WebSocket: frames, errors, floods, and requests for other protocols.
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
@@ -19,7 +19,7 @@ const start = (t: Pick<Test, 'teardown'>, env: Readonly<Record<string, string>> 
 const path = `${prefix}/ws/live-detect`
 type Message = Readonly<Record<string, unknown>>
 
-/** A client that keeps what comes. */
+/** A client that records received messages. */
 function dial(t: Pick<Test, 'teardown'>, url: string, headers: Readonly<Record<string, string>> = {}) {
   const socket = new WebSocket(`${url.replace('http', 'ws')}${path}`, { headers })
   const received: Message[] = []
@@ -37,7 +37,7 @@ function dial(t: Pick<Test, 'teardown'>, url: string, headers: Readonly<Record<s
     opened,
     closed,
     send: (message: unknown) => socket.send(typeof message === 'string' ? message : JSON.stringify(message)),
-    /** Resolves when so many messages have come. */
+    /** Resolves when the given number of messages has been received. */
     messages: async (count: number) => {
       while (received.length < count && socket.readyState !== WebSocket.CLOSED) {
         await new Promise((resolve) => setTimeout(resolve, 20))
@@ -51,7 +51,7 @@ const app = await start(t, { IMAGE_FILE_LIMIT: '50kb', IMAGE_SOCKET_LIMIT: '8' }
 const green = (await greenLake()).toString('base64')
 const water = (await lake()).toString('base64')
 
-t.test('a hundred frames are answered in their order', async (t) => {
+t.test('a hundred frames are answered in order', async (t) => {
   const client = dial(t, app.url)
   t.equal(await client.opened, 101)
   for (let n = 0; n < 100; n++)
@@ -67,7 +67,7 @@ t.test('a hundred frames are answered in their order', async (t) => {
   t.match(answers[0], { detected_regions: 1, coverage_percent: 6.3, image_width: 320, boxes: [{ x1: 120 }] })
 })
 
-t.test('what is wrong with a frame is answered, and the connection goes on', async (t) => {
+t.test('an invalid frame gets an error, and the connection stays open', async (t) => {
   const client = dial(t, app.url)
   await client.opened
   const large = Buffer.concat([await lake(), Buffer.alloc(52_000)]).toString('base64')
@@ -113,20 +113,20 @@ t.test('what is wrong with a frame is answered, and the connection goes on', asy
   const answers = await client.messages(rows.length + 1)
   for (const [index, [message, expected]] of rows.entries()) {
     t.match(answers[index], expected, JSON.stringify(message).slice(0, 60))
-    if ('detail' in expected) t.notOk('classification' in (answers[index] ?? {}), 'an error never reads as an answer')
+    if ('detail' in expected) t.notOk('classification' in (answers[index] ?? {}), 'the body of an error has no result')
   }
   t.match(answers[rows.length], { status_code: 400 }, 'a binary message')
   t.equal(client.socket.readyState, WebSocket.OPEN)
 })
 
-t.test('a message beyond all bounds ends the connection', async (t) => {
+t.test('a message above the size limit closes the connection', async (t) => {
   const client = dial(t, app.url)
   await client.opened
   client.send({ image_base64: 'A'.repeat(400_000) })
   t.equal(await client.closed, 1009)
 })
 
-t.test('a flood waits with its sender', async (t) => {
+t.test('a flood of frames is slowed down by backpressure', async (t) => {
   const client = dial(t, app.url)
   await client.opened
   for (let n = 0; n < 20_000; n++) client.send({ frame_id: n })
@@ -134,11 +134,11 @@ t.test('a flood waits with its sender', async (t) => {
   t.equal(answers.length, 20_000)
   t.ok(
     answers.every(({ frame_id }, index) => frame_id === index),
-    'all in their order',
+    'all in order',
   )
 })
 
-t.test('a client that goes in the middle of its frames', async (t) => {
+t.test('a client that disconnects in the middle of its frames', async (t) => {
   for (let round = 0; round < 10; round++) {
     const client = dial(t, app.url)
     await client.opened
@@ -153,12 +153,12 @@ t.test('a client that goes in the middle of its frames', async (t) => {
   t.match(await client.messages(1), [{ frame_id: 'after', classification: 'non_water_hyacinth' }])
 })
 
-t.test('the number of connections', async (t) => {
+t.test('the number of connections is limited', async (t) => {
   const { url } = await start(t, { IMAGE_SOCKET_LIMIT: '8' })
   const clients = [dial(t, url), dial(t, url)]
   for (const client of clients) t.equal(await client.opened, 101)
   const third = dial(t, url)
-  t.equal(await third.closed, 1013, 'a quarter of all for one network')
+  t.equal(await third.closed, 1013, 'a quarter of the limit for one network')
   t.match(third.received, [{ detail: /try again later/ }])
   clients[0]?.socket.close()
   await clients[0]?.closed
@@ -168,10 +168,10 @@ t.test('the number of connections', async (t) => {
     client.send({ frame_id: 1 })
     return (await client.messages(1))[0]?.frame_id === 1
   })
-  t.ok(accepted, 'there is room again')
+  t.ok(accepted, 'a connection is available again')
 })
 
-t.test('frames count for the limit of images in a minute', async (t) => {
+t.test('frames count towards the limit of images per minute', async (t) => {
   const { url } = await start(t, { IMAGE_RATE_LIMIT: '2' })
   const client = dial(t, url)
   await client.opened
@@ -179,7 +179,7 @@ t.test('frames count for the limit of images in a minute', async (t) => {
   t.match(await client.messages(3), [{ frame_id: 0 }, { frame_id: 1 }, { frame_id: 2, status_code: 429 }])
 })
 
-t.test('without anything to answer with', async (t) => {
+t.test('without a required model, connections are refused', async (t) => {
   const { url } = await start(t, { IMAGE_REQUIRE_MODEL: 'true' })
   const client = dial(t, url)
   t.equal(await client.opened, 101)
@@ -187,7 +187,7 @@ t.test('without anything to answer with', async (t) => {
   t.match(client.received, [{ detail: /No model/ }])
 })
 
-t.test('who may connect', async (t) => {
+t.test('credentials and origins of connections', async (t) => {
   const { url, service } = await start(t, {
     IMAGE_ANONYMOUS: 'false',
     PGRST_SERVER_CORS_ALLOWED_ORIGINS: 'https://app.example',
@@ -207,15 +207,15 @@ t.test('who may connect', async (t) => {
   client.send({ frame_id: 1, image_base64: water })
   t.match(await client.messages(1), [{ frame_id: 1, classification: 'non_water_hyacinth' }])
   service.closeSockets()
-  t.equal(await client.closed, 1001, 'the end of the server')
+  t.equal(await client.closed, 1001, 'the server shuts down')
 })
 
-// Requests for other protocols -----------------------------------------------------------------------------------------
+// Requests for other protocols ----------------------------------------------------------------------------------------
 
 const upgrade = (protocol: string, method: string, target: string, more = '', body = '') =>
   `${method} ${target} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: ${protocol}\r\n${more}\r\n${body}`
 
-t.test('a request for another protocol is an ordinary one', async (t) => {
+t.test('a request to upgrade to another protocol is answered like any other', async (t) => {
   await database.query(
     'create table if not exists public.notes (id int primary key, text text); grant all on public.notes to anon',
   )
@@ -246,7 +246,7 @@ t.test('a request for another protocol is an ordinary one', async (t) => {
     parts.socket.write(insert(2).slice(at, at + 7000))
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
-  t.ok(await until(() => parts.text().startsWith('HTTP/1.1 201 ')), 'with a body in parts')
+  t.ok(await until(() => parts.text().startsWith('HTTP/1.1 201 ')), 'with a chunked body')
   parts.socket.destroy()
   const { rows: stored } = await database.query(
     `select id from public.notes where text = repeat('grüße', 10000) order by id`,
@@ -258,7 +258,7 @@ t.test('a request for another protocol is an ordinary one', async (t) => {
     plain('/ready') + plain('/rest/v1/notes?id=eq.0') + upgrade('h2c', 'GET', '/nothing'),
   )
   const isComplete = () => /200 OK[^]*"ready"[^]*200 OK[^]*\[\][^]*404 Not Found/.test(piped.text())
-  t.ok(await until(isComplete), `behind others, in their order: ${piped.text()}`)
+  t.ok(await until(isComplete), `pipelined, in order: ${piped.text()}`)
   piped.socket.destroy()
   const key = 'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n'
   const late = rawRequest(app.url, plain('/ready') + upgrade('websocket', 'GET', path, key))
@@ -266,7 +266,7 @@ t.test('a request for another protocol is an ordinary one', async (t) => {
   late.socket.destroy()
 })
 
-t.test('handshakes that are broken', async (t) => {
+t.test('invalid handshakes are refused', async (t) => {
   const rows = [
     'Sec-WebSocket-Version: 13\r\n',
     'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: short\r\n',
@@ -290,5 +290,5 @@ t.test('handshakes that are broken', async (t) => {
     await new Promise((resolve) => setTimeout(resolve, 5))
     socket.resetAndDestroy()
   }
-  t.equal((await app.call('GET', '/health')).status, 200, 'noise in the place of frames')
+  t.equal((await app.call('GET', '/health')).status, 200, 'noise instead of frames')
 })

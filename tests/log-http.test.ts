@@ -1,4 +1,4 @@
-// What the log tells of requests, and what it must never tell.
+// The log of requests: what it contains, and what it must never contain.
 import { SignJWT } from 'jose'
 import t from 'tap'
 import { jwtSecret, startApplication } from './support/application.ts'
@@ -19,7 +19,7 @@ await database.query(`
 `)
 const sessions = { SESSION_SECRETS: 'hunter2'.repeat(5) }
 
-t.test('the level decides which answers are logged', async (t) => {
+t.test('log-level decides which responses are logged', async (t) => {
   const requests = [
     ['GET', '/rest/v1/films', 200],
     ['GET', '/rest/v1/nowhere', 404],
@@ -53,12 +53,12 @@ t.test('the level decides which answers are logged', async (t) => {
       level,
     )
     const errors = logged().filter(({ event }) => event === 'database-error')
-    t.equal(errors.length, level === 'crit' ? 0 : 2, `${level}: errors of the database`)
+    t.equal(errors.length, level === 'crit' ? 0 : 2, `${level}: database errors`)
     if (level !== 'crit') t.match(errors[0], { error: { code: 'XX000', message: 'failed' } })
     const queries = logged()
       .filter(({ event }) => event === 'query')
       .map(({ query }) => String(query))
-    // The settings, the function before, the statement; of OPTIONS and unknown tables, none.
+    // Statements of the settings, the pre-request function and the request; none for OPTIONS and unknown tables.
     t.equal(queries.length, 3 * { crit: 0, error: 2, warn: 2, info: 3, debug: 3 }[level], `${level}: queries`)
     if (level === 'info') {
       t.match(queries, [/set_config/, /"guard"/, /"films"/])
@@ -74,7 +74,7 @@ t.test('the level decides which answers are logged', async (t) => {
   }
 })
 
-t.test('what is deprecated', async (t) => {
+t.test('deprecated settings are logged', async (t) => {
   const { call, logged } = await startApplication(t, database.authenticatorUri, {
     ...sessions,
     PGRST_LOG_LEVEL: 'error',
@@ -87,7 +87,7 @@ t.test('what is deprecated', async (t) => {
   t.notMatch(JSON.stringify(logged()), /hunter2/)
 })
 
-t.test('no secret', async (t) => {
+t.test('the log contains no secret', async (t) => {
   const password = 'hunter2-of-the-database'
   await database.query(`create role hunter_${database.name} login noinherit password '${password}' in role anon`)
   t.teardown(() => database.query(`drop role hunter_${database.name}`))
@@ -160,7 +160,7 @@ t.test('no secret', async (t) => {
   )
 })
 
-t.test('nor of a program that cannot reach its database', async (t) => {
+t.test('the log of a program that cannot reach its database contains no secret', async (t) => {
   const nowhere = await createDatabase()
   await nowhere.drop()
   const program = startProgram(t, {
@@ -169,7 +169,7 @@ t.test('nor of a program that cannot reach its database', async (t) => {
     PGRST_LOG_LEVEL: 'debug',
     PGRST_NO_SUCH_NAME: 'hunter2',
   })
-  t.equal(await program.ended, 1, 'its password is wrong, so it ends')
+  t.equal(await program.ended, 1, 'it exits because its password is wrong')
   t.match(program.written(), /password authentication failed/)
   t.match(program.written(), /PGRST_NO_SUCH_NAME is not a setting/)
   t.notMatch(program.written(), /hunter2/)

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import type { LogLevel } from '../server/config/config.ts'
 import { createLog, scrub, type Log, type LogEvent } from '../server/program/operations/log.ts'
+import { cpuTime } from './support/cpu-time.ts'
 import { logRequests, noteRole, pathOf, requestIdFor, requestIdOf } from '../server/http/request-log.ts'
 
 type Line = Record<string, unknown>
@@ -24,7 +25,7 @@ const requestWith = (status: number): LogEvent => ({
   aborted: false,
 })
 
-t.test('which answers are logged at which level', async (t) => {
+t.test('the level decides which responses are logged', async (t) => {
   const statuses = [200, 204, 302, 400, 401, 404, 500, 503]
   const table: [LogLevel, number[]][] = [
     ['crit', []],
@@ -161,7 +162,7 @@ t.test('other events', async (t) => {
   }
 })
 
-t.test('what must not be in a line', async (t) => {
+t.test('secrets and control characters are removed from lines', async (t) => {
   const table: [string, string][] = [
     ['postgresql://authenticator:s3cret@db:5432/app', 'postgresql://authenticator:***@db:5432/app'],
     ['cannot reach postgres://u:p%40@h and postgres://v:w@i', 'cannot reach postgres://u:***@h and postgres://v:***@i'],
@@ -173,10 +174,8 @@ t.test('what must not be in a line', async (t) => {
   ]
   for (const [text, expected] of table) t.equal(scrub(text), expected, text)
 
-  const start = process.hrtime.bigint()
   for (const text of ['a://'.repeat(20_000), 'a'.repeat(100_000), `a://${':'.repeat(100_000)}`, 'eyJ'.repeat(50_000)])
-    scrub(text)
-  t.ok(process.hrtime.bigint() - start < 2_000_000_000n, 'and it takes no time to see to it')
+    t.ok(cpuTime(() => void scrub(text)) < 5_000, 'scrubbing a long text takes linear time')
 
   const { log, lines } = capture('info')
   const secret = 'postgresql://u:s3cret@h/d'
@@ -202,7 +201,7 @@ const fetchFrom = async (port: number, path: string, init?: RequestInit): Promis
   await response.text()
 }
 
-t.test('requests', async (t) => {
+t.test('requests are logged', async (t) => {
   const { log, lines } = capture('info')
   const ids: (string | null)[] = []
   const port = await serve(t, log, (response) => {
@@ -243,7 +242,7 @@ t.test('requests', async (t) => {
   t.equal(String(lines[1]?.path).length, 1001)
 })
 
-t.test('a client that goes away', async (t) => {
+t.test('a disconnected client is logged', async (t) => {
   const { log, lines } = capture('info')
   const port = await serve(t, log, (response) => void response.write('half'))
   await new Promise<void>((resolve) => {

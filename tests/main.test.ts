@@ -10,10 +10,10 @@ import { main } from './support/program.ts'
 
 t.setTimeout(300_000)
 
-t.test('the program on a database of one’s own', async (t) => {
+t.test('the program on an existing database', async (t) => {
   const database = await createDatabase()
   t.teardown(() => database.drop())
-  // The way of PostgREST, and that of the others.
+  // DATABASE_URL is this program's name, PGRST_DB_URI PostgREST's.
   const env = { PGRST_DB_URI: database.adminUri, PGRST_DB_ANON_ROLE: 'anon' }
 
   const { applied } = JSON.parse((await rowhouse(['migrate', '--json'], env)).out) as { applied: string[] }
@@ -25,7 +25,11 @@ t.test('the program on a database of one’s own', async (t) => {
   ])
   t.match(again, { code: 0, out: 'The database is up to date.\n', err: '' })
   t.match(made, { code: 0, out: /^sb_publishable_/, err: '' })
-  t.match(check, { code: 0, err: '', out: /public\.classification_runs[^]*Nothing to flag/ }, 'what we bring is sound')
+  t.match(
+    check,
+    { code: 0, err: '', out: /public\.classification_runs[^]*Nothing to flag/ },
+    'the bundled files are valid',
+  )
 
   await database.query(`create role settings_of_${database.name} login password 'x'`)
   t.teardown(() => database.query(`drop role settings_of_${database.name}`))
@@ -37,13 +41,13 @@ t.test('the program on a database of one’s own', async (t) => {
     rowhouse(['keys', 'list'], env),
     rowhouse(['check'], env),
   ])
-  t.match(dump, { code: 0, out: /^db-max-rows = 17$/m, err: '' }, 'settings in the database count')
+  t.match(dump, { code: 0, out: /^db-max-rows = 17$/m, err: '' }, 'settings in the database are used')
   t.match(JSON.parse(schema.out), { dbTables: /./ })
   t.match(list, { code: 0, out: /sb_publishable_.{4}… +anon/, err: '' })
   t.match(flagged, { code: 1, err: '', out: /public\.forgotten[^]*! row-level security is off/ })
 })
 
-t.test('what only looks creates no database, and says which setting is missing', async (t) => {
+t.test('read-only commands create no database, and name the missing setting', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'rowhouse-main-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))
   const env = { DATA_DIR: join(folder, 'none') }
@@ -65,7 +69,7 @@ t.test('what only looks creates no database, and says which setting is missing',
   t.strictSame(await readdir(folder), [])
 })
 
-t.test('without a database', async (t) => {
+t.test('an unreachable database', async (t) => {
   const nowhere = { DATABASE_URL: 'postgresql://u:hunter2@127.0.0.1:1/d', PGRST_DB_CONFIG: 'false' }
   const table: [string[], Record<string, string>, Partial<Ran> | Record<string, unknown>][] = [
     [['--version'], {}, { code: 0, out: /^rowhouse \d+\.\d+\.\d+\n$/, err: '' }],
@@ -82,8 +86,8 @@ t.test('without a database', async (t) => {
   t.notMatch(JSON.stringify(all), /hunter2/)
 })
 
-t.test('a Node.js that is too old', async (t) => {
-  // As an older one would be: the version is all that the entry looks at.
+t.test('a Node.js that is too old is refused', async (t) => {
+  // Imitates an older release: the entry point only reads the version.
   const older = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.4' } })"
   const ran = await new Promise<Ran>((resolve) =>
     execFile(
@@ -97,7 +101,7 @@ t.test('a Node.js that is too old', async (t) => {
   t.notMatch(entry, /^import /m, 'nothing is loaded before the check')
 })
 
-t.test('settings that stop the start before a database is made', async (t) => {
+t.test('invalid settings stop the start before a database is created', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'rowhouse-main-'))
   t.teardown(() => rm(folder, { recursive: true }))
   const server = createServer()
@@ -116,6 +120,6 @@ t.test('settings that stop the start before a database is made', async (t) => {
   ]
   const all = await Promise.all(table.map(([env]) => rowhouse(['serve'], env)))
   for (const [index, [env, err]] of table.entries()) t.match(all[index], { code: 1, err }, JSON.stringify(env))
-  t.strictSame(await readdir(folder), [], 'no data folder')
+  t.strictSame(await readdir(folder), [], 'no data folder is created')
   t.notMatch(JSON.stringify(all), /hunter2/)
 })

@@ -18,7 +18,7 @@ const files = [
 ]
 
 async function emptyDatabase(t: Test): Promise<TestDatabase> {
-  // First of all the template, whose migration makes the roles of the cluster, as a superuser can.
+  // The template comes first: its migration creates the roles of the cluster, which takes a superuser.
   await (await createMigratedDatabase()).drop()
   const database = await createDatabase()
   t.teardown(database.drop)
@@ -31,21 +31,21 @@ async function migratedDatabase(t: Test): Promise<TestDatabase> {
   return database
 }
 
-t.test('a fresh database gets every file once', async (t) => {
+t.test('a new database gets every migration once', async (t) => {
   const database = await emptyDatabase(t)
   await withClient(database.adminUri, async (client) => {
-    t.strictSame(await pendingMigrations(client), files, 'all pending')
+    t.strictSame(await pendingMigrations(client), files, 'all are pending')
     const { rows } = await client.query("select to_regnamespace('rowhouse') as schema")
-    t.strictSame(rows, [{ schema: null }], 'looking changes nothing')
+    t.strictSame(rows, [{ schema: null }], 'a dry run changes nothing')
     t.strictSame(await migrate(client), { applied: files })
     t.strictSame(await pendingMigrations(client), [])
     t.strictSame(await migrate(client), { applied: [] })
     const path = await client.query<{ search_path: string }>('show search_path')
-    t.equal(path.rows[0]?.search_path, '"$user", public', 'the connection is as it was')
+    t.equal(path.rows[0]?.search_path, '"$user", public', 'the connection settings are restored')
   })
 })
 
-t.test('several processes at once: one migrates, the others find it done', async (t) => {
+t.test('of several concurrent processes, one migrates and the others find it done', async (t) => {
   const database = await emptyDatabase(t)
   const applied = await Promise.all(
     [1, 2, 3, 4].map(() => withClient(database.adminUri, async (client) => (await migrate(client)).applied)),
@@ -56,7 +56,7 @@ t.test('several processes at once: one migrates, the others find it done', async
   )
 })
 
-t.test('the record of migrations is in no exposed schema', async (t) => {
+t.test('the table of applied migrations is in no exposed schema', async (t) => {
   const database = await migratedDatabase(t)
   const { rows } = await database.query(
     "select relnamespace::regnamespace::text as schema from pg_class where relname = 'migrations' and relkind = 'r'",
@@ -71,7 +71,7 @@ t.test('the record of migrations is in no exposed schema', async (t) => {
   )
 })
 
-t.test("another program's table `migrations` is left alone", async (t) => {
+t.test("another program's table `migrations` is left unchanged", async (t) => {
   const database = await emptyDatabase(t)
   await database.query('create table public.migrations (version text)')
   t.strictSame(await withClient(database.adminUri, (client) => migrate(client)), { applied: files })
@@ -81,7 +81,7 @@ t.test("another program's table `migrations` is left alone", async (t) => {
 t.test('migrations of a DBA', async (t) => {
   const one = { '1_tasks.sql': 'create table tasks (id int)' }
 
-  t.test('names without a schema mean what they mean in psql', async (t) => {
+  t.test('unqualified names resolve as in psql', async (t) => {
     const database = await emptyDatabase(t)
     await withClient(database.adminUri, (client) => migrate(client, { directory: t.testdir(one) }))
     const { rows } = await database.query(
@@ -90,7 +90,7 @@ t.test('migrations of a DBA', async (t) => {
     t.strictSame(rows, [{ relnamespace: 'public' }])
   })
 
-  t.test('one that fails leaves nothing behind, those before it stay', async (t) => {
+  t.test('a failing migration leaves no changes, earlier ones remain', async (t) => {
     const database = await emptyDatabase(t)
     const directory = t.testdir({ ...one, '2_broken.sql': 'create table more (id int); select 1 / 0' })
     await withClient(database.adminUri, async (client) => {
@@ -101,7 +101,7 @@ t.test('migrations of a DBA', async (t) => {
     t.strictSame(rows, [{ one: 'tasks', two: null }])
   })
 
-  t.test('one that was changed after it was applied is refused', async (t) => {
+  t.test('a migration that was changed after it was applied is refused', async (t) => {
     const database = await emptyDatabase(t)
     await withClient(database.adminUri, async (client) => {
       await migrate(client, { directory: t.testdir(one) })
@@ -121,7 +121,7 @@ t.test('migrations of a DBA', async (t) => {
   })
 })
 
-t.test('an owner who is no superuser', async (t) => {
+t.test('an owner without superuser rights', async (t) => {
   const admin = await emptyDatabase(t)
   const owner = `owner_${admin.name}`
   await admin.query(`create role ${owner} login createrole password 'owner'`)
@@ -129,7 +129,7 @@ t.test('an owner who is no superuser', async (t) => {
   const ownerUri = admin.uri(owner, 'owner')
   t.teardown(() => admin.query(`drop owned by ${owner}`).then(() => dropRole(admin.port, admin.name, owner)))
 
-  t.test('migrates, with a notice about what only a superuser can do', async (t) => {
+  t.test('migrates, with a notice about the steps that require a superuser', async (t) => {
     const notices: string[] = []
     const result = await withClient(ownerUri, (client) => migrate(client, { onNotice: (text) => notices.push(text) }))
     t.strictSame(result, { applied: files })
@@ -142,7 +142,7 @@ t.test('an owner who is no superuser', async (t) => {
     })
   })
 
-  t.test('makes the roles, too, where they are not there yet', async (t) => {
+  t.test('creates missing roles', async (t) => {
     const sql = await readFile(new URL('../sql/migrations/000001_api_roles.sql', import.meta.url), 'utf8')
     const suffix = admin.name.slice(-6)
     const renamed = sql.replaceAll(/\b(anon|authenticated|service_role|authenticator)\b/g, `$1_${suffix}`)
@@ -172,7 +172,7 @@ async function dropRole(port: number, database: string, role: string): Promise<v
   })
 }
 
-t.test('citext stays where it is installed', async (t) => {
+t.test('citext stays in the schema where it is installed', async (t) => {
   const database = await emptyDatabase(t)
   await database.query('create schema "Odd one"; create extension citext with schema "Odd one"')
   await withClient(database.adminUri, (client) => migrate(client))
@@ -197,7 +197,7 @@ t.test('the roles', async (t) => {
   ])
 })
 
-t.test('everything has a comment', async (t) => {
+t.test('every object has a comment', async (t) => {
   const database = await migratedDatabase(t)
   const { rows } = await database.query(`
     with own as (select oid, nspname from pg_namespace where nspname in ('auth', 'public', 'rowhouse'))
@@ -224,15 +224,15 @@ t.test('comments document the API', async (t) => {
     select obj_description('public'::regnamespace, 'pg_namespace') as schema,
       obj_description('public.reports'::regclass, 'pg_class') as reports,
       obj_description('public.review_report'::regproc, 'pg_proc') as review`)
-  t.match(rows, [{ schema: /^Profiles, .*\n\n/, reports: /^What owners .*\n\n/, review: /^Approve or reject .*\n\n/ }])
+  t.match(rows, [{ schema: /^Profiles, .*\n\n/, reports: /^Vehicle reports\n\n/, review: /^Approve or reject .*\n\n/ }])
   const other = await emptyDatabase(t)
   await other.query("comment on schema public is 'Ours'")
   await withClient(other.adminUri, (client) => migrate(client))
   const kept = await other.query("select obj_description('public'::regnamespace, 'pg_namespace') as comment")
-  t.strictSame(kept.rows, [{ comment: 'Ours' }], 'a comment of the DBA stays')
+  t.strictSame(kept.rows, [{ comment: 'Ours' }], 'a comment of the DBA is kept')
 })
 
-t.test('functions that the same role creates later have the default privileges from before', async (t) => {
+t.test('functions created later by the same role have the original default privileges', async (t) => {
   const published = "select has_function_privilege('anon', 'public.later()', 'execute') as published"
   for (const [name, before, expected] of [
     ["PostgreSQL's", '', true],
@@ -246,7 +246,7 @@ t.test('functions that the same role creates later have the default privileges f
   }
 })
 
-t.test('types of money and distance', async (t) => {
+t.test('types of money and distance columns', async (t) => {
   const database = await migratedDatabase(t)
   const { rows } = await database.query(`
     select attname::text as name, format_type(atttypid, atttypmod) as type from pg_attribute
@@ -257,7 +257,7 @@ t.test('types of money and distance', async (t) => {
   ])
 })
 
-t.test('changes of the schema are announced', async (t) => {
+t.test('schema changes are notified', async (t) => {
   const database = await migratedDatabase(t)
   const client = new pg.Client({ connectionString: database.adminUri })
   await client.connect()
@@ -279,7 +279,7 @@ t.test('changes of the schema are announced', async (t) => {
     ['drop table scratch', false],
     ['insert into public.things values (1)', false],
     ['begin; create table public.undone (id int); rollback', false],
-    // Who changes the schema need not have any right on the program's own functions.
+    // A role that changes the schema needs no rights on the program's functions.
     [
       'create role changer; grant create on schema public to changer; set role changer; create table public.theirs ()',
       true,
@@ -290,7 +290,7 @@ t.test('changes of the schema are announced', async (t) => {
   for (const [sql, announced] of rows) {
     heard = []
     await client.query(sql)
-    // What was sent before is delivered no later than with the next answer.
+    // Earlier notifications are delivered with the next response at the latest.
     await client.query('select 1')
     t.strictSame(heard, announced ? ['pgrst: reload schema'] : [], sql)
   }

@@ -1,8 +1,8 @@
-// What is said at the start about secrets that are not set.
+// The messages at startup about secrets that are not set.
 import t from 'tap'
 import { missingSecrets } from '../server/config/missing-secrets.ts'
 
-t.test('secrets -> sentences', (t) => {
+t.test('secrets -> messages', (t) => {
   const sessions = 'SESSION_SECRETS is not set: all routes of /auth and /report answer 503'
   const tokens = 'PGRST_JWT_SECRET is not set: POST /auth/token answers 503, and /api refuses every JWT'
   const secret = 's'.repeat(32)

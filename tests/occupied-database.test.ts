@@ -1,4 +1,4 @@
-// Databases that `migrate` refuses before it changes anything: Supabase's, those with our names, and those of earlier versions.
+// Databases that `migrate` refuses before changing anything: Supabase's, those with our names, those of old versions.
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { createDatabase, createMigratedDatabase, withClient, type TestDatabase }
 import { says, startProgram } from './support/program.ts'
 import { startService } from './support/service.ts'
 
-// The program is compiled for each run, and an embedded database is created.
+// Each run compiles the program, and an embedded database is created.
 t.setTimeout(300_000)
 
 const record = `
@@ -20,7 +20,7 @@ const record = `
   create table rowhouse.migrations
     (id integer primary key, name varchar(100) unique not null, hash varchar(40) not null, executed_at timestamp)`
 
-/** The migrations of the earlier version, with the one that postgres-migrations brings. */
+/** The migrations of the earlier version, including the one of postgres-migrations. */
 const names = [
   'create-migrations-table roles schemas claims tables triggers policies account_functions grants schema_reload',
   'report_review valuation account_management faster_uid uid_parsed_once account_names session_check own_rows',
@@ -31,7 +31,7 @@ const earlier = (count: number): string => {
   return `${record}; insert into rowhouse.migrations (id, name, hash) values ${rows.join(', ')};`
 }
 
-/** As GoTrue creates them. `owner` stands for supabase_auth_admin. */
+/** Supabase's objects, as GoTrue creates them. `owner` stands for supabase_auth_admin. */
 const supabase = (owner: string): string => `
   create role ${owner};
   create schema auth authorization ${owner};
@@ -43,7 +43,7 @@ const supabase = (owner: string): string => `
   reset role`
 
 async function databaseWith(t: Test, sql: string): Promise<TestDatabase> {
-  // First of all the template, whose migration creates the roles of the cluster.
+  // The template comes first: its migration creates the roles of the cluster.
   await (await createMigratedDatabase()).drop()
   const database = await createDatabase()
   t.teardown(database.drop)
@@ -59,7 +59,7 @@ async function databaseOfSupabase(t: Test): Promise<TestDatabase> {
   return database
 }
 
-/** What a migration could change in the catalogue. */
+/** Objects of the catalogue that a migration could change. */
 const catalogue = `select json_build_object(
   'schemas', (select json_agg(n order by oid) from pg_namespace n where nspname !~ '^pg_(toast_)?temp_'),
   'relations', (select json_agg(json_build_array(oid, relname, relowner, relacl) order by oid) from pg_class
@@ -70,7 +70,7 @@ const catalogue = `select json_build_object(
   'event triggers', (select json_agg(evtname) from pg_event_trigger))::text as value`
 const stateOf = async ({ query }: TestDatabase): Promise<unknown> => (await query(catalogue)).rows[0]?.value
 
-t.test('what is found, and what to do', async (t) => {
+t.test('each conflict is named, with the remedy', async (t) => {
   const rows: readonly (readonly [string, (t: Test) => Promise<TestDatabase>, readonly RegExp[]])[] = [
     [
       "Supabase's",
@@ -105,7 +105,7 @@ t.test('what is found, and what to do', async (t) => {
       [/^The database "test_\w+" was set up by 18 migrations of an earlier version, /, /^ {2}pg_dump --data-only /m],
     ],
     [
-      'those before full names',
+      'the migrations before full names',
       (t) => databaseWith(t, earlier(14)),
       [
         /set up by 14 migrations/,
@@ -114,12 +114,12 @@ t.test('what is found, and what to do', async (t) => {
       ],
     ],
     [
-      'the first of them alone',
+      'the first migration only',
       (t) => databaseWith(t, earlier(1)),
       [/set up by one migration of an earlier version[^]*To start without its rows, create an empty database/],
     ],
     [
-      'the earlier migrations and one of a DBA',
+      'the earlier migrations and one by a DBA',
       (t) =>
         databaseWith(t, `${earlier(18)} insert into rowhouse.migrations (id, name, hash) values (19, 'tasks', 'x')`),
       [/set up by 19 migrations of an earlier version/],
@@ -144,29 +144,32 @@ t.test('what is found, and what to do', async (t) => {
   }
 })
 
-t.test('every table, and every function without arguments in auth, that the migrations create', async (t) => {
-  const migrated = await createMigratedDatabase()
-  t.teardown(migrated.drop)
-  const { rows } = await migrated.query(`
+t.test(
+  'every table that the migrations create, and every function without arguments in auth, is a conflict',
+  async (t) => {
+    const migrated = await createMigratedDatabase()
+    t.teardown(migrated.drop)
+    const { rows } = await migrated.query(`
     select format('create table %s ()', oid::regclass) as sql from pg_class
     where relkind = 'r' and relnamespace::regnamespace::text in ('auth', 'public')
     union all
     select format('create function %s returns int language sql as ''select 1''', oid::regprocedure) from pg_proc
     where pronamespace = 'auth'::regnamespace and pronargs = 0`)
-  t.equal(rows.length, 12)
-  const database = await databaseWith(t, 'create schema auth')
-  await withClient(database.adminUri, async (client) => {
-    await requireFreeDatabase(client)
-    for (const { sql } of rows) {
-      await client.query('begin')
-      await client.query(String(sql))
-      await t.rejects(requireFreeDatabase(client), { name: 'OccupiedDatabase' }, String(sql))
-      await client.query('rollback')
-    }
-  })
-})
+    t.equal(rows.length, 12)
+    const database = await databaseWith(t, 'create schema auth')
+    await withClient(database.adminUri, async (client) => {
+      await requireFreeDatabase(client)
+      for (const { sql } of rows) {
+        await client.query('begin')
+        await client.query(String(sql))
+        await t.rejects(requireFreeDatabase(client), { name: 'OccupiedDatabase' }, String(sql))
+        await client.query('rollback')
+      }
+    })
+  },
+)
 
-t.test('a database with other objects, and one that is migrated', async (t) => {
+t.test('databases with unrelated objects, and migrated ones, are accepted', async (t) => {
   const database = await databaseWith(
     t,
     `create schema auth; create table auth.tenants (); create table public.users ();
@@ -178,7 +181,7 @@ t.test('a database with other objects, and one that is migrated', async (t) => {
   })
 })
 
-t.test('on the command line', async (t) => {
+t.test('migrate on the command line', async (t) => {
   const [other, old] = [await databaseOfSupabase(t), await databaseWith(t, earlier(18))]
   const before = [await stateOf(other), await stateOf(old)]
   const found = /^The database "test_\w+" has objects of Supabase, and [^]*table auth\.users \(owner: supabase_/m
@@ -199,7 +202,7 @@ t.test('on the command line', async (t) => {
 
   const program = startProgram(t, otherUri)
   await program.line(says('listening'))
-  t.equal((await program.call('GET', '/rest/v1/none')).status, 404, 'without migrating, it serves')
+  t.equal((await program.call('GET', '/rest/v1/none')).status, 404, 'without migrations, it serves')
 })
 
 t.test('an embedded database of an earlier version', async (t) => {
@@ -224,10 +227,10 @@ t.test('an embedded database of an earlier version', async (t) => {
     t.match(ran, { code: 1, out: '' }, args.join(' '))
     t.ok(ran.err.includes(message) && ran.err.includes(advice), ran.err)
   }
-  t.strictSame(await use('select count(*)::int from rowhouse.migrations'), [{ count: 19 }], 'it is as it was')
+  t.strictSame(await use('select count(*)::int from rowhouse.migrations'), [{ count: 19 }], 'it is unchanged')
 })
 
-t.test('rows that pg_dump has read from the tables of the earlier version', async (t) => {
+t.test('pg_dump moves the rows of the earlier version', async (t) => {
   const database = await createMigratedDatabase()
   t.teardown(database.drop)
   const dumped = (name: string): Promise<string> =>
@@ -258,7 +261,7 @@ t.test('rows that pg_dump has read from the tables of the earlier version', asyn
   })
 })
 
-t.test('the README and the message have the same commands', async (t) => {
+t.test('the README and the error message contain the same commands', async (t) => {
   const readme = await readFile(new URL('../README.md', import.meta.url), 'utf8')
   const [, commands] = /<!-- move -->([^]*?)<!-- \/move -->/.exec(readme) ?? []
   t.equal(commands, `\n\n${moveRows.map((line) => `    ${line}\n`).join('')}\n`)

@@ -1,4 +1,4 @@
-// PostgREST's OpenAPI 2.0 document with the tools that turn it into types: swagger2openapi, then openapi-typescript.
+// PostgREST's OpenAPI 2.0 document and the tools that convert it to types: swagger2openapi, then openapi-typescript.
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { Validator } from '@seriousme/openapi-schema-validator'
@@ -12,12 +12,12 @@ import { createDatabase } from './support/database.ts'
 
 t.setTimeout(300_000)
 
-// It has no types of its own.
+// The package has no types.
 const { convertObj } = createRequire(import.meta.url)('swagger2openapi') as {
   convertObj: (document: object, options: object) => Promise<{ readonly openapi: OpenAPI3 }>
 }
 
-/** Converts a document to OpenAPI 3.0 and that to types; throws where a tool fails. */
+/** Converts a document to OpenAPI 3.0 and then to types; throws if a tool fails. */
 async function typesOf(document: string): Promise<string> {
   const swagger = JSON.parse(document) as object
   const { openapi } = await convertObj(structuredClone(swagger), {})
@@ -87,7 +87,7 @@ const documents: readonly (readonly [string, Partial<DescribedSchema>])[] = [
   ],
   ['a mounted path', { settings: { ...empty.settings, openapiServerProxyUri: 'https://example.org/api' } }],
   ['security', { settings: { ...empty.settings, openapiSecurityActive: true } }],
-  // The tools themselves fail on `__proto__`, and on references with `%`, `#` or `$`.
+  // The tools fail on `__proto__`, and on references with `%`, `#` or `$`.
   ...['a b', 'a/b', 'a~b', 'a.b', 'a"b', 'a{b}', 'été', 'constructor', '1'].map(
     (name): readonly [string, Partial<DescribedSchema>] => [
       `names: ${name}`,
@@ -109,10 +109,10 @@ const documents: readonly (readonly [string, Partial<DescribedSchema>])[] = [
     'a variadic argument',
     { routines: [routine('f', [parameter('rest', 'integer[]', { variadic: true })], { volatility: 'stable' })] },
   ],
-  ['an argument without a name', { routines: [routine('f', [parameter('', 'json')], { volatility: 'stable' })] }],
+  ['an unnamed argument', { routines: [routine('f', [parameter('', 'json')], { volatility: 'stable' })] }],
 ]
 
-t.test('each part converts', async (t) => {
+t.test('each part of a document converts', async (t) => {
   for (const [what, more] of documents) {
     const document = postgrestDocument({ ...empty, ...more })
     t.strictSame(await faultsOf(document), [], `${what}: valid`)
@@ -124,7 +124,7 @@ t.test('each part converts', async (t) => {
   }
 })
 
-t.test('whole databases convert', async (t) => {
+t.test('the documents of whole databases convert', async (t) => {
   for (const [fixture, schemas] of [
     ['schema-cache', ['api', 'extra']],
     ['reads', ['garage', 'depot', 'tools']],

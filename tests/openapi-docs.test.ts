@@ -16,7 +16,7 @@ await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
 t.teardown(() => server.close())
 const { port } = server.address() as AddressInfo
 
-/** Asks without following redirects or tidying the path. */
+/** Sends a request without following redirects or normalising the path. */
 const get = (path: string): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const request = httpRequest({ host: '127.0.0.1', port, path, agent: false }, (response) => {
@@ -34,14 +34,14 @@ const get = (path: string): Promise<Answer> =>
     request.end()
   })
 
-t.test('the page and everything that it loads come from here', async (t) => {
+t.test('the page and all its resources are served by this server', async (t) => {
   for (const mount of ['/docs/', '/deep/er/', '/at-root/']) {
     const page = await get(mount)
     t.equal(page.status, 200)
     t.match(page.headers['content-type'], /^text\/html/)
     const loaded = Array.from(page.body.matchAll(/(?:src|href)="([^"]*)"/g), ([, address]) => address ?? '')
     t.strictSame(loaded, ['favicon-32x32.png', 'swagger-ui.css', 'swagger-ui-bundle.js', 'reference.js'])
-    t.notMatch(page.body, /<script>|<style|\/\//, 'nothing is inline, nothing is elsewhere')
+    t.notMatch(page.body, /<script>|<style|\/\//, 'nothing is inline or from elsewhere')
     for (const address of loaded) {
       const { status, headers, body } = await get(mount + address)
       t.equal(status, 200, address)
@@ -52,7 +52,7 @@ t.test('the page and everything that it loads come from here', async (t) => {
   }
 })
 
-t.test('the policy lets no other host in', async (t) => {
+t.test('the content security policy allows no other host', async (t) => {
   const policy = String((await get('/docs/')).headers['content-security-policy'])
   const directives = new Map(policy.split('; ').map((it) => [it.split(' ')[0], it.split(' ').slice(1)]))
   t.strictSame(directives.get('default-src'), ["'none'"])
@@ -65,7 +65,7 @@ t.test('the policy lets no other host in', async (t) => {
   t.strictSame(directives.get('connect-src'), ["'self'"])
 })
 
-t.test('addresses', async (t) => {
+t.test('the page is served under every documented address', async (t) => {
   const rows: readonly (readonly [string, number, string | undefined])[] = [
     ['/docs', 302, './docs/'],
     ['/docs?a=/b', 302, './docs/'],
@@ -87,7 +87,7 @@ t.test('addresses', async (t) => {
 
 type Auth = Readonly<Record<string, unknown>>
 
-/** The script of the page with everything of the browser and of Swagger UI replaced by a record. */
+/** The script of the page with the browser and Swagger UI replaced by recorders. */
 async function startPage(refused: readonly string[] = []) {
   const { body } = await get('/docs/reference.js')
   const seen: unknown[] = []
@@ -124,7 +124,7 @@ async function startPage(refused: readonly string[] = []) {
   const settled = () => new Promise((resolve) => setTimeout(resolve, 10))
   return {
     seen,
-    /** What Swagger UI does when credentials are entered, or removed. */
+    /** Imitates Swagger UI when credentials are entered or removed. */
     change: async (action: 'authorize' | 'logout', next: typeof authorized) => {
       wrapActions[action]?.(() => (authorized = next))({})
       await settled()
@@ -136,7 +136,7 @@ async function startPage(refused: readonly string[] = []) {
   }
 }
 
-t.test('the document is fetched again with other credentials', async (t) => {
+t.test('the document is fetched again when credentials change', async (t) => {
   const page = await startPage(['wrong'])
   const apiKey = (value: string) => ({ apiKey: { schema: { type: 'apiKey', in: 'header', name: 'apikey' }, value } })
   const bearer = { bearer: { schema: { type: 'http', scheme: 'bearer' }, value: 'e.y.J' } }
@@ -146,7 +146,7 @@ t.test('the document is fetched again with other credentials', async (t) => {
     ['clear', { type: 'thrown' }],
     ['document', '{"openapi":"3.1.1"}'],
   ]
-  t.strictSame(page.seen, [], 'Swagger UI itself fetches it first')
+  t.strictSame(page.seen, [], 'Swagger UI fetches it first')
   await page.change('authorize', apiKey('right'))
   t.strictSame(page.seen.splice(0), [fetchedWith({ apikey: 'right' }), ...done])
   await page.change('authorize', { ...apiKey('right'), ...bearer, ...cookie })
@@ -159,7 +159,7 @@ t.test('the document is fetched again with other credentials', async (t) => {
       ['clear', { type: 'thrown' }],
       ['error', 'The credentials were refused: The API key is unknown'],
     ],
-    'a refused credential leaves the document as it is',
+    'a refused credential does not change the document',
   )
   await page.change('logout', {})
   t.strictSame(page.seen.splice(0), [fetchedWith({}), ...done])
@@ -170,14 +170,14 @@ t.test('the document is fetched again with other credentials', async (t) => {
   t.strictSame(page.seen, [])
 })
 
-t.test('the page starts on the document', async (t) => {
+t.test('the page loads the document', async (t) => {
   for (const [mount, url] of [
     ['/docs', '/openapi.json'],
     ['/deep/er', '../../a"b</script>\u2028.json'],
   ] as const) {
     const { body } = await get(`${mount}/reference.js`)
     let options: Record<string, unknown> | undefined
-    // What a browser does with the file.
+    // Runs the file as a browser would.
     runInNewContext(body, { window: {}, SwaggerUIBundle: (given: Record<string, unknown>) => void (options = given) })
     t.match(options, { url, dom_id: '#reference', validatorUrl: null })
   }

@@ -1,4 +1,4 @@
-// The OpenAPI documents as callers get them.
+// The OpenAPI documents, as returned over HTTP.
 import { validate } from '@hyperjump/json-schema/openapi-3-1'
 import { SignJWT } from 'jose'
 import t from 'tap'
@@ -36,7 +36,7 @@ t.test("PostgREST's document follows the privileges of the caller", async (t) =>
   for (const path of ['/classification_runs', '/profiles', '/reports', '/rpc/tell']) {
     t.ok(pathsOf(member.body).includes(path), path)
   }
-  t.notOk(pathsOf(member.body).includes('/notices'), 'nothing of others')
+  t.notOk(pathsOf(member.body).includes('/notices'), 'nothing of other roles')
   t.match(await call('GET', '/rest/v1/', { headers: { Authorization: 'Bearer x' } }), { status: 401 })
 
   const all = await startApplication(t, database.authenticatorUri, { ...env, PGRST_OPENAPI_MODE: 'ignore-privileges' })
@@ -61,7 +61,11 @@ t.test('the document follows the session cookie', async (t) => {
     t.equal(answer.status, 200, stale)
     t.ok(pathsOf(answer.body).includes('/rest/v1/notices'), 'as without a cookie')
   }
-  t.equal((await withCookie({ Cookie: cookie, apikey: 'x' })).status, 401, 'a credential goes before the cookie')
+  t.equal(
+    (await withCookie({ Cookie: cookie, apikey: 'x' })).status,
+    401,
+    'other credentials take precedence over the cookie',
+  )
 })
 
 t.test('docs-mode shows everything', async (t) => {
@@ -69,10 +73,14 @@ t.test('docs-mode shows everything', async (t) => {
   const everything = pathsOf((await all.call('GET', '/openapi.json')).body)
   for (const path of ['/rest/v1/notices', '/rest/v1/classification_runs', '/rest/v1/rpc/tell'])
     t.ok(everything.includes(path), path)
-  t.strictSame(pathsOf((await all.call('GET', '/rest/v1/')).body).sort(), ['/', '/notices'], 'but not of PostgREST')
+  t.strictSame(
+    pathsOf((await all.call('GET', '/rest/v1/')).body).sort(),
+    ['/', '/notices'],
+    "but not in PostgREST's document",
+  )
 })
 
-t.test('pages of other origins may read the document', async (t) => {
+t.test('pages of other origins can read the document', async (t) => {
   const origin = 'https://app.example'
   for (const path of ['/openapi.json', '/docs-json', '/health', '/ready', '/']) {
     const { headers } = await call('GET', path, { headers: { Origin: origin } })
@@ -96,7 +104,7 @@ t.test('pages of other origins may read the document', async (t) => {
   t.equal((await ask('https://other.example')).headers.get('access-control-allow-origin'), null)
 })
 
-t.test('the root', async (t) => {
+t.test('the API root returns the document', async (t) => {
   const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
   const page = await call('GET', '/', { headers: { Accept: browser } })
   t.equal(page.status, 200)
@@ -116,11 +124,11 @@ t.test('the root', async (t) => {
   t.match(await call('GET', '/nothing'), { status: 404 })
   const asPostgrest = await startApplication(t, database.authenticatorUri, { ...env, REST_BASE_PATH: '/' })
   const root = await asPostgrest.call('GET', '/', { headers: { Accept: browser } })
-  t.match(root.headers.get('content-type'), /openapi/, 'there it is PostgREST’s document')
+  t.match(root.headers.get('content-type'), /openapi/, 'the root has PostgREST’s document')
   t.match((await asPostgrest.call('GET', '/')).body, { swagger: '2.0' })
 })
 
-t.test('the document of the whole service', async (t) => {
+t.test('the document of the whole service is served', async (t) => {
   const anyone = await call('GET', '/openapi.json')
   const member = await call('GET', '/openapi.json', signedIn)
   for (const [who, answer] of [
@@ -147,20 +155,20 @@ t.test('the document of the whole service', async (t) => {
 
   await database.query('create table public.later (id int primary key); grant select on public.later to anon')
   await service.engine.reload()
-  t.ok(pathsOf((await call('GET', '/openapi.json')).body).includes('/rest/v1/later'), 'as the schema is now')
+  t.ok(pathsOf((await call('GET', '/openapi.json')).body).includes('/rest/v1/later'), 'with the changed schema')
   await database.query(`alter role authenticator in database ${database.name} set pgrst.openapi_mode = 'disabled'`)
   await service.engine.reloadSettings()
   const paths = pathsOf((await call('GET', '/openapi.json')).body)
-  t.notOk(paths.includes('/rest/v1/notices'), 'and as the settings are')
+  t.notOk(paths.includes('/rest/v1/notices'), 'and with the changed settings')
   t.ok(paths.includes('/health'))
 })
 
-t.test('the page for people', async (t) => {
+t.test('the interactive page is served', async (t) => {
   const page = await call('GET', '/docs/')
   t.equal(page.status, 200)
   t.match(page.headers.get('content-type'), /^text\/html/)
   t.match(page.headers.get('content-security-policy'), /default-src 'none'/)
-  t.notMatch(page.text, /https?:\/\//, 'nothing from another host')
+  t.notMatch(page.text, /https?:\/\//, 'no resources from other hosts')
   t.match(await call('GET', '/docs/swagger-ui-bundle.js'), { status: 200 })
   t.match(await call('GET', '/docs'), { status: 200 })
 })

@@ -30,17 +30,17 @@ const service: DescribedService = {
   operations: [...describedRoutes(tables), ...analysisRoutes('/api/v1/water-hyacinth')],
 }
 
-/** As clients get it. */
+/** The document as clients get it. */
 const document = (input: Partial<DescribedService> = {}): Json =>
   JSON.parse(JSON.stringify(serviceDocument({ ...service, ...input }))) as Json
 
-/** The value below these names. */
+/** The value at a path of names. */
 const at = (json: unknown, ...names: readonly string[]): unknown =>
   names.reduce<unknown>((value, name) => (value as Json | undefined)?.[name], json)
 
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null
 
-/** Every `$ref` of the document that leads nowhere. */
+/** Every `$ref` of the document without a target. */
 function danglingReferences(root: Json): string[] {
   const dangling: string[] = []
   const visit = (value: unknown): void => {
@@ -61,7 +61,7 @@ const operations = (root: Json): Json[] =>
       .map(([, operation]) => operation as Json),
   )
 
-/** What is wrong with a document: by OpenAPI's own schema (as published), and by what that cannot say. */
+/** Errors of a document: by OpenAPI's published schema, and by rules that the schema cannot express. */
 async function faults(root: Json): Promise<unknown[]> {
   const official = await validate('https://spec.openapis.org/oas/3.1/schema-base', root as never, 'BASIC')
   const { valid, errors } = await new Validator().validate(structuredClone(root))
@@ -140,7 +140,7 @@ t.test('the document is valid OpenAPI 3.1', async (t) => {
   ]
   const oddColumns = odd.map((name) => column(name, `api."${name}"`, { description: `<script>${name}` }))
   const rows: readonly (readonly [string, Partial<DescribedService>])[] = [
-    ['nothing in the database', {}],
+    ['an empty database', {}],
     ['tables and functions', garage],
     [
       'several schemas, anyone, at the root',
@@ -162,7 +162,7 @@ t.test('the document is valid OpenAPI 3.1', async (t) => {
       },
     ],
     [
-      'names that look like parts of other names',
+      'names that are prefixes of other names',
       {
         tables: ['a', 'a.b', 'a-2e-b', 'a.insert'].map((name) =>
           table(name, [column('b.c', 'text'), column('c', 'text')]),
@@ -173,7 +173,7 @@ t.test('the document is valid OpenAPI 3.1', async (t) => {
   for (const [name, input] of rows) t.strictSame(await faults(document(input)), [], name)
 })
 
-t.test('a fault of a document is found', async (t) => {
+t.test('the validation detects errors of a document', async (t) => {
   const route = service.operations.find(({ id }) => id === 'signOut')
   if (!route) throw new Error('no route')
   const valid = document()
@@ -190,7 +190,7 @@ t.test('a fault of a document is found', async (t) => {
   for (const [name, root] of wrong) t.not((await faults(root)).length, 0, name)
 })
 
-t.test('every component is a schema that compiles', async (t) => {
+t.test('every component schema compiles', async (t) => {
   const root = document(garage)
   const ajv = new Ajv2020({ strict: false, validateFormats: false })
   ajv.addSchema({ $id: 'https://example.com/document', components: root.components })
@@ -213,7 +213,7 @@ t.test('methods and paths of relations', async (t) => {
     '/rest/v1/rpc/paint': ['post'],
     '/rest/v1/rpc/now': ['get', 'post'],
   })
-  t.notOk('/rest/v1/wheels/{id}' in methods, 'a key of two columns is no path')
+  t.notOk('/rest/v1/wheels/{id}' in methods, 'a composite key has no path')
   t.notOk('/rest/v1/totals/{id}' in methods)
   t.strictSame(at(paths, '/rest/v1/classification_runs/{id}', 'parameters', '0', 'schema'), {
     type: 'string',
@@ -224,7 +224,7 @@ t.test('methods and paths of relations', async (t) => {
   ])
 })
 
-t.test('what a relation can take decides its methods', async (t) => {
+t.test("a relation's methods depend on what it supports", async (t) => {
   const none = { insertable: false, updatable: false, deletable: false, primaryKey: ['id'] }
   const rows: readonly (readonly [Partial<Table>, readonly string[], readonly string[]])[] = [
     [{}, ['get'], ['get']],
@@ -240,7 +240,7 @@ t.test('what a relation can take decides its methods', async (t) => {
   }
 })
 
-t.test('bodies are the JSON Schemas that they are checked against', async (t) => {
+t.test('request bodies have the JSON Schemas that validate them', async (t) => {
   const root = document(garage)
   const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` })
   const body = (path: string, method: string) =>
@@ -261,7 +261,7 @@ t.test('bodies are the JSON Schemas that they are checked against', async (t) =>
   const { $id, $schema, ...rest } = own
   t.ok($id !== undefined && $schema !== undefined)
   t.strictSame(components.ClassificationRunInput, rest)
-  t.notOk('required' in (components['ClassificationRunInput.update'] ?? {}), 'any subset will do for an update')
+  t.notOk('required' in (components['ClassificationRunInput.update'] ?? {}), 'updates require no properties')
   t.strictSame(components['ClassificationRunInput.update']?.properties, own.properties)
   for (const { $id } of schemas) t.ok(String($id).slice('urn:rowhouse:'.length) in components, String($id))
 })
@@ -285,7 +285,7 @@ t.test('rows of relations', async (t) => {
   t.strictSame(components['tables.wheels.insert']?.required, ['car_id', 'place'])
   t.strictSame(components['tables.wheels.insert']?.additionalProperties, false)
   t.notOk('required' in (components['tables.wheels.update'] ?? {}))
-  t.notOk('tables.classification_runs.insert' in components, 'a JSON Schema takes its place')
+  t.notOk('tables.classification_runs.insert' in components, 'the JSON Schema replaces it')
 })
 
 const property = (it: Column): unknown =>
@@ -331,7 +331,7 @@ t.test('columns', async (t) => {
 const operation = (method: string, ...routines: readonly Routine[]): unknown =>
   at(document({ tables: garage.tables ?? [], routines }).paths, '/rest/v1/rpc/f', method)
 
-t.test('the image analysis, with the schemas of the original service', async (t) => {
+t.test('the image analysis has the schemas of the original service', async (t) => {
   const root = document()
   const prefix = '/api/v1/water-hyacinth'
   const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` })
@@ -361,7 +361,7 @@ t.test('the image analysis, with the schemas of the original service', async (t)
   ])
 })
 
-t.test('what functions take', async (t) => {
+t.test('arguments of functions', async (t) => {
   const stable = { volatility: 'stable' } as const
   const query = (...routines: readonly Routine[]) =>
     (at(operation('get', ...routines), 'parameters') as Json[] | undefined)?.filter(({ $ref }) => $ref === undefined)
@@ -395,10 +395,10 @@ t.test('what functions take', async (t) => {
       { name: 'a', in: 'query', required: true, schema: { type: 'string' } },
       { name: 'b', in: 'query', schema: { type: 'string' } },
     ],
-    'overloads together',
+    'overloads are merged',
   )
-  t.equal(query(routine('f')), undefined, 'what may write is not called by GET')
-  t.equal(query(routine('f', [parameter('', 'json')], stable)), undefined, 'an argument without a name is a body')
+  t.equal(query(routine('f')), undefined, 'functions that may write have no GET')
+  t.equal(query(routine('f', [parameter('', 'json')], stable)), undefined, 'an unnamed argument is the body')
 
   const body = (...routines: readonly Routine[]) => at(operation('post', ...routines), 'requestBody', 'content')
   const object = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] }
@@ -412,7 +412,7 @@ t.test('what functions take', async (t) => {
   })
 })
 
-t.test('what functions return', async (t) => {
+t.test('results of functions', async (t) => {
   const returning = (schema: string, name: string, setOf = false, composite = false) =>
     operation(
       'post',
@@ -423,7 +423,7 @@ t.test('what functions return', async (t) => {
   t.strictSame(result(returning('pg_catalog', 'int4')), { type: 'integer', format: 'int32' })
   t.strictSame(result(returning('pg_catalog', '_text')), { type: 'array', items: { type: 'string' } })
   t.strictSame(result(returning('pg_catalog', 'jsonb')), {})
-  t.strictSame(result(returning('api', 'text')), {}, 'a type of that name elsewhere')
+  t.strictSame(result(returning('api', 'text')), {}, 'a type with the same name in another schema')
   t.strictSame(result(returning('api', 'wheels', false, true)), wheels)
   t.strictSame(result(returning('api', 'wheels', true, true)), { type: 'array', items: wheels })
   t.strictSame(result(returning('other', 'wheels', true, true)), { type: 'array', items: { type: 'object' } })
@@ -433,7 +433,7 @@ t.test('what functions return', async (t) => {
 })
 
 t.test('credentials', async (t) => {
-  /** An operation's own, or else the document's. */
+  /** The security of an operation, or else of the document. */
   const security = (input: Partial<DescribedService>, path: string, method = 'get') => {
     const root = document({ ...garage, ...input })
     return at(root.paths, path, method, 'security') ?? root.security
@@ -448,7 +448,7 @@ t.test('credentials', async (t) => {
   t.strictSame(Object.keys(at(document(), 'components', 'securitySchemes') as Json), ['apiKey', 'bearer', 'session'])
 })
 
-t.test('several schemas are chosen from by a header', async (t) => {
+t.test('a header selects one of several schemas', async (t) => {
   const names = (exposedSchemas: readonly string[], method: string) =>
     (at(document({ ...garage, exposedSchemas }).paths, '/rest/v1/cars', method, 'parameters') as Json[])
       .map(({ $ref }) => String($ref).split('/').at(-1))
@@ -463,14 +463,14 @@ t.test('several schemas are chosen from by a header', async (t) => {
   })
 })
 
-t.test("the service's own routes go before tables of the same path", async (t) => {
+t.test("the service's routes take precedence over tables with the same path", async (t) => {
   const { paths } = document({ restBasePath: '/', tables: [table('report', [column('id', 'uuid')])] })
   t.equal(at(paths, '/report', 'post', 'operationId'), 'createReport')
   t.equal(at(paths, '/report', 'get', 'operationId'), 'listReports')
   t.equal(at(paths, '/report', 'patch', 'operationId'), 'report.update')
 })
 
-t.test('routes said as data', async (t) => {
+t.test('routes are described by data', async (t) => {
   const route: ServiceRoute = {
     method: 'patch',
     path: '/things/{id}',
@@ -524,7 +524,7 @@ t.test('routes said as data', async (t) => {
   t.strictSame(root.tags, [{ name: 'things' }])
 })
 
-t.test('references among schemas', async (t) => {
+t.test('schemas refer to each other', async (t) => {
   const node = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     $id: 'https://example.com/schemas/Node.schema.json',
@@ -556,7 +556,7 @@ t.test('references among schemas', async (t) => {
   t.strictSame(
     at(named, 'components', 'schemas', 'Odd', 'properties'),
     { $ref: { $ref: '#/components/schemas/Odd' } },
-    'a property may have any name',
+    'properties can have any name',
   )
   t.throws(() => document({ schemas: [] }), /no JSON Schema is at urn:rowhouse:SignUpDto/)
 })

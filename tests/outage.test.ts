@@ -1,4 +1,4 @@
-// A database that is not there, goes away, or has no connection left.
+// A database that is unreachable, disconnects, or has no free connection.
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Environment } from '../server/config/load.ts'
@@ -26,7 +26,7 @@ const start = (t: Test, more: Environment = {}, address = uri) => startApplicati
 
 const events = ({ logged }: Application): unknown[] => logged().map(({ event }) => event)
 
-t.test('a database that is down at the start, comes, goes, and comes back', async (t) => {
+t.test('a database that is down at startup, starts, stops, and starts again', async (t) => {
   const gate = await createGate(t, database.port)
   const application = await start(t, { PGRST_DB_MAX_ROWS: '9' }, uri.replace(`:${database.port}/`, `:${gate.port}/`))
   const { call, service } = application
@@ -50,9 +50,9 @@ t.test('a database that is down at the start, comes, goes, and comes back', asyn
   })
 
   await gate.open()
-  t.ok(await until(async () => (await call('GET', '/films')).status === 200), 'it recovers by itself')
+  t.ok(await until(async () => (await call('GET', '/films')).status === 200), 'it recovers without a restart')
   t.equal(((await call('GET', '/films')).body as unknown[]).length, 4, 'with the settings of the database')
-  t.ok(await until(() => service.isReady()), 'and then is ready')
+  t.ok(await until(() => service.isReady()), 'and is then ready')
   t.match(application.logged().find(says('database-connected')), {
     msg: /^Successfully connected to PostgreSQL \d+\.\d+$/,
   })
@@ -63,17 +63,17 @@ t.test('a database that is down at the start, comes, goes, and comes back', asyn
   t.match(gone, { status: 503, body: { code: /^PGRST00[01]$/ } })
   t.equal(gone.headers.get('retry-after'), '0')
   t.ok(await until(async () => !(await service.isReady())), 'not ready')
-  t.match(await call('OPTIONS', '/films'), { status: 200 }, 'what needs no database is still answered')
+  t.match(await call('OPTIONS', '/films'), { status: 200 }, 'requests that need no database are still answered')
   await call('GET', '/films')
-  t.ok(application.logged().some(says('database-error')), 'the log says what clients were told')
+  t.ok(application.logged().some(says('database-error')), 'the log contains the error that clients got')
   await database.query(`create table public.later (id int); grant select on public.later to ${anonymous}`)
   await gate.open()
   t.ok(await until(async () => (await call('GET', '/films')).status === 200), 'it recovers again')
-  t.ok(await until(async () => (await call('GET', '/later')).status === 200), 'and finds what is new')
+  t.ok(await until(async () => (await call('GET', '/later')).status === 200), 'and detects changes of the schema')
   t.ok(events(application).filter((event) => event === 'schema-cache-loaded').length > loads)
 })
 
-t.test('without the channel, a request finds out', async (t) => {
+t.test('without the notification channel, a request detects the outage', async (t) => {
   const gate = await createGate(t, database.port)
   await gate.open()
   const settings = { PGRST_DB_CHANNEL_ENABLED: 'false' }
@@ -84,32 +84,32 @@ t.test('without the channel, a request finds out', async (t) => {
   await pause(1100)
   await gate.shut()
   t.match(await call('GET', '/films'), { status: 503 })
-  t.ok(await until(() => service.engine.isPending), 'and has everything read again')
+  t.ok(await until(() => service.engine.isPending), 'and reloads everything')
   await gate.open()
   t.ok(await until(() => service.isReady()))
   t.match(await call('GET', '/films'), { status: 200 })
   const loads = events(application).length
-  t.match(await call('GET', '/rpc/leave'), { status: 503 }, 'a function that says so is no outage')
+  t.match(await call('GET', '/rpc/leave'), { status: 503 }, 'an error raised by a function is not an outage')
   await pause(100)
   t.notOk(events(application).slice(loads).includes('schema-cache-loaded'))
 })
 
-t.test('when it is of no use to try again', async (t) => {
+t.test('fatal errors end the retries', async (t) => {
   const gate = await createGate(t, database.port)
   const wrong = database.uri(authenticator, 'hunter2')
   await t.rejects(start(t, {}, wrong), { message: /password authentication failed/ }, 'a wrong password')
   await t.rejects(start(t, {}, wrong.replace(':hunter2', '')), { message: /none is supplied/ }, 'no password')
   const down = uri.replace(`:${database.port}/`, `:${gate.port}/`)
   const settings = { PGRST_DB_POOL_AUTOMATIC_RECOVERY: 'false' }
-  await t.rejects(start(t, settings, down), { message: /ECONNREFUSED/ }, 'no recovery is wanted')
+  await t.rejects(start(t, settings, down), { message: /ECONNREFUSED/ }, 'automatic recovery is disabled')
   await gate.open()
   const { service } = await start(t, settings, down)
   const gaveUp = service.engine.gaveUp
   await gate.shut()
-  t.ok(await gaveUp, 'nor when the database goes away later')
+  t.ok(await gaveUp, 'also when the database disconnects later')
 })
 
-t.test('the pool', async (t) => {
+t.test('an exhausted pool', async (t) => {
   const latch = await createLatch(t, database)
   await database.query(`create function public.hold() returns void language sql as 'select ${latch.wait}'`)
   const one = { PGRST_DB_POOL: '1' }
@@ -136,20 +136,20 @@ t.test('the pool', async (t) => {
     const next = await Promise.all([backend(idle), backend(short)])
     return next.every((pid, index) => pid === before[index])
   }
-  // Either connection may have ended in between.
-  t.ok(await until(isUsedAgain), 'a connection is used again')
+  // Either connection may have ended in the meantime.
+  t.ok(await until(isUsedAgain), 'a connection is reused')
 
   const held = [patient, impatient].map(({ call }) => call('POST', '/rpc/hold'))
   t.ok(await latch.isAwaited(2))
-  t.match(await impatient.call('GET', '/films'), exhausted, 'no time to wait')
+  t.match(await impatient.call('GET', '/films'), exhausted, 'the deadline has passed')
   const answers = await Promise.all([patient.call('GET', '/films'), patient.call('GET', '/films')])
   for (const answer of answers) t.match(answer, exhausted, 'no connection within a second')
   t.equal(answers[0]?.headers.get('retry-after'), null)
-  t.equal(patient.logged().filter(says('pool-timeout')).length, 1, 'one line for all of them')
+  t.equal(patient.logged().filter(says('pool-timeout')).length, 1, 'one line for all requests')
   t.match(await patient.service.metrics.text(), /^pgrst_db_pool_timeouts_total 2$/m)
   await latch.release()
   for (const answer of await Promise.all(held)) t.match(answer, { status: 204 })
-  t.match(await patient.call('GET', '/films'), { status: 200 }, 'afterwards all is well')
+  t.match(await patient.call('GET', '/films'), { status: 200 }, 'requests succeed afterwards')
 
   await pause(1500)
   const after = await Promise.all([backend(idle), backend(short)])
@@ -157,5 +157,5 @@ t.test('the pool', async (t) => {
   t.not(after[1], before[1], 'an old connection is closed')
 
   await Promise.all(Array.from({ length: 9 }, () => many.call('GET', '/rpc/nap?seconds=0.1')))
-  t.equal(many.service.database.statistics.total, 3, 'no more than are allowed')
+  t.equal(many.service.database.statistics.total, 3, 'not above the limit')
 })

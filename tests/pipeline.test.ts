@@ -45,7 +45,7 @@ for (const prepare of [true, false]) {
       t.strictSame(after, [[['']]], 'the setting ended with its transaction')
     })
 
-    t.test('an error undoes the part and leaves the connection usable', async (t) => {
+    t.test('an error rolls back the part and leaves the connection usable', async (t) => {
       await runPipeline(client, [[statement('create table if not exists undone (id int)')]], prepare)
       const part = [
         statement('insert into undone values ($1)', '1'),
@@ -59,7 +59,7 @@ for (const prepare of [true, false]) {
       t.strictSame(again, [[['0']], [['3']]])
     })
 
-    t.test('a part that begins with BEGIN is ended by the next', async (t) => {
+    t.test('a part that starts with BEGIN is ended by the next', async (t) => {
       const open = [statement('begin isolation level serializable'), statement('show transaction_isolation')]
       const results = texts(await runPipeline(client, [open, [statement('rollback')]], prepare))
       t.strictSame(results, [[], [['serializable']], []])
@@ -68,10 +68,10 @@ for (const prepare of [true, false]) {
         StatementError,
       )
       const { rows } = await client.query('select 1 as one')
-      t.strictSame(rows, [{ one: 1 }], 'pg itself goes on working')
+      t.strictSame(rows, [{ one: 1 }], 'pg itself still works')
     })
 
-    t.test('large values travel both ways', async (t) => {
+    t.test('large values are sent and received', async (t) => {
       const text = 'ä"€\u{1f600}\\'.repeat(200_000)
       const results = await runPipeline(
         client,
@@ -90,14 +90,14 @@ for (const prepare of [true, false]) {
   })
 }
 
-t.test('statements that the server forgot are prepared again', async (t) => {
+t.test('statements that the server has deallocated are prepared again', async (t) => {
   const part = [statement('select 1 + $1::int', '1')]
   await runPipeline(client, [part], true)
   await client.query('deallocate all')
   t.strictSame(texts(await runPipeline(client, [part], true)), [[['2']]])
 })
 
-t.test('a changed result type is no error', async (t) => {
+t.test('a changed result type is not an error', async (t) => {
   await client.query('create table changing (a int); insert into changing values (1)')
   const part = [statement('select * from changing')]
   t.strictSame(texts(await runPipeline(client, [part], true)), [[['1']]])
@@ -105,11 +105,11 @@ t.test('a changed result type is no error', async (t) => {
   t.strictSame(texts(await runPipeline(client, [part], true)), [[['1', 'x']]])
 })
 
-t.test('a lost connection rejects', async (t) => {
+t.test('a lost connection rejects the pipeline', async (t) => {
   const other = new PipelineClient({ connectionString: database.adminUri })
   other.on('error', () => undefined)
   await other.connect()
-  // Heard from now on: it may be rejected before the termination is answered.
+  // Handled from here on, because it may be rejected before the termination is answered.
   const error = serverError(runPipeline(other, [[statement('select pg_sleep(30)')]], true))
   const pid = (other as unknown as { processID: number }).processID
   await new Promise((resolve) => setTimeout(resolve, 100))
@@ -117,7 +117,7 @@ t.test('a lost connection rejects', async (t) => {
   t.match(await error, { severity: 'FATAL', code: '57P01' })
 })
 
-t.test('connections without TLS read into memory that they share', async (t) => {
+t.test('connections without TLS share their read buffer', async (t) => {
   const memories = new Set<ArrayBufferLike>()
   for (const mode of ['', '?sslmode=prefer', '?sslmode=allow', '?sslmode=disable']) {
     const one = new LibpqClient(toPoolConfig(database.adminUri + mode, {}))
@@ -128,7 +128,7 @@ t.test('connections without TLS read into memory that they share', async (t) => 
       giveBack(chunk)
     })
     const { rows } = await one.query('select 1 as one')
-    t.strictSame(rows, [{ one: 1 }], `the rest of it goes to its usual listeners, ${mode}`)
+    t.strictSame(rows, [{ one: 1 }], `the rest is passed to the usual listeners, ${mode}`)
     await one.end()
   }
   t.equal(memories.size, 1)

@@ -69,7 +69,7 @@ function calling(
 const signature = ({ routine }: CallOf): string =>
   `${routine.name}(${routine.parameters.map(({ name, type }) => (name === '' ? type : name)).join(', ')})`
 
-t.test('the overload that fits the arguments', async (t) => {
+t.test('the overload that matches the arguments is chosen', async (t) => {
   const rows: [method: InvokeMethod, name: string, names: string[], chosen: string, contentType?: MediaType][] = [
     ['get', 'ping', [], 'ping()'],
     ['post', 'ping', [], 'ping()'],
@@ -97,7 +97,7 @@ t.test('the overload that fits the arguments', async (t) => {
   }
 })
 
-t.test('functions that are not there', async (t) => {
+t.test('unknown functions are rejected', async (t) => {
   type Row = [
     method: InvokeMethod,
     name: string,
@@ -144,7 +144,7 @@ t.test('functions that are not there', async (t) => {
   }
 })
 
-t.test('ambiguous overloads', async (t) => {
+t.test('ambiguous overloads are rejected', async (t) => {
   const rows: [given: ApiRequest, candidates: string][] = [
     [
       calling('get', 'plus', ['a', 'b']),
@@ -217,7 +217,7 @@ t.test('parameters', async (t) => {
   for (const [given, expected] of rows) t.strictSame(names(planned(given).call), expected)
 })
 
-t.test('what is returned', async (t) => {
+t.test('returned columns', async (t) => {
   type Given = Parameters<typeof call>[2]
   const rows: [name: string, given: Given, returning: string[], filterFields: string[]][] = [
     ['all_projects', {}, ['*'], []],
@@ -232,7 +232,7 @@ t.test('what is returned', async (t) => {
     ['all_projects', { select: ['name', embed('owner', ['id'])] }, ['*'], []],
     ['all_projects', { select: [embed('clients', ['id']), '*'] }, ['*'], []],
     ['all_projects', { logic: [at('', or(filter('b'), or(filter('a'), filter('b'))))] }, ['*'], ['a', 'b']],
-    // Filters of embeds, and by embeds, are not about the function's result.
+    // Filters on embeds, and by embeds, do not apply to the function's result.
     [
       'all_projects',
       {
@@ -259,26 +259,26 @@ t.test('what is returned', async (t) => {
   ])
 })
 
-t.test('the relation of what is returned', async (t) => {
+t.test('the relation of the returned rows', async (t) => {
   const rows: [name: string, relation: string][] = [
     ['all_projects', 'projects'],
     ['a_project', 'projects'],
     ['numbers', 'int4'],
     ['ping', 'ping'],
-    // A row type of another schema is looked for among the relations of the function's.
+    // A row type of another schema is looked up among the relations of the function's schema.
     ['hidden', 'projects'],
   ]
   for (const [name, relation] of rows) {
     const plan = planned(call('get', name))
     t.equal(plan.read.fromAlias, name === 'numbers' ? 'numbers' : relation)
-    t.strictSame(plan.relation, qi(name), 'the plan is about the function')
+    t.strictSame(plan.relation, qi(name), 'the plan concerns the function')
     t.strictSame(plan.call.routine, qi(name))
   }
   const field = planned(call('get', 'all_projects', { filters: [at('', filter('id'))] })).read.where[0]
   t.match(field, { filter: { field: { type: 'integer' } } })
 })
 
-t.test('access', async (t) => {
+t.test('access mode', async (t) => {
   const rows: [volatility: Volatility, method: InvokeMethod, readOnly: boolean][] = [
     ['volatile', 'post', false],
     ['stable', 'post', true],
@@ -296,7 +296,7 @@ t.test('access', async (t) => {
   }
 })
 
-t.test('preferences that cannot be kept', async (t) => {
+t.test('preferences that cannot be applied', async (t) => {
   const strict = { handling: 'strict', maxAffected: 1, invalid: [] } as const
   const single = {
     code: 'PGRST128',

@@ -21,7 +21,7 @@ function readPlan(given: ApiRequest, changed: Partial<PlanSettings> = {}): ReadP
   return plan.read
 }
 
-t.test('filters, orders, limits and logic of embeds', async (t) => {
+t.test('filters, orders, limits and logic apply to embeds', async (t) => {
   const given = {
     select: ['id', embed('projects', ['id', embed('clients', ['id'])])],
     filters: [at('projects', filter('data->a')), at('projects.clients', filter('name'))],
@@ -45,7 +45,7 @@ t.test('filters, orders, limits and logic of embeds', async (t) => {
     ],
   )
   t.match(projects?.where, [{ kind: 'logic' }, { kind: 'filter', filter: { field: { type: 'jsonb' } } }])
-  t.match(projects?.order, [{ field: { type: 'text', toJson: true } }], "types in orders are the root's")
+  t.match(projects?.order, [{ field: { type: 'text', toJson: true } }], 'types in orders are those of the root')
   t.match(projects?.embeds[0]?.where, [{ kind: 'filter', filter: { field: { name: 'name' } } }])
 
   const written = readPlan(mutate('create', 'clients', given), { dbMaxRows: 2 })
@@ -54,7 +54,7 @@ t.test('filters, orders, limits and logic of embeds', async (t) => {
   t.strictSame(written.embeds[0]?.range, { offset: 0, limit: null })
 })
 
-t.test('parameters for what is not embedded', async (t) => {
+t.test('parameters for relations that are not embedded are rejected', async (t) => {
   const notEmbedded = (name: string) => ({
     code: 'PGRST108',
     status: 400,
@@ -97,13 +97,13 @@ t.test('parameters for what is not embedded', async (t) => {
   )
 })
 
-t.test('names of embeds that have an alias', async (t) => {
+t.test('embeds with an alias can be addressed by alias or name', async (t) => {
   const select = ['id', embed('clients', ['id'], { alias: 'buyer' }), embed('clients', ['id'], { alias: 'payer' })]
   const filters = [at('clients', filter('id')), at('payer', filter('name'))]
   const legacy = readPlan(read('projects', { select, filters }))
   const summary = ({ embeds }: ReadPlan) =>
     embeds.map(({ alias, where, addressedByLegacyName }) => [alias, where.length, addressedByLegacyName])
-  // The filter that comes last is placed first, and moves its embed to the front, where the other one finds it.
+  // The last filter is placed first, and moves its embed to the front, where the other one finds it.
   t.strictSame(summary(legacy), [
     ['payer', 2, true],
     ['buyer', 0, false],
@@ -127,7 +127,7 @@ t.test('names of embeds that have an alias', async (t) => {
   ])
 })
 
-t.test('filters by embeds', async (t) => {
+t.test('rows can be filtered by embeds', async (t) => {
   const byEmbed = (negated: boolean, aggregateAlias: string) => ({
     kind: 'filter',
     filter: { kind: 'null-embed', negated, aggregateAlias },
@@ -160,7 +160,7 @@ t.test('filters by embeds', async (t) => {
   ])
 })
 
-t.test('orders by a related column', async (t) => {
+t.test('rows can be ordered by a related column', async (t) => {
   const select = ['id', embed('clients', ['id'], { alias: 'buyer' }), embed('projects', ['id'])]
   const order = (relation: string) => [at('', [orderBy('data->a', relation)])]
   t.strictSame(

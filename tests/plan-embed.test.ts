@@ -84,7 +84,7 @@ const embedded = (relation: string, item: SelectItem): ReadPlan => {
   return first
 }
 
-/** Join conditions as text; names of relations are qualified where the plan qualifies them. */
+/** Join conditions as text; names of relations are qualified if the plan qualifies them. */
 const joins = ({ joinConditions }: ReadPlan): string =>
   joinConditions
     .map(({ left, right }) =>
@@ -93,7 +93,7 @@ const joins = ({ joinConditions }: ReadPlan): string =>
     .map((sides) => sides.join(' = '))
     .join(' and ')
 
-t.test('what every kind of relationship joins', async (t) => {
+t.test('join conditions of every kind of relationship', async (t) => {
   const rows: [relation: string, target: string, alias: string | null, joins: string, mode: 'object' | 'array'][] = [
     ['projects', 'clients', 'clients_1', 'clients_1.id = api.projects.client_id', 'object'],
     ['clients', 'projects', 'projects_1', 'projects_1.client_id = api.clients.id', 'array'],
@@ -126,7 +126,7 @@ t.test('what every kind of relationship joins', async (t) => {
   }
 })
 
-t.test('which relationship is followed', async (t) => {
+t.test('hints choose the relationship', async (t) => {
   const constraintOf = (relationship: Relationship | null): string | undefined => {
     if (relationship?.kind !== 'foreign-key') return relationship?.function.name
     const { cardinality } = relationship
@@ -139,7 +139,7 @@ t.test('which relationship is followed', async (t) => {
     ['projects', 'clients', 'projects_client_fk', 'many-to-one projects_client_fk'],
     ['projects', 'clients', 'client_id', 'many-to-one projects_client_fk'],
     ['projects', 'clients', 'id', 'many-to-one projects_client_fk'],
-    // By constraint or column only tables are found, not the views over them.
+    // Hints by constraint or column find tables only, not the views over them.
     ['projects', 'projects_client_fk', null, 'many-to-one projects_client_fk'],
     ['projects', 'client_id', null, 'many-to-one projects_client_fk'],
     ['projects', 'clients_view', null, 'many-to-one projects_client_fk'],
@@ -165,7 +165,7 @@ t.test('which relationship is followed', async (t) => {
   }
 })
 
-t.test('relationships that are not there', async (t) => {
+t.test('unknown relationships are rejected', async (t) => {
   const rows: [relation: string, target: string, hint: string | null, suggestion: string | null][] = [
     ['projects', 'client', null, "Perhaps you meant 'clients' instead of 'client'."],
     ['projects', 'clients', 'nothing', null],
@@ -196,11 +196,11 @@ t.test('relationships that are not there', async (t) => {
   t.match(
     apiErrorOf(() => readPlan(read('clients', both))),
     { message: /between 'clients' and 'nowhere'/ },
-    'the first one is told',
+    'the first one is reported',
   )
 })
 
-t.test('ambiguous relationships', async (t) => {
+t.test('ambiguous relationships are rejected', async (t) => {
   const toMany = (relationship: string) => ({
     cardinality: 'many-to-many',
     embedding: 'sites with plans',
@@ -239,7 +239,7 @@ t.test('ambiguous relationships', async (t) => {
   t.strictSame(apiErrorOf(() => embedded('people', embed('twins', ['id'])))?.details, [{}, {}])
 })
 
-t.test('aliases, join types and hints are handed on', async (t) => {
+t.test('aliases, join types and hints are passed on', async (t) => {
   const plan = embedded('projects', embed('clients', ['id'], { alias: 'a"b', joinType: 'inner', hint: 'client_id' }))
   t.match(plan, {
     alias: 'a"b',
@@ -267,7 +267,7 @@ t.test('nested embeds join their parents by alias', async (t) => {
   t.strictSame(people.embeds[0]?.computedArgument, { schema: '', name: 'people_1' })
 })
 
-t.test('embeds in what mutations and functions return', async (t) => {
+t.test('embeds in the results of mutations and functions', async (t) => {
   const select = ['id', embed('clients', ['id']), embed('owner', ['id'])]
   const rows: [given: ApiRequest, name: string][] = [
     [mutate('create', 'projects', { select }), 'create'],
@@ -292,7 +292,7 @@ t.test('embeds in what mutations and functions return', async (t) => {
   }
 })
 
-t.test('embeds in which nothing is selected', async (t) => {
+t.test('embeds that select nothing', async (t) => {
   const rows: [item: SelectItem, empty: boolean][] = [
     [embed('clients', []), true],
     [embed('clients', [embed('projects', [])]), true],
@@ -305,7 +305,7 @@ t.test('embeds in which nothing is selected', async (t) => {
   }
 })
 
-t.test('a deep tree of embeds is planned', async (t) => {
+t.test('a deeply nested tree of embeds is planned', async (t) => {
   let item: SelectItem = embed('staff', ['id'], { hint: 'boss_id' })
   for (let depth = 1; depth < 500; depth++) item = embed('staff', ['id', item], { hint: 'boss_id' })
   let plan: ReadPlan | undefined = readPlan(read('staff', { select: [item] }))

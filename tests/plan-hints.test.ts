@@ -19,7 +19,7 @@ const cache = schemaCache({
   ],
 })
 
-t.test('the closest text of a set', async (t) => {
+t.test('the closest text of a set is found', async (t) => {
   const set = fuzzySet(['projects', 'project_tasks', 'Größen', 'abcd', 'CLIENTS', 'clients', '日本語の表'])
   const rows: [question: string, minimum: number, text: string | undefined, score?: number][] = [
     ['projects', 0.75, 'projects', 1],
@@ -31,7 +31,7 @@ t.test('the closest text of a set', async (t) => {
     ['projxxxx', defaultScore, 'projects', 4 / 8],
     ['größe', 0.75, 'Größen', 5 / 6],
     ['日本語表', 0.75, '日本語の表', 4 / 5],
-    // No three letters in a row are shared, but two are.
+    // They share two letters in a row, but not three.
     ['xabycdz', defaultScore, 'abcd', 4 / 7],
     ['', defaultScore, undefined],
     ['--', defaultScore, undefined],
@@ -47,11 +47,11 @@ t.test('the closest text of a set', async (t) => {
   t.equal(closest(fuzzySet([]), 'projects', 0), undefined)
 })
 
-t.test('of equally close texts the last is preferred', async (t) => {
+t.test('of equally close texts, the last is preferred', async (t) => {
   t.equal(closest(fuzzySet(['item_a', 'item_b']), 'item_c', defaultScore)?.text, 'item_b')
 })
 
-t.test('hostile questions are answered quickly', async (t) => {
+t.test('hostile input is processed quickly', async (t) => {
   const long = (letter: string) => Array.from({ length: 60 }, (_, at) => `${letter.repeat(3000)}${at}`)
   const set = fuzzySet([...long('a'), ...long('b')])
   const time = cpuTime(() => {

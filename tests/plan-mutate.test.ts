@@ -98,7 +98,7 @@ t.test('conflicts', async (t) => {
   }
 })
 
-t.test('columns that are not there', async (t) => {
+t.test('unknown columns are rejected', async (t) => {
   const rows: [relation: string, columns: string[], column: string][] = [
     ['projects', ['id', 'nme', 'zzz'], 'nme'],
     ['projects', ['constructor'], 'constructor'],
@@ -121,7 +121,7 @@ t.test('columns that are not there', async (t) => {
   t.match(planned(mutate('create', '__proto__', { columns: ['constructor'] })), { columns: [{ name: 'constructor' }] })
 })
 
-t.test('updates and deletes by conditions', async (t) => {
+t.test('updates and deletes have conditions', async (t) => {
   const given = {
     filters: [at('', filter('paint')), at('', filter('id->a')), at('clients', filter('name'))],
     logic: [at('', or(filter('name'))), at('clients', or(filter('id')))],
@@ -133,7 +133,7 @@ t.test('updates and deletes by conditions', async (t) => {
     { kind: 'filter', filter: { kind: 'field', field: { name: 'paint', type: 'text', transform: 'api.from_text' } } },
     { kind: 'filter', filter: { field: { name: 'id', type: 'integer', toJson: true } } },
     { kind: 'logic', operands: [{ filter: { field: { name: 'name' } } }] },
-    // Of embeds only the filters are left out.
+    // Only the filters on embeds are omitted.
     { kind: 'logic', operands: [{ filter: { field: { name: 'id' } } }] },
   ]
   const update = planned(mutate('update', 'projects', { ...given, ...prefer({ missing: 'default' }) }))
@@ -214,7 +214,7 @@ t.test('PUT', async (t) => {
   )
 })
 
-t.test('what is returned', async (t) => {
+t.test('returned columns', async (t) => {
   type Given = Parameters<typeof mutate>[2]
   const rows: [given: Given, returning: string[]][] = [
     [{}, []],
@@ -237,7 +237,7 @@ t.test('what is returned', async (t) => {
   }
 })
 
-t.test('which error comes first', async (t) => {
+t.test('of several errors, the first is reported', async (t) => {
   const invalid = { preferences: { handling: 'strict', invalid: ['a'] } } as const
   const accept = [{ kind: 'xml' }] as const
   const select = [embed('nothing', [])]

@@ -44,7 +44,7 @@ const png = other('image/png')
 const object: MediaType = { kind: 'single-json', stripNulls: true }
 const stripped: MediaType = { kind: 'array-json-strip' }
 
-t.test('the first acceptable media type that can be produced', async (t) => {
+t.test('the first acceptable media type that can be produced is chosen', async (t) => {
   const json = { kind: 'json' } as const
   type Given = Parameters<typeof read>[1]
   const rows: [relation: string, given: Given, handler: MediaHandler, mediaType: MediaType][] = [
@@ -55,13 +55,13 @@ t.test('the first acceptable media type that can be produced', async (t) => {
     ['maps', { accept: [{ kind: 'geojson' }] }, { kind: 'geojson' }, { kind: 'geojson' }],
     ['maps', { accept: [object, any] }, object, object],
     ['maps', { accept: [stripped] }, stripped, stripped],
-    // Handlers of the relation take whole rows.
+    // Handlers of the relation apply to whole rows.
     ['maps', { accept: [png, csv], select: ['id'] }, { kind: 'csv' }, csv],
     ['maps', { accept: [png, csv], select: ['*', 'id'] }, { kind: 'csv' }, csv],
     ['maps', { accept: [png, csv], select: ['*', embed('pages', ['id'])] }, { kind: 'csv' }, csv],
     ['maps', { accept: [png], select: [aggregated('count')] }, custom('png', 'maps'), png],
     ['colors', { accept: [png, any] }, json, json],
-    // A handler of any media type answers whatever is accepted, but for the vendored types.
+    // A handler for any media type responds to every Accept header, except for vendored types.
     ['pages', { accept: [any] }, custom('html', 'pages'), other('text/html')],
     ['pages', { accept: [other('video/mp4')] }, custom('html', 'pages'), other('text/html')],
     ['pages', { accept: [{ kind: 'json' }] }, custom('html', 'pages'), other('text/html')],
@@ -79,7 +79,7 @@ t.test('the first acceptable media type that can be produced', async (t) => {
   t.strictSame(planned(call('get', 'all_maps', { accept: [png] })).handler, custom('png', 'maps'))
 })
 
-t.test('requests that are answered without a body', async (t) => {
+t.test('requests without a response body', async (t) => {
   const action = { kind: 'read', relation: qi('maps'), headersOnly: true } as const
   const rows: [given: ApiRequest, handler: string][] = [
     [request(action), 'none'],
@@ -97,7 +97,7 @@ t.test('requests that are answered without a body', async (t) => {
   }
 })
 
-t.test('media types that cannot be produced', async (t) => {
+t.test('unavailable media types are rejected', async (t) => {
   const accept: MediaType[] = [xml, { kind: 'plan', for: object, format: 'json', options: ['analyze', 'wal'] }, png]
   t.strictSame(
     apiErrorOf(() => planned(read('maps', { accept, select: ['id'] }))),
@@ -127,7 +127,7 @@ t.test('execution plans', async (t) => {
     t.match(
       apiErrorOf(() => planned(given)),
       { code: 'PGRST107' },
-      'not unless they are enabled',
+      'unless they are enabled, they are rejected',
     )
     if (!handler) {
       t.match(
@@ -141,7 +141,7 @@ t.test('execution plans', async (t) => {
   }
 })
 
-t.test('strict handling of preferences comes after the media type', async (t) => {
+t.test('media types are checked before strict preferences', async (t) => {
   const preferences = { handling: 'strict', invalid: ['a', 'b'] } as const
   t.match(
     apiErrorOf(() => planned(read('maps', { preferences, accept: [xml] }))),

@@ -100,7 +100,7 @@ t.test('a plain read', async (t) => {
   )
 })
 
-t.test('tables that are not there', async (t) => {
+t.test('unknown tables are rejected', async (t) => {
   const rows: [relation: string, hint: string | null][] = [
     ['project', "Perhaps you meant the table 'api.projects'"],
     ['constructor', null],
@@ -154,7 +154,7 @@ t.test('fields of filters', async (t) => {
   }
 })
 
-t.test('fields with representations', async (t) => {
+t.test('fields with domain representations', async (t) => {
   const color = { ...untyped, name: 'color', baseType: 'integer' }
   const plan = readPlan(
     read('paints', { select: ['color'], filters: [at('', filter('color'))], order: [at('', [orderBy('color')])] }),
@@ -170,10 +170,10 @@ t.test('fields with representations', async (t) => {
       operation: eq('1'),
     },
   })
-  t.strictSame(plan.order[0]?.field, { ...color, type: 'api.color' }, 'orders compare the values themselves')
+  t.strictSame(plan.order[0]?.field, { ...color, type: 'api.color' }, 'orders use the values themselves')
 })
 
-t.test('a star is written out where a column has a representation', async (t) => {
+t.test('a star is expanded if a column has a representation', async (t) => {
   const rows: [relation: string, select: Parameters<typeof item>[0][], names: string[]][] = [
     ['paints', ['*'], ['id', 'color', 'label']],
     ['paints', ['label', '*'], ['label', 'id', 'color', 'label']],
@@ -235,8 +235,8 @@ t.test('conditions: logic first, each kind in the order of the query', async (t)
     operator: 'or',
     operands: [{ kind: 'filter' }, { kind: 'logic', operands: [{}, { filter: { field: { type: 'jsonb' } } }] }],
   })
-  t.strictSame(readPlan(call('get', 'find', given)).where, plan.where, 'also for what a function returns')
-  t.strictSame(readPlan(mutate('update', 'projects', given)).where, [], 'not for what a mutation returns')
+  t.strictSame(readPlan(call('get', 'find', given)).where, plan.where, 'also for results of functions')
+  t.strictSame(readPlan(mutate('update', 'projects', given)).where, [], 'not for results of mutations')
 })
 
 t.test('orders', async (t) => {
@@ -270,7 +270,7 @@ t.test('ranges and db-max-rows', async (t) => {
   }
 })
 
-t.test('aggregates that are not allowed', async (t) => {
+t.test('aggregates are rejected if disabled', async (t) => {
   const expected = {
     code: 'PGRST123',
     status: 400,

@@ -30,7 +30,7 @@ function readPlan(relation: string, select: (SelectItem | string)[], given: Give
 const spreadField = (name: string, rest = {}) => ({ name, aggregate: null, aggregateCast: null, alias: null, ...rest })
 const names = ({ select }: ReadPlan) => select.map(({ field, alias }) => alias ?? field.name)
 
-t.test('spreads of one row', async (t) => {
+t.test('spreads of to-one embeds', async (t) => {
   const plan = readPlan('tasks', [
     'id',
     spread('projects', [
@@ -56,28 +56,28 @@ t.test('spreads of one row', async (t) => {
   t.match(readPlan('clients', [spread('unlisted', ['id'])]).embeds[0]?.spread, { kind: 'to-one' })
 })
 
-t.test('spreads of many rows', async (t) => {
+t.test('spreads of to-many embeds', async (t) => {
   const plan = readPlan('clients', ['id', spread('projects', ['*', spread('tasks', ['*'])])])
   const [projects] = plan.embeds
   t.strictSame(projects?.spread, { kind: 'to-many', extraSelect: [], order: [] })
-  t.strictSame(projects && names(projects), ['id', 'name', 'budget', 'client_id'], 'a star is written out')
+  t.strictSame(projects && names(projects), ['id', 'name', 'budget', 'client_id'], 'the star is expanded')
   t.strictSame(projects?.embeds.map(names), [['id', 'name', 'data', 'hours', 'project_id']])
   t.match(plan.relationSelect, [{ fields: { length: 9 } }])
 })
 
-t.test('stars are written out where rows are grouped', async (t) => {
+t.test('stars are expanded if rows are grouped', async (t) => {
   const grouped = readPlan('tasks', [aggregated('count'), embed('projects', ['*', embed('clients', ['*'])])])
   t.strictSame(grouped.embeds.map(names), [['id', 'name', 'budget', 'client_id']])
   t.strictSame(grouped.embeds[0]?.embeds.map(names), [['id', 'name', 'city']])
   const ungrouped = readPlan('tasks', ['*', embed('projects', ['*', embed('clients', ['*', aggregated('count')])])])
   t.strictSame([names(ungrouped), ...ungrouped.embeds.map(names)], [['*'], ['*']])
   const unknown = readPlan('clients', [aggregated('count'), embed('unlisted', ['*'])])
-  t.strictSame(unknown.embeds.map(names), [[]], 'columns that are not known cannot be written out')
+  t.strictSame(unknown.embeds.map(names), [[]], 'unknown columns cannot be expanded')
   const cast = readPlan('clients', [item('*', { cast: 'text' }), aggregated('max', 'id')])
   t.match(cast.select, [{ cast: 'text' }, { cast: 'text' }, { cast: 'text' }, { aggregate: 'max' }])
 })
 
-t.test('aggregates move out of spreads of one row', async (t) => {
+t.test('aggregates move out of to-one spreads', async (t) => {
   const sum = aggregated('sum', 'budget', { aggregateCast: 'text', cast: 'int8', alias: 'total' })
   const plan = readPlan('tasks', ['name', spread('projects', [sum, 'name', aggregated('count')])])
   t.strictSame(plan.relationSelect, [
@@ -112,10 +112,10 @@ t.test('aggregates move up to the nearest relation that is not spread', async (t
   t.strictSame(tasks?.relationSelect, [{ kind: 'spread', fields: [max], aggregateAlias: 'tasks_projects_3' }])
   t.match(toEmbed.embeds[0]?.relationSelect, [{ kind: 'json', name: 'tasks' }])
   const own = readPlan('tasks', [embed('projects', [aggregated('sum', 'budget')])])
-  t.match(own.embeds[0]?.select, [{ aggregate: 'sum', alias: null }], 'an embed keeps its own')
+  t.match(own.embeds[0]?.select, [{ aggregate: 'sum', alias: null }], 'an embed keeps its aggregates')
 })
 
-t.test('aggregates in spreads of many rows', async (t) => {
+t.test('aggregates in to-many spreads', async (t) => {
   const expected = {
     code: 'PGRST127',
     status: 400,
@@ -135,7 +135,7 @@ t.test('aggregates in spreads of many rows', async (t) => {
     )
 })
 
-t.test('the order of a spread of many rows orders the arrays', async (t) => {
+t.test('the order of a to-many spread orders its arrays', async (t) => {
   const order = [at('tasks', [orderBy('data->a'), orderBy('id'), orderBy('name->b', 'projects')])]
   const plan = readPlan('projects', ['id', spread('tasks', ['id', spread('projects', ['name'])])], { order })
   const [tasks] = plan.embeds

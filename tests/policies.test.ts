@@ -1,4 +1,4 @@
-// Who may do what with which rows, in SQL: every table, every command, every kind of caller.
+// Access rights in SQL: every table, every command, every kind of caller.
 import pg from 'pg'
 import t from 'tap'
 import { createMigratedDatabase } from './support/database.ts'
@@ -41,7 +41,7 @@ const callers = {
 } satisfies Record<string, Caller>
 type CallerName = keyof typeof callers
 
-/** Runs one statement as the caller, undoes it, and gives the number of rows or the SQLSTATE. */
+/** Runs one statement as the caller and rolls it back. Returns the number of rows, or the SQLSTATE. */
 async function outcome(caller: CallerName, sql: string): Promise<number | string> {
   const { role, claims }: Caller = callers[caller]
   await client.query('begin')
@@ -62,7 +62,7 @@ const runValues = "'a:', 'camera', 'l', 1, true"
 const report = 'manufacturer, model, year, mileage, price, lat, lng'
 const reportValues = "'Opel', 'Corsa', 2001, 1, 1, 1, 1"
 
-/** Each statement is about Ann's row. */
+/** Each statement concerns Ann's row. */
 const statements = {
   profiles: {
     select: `select from profiles where id = '${ann}'`,
@@ -120,7 +120,7 @@ const own = { insert: 1, 'select all': 1, 'update all': 1, 'delete all': 1 }
 const expected: Record<CallerName, Record<keyof typeof nothing, number | string>> = {
   ann: { ...own, 'insert for Ann': 1, select: 1, update: 1, delete: 1 },
   bob: { ...nothing, ...own },
-  // Passes the policy, but has no profile to hang the row on.
+  // Passes the policy, but has no profile for the row to refer to.
   newcomer: { ...nothing, insert: '23503' },
   'a foreign subject': nothing,
   'no subject': nothing,
@@ -129,7 +129,7 @@ const expected: Record<CallerName, Record<keyof typeof nothing, number | string>
   anon: refused,
   'anon with a subject': refused,
   service: {
-    // Belongs to nobody, and the row must belong to somebody.
+    // The caller has no user id, and the row must have an owner.
     insert: '23502',
     'insert for Ann': 1,
     select: 1,
@@ -156,7 +156,7 @@ for (const [table, commands] of Object.entries(statements)) {
   })
 }
 
-t.test('columns and rows a caller may not write', async (t) => {
+t.test('columns and rows that a caller may not write', async (t) => {
   const rows: readonly (readonly [CallerName, string, number | string])[] = [
     ['newcomer', "insert into profiles (full_name) values ('New')", 1],
     ['newcomer', `insert into profiles (id) values ('${newcomer}')`, 1],
@@ -198,7 +198,7 @@ t.test('columns and rows a caller may not write', async (t) => {
   for (const [caller, sql, wanted] of rows) t.equal(await outcome(caller, sql), wanted, `${caller}: ${sql}`)
 })
 
-t.test('values that the database refuses, whoever sends them', async (t) => {
+t.test('values that the database rejects for every caller', async (t) => {
   const year = new Date().getUTCFullYear()
   const rows: readonly (readonly [string, number | string])[] = [
     ["update classification_runs set confidence = 'NaN'", '23514'],
@@ -220,7 +220,7 @@ t.test('values that the database refuses, whoever sends them', async (t) => {
   for (const [sql, wanted] of rows) t.equal(await outcome('ann', sql), wanted, sql)
 })
 
-t.test('accounts, sessions and keys are for no role of the API', async (t) => {
+t.test('the API roles have no access to accounts, sessions and keys', async (t) => {
   for (const table of ['auth.users', 'auth.sessions', 'auth.api_keys', 'rowhouse.migrations']) {
     for (const caller of ['ann', 'anon', 'service', 'the login role'] as const) {
       for (const sql of [`select from ${table}`, `delete from ${table}`, `insert into ${table} default values`]) {
@@ -230,7 +230,7 @@ t.test('accounts, sessions and keys are for no role of the API', async (t) => {
   }
 })
 
-t.test('who may execute the functions', async (t) => {
+t.test('privileges on functions', async (t) => {
   const { rows } = await database.query(`
     select oid::regprocedure::text as name,
       array(
@@ -283,7 +283,7 @@ t.test('who may execute the functions', async (t) => {
   t.equal(await outcome('the login role', "select from auth.find_user('ANN@example.org')"), 1)
 })
 
-t.test('functions that run as their owner have a fixed search path', async (t) => {
+t.test('security definer functions have a fixed search_path', async (t) => {
   const { rows } = await database.query(`
     select proname::text as name, array_to_string(proconfig, ' ') as settings from pg_proc
     where prosecdef and pronamespace::regnamespace::text not in ('pg_catalog', 'information_schema') order by 1`)
@@ -293,14 +293,14 @@ t.test('functions that run as their owner have a fixed search path', async (t) =
   }
 })
 
-t.test('every table that holds data has row-level security', async (t) => {
+t.test('every table with data has row-level security', async (t) => {
   const { rows } = await database.query(`
     select oid::regclass::text as name from pg_class
     where relkind = 'r' and not relrowsecurity and relnamespace::regnamespace::text in ('public', 'auth')`)
   t.strictSame(rows, [])
 })
 
-t.test('claims', async (t) => {
+t.test('auth functions read the claims', async (t) => {
   const rows: readonly (readonly [string, unknown])[] = [
     [`{"sub":"${ann}","role":"r","email":"e"}`, { uid: ann, role: 'r', email: 'e' }],
     [`{"sub":"${ann.toUpperCase()}"}`, { uid: ann, role: null, email: null }],
@@ -324,7 +324,7 @@ t.test('claims', async (t) => {
   }
 })
 
-t.test('a profile comes and goes with its account, and takes its rows along', async (t) => {
+t.test('a profile is created and deleted with its account, and its rows with it', async (t) => {
   const id = '00000000-0000-4000-8000-00000000000d'
   await database.query("insert into auth.users (id, email, password_hash) values ($1, 'd@example.org', 'x')", [id])
   t.equal((await database.query('select from public.profiles where id = $1', [id])).rowCount, 1)
@@ -334,7 +334,7 @@ t.test('a profile comes and goes with its account, and takes its rows along', as
   t.equal((await database.query('select from public.reports where user_id = $1', [id])).rowCount, 0)
 })
 
-t.test('updated_at follows every change', async (t) => {
+t.test('updated_at is set by every change', async (t) => {
   for (const table of ['public.profiles', 'public.classification_runs', 'public.reports', 'auth.users']) {
     await database.query(`update ${table} set created_at = '2000-01-01'`)
     const { rows } = await database.query(
@@ -344,7 +344,7 @@ t.test('updated_at follows every change', async (t) => {
   }
 })
 
-t.test("the newest rows of a caller come from the index, with the caller's id worked out once", async (t) => {
+t.test('the newest rows of a caller are read from the index, and auth.uid() is called once', async (t) => {
   for (const table of ['classification_runs', 'reports']) {
     await client.query(
       'begin; set local role authenticated; set local enable_seqscan = off; set local enable_sort = off',

@@ -1,4 +1,4 @@
-// Who gets a connection, when, and what becomes of it when its caller leaves.
+// Lending connections: order, limits, and callers that leave.
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import pg from 'pg'
@@ -58,7 +58,7 @@ const run = (pool: ConnectionPool, text: string, caller?: Caller, access: 'read'
     { access, caller },
   )
 
-/** Lends a connection until it is called. */
+/** Lends a connection until the returned function is called. */
 async function occupy(pool: ConnectionPool, access: 'read' | 'write'): Promise<() => Promise<void>> {
   let free = (): void => undefined
   let began = (): void => undefined
@@ -79,11 +79,11 @@ async function occupy(pool: ConnectionPool, access: 'read' | 'write'): Promise<(
   }
 }
 
-t.test('the share of writes', async (t) => {
+t.test('the share of connections for writes', async (t) => {
   t.strictSame([1, 2, 3, 4, 8, 10, 20, 100].map(shareOfWrites), [1, 1, 2, 3, 6, 8, 15, 75])
 })
 
-t.test('writes leave connections to reads, and reads none to writes', async (t) => {
+t.test('writes leave connections to reads, and reads leave none to writes', async (t) => {
   const pool = poolOf(t)
   const frees = await Promise.all([occupy(pool, 'write'), occupy(pool, 'write'), occupy(pool, 'write')])
   t.notOk(pool.canLend('write'))
@@ -93,18 +93,18 @@ t.test('writes leave connections to reads, and reads none to writes', async (t) 
     run(pool, `select '${text}'`, undefined, 'write').then((it) => order.push(it ?? '')),
   )
   t.equal(pool.waitingCount, 2)
-  for (let time = 0; time < 3; time++) t.equal(await run(pool, 'select 1'), '1', 'a read goes ahead of waiting writes')
+  for (let time = 0; time < 3; time++) t.equal(await run(pool, 'select 1'), '1', 'a read overtakes waiting writes')
   const readers = await Promise.all([occupy(pool, 'read')])
   const read = run(pool, "select 'c'").then((it) => order.push(it ?? ''))
   t.equal(pool.waitingCount, 3)
   await frees[0]()
   await Promise.all([...writes, read])
-  t.strictSame(order, ['a', 'b', 'c'], 'otherwise whoever came first')
+  t.strictSame(order, ['a', 'b', 'c'], 'otherwise first come, first served')
   await Promise.all([...frees.slice(1), ...readers].map((free) => free()))
   t.ok(await untilIdle(pool))
 })
 
-t.test('a wait ends with the time, or with its caller', async (t) => {
+t.test('waiting ends with the timeout, or when the caller leaves', async (t) => {
   const pool = poolOf(t, { dbPool: 1, dbPoolAcquisitionTimeout: 2 })
   const free = await occupy(pool, 'read')
   const person = new Person()
@@ -113,14 +113,14 @@ t.test('a wait ends with the time, or with its caller', async (t) => {
   t.equal(pool.waitingCount, 2)
   person.leave()
   await t.rejects(abandoned, { name: 'ConnectionError', kind: 'caller gone' })
-  t.equal(pool.waitingCount, 1, 'it has left the queue')
+  t.equal(pool.waitingCount, 1, 'it was removed from the queue')
   t.equal(person.listenerCount, 0)
   await t.rejects(late, { name: 'ConnectionError', kind: 'timed out' })
   t.equal(pool.waitingCount, 0)
   await t.rejects(
     run(pool, 'select 1', person),
     { name: 'ConnectionError', kind: 'caller gone' },
-    'nothing is begun for a caller who has left',
+    'nothing starts for a caller who has left',
   )
   await free()
   t.equal(await run(pool, 'select 1'), '1')
@@ -130,10 +130,10 @@ t.test('a wait ends with the time, or with its caller', async (t) => {
   await back()
 })
 
-t.test('what was waited for elsewhere counts', async (t) => {
+t.test('time spent waiting elsewhere counts', async (t) => {
   const pool = poolOf(t, { dbPool: 1, dbPoolAcquisitionTimeout: 600 })
   const late = { since: performance.now() - 600_000 }
-  t.equal(await withConnection(pool, async () => 'lent', never, late), 'lent', 'at once, if there is one')
+  t.equal(await withConnection(pool, async () => 'lent', never, late), 'lent', 'at once, if one is idle')
   await withConnection(
     pool,
     () =>
@@ -145,7 +145,7 @@ t.test('what was waited for elsewhere counts', async (t) => {
   )
 })
 
-t.test('a statement whose caller leaves is cancelled', async (t) => {
+t.test('the statement of a caller who leaves is cancelled', async (t) => {
   const pool = poolOf(t, { dbPool: 3 })
   const people = [new Person(), new Person(), new Person()]
   const naps = people.map((person) => run(pool, 'select pg_sleep(25)', person, 'read'))
@@ -159,12 +159,12 @@ t.test('a statement whose caller leaves is cancelled', async (t) => {
     t.match(outcome, { status: 'rejected', reason: { kind: 'caller gone' } }, 'it would be fulfilled at its own end')
   }
   t.ok(await untilIdle(pool))
-  t.equal(pool.totalCount, 3, 'the connections are used again')
-  // None of the cancellations is left for whoever comes next.
+  t.equal(pool.totalCount, 3, 'the connections are reused')
+  // No cancellation may hit the next user of the connection.
   for (let time = 0; time < 30; time++) t.equal(await run(pool, `select ${time} from pg_sleep(0.002)`), String(time))
 })
 
-t.test('leaving at any moment disturbs nobody else', async (t) => {
+t.test('callers who leave at any time do not affect others', async (t) => {
   const pool = poolOf(t, { dbPool: 2 })
   let failures = 0
   await Promise.all(
@@ -184,7 +184,7 @@ t.test('leaving at any moment disturbs nobody else', async (t) => {
   t.ok(await untilIdle(pool))
 })
 
-t.test('a connection that is left in a transaction is closed', async (t) => {
+t.test('a connection left in a transaction is closed', async (t) => {
   const pool = poolOf(t, { dbPool: 1 })
   const pid = await run(pool, 'select pg_backend_pid()')
   await withConnection(pool, (client) => client.query('begin'), never)
@@ -194,7 +194,7 @@ t.test('a connection that is left in a transaction is closed', async (t) => {
     pool,
     async (client) => {
       await client.query('begin')
-      // `pg` tells of an error before it knows the state of the transaction.
+      // `pg` reports an error before it knows the transaction status.
       for (let time = 0; time < 2; time++) await client.query('select 1/0').catch(() => undefined)
     },
     never,
@@ -202,7 +202,7 @@ t.test('a connection that is left in a transaction is closed', async (t) => {
   t.not(await run(pool, 'select pg_backend_pid()'), other)
 })
 
-t.test('a reserve for what must work when the pool is used up', async (t) => {
+t.test('reserved connections are available when the pool is used up', async (t) => {
   // Long enough to open a connection.
   const pool = poolOf(t, { dbPool: 1, dbPoolReserve: 1, dbPoolAcquisitionTimeout: 3 })
   const { query } = new Database(pool)
@@ -230,7 +230,7 @@ t.test('a reserve for what must work when the pool is used up', async (t) => {
   await back()
 })
 
-t.test('when the server has no slots left, requests wait for the connections that the pool has', async (t) => {
+t.test('if the server has no free slot, requests wait for the existing connections of the pool', async (t) => {
   await database.query(`alter role ${authenticator} connection limit 3`)
   t.teardown(() => database.query(`alter role ${authenticator} connection limit -1`))
   const pool = poolOf(t, { dbPool: 10, dbPoolReserve: 2 })
@@ -242,11 +242,11 @@ t.test('when the server has no slots left, requests wait for the connections tha
   const asked = new Database(pool).query('select 1 as one', [])
   await pause(100)
   await Promise.all(frees.map((free) => free()))
-  t.strictSame(await asked, [{ one: 1 }], 'where the reserve has no slot, it waits for the pool')
+  t.strictSame(await asked, [{ one: 1 }], 'if the reserve has no slot, it waits for the pool')
   const busy = await Promise.all([occupy(pool, 'read'), occupy(pool, 'read'), occupy(pool, 'read')])
   const writer = run(pool, 'select 1', undefined, 'write')
   await database.query(`alter role ${authenticator} connection limit -1`)
-  t.equal(await writer, '1', 'and grows when there are slots again')
+  t.equal(await writer, '1', 'and grows when slots are available again')
   await Promise.all(busy.map((free) => free()))
   await database.query(`alter role ${authenticator} connection limit 0`)
   const none = poolOf(t, { dbPool: 5 })

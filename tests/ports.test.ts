@@ -1,4 +1,4 @@
-// What is said about ports before anything is started.
+// Checks of ports before anything is started.
 import { createServer } from 'node:http'
 import t from 'tap'
 import { loadConfig } from '../server/config/load.ts'
@@ -10,7 +10,7 @@ t.teardown(() => server.close())
 const address = server.address()
 const taken = String(typeof address === 'object' && address ? address.port : 0)
 
-t.test('releases of Node.js that can share a port', async (t) => {
+t.test('releases of Node.js that support reusePort', async (t) => {
   for (const [version, can] of [
     ['18.20.4', false],
     ['20.20.2', false],
@@ -26,7 +26,7 @@ t.test('releases of Node.js that can share a port', async (t) => {
   }
 })
 
-t.test('hosts', async (t) => {
+t.test('host names and wildcards', async (t) => {
   for (const [name, host] of [
     ['*', '::'],
     ['!6', '::'],
@@ -38,7 +38,7 @@ t.test('hosts', async (t) => {
   }
 })
 
-t.test('ports that cannot be listened on', async (t) => {
+t.test('ports that are in use or forbidden', async (t) => {
   const inUse = `port ${taken} on 127.0.0.1 is in use. Stop the program that uses it, or choose another port, such as `
   const rows: readonly (readonly [Record<string, string>, string | null])[] = [
     [{ PORT: '0' }, null],
@@ -55,7 +55,7 @@ t.test('ports that cannot be listened on', async (t) => {
   }
 })
 
-t.test('sharing a port', async (t) => {
+t.test('two processes can share a port', async (t) => {
   const loaded = loadConfig({ env: { PGRST_SERVER_REUSEPORT: 'true', PORT: '0' } })
   const checked = checkPorts(loaded)
   if (canReusePort(process.versions.node)) await t.resolves(checked)

@@ -1,4 +1,4 @@
-// Every setting of the configuration page of PostgREST v16, under each of its names.
+// Every setting of PostgREST v16's configuration page, under each of its names.
 // https://docs.postgrest.org/en/v16/references/configuration.html
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,8 +10,8 @@ import { postgrestSettings } from '../server/config/postgrest-settings.ts'
 import { settingsTable } from '../server/config/dump.ts'
 
 /**
- * Name, a value that is not the default, and the name in the database where there is one. The value stands in the
- * file, in the notation of the file.
+ * Name, a value other than the default, and the name in the database if there is one. The value is in the notation of
+ * the file.
  */
 const page: readonly (readonly [name: string, value: string, inDatabase?: string])[] = [
   ['admin-server-host', 'localhost'],
@@ -68,20 +68,20 @@ const keyOf = (name: string): keyof Config =>
   name.replaceAll(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()) as keyof Config
 const variableOf = (name: string): string => `PGRST_${name.toUpperCase().replaceAll('-', '_')}`
 
-t.test('every name', async (t) => {
+t.test('every name is accepted', async (t) => {
   t.strictSame(
     page.map(([name]) => name).sort(),
     Object.values(postgrestSettings)
       .map(({ name }) => name)
       .sort(),
-    'no other',
+    'no other setting',
   )
   const table = settingsTable()
   const base = loadConfig({ env: {} })
   for (const [name, value, inDatabase] of page) {
     const key = keyOf(name)
     const inEnvironment = loadConfig({ env: { [variableOf(name)]: value } })
-    t.notSame(inEnvironment.config[key], base.config[key], `${name} has an effect on the configuration`)
+    t.notSame(inEnvironment.config[key], base.config[key], `${name} changes the configuration`)
     t.strictSame(inEnvironment.warnings, [], `${variableOf(name)} is known`)
 
     const file = join(folder, `${name}.conf`)
@@ -105,7 +105,7 @@ t.test('every name', async (t) => {
   }
 })
 
-t.test('a family of names', async (t) => {
+t.test('a family of names: app.settings.*', async (t) => {
   const file = join(folder, 'app.conf')
   writeFileSync(file, 'app.settings.one = "1"\napp.settings.two = "file"\n')
   const { config, warnings } = loadConfig({ env: { PGRST_APP_SETTINGS_two: 'environment' }, file })
@@ -116,7 +116,7 @@ t.test('a family of names', async (t) => {
   t.strictSame(warnings, [])
 })
 
-t.test('names without effect are accepted, and said to be so', async (t) => {
+t.test('obsolete names are accepted with a warning', async (t) => {
   for (const name of [
     'internal-schema-cache-query-sleep',
     'internal-schema-cache-query-sleep-before-queries',

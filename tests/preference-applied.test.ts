@@ -1,4 +1,4 @@
-// `Prefer`, and what `Preference-Applied` says of it, for every preference and kind of request.
+// `Prefer` and `Preference-Applied` for every preference and kind of request.
 // https://docs.postgrest.org/en/v14/references/api/preferences.html
 import t from 'tap'
 import { exchangeAll, fault, type Exchange } from './support/request-table.ts'
@@ -54,7 +54,7 @@ const preferences: readonly (readonly [preference: string, applied: readonly Kin
   ['', []],
 ]
 
-t.test('one preference', async (t) => {
+t.test('single preferences', async (t) => {
   for (const [preference, applied] of preferences) {
     const rows = all.map((kind): Exchange => {
       const counts = /^count=(exact|estimated)$/.test(preference)
@@ -69,14 +69,14 @@ t.test('one preference', async (t) => {
       }
     })
     const sent = rows.filter(({ send: [method] }) => {
-      if (method === 'GET') return !/^count=(planned|estimated)$/.test(preference) // the planner's figures
-      return preference !== 'tx=commit' // the rows after it would see what it wrote
+      if (method === 'GET') return !/^count=(planned|estimated)$/.test(preference) // estimates of the planner
+      return preference !== 'tx=commit' // later rows would see the written rows
     })
     await exchangeAll(t, call, sent)
   }
 })
 
-t.test('representation', (t) =>
+t.test('return=', (t) =>
   exchangeAll(
     t,
     call,
@@ -99,7 +99,7 @@ const every =
 
 const together: readonly Exchange[] = [
   {
-    name: 'in an order of their own, each where it applies',
+    name: 'in a fixed order, each if it applies',
     ...kinds.insert,
     prefer: every,
     range: '*/1',
@@ -143,28 +143,28 @@ const together: readonly Exchange[] = [
     applied: 'return=minimal, count=exact',
   },
   {
-    name: 'the first counts',
+    name: 'the first one is used',
     ...kinds.delete,
     prefer: 'count=planned, count=exact',
     range: '*/*',
     applied: 'count=planned',
   },
   {
-    name: 'max-affected that is no number',
+    name: 'max-affected that is not a number',
     ...kinds.delete,
     prefer: 'handling=strict, max-affected=x',
     range: '*/*',
     applied: 'handling=strict',
   },
   {
-    name: 'max-affected below zero',
+    name: 'negative max-affected',
     ...kinds.delete,
     prefer: 'handling=strict, max-affected=-1',
     status: 400,
     body: fault('PGRST124', 'Query result exceeds max-affected preference constraint', 'The query affects 1 rows'),
   },
   {
-    name: 'what is not known',
+    name: 'unknown preferences',
     ...kinds.read,
     prefer: 'handling=strict, foo, count=exact, bar=1',
     status: 400,
@@ -183,7 +183,12 @@ const together: readonly Exchange[] = [
     body: fault('PGRST122', 'Invalid preferences given with handling=strict', 'Invalid preferences: respond-async'),
   },
   { ...kinds.delete, prefer: 'handling=lenient, foo', range: '*/*', applied: 'handling=lenient' },
-  { name: 'no key to resolve by', send: ['POST', '/notes', {}], prefer: 'resolution=merge-duplicates', status: 201 },
+  {
+    name: 'no key to resolve conflicts by',
+    send: ['POST', '/notes', {}],
+    prefer: 'resolution=merge-duplicates',
+    status: 201,
+  },
   {
     name: 'unless one is given',
     send: ['POST', '/fittings?on_conflict=vehicle_id,part', { vehicle_id: 1, part: 'radio' }],
@@ -193,7 +198,7 @@ const together: readonly Exchange[] = [
   },
 ]
 
-t.test('together', (t) => exchangeAll(t, call, together))
+t.test('combined preferences', (t) => exchangeAll(t, call, together))
 
 t.test('time zones', async (t) => {
   const fresh = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage' })
@@ -222,7 +227,7 @@ t.test('time zones', async (t) => {
     wrong("'; drop table garage.times --"),
     at('Asia/Tokyo', '2020-06-01T21:00:00+09:00'),
     {
-      name: 'writes too',
+      name: 'writes, too',
       send: ['POST', '/times', { at: '2020-06-01T00:00:00' }],
       prefer: 'timezone=Asia/Tokyo, return=representation',
       status: 201,
@@ -230,7 +235,7 @@ t.test('time zones', async (t) => {
       applied: 'return=representation, timezone=Asia/Tokyo',
     },
     {
-      name: 'it does not stay',
+      name: 'it does not persist',
       send: ['GET', '/times'],
       status: 200,
       range: '0-0/*',

@@ -50,7 +50,7 @@ t.test('parsed', async (t) => {
   t.strictSame(
     parsePreferences(['tx=rollback, count=exact'], false),
     { count: 'exact', invalid: [] },
-    'no choice of tx',
+    'tx cannot be chosen',
   )
 })
 

@@ -1,4 +1,4 @@
-// The program as a process: its sockets, its end, and what stops it from starting.
+// The program as a process: its sockets, its shutdown, and errors that stop the start.
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { request } from 'node:http'
@@ -34,10 +34,10 @@ const get = (socketPath: string, path: string): Promise<{ status: number; body: 
     asked.end()
   })
 
-t.test('unix sockets, and an end in order', async (t) => {
+t.test('unix sockets and a graceful shutdown', async (t) => {
   const api = join(folder, 'api.sock')
   const admin = join(folder, 'admin.sock')
-  // As a process that was killed leaves it behind.
+  // A stale socket, as left behind by a killed process.
   writeFileSync(api, '')
   const file = join(folder, 'sockets.conf')
   writeFileSync(
@@ -60,10 +60,10 @@ rest-base-path = "/"
   t.match(await get(admin, '/ready'), { status: 200 })
   t.match((await get(admin, '/metrics')).body, /pgrst_db_pool_max 10/)
   t.match(await get(admin, '/config'), { status: 404 })
-  t.notOk(program.logged().some(says('request')), 'PostgREST logs no request unless it is asked to')
+  t.notOk(program.logged().some(says('request')), 'as in PostgREST, requests are not logged by default')
 
   await rename(api, `${api}.away`)
-  t.match(await get(admin, '/live'), { status: 500 }, 'nobody reaches the API')
+  t.match(await get(admin, '/live'), { status: 500 }, 'the API is not reachable')
   t.match(await get(admin, '/ready'), { status: 500 })
   await rename(`${api}.away`, api)
 
@@ -72,12 +72,12 @@ rest-base-path = "/"
   program.kill('SIGTERM')
   t.ok(await until(async () => (await get(admin, '/live')).status === 500), 'no longer live')
   await latch.release()
-  t.match(await held, { status: 200, body: '"let go"' }, 'what is under way is finished')
+  t.match(await held, { status: 200, body: '"let go"' }, 'requests in flight are completed')
   t.equal(await program.ended, 0)
   await t.rejects(get(api, '/films'))
 })
 
-t.test('what a server without secrets cannot do is said at the start', async (t) => {
+t.test('missing secrets are reported at startup', async (t) => {
   const program = startProgram(t, { DATABASE_URL: uri, PGRST_DB_ANON_ROLE: anonymous })
   await program.line(says('listening'))
   for (const text of missingSecrets({ sessionSecrets: [], jwtSecret: null, restBasePath: '/rest/v1' })) {
@@ -85,7 +85,7 @@ t.test('what a server without secrets cannot do is said at the start', async (t)
   }
 })
 
-t.test('wrong values stop it, all in one message', async (t) => {
+t.test('one message lists all invalid settings', async (t) => {
   const program = startProgram(t, {
     PGRST_DB_URI: uri,
     PGRST_DB_POOL: 'many',

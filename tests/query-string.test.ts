@@ -1,4 +1,4 @@
-// Query strings -> pairs, and their canonical form (what Content-Location shows).
+// Query strings -> pairs, and their canonical form (as in Content-Location).
 import t from 'tap'
 import { parseQueryParams } from '../server/rest/request/query-params.ts'
 import { canonicalQueryString, parseQueryString } from '../server/rest/request/query-string.ts'

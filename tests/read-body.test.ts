@@ -1,4 +1,4 @@
-// Reading a body: what the last piece has to wait for.
+// Reading a body: the order of its last chunk and its admission.
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import t from 'tap'
@@ -7,7 +7,7 @@ import { errors } from '../server/rest/errors.ts'
 import { BodyBudget } from '../server/rest/request/body-budget.ts'
 import { largeBody } from '../server/rest/request/body.ts'
 
-/** A request whose whole body is there, without Content-Length: of a size that must be admitted, in its last piece. */
+/** A request whose body has arrived, without Content-Length: it needs admission from its last chunk on. */
 function requestOf(...pieces: number[]): IncomingMessage {
   const stream = new PassThrough()
   for (const size of pieces) stream.write(Buffer.alloc(size, 'a'))
@@ -19,7 +19,7 @@ const budget = new BodyBudget({ limit: 10 * largeBody, patience: 1000, exhausted
 const gateOf = (admit: () => Promise<void>) => ({ limit: 10 * largeBody, share: budget.open(), admit })
 
 for (const pieces of [[largeBody + 1], [10, largeBody + 1], [largeBody, 1]]) {
-  t.test(`pieces of ${pieces.join(' and ')} bytes`, async (t) => {
+  t.test(`chunks of ${pieces.join(' and ')} bytes`, async (t) => {
     let admit = (): void => undefined
     let isAdmitted = false
     const admission = new Promise<void>((resolve) => (admit = resolve))
@@ -27,7 +27,7 @@ for (const pieces of [[largeBody + 1], [10, largeBody + 1], [largeBody, 1]]) {
       requestOf(...pieces),
       gateOf(() => admission),
     )
-    void reading.then(() => t.ok(isAdmitted, 'the body is complete only after it was admitted'))
+    void reading.then(() => t.ok(isAdmitted, 'the body is complete only after its admission'))
     for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
     isAdmitted = true
     admit()

@@ -1,4 +1,4 @@
-// The README's recipes, taken from its text and run.
+// Runs the README's recipes as they are in its text.
 import { execFile, spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -27,14 +27,14 @@ function section(name: string): string {
   return text
 }
 
-t.test('the recipe for a database of one’s own', async (t) => {
+t.test('the recipe for a database of your own', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'rowhouse-recipe-'))
   const cluster = await startEmbedded({ dataDir: join(folder, 'data'), log: () => undefined })
   t.teardown(async () => {
     await cluster.stop()
     await rm(folder, { recursive: true, force: true })
   })
-  // As a newcomer finds it: scram-sha-256 for everyone, a database `app`, and no role of this program.
+  // A typical new database: scram-sha-256 for everyone, a database `app`, and no role of this program.
   const owner = new pg.Client({ connectionString: cluster.adminUri })
   await owner.connect()
   await owner.query('drop role authenticator')
@@ -53,7 +53,7 @@ t.test('the recipe for a database of one’s own', async (t) => {
     .map((line) =>
       line
         .replace('localhost:5432', `127.0.0.1:${cluster.port}`)
-        // So that the signal that ends the shell reaches the server.
+        // The signal that ends the shell must reach the server.
         .replace(/node dist\/main\.js serve/, 'exec node dist/main.js serve')
         .replace('node dist/main.js', program.map((word) => `'${word}'`).join(' ')),
     )
@@ -87,7 +87,7 @@ t.test('the recipe for a database of one’s own', async (t) => {
   t.equal(await ended, 0)
 })
 
-t.test('the image analysis by curl', async (t) => {
+t.test('the curl commands of the image analysis', async (t) => {
   const database = await createMigratedDatabase()
   const folder = await mkdtemp(join(tmpdir(), 'rowhouse-recipe-'))
   t.teardown(async () => {
@@ -125,12 +125,12 @@ t.test('the image analysis by curl', async (t) => {
   t.strictSame(rows, [{ user_id: account.id, image_source: 'camera' }])
 })
 
-t.test('settings in the examples are settings of the program', async (t) => {
+t.test('examples use only settings of the program', async (t) => {
   const known = new Set(
     allSettings.flatMap((setting) => [...settingVariables(setting), ...(setting.aliases ?? []).map(aliasVariable)]),
   )
   const examples: readonly (readonly [string, RegExp])[] = [
-    // Of the services that run this program.
+    // Variables of the services that run this program.
     ['compose', /^ {6}([A-Z_]+): (?!app$|\$\{OWNER)/gm],
     ['systemd', /([A-Z_]{4,})=/g],
   ]
@@ -144,7 +144,7 @@ t.test('settings in the examples are settings of the program', async (t) => {
   }
 })
 
-t.test('the license is the one that the package names', async (t) => {
+t.test('the license matches package.json', async (t) => {
   const { license } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as {
     license: string
   }

@@ -1,4 +1,4 @@
-// The README tells the truth where a program can check it.
+// Checks the facts in the README that a program can check.
 import { readdir, readFile } from 'node:fs/promises'
 import t from 'tap'
 import { settingsTable } from '../server/config/dump.ts'
@@ -11,12 +11,12 @@ const cells = (text: string) =>
     .map((line) => line.replace(/\s+/g, ' ').replace(/-{3,}/g, '---').trim())
     .filter((line) => line !== '')
 
-t.test('the table of settings is the one that the program has', async (t) => {
+t.test('the settings table matches the program', async (t) => {
   const [, section = ''] = /<!-- settings -->([^]*)<!-- \/settings -->/.exec(readme) ?? []
   t.strictSame(cells(section), cells(settingsTable()))
 })
 
-t.test('scripts and files that it names are there', async (t) => {
+t.test('scripts and files named in the README exist', async (t) => {
   const { scripts } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as {
     scripts: Record<string, string>
   }
@@ -32,7 +32,7 @@ t.test('scripts and files that it names are there', async (t) => {
   }
 })
 
-t.test('files that CONTRIBUTING.md names are there', async (t) => {
+t.test('files named in CONTRIBUTING.md exist', async (t) => {
   const contributing = await readFile(new URL('../CONTRIBUTING.md', import.meta.url), 'utf8')
   const files = await Promise.all(
     ['server', 'tests', 'schemas'].map(async (folder) =>

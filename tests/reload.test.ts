@@ -1,4 +1,4 @@
-// Settings and schema as they change while the program runs.
+// Settings and schema that change while the program runs.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ type Server = { readonly call: Call }
 const rowsOf = async ({ call }: Server): Promise<number> => ((await call('GET', '/films')).body as unknown[]).length
 const valueOf = async ({ call }: Server, path: string): Promise<unknown> => (await call('GET', path)).body
 
-t.test('by notification and by signal', async (t) => {
+t.test('settings and schema reload on notification and on signal', async (t) => {
   const file = join(folder, 'reload.conf')
   const write = (rows: string, channel = 'pgrst'): void =>
     writeFileSync(file, `db-max-rows = ${rows}\ndb-channel = "${channel}"\nserver-port = 1\n`)
@@ -76,12 +76,12 @@ t.test('by notification and by signal', async (t) => {
       .map(({ event }) => event)
       .filter((event) => event !== 'request'),
     [],
-    'other words and other channels mean nothing',
+    'other payloads and channels have no effect',
   )
 
   await database.query(`alter role ${authenticator} in database ${database.name} set pgrst.db_max_rows = '5'`)
   await after('config-reloaded', () => notify('reload config'))
-  t.equal(await rowsOf(program), 5, 'settings of the database count more than those of the file')
+  t.equal(await rowsOf(program), 5, 'settings of the database take precedence over the file')
 
   for (const [what, broken, mend] of [
     ['in the file', () => write('"many"'), () => write('6')],
@@ -93,25 +93,25 @@ t.test('by notification and by signal', async (t) => {
   ] as const) {
     await broken()
     await after('config-invalid', () => notify('reload config'))
-    t.equal(await rowsOf(program), 5, `a wrong value ${what} changes nothing`)
+    t.equal(await rowsOf(program), 5, `an invalid value ${what} changes nothing`)
     const { error } = await line(says('config-invalid'))
-    t.match(error, { name: 'ConfigError', message: /db-max-rows|db_tx_end/ }, 'and is told')
+    t.match(error, { name: 'ConfigError', message: /db-max-rows|db_tx_end/ }, 'and is logged')
     await mend()
   }
   await database.query(`alter role ${authenticator} in database ${database.name} reset pgrst.db_max_rows`)
 
   const backend = await valueOf(program, '/rpc/backend')
-  t.equal(await valueOf(program, '/rpc/backend'), backend, 'connections stay')
+  t.equal(await valueOf(program, '/rpc/backend'), backend, 'connections are kept')
   await database.query(`alter role ${authenticator} set app.mood = 'fresh'`)
   await after('config-reloaded', () => notify('reload config'))
   t.equal(await valueOf(program, '/rpc/backend'), backend, 'also when settings are reloaded')
   const nap = call('GET', '/rpc/nap?seconds=0.6')
   await new Promise((resolve) => setTimeout(resolve, 100))
   await after('schema-cache-loaded', () => notify('reload schema'))
-  t.match(await nap, { status: 204 }, 'what runs on a connection is not disturbed')
-  t.equal(await valueOf(program, '/rpc/of_session?name=app.mood'), 'fresh', 'a loaded schema means new sessions')
+  t.match(await nap, { status: 204 }, 'running statements are not interrupted')
+  t.equal(await valueOf(program, '/rpc/of_session?name=app.mood'), 'fresh', 'a reloaded schema starts new sessions')
   const old = 'select from pg_stat_activity where pid = $1'
-  t.ok(await until(async () => (await database.query(old, [backend])).rowCount === 0), 'and the old ones go')
+  t.ok(await until(async () => (await database.query(old, [backend])).rowCount === 0), 'and the old ones are closed')
 
   write('6', 'other')
   await after('channel-listening', () => notify('reload config'))
@@ -124,16 +124,16 @@ t.test('by notification and by signal', async (t) => {
   await line(says('channel-lost'))
   await database.query(`create table public.unheard (id int); grant select on public.unheard to ${anonymous}`)
   await after('schema-cache-loaded', () => undefined)
-  t.match(await call('GET', '/unheard'), { status: 200 }, 'what was notified while nobody listened is found')
+  t.match(await call('GET', '/unheard'), { status: 200 }, 'notifications missed while disconnected are recovered')
   writeFileSync(file, 'db-channel-enabled = false')
   await after('config-reloaded', () => program.kill('SIGUSR2'))
   const { rows: listening } = await database.query(
     `select from pg_stat_activity where usename = '${authenticator}' and query like 'LISTEN %'`,
   )
-  t.strictSame(listening, [], 'and nobody needs to listen')
+  t.strictSame(listening, [], 'without the channel, there is no listener')
 })
 
-t.test('settings of the database, and a function for them', async (t) => {
+t.test('settings in the database and of db-pre-config are reloaded', async (t) => {
   await database.query(`
     create function public.pre_config() returns void language sql as
       $$ select set_config('pgrst.db_max_rows', '2', true), set_config('pgrst.db_plan_enabled', 'true', true) $$;
@@ -141,22 +141,22 @@ t.test('settings of the database, and a function for them', async (t) => {
   const settings = { ...env, PGRST_DB_PRE_CONFIG: 'public.pre_config' }
   const start = (more: Record<string, string>) => startApplication(t, uri, { ...settings, ...more })
   const program = await start({ PGRST_DB_MAX_ROWS: '9' })
-  t.equal(await rowsOf(program), 2, 'the function counts more than the environment')
+  t.equal(await rowsOf(program), 2, 'the function takes precedence over the environment')
   const plan = { headers: { Accept: 'application/vnd.pgrst.plan+json' } }
   t.match(await program.call('GET', '/films', plan), { status: 200 })
   await database.query(`create or replace function public.pre_config() returns void language plpgsql as
     $$ begin raise 'not today' using hint = 'hunter2'; end $$`)
   await program.service.engine.reloadSettings()
   t.match(program.logged().find(says('config-invalid')), { error: { message: 'not today' } })
-  t.equal(await rowsOf(program), 2, 'a function that fails changes nothing')
+  t.equal(await rowsOf(program), 2, 'a failing function changes nothing')
 
   const other = await start({ PGRST_DB_MAX_ROWS: '3' })
-  t.equal(await rowsOf(other), 3, 'and does not keep the program from starting')
+  t.equal(await rowsOf(other), 3, 'and does not prevent the start')
   const without = await start({ PGRST_DB_CONFIG: 'false' })
-  t.notOk(without.logged().some(says('config-invalid')), 'nor is it asked where settings of the database do not count')
+  t.notOk(without.logged().some(says('config-invalid')), 'nor is it called if db-config is off')
 })
 
-t.test('a channel that was stopped stays so, whatever settings are read yet', async (t) => {
+t.test('a disabled channel stays disabled while a reload is in progress', async (t) => {
   const { service } = await startApplication(t, uri, { PGRST_DB_ANON_ROLE: anonymous })
   const { config } = service.engine.snapshot
   const channel = new ReloadChannel(service.database, service.engine, () => undefined)

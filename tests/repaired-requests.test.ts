@@ -1,4 +1,4 @@
-// Requests that are read a second time, on connections that are shared, split, reset, or about to end.
+// Requests that Node's parser rejects and that are parsed again, on connections that are shared, split, or closing.
 import type { RequestListener, Server } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
@@ -20,7 +20,7 @@ async function serve(t: Test, listener: RequestListener): Promise<Serving> {
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  /** `closed` gives all that was received. */
+  /** `closed` resolves with everything that was received. */
   const open = (): Client => {
     const socket = connect(port, '127.0.0.1').setNoDelay().setEncoding('latin1')
     t.teardown(() => socket.destroy())
@@ -37,7 +37,7 @@ async function serve(t: Test, listener: RequestListener): Promise<Serving> {
 
 const head = (line: string): string => `${line} HTTP/1.1\r\nHost: x\r\n\r\n`
 
-t.test('a client that resets its connection does not end the process', async (t) => {
+t.test('a connection reset by the client does not end the process', async (t) => {
   const errors: unknown[] = []
   const note = (error: unknown): void => void errors.push(error)
   process.on('uncaughtException', note)
@@ -64,7 +64,7 @@ t.test('a client that resets its connection does not end the process', async (t)
   t.strictSame(errors, [])
 })
 
-t.test('no response takes the place of that to an earlier request', async (t) => {
+t.test('responses are sent in the order of their requests', async (t) => {
   for (const line of ['CONNECT /second', 'get /second', 'GET /\xfc']) {
     const { open } = await serve(t, ({ url }, response) => {
       setTimeout(() => response.end(`answer to ${url}`), url === '/first' ? 50 : 0)
@@ -76,7 +76,7 @@ t.test('no response takes the place of that to an earlier request', async (t) =>
   }
 })
 
-t.test('a request line in two packets is not read from its middle', async (t) => {
+t.test('a request line split into two packets is parsed from its start', async (t) => {
   const seen: string[] = []
   const { open } = await serve(t, ({ method, url }, response) => {
     seen.push(`${method} ${url}`)
@@ -99,7 +99,7 @@ t.test('a request line in two packets is not read from its middle', async (t) =>
   t.strictSame(seen, [])
 })
 
-t.test('one that is being answered while the server ends is answered', async (t) => {
+t.test('a repaired request in flight is answered during shutdown', async (t) => {
   for (const line of ['CONNECT /x', 'get /x', 'GET /\xfc']) {
     let asked: () => void = () => undefined
     const seen = new Promise<void>((resolve) => (asked = resolve))

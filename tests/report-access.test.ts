@@ -1,5 +1,5 @@
-// Two users and an administrator on every route of the reports: behind `/report` with a cookie, at `/rest/v1` with a
-// token. The owner of the report is Ann.
+// Two users and an administrator on every route of reports: at `/report` with a cookie, at `/rest/v1` with a token. Ann
+// owns the report.
 import { SignJWT } from 'jose'
 import t from 'tap'
 import { detailsOf, signIn, signUp } from './support/account.ts'
@@ -31,7 +31,7 @@ const tokens: Readonly<Record<Caller, string>> = {
   service: await sign({ role: 'service_role' }),
 }
 
-/** The one that the service itself makes. */
+/** The claims that the service issues. */
 async function tokenOf(user: User): Promise<string> {
   return detailsOf<{ access_token: string }>(await sessions[user].call('POST', '/auth/token')).access_token
 }
@@ -101,12 +101,12 @@ t.test('/report: request -> status for Ann, Bob, the administrator', async (t) =
       )
       if (given.status >= 400 || method === 'GET') t.strictSame(await stored(id), before, `${label} changes nothing`)
       if (path === '' && method === 'GET') t.equal(detailsOf<unknown[]>(given).length, user === 'ann' ? 1 : 0, label)
-      if (user !== 'ann' && !path.includes('approval')) t.notMatch(given.text, id, `${label} shows nothing of it`)
+      if (user !== 'ann' && !path.includes('approval')) t.notMatch(given.text, id, `${label} discloses nothing of it`)
     }
   }
 })
 
-/** What an answer comes to: its status, and how many rows it holds. */
+/** The outcome of a response: its status, and the number of rows. */
 const outcome = ({ status, body }: Answer): string =>
   Array.isArray(body) ? `${status} ${body.length}` : String(status)
 
@@ -138,7 +138,7 @@ t.test('/rest/v1: request -> status and rows for every caller', async (t) => {
       'POST',
       '/reports',
       report,
-      // The row of service_role would belong to nobody.
+      // The row of service_role would have no owner.
       { anon: '401', ann: '201 1', bob: '201 1', admin: '201 1', service: '400' },
     ],
     [
@@ -291,13 +291,13 @@ t.test('/rest/v1: request -> status and rows for every caller', async (t) => {
       if (given.status >= 400) t.strictSame(await stored(id), before, `${caller}: ${method} ${path}`)
       const after = (await stored(id)) as { status: Status } | undefined
       const mayReview = caller === 'service' || (caller === 'admin' && path.startsWith('/rpc/review_report'))
-      if (!mayReview) t.equal(after?.status ?? status, status, `${caller} sets no status: ${method} ${path}`)
+      if (!mayReview) t.equal(after?.status ?? status, status, `${caller} cannot set the status: ${method} ${path}`)
     }
-    t.strictSame(found, wanted, `${method} ${path} of a ${status} one ${JSON.stringify(body) ?? ''}`)
+    t.strictSame(found, wanted, `${method} ${path} of a report that is ${status} ${JSON.stringify(body) ?? ''}`)
   }
 })
 
-t.test('an administrator is told by the claim of a user, and by nothing else', async (t) => {
+t.test('only the claim app_role of a user makes an administrator', async (t) => {
   const id = await fresh()
   const sub = sessions.ann.id
   const rows: readonly (readonly [claims: Readonly<Record<string, unknown>>, status: number])[] = [
@@ -322,7 +322,7 @@ t.test('an administrator is told by the claim of a user, and by nothing else', a
   }
 })
 
-t.test('a table grant that is too wide still lets no owner set the status', async (t) => {
+t.test('with a table grant that is too wide, owners still cannot set the status', async (t) => {
   await database.query('grant insert, update on public.reports to authenticated')
   t.teardown(() =>
     database.query(`
@@ -342,7 +342,7 @@ t.test('a table grant that is too wide still lets no owner set the status', asyn
   }
 })
 
-t.test('an account that stops being an administrator stops at once', async (t) => {
+t.test('revoking an administrator takes effect at once', async (t) => {
   const id = await fresh()
   const review = () => sessions.admin.call('PATCH', `/report/${id}/approval`, { body: { approved: true } })
   t.equal((await review()).status, 200)

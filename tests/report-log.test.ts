@@ -1,9 +1,9 @@
-// The line that the log has of a request with a session cookie.
+// The log line of a request with a session cookie.
 import t from 'tap'
 import { startApplication } from './support/application.ts'
 import { createMigratedDatabase } from './support/database.ts'
 
-t.test('role of a session, and none of its secrets', async (t) => {
+t.test('the log contains the role of a session, but no secret', async (t) => {
   const database = await createMigratedDatabase()
   t.teardown(() => database.drop())
   const settings = { SESSION_SECRETS: 's'.repeat(32), PGRST_LOG_LEVEL: 'info' }

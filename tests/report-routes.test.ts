@@ -1,4 +1,4 @@
-// The routes of `/report`: request -> answer.
+// The routes of `/report`: request -> response.
 import t from 'tap'
 import { createValidator } from '../server/validation/validator.ts'
 import { detailsOf, fail, invalid, signIn, signUp } from './support/account.ts'
@@ -35,7 +35,7 @@ const create = async (who = ann, more: object = {}): Promise<Stored> =>
 const review = (id: string, approved: boolean, who = admin) =>
   who.call('PATCH', `/report/${id}/approval`, { body: { approved } })
 
-t.test('a report is created, shown, changed, reviewed and deleted', async (t) => {
+t.test('a report can be created, read, changed, reviewed and deleted', async (t) => {
   const created = await create()
   const path = `/report/${created.id}`
   t.strictSame(isReport({ ...created }), [])
@@ -73,7 +73,7 @@ t.test('a report is created, shown, changed, reviewed and deleted', async (t) =>
   for (const method of ['GET', 'DELETE'] as const) t.equal((await ann.call(method, path)).status, 404, method)
 })
 
-t.test('the created report carries its valuation, and so does the estimate', async (t) => {
+t.test('a created report includes its valuation, which equals the estimate', async (t) => {
   for (const [index, who] of others.entries()) {
     const { id } = await create(who, { manufacturer: 'ALFAROMEO', price: 20_000 + 1000 * index })
     t.equal((await review(id, true)).status, 200)
@@ -89,16 +89,16 @@ t.test('the created report carries its valuation, and so does the estimate', asy
   t.match(
     detailsOf(await others[0]!.call('GET', `/report/estimate?manufacturer=Alfa%20Romeo&${query}`)),
     { estimate: null, comparables: 2 },
-    'without the own ones',
+    'without reports of the caller',
   )
   await ann.call('DELETE', `/report/${created.id}`)
 })
 
-t.test('pages', async (t) => {
+t.test('lists are paginated', async (t) => {
   const dora = await signUp(call, 'dora@example.org')
   const created: string[] = []
   for (let n = 0; n < 7; n++) created.unshift((await create(dora, { price: n })).id)
-  // Several at the same moment, as one statement would store them.
+  // Several with the same time, as one statement would insert them.
   await database.query('update public.reports set created_at = now() where id = any($1)', [created.slice(2, 6)])
   const { rows } = await database.query(
     'select id from public.reports where user_id = $1 order by created_at desc, id desc',
@@ -131,14 +131,14 @@ t.test('pages', async (t) => {
   t.strictSame(
     second.details.map(({ id }) => id),
     wanted.slice(3, 6),
-    'what comes and goes shifts no page',
+    'insertions and deletions do not shift pages',
   )
   const stranger = (await bob.call('GET', `/report?cursor=${first.nextCursor}`)).body as Page
-  t.strictSame(stranger.details, [], "another's cursor shows nothing of theirs")
+  t.strictSame(stranger.details, [], 'the cursor of another user discloses nothing')
   t.match((await bob.call('GET', '/report')).body, { details: [], nextCursor: null })
 })
 
-t.test('queries that are wrong: query -> faults', async (t) => {
+t.test('invalid query parameters: query -> errors', async (t) => {
   const cursor = (text: string): string => Buffer.from(text).toString('base64url')
   const notACursor = [{ field: 'cursor', message: 'must be the nextCursor of a response' }]
   const whole = 'manufacturer=a&model=b&year=2000&mileage=1&lat=1&lng=1'
@@ -189,7 +189,7 @@ t.test('queries that are wrong: query -> faults', async (t) => {
   t.equal((await ann.call('GET', '/report?&limit=1&')).status, 200)
 })
 
-t.test('requests that are wrong: request -> answer', async (t) => {
+t.test('invalid requests: request -> response', async (t) => {
   const { id } = await create()
   const noId = invalid(['id', 'must be a UUID'])
   const wrong = (field: string, message: string) => invalid([field, message])
@@ -232,7 +232,7 @@ t.test('requests that are wrong: request -> answer', async (t) => {
   t.match(detailsOf(await ann.call('GET', `/report/${id}`)), { ...report, status: 'pending' }, 'nothing was changed')
 })
 
-t.test('without a session nothing is said but that', async (t) => {
+t.test('without a session, every request gets 401', async (t) => {
   const rows = [
     ['GET', '/report'],
     ['GET', '/report?limit=0'],
@@ -248,7 +248,7 @@ t.test('without a session nothing is said but that', async (t) => {
   }
 })
 
-t.test('a change and a review at the same moment', async (t) => {
+t.test('a concurrent change and review', async (t) => {
   for (let round = 0; round < 10; round++) {
     const { id } = await create()
     const [changed, reviewed] = await Promise.all([

@@ -11,7 +11,7 @@ t.teardown(database.drop)
 const { call, logged } = await startService(t, database.authenticatorUri)
 
 const password = 'correct horse'
-/** Signs in, to a new account where there is none. */
+/** Signs in, creating the account if necessary. */
 async function signUp(email: string): Promise<{ id: string; cookie: string }> {
   await call('POST', '/auth/signup', { body: { email, firstName: 'Test', password } })
   const { body, cookie } = await call('POST', '/auth/signin', { body: { email, password } })
@@ -37,7 +37,7 @@ const reportDto = schemaOf('urn:rowhouse:ReportDto')
 const valuationDto = schemaOf('urn:rowhouse:ValuationDto')
 const nextYear = new Date().getUTCFullYear() + 1
 
-t.test('a report is stored and answered as stored', async (t) => {
+t.test('a report is stored and returned', async (t) => {
   const given = await post({ ...report, manufacturer: '  Opel\n' })
   t.equal(given.status, 201)
   const { details, ...rest } = given.body as { details: Record<string, unknown> }
@@ -71,7 +71,7 @@ t.test('a report is stored and answered as stored', async (t) => {
   t.equal(given.headers.get('cache-control'), 'no-store')
 })
 
-t.test('it belongs to whoever is signed in', async (t) => {
+t.test('a report belongs to the signed-in user', async (t) => {
   t.match((await post(report, bob.cookie)).body, { details: { userId: bob.id } })
 })
 
@@ -136,7 +136,7 @@ t.test('prices are rounded to cents', async (t) => {
   }
 })
 
-t.test('every fault is named', async (t) => {
+t.test('every invalid field is reported', async (t) => {
   const rows: readonly (readonly [body: unknown, fields: string[]])[] = [
     [{}, ['manufacturer', 'model', 'year', 'mileage', 'price', 'lat', 'lng']],
     [{ ...report, year: 1, lat: 100, status: 'approved', user_id: bob.id }, ['status', 'user_id', 'year', 'lat']],
@@ -153,7 +153,7 @@ t.test('every fault is named', async (t) => {
   }
 })
 
-t.test('without a session: cookie -> 401', async (t) => {
+t.test('invalid sessions: cookie -> 401', async (t) => {
   const answer = { status: 'fail', statusCode: 401, message: 'You are not currently signed in' }
   const expires = Math.floor(Date.now() / 1000) + 1000
   const id = /^session=([^.]+)/.exec(ann.cookie)?.[1] ?? ''
@@ -176,14 +176,18 @@ t.test('without a session: cookie -> 401', async (t) => {
     const given = await post(report, cookie)
     t.strictSame([given.status, given.body], [401, answer], label)
   }
-  t.equal((await post('not JSON', '')).status, 401, 'nothing is read before it is clear who sends it')
+  t.equal((await post('not JSON', '')).status, 401, 'the body is not read before authentication')
 
   t.equal((await post(report, session('session', { id, expires }, secrets[1]))).status, 201, 'an older secret')
-  t.equal((await post(report, `session=forged; ${ann.cookie}`)).status, 201, 'a forged one hides no genuine one')
+  t.equal(
+    (await post(report, `session=forged; ${ann.cookie}`)).status,
+    201,
+    'an invalid cookie does not hide a valid one',
+  )
   t.equal((await post(report, `a=b; ${ann.cookie}; c=d`)).status, 201)
 })
 
-t.test('a session that ends in the database ends at once', async (t) => {
+t.test('a session ended in the database is invalid at once', async (t) => {
   const ends: readonly (readonly [label: string, sql: string])[] = [
     ['revoked', 'update auth.sessions set revoked_at = now() where user_id = $1'],
     ['expired', 'update auth.sessions set expires_at = now() where user_id = $1'],
@@ -198,7 +202,7 @@ t.test('a session that ends in the database ends at once', async (t) => {
   }
 })
 
-t.test('a user who deleted their profile gets a new one with the next sign-in', async (t) => {
+t.test('a user who deleted their profile gets a new one at the next sign-in', async (t) => {
   const user = await signUp('gone@example.org')
   await database.query('delete from public.profiles where id = $1', [user.id])
   const refused = await post(report, user.cookie)
@@ -207,7 +211,7 @@ t.test('a user who deleted their profile gets a new one with the next sign-in', 
   t.equal((await post(report, cookie)).status, 201)
 })
 
-t.test('it runs under the policies and grants of the REST API', async (t) => {
+t.test('requests are subject to the policies and grants of the REST API', async (t) => {
   await database.query(
     'create policy closed on public.reports as restrictive for insert to authenticated with check (false)',
   )
@@ -230,7 +234,7 @@ t.test('it runs under the policies and grants of the REST API', async (t) => {
   await database.query('drop table public.seen cascade; drop function public.see() cascade')
 })
 
-t.test('bodies that are none, other paths and methods', async (t) => {
+t.test('invalid bodies, unknown paths and methods', async (t) => {
   const headers = { Cookie: ann.cookie }
   const rows: readonly (readonly [string, string, Parameters<typeof call>[2], number, string | null])[] = [
     ['POST', '/report', { body: 'a=b', headers: { ...headers, 'Content-Type': 'text/plain' } }, 415, null],
@@ -256,7 +260,7 @@ t.test('bodies that are none, other paths and methods', async (t) => {
   }
 })
 
-t.test('an error of the server tells nothing of its cause', async (t) => {
+t.test('an internal error does not disclose its cause', async (t) => {
   await database.query(`
     create function public.fail() returns trigger language plpgsql as $$ begin raise 'a secret'; end $$;
     create trigger fail before insert on public.reports for each row execute function public.fail()`)

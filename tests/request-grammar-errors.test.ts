@@ -1,4 +1,4 @@
-// Query strings that are refused -> PGRST100 with Parsec's position and words.
+// Invalid query strings -> PGRST100 with Parsec's position and message.
 import t from 'tap'
 import { ApiError } from '../server/rest/errors.ts'
 import { parseQueryParams } from '../server/rest/request/query-params.ts'
@@ -16,7 +16,7 @@ function fault(query: string, argumentsAllowed = false): { message: string; deta
 
 const query = (name: string, value: string): string => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`
 
-/** What could not be parsed: [name, value, column, details]. */
+/** A parse error: [name, value, column, details]. */
 const tables: Record<string, [string, string, number, string][]> = {
   filter: [
     ['a', 'noop.0', 1, 'unexpected "o" expecting "not" or operator (eq, gt, ...)'],
@@ -258,14 +258,14 @@ for (const [what, rows] of Object.entries(tables))
     }
   })
 
-t.test('lines and tabs', async (t) => {
+t.test('line breaks and tabs in values', async (t) => {
   t.strictSame(fault(query('or', '(a.eq.\n\n\t1,b.x)')), {
     message: '"failed to parse logic tree ((a.eq.\n\n\t1,b.x))" (line 3, column 13)',
     details: 'unexpected "x" expecting "not" or operator (eq, gt, ...)',
   })
 })
 
-t.test('what follows a complete parameter is ignored', async (t) => {
+t.test('text after a complete parameter is ignored', async (t) => {
   for (const [name, value] of [
     ['select', ',id'],
     ['select', 'clients(name))'],
@@ -279,7 +279,7 @@ t.test('what follows a complete parameter is ignored', async (t) => {
     t.equal(fault(query(name, value)), undefined, `${name}=${value}`)
 })
 
-t.test('the first of several faults', async (t) => {
+t.test('of several errors, the first is reported', async (t) => {
   const faults = ['on_conflict=:', 'a=x', 'select=a:', 'columns=:', 'or=x(', 'order=:']
   const names = ['on_conflict parameter', 'filter', 'select parameter', 'columns parameter', 'logic tree', 'order']
   for (let count = faults.length; count > 0; count -= 1) {
@@ -296,7 +296,7 @@ t.test('arguments of a function', async (t) => {
   })
 })
 
-t.test('bytes that are no UTF-8', async (t) => {
+t.test('invalid UTF-8', async (t) => {
   for (const text of ['a=eq.%FF', '%C3=eq.1', 'select=%ED%A0%80', 'a=eq.\xff', 'a=eq.%C0%80'])
     t.strictSame(fault(text), { message: 'The query string is not valid UTF-8', details: 'unexpected bytes' }, text)
 })

@@ -1,4 +1,4 @@
-// Query strings -> plain data.
+// Query strings -> parsed values.
 import t from 'tap'
 import { parseQueryParams } from '../server/rest/request/query-params.ts'
 
@@ -89,7 +89,7 @@ t.test('select', async (t) => {
     t.strictSame(parseQueryParams(`select=${encode(text)}`, false).select, select, text)
   t.strictSame(parseQueryParams('', false).select, [column('*')], 'absent')
   t.strictSame(parseQueryParams('select', false).select, [column('*')], 'without a value')
-  t.strictSame(parseQueryParams('select=a&select=b', false).select, [column('a')], 'the first counts')
+  t.strictSame(parseQueryParams('select=a&select=b', false).select, [column('a')], 'the first one is used')
 })
 
 const quantifiable = (operator: string, value: string, quantifier: string | null = null) => ({
@@ -183,7 +183,7 @@ t.test('names of filters', async (t) => {
     )
     t.strictSame([...params.filterKeys], [key])
   }
-  t.strictSame(parseQueryParams('a&b&c=eq.1', false).filters.length, 1, 'without a value it is no filter')
+  t.strictSame(parseQueryParams('a&b&c=eq.1', false).filters.length, 1, 'without a value it is not a filter')
   t.strictSame(parseQueryParams('a=eq.1&a=eq.2', false).filters.length, 2, 'repeated')
 })
 

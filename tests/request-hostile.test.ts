@@ -1,11 +1,11 @@
-// Whatever a client sends gets a result or a clear error, in little time.
+// Any input results in a request or a clear error, within a short time.
 import t from 'tap'
 import { ApiError } from '../server/rest/errors.ts'
 import { maxNesting } from '../server/rest/request/combinators.ts'
 import { parseApiRequest } from '../server/rest/request/parse-api-request.ts'
 import { cpuTime } from './support/cpu-time.ts'
 
-/** An error's code; undefined for a request that can be read. Any other error fails the test. */
+/** The code of an error; undefined for a valid request. Any other error fails the test. */
 function outcome(query: string, headers: [string, string][] = [], body = ''): string | undefined {
   try {
     parseApiRequest(
@@ -19,7 +19,7 @@ function outcome(query: string, headers: [string, string][] = [], body = ''): st
   return undefined
 }
 
-t.test('nesting', async (t) => {
+t.test('deep nesting', async (t) => {
   const logic = (depth: number) => `or=${'(and'.repeat(depth)}(a.eq.1)${')'.repeat(depth)}`
   const select = (depth: number) => `select=${'a('.repeat(depth)}b${')'.repeat(depth)}`
   for (const depth of [1, 10, maxNesting - 1]) {
@@ -56,17 +56,17 @@ t.test('long texts', async (t) => {
     ['a value without an operator', `a=${'x'.repeat(long)}`, 'PGRST100'],
     ['a name', `${'x'.repeat(long)}=eq.1`, undefined],
     ['a name of blanks', `select=${'+'.repeat(long)}a`, undefined],
-    ['blanks only', `select=${'+'.repeat(long)}`, 'PGRST100'],
+    ['spaces only', `select=${'+'.repeat(long)}`, 'PGRST100'],
     ['a name of dashes', `select=${'-'.repeat(long)}a`, undefined],
     ['parts and dashes', `select=a${'-a'.repeat(long)}!`, 'PGRST100'],
-    ['an open quote', `a=in.(%22${'x'.repeat(long)}`, 'PGRST100'],
+    ['an unterminated quote', `a=in.(%22${'x'.repeat(long)}`, 'PGRST100'],
     ['backslashes', `a=in.(%22${'\\'.repeat(long)})`, undefined],
     ['many quotes', `a=in.(${'%22'.repeat(long)})`, undefined],
     ['a list', `a=in.(${'1,'.repeat(long)}1)`, undefined],
     ['a list that does not end', `a=in.(${'1,'.repeat(long)}`, 'PGRST100'],
     ['conditions', `or=(${'a.eq.1,'.repeat(long)}a.eq.1)`, undefined],
     ['items', `select=${'a,'.repeat(long)}a`, undefined],
-    ['items that do not end', `select=${'a,'.repeat(long)}`, 'PGRST100'],
+    ['an endless list', `select=${'a,'.repeat(long)}`, 'PGRST100'],
     ['a JSON path', `select=a${'->b'.repeat(long)}`, undefined],
     ['orders', `order=${'a.asc,'.repeat(long)}a`, undefined],
     ['parameters', 'a=eq.1&'.repeat(long), undefined],
@@ -77,8 +77,8 @@ t.test('long texts', async (t) => {
     ['lines', `a=${'%0A'.repeat(long)}`, 'PGRST100'],
   ]
   for (const [name, query, code] of rows) {
-    // Quadratic time would be minutes.
-    t.ok(cpuTime(() => t.equal(outcome(query), code, name)) < 5_000, `${name}: in time`)
+    // Quadratic time would take minutes.
+    t.ok(cpuTime(() => t.equal(outcome(query), code, name)) < 5_000, `${name}: processor time`)
   }
   const headers: [string, string][] = [
     ['accept', ','.repeat(long)],
@@ -91,14 +91,14 @@ t.test('long texts', async (t) => {
     ['range', `${'9'.repeat(long)}-`],
   ]
   for (const [name, value] of headers) {
-    t.ok(cpuTime(() => outcome('', [[name, value]])) < 5_000, `${name}: in time`)
+    t.ok(cpuTime(() => outcome('', [[name, value]])) < 5_000, `${name}: processor time`)
   }
 })
 
-t.test('texts made of pieces of the grammar', async (t) => {
+t.test('random combinations of tokens of the grammar', async (t) => {
   const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000)
   t.comment(`TEST_SEED=${seed}`)
-  // A linear congruential generator: repeatable, and good enough to choose pieces.
+  // A linear congruential generator: repeatable, and good enough to choose tokens.
   let state = seed
   const next = (below: number): number => {
     state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
@@ -135,6 +135,6 @@ t.test('texts made of pieces of the grammar', async (t) => {
     [...codes.keys()].filter((code) => code !== undefined && !['PGRST100', 'PGRST102', 'PGRST103'].includes(code)),
     [],
   )
-  t.ok((codes.get(undefined) ?? 0) > 100, 'some are right')
-  t.ok((codes.get('PGRST100') ?? 0) > 100, 'some are wrong')
+  t.ok((codes.get(undefined) ?? 0) > 100, 'some are valid')
+  t.ok((codes.get('PGRST100') ?? 0) > 100, 'some are invalid')
 })

@@ -1,4 +1,4 @@
-// Requests as they stand on the wire: targets and methods that Node's parser refuses, long heads, and bytes above 127.
+// Request lines and headers on the wire: targets and methods that Node's parser rejects, long headers, bytes above 127.
 import type { AddressInfo } from 'node:net'
 import { readFile } from 'node:fs/promises'
 import t, { type Test } from 'tap'
@@ -81,7 +81,7 @@ type Row = readonly [title: string, asked: Asked, expected: Expected]
 
 const get = (target: string, ...headers: (readonly [string, string])[]): Asked => ({ line: ['GET', target], headers })
 
-/** PostgREST 12.0.2 answers these in the same way. */
+/** Requests that PostgREST 12.0.2 answers in the same way. */
 const same: readonly Row[] = [
   ['raw UTF-8 in the path', get('/café'), { status: 200, json: [{ id: 1 }] }],
   ['raw UTF-8 in the query', get('/items?select=id&name=eq.ünï'), { status: 200, json: [{ id: 32 }] }],
@@ -109,8 +109,8 @@ const same: readonly Row[] = [
   ['HEAD with an embed that fails', { line: ['HEAD', '/items?select=id,parent:items!parent_id(name::int)'] }, { status: 400 }],
   ['a limit beyond bigint', get(`/items?limit=${huge}`), beyondBigint(huge)],
   ['an offset beyond bigint', get(`/items?offset=${huge}`), beyondBigint(huge)],
-  ['the first one beyond it', get('/items?offset=9223372036854775808'), beyondBigint('9223372036854775808')],
-  ['the last ones within it', get('/items?limit=9223372036854775807&offset=9223372036854775807'), { status: 200, json: [] }],
+  ['the smallest offset beyond bigint', get('/items?offset=9223372036854775808'), beyondBigint('9223372036854775808')],
+  ['the largest bigint', get('/items?limit=9223372036854775807&offset=9223372036854775807'), { status: 200, json: [] }],
   ['HEAD with a limit beyond bigint', { line: ['HEAD', `/items?limit=${huge}`] }, { status: 400 }],
   ['the limit of an embed', get(`/items?select=id,items(id)&items.limit=${huge}`), beyondBigint(huge)],
   ['a function’s', get(`/rpc/items_of?who=x&limit=${huge}`), beyondBigint(huge)],
@@ -118,7 +118,7 @@ const same: readonly Row[] = [
   ['a Range that ends beyond it', get('/items', ['Range', `1-${huge}`]), beyondBigint(huge)],
   ['a limit beyond it within a Range', get(`/items?select=id&order=id&limit=${huge}0`, ['Range', '1-1']), { status: 200, json: [{ id: 5 }] }],
   [
-    'an offset that a JavaScript number cannot hold',
+    'an offset beyond the precision of a JavaScript number',
     get('/items?offset=9007199254740993', ['Prefer', 'count=exact']),
     fault(416, 'PGRST103', 'Requested range not satisfiable', {
       details: 'An offset of 9007199254740993 was requested, but there are only 9 rows.',
@@ -130,7 +130,7 @@ const same: readonly Row[] = [
   ['a header that a function sets', { line: ['POST', '/rpc/set_header'], body: '{}' }, { status: 200, header: ['x-raised', 'ünï'] }],
 ] // prettier-ignore
 
-/** These it answers otherwise: 12.0.2 has no body for an unknown path, and rows are not addressed by their key. */
+/** Requests with other responses: 12.0.2 sends no body for an unknown path, and does not address rows by key. */
 const own: readonly Row[] = [
   ['one row by its key below raw UTF-8', get('/café/1'), { status: 200, json: { id: 1 } }],
   ['an unknown path in lower case', { line: ['get', '/a/b'] }, noPath],
@@ -166,7 +166,7 @@ t.test('answers', async (t) => {
   for (const [title, asked, expected] of [...same, ...own]) check(t, await ask(url, asked), expected, title)
 })
 
-t.test('PostgREST answers the same', async (t) => {
+t.test("PostgREST's responses are the same", async (t) => {
   const theirs = await startPostgrest(t, { ...env, PGRST_DB_URI: database.authenticatorUri })
   if (theirs === undefined) {
     t.comment(`there is no PostgREST ${postgrestVersion} for ${process.platform}-${process.arch}: nothing is compared`)
@@ -175,7 +175,7 @@ t.test('PostgREST answers the same', async (t) => {
   for (const [title, asked, expected] of same) check(t, await ask(theirs, asked), expected, title)
 })
 
-t.test('the path that functions see has the bytes of the request', async (t) => {
+t.test('functions see the path with the bytes of the request', async (t) => {
   const { body } = await ask(url, { line: ['GET', '/rpc/whoami'] })
   t.match(JSON.parse(body), { path: '/rpc/whoami', method: 'GET' })
   await database.query(`create function public."wörd"() returns text stable language sql as
@@ -184,7 +184,7 @@ t.test('the path that functions see has the bytes of the request', async (t) => 
   t.equal(utf8((await ask(url, { line: ['GET', '/rpc/wörd'] })).body), '"/rpc/wörd"')
 })
 
-t.test('a refused request ends its connection, and nothing behind it is read', async (t) => {
+t.test('a rejected request closes its connection, and later data is not read', async (t) => {
   const reply = (text: string): Promise<RawResponse> => {
     const connection = new RawConnection(url)
     return connection.send({ head: text, body: '', isHead: false }).finally(() => connection.close())

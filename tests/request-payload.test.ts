@@ -16,12 +16,12 @@ function read(...given: Parameters<typeof readWithValue>) {
   return { payload, columns }
 }
 
-t.test('the value of a body that was parsed', async (t) => {
+t.test('the value of a parsed body', async (t) => {
   const type = 'application/json'
   t.strictSame(readWithValue(' {"a":[1]}', type).value, { a: [1] })
   t.strictSame(readWithValue('[{"a":1},{"a":null}]', type).value, [{ a: 1 }, { a: null }])
   t.equal(readWithValue('[]', type).value, undefined, 'no rows')
-  t.equal(readWithValue('{"a":1}', type, create, ['a']).value, undefined, 'the columns are named')
+  t.equal(readWithValue('{"a":1}', type, create, ['a']).value, undefined, 'the columns are given')
   t.equal(readWithValue('a\n1', 'text/csv').value, undefined, 'CSV')
   t.equal(readWithValue('a=1', 'application/x-www-form-urlencoded').value, undefined, 'a form')
 })
@@ -57,7 +57,7 @@ t.test('JSON', async (t) => {
     )
 })
 
-t.test('JSON that is refused', async (t) => {
+t.test('invalid JSON', async (t) => {
   const rows: [string | Buffer, string][] = [
     ['', 'Empty or invalid json'],
     [' ', 'Empty or invalid json'],
@@ -94,13 +94,13 @@ t.test('JSON that is refused', async (t) => {
     )
 })
 
-t.test('JSON whose columns are named', async (t) => {
+t.test('JSON with the columns parameter', async (t) => {
   const columns = ['a', 'b']
   const text = '[{"a":1},{"c":'
   t.strictSame(
     read(text, 'application/json', create, columns),
     { payload: { kind: 'raw-json', text }, columns },
-    'is not read',
+    'the body is not parsed',
   )
   t.strictSame(read('', 'application/json', call, columns), { payload: { kind: 'raw-json', text: '' }, columns })
   t.strictSame(
@@ -159,7 +159,7 @@ t.test('CSV', async (t) => {
   })
 })
 
-t.test('CSV that is refused', async (t) => {
+t.test('invalid CSV', async (t) => {
   const satisfy = (rest: string) => `parse error (Failed reading: satisfy) at ${rest}`
   const rows: [string | Buffer, string][] = [
     ['', 'parse error (not enough input) at ""'],
@@ -213,7 +213,7 @@ t.test('forms', async (t) => {
   })
 })
 
-t.test('bytes', async (t) => {
+t.test('binary bodies', async (t) => {
   const bytes = Buffer.from([0, 0xff, 0x41])
   for (const type of ['text/plain', 'text/xml', 'application/octet-stream']) {
     t.strictSame(read(bytes, type, call), { payload: { kind: 'raw', bytes }, columns: [] }, type)
@@ -224,7 +224,7 @@ t.test('bytes', async (t) => {
   t.strictSame(read('{"a":1}', 'application/vnd.pgrst.array+json').columns, ['a'])
 })
 
-t.test('actions without a body', async (t) => {
+t.test('actions that ignore the body', async (t) => {
   const actions: Action[] = [
     { kind: 'read', relation, headersOnly: false },
     { kind: 'mutate', relation, mutation: 'delete' },

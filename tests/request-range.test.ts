@@ -128,7 +128,7 @@ t.test('embeds', async (t) => {
   t.strictSame(ranges('__proto__.limit=3')['__proto__.limit'], { offset: 0, limit: 3 })
 })
 
-t.test('numbers that Postgres rejects keep their digits', async (t) => {
+t.test('numbers that PostgreSQL rejects keep their digits', async (t) => {
   const range = parseQueryParams(`a.limit=${'9'.repeat(60_000)}&a.offset=-${'9'.repeat(60_000)}`, false).ranges.get(
     'a.limit',
   )

@@ -1,5 +1,5 @@
-// What is remembered of a request's shape must give what parsing and planning the request itself gives: the same
-// statement with its own values, or the same refusal with its own texts.
+// A cached request shape must give the same result as parsing and planning the request: the same statement with the
+// request's values, or the same rejection with the request's texts.
 import t from 'tap'
 import { loadConfig } from '../server/config/load.ts'
 import { ApiError } from '../server/rest/errors.ts'
@@ -21,7 +21,7 @@ const cache = schemaCache({
 })
 const { config } = loadConfig({ env: { PGRST_DB_SCHEMAS: 'api' } })
 const validator = await createValidator()
-/** A snapshot of its own: nothing is remembered yet. */
+/** A new snapshot with empty caches. */
 const snapshot = (): Snapshot =>
   new Snapshot({ config, roleSettings: { isolationLevels: new Map(), settings: new Map() } }, cache)
 
@@ -32,7 +32,7 @@ function prepareAsked({ method = 'GET', path = '/projects', query, body = '' }: 
   return prepare(http, { snapshot: within, cache, validator }, () => undefined)
 }
 
-/** What was prepared, as plain data. */
+/** The prepared request, as plain data. */
 function prepared(asked: Asked, within: Snapshot) {
   const found = prepareAsked(asked, within)
   if (!(found instanceof ApiError)) return { text: found.main?.text, values: found.main?.values }
@@ -79,11 +79,11 @@ const values: [string, ...string[]] = [
   ')',
   'x'.repeat(1500),
 ]
-/** As a client may write it: escaped, or as the bytes that it is made of. */
+/** A text as a client may write it: percent-encoded, or as raw bytes. */
 const written = (text: string): string =>
   below(4) === 0 ? Buffer.from(text).toString('latin1') : encodeURIComponent(text)
 
-t.test('filters, with an operator or a word that is none', async (t) => {
+t.test('filters, with known and unknown operators', async (t) => {
   const shared = snapshot()
   const counts = { refused: 0, planned: 0 }
   for (const word of new Set(words)) {
@@ -93,7 +93,7 @@ t.test('filters, with an operator or a word that is none', async (t) => {
         const found = prepared({ query }, shared)
         const expected = prepared({ query }, snapshot())
         counts[expected.code === undefined ? 'planned' : 'refused'] += 1
-        // Thousands of passing assertions would only be noise.
+        // Thousands of passing assertions would flood the output.
         if (JSON.stringify(found) !== JSON.stringify(expected)) t.strictSame(found, expected, query)
       }
     }
@@ -101,7 +101,7 @@ t.test('filters, with an operator or a word that is none', async (t) => {
   t.ok(counts.refused > 10_000 && counts.planned > 200, JSON.stringify(counts))
 })
 
-t.test('everything else that can be wrong, and what is right', async (t) => {
+t.test('all other parameters, valid and invalid', async (t) => {
   const templates: readonly Omit<Asked, 'body'>[] = [
     { query: 'name=eq.§&id=equals.§' },
     { query: 'id=equals.§&name=like_.§' },
@@ -137,7 +137,7 @@ t.test('everything else that can be wrong, and what is right', async (t) => {
   }
 })
 
-t.test('a refusal for a body is not remembered', async (t) => {
+t.test('the rejection of a body is not cached', async (t) => {
   const shared = snapshot()
   const bodies = ['{', '[', '{"id":1}', '{"id":', '[{"id":1},{"name":1}]', '{"nothing":1}', '{"id":2}', 'x']
   for (const body of [...bodies, ...bodies, ...bodies.reverse()]) {
@@ -146,7 +146,7 @@ t.test('a refusal for a body is not remembered', async (t) => {
   }
 })
 
-t.test('a value that looks like a marker stays what it is', async (t) => {
+t.test('a value that looks like a placeholder is unchanged', async (t) => {
   const shared = snapshot()
   for (let time = 0; time < 4; time++) {
     const asked = { query: 'id=equals.$1$2v0z&name=equals.$&' }
@@ -154,17 +154,17 @@ t.test('a value that looks like a marker stays what it is', async (t) => {
   }
 })
 
-t.test('a refusal is remembered once its shape was met twice', async (t) => {
+t.test('a rejection is cached when its shape is seen for the second time', async (t) => {
   const shared = snapshot()
   const refused = () => prepareAsked({ query: 'select=id,' }, shared)
   const [first, second, third, fourth] = [refused(), refused(), refused(), refused()]
   t.type(first, ApiError)
   t.not(first, second)
   t.not(second, third)
-  t.equal(third, fourth, 'the very same')
+  t.equal(third, fourth, 'the same object')
 })
 
-/** Whether an object with a key is in a value, at any depth. */
+/** Whether a value contains an object with a key, at any depth. */
 function containsKey(value: unknown, key: string): boolean {
   if (typeof value !== 'object' || value === null || Buffer.isBuffer(value)) return false
   const members = value instanceof Map ? [...value] : Object.values(value)
@@ -182,7 +182,7 @@ t.test('a prepared request contains the text of its body, not the parsed value',
   }
 })
 
-t.test('a rejection that names the first character of a value is not that of other values', async (t) => {
+t.test('a rejection that quotes the first character of a value does not apply to other values', async (t) => {
   for (const method of ['OPTIONS', 'POST']) {
     const shared = snapshot()
     for (const value of ['vx', 'vx', 'vx', 'x']) {
@@ -198,7 +198,7 @@ t.test('a whole request cannot be cached as a shape', async (t) => {
   // @ts-expect-error a request is not assignable to a shape
   const shape: RequestShape = request
   t.notOk('action' in shape)
-  // Not assignable unless the two types have no member in common.
+  // A request is not assignable unless the two types have no member in common.
   const common: Extract<keyof RequestShape, keyof RequestInput | keyof ApiRequest> extends never ? true : false = true
   t.ok(common)
 })

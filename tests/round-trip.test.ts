@@ -1,4 +1,4 @@
-// How often a request asks Postgres and waits for it: once, where nothing has to be decided in between.
+// Number of round trips to Postgres per request: one, unless something must be decided in between.
 import t, { type Test } from 'tap'
 import { startApplication } from './support/application.ts'
 import { createFixtureDatabase } from './support/fixture.ts'
@@ -51,15 +51,15 @@ const rows: readonly Row[] = [
   { send: ['POST', '/notes', { message: 'x' }], headers: { Prefer: 'tx=rollback' }, status: 201, trips: 1 },
   { send: ['GET', '/vehicles'], as: 'garage_auditor', status: 200, trips: 1 },
   { send: ['POST', '/rpc/isolation_serializable', {}], status: 200, trips: 1 },
-  // Errors.
+  // Errors
   { send: ['POST', '/tags', { name: 'fast' }], status: 409, trips: 1 },
   { send: ['POST', '/rpc/raise_state', { state: '40001' }], status: 500, trips: 1 },
   { send: ['GET', '/vehicles?unknown=eq.1'], status: 400, trips: 1 },
-  // Nothing is asked when the answer is known.
+  // No query is needed if the response is known.
   { send: ['GET', '/unknown'], status: 404, trips: 0 },
   { send: ['POST', '/notes', '{'], status: 400, trips: 0 },
   { send: ['OPTIONS', '/notes'], status: 200, trips: 0 },
-  // The rows decide whether a write stands: written, looked at, then committed or undone.
+  // The returned rows decide on commit or rollback.
   { send: ['POST', '/notes', { message: 'x' }], headers: object, status: 201, trips: 2 },
   { send: ['PATCH', '/notes', { level: 3 }], headers: object, status: 406, trips: 2 },
   { send: ['PATCH', '/notes?level=eq.99', { level: 3 }], headers: strict, status: 204, trips: 2 },
@@ -78,7 +78,7 @@ const cases = [
 for (const [title, environment] of cases) {
   t.test(title, async (t) => {
     const counter = await countRoundTrips(t, database.uri('garage_server', 'garage'))
-    // No LISTEN connection and one connection for requests: what is counted is the request's own.
+    // No LISTEN connection, and a single connection for requests, so that only the request's round trips are counted.
     const { call } = await startApplication(t, counter.uri, {
       ...writesSettings,
       ...environment,

@@ -1,4 +1,4 @@
-// Rows addressed by their key in the path, on the service's own tables.
+// Rows addressed by their key in the path, on the service's tables.
 import { SignJWT } from 'jose'
 import t from 'tap'
 import { jwtSecret, startApplication } from './support/application.ts'
@@ -41,7 +41,7 @@ async function createRun(): Promise<string> {
   return (body as { id: string }[])[0]?.id ?? ''
 }
 
-t.test('the table of the issue', async (t) => {
+t.test('requests and responses of the specification', async (t) => {
   const created = await call('POST', '/rest/v1/classification_runs', { body: run, ...(await as(alice)) })
   t.match(created, { status: 201, text: '' })
   t.equal(created.headers.get('location'), null)
@@ -66,18 +66,22 @@ t.test('the table of the issue', async (t) => {
     ...(await as(alice, { Prefer: 'return=representation' })),
   })
   t.match(returned, { status: 200, body: { id, confidence: 12, is_positive: false } })
-  t.match(await call('PATCH', path, { body: {}, ...(await as(alice)) }), { status: 200, text: '' }, 'nothing to change')
+  t.match(
+    await call('PATCH', path, { body: {}, ...(await as(alice)) }),
+    { status: 200, text: '' },
+    'no columns to change',
+  )
 
   for (const [method, body] of [['GET'], ['PATCH', { confidence: 1 }], ['PATCH', {}], ['DELETE']] as const) {
     const other = await call(method, path, { body, ...(await as(bob)) })
-    t.match(other, { status: 404, body: { code: 'PGRST116' } }, `${method} of another's row`)
+    t.match(other, { status: 404, body: { code: 'PGRST116' } }, `${method} of another user's row`)
   }
   t.match(await call('DELETE', path, await as(alice)), { status: 204, text: '' })
   t.match(await call('GET', path, await as(alice)), { status: 404 })
   t.match(await call('DELETE', path, await as(alice)), { status: 404 })
 })
 
-t.test('what cannot be addressed', async (t) => {
+t.test('rows that cannot be addressed by key', async (t) => {
   const rows = [
     ['GET', '/rest/v1/classification_runs/no-uuid', 400, '22P02'],
     ['PATCH', '/rest/v1/classification_runs/no-uuid', 400, '22P02'],
@@ -94,7 +98,7 @@ t.test('what cannot be addressed', async (t) => {
   }
 })
 
-t.test("PostgREST's own form keeps PostgREST's answers", async (t) => {
+t.test("PostgREST's paths keep PostgREST's responses", async (t) => {
   const id = await createRun()
   const path = `/rest/v1/classification_runs?id=eq.${id}`
   t.match(await call('PATCH', path, { body: { confidence: 3 }, ...(await as(alice)) }), { status: 204 })
@@ -105,7 +109,7 @@ t.test("PostgREST's own form keeps PostgREST's answers", async (t) => {
   t.match(await call('PATCH', path, { body: { confidence: 3 }, ...(await as(alice)) }), { status: 204 })
 })
 
-t.test('the same for profiles', async (t) => {
+t.test('profiles are addressed by key, too', async (t) => {
   const path = `/rest/v1/profiles/${alice}`
   t.match(await call('PATCH', path, { body: { full_name: 'Alice' }, ...(await as(alice)) }), {
     status: 200,
@@ -117,7 +121,7 @@ t.test('the same for profiles', async (t) => {
   t.match(await call('DELETE', path, await as(alice)), { status: 204 })
 })
 
-t.test('bodies are checked before the database is asked', async (t) => {
+t.test('bodies are validated before the database is queried', async (t) => {
   const rows = [
     ['POST', { ...run, confidence: 101, extra: 1 }, 400, /\/confidence .*\/extra|\/extra .*\/confidence/],
     ['POST', [run, { ...run, image_uri: 'no uri' }], 400, /\/1\/image_uri/],

@@ -1,4 +1,4 @@
-// Functions: how their arguments are found in a request, and which function is chosen.
+// Functions: how arguments are read from a request, and how the function is chosen.
 // https://docs.postgrest.org/en/v14/references/api/functions.html
 import t from 'tap'
 import { exchangeAll } from './support/request-table.ts'

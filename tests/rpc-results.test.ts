@@ -1,4 +1,4 @@
-// Functions: what they return, and what can be asked of it.
+// Functions: return types, and parameters that apply to the result.
 // https://docs.postgrest.org/en/v14/references/api/functions.html
 import t from 'tap'
 import { exchangeAll } from './support/request-table.ts'
@@ -11,7 +11,7 @@ for (const [title, rows] of Object.entries(resultTables)) {
   t.test(title, (t) => exchangeAll(t, call, rows))
 }
 
-t.test('bytes arrive as they are', async (t) => {
+t.test('binary results are unchanged', async (t) => {
   const response = await fetch(`${url}/rest/v1/rpc/picture`, { headers: { Accept: 'image/png' } })
   t.equal(response.status, 200)
   t.equal(response.headers.get('content-type'), 'image/png')

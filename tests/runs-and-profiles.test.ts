@@ -1,4 +1,4 @@
-// Classification runs and profiles as the mobile client uses them, by supabase-js, and what it may not change.
+// Classification runs and profiles as used by the mobile client through supabase-js, and changes that are refused.
 import { createClient } from '@supabase/supabase-js'
 import t, { type Test } from 'tap'
 import { createApiKey } from '../server/identity/api-key/api-key.ts'
@@ -18,7 +18,7 @@ async function user(email: string) {
   const signedUp = await signUp(call, email)
   const { access_token: token } = detailsOf<{ access_token: string }>(await signedUp.call('POST', '/auth/token'))
   const client = createClient(url, publishable, {
-    // Node 20 has no WebSocket, and nothing here needs one.
+    // Node 20 has no WebSocket, and the test does not need one.
     realtime: { transport: class {} as never },
     accessToken: () => Promise.resolve(token),
   })
@@ -30,7 +30,7 @@ const ann = await user('ann@example.org')
 const bob = await user('bob@example.org')
 
 const uuid = (n: number): string => `cccccccc-0000-4000-8000-${String(n).padStart(12, '0')}`
-/** A run as the client makes it, with a key and a time of its own. */
+/** A run as the client creates it, with its own key and time. */
 const run = (n: number, owner: string, more: object = {}) => ({
   confidence: 87,
   created_at: new Date(Date.UTC(2026, 0, 1, n)).toISOString(),
@@ -60,7 +60,7 @@ t.test('create', async (t) => {
   t.equal((await ann.client.from('classification_runs').insert(run(1, ann.id))).status, 409)
 })
 
-t.test('history: an upsert of what is there and what is not', async (t) => {
+t.test('an upsert of existing and new runs', async (t) => {
   const table = ann.client.from('classification_runs')
   const history = [run(1, ann.id, { result_label: 'Needs Review' }), run(3, ann.id), run(4, ann.id)]
   for (const round of ['first', 'again']) {
@@ -74,12 +74,12 @@ t.test('history: an upsert of what is there and what is not', async (t) => {
   refused(t, await table.upsert([run(6, ann.id), run(5, ann.id)], { onConflict: 'id' }), "the key of another's run")
   refused(t, await table.upsert([run(6, ann.id), run(3, bob.id)], { onConflict: 'id' }), 'given to another')
   t.strictSame([(await stored(5))?.user_id, (await stored(3))?.user_id], [bob.id, ann.id])
-  t.equal(await stored(6), undefined, 'all or nothing')
+  t.equal(await stored(6), undefined, 'all or none')
   t.equal((await table.upsert(run(5, ann.id), { onConflict: 'id', ignoreDuplicates: true })).error, null)
   t.equal((await stored(5))?.user_id, bob.id)
 })
 
-t.test('list and clear', async (t) => {
+t.test('runs can be listed and deleted', async (t) => {
   const table = () => ann.client.from('classification_runs')
   const listed = await table().select('*').eq('user_id', ann.id).order('created_at', { ascending: false })
   t.strictSame(
@@ -89,7 +89,7 @@ t.test('list and clear', async (t) => {
   const foreign = await table().select('*').eq('user_id', bob.id)
   t.strictSame(foreign.data, [])
   await table().delete().eq('user_id', bob.id)
-  t.ok(await stored(5), "another's history stays")
+  t.ok(await stored(5), 'runs of other users are kept')
   const cleared = await table().delete().eq('user_id', ann.id)
   t.strictSame([cleared.status, cleared.error], [204, null])
   t.equal(await stored(1), undefined)
@@ -128,7 +128,7 @@ t.test('PATCH and PUT of a whole run: body -> status', async (t) => {
 t.test('profiles', async (t) => {
   const table = () => ann.client.from('profiles')
   const first = await table().select('id,full_name,avatar_url').eq('id', ann.id).single()
-  t.strictSame(first.data, { id: ann.id, full_name: 'Test', avatar_url: null }, 'from signing up')
+  t.strictSame(first.data, { id: ann.id, full_name: 'Test', avatar_url: null }, 'created by signing up')
   const profile = { id: ann.id, full_name: 'Ann Lee', avatar_url: 'https://example.org/a.jpg' }
   for (const options of [{}, { onConflict: 'id' }]) {
     const given = await table().upsert(profile, options).select('id,full_name,avatar_url').single()
@@ -146,7 +146,7 @@ t.test('profiles', async (t) => {
   t.equal((await table().update({ full_name: 'x' }).eq('id', bob.id).select()).data?.length, 0)
   await table().delete().eq('id', ann.id)
   const again = await table().upsert(profile).select('full_name').single()
-  t.strictSame(again.data, { full_name: 'Ann Lee' }, 'made again by an upsert')
+  t.strictSame(again.data, { full_name: 'Ann Lee' }, 'created again by an upsert')
 })
 
 t.test('the secret key can use a table that a migration adds', async (t) => {
@@ -164,7 +164,7 @@ t.test('the secret key can use a table that a migration adds', async (t) => {
   const headers = { apikey: secret, Prefer: 'return=representation' }
   const path = '/rest/v1/sightings'
   const send = async (method: string, query: string, body?: unknown): Promise<number> => {
-    // The event trigger has the schema loaded again; until then the table is unknown.
+    // The event trigger makes the server reload the schema; until then the table is unknown.
     for (let attempt = 0; ; attempt++) {
       const { status } = await call(method, path + query, { body, headers })
       if (status !== 404 || attempt === 100) return status
@@ -179,10 +179,10 @@ t.test('the secret key can use a table that a migration adds', async (t) => {
     "select has_sequence_privilege('service_role', 'public.numbers', 'usage') as may",
   )
   t.strictSame(rows, [{ may: true }])
-  t.equal((await call('GET', path, { headers: { apikey: publishable } })).status, 401, 'anon has no right')
+  t.equal((await call('GET', path, { headers: { apikey: publishable } })).status, 401, 'anon has no privileges')
 })
 
-t.test('a mileage is a whole number', async (t) => {
+t.test('mileages are integers', async (t) => {
   const report = { manufacturer: 'Opel', model: 'Corsa', year: 2001, price: 1, lat: 1, lng: 1 }
   for (const [mileage, status] of [
     [1.5, 400],

@@ -1,4 +1,4 @@
-// `rowhouse sample`: enough for an estimate, some runs, and nothing twice.
+// `rowhouse sample`: reports for an estimate, some runs, and no duplicates.
 import t from 'tap'
 import { addSampleData, fillEmptyDatabase } from '../server/program/command-line/sample-data.ts'
 import { createValidator } from '../server/validation/validator.ts'
@@ -13,12 +13,12 @@ const { call } = await startApplication(t, database.authenticatorUri, { SESSION_
 const add = (email?: string) => withClient(database.adminUri, (client) => addSampleData(client, email))
 const { forTable } = await createValidator()
 
-t.test('without a development user there are reports only', async (t) => {
+t.test('without a development user, only reports are added', async (t) => {
   t.strictSame(await add(), { accounts: 5, reports: 60, runs: 0, hasOwner: false })
   await t.rejects(add('nobody@example.org'), { message: 'There is no account with the address nobody@example.org.' })
 })
 
-t.test('the development user gets runs, and nothing is added twice', async (t) => {
+t.test('the development user gets runs, and a second call adds nothing', async (t) => {
   const developer = await signUp(call, 'developer@example.com')
   t.strictSame(await add(), { accounts: 0, reports: 0, runs: 12, hasOwner: true })
   t.strictSame(await add(), { accounts: 0, reports: 0, runs: 0, hasOwner: true })
@@ -36,7 +36,7 @@ t.test('the development user gets runs, and nothing is added twice', async (t) =
   t.strictSame(await add(another.email), { accounts: 0, reports: 0, runs: 12, hasOwner: true })
 })
 
-t.test('a newcomer gets an estimate', async (t) => {
+t.test('a new user gets an estimate', async (t) => {
   const newcomer = await signUp(call, 'newcomer@example.org')
   for (const query of ['manufacturer=Toyota&model=Corolla', 'manufacturer=Fiat&model=Panda']) {
     const given = await newcomer.call('GET', `/report/estimate?${query}&year=2019&mileage=40000&lat=52.52&lng=13.405`)
@@ -46,12 +46,12 @@ t.test('a newcomer gets an estimate', async (t) => {
   }
 })
 
-t.test('nobody signs in to a sample account', async (t) => {
+t.test('sample accounts cannot sign in', async (t) => {
   const given = await call('POST', '/auth/signin', { body: { email: 'sample-1@example.com', password: 'password' } })
   t.equal(given.status, 401)
 })
 
-t.test('an address that is taken leaves the other accounts', async (t) => {
+t.test('an existing address does not affect the other accounts', async (t) => {
   const other = await createMigratedDatabase()
   t.teardown(() => other.drop())
   await other.query("select auth.create_user('sample-2@example.com', 'x', 'Taken', null)")
@@ -80,7 +80,7 @@ t.test('serve --sample fills an empty database once', async (t) => {
   t.match(await start(), /^Added no sample data: /)
   t.equal(await reports(), 60)
   await other.query('delete from public.reports')
-  t.equal(await fill(), 'not empty', 'what was deleted does not come back')
+  t.equal(await fill(), 'not empty', 'deleted rows are not added again')
   t.equal(await reports(), 0)
 
   const used = await createMigratedDatabase()

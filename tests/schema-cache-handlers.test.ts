@@ -1,4 +1,4 @@
-// Domain representations, media type handlers, and how the snapshot is shown.
+// Domain representations, media type handlers, and the JSON form of the snapshot.
 import t from 'tap'
 import { toJson } from '../server/schema-cache/json.ts'
 import { mediaHandlerKey, mediaHandlersOf } from '../server/schema-cache/media-handler.ts'
@@ -22,7 +22,7 @@ t.test('implicit casts between domains and json or text are representations', as
   )
 })
 
-t.test('media type handlers: built-in, overridden, of a relation, of anything, and functions', async (t) => {
+t.test('media type handlers: built-in, overridden, for a relation, for any type, and functions', async (t) => {
   const custom = (
     name: { schema: string; name: string },
     target: { schema: string; name: string } | null,
@@ -38,7 +38,7 @@ t.test('media type handlers: built-in, overridden, of a relation, of anything, a
       [mediaHandlerKey(null, 'application/json'), custom(api('own_json'), null, 'application/json')],
       [mediaHandlerKey(null, 'text/csv'), { handler: { kind: 'csv' }, mime: 'text/csv' }],
       [mediaHandlerKey(null, 'application/geo+json'), { handler: { kind: 'geojson' }, mime: 'application/geo+json' }],
-      // Asked for in lower case, answered as the domain is written.
+      // Requested in lower case, but the response has the domain's spelling.
       [
         mediaHandlerKey(null, 'application/vnd.upper+json'),
         custom(api('upper_any'), null, 'application/vnd.Upper+JSON'),
@@ -57,7 +57,7 @@ t.test('media type handlers: built-in, overridden, of a relation, of anything, a
   )
 })
 
-// [name of a domain, the media type it stands for]
+// [domain name, its media type]
 const names: [string, string][] = [
   ['text/HTML', 'text/HTML'],
   ['Application/JSON', 'application/json'],
@@ -75,13 +75,13 @@ for (const [name, mime] of names) {
   })
 }
 
-t.test('the summary counts what the maps hold', async (t) => {
+t.test('the summary counts the objects of the snapshot', async (t) => {
   const text = `${cache.tables.size} Relations, ${cache.relationships.size} Relationships, ${cache.routines.size} RPCs, 4 Domain Representations, 9 Media Type Handlers`
   t.equal(summarize(cache), text)
 })
 
-t.test('the JSON form has the names and the shape of PostgREST', async (t) => {
-  // Through text, as it is served.
+t.test('the JSON form has the names and structure of PostgREST', async (t) => {
+  // Compared as text, as it is served.
   const json = JSON.parse(
     JSON.stringify(toJson(await loadFrom(database, { schemas: ['api', 'Quoted "Schema".x'] }))),
   ) as Record<string, [unknown, unknown][]>

@@ -74,10 +74,10 @@ for (const [name, tree, expected] of cases) {
   t.test(name, async (t) => t.strictSame(columnOrigins(tree), expected))
 }
 
-t.test('a large tree takes time in proportion to its size', async (t) => {
+t.test('parsing a tree takes time proportional to its size', async (t) => {
   const nested = `${'({A '.repeat(100_000)}${'})'.repeat(100_000)}`
   const tree = query(`:rtable ${nested}`, `(${entry(1, at(2, 3), { name: 'x'.repeat(100_000) })})`)
-  // Quadratic time would be minutes.
+  // Quadratic time would take minutes.
   const time = cpuTime(() => t.strictSame(columnOrigins(tree), [{ column: 1, relation: '2', relationColumn: 3 }]))
   t.ok(time < 5000, `${time} ms`)
 })

@@ -4,7 +4,7 @@ import { compareText } from '../server/text/code-point-order.ts'
 import type { Cardinality, ForeignKeyRelationship, Relationship } from '../server/schema-cache/relationship.ts'
 import type { Routine, RoutineParameter } from '../server/schema-cache/routine.ts'
 
-/** Sorts from the wrong end, and checks each pair in both directions. */
+/** Sorts the reversed list, and checks each pair in both directions. */
 function checkOrder<T>(t: Test, compare: (a: T, b: T) => number, inOrder: readonly T[]): void {
   t.strictSame([...inOrder].reverse().sort(compare), inOrder)
   const signs = inOrder.map((left) => inOrder.map((right) => Math.sign(compare(left, right))))
@@ -14,7 +14,7 @@ function checkOrder<T>(t: Test, compare: (a: T, b: T) => number, inOrder: readon
   )
 }
 
-t.test('text by code points', async (t) => {
+t.test('texts are ordered by code points', async (t) => {
   checkOrder(t, compareText, [
     '',
     'A',
@@ -36,7 +36,7 @@ t.test('text by code points', async (t) => {
 
 const id = (name: string, schema = 'api') => ({ schema, name })
 
-t.test('relationships by each of their fields in turn', async (t) => {
+t.test('relationships are ordered by each field in turn', async (t) => {
   const many: Cardinality = { kind: 'many-to-one', constraint: 'b', columns: [['a', 'b']] }
   const one = { kind: 'one-to-one', constraint: 'b', columns: [['a', 'b']], isParent: false } as const
   const junction = {
@@ -100,7 +100,7 @@ t.test('relationships by each of their fields in turn', async (t) => {
   ])
 })
 
-t.test('overloads by the number of their parameters, then by each field in turn', async (t) => {
+t.test('overloads are ordered by the number of parameters, then by each field in turn', async (t) => {
   const parameter: RoutineParameter = { name: 'b', type: 'b', castType: 'b', required: true, variadic: false }
   const routine: Routine = {
     schema: 'api',

@@ -46,7 +46,7 @@ t.test('relations on which the role has any privilege', async (t) => {
   t.strictSame(decodeAccessibleTables(await run(accessibleTablesQuery("' or true --"))), new Set())
 })
 
-t.test('functions that the role may execute, with types as its search_path has them', async (t) => {
+t.test('functions that the role may execute, with types qualified by its search_path', async (t) => {
   const routines = decodeAccessibleRoutines(await run(accessibleRoutinesQuery('api')))
   t.notOk(routines.has(qualifiedKey('api', 'named')))
   t.ok(routines.has(qualifiedKey('api', 'half_named')))
@@ -59,7 +59,7 @@ t.test('functions that the role may execute, with types as its search_path has t
   t.equal(hostile?.parameters[1]?.type, '"Quoted ""Schema"".x"."🙂"')
 })
 
-t.test('rows are read the same when the driver leaves JSON as text', async (t) => {
+t.test('rows are parsed the same way when the driver returns JSON as text', async (t) => {
   const rows = await run(accessibleTablesQuery('api'))
   const asText = rows.map(({ row }) => ({ row: JSON.stringify(row) }))
   t.strictSame(decodeAccessibleTables(asText), decodeAccessibleTables(rows))

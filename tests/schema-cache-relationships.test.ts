@@ -245,14 +245,14 @@ t.test('views without relationships', async (t) => {
   }
 })
 
-t.test('internal relations have no relationships and are not reached', async (t) => {
+t.test('internal relations have no relationships and cannot be embedded', async (t) => {
   const schemas = [...cache.relationships.keys()].map((key) => key.split('\0'))
   t.strictSame(new Set(schemas.map(([schema]) => schema)), new Set(['api']))
   t.strictSame(linesOf(cache, 'books', 'api', 'internal'), [], 'the function secret and the table secrets')
   t.strictSame(linesOf(cache, 'authors', 'api', 'internal'), [], 'the junction author_tags')
 })
 
-t.test('computed relationships are under the schema of their function', async (t) => {
+t.test('computed relationships belong to the schema of their function', async (t) => {
   t.strictSame(linesOf(cache, 'authors', 'api', 'extra'), ['authors -> books many by extra.far_books'])
 })
 

@@ -24,7 +24,7 @@ function routine(name: string): Routine {
   return only
 }
 
-/** `name type`, with a question mark after optional and dots before variadic ones. */
+/** `name type`, with a question mark after optional parameters and dots before variadic ones. */
 const signature = ({ parameters }: Routine): string =>
   parameters
     .map(({ name, type, required, variadic }) => `${variadic ? '...' : ''}${name} ${type}${required ? '' : '?'}`)
@@ -53,7 +53,7 @@ const signatures: [string, string][] = [
   ['unnamed_text', ' text'],
   ['half_named', ' integer, b json'],
   ['variadic_strings', 'first integer, ...rest text[]?'],
-  // As in PostgREST: names are taken by position, also those of output arguments that come before.
+  // As in PostgREST: names are matched by position, including those of earlier output arguments.
   ['with_out', 'a integer, sum integer'],
   ['one_out', ''],
   ['a_table', 'n integer'],
@@ -62,21 +62,21 @@ for (const [name, expected] of signatures) {
   t.test(`parameters of ${name}`, async (t) => t.equal(signature(routine(name)), expected))
 }
 
-t.test('types that drop what is too long are cast without a length', async (t) => {
+t.test('types that truncate long values are cast without a length', async (t) => {
   t.strictSame(
     routine('named').parameters.map(({ castType }) => castType),
     ['integer', 'character varying', 'character varying[]', 'bit varying'],
   )
 })
 
-t.test('facts about functions', async (t) => {
+t.test('properties of functions', async (t) => {
   t.match(routine('named'), { volatility: 'immutable', description: 'Named "arguments"', hasVariadic: false })
   t.match(routine('unnamed_text'), { volatility: 'stable', description: null })
   t.match(routine('a_record'), { volatility: 'volatile', description: null })
   t.match(routine('variadic_strings'), { hasVariadic: true })
 })
 
-// [function, what it returns, a set, composite, composite through a domain]
+// [function, return type, whether it is a set, composite, composite through a domain]
 const returned: [string, string, boolean, boolean, boolean][] = [
   ['no_arguments', 'pg_catalog.void', false, false, false],
   ['named', 'pg_catalog.int4', false, false, false],
@@ -92,7 +92,7 @@ const returned: [string, string, boolean, boolean, boolean][] = [
   ['a_record', 'pg_catalog.record', false, false, false],
 ]
 for (const [name, type, setOf, composite, compositeAlias] of returned) {
-  t.test(`what ${name} returns`, async (t) => {
+  t.test(`return type of ${name}`, async (t) => {
     const { returns } = routine(name)
     t.strictSame(
       { ...returns, type: `${returns.type.schema}.${returns.type.name}` },
@@ -101,7 +101,7 @@ for (const [name, type, setOf, composite, compositeAlias] of returned) {
   })
 }
 
-t.test('questions about what a function returns', async (t) => {
+t.test('predicates on return types', async (t) => {
   const yes = (ask: (routine: Routine) => boolean): string[] =>
     returned.map(([name]) => name).filter((name) => ask(routine(name)))
   t.strictSame(yes(returnsVoid), ['no_arguments'])
@@ -127,7 +127,7 @@ t.test('overloads: fewest parameters first, undescribed first, then by name and 
   ])
 })
 
-t.test('isolation levels in any case, and hoisted settings in their order', async (t) => {
+t.test('isolation levels are case-insensitive, and hoisted settings keep their order', async (t) => {
   t.strictSame(routine('settled').settings, [
     ['default_transaction_isolation', 'REPEATABLE READ'],
     ['statement_timeout', '5s'],
@@ -140,7 +140,7 @@ t.test('isolation levels in any case, and hoisted settings in their order', asyn
   t.strictSame(routine('named').settings, [])
 })
 
-t.test('the settings to hoist are regular expressions; without any, none is hoisted', async (t) => {
+t.test('hoisted settings are selected by regular expressions; without any, none is hoisted', async (t) => {
   const settings = async (...hoistedSettings: string[]): Promise<unknown> =>
     overloads('settled', 'api', await loadFrom(database, { hoistedSettings }))[0]?.settings
   t.strictSame(await settings(), [])

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { createDatabase, type TestDatabase } from './support/database.ts'
 import { loadFrom } from './support/schema-cache.ts'
 
-/** Tables of ten columns in chains of foreign keys, a view for every fifth, two functions for each. */
+/** Tables of ten columns in chains of foreign keys, a view for every fifth table, two functions for each. */
 const objects = (tables: number): string => `
   create schema large;
   do $$
@@ -32,7 +32,7 @@ async function createTables(t: Test, tables: number): Promise<TestDatabase> {
   return database
 }
 
-/** Milliseconds until the schema cache is loaded. */
+/** Milliseconds to load the schema cache. */
 async function timeLoad(t: Test, database: TestDatabase, tables: number): Promise<number> {
   const start = performance.now()
   const cache = await loadFrom(database, { schemas: ['large'], extraSearchPath: [] })
@@ -47,7 +47,7 @@ t.test('ten times the tables, columns and functions take little more than ten ti
   const [few, many] = await Promise.all([createTables(t, 100), createTables(t, 1000)])
   let [short, long] = [Infinity, Infinity]
   const isInProportion = (): boolean => long < short * 25
-  // The shortest of each: whatever else the machine does only adds to them.
+  // The minimum of each, because other load on the machine only adds to it.
   for (let round = 0; round < 3 || (round < 10 && !isInProportion()); round++) {
     short = Math.min(short, await timeLoad(t, few, 100))
     long = Math.min(long, await timeLoad(t, many, 1000))

@@ -22,7 +22,7 @@ t.test('tables of the exposed schemas only, without partitions', async (t) => {
   t.equal(all.tables.size, cache.tables.size + 4)
 })
 
-t.test('an unknown schema is refused', async (t) => {
+t.test('an unknown schema is an error', async (t) => {
   await t.rejects(loadFrom(database, { schemas: ['api', 'Api'] }), {
     code: '3F000',
     message: 'schema "Api" does not exist',
@@ -32,17 +32,17 @@ t.test('an unknown schema is refused', async (t) => {
   await t.rejects(loadFrom(database, { schemas: ['-'] }), { code: '3F000' })
 })
 
-// [relation, is a view, inserts, updates, deletes, primary key]
+// [relation, whether it is a view, inserts, updates, deletes, primary key]
 const relations: [string, boolean, boolean, boolean, boolean, string[]][] = [
   ['books', false, true, true, true, ['id']],
   ['no_columns', false, true, true, true, []],
   ['same_a', false, true, true, true, []],
-  // Sorted by name.
+  // Sorted by name
   ['shelves', false, true, true, true, ['hall', 'number']],
   ['shelf_tags', false, true, true, true, ['hall', 'number', 'since', 'tag_id']],
   ['loans', false, true, true, true, ['day', 'id']],
   ['foreign_file', false, false, false, false, []],
-  // Views have the key of their table, in the key's order.
+  // Views have the primary key of their table, in its order.
   ['authors_view', true, true, true, true, ['author']],
   ['authors_view_2', true, true, true, true, ['writer']],
   ['authors_materialised', true, false, false, false, ['id']],
@@ -111,7 +111,7 @@ const columns: [string, Omit<Column, 'name'>][] = [
   ['amount', column('numeric', { nullable: false, nominalType: 'numeric(10,2)' })],
   ['tags', column('text[]', { default: `'{}'::text[]` })],
   ['genre', column('api.genre', { default: `'essay'::api.genre`, enumValues: genres })],
-  // Domains: the base type, its labels and its length; their own default unless the column has one.
+  // Domains: base type, labels and length; the domain's default unless the column has one.
   ['liked', column('api.liked_genre', { enumValues: genres })],
   [
     'label',
@@ -131,7 +131,7 @@ const columns: [string, Omit<Column, 'name'>][] = [
       default: `'own'::character varying`,
     }),
   ],
-  // A domain of a domain takes over its default, but neither its length nor that it refuses nulls.
+  // A domain over a domain inherits its default, but neither its length nor its NOT NULL.
   ['shorter', column('character varying', { nominalType: 'api.shorter_text', default: `'none'::character varying` })],
   ['size', column('api.size')],
   ['box', column('internal.box')],
@@ -139,7 +139,7 @@ const columns: [string, Omit<Column, 'name'>][] = [
   ['late', column('integer')],
 ]
 
-t.test('columns in the order of their declaration, without dropped ones', async (t) => {
+t.test('columns are in the order of their declaration, without dropped ones', async (t) => {
   t.strictSame(
     [...tableOf('column_kinds').columns],
     columns.map(([name, rest]) => [name, { name, ...rest }]),
@@ -182,7 +182,7 @@ t.test('hostile names', async (t) => {
   t.strictSame(tableOf('v}iew) :targetList (', schema, hostile).primaryKey, ['({TARGETENTRY :resno 1'])
 })
 
-t.test('the version of the server is a number', async (t) => {
+t.test('the server version is a number', async (t) => {
   const { rows } = await database.query('show server_version_num')
   t.equal(cache.postgresVersion, Number(rows[0]?.server_version_num))
 })

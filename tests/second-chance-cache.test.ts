@@ -1,26 +1,26 @@
 import t from 'tap'
 import { SecondChanceCache } from '../server/common/second-chance-cache.ts'
 
-t.test('keeps what was asked for again', async (t) => {
+t.test('keeps entries that are used', async (t) => {
   let evictions = 0
   const cache = new SecondChanceCache<string>(3, () => {
     evictions += 1
   })
-  // What is done, and what is in the cache then.
+  // The operation, and the contents of the cache after it.
   const steps: readonly [string, string][] = [
     ['add a', 'a'],
     ['add b', 'ab'],
     ['add c', 'abc'],
     ['get a', 'abc'],
     ['get x', 'abc'],
-    ['add d', 'acd'], // a was used, so that it stands behind c now, and b goes
+    ['add d', 'acd'], // a was used, so it is moved behind c, and b is evicted
     ['add e', 'ade'],
-    ['add f', 'def'], // the second chance is over
+    ['add f', 'def'], // a has no second chance left
     ['get d', 'def'],
     ['get e', 'def'],
     ['get f', 'def'],
-    ['add g', 'efg'], // all were used: a whole round, and the oldest goes
-    ['add e', 'efg'], // known already
+    ['add g', 'efg'], // all were used: a whole round, then the oldest is evicted
+    ['add e', 'efg'], // exists already
     ['add h', 'fgh'],
   ]
   const held = new Set<string>()
@@ -41,7 +41,7 @@ t.test('keeps what was asked for again', async (t) => {
   )
 })
 
-t.test('stays within its limit whatever is asked', async (t) => {
+t.test('never exceeds its limit', async (t) => {
   const cache = new SecondChanceCache<string>(16)
   let random = 1
   for (let step = 0; step < 20_000; step++) {
@@ -54,7 +54,7 @@ t.test('stays within its limit whatever is asked', async (t) => {
   t.equal(cache.size, 16)
 })
 
-t.test('a round of others that fits takes the place of one that is over', async (t) => {
+t.test('a new working set replaces an old one', async (t) => {
   const cache = new SecondChanceCache<string>(100)
   const hitsOf = (name: string): number => {
     let hits = 0
@@ -71,7 +71,7 @@ t.test('a round of others that fits takes the place of one that is over', async 
   t.strictSame([hitsOf('b'), hitsOf('b')], [80, 80])
 })
 
-t.test('a limit of one, and of none', async (t) => {
+t.test('limits of one and zero', async (t) => {
   const cache = new SecondChanceCache<string>(1)
   cache.add('a', '1')
   cache.get('a')

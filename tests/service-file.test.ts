@@ -1,4 +1,4 @@
-// Connections by the name of a service (`PGSERVICE`, `service=`), as libpq finds them.
+// Connections by the name of a service (`PGSERVICE`, `service=`), as in libpq.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -58,7 +58,7 @@ const services: readonly [string, Record<string, string>, Expected][] = [
   ['postgresql://h', { PGSERVICE: '' }, { host: 'h' }],
 ] // prettier-ignore
 
-t.test('what a service gives', async (t) => {
+t.test('settings of services', async (t) => {
   for (const [text, env, expected] of services) {
     const { targets, ...plan } = connectionPlan(text, { ...files, ...env })
     t.match({ ...plan, ...targets[0] }, expected, `${text} ${JSON.stringify(env)}`)
@@ -75,7 +75,7 @@ const faults: readonly [string, Record<string, string>, string][] = [
   ['shop', { PGSERVICEFILE: folder }, `service file "${folder}" cannot be read: EISDIR: illegal operation on a directory, read`],
 ] // prettier-ignore
 
-t.test('services that cannot be used', async (t) => {
+t.test('invalid services are rejected', async (t) => {
   for (const [service, env, message] of faults) {
     t.throws(
       () => toPoolConfig(`service=${service}`, env),

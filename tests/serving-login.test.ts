@@ -1,4 +1,4 @@
-// `migrate` on a database of one's own: the role that serves can connect afterwards, or the output says what to do.
+// `migrate` on a database of your own: afterwards the serving role can connect, or the output says how to enable it.
 import { createHash, createHmac, pbkdf2Sync } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ import { startEmbedded } from '../server/postgres/embedded/embedded.ts'
 
 t.setTimeout(300_000)
 
-t.test('the verifier of a password (RFC 7677, with the salt and the count of PostgreSQL)', async (t) => {
+t.test("the SCRAM verifier of a password (RFC 7677, with PostgreSQL's salt and iteration count)", async (t) => {
   const salt = Buffer.from('W22ZaJ0SNY7soEsUEjb6gQ==', 'base64')
   const salted = pbkdf2Sync('pencil', salt, 4096, 32, 'sha256')
   const key = (text: string): Buffer => createHmac('sha256', salted).update(text).digest()
@@ -21,8 +21,8 @@ t.test('the verifier of a password (RFC 7677, with the salt and the count of Pos
     await scramVerifier('pencil', salt),
     `SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$${stored}:${key('Server Key').toString('base64')}`,
   )
-  t.equal(stored, 'WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=', 'as in the example of RFC 7677')
-  t.not(await scramVerifier('pencil'), await scramVerifier('pencil'), 'each has a salt of its own')
+  t.equal(stored, 'WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=', 'the example of RFC 7677')
+  t.not(await scramVerifier('pencil'), await scramVerifier('pencil'), 'each has a new salt')
 })
 
 const folder = await mkdtemp(join(tmpdir(), 'rowhouse-login-'))
@@ -48,7 +48,7 @@ async function withClient<T>(connection: string, use: (client: pg.Client) => Pro
 const asSuperuser = (text: string, database = 'postgres'): Promise<unknown> =>
   withClient(cluster.adminUri.replace(/[^/]*$/, database), (client) => client.query(text))
 
-/** A cluster without this program's roles, and an empty database of `owner`. */
+/** A cluster without this program's roles, and an empty database that belongs to `owner`. */
 async function freshDatabase(name: string, owner: string): Promise<void> {
   await asSuperuser(`create database ${name} owner ${owner}`)
 }
@@ -69,12 +69,12 @@ const serving = (uri: string | null): Serving => servingFrom(uri, uri === null ?
 await forgetRoles([])
 await asSuperuser(`create role builder login createrole password 'builder'`)
 
-// The second password has what URLs and SQL quote, and letters that SASLprep normalizes.
+// The second password has characters that URLs and SQL escape, and letters that SASLprep normalizes.
 for (const [owner, ownerPassword] of [
   ['postgres', cluster.secrets.superuserPassword],
   ['builder', 'builder'],
 ] as const) {
-  t.test(`as ${owner}: the role gets the password of the serving connection string`, async (t) => {
+  t.test(`as ${owner}: the serving role gets the password of the serving connection string`, async (t) => {
     await freshDatabase('own', owner)
     t.teardown(() => forgetRoles(['own']))
     const migrate = (to: Serving) =>
@@ -92,12 +92,12 @@ for (const [owner, ownerPassword] of [
       kind: 'refused',
       advice: `The role authenticator cannot sign in with the password in DATABASE_URL. A superuser can set it: alter role "authenticator" password '…';`,
     })
-    t.strictSame(await user(first), { name: 'authenticator' }, 'a password that is there is never changed')
+    t.strictSame(await user(first), { name: 'authenticator' }, 'an existing password is never changed')
     t.notMatch(JSON.stringify(wrong), /hunter2/)
   })
 }
 
-t.test('what is left to do is said', async (t) => {
+t.test('the remaining steps are printed', async (t) => {
   await freshDatabase('own', 'postgres')
   await asSuperuser(`create role stranger login; create role other login password 'other';
     create role chief superuser login; create role keeper createrole login`)
@@ -154,7 +154,7 @@ t.test('what is left to do is said', async (t) => {
   t.strictSame(left, [{ rolname: 'chief' }, { rolname: 'keeper' }])
 })
 
-t.test('the setting is named as it was given', async (t) => {
+t.test('messages name the setting as the user wrote it', async (t) => {
   const given = 'postgres://a@b/c'
   t.equal(servingFrom(given, { PGRST_DB_URI: given }).setting, 'PGRST_DB_URI')
   t.equal(servingFrom(given, { DATABASE_URL: given }).setting, 'DATABASE_URL')

@@ -1,4 +1,4 @@
-// Session cookies where they are for TLS only: which of them count, from browsers and from programs.
+// Session cookies on servers with TLS: which cookies are accepted from browsers and from programs.
 import t from 'tap'
 import { signCookie } from '../server/http/cookie.ts'
 import { listensOnLoopback } from '../server/config/loopback.ts'
@@ -12,7 +12,7 @@ t.teardown(database.drop)
 const plain = await startService(t, database.authenticatorUri)
 const secure = await startService(t, database.authenticatorUri, { secureCookies: true })
 
-/** What a client gets that signs in: its cookies by name, and all that was said of them. */
+/** The result of signing in: cookies by name, and their full Set-Cookie headers. */
 async function cookiesOf(call: typeof secure.call, email: string) {
   const { headers } = await call('POST', '/auth/signin', { body: { email, password } })
   const set = headers.getSetCookie()
@@ -26,7 +26,7 @@ const mallory = await cookiesOf(secure.call, 'mallory@example.org')
 const expires = Math.floor(Date.now() / 1000) + 1000
 const idOf = (cookie: string): string => /^[^=]+=([^.]+)/.exec(cookie)?.[1] ?? ''
 
-t.test('cookies that are set', (t) => {
+t.test('attributes of cookies', (t) => {
   const attributes = 'Path=/; Max-Age=12(?:09600|09599); HttpOnly; SameSite=Lax; Secure'
   t.equal(ann.set.length, 2)
   t.match(ann.set[0], new RegExp(`^session=[\\w-]{43}\\.\\d{10}\\.[\\w+/]{43}; ${attributes}$`))
@@ -41,7 +41,7 @@ const oldBrowser = { 'User-Agent': 'Mozilla/5.0 (Macintosh) Version/15.0 Safari/
 const page = { Origin: secure.url }
 const made = (name: string, id: string): string => `${name}=${signCookie(name, { id, expires }, secrets)}`
 
-t.test('cookies of a request -> who is signed in', async (t) => {
+t.test('request cookies -> signed-in user', async (t) => {
   type Row = readonly [label: string, headers: Readonly<Record<string, string>>, cookie: string, who: string | null]
   const rows: readonly Row[] = [
     ['both', browser, `${ann.session}; ${ann.host}`, 'ann'],
@@ -49,7 +49,7 @@ t.test('cookies of a request -> who is signed in', async (t) => {
     ['the strict one alone', browser, ann.host, 'ann'],
     ['a program with both', {}, `${ann.session}; ${ann.host}`, 'ann'],
     ['a program with `session` alone', {}, ann.session, 'ann'],
-    // A neighbouring subdomain has set `session` for the whole domain.
+    // Another subdomain has set `session` for the whole domain.
     ["tossed: another's `session` beside the own", browser, `${mallory.session}; ${ann.host}`, 'ann'],
     ['tossed, before the own two', browser, `${mallory.session}; ${ann.session}; ${ann.host}`, 'ann'],
     ['tossed, to a browser without a session', browser, mallory.session, null],
@@ -57,11 +57,11 @@ t.test('cookies of a request -> who is signed in', async (t) => {
     ['tossed, to a page', page, mallory.session, null],
     ['tossed, to a browser that signed out', browser, `${mallory.session}; __Host-session=`, null],
     ['a program with an empty strict one', {}, `${ann.session}; __Host-session=`, null],
-    // No downgrade: with a strict cookie that is not genuine, the other one does not count.
+    // No downgrade: if `__Host-session` is invalid, `session` is ignored.
     ['a forged strict one', browser, `${ann.session}; __Host-session=forged`, null],
     ['a forged strict one from a program', {}, `${ann.session}; __Host-session=forged`, null],
     ['a genuine one behind a forged one', browser, `__Host-session=forged; ${ann.host}`, 'ann'],
-    // Each is signed for its own name.
+    // Each cookie is signed with its name.
     ['`session` under the strict name', browser, ann.session.replace(/^session/, '__Host-session'), null],
     ['the strict one under the name `session`', {}, ann.host.replace(/^__Host-session/, 'session'), null],
     ['the strict name in another case', browser, ann.host.replace('__Host-', '__host-'), null],
@@ -75,7 +75,7 @@ t.test('cookies of a request -> who is signed in', async (t) => {
   }
 })
 
-t.test('a server without TLS knows `session` alone', async (t) => {
+t.test('a server without TLS uses `session` alone', async (t) => {
   const own = await signIn(plain.call, 'ann@example.org')
   const rows: readonly (readonly [string, string, number])[] = [
     ['session', own.cookie, 200],
@@ -89,7 +89,7 @@ t.test('a server without TLS knows `session` alone', async (t) => {
   }
 })
 
-t.test('signing out and in take both along', async (t) => {
+t.test('signing out and signing in replace both cookies', async (t) => {
   const first = await cookiesOf(secure.call, 'mallory@example.org')
   const again = await secure.call('POST', '/auth/signin', {
     body: { email: 'mallory@example.org', password },
@@ -97,7 +97,7 @@ t.test('signing out and in take both along', async (t) => {
   })
   t.equal(again.headers.getSetCookie().length, 2)
   const old = await secure.call('GET', '/auth/me', { headers: { Cookie: first.host } })
-  t.equal(old.status, 401, 'the session of before has ended')
+  t.equal(old.status, 401, 'the previous session has ended')
 
   const [session = '', host = ''] = again.headers.getSetCookie().map((text) => text.split(';')[0])
   const out = await secure.call('POST', '/auth/signout', { headers: { Cookie: `${session}; ${host}` } })
@@ -111,7 +111,7 @@ t.test('signing out and in take both along', async (t) => {
   }
 })
 
-t.test('two users in turn on the same connection are not mixed up', async (t) => {
+t.test('two users in turn on one connection are not mixed up', async (t) => {
   const bob = await signUp(secure.call, 'bob@example.org')
   const answers = await Promise.all(
     Array.from({ length: 40 }, (_, n) =>
@@ -123,7 +123,7 @@ t.test('two users in turn on the same connection are not mixed up', async (t) =>
   }
 })
 
-t.test('a page of another site: headers -> 403, although the cookies come along', async (t) => {
+t.test('pages of other sites: headers -> 403, even with cookies', async (t) => {
   const rows: readonly (readonly [method: string, path: string])[] = [
     ['POST', '/auth/signup'],
     ['POST', '/auth/signin'],
@@ -148,7 +148,7 @@ t.test('a page of another site: headers -> 403, although the cookies come along'
   t.equal((await secure.call('GET', '/auth/me', { headers: { Cookie: cookie } })).status, 200)
 })
 
-t.test('where the server listens -> whether cookies are Secure', async (t) => {
+t.test('listening address -> whether cookies are Secure', async (t) => {
   const hosts: readonly (readonly [host: string, socket: string | null, isLoopback: boolean])[] = [
     ['127.0.0.1', null, true],
     ['127.8.9.10', null, true],

@@ -1,4 +1,4 @@
-// A token that names a session ends with it: request -> 401 in every process, at once, in one round trip.
+// A token with a session id ends with the session: request -> 401 in every process, at once, in one round trip.
 import { SignJWT } from 'jose'
 import t, { type Test } from 'tap'
 import { detailsOf, password, signIn, signUp, type SignedIn } from './support/account.ts'
@@ -10,7 +10,7 @@ import { countRoundTrips } from './support/round-trips.ts'
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 const settings = { SESSION_SECRETS: 's'.repeat(32), PGRST_DB_TX_END: 'commit-allow-override' }
-/** Two processes, as far as the database can tell. */
+/** Two processes, as far as the database is concerned. */
 const [one, two] = [
   await startApplication(t, database.authenticatorUri, settings),
   await startApplication(t, database.authenticatorUri, settings),
@@ -77,7 +77,7 @@ const documents = ['/openapi.json', '/docs-json']
 
 async function isOver(t: Test, token: string, label: string): Promise<void> {
   for (const application of [one, two]) {
-    // Twice: what is remembered of a request changes nothing.
+    // Twice, because a cached request must get the same response.
     for (const request of [...requests, ...requests]) {
       const given = await ask(application, token, request)
       t.equal(given.status, 401, `${label}: ${request[0]} ${request[1]}`)
@@ -92,7 +92,7 @@ async function isOver(t: Test, token: string, label: string): Promise<void> {
   }
 }
 
-t.test('how a session ends -> the token ends at once, in every process', async (t) => {
+t.test('ways to end a session: its token is refused at once by every process', async (t) => {
   type End = (user: SignedIn) => Promise<unknown>
   const ends: readonly (readonly [label: string, end: End])[] = [
     ['signing out', (user) => user.call('POST', '/auth/signout')],
@@ -126,7 +126,7 @@ t.test('how a session ends -> the token ends at once, in every process', async (
   }
 })
 
-t.test('a token of one session goes on when another ends', async (t) => {
+t.test('a token is valid when another session ends', async (t) => {
   const first = await signUp(one.call, 'both@example.org')
   const second = await signIn(one.call, 'both@example.org')
   const token = await tokenOf(first)
@@ -134,7 +134,7 @@ t.test('a token of one session goes on when another ends', async (t) => {
   await isAlive(t, token, 'the other session')
 })
 
-t.test('an administrator who is demoted stops being one at once', async (t) => {
+t.test('demoting an administrator takes effect at once', async (t) => {
   const user = await signUp(one.call, 'chief@example.org')
   const setRole = (role: string | null) =>
     database.query('update auth.users set app_role = $2 where id = $1', [user.id, role])
@@ -180,7 +180,7 @@ t.test('claims -> status', async (t) => {
   }
 })
 
-t.test('the check costs no further round trip', async (t) => {
+t.test('the session check takes no additional round trip', async (t) => {
   const user = await signUp(one.call, 'trips@example.org')
   const token = await tokenOf(user)
   for (const prepared of ['true', 'false']) {
@@ -201,7 +201,7 @@ t.test('the check costs no further round trip', async (t) => {
   }
 })
 
-t.test('no function of the API tells about sessions', async (t) => {
+t.test('the API exposes no function about sessions', async (t) => {
   const user = await signUp(one.call, 'asks@example.org')
   const { rows } = await database.query(
     `select role, has_function_privilege(role, 'auth.check_session(uuid, uuid, text)', 'execute') as may
@@ -215,7 +215,7 @@ t.test('no function of the API tells about sessions', async (t) => {
   t.equal(given.status, 404)
 })
 
-t.test('a database without the migrations takes the token as before', async (t) => {
+t.test('a database without the migrations accepts the token', async (t) => {
   const plain = await createDatabase()
   t.teardown(() => plain.drop())
   await plain.query(`

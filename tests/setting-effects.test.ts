@@ -1,4 +1,4 @@
-// What a setting changes in the answers: each one made in the database, reloaded, and taken back.
+// The effect of each setting on responses: it is set in the database, reloaded, and reset.
 import { createHmac } from 'node:crypto'
 import pg from 'pg'
 import t from 'tap'
@@ -41,7 +41,7 @@ const { call, service } = await startApplication(t, uri, {
   PGRST_DB_EXTRA_SEARCH_PATH: '',
   PGRST_JWT_SECRET: secret,
   PGRST_ADMIN_SERVER_PORT: '1',
-  // One session, so that what it keeps can be seen.
+  // A single connection, to make the state of its session visible.
   PGRST_DB_POOL: '1',
 })
 
@@ -52,7 +52,7 @@ function bearer(claims: object, key: string | Buffer = secret): { Authorization:
 }
 
 type Sent = readonly [method: string, path: string, headers?: Readonly<Record<string, string>>, body?: unknown]
-/** What must be in the answer; `header` is a header, which is null when it must not be there. */
+/** What the response must contain; `header` is a header, null if it must be absent. */
 type Seen = {
   readonly status?: number
   readonly body?: unknown
@@ -111,7 +111,7 @@ const configure = async (name: string, value: string | undefined): Promise<void>
   await service.engine.reload()
 }
 
-t.test('one after the other', async () => {
+t.test('each setting changes the response', async () => {
   for (const [name, value, sent, without, with_] of rows) {
     await check(sent, without, `without ${name}`)
     if (sent[0] === 'POST') await database.query('delete from public.films where id > 3')
@@ -120,10 +120,10 @@ t.test('one after the other', async () => {
     await configure(name, undefined)
   }
   const { rows: films } = await database.query('select id from public.films where id > 3')
-  t.strictSame(films, [], 'what was rolled back is not there')
+  t.strictSame(films, [], 'the change was rolled back')
 })
 
-t.test('a secret in base64', async (t) => {
+t.test('a base64-encoded secret', async (t) => {
   await configure('jwt_secret', key.toString('base64'))
   await configure('jwt_secret_is_base64', 'true')
   t.match(await call('GET', '/films', { headers: bearer({}, key) }), { status: 200 })
@@ -132,25 +132,25 @@ t.test('a secret in base64', async (t) => {
   await configure('jwt_secret', undefined)
 })
 
-t.test('settings of functions, for the whole transaction', async (t) => {
+t.test('settings of functions apply to the whole transaction', async (t) => {
   t.match(await call('POST', '/rpc/slow', { body: {} }), { status: 500, body: { code: '57014' } })
   await configure('db_hoisted_tx_settings', 'lock_timeout')
-  t.match(await call('POST', '/rpc/slow', { body: {} }), { status: 204 }, 'only those that are named')
+  t.match(await call('POST', '/rpc/slow', { body: {} }), { status: 204 }, 'only the named settings')
   t.match(await call('GET', '/rpc/hoisted'), { body: '7s' })
   await configure('db_hoisted_tx_settings', undefined)
 })
 
-t.test('prepared statements', async (t) => {
+t.test('prepared statements can be disabled', async (t) => {
   const count = async (): Promise<number> => Number((await call('GET', '/rpc/statements')).body)
   await call('GET', '/films')
   t.ok((await count()) > 1)
   await configure('db_prepared_statements', 'false')
   await call('GET', '/films')
-  t.equal(await count(), 0, 'a new session without any')
+  t.equal(await count(), 0, 'a new session without prepared statements')
   await configure('db_prepared_statements', undefined)
 })
 
-t.test('the cache of tokens', async (t) => {
+t.test('the JWT cache can be disabled', async (t) => {
   const hits = (): number => service.engine.snapshot.loaded.verifier.cacheStatistics.hits
   const ask = () => call('GET', '/films', { headers: bearer({ sub: 'cache' }) })
   await ask()
@@ -160,11 +160,11 @@ t.test('the cache of tokens', async (t) => {
   await configure('jwt_cache_max_entries', '0')
   await ask()
   await ask()
-  t.equal(hits(), before + 1, 'none is kept')
+  t.equal(hits(), before + 1, 'no token is cached')
   await configure('jwt_cache_max_entries', undefined)
 })
 
-t.test('values for SQL', async (t) => {
+t.test('app.settings are readable in SQL', async (t) => {
   await database.query(`create function public.app(name text) returns text language sql as
     $$ select current_setting('app.settings.' || name, true) $$`)
   const { call } = await startApplication(t, uri, {

@@ -1,4 +1,4 @@
-// Keys of request shapes are equal only where all parts are.
+// Keys of request shapes are equal only if all parts are equal.
 import t from 'tap'
 import { keyPart, partKind, type PartKind } from '../server/rest/cache/shape-key.ts'
 import { seededRandom } from './support/seeded-random.ts'
@@ -8,7 +8,7 @@ type Part = readonly [PartKind, string]
 const kinds = Object.values(partKind) as [PartKind, ...PartKind[]]
 const keyOf = (parts: readonly Part[]): string => parts.map(([kind, text]) => keyPart(kind, text)).join('')
 
-/** Reads a key back: what can be read back is unambiguous. */
+/** Decodes a key: a key that can be decoded is unambiguous. */
 function partsOf(key: string): Part[] {
   const parts: Part[] = []
   for (let at = 0; at < key.length;) {
@@ -20,7 +20,7 @@ function partsOf(key: string): Part[] {
   return parts
 }
 
-t.test('no two sequences of parts have the same key', async (t) => {
+t.test('different sequences of parts have different keys', async (t) => {
   const { pick, some, below } = seededRandom(7)
   const pieces: [string, ...string[]] = [
     '',
@@ -45,7 +45,7 @@ t.test('no two sequences of parts have the same key', async (t) => {
   const sequences = new Map<string, string>()
   for (let time = 0; time < 50_000; time++) {
     const parts = some(0, 5, (): Part => [pick(kinds), text()])
-    // Near misses: the same texts cut at other places, or of other kinds.
+    // Near misses: the same texts, split differently or with other types.
     const joined = parts.map(([, part]) => part).join('')
     const cut = below(joined.length + 1)
     const near: Part[] = [

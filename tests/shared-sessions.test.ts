@@ -1,5 +1,5 @@
-// Tokens that name a session have one statement more in front of their transaction: on shared connections, too, their
-// writes run once, and get their own answers.
+// Requests with a session token run an additional statement at the start of their transaction. On shared connections,
+// their writes must still run once and get their own responses.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { SignJWT } from 'jose'
@@ -65,7 +65,7 @@ const counts = async (): Promise<ReadonlyMap<number, number>> => {
   return new Map((rows as { id: number; times: number }[]).map(({ id, times }) => [id, times]))
 }
 
-t.test('writes that are called off behind a lock run elsewhere, once', async (t) => {
+t.test('writes cancelled behind a lock run on another connection, once', async (t) => {
   while ((await database.query(gates)).rowCount === 0) await patch(50)
   const before = await counts()
   await withClient(database.adminUri, async (client) => {
@@ -82,14 +82,14 @@ t.test('writes that are called off behind a lock run elsewhere, once', async (t)
   for (let id = 1; id <= 41; id++) t.equal((after.get(id) ?? 0) - (before.get(id) ?? 0), 1, `row ${id}`)
 })
 
-t.test('an ended session is refused among live ones', async (t) => {
+t.test('requests of an ended session are refused among those of active ones', async (t) => {
   const answers = await Promise.all(
     Array.from({ length: 40 }, (_, index) => patch(index + 1, index % 2 === 0 ? ended : token)),
   )
   for (const [index, { status }] of answers.entries()) t.equal(status, index % 2 === 0 ? 401 : 204, `request ${index}`)
 })
 
-t.test('writes that lose the connection which calls them off run elsewhere, once', async (t) => {
+t.test('writes run once on another connection when the cancelling connection is lost', async (t) => {
   const before = await counts()
   const answered = new Map<number, number>()
   const statuses = new Set<number>()

@@ -1,4 +1,4 @@
-// Requests on shared connections get the answers that they would get alone, and nobody waits long for another's lock.
+// Requests on shared connections get the same responses as on separate ones, and do not wait long for others' locks.
 import { SignJWT } from 'jose'
 import t from 'tap'
 import { jwtSecret, startApplication } from './support/application.ts'
@@ -87,7 +87,7 @@ function generate(random: Random, next: { id: number }): Request {
   ])()
 }
 
-t.test('sharing on and off: equal answers, and only own rows', { timeout: 110_000 }, async (t) => {
+t.test('sharing on and off: equal responses, and only the caller’s rows', { timeout: 110_000 }, async (t) => {
   const servers = [
     await start({ DB_POOL_SHARING: 'all', PGRST_DB_POOL: '4' }),
     await start({ DB_POOL_SHARING: 'none' }),
@@ -117,7 +117,7 @@ t.test('sharing on and off: equal answers, and only own rows', { timeout: 110_00
   )
 })
 
-t.test('errors of a role with an isolation level of its own leave the connections usable', async (t) => {
+t.test('errors of a role with its own isolation level leave the connections usable', async (t) => {
   const { call } = await start({ PGRST_DB_POOL: '3' })
   const statuses: number[] = []
   for (let round = 0; round < 20; round++) {
@@ -133,19 +133,19 @@ t.test('errors of a role with an isolation level of its own leave the connection
   t.equal((await call('GET', '/ready')).status, 200)
 })
 
-t.test('writes behind a lock are answered at their own timeout', async (t) => {
+t.test('writes behind a lock get their own timeout', async (t) => {
   const { call, database } = await start({ PGRST_DB_POOL: '30' })
   const token = await sign({ role: 'sharing_hasty', sub: 'x' })
   const patch = () =>
     call('PATCH', '/rest/v1/locked?id=eq.1', { body: { times: 1 }, headers: { Authorization: `Bearer ${token}` } })
   while ((await database.query(gates)).rowCount === 0) await patch()
-  // So that what follows finds its connections open.
+  // Opens the connections that the following statements use.
   await Promise.all(Array.from({ length: 24 }, patch))
   await withClient(database.adminUri, async (client) => {
     await client.query('begin')
     await client.query('select from api.locked for update')
     const spreads: number[] = []
-    // A hundred milliseconds for each place would be two seconds, every time.
+    // A hundred milliseconds for each position in the queue would be two seconds, every time.
     for (let attempt = 0; attempt < 5 && spreads.every((spread) => spread >= 1000); attempt++) {
       const times = await Promise.all(
         Array.from({ length: 20 }, async () => {
@@ -163,7 +163,7 @@ t.test('writes behind a lock are answered at their own timeout', async (t) => {
   })
 })
 
-t.test('reads that are lost with their connection are run once more', async (t) => {
+t.test('reads on a lost connection are run once more', async (t) => {
   const { call, database } = await start({ PGRST_DB_POOL: '4' })
   const token = await sign({ role: 'sharing_user', sub: 'x' })
   const headers = { Authorization: `Bearer ${token}` }

@@ -1,4 +1,4 @@
-// Requests that do not arrive: they end after `server-request-timeout`, and hold nothing until then.
+// Incomplete requests: they end after `server-request-timeout`, and use no resources until then.
 import { createServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import express from 'express'
@@ -31,7 +31,7 @@ const application = await startApplication(t, database.uri('garage_server', 'gar
 })
 const { call, service } = application
 
-/** The service behind the options that `serve` gives its server. */
+/** The service with the HTTP options that `serve` uses. */
 const server = createServer(requestTimeouts(seconds), service.listener)
 await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
 t.teardown(() => {
@@ -50,14 +50,14 @@ const notes = '/rest/v1/notes'
 const big = `{"message":"${'x'.repeat(200_000)}`
 
 const rows: readonly (readonly [title: string, sent: string, drip: string])[] = [
-  ['half a head', 'GET /rest/v1/notes HTTP/1.1\r\nHost: x\r\n', ''],
-  ['a head that drips', 'GET /rest/v1/notes HTTP/1.1\r\nHost: x\r\n', 'X-Drip: y\r\n'],
-  ['half a body', `${postHead(notes, 100)}{"message":`, ''],
-  ['a body that drips', `${postHead(notes, 100)}{"message":"`, 'x'],
-  ['a body that drips in chunks', `${postHead(notes, 0, { 'Transfer-Encoding': 'chunked' })}`, '1\r\n \r\n'],
+  ['incomplete headers', 'GET /rest/v1/notes HTTP/1.1\r\nHost: x\r\n', ''],
+  ['headers that arrive slowly', 'GET /rest/v1/notes HTTP/1.1\r\nHost: x\r\n', 'X-Drip: y\r\n'],
+  ['an incomplete body', `${postHead(notes, 100)}{"message":`, ''],
+  ['a body that arrives slowly', `${postHead(notes, 100)}{"message":"`, 'x'],
+  ['a chunked body that arrives slowly', `${postHead(notes, 0, { 'Transfer-Encoding': 'chunked' })}`, '1\r\n \r\n'],
   ['a large body that stops', `${postHead(notes, 300_000)}${big}`, ''],
-  ['a refused body that drips', postHead('/rest/v1/secrets', 300_000), 'x'],
-  ['a body that is too large, and drips', postHead(notes, 300_000_000), 'x'],
+  ['a refused body that arrives slowly', postHead('/rest/v1/secrets', 300_000), 'x'],
+  ['a body that is too large and arrives slowly', postHead(notes, 300_000_000), 'x'],
 ]
 
 for (const [title, sent, drip] of rows) {
@@ -70,7 +70,7 @@ for (const [title, sent, drip] of rows) {
     const text = await closed
     clearInterval(dripping)
     const took = performance.now() - start
-    // The loaded machine of a test may be late, but not as late as Node's own 300 seconds.
+    // A loaded test machine may be late, but less than Node's default of 300 seconds.
     t.ok(took > 500 && took < 30_000, `${Math.round(took)} ms`)
     if (title.includes('refused')) t.match(text, /^HTTP\/1.1 401 /)
     else if (title.includes('too large')) t.match(text, /^HTTP\/1.1 413 /)
@@ -79,7 +79,7 @@ for (const [title, sent, drip] of rows) {
   })
 }
 
-t.test('bodies of the other routes', async (t) => {
+t.test('incomplete bodies of the other routes', async (t) => {
   const read = bodyReader(1000)
   const routes = express().post('/', (request, response) => {
     read(request, response, () => []).then(
@@ -98,11 +98,11 @@ t.test('bodies of the other routes', async (t) => {
   const at = `http://127.0.0.1:${own.port}`
   t.match(await rawRequest(at, `${postHead('/', 100)}{"a":`).closed, /^HTTP\/1.1 408 /)
   const large = rawRequest(at, postHead('/', 100_000))
-  t.ok(await until(() => large.text().startsWith('HTTP/1.1 413 ')), 'answered before the body came')
+  t.ok(await until(() => large.text().startsWith('HTTP/1.1 413 ')), 'answered before the body arrived')
   t.match(await large.closed, /larger than 1000 bytes/)
 })
 
-t.test('idle connections and slow answers are not meant', async (t) => {
+t.test('idle connections and slow responses are not affected', async (t) => {
   const { socket, text } = rawRequest(url, 'GET /rest/v1/tags HTTP/1.1\r\nHost: x\r\n\r\n')
   t.ok(await until(() => text().endsWith(']')))
   await sleep(seconds * 1500)
@@ -111,11 +111,11 @@ t.test('idle connections and slow answers are not meant', async (t) => {
   socket.destroy()
 })
 
-t.test('half-sent bodies hold neither a connection nor, once their client has gone, memory', async (t) => {
+t.test('incomplete bodies use no connection, and no memory once their client has disconnected', async (t) => {
   const bodies = Array.from({ length: 40 }, () => rawRequest(url, `${postHead(notes, 300_000)}${big}`))
-  // The budget is for one of them and a half.
+  // The budget suffices for one and a half of them.
   await sleep(200)
-  t.equal((await call('GET', '/rest/v1/tags')).status, 200, 'reads go on')
+  t.equal((await call('GET', '/rest/v1/tags')).status, 200, 'reads succeed')
   t.equal((await call('POST', notes, { body: { message: 'small' } })).status, 201, 'small bodies, too')
   for (const { socket } of bodies) socket.destroy()
   await Promise.all(bodies.map(({ closed }) => closed))
@@ -126,9 +126,9 @@ t.test('half-sent bodies hold neither a connection nor, once their client has go
   t.ok(await until(isIdle))
 })
 
-t.test('a large body that waits for too long gets 503', async (t) => {
+t.test('a large body that waits too long gets 503', async (t) => {
   const holders = Array.from({ length: 4 }, () => rawRequest(application.url, `${postHead(notes, 300_000)}${big}`))
-  /** Once the others have arrived. */
+  /** Resolves once the other bodies have arrived. */
   const refusal = async (): Promise<Answer> => {
     const answer = await call('POST', notes, { body: `${big}"}` })
     return answer.status === 201 ? refusal() : answer
@@ -138,5 +138,5 @@ t.test('a large body that waits for too long gets 503', async (t) => {
   t.ok(Number(headers.get('retry-after')) > 0)
   for (const { socket } of holders) socket.destroy()
   const later = await Promise.all(Array.from({ length: 12 }, () => call('POST', notes, { body: `${big}"}` })))
-  t.strictSame([...new Set(later.map((answer) => answer.status))], [201], 'without the others, all get their turn')
+  t.strictSame([...new Set(later.map((answer) => answer.status))], [201], 'without the others, all succeed')
 })

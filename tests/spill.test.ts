@@ -1,4 +1,4 @@
-// Large answers to slow readers: kept in memory or in a file while requests wait for the connection.
+// Large responses to slow clients: buffered in memory or in a file while requests wait for the connection.
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -20,7 +20,7 @@ const hashOf = (...pieces: Buffer[]): string => {
   return hash.digest('hex')
 }
 
-/** Takes nothing until it is allowed to; then everything, or a number of bytes. */
+/** A reader that takes nothing until it is allowed to; then everything, or a number of bytes. */
 class SlowReader extends Writable {
   readonly #hash = createHash('sha256')
   received = 0
@@ -33,7 +33,7 @@ class SlowReader extends Writable {
       this.#allowed -= chunk.length
       this.received += chunk.length
       this.#hash.update(chunk)
-      // Later, as a socket does.
+      // Asynchronously, like a socket.
       setImmediate(done)
     }
     if (this.#allowed > 0) this.#taking()
@@ -57,7 +57,7 @@ type Source = {
   readonly isPaused: () => boolean
 }
 
-/** A field that arrives in pieces as long as it is not paused, as from a database that is always quicker. */
+/** A field that arrives in chunks unless it is paused, from a database that is always faster than the reader. */
 function arriving(length: number, piece = 64 * 1024): Source {
   const value = randomBytes(length)
   let isPaused = false
@@ -88,12 +88,12 @@ for (const [where, memory, disk] of [
   ['a file', 0, 64],
   ['both', 4, 64],
 ] as const) {
-  t.test(`an answer that is fetched ahead goes to ${where}, and all of it to the reader`, async (t) => {
+  t.test(`a buffered response is kept in ${where} and sent completely`, async (t) => {
     const space = new SpillSpace(memory * mebibyte, disk * mebibyte)
     const { field, value, arrived, isPaused } = arriving(24 * mebibyte, 50_000)
     const reader = new SlowReader()
     field.sendTo(reader)
-    t.ok(await until(isPaused), 'while nobody waits, the database does')
+    t.ok(await until(isPaused), 'while no request waits, the database does')
     t.equal(space.memory.used + space.disk.used, 0)
     field.spillTo(space)
     await arrived
@@ -104,11 +104,11 @@ for (const [where, memory, disk] of [
     await end
     t.equal(reader.received, value.length)
     t.equal(reader.digest(), hashOf(value), 'the same bytes')
-    t.ok(await isFreed(space), 'nothing is left')
+    t.ok(await isFreed(space), 'no memory is in use')
   })
 }
 
-t.test('a reader that goes on slowly meanwhile gets the same bytes', async (t) => {
+t.test('a reader that continues slowly in the meantime gets the same bytes', async (t) => {
   const space = new SpillSpace(mebibyte, 64 * mebibyte)
   const { field, value, arrived } = arriving(16 * mebibyte, 33_333)
   const reader = new SlowReader()
@@ -124,7 +124,7 @@ t.test('a reader that goes on slowly meanwhile gets the same bytes', async (t) =
   t.ok(await isFreed(space))
 })
 
-t.test('a reader that leaves frees memory and file', async (t) => {
+t.test('a reader that disconnects frees memory and file', async (t) => {
   const space = new SpillSpace(2 * mebibyte, 64 * mebibyte)
   const { field, arrived, isPaused } = arriving(20 * mebibyte)
   const reader = new SlowReader()
@@ -138,7 +138,7 @@ t.test('a reader that leaves frees memory and file', async (t) => {
 })
 
 t.test(
-  'without space the database waits again; the slowest reader is given up when somebody waits for long',
+  'without space, the database is paused; the slowest reader is disconnected after others have waited for long',
   async (t) => {
     const space = new SpillSpace(mebibyte, mebibyte)
     let since: number | undefined
@@ -156,7 +156,7 @@ t.test(
     relief.begin()
     await closed(idle)
     t.ok(performance.now() - since > 1000, 'not at once')
-    t.notOk(reader.destroyed, 'the one that takes more goes on')
+    t.notOk(reader.destroyed, 'the faster reader continues')
     since = undefined
     await slower.arrived
     clearInterval(timer)
@@ -168,7 +168,7 @@ t.test(
   },
 )
 
-t.test('readers that keep up are left alone, however long others wait', async (t) => {
+t.test('readers that keep up are not disconnected, however long others wait', async (t) => {
   const space = new SpillSpace(64 * mebibyte, 0)
   const since = performance.now() - 60_000
   const relief = new StreamRelief(space, () => since)
@@ -183,7 +183,7 @@ t.test('readers that keep up are left alone, however long others wait', async (t
   t.equal(reader.digest(), hashOf(value))
 })
 
-t.test('what has arrived as a whole is counted, too', async (t) => {
+t.test('responses that have arrived completely count, too', async (t) => {
   const space = new SpillSpace(2 * mebibyte, 64 * mebibyte)
   const relief = new StreamRelief(space, () => undefined)
   const { field, value, arrived } = arriving(6 * mebibyte)
@@ -203,7 +203,7 @@ for (const [where, memory, disk, kept] of [
   ['there is no space', 0, 0, 4],
   ['the space is used up', 40, 8, 5],
 ] as const) {
-  t.test(`however many slow readers there are, memory is bounded: ${where}`, async (t) => {
+  t.test(`memory is bounded for any number of slow readers: ${where}`, async (t) => {
     const space = new SpillSpace(memory * mebibyte, disk * mebibyte)
     const relief = new StreamRelief(space, () => undefined)
     const limit = Math.max(memory, 32) * mebibyte
@@ -212,7 +212,7 @@ for (const [where, memory, disk, kept] of [
     for (let number = 0; number < 20; number++) {
       const { field, value, arrived } = arriving(7 * mebibyte)
       const reader = new SlowReader()
-      // The later ones are quicker.
+      // Later readers are faster.
       reader.allow(number * 100_000)
       readers.push(reader)
       values.push(value)
@@ -221,10 +221,10 @@ for (const [where, memory, disk, kept] of [
       await arrived
       t.ok(relief.unplacedBytes <= limit, `${number}: ${relief.unplacedBytes} bytes`)
     }
-    t.ok(relief.unplacedBytes > limit - 8 * mebibyte, 'the bound is used')
+    t.ok(relief.unplacedBytes > limit - 8 * mebibyte, 'the limit is used')
     const left = readers.flatMap((reader, number) => (reader.destroyed ? [] : [number]))
-    t.ok(left.length >= kept && left.length < 20, `${left.join()} are left`)
-    t.strictSame(left.slice(-3), [17, 18, 19], 'the slowest are given up')
+    t.ok(left.length >= kept && left.length < 20, `${left.join()} remain`)
+    t.strictSame(left.slice(-3), [17, 18, 19], 'the slowest are disconnected')
     for (const number of left) {
       const reader = readers[number]
       const value = values[number]
@@ -239,7 +239,7 @@ for (const [where, memory, disk, kept] of [
   })
 }
 
-t.test('a transaction that fails breaks the answer off', async (t) => {
+t.test('a failing transaction breaks off the response', async (t) => {
   const field = new ArrivingField(100, { pause: () => undefined, resume: () => undefined })
   const reader = new SlowReader()
   const failed = new Promise((resolve) => reader.once('error', resolve))
@@ -262,7 +262,7 @@ async function readAll(file: SpillFile): Promise<Buffer[]> {
   return pieces
 }
 
-t.test('a file has no name, and is gone with the answer', async (t) => {
+t.test('the temporary file has no name, and is deleted with the response', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'spill-test-'))
   t.teardown(() => rm(folder, { recursive: true }))
   const space = new SpillSpace(0, mebibyte)
@@ -278,7 +278,7 @@ t.test('a file has no name, and is gone with the answer', async (t) => {
   t.equal(space.disk.used, 0)
 })
 
-t.test('what cannot be written stays in memory, in order', async (t) => {
+t.test('data that cannot be written stays in memory, in order', async (t) => {
   for (const [fault, folder, disk] of [
     ['no such folder', '/nowhere/at/all', 64],
     ['a full disk', tmpdir(), 1],

@@ -1,4 +1,4 @@
-// The statements on a real database: reads, counts, bodies, settings.
+// The generated statements on a real database: reads, counts, bodies, settings.
 import t from 'tap'
 import type { ReadPlan } from '../server/rest/plan/read-plan.ts'
 import { plannedRows } from '../server/rest/response/total.ts'
@@ -445,7 +445,7 @@ t.test('execution plans', async (t) => {
   ])
 })
 
-t.test('the transaction knows its request', async (t) => {
+t.test('SQL can read the request', async (t) => {
   const request = plannedRequest({
     path: '/projects',
     headers: [

@@ -69,7 +69,7 @@ for (const [state, status, message] of statuses) {
   })
 }
 
-t.test('who is not logged in is asked to', async (t) => {
+t.test('a 401 response asks for credentials', async (t) => {
   const error = toApiError(raised('42501', 'permission denied'), false)
   t.equal(error.status, 401)
   t.strictSame(error.headers, [['WWW-Authenticate', 'Bearer']])
@@ -77,13 +77,13 @@ t.test('who is not logged in is asked to', async (t) => {
   t.equal(error.hint, null)
 })
 
-t.test('the message of PTxyz is the reason', async (t) => {
+t.test('the message of a PTxyz error is the reason phrase', async (t) => {
   t.equal(toApiError(raised('PT402', 'Pay up'), true).statusText, 'Pay up')
   t.equal(toApiError(raised('PTABC', 'Pay up'), true).statusText, undefined)
   t.equal(toApiError(raised('P0001', 'Pay up'), true).statusText, undefined)
 })
 
-t.test('a function raises a whole answer', async (t) => {
+t.test('a function can raise a whole response', async (t) => {
   const error = toApiError(
     raised(
       'PGRST',
@@ -127,7 +127,7 @@ const unreadable: readonly (readonly [message: string, detail: string | undefine
 ]
 
 for (const [text, detail, part] of unreadable) {
-  t.test(`unreadable: ${text} ${detail}`, async (t) => {
+  t.test(`invalid: ${text} ${detail}`, async (t) => {
     const error = toApiError(raised('PGRST', text, detail), true)
     t.match(error, { code: 'PGRST121', status: 500, details: part })
     t.strictSame(error.headers, [])
@@ -139,14 +139,14 @@ t.test('errors of the connection', async (t) => {
   t.match(refused, { code: 'PGRST000', status: 503, details: 'connect ECONNREFUSED' })
   const unknown = toApiError({ code: 'ENOTFOUND', syscall: 'getaddrinfo', message: 'getaddrinfo ENOTFOUND x' }, true)
   t.match(unknown, { code: 'PGRST000', status: 503 })
-  // Five capital letters, like a SQLSTATE.
+  // Five capital letters, as in a SQLSTATE.
   const broken = toApiError({ code: 'EPIPE', syscall: 'write', message: 'write EPIPE' }, true)
   t.match(broken, { code: 'PGRST001', status: 503, details: 'write EPIPE' })
   const closed = toApiError(new Error('Connection terminated unexpectedly'), true)
   t.match(closed, { code: 'PGRST001', status: 503 })
 })
 
-t.test('what a transaction is rejected with', (t) => {
+t.test('errors that reject a transaction', (t) => {
   const failed = Object.assign(new Error('no'), {
     kind: 'statement failed',
     server: { severity: 'ERROR', code: '42501', message: 'permission denied' },
@@ -171,7 +171,7 @@ t.test('what a transaction is rejected with', (t) => {
   t.end()
 })
 
-t.test('errors of credentials and connections get their codes, others stay as they are', (t) => {
+t.test('errors of credentials and connections get their codes, others are unchanged', (t) => {
   const rows: [unknown, object][] = [
     [credentialErrors.noSecret(), { code: 'PGRST300', status: 500 }],
     [credentialErrors.invalidToken('bad', 'why'), { code: 'PGRST301', status: 401, message: 'bad', details: 'why' }],
@@ -184,12 +184,12 @@ t.test('errors of credentials and connections get their codes, others stay as th
   t.end()
 })
 
-t.test('expected errors are errors without a stack trace', (t) => {
+t.test('expected errors have no stack trace', (t) => {
   for (const error of [errors.path(), credentialErrors.noSecret(), connectionErrors.timedOut()]) {
     t.ok(error instanceof Error)
     t.equal(error.stack, undefined)
     t.match(String(error), /^(Api|Credential|Connection)Error: \w/)
-    t.notOk(Object.keys(error).includes('message'), 'as of any error, it is not listed')
+    t.notOk(Object.keys(error).includes('message'), 'as for every error, it is not enumerable')
   }
   const cause = new Error('cause')
   t.equal(connectionErrors.notConnected('refused', cause).cause, cause)

@@ -132,11 +132,11 @@ for (const [title, tree, text, values] of rows) {
   })
 }
 
-t.test('no condition, no WHERE', async (t) => {
+t.test('without conditions there is no WHERE', async (t) => {
   t.strictSame(render(whereSql([])), { text: '', values: [] })
 })
 
-t.test('values never reach the text', async (t) => {
+t.test('values are always parameters', async (t) => {
   for (const value of ["'", '"', ';--', '$1', '\\', 'x'.repeat(65_536), '🐘', '$$']) {
     const { text, values } = render(
       conditionsOf(inSchema('items'), [where('c', equals(value)), where('c', { kind: 'in', values: [value] })]),

@@ -20,7 +20,7 @@ const hostileNames = [
   '{}()[],;:?&=%',
 ]
 
-t.test('identifiers are quoted, whatever is in them', async (t) => {
+t.test('identifiers are quoted, whatever they contain', async (t) => {
   t.equal(identifier('a"b'), '"a""b"')
   t.equal(identifier('cut\0 off'), '"cut"')
   t.equal(qualified({ schema: 'my schema', name: 'x' }), '"my schema"."x"')
@@ -35,7 +35,7 @@ t.test('literals are quoted', async (t) => {
   t.equal(literal('cut\0off'), "'cut'")
 })
 
-t.test('Postgres reads back every name as it was', async (t) => {
+t.test('PostgreSQL parses every quoted name back', async (t) => {
   const database = await createDatabase()
   for (const name of hostileNames) {
     const { rows } = await database.query(`select ${literal(name)} as ${identifier(name)}`)
@@ -48,14 +48,14 @@ t.test('Postgres reads back every name as it was', async (t) => {
   await database.drop()
 })
 
-t.test('a cast is refused when the grammar cannot have let it through', async (t) => {
+t.test('an invalid cast is rejected, although the parser does not let it through', async (t) => {
   for (const type of ['int', 'character varying', 'my_type', 'año', 'int4$']) t.equal(castType(type), type)
   for (const type of ['int)', 'a"b', "a'", 'a;b', 'a--', 'a/*', 'numeric(1,2)', 'a.b', 'a\0', 'int[]', 'a\\']) {
     t.throws(() => castType(type), { message: /cast/ }, JSON.stringify(type))
   }
 })
 
-t.test('values end at a NUL', async (t) => {
+t.test('values are truncated at NUL', async (t) => {
   t.strictSame(parameter('a\0b'), { value: 'a' })
   t.strictSame(arrayParameter(['a\0b', 'c"d', '\\']), { value: '{"a","c\\"d","\\\\"}' })
 })

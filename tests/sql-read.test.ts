@@ -318,7 +318,7 @@ for (const [title, plan, text, values = []] of rows) {
   })
 }
 
-t.test('a plan whose parts do not fit is a fault of the program', async (t) => {
+t.test('an inconsistent plan is an internal error', async (t) => {
   t.throws(() => readStatement(readPlan('clients', { relationSelect: [many('projects', 'missing')] })), /missing/)
 })
 

@@ -36,7 +36,7 @@ const takeBack = (name: string, unset: string) =>
   `case when current_setting('${name}', true) <> '${unset}' then set_config('${name}', null, false) end`
 const answerSettings = `${takeBack('response.headers', '')}, ${takeBack('response.status', '')}`
 
-t.test('settings of an anonymous write', async (t) => {
+t.test('settings for an anonymous write', async (t) => {
   const { text, values } = settings(write, { request: { method: 'DELETE', path: '/items' } })
   t.strictSame(
     { text, values },
@@ -59,7 +59,7 @@ t.test('reads are read-only', async (t) => {
   )
 })
 
-t.test('everything at once, in order', async (t) => {
+t.test('all settings in order', async (t) => {
   const plan = calling(
     callPlan('f'),
     routine('f', { settings: [['statement_timeout', '1s']], isolationLevel: 'serializable' }),
@@ -109,7 +109,7 @@ t.test('everything at once, in order', async (t) => {
   ])
 })
 
-t.test('claims keep hostile keys as keys', async (t) => {
+t.test('hostile claim names remain JSON keys', async (t) => {
   const claims = JSON.parse('{"__proto__":{"admin":true},"constructor":1}') as Identity['claims']
   t.equal(
     settings(write, { identity: { role: 'r', claims } }).values[2],
@@ -117,12 +117,12 @@ t.test('claims keep hostile keys as keys', async (t) => {
   )
 })
 
-t.test('the settings of one role are not made for another', async (t) => {
+t.test('the settings of one role are not applied to another', async (t) => {
   const roles = { settings: new Map([['someone', [['work_mem', '8MB'] as const]]]), isolationLevels: new Map() }
   t.equal(settings(write, { roles }).text, settings(write).text)
 })
 
-t.test('the pre-request function is called by its quoted name', async (t) => {
+t.test('the name of the pre-request function is quoted', async (t) => {
   t.equal(render(preRequestStatement({ schema: 'a"b', name: 'c' })).text, 'select "a""b"."c"()')
   t.equal(render(preRequestStatement({ schema: '', name: 'c' })).text, 'select "c"()')
 })

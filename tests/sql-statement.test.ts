@@ -41,7 +41,7 @@ t.test('reads', async (t) => {
   const plan = reading(readPlan('items'))
   t.equal(text(plan), readOf('', 'null::bigint'))
   t.equal(text(plan, prefer('planned')), readOf('', 'null::bigint'))
-  t.equal(text(plan, prefer('exact')), readOf('', 'pg_catalog.count(*)'), 'the page is everything')
+  t.equal(text(plan, prefer('exact')), readOf('', 'pg_catalog.count(*)'), 'the page contains all rows')
   const count = ', pgrst_source_count AS (SELECT 1 FROM "api"."items")'
   t.equal(text(plan, { ...prefer('exact'), ...limited }), readOf(count, separately))
   t.equal(text(plan, prefer('exact'), 10), readOf(count, separately))
@@ -126,7 +126,7 @@ t.test('calls', async (t) => {
 t.test('execution plans', async (t) => {
   const mediaType = { kind: 'plan', for: { kind: 'json' }, format: 'text', options: ['analyze', 'wal'] } as const
   const plan = reading(readPlan('items'), { mediaType, explain: true })
-  // Columns stand where clients find them in PostgREST's plans.
+  // Columns have the names that clients find in PostgREST's plans.
   t.equal(
     text(plan),
     `EXPLAIN (FORMAT TEXT, ANALYZE, WAL) WITH pgrst_source AS ( ${rows} )  SELECT null::bigint AS total_result_set,` +

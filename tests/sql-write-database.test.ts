@@ -258,7 +258,7 @@ for (const [title, plan, { preferences, more }, expected] of rows) {
   })
 }
 
-t.test('PUT of another row than the URL names', async (t) => {
+t.test('PUT with another key than in the URL', async (t) => {
   const put = insertPlan('projects', [id], '{"id":8}', { onConflict: upsert, where: [where('id', equals('9'))] })
   const plan = writing(put, { mutation: 'single-upsert', handler: { kind: 'none' } })
   t.match(resultFault(plan, await run(plan), requestShape()), { code: 'PGRST115' })
@@ -408,7 +408,7 @@ for (const [title, call, returned, expected, more] of calls) {
   })
 }
 
-t.test('bytes that are no text are refused by Postgres', async (t) => {
+t.test('PostgreSQL rejects bytes that are not valid text', async (t) => {
   const call = callPlan('shout', { ...scalar, ...positional('text'), ...body(Buffer.from([255])) })
   await t.rejects(run(calling(call, routine('shout'))), { message: /invalid byte sequence/ })
 })

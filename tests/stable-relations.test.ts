@@ -1,5 +1,5 @@
-// What the schema cache proves about effects: each row adds something to a database with one table, `api.plain`, a view of
-// it, and a volatile function `side.act`.
+// What the schema cache proves about side effects. Each case adds objects to a database with one table, `api.plain`, a
+// view of it, and a volatile function `side.act`.
 import t from 'tap'
 import pg from 'pg'
 import { loadSchemaCache } from '../server/schema-cache/load.ts'
@@ -19,7 +19,7 @@ const volatileOf = (argument: string): string =>
   `create function api.computed(${argument}) returns int volatile language plpgsql as $f$ begin return 1; end $f$`
 const both = ['plain', 'plain_view']
 
-/** What is added, the relations that are proved to be stable then, and whether anything is. */
+/** The added objects, the relations then proved to be stable, and whether anything can be proved. */
 const table: readonly (readonly [string, string, readonly string[], boolean?])[] = [
   ['nothing', 'select', both],
   ['a computed column', volatileOf('api.plain'), []],

@@ -1,4 +1,4 @@
-// Large answers are passed on while they arrive from the database, at the pace of the client.
+// Large responses are streamed while they arrive from the database, at the client's pace.
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import t from 'tap'
@@ -31,7 +31,7 @@ const { rows } = await database.query(
 )
 const expected = String(rows[0]?.json)
 
-t.test('the whole of it comes, byte for byte', async (t) => {
+t.test('a large response is complete', async (t) => {
   for (let time = 0; time < 3; time++) {
     const answer = await call('GET', '/lines?select=id,text&order=id')
     t.equal(answer.status, 200)
@@ -46,7 +46,7 @@ t.test('the whole of it comes, byte for byte', async (t) => {
   t.equal((await csv.text()).split('\n').length, 60001)
 })
 
-t.test('sizes around that of a chunk', async (t) => {
+t.test('responses around the size of a chunk', async (t) => {
   for (const limit of [70, 80, 90, 100, 150, 200, 300, 400]) {
     const answer = await call('GET', `/lines?select=id,text&order=id&limit=${limit}`)
     t.equal((answer.body as unknown[]).length, limit)
@@ -54,7 +54,7 @@ t.test('sizes around that of a chunk', async (t) => {
   }
 })
 
-t.test('headers that a function sets, and errors, come first', async (t) => {
+t.test('response headers set by a function, and errors, precede the body', async (t) => {
   const headers = await call('GET', '/rpc/with_headers')
   t.equal(headers.headers.get('x-lines'), '60000')
   t.equal((headers.body as unknown[]).length, 60000)
@@ -68,7 +68,7 @@ t.test('headers that a function sets, and errors, come first', async (t) => {
 const slowly = (): Promise<IncomingMessage> =>
   new Promise((resolve) => get(`${url}/lines?select=id,text&order=id`, { agent: false }, resolve))
 
-t.test('a slow client gets all of it', async (t) => {
+t.test('a slow client gets the whole response', async (t) => {
   const response = await slowly()
   let length = 0
   for await (const chunk of response) {
@@ -78,7 +78,7 @@ t.test('a slow client gets all of it', async (t) => {
   t.equal(length, Buffer.byteLength(expected))
 })
 
-t.test('clients that leave in the middle leave their connections', async (t) => {
+t.test('clients that disconnect in the middle release their connections', async (t) => {
   for (let time = 0; time < 6; time++) {
     const response = await slowly()
     await once(response, 'data')
@@ -86,10 +86,10 @@ t.test('clients that leave in the middle leave their connections', async (t) => 
   }
   t.match(await call('GET', '/lines?id=eq.1&select=id'), { status: 200, body: [{ id: 1 }] })
   const served = service.database
-  t.ok(await until(() => served.statistics.idle === served.statistics.total), 'every connection is back')
+  t.ok(await until(() => served.statistics.idle === served.statistics.total), 'every connection was returned')
 })
 
-t.test('without space for them, as many slow readers as memory allows get their answers', async (t) => {
+t.test('without spill space, as many slow readers as memory allows get their responses', async (t) => {
   const small = await startApplication(t, database.adminUri, {
     PGRST_DB_ANON_ROLE: role,
     PGRST_DB_POOL: '2',
@@ -108,13 +108,13 @@ t.test('without space for them, as many slow readers as memory allows get their 
     const reader = requestSlowly(small.url + path)
     readers.push(reader)
     await reader.response
-    t.ok(await until(() => served.statistics.idle === served.statistics.total), 'its connection is free')
+    t.ok(await until(() => served.statistics.idle === served.statistics.total), 'its connection is available')
     most = Math.max(most, served.statistics.unplacedBytes)
   }
   t.ok(most <= 32 * 1024 ** 2, `${most} bytes in memory`)
   const results = await Promise.allSettled(readers.map(({ finish }) => finish()))
   const whole = results.filter((result) => result.status === 'fulfilled')
-  t.ok(whole.length > 0 && whole.length < readers.length, `${whole.length} of ${readers.length} got everything`)
+  t.ok(whole.length > 0 && whole.length < readers.length, `${whole.length} of ${readers.length} got the whole response`)
   for (const { value } of whole) t.equal(value.length, length)
   t.ok(await until(() => served.statistics.unplacedBytes === 0))
 })

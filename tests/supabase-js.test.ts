@@ -1,4 +1,4 @@
-// The query builder of `@supabase/supabase-js`, unmodified, every method of it, against the whole service.
+// Every method of the query builder of `@supabase/supabase-js`, unmodified, against the whole service.
 import { readFile } from 'node:fs/promises'
 import { createClient } from '@supabase/supabase-js'
 import t, { type Test } from 'tap'
@@ -35,7 +35,7 @@ const secret = await newKey('service_role')
 const subject = '11111111-1111-4111-8111-111111111111'
 const jwt = (await bearer('authenticated', { sub: subject })).slice('Bearer '.length)
 
-// It wants a WebSocket, which Node 20 lacks; none of it is used here.
+// The client requires a WebSocket, which Node 20 lacks. It is not used here.
 const realtime = { transport: class {} as never }
 const connect = (key: string, options: { readonly accessToken?: () => Promise<string> } = {}) =>
   createClient<Database, 'shop'>(url, key, {
@@ -46,12 +46,12 @@ const connect = (key: string, options: { readonly accessToken?: () => Promise<st
   })
 const db = connect(secret)
 
-// Which methods were used -------------------------------------------------------------------------------------------
+// Methods used ------------------------------------------------------------------------------------------------------
 
 const used = new Set<string>()
 const known = new Set<string>()
 
-/** Every method of an object's class, and of those it is derived from, is noted when it is called. */
+/** Records calls of every method of an object's class and its base classes. */
 function watch(object: object): void {
   for (
     let proto = Object.getPrototypeOf(object) as object;
@@ -145,7 +145,7 @@ async function check(t: Test, rows: readonly Row[]): Promise<void> {
     t.strictSame(got, expected, `${name}: ${JSON.stringify(answer.error)}`)
   }
 }
-/** An error as a plain object with the fields that the service sent. */
+/** An error as a plain object with the fields of the response. */
 function plain(value: unknown): unknown {
   if (!(value instanceof Error)) return value
   const { code, message, details, hint } = value as Error & Record_
@@ -286,7 +286,7 @@ const duplicate = {
 }
 const table = () => db.from('items')
 
-t.test('writes, each undone', (t) =>
+t.test('writes, each rolled back', (t) =>
   check(t, [
     ['insert', () => table().insert(cherry).rollback(), { data: null, error: null, status: 201 }],
     [
@@ -529,7 +529,7 @@ t.test('keys and tokens', async (t) => {
   ])
 })
 
-t.test('every method was used', async (t) => {
+t.test('every method is covered', async (t) => {
   const unused = [...known].filter((name) => !used.has(name))
   t.strictSame(unused, [])
   t.ok(known.size > 50, `${known.size} methods`)

@@ -1,11 +1,11 @@
-// Text handling that several rooms share.
+// Text functions shared by several rooms.
 import t from 'tap'
 import { sortedTexts } from '../server/text/code-point-order.ts'
 import { editDistance } from '../server/text/edit-distance.ts'
 import { jsonMembers } from '../server/text/json-members.ts'
 import { nearestName } from '../server/text/nearest-name.ts'
 
-t.test('texts are sorted by code points, once each', (t) => {
+t.test('texts are sorted by code points, without duplicates', (t) => {
   t.strictSame(sortedTexts(['\u{1f600}', '\uffee', 'b', 'a', 'b', '']), ['', 'a', 'b', '\uffee', '\u{1f600}'])
   t.end()
 })
@@ -15,7 +15,7 @@ t.test('edit distance', (t) => {
   t.equal(distance('kitten', 'sitting'), 3)
   t.equal(distance('', 'abc'), 3)
   t.equal(distance('abc', ''), 3)
-  t.equal(distance('a\u{1f600}', 'a\u{1f601}'), 1, 'a character beyond U+FFFF counts once')
+  t.equal(distance('a\u{1f600}', 'a\u{1f601}'), 1, 'a character beyond U+FFFF counts as one')
   t.end()
 })
 
@@ -25,7 +25,7 @@ t.test('nearest name', (t) => {
   t.end()
 })
 
-t.test('members of a JSON object as they are written', (t) => {
+t.test('members of a JSON object keep their source text', (t) => {
   t.strictSame(
     [...jsonMembers('{"a" : 1.50, "b":{"c":["}",2]}, "a":12345678901234567890}')],
     [

@@ -1,4 +1,4 @@
-// How a transaction ends: `db-tx-end` and `Prefer: tx`.
+// The end of a transaction: `db-tx-end` and `Prefer: tx`.
 // https://docs.postgrest.org/en/v14/references/configuration.html#db-tx-end
 import t from 'tap'
 import { startApplication } from './support/application.ts'
@@ -11,7 +11,7 @@ t.teardown(() => database.drop())
 
 type End = 'commit' | 'rollback'
 
-/** The setting; whether `Prefer: tx` is heard; how it ends without one. */
+/** The setting, whether `Prefer: tx` is honoured, and the end without the preference. */
 const settings: readonly (readonly [setting: string, asked: boolean, otherwise: End])[] = [
   ['commit', false, 'commit'],
   ['commit-allow-override', true, 'commit'],

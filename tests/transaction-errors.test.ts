@@ -1,4 +1,4 @@
-// Errors of the database: the status that follows from their SQLSTATE, and those that say their own.
+// Database errors: the HTTP status of each SQLSTATE, and errors that set their own status.
 // https://docs.postgrest.org/en/v14/references/errors.html
 import t from 'tap'
 import { exchangeAll, fault, type Exchange } from './support/request-table.ts'
@@ -6,7 +6,7 @@ import { startWrites } from './support/writes-service.ts'
 
 const { call, url } = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage', PGRST_DB_TX_END: 'commit' })
 
-/** One of every line of the table, and some that other lines could be taken for. */
+/** One SQLSTATE for each line of the documentation's table, and some that could be confused with another line. */
 const statuses: readonly (readonly [state: string, status: number])[] = [
   ['01000', 400],
   ['02000', 400],
@@ -140,7 +140,7 @@ t.test('statuses that depend on more than the SQLSTATE', (t) =>
       body: fault('42883', 'function xmlagg(json) does not exist'),
     },
     {
-      name: 'a role that is not there',
+      name: 'an unknown role',
       send: ['GET', '/tags'],
       as: 'nobody',
       status: 401,
@@ -148,7 +148,7 @@ t.test('statuses that depend on more than the SQLSTATE', (t) =>
       also: { 'www-authenticate': 'Bearer' },
     },
     {
-      name: 'a role that may not be taken',
+      name: 'a role that may not be switched to',
       send: ['GET', '/tags'],
       as: 'postgres',
       status: 403,
@@ -161,7 +161,7 @@ t.test('statuses that depend on more than the SQLSTATE', (t) =>
   ]),
 )
 
-t.test('the message of a custom status is its reason', async (t) => {
+t.test('the message of a custom status is the reason phrase', async (t) => {
   const response = await fetch(`${url}/rest/v1/rpc/raise_bare`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
@@ -187,7 +187,7 @@ const badDetail = (text: string) =>
   fault('PGRST121', unreadable, `Invalid JSON value for DETAIL: '${text}'`, detailHint)
 const said = { code: '123', message: 'ABC' }
 
-t.test('errors that are the whole answer', (t) =>
+t.test('errors that contain the whole response', (t) =>
   exchangeAll(t, call, [
     {
       send: pgrst(
@@ -218,12 +218,12 @@ t.test('errors that are the whole answer', (t) =>
   ]),
 )
 
-t.test('an error undoes everything, and nothing is tried again', async (t) => {
+t.test('an error rolls back everything, and nothing is retried', async (t) => {
   const { call, database } = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage', PGRST_DB_TX_END: 'commit' })
   await database.query('alter sequence garage.counter restart')
   await database.query(`create function garage.count_and_fail(state text) returns void language plpgsql as $$
     begin perform nextval('garage.counter'); raise exception using errcode = state, message = 'no'; end $$`)
-  // Sequences are not undone: it counts how often the function ran.
+  // Sequences are not rolled back, so this one counts the executions of the function.
   await database.query('select pg_notify($1, $2)', ['pgrst', 'reload schema'])
   for (let tries = 0; tries < 2000; tries++) {
     const { status } = await call('POST', '/rest/v1/rpc/count_and_fail', { body: { state: '40001' } })

@@ -1,4 +1,4 @@
-// What SQL sees of a request, and what it says of the answer.
+// The transaction's settings for SQL, and SQL's settings for the response.
 // https://docs.postgrest.org/en/v14/references/transactions.html
 import t from 'tap'
 import { bearer, exchangeAll, fault, type Exchange } from './support/request-table.ts'
@@ -15,7 +15,7 @@ const rpc = (method: string, rest: string, body?: unknown): Exchange['send'] => 
 const also = { 'content-profile': 'garage' }
 const one = { status: 200, range: '0-0/*', also } as const
 
-t.test('of the request', async (t) => {
+t.test('settings of the request', async (t) => {
   const clerk = await bearer('garage_clerk', { sub: 'carl', list: [1, { a: null }], é: 'ü' })
   const settings = async (names: readonly string[], headers: Record<string, string> = {}, query = '') => {
     const path = `/rest/v1/rpc/settings${query}`
@@ -79,7 +79,7 @@ t.test('of the request', async (t) => {
       body: '"/rpc/setting"',
     },
     {
-      name: 'nothing stays from one request to the next',
+      name: 'settings do not persist between requests',
       send: rpc('GET', 'setting?name=request.jwt.claims'),
       ...one,
       body: '"{\\"role\\":\\"garage_anon\\"}"',
@@ -87,21 +87,21 @@ t.test('of the request', async (t) => {
   ])
 })
 
-t.test('of roles and functions', (t) =>
+t.test('settings of roles and functions', (t) =>
   exchangeAll(t, call, [
     { send: rpc('GET', 'setting?name=statement_timeout'), ...one, body: '"0"' },
     { send: rpc('GET', 'setting?name=statement_timeout'), as: 'garage_clerk', ...one, body: '"7s"' },
     { send: rpc('GET', 'setting?name=work_mem'), as: 'garage_clerk', ...one, body: '"5MB"' },
     { send: rpc('POST', 'hoisted', {}), ...one, body: '"3s"' },
     {
-      name: 'the function before the role',
+      name: 'settings of the function precede those of the role',
       send: rpc('POST', 'hoisted', {}),
       as: 'garage_clerk',
       ...one,
       body: '"3s"',
     },
     {
-      name: 'a hoisted timeout holds for the call itself',
+      name: 'a hoisted timeout applies to the call itself',
       send: rpc('POST', 'slow_and_limited', { seconds: 3 }),
       status: 500,
       body: fault('57014', 'canceling statement due to statement timeout'),
@@ -113,7 +113,7 @@ t.test('of roles and functions', (t) =>
     { send: rpc('POST', 'isolation_serializable', {}), as: 'garage_auditor', ...one, body: '"serializable"' },
     { send: rpc('POST', 'isolation_committed', {}), as: 'garage_auditor', ...one, body: '"read committed"' },
     {
-      name: 'reads too',
+      name: 'reads, too',
       send: rpc('GET', 'setting?name=transaction_isolation'),
       as: 'garage_auditor',
       ...one,
@@ -124,7 +124,7 @@ t.test('of roles and functions', (t) =>
 
 const readOnly = (statement: string) => fault('25006', `cannot execute ${statement} in a read-only transaction`)
 
-t.test('of access', (t) =>
+t.test('access modes', (t) =>
   exchangeAll(t, call, [
     { send: rpc('GET', 'read_only'), ...one, body: '"on"' },
     { send: rpc('POST', 'read_only', {}), ...one, body: '"off"' },
@@ -150,15 +150,15 @@ const respond = (status: string | null, headers?: string): Exchange['send'] =>
   rpc('POST', 'respond', { status, ...(headers === undefined ? {} : { headers }) })
 const done = { range: '0-0/*', body: '"done"', also } as const
 
-t.test('of the answer', (t) =>
+t.test('settings of the response', (t) =>
   exchangeAll(t, call, [
     { send: respond('418'), ...done, status: 418 },
     { send: respond('202'), ...done, status: 202 },
     { send: respond('299'), ...done, status: 299 },
-    { name: 'digits at the start', send: respond('201 Created'), ...done, status: 201 },
+    { name: 'leading digits', send: respond('201 Created'), ...done, status: 201 },
     { send: respond('teapot'), status: 500, body: badStatus },
-    { name: 'empty as well', send: respond(''), status: 200, ...done },
-    { name: 'null leaves it alone', send: respond(null), status: 200, ...done },
+    { name: 'an empty status is ignored', send: respond(''), status: 200, ...done },
+    { name: 'null is ignored', send: respond(null), status: 200, ...done },
     {
       send: respond(null, '[{"X-One": "1"}, {"X-Two": "a, b"}]'),
       status: 200,
@@ -166,14 +166,14 @@ t.test('of the answer', (t) =>
       also: { 'x-one': '1', 'x-two': 'a, b' },
     },
     {
-      name: 'again and again',
+      name: 'repeated headers are joined',
       send: respond(null, '[{"Cache-Control": "public"}, {"Cache-Control": "max-age=5"}]'),
       status: 200,
       ...done,
       also: { 'cache-control': 'public, max-age=5' },
     },
     {
-      name: 'instead of our own',
+      name: 'replaces the header of the server',
       send: respond('200', '[{"Content-Type": "text/custom"}, {"content-range": "1-1/1"}]'),
       ...done,
       status: 200,
@@ -186,11 +186,11 @@ t.test('of the answer', (t) =>
     { send: respond(null, '[{"X-One": 1}]'), status: 500, body: badHeaders },
     { send: respond(null, '[1]'), status: 500, body: badHeaders },
     { send: respond(null, 'text'), status: 500, body: badHeaders },
-    { name: 'headers come second', send: respond('x', 'x'), status: 500, body: badStatus },
+    { name: 'the error about the status comes first', send: respond('x', 'x'), status: 500, body: badStatus },
   ]),
 )
 
-t.test('a function before every request', async (t) => {
+t.test('db-pre-request runs before every request', async (t) => {
   const { call } = await startWrites(t, {
     PGRST_DB_SCHEMAS: 'garage',
     PGRST_DB_PRE_REQUEST: 'hidden.before_request',
@@ -243,7 +243,7 @@ t.test('a function before every request', async (t) => {
     },
     { send: ['GET', '/'], ...before('refuse'), status: 402, body: refused },
     {
-      name: 'no transaction, no function',
+      name: 'without a transaction, the function is not called',
       send: ['OPTIONS', '/tags'],
       ...before('refuse'),
       status: 200,

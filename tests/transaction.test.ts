@@ -18,7 +18,7 @@ const inTransaction: typeof served.transaction = (...all) => served.transaction(
 const user = { role: 'authenticated', claims: { sub: 'x', role: 'service_role', email: 'a@example.org' } }
 const state = `select current_user::text as user, current_setting('request.jwt.claims', true) as claims`
 
-t.test('it acts as the identity, and nothing of that is left afterwards', async (t) => {
+t.test('a transaction runs as the identity, and leaves no settings on the connection', async (t) => {
   const [row] = await inTransaction(user, (query) => query(state, []))
   t.equal(row?.user, 'authenticated')
   t.strictSame(JSON.parse(String(row?.claims)), { sub: 'x', role: 'authenticated', email: 'a@example.org' })
@@ -27,7 +27,7 @@ t.test('it acts as the identity, and nothing of that is left afterwards', async 
   t.notOk(after?.claims, 'no claims')
 })
 
-t.test('hostile claims stay text', async (t) => {
+t.test('hostile claims are passed as text', async (t) => {
   const claims = JSON.parse(`{"__proto__": {"sub": "y"}, "it's": "\\"; drop table x; --"}`) as Record<string, unknown>
   const [row] = await inTransaction({ role: 'anon', claims }, (query) => query('select auth.jwt()::text as jwt', []))
   t.equal(row?.jwt, `{"it's": "\\"; drop table x; --", "role": "anon", "__proto__": {"sub": "y"}}`)
@@ -35,7 +35,7 @@ t.test('hostile claims stay text', async (t) => {
 
 const backend = async (): Promise<unknown> => (await query('select pg_backend_pid() as pid', []))[0]?.pid
 
-t.test('an error undoes everything, and the connection goes on', async (t) => {
+t.test('an error rolls back everything, and the connection is still usable', async (t) => {
   const before = await backend()
   const rows: readonly (readonly [
     string,
@@ -87,7 +87,7 @@ t.test('one statement in one round trip, with rows of any size', async (t) => {
   t.match(refused, { server: { code: '42501' } }, 'grants are in force')
 })
 
-t.test('a connection that breaks is replaced', async (t) => {
+t.test('a broken connection is replaced', async (t) => {
   const before = await backend()
   await t.rejects(
     inTransaction(user, async (run) => {
@@ -98,7 +98,7 @@ t.test('a connection that breaks is replaced', async (t) => {
   t.not(await backend(), before)
 })
 
-t.test('what an error means', async (t) => {
+t.test('errors are classified', async (t) => {
   const sent = (code: string, severity = 'ERROR') => Object.assign(new Error('x'), { code, severity })
   const system = Object.assign(new Error('x'), { code: 'ECONNREFUSED', syscall: 'connect' })
   const rows: readonly (readonly [unknown, string | undefined, boolean, boolean, boolean])[] = [
@@ -129,7 +129,7 @@ t.test('what an error means', async (t) => {
   const closed = createPool({ connectionString: 'postgresql://a@127.0.0.1:1/a' }, settings)
   t.teardown(() => closed.end())
   const refused: unknown = await new Database(closed).query('select 1', []).catch((error: unknown) => error)
-  t.ok(isUnreachable(refused), 'nobody listens')
+  t.ok(isUnreachable(refused), 'connection refused')
   const wrong = createPool({ connectionString: database.uri('authenticator', 'wrong') }, settings)
   t.teardown(() => wrong.end())
   t.ok(

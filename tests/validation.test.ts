@@ -23,7 +23,7 @@ const uuid = '00000000-0000-4000-8000-00000000000a'
 type Row = readonly [body: unknown, faults: readonly Fault[]]
 const fault = (pointer: string, message: string): Fault => ({ pointer, message })
 
-t.test('rows to be inserted', async (t) => {
+t.test('rows to insert', async (t) => {
   const validate = validator.forTable('public', 'classification_runs')?.validateInsert
   if (!validate) throw new Error('the table has a schema')
   const rows: readonly Row[] = [
@@ -65,7 +65,7 @@ t.test('rows to be inserted', async (t) => {
   for (const [body, faults] of rows) t.strictSame(validate(body), faults, JSON.stringify(body).slice(0, 100))
 })
 
-t.test('rows to be updated: any subset will do', async (t) => {
+t.test('rows to update: all properties are optional', async (t) => {
   const validate = validator.forTable('public', 'classification_runs')?.validateUpdate
   if (!validate) throw new Error('the table has a schema')
   const rows: readonly Row[] = [
@@ -138,7 +138,7 @@ t.test('reports', async (t) => {
   ]
   for (const [body, faults] of rows) t.strictSame(validate(structuredClone(body)), faults, JSON.stringify(body))
 
-  // The type and the schema name the same properties.
+  // The TypeScript type and the schema name the same properties.
   t.strictSame(
     validate({}).map(({ pointer }) => pointer),
     Object.keys(report).map((name) => `/${name}`),
@@ -149,11 +149,11 @@ t.test('reports', async (t) => {
   t.strictSame(padded, report, 'texts are trimmed in place')
 })
 
-t.test('what a client can send a lot of', async (t) => {
+t.test('large input', async (t) => {
   const table = validator.forTable('public', 'classification_runs')
   const validate = table?.validateInsert ?? (() => [])
 
-  t.test('many faulty rows: the first faults are listed, the others counted', async (t) => {
+  t.test('many invalid rows: the first errors are listed, the others counted', async (t) => {
     const faults = validate(Array<unknown>(300_000).fill({}))
     t.equal(faults.length, maxFaults + 1)
     t.strictSame(faults[0], fault('/0/image_uri', 'is required'))
@@ -167,11 +167,11 @@ t.test('what a client can send a lot of', async (t) => {
     t.strictSame(validate(vast), [fault('/image_uri', 'is required')])
     t.strictSame(table?.validateUpdate(vast), [fault('/k0', 'is not a known property')])
   })
-  t.test('an endless name is cut', async (t) => {
+  t.test('a very long name is truncated', async (t) => {
     const [first] = table?.validateUpdate({ ['k'.repeat(5_000_000)]: 1 }) ?? []
     t.match(first?.pointer, /^\/k{200}…$/)
   })
-  t.test('an endless text exhausts no expression', async (t) => {
+  t.test('a very long text is matched in linear time', async (t) => {
     for (const text of ['a', 'http://a/', 'a:', '%41', '@', '[::']) {
       const endless = { ...run, image_uri: text.repeat(5_000_000 / text.length) }
       const time = cpuTime(() =>
@@ -185,7 +185,7 @@ t.test('what a client can send a lot of', async (t) => {
   })
 })
 
-t.test('folders with schemas that cannot be meant', async (t) => {
+t.test('invalid folders of schemas', async (t) => {
   const closed = { $id: 'urn:test:a', type: 'object', additionalProperties: false }
   const rows: readonly (readonly [string, Record<string, unknown>, RegExp])[] = [
     ['no JSON', { 'a.json': '{' }, /a\.json: .*JSON/],
@@ -222,7 +222,7 @@ t.test('folders with schemas that cannot be meant', async (t) => {
   }
 })
 
-t.test('lengths are those that Ajv itself finds', async (t) => {
+t.test('string lengths agree with Ajv', async (t) => {
   const { below, pick, some } = seededRandom(7)
   const [own, plain] = [new Ajv2020({ allErrors: true }), new Ajv2020({ allErrors: true })]
   addKeywords(own, 'table')

@@ -1,4 +1,4 @@
-// Valuations: the SQL against a plain reference on random data, and what follows from the rules.
+// Valuations: the SQL compared with a reference on random data, and consequences of the rules.
 import { randomInt } from 'node:crypto'
 import pg from 'pg'
 import t from 'tap'
@@ -63,7 +63,7 @@ const uuid = (random: Random): string => {
 }
 
 type Spelling = readonly [manufacturer: string, model: string]
-/** Several names of four vehicles. */
+/** Several spellings of four vehicles. */
 const spellings: readonly [Spelling, ...Spelling[]] = [
   ['Alfa Romeo', 'Giulia'],
   ['ALFA  ROMEO', 'giulia'],
@@ -106,7 +106,7 @@ function randomSpread(random: Random): Spread {
   }
 }
 
-t.test('random data: the SQL and the reference agree', async (t) => {
+t.test('random data: SQL and reference agree', async (t) => {
   const seed = Number(process.env.SEED ?? randomInt(2 ** 31))
   t.comment(`SEED=${seed}`)
   const random = createRandom(seed)
@@ -125,7 +125,7 @@ t.test('random data: the SQL and the reference agree', async (t) => {
       methods.add(found.method)
       mostComparables = Math.max(mostComparables, found.comparables)
       const label = `SEED=${seed}, round ${round}, question ${question}`
-      // Two decimals of it are given.
+      // The result has two decimals.
       const isClose = Math.abs(foundConfidence - confidence) <= 0.0051
       if (!t.strictSame(rest, wanted, label) || !t.ok(isClose, label)) {
         t.comment({ vehicle, caller, confidence, foundConfidence, reports: reports.length })
@@ -136,13 +136,13 @@ t.test('random data: the SQL and the reference agree', async (t) => {
       }
     }
   }
-  t.equal(methods.size, 3, 'every outcome came up')
-  t.ok(mostComparables > 200, 'and more candidates than are taken')
+  t.equal(methods.size, 3, 'every outcome occurred')
+  t.ok(mostComparables > 200, 'there were more candidates than are used')
 })
 
 const golf: Vehicle = { manufacturer: 'VW', model: 'Golf', year: 2015, mileage: 90_000, lat: 48, lng: 11 }
 let made = 0
-/** A report about the same vehicle. */
+/** A report on the same vehicle. */
 const about = (userId: string, price: number, more: Partial<StoredReport> = {}): StoredReport => ({
   ...golf,
   id: `00000000-0000-4000-9000-${String(++made).padStart(12, '0')}`,
@@ -210,16 +210,16 @@ t.test('reports -> valuation', async (t) => {
   }
 })
 
-t.test('one reporter alone decides nothing', async (t) => {
+t.test('no single reporter decides an estimate', async (t) => {
   const others = [9000, 10_000, 11_000, 12_000].map((price, n) => about(user(n + 2), price, { lat: 40, year: 2012 }))
   const manyAtTheSpot = Array.from({ length: 40 }, (_, n) => about(user(1), 500_000 + n))
   await store([...others, ...manyAtTheSpot])
   t.match(await valued(golf), { estimate: 12_000, low: 10_000, comparables: 44 })
   await store([...others, about(user(1), 1)])
-  t.match(await valued(golf), { estimate: 9000 }, 'nor is the price of a single vehicle nearby given away')
+  t.match(await valued(golf), { estimate: 9000 }, 'the price of a single vehicle nearby is not disclosed')
 })
 
-t.test('a report carries its valuation, by the reports of others than its owner', async (t) => {
+t.test('a report includes its valuation by the reports of others', async (t) => {
   const mine = about(ann, 1, { status: 'pending' })
   await store([about(user(1), 9000), about(user(2), 10_000), about(user(3), 12_000), mine, about(ann, 2)])
   const text = 'select public.valuation(report) as value from public.reports report where id = $1'
@@ -232,12 +232,12 @@ t.test('a report carries its valuation, by the reports of others than its owner'
   t.match(
     await as('authenticated', { sub: ann }, forged, [record]),
     wanted,
-    'nobody learns what leaving out somebody else would change',
+    'users cannot learn the effect of excluding another reporter',
   )
   t.match(await as('authenticated', { sub: ann, app_role: 'admin' }, forged, [record]), { comparables: 3, low: 2 })
 })
 
-t.test('what is no vehicle', async (t) => {
+t.test('invalid vehicles', async (t) => {
   const rows: readonly (readonly [Partial<Vehicle> | Readonly<Record<string, unknown>>])[] = [
     [{ manufacturer: null }],
     [{ manufacturer: '' }],
@@ -259,8 +259,8 @@ t.test('what is no vehicle', async (t) => {
   })
 })
 
-t.test('the longest names fit into the index', async (t) => {
-  // One character that becomes eighteen.
+t.test('the longest possible names fit into the index', async (t) => {
+  // NFKC turns this character into eighteen.
   const name = '\ufdfa'.repeat(100)
   await store([1, 2, 3].map((n) => about(user(n), 1000 * n, { manufacturer: name, model: name })))
   t.match(await valued({ ...golf, manufacturer: name, model: name }), { estimate: 2000 })

@@ -44,7 +44,7 @@ const hasCurl = await run('curl', ['--version']).then(
   () => false,
 )
 
-t.test('three lines that a shell understands', { skip: !hasCurl }, async (t) => {
+t.test('the three curl commands work in a shell', { skip: !hasCurl }, async (t) => {
   const { url, seen } = await recorder(t)
   for (const [restPath, runs] of [
     ['/rest/v1', '/rest/v1/classification_runs'],
@@ -74,7 +74,7 @@ t.test('three lines that a shell understands', { skip: !hasCurl }, async (t) => 
   }
 })
 
-t.test('what else it says', async (t) => {
+t.test('the rest of the welcome message', async (t) => {
   const options = { url: 'http://127.0.0.1:3000', restPath: '/rest/v1', keys, databaseUri }
   const text = welcome({ ...options, colors: false })
   t.match(text, /^\nrowhouse is ready at http:\/\/127\.0\.0\.1:3000\n/)
@@ -94,7 +94,7 @@ t.test('what else it says', async (t) => {
   t.notOk(text.includes(escape))
   const painted = welcome({ ...options, colors: true })
   t.ok(painted.includes(`${escape}[1m`))
-  t.equal(stripVTControlCharacters(painted), text, 'colours are all that differs')
+  t.equal(stripVTControlCharacters(painted), text, 'the outputs differ in colours only')
 })
 
 type Fake = DevelopmentAccounts & { readonly users: string[]; readonly made: NewKey[]; readonly revoked: Set<string> }
@@ -135,12 +135,12 @@ t.test('development keys', async (t) => {
   t.match(accounts.made, [{ role: 'anon' }, { role: 'service_role' }, { role: 'authenticated', userId: 'id-1' }])
   t.equal((await stat(file)).mode & 0o777, 0o600)
 
-  t.strictSame(await ensureDevelopmentKeys(dataDir, accounts), first, 'are made once')
+  t.strictSame(await ensureDevelopmentKeys(dataDir, accounts), first, 'they are created once')
   t.equal(accounts.made.length, 3)
 
   await chmod(file, 0o644)
   await ensureDevelopmentKeys(dataDir, accounts)
-  t.equal((await stat(file)).mode & 0o777, 0o600, 'and kept to their owner')
+  t.equal((await stat(file)).mode & 0o777, 0o600, 'and readable by the owner only')
 
   const spoilt = ['', 'x', '[]', 'null', '{"user":null}', JSON.stringify({ ...first, user: { id: 1 } })]
   for (const text of spoilt) {
@@ -150,7 +150,7 @@ t.test('development keys', async (t) => {
     t.match(
       next.user.email,
       /^developer-[\da-f]{6}@example\.com$/,
-      'another user, as the password of the first is lost',
+      'another user, because the password of the first is lost',
     )
     t.strictSame(JSON.parse(await readFile(file, 'utf8')), next)
   }
@@ -162,10 +162,10 @@ t.test('development keys', async (t) => {
     t.not(
       (await ensureDevelopmentKeys(await copy(t, file), accounts)).user.key,
       kept.user.key,
-      'made anew once revoked',
+      'created again after revocation',
     )
   }
-  t.strictSame((await import('node:fs')).readdirSync(dataDir), ['keys.json'], 'nothing else is left')
+  t.strictSame((await import('node:fs')).readdirSync(dataDir), ['keys.json'], 'nothing else remains')
 })
 
 async function copy(t: Test, file: string): Promise<string> {

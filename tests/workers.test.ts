@@ -1,14 +1,14 @@
-// Several processes on one port: they share its requests and the connections.
+// Several processes on one port share its requests and the connections.
 import t, { type Test } from 'tap'
 import { pauseAfter, poolShare } from '../server/program/workers.ts'
 import { createOwnedDatabase } from './support/authenticator.ts'
 import { childProcesses } from './support/child-processes.ts'
 import { says, startProgram, type Program } from './support/program.ts'
 
-// Each process compiles the program anew.
+// Each process compiles the program.
 t.setTimeout(300_000)
 
-t.test('shares of the pool', async (t) => {
+t.test('the pool is divided among workers', async (t) => {
   for (const [pool, workers, share] of [
     [10, 1, 10],
     [10, 2, 5],
@@ -19,7 +19,7 @@ t.test('shares of the pool', async (t) => {
   }
 })
 
-t.test('pauses before another worker is started', async (t) => {
+t.test('restarts of a failing worker are delayed', async (t) => {
   const pauses = Array.from({ length: 12 }, (_, failures) => pauseAfter(failures))
   t.strictSame(pauses, [100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000, 30_000])
 })
@@ -52,17 +52,17 @@ const ask = async (t: Test, program: Program): Promise<void> => {
   }
 }
 
-t.test('two workers serve and end in order', async (t) => {
+t.test('two workers serve and end gracefully', async (t) => {
   const program = await start(t)
   await program.line(says('listening'))
   await ask(t, program)
   program.kill('SIGTERM')
   t.equal(await program.ended, 0)
-  t.equal(times(program, 'starting'), 3, 'one that watches, two that serve')
-  t.equal(times(program, 'stopped'), 3, 'all ended in order')
+  t.equal(times(program, 'starting'), 3, 'one primary process and two workers')
+  t.equal(times(program, 'stopped'), 3, 'all ended gracefully')
 })
 
-t.test('workers that are killed are replaced, and nobody waits for them', async (t) => {
+t.test('killed workers are replaced, while the others serve', async (t) => {
   const program = await start(t)
   await serving(program, 2)
   const [first = 0, second = 0] = await childProcesses(program.pid)
@@ -70,7 +70,7 @@ t.test('workers that are killed are replaced, and nobody waits for them', async 
   await ask(t, program)
   await program.line(says('worker-ended'))
 
-  // The replacement dies before it serves, as by the OOM killer.
+  // The replacement is killed before it serves, as by the OOM killer.
   const replacement = async (): Promise<number | undefined> =>
     (await childProcesses(program.pid)).find((pid) => pid !== first && pid !== second)
   let young = await replacement()
@@ -79,7 +79,7 @@ t.test('workers that are killed are replaced, and nobody waits for them', async 
   await program.line(() => times(program, 'worker-ended') === 2)
   await ask(t, program)
   await serving(program, 3)
-  t.equal((await childProcesses(program.pid)).length, 2, 'there are two again')
+  t.equal((await childProcesses(program.pid)).length, 2, 'there are two workers again')
   const pauses = program.logged().filter(says('worker-ended'))
   t.match(pauses, [
     { msg: /^Worker \d ended \(SIGKILL\); starting another in 0\.\d s$/ },
@@ -89,7 +89,7 @@ t.test('workers that are killed are replaced, and nobody waits for them', async 
   t.equal(await program.ended, 0)
 })
 
-t.test('the first start is given up when it fails', async (t) => {
+t.test('the start fails if the first worker fails', async (t) => {
   const program = await start(t, { PGRST_DB_CONFIG: 'false', DATABASE_URL: 'host=127.0.0.1 port=1 sslmode=wrong' })
   t.equal(await program.ended, 1)
   t.match(program.written(), /worker \d has ended \(exit code 1\) before it could serve/)

@@ -11,7 +11,7 @@ for (const [title, rows] of Object.entries(updateAndDeleteTables)) {
   t.test(title, (t) => exchangeAll(t, call, rows))
 }
 
-t.test('what is refused for its result is undone', async (t) => {
+t.test('writes are rolled back if their result is refused', async (t) => {
   const { call } = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage', PGRST_DB_TX_END: 'commit' })
   const untouched: Exchange = {
     send: ['GET', '/notes?order=level'],

@@ -1,5 +1,5 @@
-// Bodies for tables with a JSON Schema: PATCH, PUT, many rows, CSV and forms. What is wrong is told before the database
-// is asked, which a proxy that counts round trips shows.
+// Bodies for tables with a JSON Schema: PATCH, PUT, bulk inserts, CSV and forms. Errors are reported before the
+// database is queried, as shown by a proxy that counts round trips.
 import t from 'tap'
 import { startApplication } from './support/application.ts'
 import { createMigratedDatabase } from './support/database.ts'
@@ -20,7 +20,7 @@ const ann = '11111111-1111-4111-8111-111111111111'
 const other = '22222222-2222-4222-8222-222222222222'
 const authorization = await bearer('authenticated', { sub: ann })
 await database.query('insert into public.profiles (id, full_name) values ($1, $2)', [ann, 'Ann'])
-// Rights are not what is tried here.
+// Privileges are not under test here.
 await database.query('grant all on public.profiles, public.classification_runs to authenticated')
 
 const run = {
@@ -43,12 +43,12 @@ type Row = {
   readonly type?: string
   readonly prefer?: string
   readonly status: number
-  /** JSON pointers of the faults, in their order; the database is not asked. */
+  /** JSON pointers of the errors, in order; the database is not queried. */
   readonly faults?: readonly string[]
 }
 
 const rows: readonly Row[] = [
-  // PATCH: nothing is required, everything that is there is checked.
+  // PATCH: nothing is required, all given properties are checked.
   { send: ['PATCH', own, { full_name: 'Anna' }], status: 204 },
   { send: ['PATCH', own, { avatar_url: null }], status: 204 },
   { send: ['PATCH', own, {}], status: 204 },
@@ -77,13 +77,13 @@ const rows: readonly Row[] = [
   { send: ['PATCH', own, 'full_name,avatar_url\nNULL,no url'], type: csv, status: 400, faults: ['/0/avatar_url'] },
   { send: ['PATCH', `/profiles/${ann}`, { full_name: 'Anna' }], status: 200 },
   { send: ['PATCH', `/profiles/${ann}`, { full_name: '' }], status: 400, faults: ['/full_name'] },
-  // PUT writes a whole row.
+  // PUT writes whole rows.
   { send: ['PUT', own, { id: ann, full_name: 'Anna' }], status: 204 },
   { send: ['PUT', own, { id: ann }], status: 400, faults: ['/full_name'] },
   { send: ['PUT', own, { id: ann, full_name: 'Anna', extra: 1 }], status: 400, faults: ['/extra'] },
   { send: ['PUT', own, [{ id: 'no id', full_name: 'Anna' }]], status: 400, faults: ['/0/id'] },
   { send: ['PUT', stranger, { id: other, full_name: '' }], status: 400, faults: ['/full_name'] },
-  // Many rows.
+  // Bulk inserts.
   { send: ['POST', runs, [run, run]], status: 201 },
   { send: ['POST', runs, []], status: 201 },
   {
@@ -116,7 +116,7 @@ const rows: readonly Row[] = [
   },
   { send: ['POST', runs, run], prefer: 'resolution=merge-duplicates', status: 201 },
   { send: ['POST', runs, { ...run, id: 'x' }], prefer: 'resolution=merge-duplicates', status: 400, faults: ['/id'] },
-  // Text is read as the type that the schema wants.
+  // Text is parsed as the type in the schema.
   { send: ['POST', runs, `${header}\n${line}\n${line}`], type: csv, status: 201 },
   {
     send: ['POST', runs, `${header}\n${line}\nhttps://images.test/1.jpg,phone,x,many,maybe`],
@@ -161,7 +161,7 @@ for (const {
     const trips = counter.take()
     t.equal(answer.status, status, answer.text)
     if (!faults) {
-      t.ok(trips > 0, 'the database is asked')
+      t.ok(trips > 0, 'the database is queried')
       return
     }
     const { code, details } = answer.body as { code: string; details: string }

@@ -10,7 +10,7 @@ select json_build_object(
   'function', json_build_object('schema', n.nspname, 'name', p.proname),
   'table', json_build_object('schema', source.schema, 'name', source.name),
   'foreignTable', json_build_object('schema', target.schema, 'name', target.name),
-  -- A function that promises one row (ROWS 1) yields an object, not an array.
+  -- A function declared with ROWS 1 yields an object, not an array.
   'isToOne', not p.proretset or p.prorows = 1,
   'isSelf', source.oid = target.oid
 ) as row

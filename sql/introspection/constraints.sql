@@ -1,5 +1,5 @@
 -- Primary, unique and foreign keys of the whole database: relationships and view keys are derived from them.
--- Keys of internal schemas matter too, because exposed views may stand on them.
+-- Keys of internal schemas are included, because exposed views may select from their tables.
 select json_build_object(
   'type', k.contype,
   'name', k.conname,

@@ -1,5 +1,5 @@
--- Settings of the connected role, for any database and for this one; those for this database come last, so that they
--- count. $1: names with their prefix.
+-- Settings of the connected role, for all databases and for this one, which come last and take precedence.
+-- $1: names with their prefix.
 select option.option_name as name, option.option_value as value
 from pg_catalog.pg_db_role_setting as stored
 cross join lateral pg_catalog.pg_options_to_table(stored.setconfig) as option

@@ -1,6 +1,6 @@
--- What the API's roles may do with each table, view and function of the exposed schemas.
+-- Rights of the API's roles on each table, view and function of the exposed schemas.
 -- $1: names of the schemas, a JSON array. Postgres raises 3F000 for a schema that does not exist.
--- $2: names of roles to look at besides those that the connected role can switch to, a JSON array.
+-- $2: names of roles to include besides those that the connected role can switch to, a JSON array.
 with recursive
 exposed as (
   select quote_ident(name)::regnamespace as schema
@@ -12,7 +12,7 @@ granted as (
   select m.roleid
   from granted
   join pg_auth_members m on m.member = granted.oid
-  -- Since PostgreSQL 16 a membership may come without the right to switch to the role.
+  -- Since PostgreSQL 16, a membership may not include the right to switch to the role.
   where coalesce((to_jsonb(m) ->> 'set_option')::boolean, true)
 ),
 api_roles as (
@@ -85,7 +85,7 @@ relations as (
                 else 'all'
               end,
               'permissive', p.polpermissive,
-              -- Of the API's roles: a policy is for a role itself, for one whose rights it has, or for everybody.
+              -- The API's roles that the policy applies to: directly, by membership, or because it is for PUBLIC.
               'roles', (
                 select coalesce(json_agg(r.name order by r.name), '[]')
                 from api_roles r
@@ -149,7 +149,7 @@ functions as (
   join pg_roles owner on owner.oid = p.proowner
   where p.pronamespace = any (array(select schema from exposed))
     and p.prokind = 'f'
-    -- Postgres itself calls these, and refuses everybody else.
+    -- Only Postgres itself can call trigger functions.
     and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype)
 )
 select row from (

@@ -1,4 +1,4 @@
--- Media type handlers: what returns a domain that is named like a media type.
+-- Media type handlers: functions and aggregates that return a domain named like a media type.
 -- $1: names of the exposed schemas, a JSON array. Postgres raises 3F000 for a schema that does not exist.
 with
 exposed as (
@@ -10,7 +10,7 @@ media_types as (
     t.oid,
     n.nspname as schema,
     lower(t.typname) as name,
-    -- A handler of any media type answers with bytes, unless it sets the header itself.
+    -- A handler for any media type responds with application/octet-stream, unless it sets the header itself.
     case t.typname when '*/*' then 'application/octet-stream' else t.typname end as answer
   from pg_type t
   join pg_namespace n on n.oid = t.typnamespace
@@ -33,7 +33,7 @@ select json_build_object(
   'answer', handler.answer
 ) as row
 from (
-  -- Aggregates over the rows of a relation, or over anything.
+  -- Aggregates over the rows of one relation, or of any relation.
   select f.schema, f.name, n.nspname as target_schema, t.typname as target_name, f.media_type, f.answer
   from functions f
   join pg_type t on t.oid = f.argument
@@ -43,9 +43,9 @@ from (
       t.typname = 'anyelement'
       or exists (select from pg_class c where c.reltype = t.oid and c.relkind in ('r', 'v', 'm', 'f', 'p'))
     )
-  -- Overloads of a function are one.
+  -- Overloads of a function share one entry.
   union
-  -- Functions whose result is the body: each is the target of its own handler, which is the domain.
+  -- Functions that return the body: the handler's target is the function itself.
   select f.media_schema, f.media_type, f.schema, f.name, f.media_type, f.answer
   from functions f
   where f.kind = 'f' and not f.proretset

@@ -1,4 +1,4 @@
--- Settings of the roles that the connected role was granted, and who may change them.
+-- Settings of the roles that the connected role was granted, and the context in which each may be changed.
 select distinct granted.rolname as role, option.option_name as name, option.option_value as value, known.context
 from pg_catalog.pg_auth_members as membership
 join pg_catalog.pg_roles as granted on granted.oid = membership.roleid

@@ -1,7 +1,7 @@
 -- Functions that can be called through the API.
 -- $1: names of their schemas, a JSON array. Postgres raises 3F000 for a schema that does not exist.
 -- $2: regular expressions, a JSON array: settings of a function ("name=value") that match one are hoisted.
--- $3: whether to leave out the functions that the current role may not execute.
+-- $3: whether to omit functions that the current role may not execute.
 with recursive
 exposed as (
   select quote_ident(name)::regnamespace as schema
@@ -85,7 +85,7 @@ left join pg_description d on d.classoid = 'pg_proc'::regclass and d.objoid = p.
 where p.pronamespace = any (array(select schema from exposed))
   and p.prokind = 'f'
   and t.oid <> 'trigger'::regtype
-  -- Without names, a single argument can take the whole body, if it is of a type that holds one.
+  -- A single unnamed argument receives the whole body if its type allows it.
   and (
     p.pronargs = 0
     or p.proargnames is not null

@@ -1,4 +1,4 @@
--- Whether the connected role can ask if the session of a token is alive: the program's own migrations are there.
+-- Whether the connected role can check the session of a token, which requires the program's migrations.
 select json_build_object('checksSessions', exists (
   select from pg_proc p
   join pg_namespace n on n.oid = p.pronamespace

@@ -1,13 +1,13 @@
 -- Relations of the exposed schemas that can be read without calling a function that is declared volatile: tables, views
--- and materialised views, with their policies and computed columns. Where that cannot be told, a relation is left out.
--- The first row has no name: it says whether that can be told of anything, even of a function that is declared stable.
+-- and materialised views, with their policies and computed columns. A relation for which this cannot be proved is omitted.
+-- The first row has no name: it says whether anything can be proved in this database, even for a stable function.
 -- $1: names of the exposed schemas, a JSON array.
 with recursive
 exposed as (
   select quote_ident(name)::regnamespace as schema
   from json_array_elements_text($1::json) as names (name)
 ),
--- A variadic argument takes a single value, and one of a domain over a row type takes the row.
+-- A variadic argument accepts a single value, and an argument of a domain over a row type accepts the row.
 volatile_functions as (
   select p.oid, pronargs - pronargdefaults as required, coalesce(nullif(d.base, 0), d.argument) as argument
   from pg_proc p
@@ -24,11 +24,11 @@ volatile_functions as (
   ) d
   where provolatile = 'v'
 ),
--- Objects of PostgreSQL itself have smaller numbers.
+-- Objects of PostgreSQL itself have smaller oids.
 own_volatile_functions as (
   select oid from volatile_functions where oid >= 16384
 ),
--- What may be called by any statement, without being named in it.
+-- Functions that any statement may call implicitly.
 is_sound as (
   select not exists (select from own_volatile_functions f join pg_operator o on o.oprcode = f.oid)
     and not exists (select from own_volatile_functions f join pg_cast c on c.castfunc = f.oid)
@@ -43,7 +43,7 @@ is_sound as (
       join volatile_functions f on f.oid = called[1]::oid
       where c.contypid <> 0
     )
-    -- Any row is an argument for these.
+    -- No volatile user-defined function accepts any row.
     and not exists (
       select from volatile_functions
       where oid >= 16384
@@ -54,7 +54,7 @@ is_sound as (
             and typname in ('record', 'any', 'anyelement', 'anynonarray', 'anycompatible', 'anycompatiblenonarray')
         )
     )
-    -- Nor may a row become an argument of any other type by itself.
+    -- No user-defined cast converts a row to another type implicitly.
     and not exists (
       select from pg_cast c
       join pg_type t on t.oid = c.castsource
@@ -88,7 +88,7 @@ references_to as (
   from expressions e
   cross join lateral regexp_matches(e.tree, ':(funcid|aggfnoid|winfnoid|relid) (\d+)', 'g') found
 ),
--- A row of a table is a row of the tables that it inherits from, too.
+-- A row of a table is also a row of the tables that it inherits from.
 ancestors (relation, ancestor) as (
   select oid, oid from relations
   union
@@ -111,7 +111,7 @@ unstable (relation) as (
     join unsafe_functions f on f.oid = reference.target
     where reference.kind <> 'relid'
     union all
-    -- Views of PostgreSQL itself, of which some do call volatile functions.
+    -- Views of PostgreSQL itself, some of which call volatile functions.
     select reference.relation
     from references_to reference
     join pg_class c on c.oid = reference.target

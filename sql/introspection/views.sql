@@ -1,6 +1,6 @@
--- Queries of the views whose columns are traced to the tables beneath them, as pg_node_tree text.
+-- Queries of the views whose columns are traced to their base tables, as pg_node_tree text.
 -- $1: names of the exposed schemas, a JSON array: their views get keys.
--- $2: names of the extra schemas of the search path, a JSON array: their views may be passed through.
+-- $2: names of the extra schemas of the search path, a JSON array: exposed views may select from their views.
 with
 exposed as (
   select quote_ident(name)::regnamespace as schema
@@ -16,7 +16,7 @@ select
     'schema', n.nspname,
     'name', c.relname,
     'isExposed', c.relnamespace = any (array(select schema from exposed)),
-    -- The names within the query may be older than a rename.
+    -- Names in the query may be outdated after a rename.
     'columns', (
       select json_object_agg(a.attnum, a.attname)
       from pg_attribute a

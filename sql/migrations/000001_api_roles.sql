@@ -1,5 +1,5 @@
 -- Roles belong to the whole cluster, so another database or the DBA may have created them already.
--- `authenticator` gets no password here: `rowhouse migrate` sets the one of the serving connection string, or the DBA does.
+-- `authenticator` gets no password here: `rowhouse migrate` sets it from the serving connection string, or the DBA does.
 do $$
 declare
   wanted record;
@@ -16,10 +16,10 @@ begin
       begin
         execute format('create role %I %s', wanted.name, wanted.attributes);
       exception
-        -- Another database of the cluster is being migrated at the same moment.
+        -- Another database of the cluster is being migrated at the same time.
         when duplicate_object or unique_violation then
           null;
-        -- Only a superuser (from PostgreSQL 16 on, also a role that has the attribute) can grant BYPASSRLS.
+        -- Only a superuser can grant BYPASSRLS (since PostgreSQL 16, also a role that has it).
         when insufficient_privilege then
           if wanted.name <> 'service_role' then
             raise;

@@ -1,17 +1,17 @@
 create schema if not exists auth;
 comment on schema auth is
-  'Accounts, sessions and API keys, and the functions that say who the caller is. Never exposed.';
+  'Accounts, sessions and API keys, and functions that identify the caller. Never exposed.';
 revoke all on schema auth from public;
 grant usage on schema auth to anon, authenticated, service_role, authenticator;
 
--- The schema exists already, because it has the table of applied migrations.
+-- The schema exists already: it contains the table of applied migrations.
 comment on schema rowhouse is
-  'What the server needs for itself: applied migrations, triggers, and functions that run with their owner''s rights. Never exposed.';
+  'The server''s internal objects: applied migrations, triggers, and functions that run with their owner''s rights. Never exposed.';
 revoke all on schema rowhouse from public;
 grant usage on schema rowhouse to authenticated, service_role;
 
 grant usage on schema public to anon, authenticated, service_role;
--- The title and the description of the OpenAPI document. A comment of the DBA's own stays.
+-- The title and the description of the OpenAPI document. A comment set by the DBA is kept.
 do $$
 begin
   if coalesce(pg_catalog.obj_description('public'::regnamespace, 'pg_namespace'), 'standard public schema')
@@ -26,12 +26,12 @@ exception
 end
 $$;
 
--- Tables, views and sequences that this role creates in `public`, those of the next migrations included, can be used with
--- the secret key. Row-level security does not apply to it where service_role has BYPASSRLS.
+-- Tables, views and sequences that this role creates in `public`, here and in later migrations, are accessible with the
+-- secret key. Row-level security does not apply to it if service_role has BYPASSRLS.
 alter default privileges in schema public grant select, insert, update, delete on tables to service_role;
 alter default privileges in schema public grant usage, select on sequences to service_role;
 
--- Case-insensitive text, for e-mail addresses. Where it is installed already, it stays there.
+-- Case-insensitive text, for e-mail addresses. An existing installation is kept in its schema.
 do $$
 begin
   if not exists (select from pg_catalog.pg_extension where extname = 'citext') then
@@ -41,9 +41,9 @@ begin
 end
 $$;
 
--- PostgreSQL lets everyone execute a new function. Migrations that create functions stand between calls of these two, so that
--- theirs can be executed only by the roles they are granted to. The second restores the default of the role that migrates, which
--- applies to the functions that a DBA creates as the same role, too.
+-- By default, PUBLIC may execute new functions. Migrations that create functions call these two procedures at their beginning
+-- and end, so that only the roles they are granted to may execute them. The second procedure restores the default of the
+-- migrating role, because it also applies to functions that a DBA creates with that role.
 create procedure rowhouse.begin_private_functions()
 language plpgsql set search_path = ''
 as $$
@@ -57,7 +57,7 @@ begin
 end
 $$;
 comment on procedure rowhouse.begin_private_functions() is
-  'For migrations: functions created from now on are not executable by PUBLIC.';
+  'For migrations: functions created after this call are not executable by PUBLIC.';
 
 create procedure rowhouse.end_private_functions()
 language plpgsql set search_path = ''
@@ -69,6 +69,6 @@ begin
 end
 $$;
 comment on procedure rowhouse.end_private_functions() is
-  'For migrations: restores what begin_private_functions has changed, in the same transaction.';
+  'For migrations: restores the default privileges that begin_private_functions changed in the same transaction.';
 
 revoke execute on procedure rowhouse.begin_private_functions(), rowhouse.end_private_functions() from public;

@@ -1,4 +1,4 @@
--- The functions of this file are only for the roles they are granted to.
+-- Functions in this file are executable only by the roles they are granted to.
 call rowhouse.begin_private_functions();
 
 -- Triggers
@@ -20,11 +20,11 @@ language sql stable parallel safe
 as $$
   select nullif(pg_catalog.current_setting('request.jwt.claims', true), '')::pg_catalog.jsonb
 $$;
-comment on function auth.jwt() is 'The claims of the caller; null without a token, key or session.';
+comment on function auth.jwt() is 'The claims of the caller; null without credentials.';
 
--- Policies and column defaults call this in nearly every statement, so it avoids what is slow: the claims are parsed once and
--- as json, which builds no tree, and no regular expression has to match the whole text. What passes the three tests is
--- hexadecimal digits with dashes in the places of a UUID's.
+-- Policies and column defaults call this in nearly every statement, so it must be fast: the claims are parsed once, as json,
+-- which builds no tree, and no regular expression has to match the whole text. A text that passes the three tests consists of
+-- hexadecimal digits with dashes in the positions of a UUID's.
 create function auth.uid() returns uuid
 language plpgsql stable parallel safe
 as $$
@@ -40,7 +40,7 @@ begin
 end
 $$;
 comment on function auth.uid() is
-  E'The id of the user that the caller acts for; null without one, and for a subject that is not a UUID.\n\nIn a policy, write (select auth.uid()): PostgreSQL then calls it once per statement instead of once per row.';
+  E'The id of the user that the caller acts for; null if there is none or the subject is not a UUID.\n\nIn a policy, write (select auth.uid()): PostgreSQL then calls it once per statement instead of once per row.';
 
 create function auth.role() returns text
 language sql stable parallel safe
@@ -56,7 +56,7 @@ as $$
 $$;
 comment on function auth.email() is 'The e-mail claim of the caller.';
 
--- The setting `role` stays the caller's inside a function that runs as its owner.
+-- In a security definer function, the setting `role` is still the caller's.
 create function auth.is_admin() returns boolean
 language sql stable parallel safe
 as $$
@@ -66,14 +66,14 @@ as $$
     false
   )
 $$;
-comment on function auth.is_admin() is 'Whether the caller is service_role, or a user with the claim app_role: admin.';
+comment on function auth.is_admin() is 'Whether the caller is service_role or a user with the claim app_role: admin.';
 
 grant execute on function auth.jwt(), auth.uid(), auth.role(), auth.email(), auth.is_admin()
 to anon, authenticated, service_role;
 
 -- Accounts
 
--- For `citext`, in whichever schema it is installed.
+-- Makes `citext` visible, whichever schema it is installed in.
 select set_config('search_path', quote_ident(nspname) || ', pg_temp', true)
 from pg_catalog.pg_extension
 join pg_catalog.pg_namespace on pg_namespace.oid = extnamespace
@@ -93,17 +93,17 @@ create table auth.users (
 );
 comment on table auth.users is 'Accounts that sign in with an e-mail address and a password.';
 comment on column auth.users.id is 'The subject (sub) of the account''s tokens and sessions.';
-comment on column auth.users.email is 'Address of the account, compared without regard to case.';
+comment on column auth.users.email is 'Address of the account, compared case-insensitively.';
 comment on column auth.users.password_hash is 'Argon2id hash of the password, in PHC string format.';
 comment on column auth.users.first_name is
-  'First name. An account without one is called by the part of its address before the @.';
-comment on column auth.users.last_name is 'Last name, if there is one.';
+  'First name. Defaults to the part of the address before the @ when the account is shown.';
+comment on column auth.users.last_name is 'Last name, if any.';
 comment on column auth.users.app_role is
-  'The claim app_role of the account''s sessions and tokens; admin reviews reports. Set by the DBA.';
+  'The claim app_role of the account''s sessions and tokens; admin may review reports. Set by the DBA.';
 comment on column auth.users.created_at is 'When the account was registered.';
 comment on column auth.users.updated_at is 'When the account was last changed.';
 
--- Only the SHA-256 hashes of session ids and API keys are stored: they cannot be used by someone who reads the tables.
+-- Session ids and API keys are stored only as SHA-256 hashes, which are useless to anyone who reads the tables.
 create table auth.sessions (
   id uuid constraint sessions_pkey primary key default gen_random_uuid(),
   id_hash bytea not null
@@ -115,14 +115,14 @@ create table auth.sessions (
   revoked_at timestamptz
 );
 create index sessions_user_id_idx on auth.sessions (user_id);
-comment on table auth.sessions is 'Sessions of accounts, each begun by a sign-in or a sign-up.';
+comment on table auth.sessions is 'Sessions of accounts, started by sign-in or sign-up.';
 comment on column auth.sessions.id is
-  'Identifies the session to its user and in tokens. The cookie has another id, which is secret.';
+  'Identifies the session to its user and in tokens. The cookie contains a different, secret id.';
 comment on column auth.sessions.id_hash is 'SHA-256 of the secret id in the cookie.';
 comment on column auth.sessions.user_id is 'The account.';
 comment on column auth.sessions.created_at is 'When the session began.';
-comment on column auth.sessions.expires_at is 'When the session ends, unless it is extended before.';
-comment on column auth.sessions.revoked_at is 'When the session was ended early, by signing out or with a new password.';
+comment on column auth.sessions.expires_at is 'When the session ends, unless it is extended.';
+comment on column auth.sessions.revoked_at is 'When the session was ended early, by sign-out or a password change.';
 
 create table auth.api_keys (
   id uuid constraint api_keys_pkey primary key default gen_random_uuid(),
@@ -140,18 +140,18 @@ create table auth.api_keys (
   constraint api_keys_user_role_check check (user_id is null or role = 'authenticated')
 );
 create index api_keys_user_id_idx on auth.api_keys (user_id);
-comment on table auth.api_keys is 'API keys, as `rowhouse keys` creates them.';
+comment on table auth.api_keys is 'API keys, created by `rowhouse keys`.';
 comment on column auth.api_keys.id is 'Identifies the key in `rowhouse keys`.';
 comment on column auth.api_keys.key_hash is 'SHA-256 of the key.';
-comment on column auth.api_keys.hint is 'The first characters of the key, to recognise it by.';
-comment on column auth.api_keys.label is 'What the key is for, in the words of its creator.';
+comment on column auth.api_keys.hint is 'The first characters of the key, for recognition.';
+comment on column auth.api_keys.label is 'Purpose of the key, as given by its creator.';
 comment on column auth.api_keys.role is 'The database role of requests with this key.';
-comment on column auth.api_keys.user_id is 'The account that requests with this key act for, if there is one.';
+comment on column auth.api_keys.user_id is 'The account that requests with this key act for, if any.';
 comment on column auth.api_keys.created_at is 'When the key was created.';
 comment on column auth.api_keys.expires_at is 'When the key expires; null if it does not.';
 comment on column auth.api_keys.revoked_at is 'When the key was revoked; null if it was not.';
 
--- All processes share these counts. Losing them in a crash does no harm, so they are not logged.
+-- All processes share these counts. The table is unlogged, because losing them in a crash does no harm.
 create unlogged table auth.rate_limits (
   key varchar(255) constraint rate_limits_pkey primary key,
   points integer not null default 0,
@@ -159,21 +159,21 @@ create unlogged table auth.rate_limits (
 );
 create index rate_limits_expire_idx on auth.rate_limits (expire);
 comment on table auth.rate_limits is
-  'Attempts to sign in, by hashes of addresses and accounts; the columns are rate-limiter-flexible''s.';
-comment on column auth.rate_limits.key is 'Name of the limit, and a hash of what it counts.';
+  'Sign-in attempts, by hashes of addresses and accounts. The columns are defined by rate-limiter-flexible.';
+comment on column auth.rate_limits.key is 'Name of the limit, and a hash of the address or account.';
 comment on column auth.rate_limits.points is 'Attempts in the current window.';
 comment on column auth.rate_limits.expire is 'End of the window, in milliseconds since 1970; null for no end.';
 
 create trigger set_updated_at before update on auth.users
   for each row execute function rowhouse.set_updated_at();
 
--- Without a policy, no role of the API reads accounts, sessions and keys except through the functions below.
+-- Without policies, the API's roles can access accounts, sessions and keys only through the functions of the next migration.
 alter table auth.users enable row level security;
 alter table auth.sessions enable row level security;
 alter table auth.api_keys enable row level security;
 alter table auth.rate_limits enable row level security;
 create policy counts on auth.rate_limits to authenticator using (true) with check (true);
-comment on policy counts on auth.rate_limits is 'The server counts attempts of all addresses and accounts.';
+comment on policy counts on auth.rate_limits is 'The server counts the attempts of all addresses and accounts.';
 grant select, insert, update, delete on auth.rate_limits to authenticator;
 
 call rowhouse.end_private_functions();

@@ -1,8 +1,8 @@
--- The functions of this file are only for the roles they are granted to.
+-- Functions in this file are executable only by the roles they are granted to.
 call rowhouse.begin_private_functions();
 
--- What the server asks about accounts, sessions and keys. These functions run with the rights of the role that migrates,
--- only `authenticator` may execute them, and each does one narrow thing.
+-- The server's access to accounts, sessions and keys. These functions run with the rights of the migrating role, only
+-- `authenticator` may execute them, and each does one narrow thing.
 
 create function auth.create_user(address text, password_hash text, first_name text, last_name text)
 returns table (id uuid, email text, first_name text, last_name text, created_at timestamptz)
@@ -13,10 +13,10 @@ as $$
   returning users.id, users.email::text, users.first_name, users.last_name, users.created_at
 $$;
 comment on function auth.create_user(text, text, text, text) is
-  'Registers an account. No row if the address is taken.';
+  'Registers an account. Returns no row if the address is taken.';
 
--- `auth.find_user` keeps this path: without the operators of citext, in whichever schema it is installed, it would compare
--- as text.
+-- `auth.find_user` keeps this search_path. Without the operators of citext, whichever schema it is installed in, it would
+-- compare case-sensitively.
 select set_config('search_path', quote_ident(nspname) || ', pg_temp', true)
 from pg_catalog.pg_extension
 join pg_catalog.pg_namespace on pg_namespace.oid = extnamespace
@@ -30,17 +30,17 @@ as $$
     coalesce(users.first_name, split_part(users.email::text, '@', 1)), users.last_name
   from auth.users where users.email = $1::citext
 $$;
-comment on function auth.find_user(text) is 'The account of an address, with the hash to compare its password with.';
+comment on function auth.find_user(text) is 'The account with an address, and its password hash.';
 
 create function auth.find_password(user_id uuid) returns text
 language sql stable security definer set search_path = ''
 as $$
   select users.password_hash from auth.users where users.id = $1
 $$;
-comment on function auth.find_password(uuid) is 'The hash to compare an account''s password with; null without such an account.';
+comment on function auth.find_password(uuid) is 'The password hash of an account; null if there is no such account.';
 
--- `password_hash` is the hash that the password was compared with. The password may have been changed during that
--- comparison, which ends all sessions: no session may begin with the old one afterwards. The lock makes a change wait.
+-- `password_hash` is the hash that the password was verified against. A password change ends all sessions, and may have
+-- happened during that verification, so no session may start with the old hash. The lock makes a concurrent change wait.
 create function auth.create_session(user_id uuid, password_hash text, id_hash bytea, lifetime interval)
 returns timestamptz
 language plpgsql security definer set search_path = ''
@@ -60,7 +60,7 @@ begin
 end
 $$;
 comment on function auth.create_session(uuid, text, bytea, interval) is
-  E'Begins a session and says when it expires. Null if the account has another password by now.\n\nDeletes the account''s expired sessions, and creates its profile again if the user deleted it.';
+  E'Starts a session and returns when it expires. Null if the password has changed.\n\nDeletes the account''s expired sessions, and recreates its profile if the user deleted it.';
 
 create function auth.find_session(id_hash bytea)
 returns table (
@@ -74,7 +74,7 @@ as $$
   from auth.sessions join auth.users on users.id = sessions.user_id
   where sessions.id_hash = $1 and sessions.revoked_at is null and sessions.expires_at > now()
 $$;
-comment on function auth.find_session(bytea) is 'The session of a cookie, and its account. No row if it has ended.';
+comment on function auth.find_session(bytea) is 'The session of a cookie, and its account. Returns no row if the session has ended.';
 
 create function auth.extend_session(id_hash bytea, lifetime interval, longest interval) returns timestamptz
 language sql security definer set search_path = ''
@@ -85,7 +85,7 @@ as $$
   returning sessions.expires_at
 $$;
 comment on function auth.extend_session(bytea, interval, interval) is
-  'Moves the end of a session to `lifetime` from now, at most `longest` after its beginning. Null if it has ended.';
+  'Extends a session to `lifetime` from now, at most `longest` after its start. Null if it has ended.';
 
 create function auth.list_sessions(user_id uuid)
 returns table (id uuid, created_at timestamptz, expires_at timestamptz)
@@ -109,7 +109,7 @@ as $$
   )
   select exists (select from revoked)
 $$;
-comment on function auth.revoke_session(bytea) is 'Ends the session of a cookie; whether there was one.';
+comment on function auth.revoke_session(bytea) is 'Ends the session of a cookie. Returns whether there was one.';
 
 create function auth.revoke_sessions(user_id uuid, chosen uuid, spared uuid) returns integer
 language sql security definer set search_path = ''
@@ -125,9 +125,9 @@ as $$
   select count(*)::integer from revoked
 $$;
 comment on function auth.revoke_sessions(uuid, uuid, uuid) is
-  'Ends the session `chosen` of an account, or all but `spared` if it is null; returns how many.';
+  'Ends the session `chosen` of an account, or all but `spared` if `chosen` is null. Returns the number of ended sessions.';
 
--- The error is PostgREST's for a token whose claims are refused.
+-- Raises PostgREST's error for a token with invalid claims.
 -- https://docs.postgrest.org/en/v16/references/errors.html#raise-errors-with-http-status-codes
 create function auth.check_session(session_id uuid, user_id uuid, app_role text) returns void
 language plpgsql stable security definer set search_path = ''
@@ -136,7 +136,7 @@ begin
   if not exists (
     select from auth.sessions join auth.users on users.id = sessions.user_id
     where sessions.id = $1 and sessions.user_id = $2 and sessions.revoked_at is null and sessions.expires_at > now()
-      -- Whoever stops being an administrator does so at once, not when the token expires.
+      -- Revoking app_role takes effect at once, not when the token expires.
       and ($3 is null or users.app_role = $3)
   ) then
     raise sqlstate 'PGRST' using
@@ -146,7 +146,7 @@ begin
 end
 $$;
 comment on function auth.check_session(uuid, uuid, text) is
-  E'Raises 401 unless the session is the user''s and has not ended, and the account still has the app_role, if one is given.\n\nThe server calls it before the statement of a request whose token has the claim session_id, in the same transaction.';
+  E'Raises 401 unless the session belongs to the user and has not ended, and the account still has the given app_role, if any.\n\nIf a token has the claim session_id, the server calls this before the statement of the request, in the same transaction.';
 
 create function auth.change_user(
   user_id uuid, old_password_hash text, address text, new_password_hash text, session_id uuid
@@ -169,7 +169,7 @@ begin
 end
 $$;
 comment on function auth.change_user(uuid, text, text, text, uuid) is
-  E'Changes the address and the password of an account, either unless null. No row if it has another password by now.\n\nA new password ends all sessions but the one named.';
+  E'Changes the address and the password of an account; null leaves a value unchanged. Returns no row if the password has changed.\n\nA new password ends all sessions except `session_id`.';
 
 create function auth.delete_user(user_id uuid, password_hash text) returns boolean
 language sql security definer set search_path = ''
@@ -180,7 +180,7 @@ as $$
   select exists (select from deleted)
 $$;
 comment on function auth.delete_user(uuid, text) is
-  'Deletes an account with all its rows. False if it has another password by now.';
+  'Deletes an account with all its rows. Returns false if the password has changed.';
 
 create function auth.find_api_key(key_hash bytea)
 returns table (hash bytea, role text, user_id uuid, email text, expires_at timestamptz)
@@ -192,7 +192,7 @@ as $$
     and api_keys.revoked_at is null
     and (api_keys.expires_at is null or api_keys.expires_at > now())
 $$;
-comment on function auth.find_api_key(bytea) is 'What an API key stands for. No row if it is unknown, revoked or expired.';
+comment on function auth.find_api_key(bytea) is 'The role and user of an API key. Returns no row if it is unknown, revoked or expired.';
 
 grant execute on function
   auth.create_user(text, text, text, text),
@@ -219,7 +219,7 @@ begin
 end
 $$;
 comment on function rowhouse.api_key_changed() is
-  'Trigger: makes running servers drop a key that was revoked, changed or deleted from their caches.';
+  'Trigger: makes running servers remove a revoked, changed or deleted key from their caches.';
 create trigger api_key_changed after update or delete on auth.api_keys
   for each row execute function rowhouse.api_key_changed();
 

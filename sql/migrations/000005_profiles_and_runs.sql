@@ -1,7 +1,7 @@
--- The functions of this file are only for the roles they are granted to.
+-- Functions in this file are executable only by the roles they are granted to.
 call rowhouse.begin_private_functions();
 
--- There may be profiles without a row in auth.users, for identities that come from elsewhere with a JWT.
+-- Profiles may exist without a row in auth.users, for users of other identity providers who sign in with a JWT.
 create table public.profiles (
   id uuid constraint profiles_pkey primary key default auth.uid(),
   -- Two names of 255 characters with a space between them.
@@ -11,10 +11,10 @@ create table public.profiles (
   updated_at timestamptz not null default now()
 );
 comment on table public.profiles is
-  E'Profiles of users\n\nAn account has a profile from its registration until it is deleted. Users see and change only their own.';
+  E'Profiles of users\n\nAn account has a profile from registration to deletion. Users can read and change only their own.';
 comment on column public.profiles.id is 'The id of the user.';
-comment on column public.profiles.full_name is 'First and last name, as the user wants to be called.';
-comment on column public.profiles.avatar_url is 'Address of a picture of the user.';
+comment on column public.profiles.full_name is 'First and last name, as the user wants to be addressed.';
+comment on column public.profiles.avatar_url is 'URL of a picture of the user.';
 comment on column public.profiles.created_at is 'When the profile was created.';
 comment on column public.profiles.updated_at is 'When the profile was last changed.';
 
@@ -28,7 +28,7 @@ create table public.classification_runs (
     constraint classification_runs_image_source_check check (char_length(image_source) between 1 and 100),
   result_label text not null
     constraint classification_runs_result_label_check check (char_length(result_label) between 1 and 200),
-  -- NaN is greater than every number, so this refuses it, too.
+  -- Also rejects NaN, which is greater than every number.
   confidence numeric not null
     constraint classification_runs_confidence_check check (confidence between 0 and 100),
   is_positive boolean not null,
@@ -39,20 +39,20 @@ create table public.classification_runs (
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now()
 );
--- A user's runs, newest first; the id makes the order total, for pages that continue after a row.
+-- A user's runs, newest first. The id makes the order total, for keyset pagination.
 create index classification_runs_newest_idx on public.classification_runs (user_id, created_at desc, id desc);
 comment on table public.classification_runs is
-  E'Results of image classification\n\nUsers see and change only their own.';
+  E'Results of image classification\n\nUsers can read and change only their own.';
 comment on column public.classification_runs.id is 'Chosen by the client, or generated.';
-comment on column public.classification_runs.user_id is 'The owner: the caller, unless the client names one.';
-comment on column public.classification_runs.image_uri is 'Where the image is; may be a file of the client''s device.';
-comment on column public.classification_runs.image_source is 'Where the client got the image from: camera, gallery or file.';
-comment on column public.classification_runs.result_label is 'The result, as the client shows it.';
-comment on column public.classification_runs.confidence is 'Percent, from 0 to 100.';
-comment on column public.classification_runs.is_positive is 'Whether the image shows what was looked for.';
-comment on column public.classification_runs.recommendation is 'What to do about the result.';
+comment on column public.classification_runs.user_id is 'The owner; defaults to the caller.';
+comment on column public.classification_runs.image_uri is 'URI of the image; may be a file on the client''s device.';
+comment on column public.classification_runs.image_source is 'Source of the image: camera, gallery or file.';
+comment on column public.classification_runs.result_label is 'The result, as shown by the client.';
+comment on column public.classification_runs.confidence is 'Confidence in percent, from 0 to 100.';
+comment on column public.classification_runs.is_positive is 'Whether the image shows the searched object.';
+comment on column public.classification_runs.recommendation is 'Recommended action.';
 comment on column public.classification_runs.model_version is 'Version of the model that classified the image.';
-comment on column public.classification_runs.created_at is 'When the image was classified, as the client says.';
+comment on column public.classification_runs.created_at is 'When the image was classified; may be set by the client.';
 comment on column public.classification_runs.updated_at is 'When the row was last changed.';
 
 create trigger set_updated_at before update on public.profiles
@@ -69,7 +69,7 @@ begin
   return null;
 end
 $$;
-comment on function rowhouse.create_profile() is 'Trigger: gives a new account a profile with its full name.';
+comment on function rowhouse.create_profile() is 'Trigger: creates a profile with the full name of a new account.';
 
 create function rowhouse.delete_profile() returns trigger
 language plpgsql security definer set search_path = ''
@@ -80,18 +80,18 @@ begin
 end
 $$;
 comment on function rowhouse.delete_profile() is
-  'Trigger: deletes the profile of a deleted account, and with it all that refers to the profile.';
+  'Trigger: deletes the profile of a deleted account, and with it all rows that refer to the profile.';
 
 create trigger create_profile after insert on auth.users
   for each row execute function rowhouse.create_profile();
 create trigger delete_profile after delete on auth.users
   for each row execute function rowhouse.delete_profile();
 
--- Grants say who may do what at all, policies with which rows. `anon` gets no table; the grants of service_role come from
+-- Grants decide on commands and columns, policies on rows. `anon` has no access to tables; service_role gets its grants from
 -- the default privileges of `public`.
 
 -- Clients write whole rows, and an upsert assigns every column that is sent, changed or not. So users may write ids and
--- owners, too; the policies allow only their own, before a change and after it.
+-- owners, too; the policies allow only their own, both before and after the change.
 grant select, delete,
   insert (id, full_name, avatar_url),
   update (id, full_name, avatar_url)
@@ -111,13 +111,13 @@ create policy owner_insert on public.profiles for insert to authenticated with c
 create policy owner_update on public.profiles for update to authenticated
   using ((select auth.uid()) = id) with check ((select auth.uid()) = id);
 create policy owner_delete on public.profiles for delete to authenticated using ((select auth.uid()) = id);
--- Superfluous with BYPASSRLS, but not every migrating role can give service_role that attribute.
+-- Redundant with BYPASSRLS, but not every migrating role can grant service_role that attribute.
 create policy service on public.profiles to service_role using (true) with check (true);
-comment on policy owner_select on public.profiles is 'Users see their own profile.';
-comment on policy owner_insert on public.profiles is 'Users create their own profile.';
-comment on policy owner_update on public.profiles is 'Users change their own profile.';
-comment on policy owner_delete on public.profiles is 'Users delete their own profile.';
-comment on policy service on public.profiles is 'The secret key reads and writes all profiles.';
+comment on policy owner_select on public.profiles is 'Users can read their own profile.';
+comment on policy owner_insert on public.profiles is 'Users can create their own profile.';
+comment on policy owner_update on public.profiles is 'Users can change their own profile.';
+comment on policy owner_delete on public.profiles is 'Users can delete their own profile.';
+comment on policy service on public.profiles is 'The secret key can read and write all profiles.';
 
 alter table public.classification_runs enable row level security;
 create policy owner_select on public.classification_runs for select to authenticated
@@ -129,10 +129,10 @@ create policy owner_update on public.classification_runs for update to authentic
 create policy owner_delete on public.classification_runs for delete to authenticated
   using ((select auth.uid()) = user_id);
 create policy service on public.classification_runs to service_role using (true) with check (true);
-comment on policy owner_select on public.classification_runs is 'Users see their own runs.';
-comment on policy owner_insert on public.classification_runs is 'Users add runs of their own.';
-comment on policy owner_update on public.classification_runs is 'Users change their own runs.';
-comment on policy owner_delete on public.classification_runs is 'Users delete their own runs.';
-comment on policy service on public.classification_runs is 'The secret key reads and writes all runs.';
+comment on policy owner_select on public.classification_runs is 'Users can read their own runs.';
+comment on policy owner_insert on public.classification_runs is 'Users can add runs of their own.';
+comment on policy owner_update on public.classification_runs is 'Users can change their own runs.';
+comment on policy owner_delete on public.classification_runs is 'Users can delete their own runs.';
+comment on policy service on public.classification_runs is 'The secret key can read and write all runs.';
 
 call rowhouse.end_private_functions();

@@ -1,4 +1,4 @@
--- The functions of this file are only for the roles they are granted to.
+-- Functions in this file are executable only by the roles they are granted to.
 call rowhouse.begin_private_functions();
 
 create table public.reports (
@@ -8,11 +8,11 @@ create table public.reports (
     check (char_length(manufacturer) between 1 and 100 and manufacturer = btrim(manufacturer, E' \t\r\n')),
   model text not null constraint reports_model_check
     check (char_length(model) between 1 and 100 and model = btrim(model, E' \t\r\n')),
-  -- Reads the clock, which is sound here: a year that is accepted once is accepted ever after.
+  -- Depends on the clock, which is safe here: an accepted year remains valid.
   year integer not null constraint reports_year_check
     check (year between 1886 and extract(year from statement_timestamp() at time zone 'UTC')::integer + 1),
   mileage integer not null constraint reports_mileage_check check (mileage between 0 and 2000000),
-  -- NaN is greater than every number, so this refuses it, too.
+  -- Also rejects NaN, which is greater than every number.
   price numeric(11, 2) not null constraint reports_price_check check (price between 0 and 100000000),
   lat double precision not null constraint reports_lat_check check (lat between -90 and 90),
   lng double precision not null constraint reports_lng_check check (lng between -180 and 180),
@@ -21,22 +21,22 @@ create table public.reports (
   status text not null default 'pending'
     constraint reports_status_check check (status in ('pending', 'approved', 'rejected'))
 );
--- A user's reports, newest first; the id makes the order total, for pages that continue after a row.
+-- A user's reports, newest first. The id makes the order total, for keyset pagination.
 create index reports_newest_idx on public.reports (user_id, created_at desc, id desc);
--- Reports to be reviewed, oldest first.
+-- Reports awaiting review, oldest first.
 create index reports_pending_idx on public.reports (created_at, id) where status = 'pending';
 comment on table public.reports is
-  E'What owners say about their vehicles\n\nA report is pending until an administrator approves or rejects it. Its owner can change it only until then, and only approved reports count in valuations.';
-comment on column public.reports.id is 'Generated.';
-comment on column public.reports.user_id is 'The owner: the caller.';
-comment on column public.reports.manufacturer is 'Manufacturer, without white space around it.';
-comment on column public.reports.model is 'Model, without white space around it.';
+  E'Vehicle reports\n\nA report is pending until an administrator approves or rejects it. Its owner can change it only while it is pending, and only approved reports are used for valuations.';
+comment on column public.reports.id is 'Generated id.';
+comment on column public.reports.user_id is 'The owner; defaults to the caller.';
+comment on column public.reports.manufacturer is 'Manufacturer, without leading or trailing white space.';
+comment on column public.reports.model is 'Model, without leading or trailing white space.';
 comment on column public.reports.year is 'Model year, from 1886 to next year.';
-comment on column public.reports.mileage is 'Kilometres driven.';
-comment on column public.reports.price is 'Euros, rounded to cents.';
-comment on column public.reports.lat is 'Latitude of the place of the vehicle, in degrees north.';
-comment on column public.reports.lng is 'Longitude of the place of the vehicle, in degrees east.';
-comment on column public.reports.created_at is 'When the report was stored.';
+comment on column public.reports.mileage is 'Mileage in kilometres.';
+comment on column public.reports.price is 'Price in euros, rounded to cents.';
+comment on column public.reports.lat is 'Latitude of the vehicle''s location, in degrees north.';
+comment on column public.reports.lng is 'Longitude of the vehicle''s location, in degrees east.';
+comment on column public.reports.created_at is 'When the report was created.';
 comment on column public.reports.updated_at is 'When the report was last changed or reviewed.';
 comment on column public.reports.status is
   'pending, approved or rejected. Set by an administrator, with the function review_report.';
@@ -44,13 +44,13 @@ comment on column public.reports.status is
 create trigger set_updated_at before update on public.reports
   for each row execute function rowhouse.set_updated_at();
 
--- Users set neither ids nor times nor the status, and cannot give a row to someone else.
+-- Users cannot set ids, times or the status, and cannot transfer a report to another user.
 grant select, delete,
   insert (user_id, manufacturer, model, year, mileage, price, lat, lng),
   update (manufacturer, model, year, mileage, price, lat, lng)
 on public.reports to authenticated;
 
--- The policies repeat what the grants say about the status, for a database where a wider grant is made one day.
+-- The policies protect the status a second time, in case a wider grant is added later.
 alter table public.reports enable row level security;
 create policy owner_select on public.reports for select to authenticated using ((select auth.uid()) = user_id);
 create policy owner_insert on public.reports for insert to authenticated
@@ -60,14 +60,14 @@ create policy owner_update on public.reports for update to authenticated
   with check ((select auth.uid()) = user_id and status = 'pending');
 create policy owner_delete on public.reports for delete to authenticated using ((select auth.uid()) = user_id);
 create policy service on public.reports to service_role using (true) with check (true);
-comment on policy owner_select on public.reports is 'Users see their own reports.';
-comment on policy owner_insert on public.reports is 'Users add reports of their own, which are pending.';
-comment on policy owner_update on public.reports is 'Users change their own reports until they are reviewed.';
-comment on policy owner_delete on public.reports is 'Users delete their own reports.';
-comment on policy service on public.reports is 'The secret key reads and writes all reports.';
+comment on policy owner_select on public.reports is 'Users can read their own reports.';
+comment on policy owner_insert on public.reports is 'Users can add reports of their own, which are pending.';
+comment on policy owner_update on public.reports is 'Users can change their own reports until they are reviewed.';
+comment on policy owner_delete on public.reports is 'Users can delete their own reports.';
+comment on policy service on public.reports is 'The secret key can read and write all reports.';
 
--- Reviews. Functions that run with their owner's rights are in the schema `rowhouse`, which is never exposed; the exposed
--- ones run with the caller's.
+-- Reviews. Functions that run with their owner's rights are in the schema `rowhouse`, which is never exposed; exposed
+-- functions run with the caller's rights.
 
 create function rowhouse.review_report(id uuid, approved boolean) returns public.reports
 language plpgsql security definer set search_path = ''
@@ -108,7 +108,7 @@ begin
 end
 $$;
 comment on function rowhouse.pending_reports(integer, timestamptz, uuid) is
-  'Reports to be reviewed, oldest first, at most 1000: those after a report, or from the first if its time is null.';
+  'Reports awaiting review, oldest first, at most 1000: those after the given report, or the first ones if its time is null.';
 
 create function public.review_report(id uuid, approved boolean) returns public.reports
 language sql set search_path = ''
@@ -124,7 +124,7 @@ as $$
   select * from rowhouse.pending_reports($1, null, null)
 $$;
 comment on function public.pending_reports(integer) is
-  E'Reports to be reviewed\n\nOldest first, at most 1000. For administrators: service_role, or users with the claim app_role: admin.';
+  E'Reports awaiting review\n\nOldest first, at most 1000. For administrators: service_role, or users with the claim app_role: admin.';
 
 grant execute on function
   rowhouse.review_report(uuid, boolean),

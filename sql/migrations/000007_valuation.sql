@@ -1,10 +1,10 @@
--- The functions of this file are only for the roles they are granted to.
+-- Functions in this file are executable only by the roles they are granted to.
 call rowhouse.begin_private_functions();
 
--- What a vehicle is worth, from the approved reports of others about the same manufacturer and model.
+-- Valuation of a vehicle, by other users' approved reports on the same manufacturer and model.
 
--- `Alfa Romeo`, `ALFA  ROMEO` and `alfaromeo` are the same name. White space is removed from each, so the space in between
--- separates them. The length is bounded for the index: one character may become eighteen in its compatible form.
+-- `Alfa Romeo`, `ALFA  ROMEO` and `alfaromeo` are the same name. White space is removed from both, so the space between
+-- them is an unambiguous separator. The length is limited for the index: NFKC may turn one character into eighteen.
 create function rowhouse.vehicle_key(manufacturer text, model text) returns text
 language sql immutable strict parallel safe set search_path = ''
 as $$
@@ -13,36 +13,36 @@ as $$
     || ' ' ||
     pg_catalog.left(pg_catalog.lower(pg_catalog.regexp_replace(pg_catalog.normalize($2, 'NFKC'), '\s', '', 'g')), 100)
 $$;
-comment on function rowhouse.vehicle_key(text, text) is 'Manufacturer and model without regard to case and white space.';
+comment on function rowhouse.vehicle_key(text, text) is 'Manufacturer and model, normalised for comparison without regard to case and white space.';
 
--- Sorts the reports on one model year of one model by mileage, so a scan in either direction begins with the nearest.
+-- Sorts the reports on one model year of a model by mileage, so a scan in either direction starts with the nearest.
 create index reports_comparable_idx
   on public.reports (rowhouse.vehicle_key(manufacturer, model), year, mileage, id)
   where status = 'approved';
 
 /*
-  Returns {estimate, low, high, currency, comparables, confidence, method}. The names in capitals are the constants at the
-  beginning of the function, where their values and meanings are.
+  Returns {estimate, low, high, currency, comparables, confidence, method}. Names in capitals are the constants defined at
+  the beginning of the function.
 
   Candidates. Approved reports with the same key, except the caller's own (for an administrator: except `reporter`'s). The
-  work is bounded however many there are: of each model year, at most ceil(NEAREST / (1 + years apart)) with at least
-  the mileage, and as many with less, each taken from the index in its order; among the first OVERSAMPLING times as many,
-  so that the owner of most of a model's reports costs no more than others.
+  work is bounded, however many there are: of each model year, at most ceil(NEAREST / (1 + years apart)) with at least
+  the mileage, and as many with less, read from the index in order. At most OVERSAMPLING times as many are read, so a
+  caller who owns most reports on a model costs no more than others.
 
   Weight of a comparable. 1 / ((1 + (years / HALF_YEARS)²) (1 + (km of mileage / HALF_MILEAGE)²)
   (1 + (km of distance / HALF_DISTANCE)²)), with the distance along the great circle. No reporter has more than
-  LARGEST_SHARE of all weight: where one would, the weights are mixed with equal shares of all reporters, just enough. So
-  no single reporter decides an estimate, neither by many reports nor by being the only one nearby, and asking for
-  a remote place does not disclose the price of the one vehicle there.
+  LARGEST_SHARE of the total weight: if one would, the weights are blended with equal shares for all reporters, just
+  enough. So no single reporter decides an estimate, neither by many reports nor by being the only one nearby, and a
+  request for a remote location does not disclose the price of the only vehicle there.
 
   Estimate, low, high. Weighted median and quartiles of the prices: the smallest price at which half of the weight (a
-  quarter, three quarters) is reached; where it is reached exactly, the mean of this price and the next. Weights are
-  whole numbers by then, so `exactly` has a meaning.
+  quarter, three quarters) is reached; if it is reached exactly, the mean of this price and the next. Weights are
+  whole numbers at that point, so the comparison is exact.
 
-  Confidence. From 0 to 1: s / (s + HALF_CONFIDENCE), where s sums the weights before the mixing, a comparable just like
-  the vehicle counting as 1; times estimate / (estimate + high - low).
+  Confidence. From 0 to 1: s / (s + HALF_CONFIDENCE), where s is the sum of the weights before blending, 1 for a
+  comparable identical to the vehicle; times estimate / (estimate + high - low).
 
-  With fewer than FEWEST_COMPARABLES, or from fewer than FEWEST_REPORTERS, there is no estimate, and `method` says so.
+  With fewer than FEWEST_COMPARABLES, or fewer than FEWEST_REPORTERS, there is no estimate, and `method` says why.
 */
 create function rowhouse.valuation(
   manufacturer text, model text, year integer, mileage integer, lat double precision, lng double precision,
@@ -50,7 +50,7 @@ create function rowhouse.valuation(
 ) returns json
 language plpgsql stable security definer
 set search_path = ''
--- The scans below are bounded only in the order of the index; no estimate of a model's share of the table may change that.
+-- The scans below are bounded only if they use the index, so the planner must not choose another plan for common models.
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -60,31 +60,31 @@ as $$
 declare
   -- The currency of all prices.
   price_currency constant text := 'EUR';
-  -- Fewer comparables than this, or comparables from fewer reporters, give no estimate.
+  -- With fewer comparables or reporters, there is no estimate.
   fewest_comparables constant integer := 3;
   fewest_reporters constant integer := 3;
-  -- The part of all weight that one reporter may have.
+  -- Maximum share of the total weight that one reporter may have.
   largest_share constant float8 := 0.4;
-  -- Differences at which a comparable has half the weight: model years, kilometres driven, kilometres away.
+  -- Differences that halve the weight of a comparable: in model years, kilometres driven, kilometres of distance.
   half_years constant float8 := 2;
   half_mileage constant float8 := 30000;
   half_distance constant float8 := 250;
-  -- The sum of weights at which the number of comparables makes for half of the confidence.
+  -- Sum of weights at which the confidence is one half, before the spread of prices reduces it.
   half_confidence constant float8 := 3;
-  -- Comparables of the vehicle's own model year on either side of its mileage.
+  -- Maximum number of comparables of the vehicle's model year on either side of its mileage.
   nearest constant float8 := 50;
-  -- How many reports are read for each comparable, to pass over those of the caller.
+  -- Reports read per comparable, to be able to skip those of the caller.
   oversampling constant integer := 4;
-  -- Kilometres, of a sphere.
+  -- Kilometres; the earth is treated as a sphere.
   earth_radius constant float8 := 6371;
-  -- Weights are whole multiples of these parts of 1, so that sums do not depend on their order.
+  -- Weights are rounded to whole numbers of these fractions of 1, so that sums do not depend on their order.
   parts_of_closeness constant float8 := 1e9;
   parts_of_weight constant float8 := 1e12;
   -- Decimals of prices and of the confidence.
   decimals constant integer := 2;
 
   key constant text := rowhouse.vehicle_key(manufacturer, model);
-  -- Only an administrator may exclude another reporter: the difference would disclose that person's reports.
+  -- Only an administrator may exclude another reporter: the difference discloses that reporter's prices.
   excluded constant uuid := coalesce(case when auth.is_admin() then reporter end, auth.uid());
   first_year constant integer := (
     select reports.year from public.reports
@@ -208,7 +208,7 @@ begin
 end
 $$;
 comment on function rowhouse.valuation(text, text, integer, integer, double precision, double precision, uuid) is
-  'What a vehicle is worth by the approved reports of others. For administrators, those others exclude `reporter`.';
+  'Valuation of a vehicle by other users'' approved reports. For administrators, the reports of `reporter` are excluded instead of their own.';
 
 create function public.estimate_report(
   manufacturer text, model text, year integer, mileage integer, lat double precision, lng double precision
@@ -226,7 +226,7 @@ begin
 end
 $$;
 comment on function public.estimate_report(text, text, integer, integer, double precision, double precision) is
-  E'Estimate what a vehicle is worth\n\nBy the approved reports of others: {estimate, low, high, currency, comparables, confidence, method}. `mileage` is in kilometres; `estimate`, `low` and `high` are null with too few comparable reports.';
+  E'Estimate the value of a vehicle\n\nBased on other users'' approved reports: {estimate, low, high, currency, comparables, confidence, method}. `mileage` is in kilometres; `estimate`, `low` and `high` are null with too few comparable reports.';
 
 create function public.valuation(report public.reports) returns json
 language sql stable set search_path = ''
@@ -236,9 +236,9 @@ as $$
   )
 $$;
 comment on function public.valuation(public.reports) is
-  E'What the vehicle of a report is worth\n\nA computed column, `select=*,valuation`: {estimate, low, high, currency, comparables, confidence, method}, by the approved reports of others.';
+  E'Value of the vehicle of a report\n\nA computed column, `select=*,valuation`: {estimate, low, high, currency, comparables, confidence, method}, based on other users'' approved reports.';
 
--- Writing a report computes the key for the index, so writers may execute that function, too.
+-- Writing a report computes its key for the index, so writers need the right to execute vehicle_key.
 grant execute on function
   rowhouse.vehicle_key(text, text),
   rowhouse.valuation(text, text, integer, integer, double precision, double precision, uuid),

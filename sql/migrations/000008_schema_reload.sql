@@ -1,7 +1,7 @@
--- The functions of this file are only for the roles they are granted to.
+-- Functions in this file are executable only by the roles they are granted to.
 call rowhouse.begin_private_functions();
 
--- Make running servers reload the schema when it has changed.
+-- Makes running servers reload the schema when it changes.
 -- https://www.postgresql.org/docs/current/event-trigger-matrix.html
 
 create function rowhouse.schema_changed() returns event_trigger
@@ -14,7 +14,7 @@ begin
 end
 $$;
 comment on function rowhouse.schema_changed() is
-  'Event trigger: makes servers reload the schema after a command that changes it, unless it is about temporary objects.';
+  'Event trigger: makes servers reload the schema after a command that changes it, except for temporary objects.';
 
 create function rowhouse.schema_dropped() returns event_trigger
 language plpgsql set search_path = ''
@@ -26,7 +26,7 @@ begin
 end
 $$;
 comment on function rowhouse.schema_dropped() is
-  'Event trigger: makes servers reload the schema after objects that are not temporary are dropped.';
+  'Event trigger: makes servers reload the schema after objects are dropped, except for temporary objects.';
 
 do $$
 begin

@@ -8,7 +8,7 @@ select
   model,
   2023 - n % 8,
   8000 + 11000 * (n % 8) + 790 * n,
-  -- Each year and each kilometre costs some of the price; the rest differs from seller to seller.
+  -- The price decreases with age and mileage, and varies between sellers.
   round(new_price * (1 - 0.07 * (n % 8)) - 0.04 * 790 * n + 130 * (n * 7 % 11), -1),
   50.1 + 0.3 * (n % 9),
   8.6 + 0.4 * (n % 12),

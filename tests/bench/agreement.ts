@@ -1,9 +1,9 @@
-// Whether the servers answer the same, before it is measured how fast.
+// Checks that the servers give the same responses before their speed is measured.
 import { isDeepStrictEqual } from 'node:util'
 import type { Answer } from './request.ts'
 import type { Workload } from './workloads.ts'
 
-/** Made by the database anew for every row that is inserted. */
+/** Columns whose values the database generates for every inserted row. */
 const madeAnew = new Set(['id', 'created_at', 'updated_at'])
 
 function withoutMade(value: unknown): unknown {
@@ -22,7 +22,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** What is wrong with an answer, in a sentence; undefined when it is as the workload expects. */
+/** Describes what is wrong with a response; undefined if it is as the workload expects. */
 export function faultOf({ text, status }: Answer, workload: Workload): string | undefined {
   if (status !== workload.status) {
     return `answered ${status} instead of ${workload.status}: ${text.slice(0, 300)}`
@@ -38,9 +38,9 @@ export function faultOf({ text, status }: Answer, workload: Workload): string | 
   return undefined
 }
 
-/** Where two answers, both as expected, say different things; undefined when they do not. */
+/** Describes where two expected responses differ; undefined if they agree. */
 export function differenceOf(one: Answer, other: Answer, workload: Workload): string | undefined {
-  // Versions word their errors differently.
+  // Versions word their error messages differently.
   if (workload.answer === 'error') return undefined
   if (one.contentType !== other.contentType) return `content types ${one.contentType} and ${other.contentType}`
   if (one.contentRange !== other.contentRange) return `content ranges ${one.contentRange} and ${other.contentRange}`

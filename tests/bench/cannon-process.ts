@@ -1,4 +1,4 @@
-// Takes autocannon's options as a message, and answers with what was played.
+// Receives autocannon's options as a message, runs it, and sends the result.
 import autocannon from 'autocannon'
 import type { Played } from './load.ts'
 

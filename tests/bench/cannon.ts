@@ -1,4 +1,4 @@
-// autocannon as load generator, in a process of its own, where wrk is not installed.
+// autocannon as load generator, in a separate process, if wrk is not installed.
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Load, Played } from './load.ts'
@@ -6,7 +6,7 @@ import { mountPath } from './request.ts'
 
 const child = fileURLToPath(new URL('cannon-process.ts', import.meta.url))
 
-/** @throws Error when autocannon fails */
+/** @throws Error if autocannon fails */
 export function playWithAutocannon({ url, requests, connections, seconds }: Load): Promise<Played> {
   return new Promise((resolve, reject) => {
     const process = fork(child)

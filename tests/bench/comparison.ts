@@ -17,7 +17,7 @@ import type { Workload } from './workloads.ts'
 export type Contestants = {
   readonly rowhouse: Server
   readonly postgrest: Server | undefined
-  /** The program. */
+  /** This program. */
   readonly pgbench: string | undefined
 }
 
@@ -30,7 +30,7 @@ export type Comparison = {
   readonly print: (line: string) => void
 }
 
-/** Runs every workload in turn. One whose answers are not as expected is refused, with the reason. */
+/** Runs every workload in turn. A workload with unexpected responses is refused, with the reason. */
 export async function compare(workloads: readonly Workload[], comparison: Comparison): Promise<WorkloadResult[]> {
   const { contestants, postgres } = comparison
   const statementsOf =
@@ -62,7 +62,7 @@ async function runWorkload(
     await measure(rowhouse, exercise, options.warmUpSeconds)
     await tidy()
     if (rival) {
-      // In a short run, enough to prepare its statements on every connection: its code was compiled beforehand.
+      // In a short run, warming up only prepares the statements on every connection: the code is already compiled.
       if (options.quick) await Promise.all(requests.slice(0, 100).map((it) => send(it, addressFor(rival, workload))))
       else await measure(rival, exercise, options.warmUpSeconds)
       await tidy()
@@ -99,7 +99,7 @@ function roundInWords(samples: { rowhouse: Sample[]; postgrest: Sample[]; pgbenc
   return figures.map((value) => (value === undefined ? '–' : Math.round(value))).join(' / ')
 }
 
-/** Sends the first few requests to each, and tells what is wrong with the answers. */
+/** Sends the first few requests to each server, and describes what is wrong with the responses. */
 async function disagreement(
   workload: Workload,
   requests: readonly BenchRequest[],

@@ -1,4 +1,4 @@
-// The data that is asked for: runs of users, all of it known beforehand, so that requests can be prepared without asking.
+// The benchmark's data: runs of users, all known in advance, so that requests can be generated without queries.
 import { createHash, createHmac } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { signCookie } from '../../server/http/cookie.ts'
@@ -11,9 +11,9 @@ export const sessionSecret = 'the session secret of the benchmark of more than 3
 export type Dataset = { readonly rows: number; readonly users: number }
 
 export const userCount = 1000
-/** A page of reports has as many. */
+/** As many as there are on a page of reports. */
 const reportsPerUser = 20
-/** Rows that requests made have this source, and reports this manufacturer, so that they can be taken away again. */
+/** Rows inserted by requests have this image source, and reports this manufacturer, so that they can be deleted. */
 export const marker = 'benchmark'
 
 const uuidOf = (text: string): string =>
@@ -25,7 +25,7 @@ const uuidOf = (text: string): string =>
 /** Users are numbered from 1. */
 export const userId = (user: number): string => uuidOf(`user ${user}`)
 
-/** The id of a user's run, numbered from 0: the runs of all users came in turn. */
+/** The id of a user's run, numbered from 0. Runs of all users alternate. */
 export const runId = ({ users }: Dataset, user: number, run: number): string => uuidOf(`run ${run * users + user}`)
 
 const base64url = (text: string): string => Buffer.from(text).toString('base64url')
@@ -39,7 +39,7 @@ export function signToken(claims: Readonly<Record<string, unknown>>): string {
 const hour = 3600
 const now = Math.floor(Date.now() / 1000)
 
-/** Claims as Supabase writes them. */
+/** Claims in the form that Supabase issues. */
 export const userToken = (user: number, expires = now + 24 * hour): string =>
   signToken({
     aud: 'authenticated',
@@ -54,7 +54,7 @@ export const serviceToken = (): string => signToken({ role: 'service_role', exp:
 
 const sessionOf = (user: number): string => `session-of-benchmark-user-${user}`
 
-/** So late that no request prolongs its session. In the database it is a moment, too: pg knows infinity as a number. */
+/** So late that no request extends the session. A finite value, because pg sends infinity as a number. */
 const sessionEnd = Date.UTC(2100) / 1000
 
 /** The Cookie header of a signed-in user. */
@@ -95,7 +95,7 @@ const vacuum =
 export const databaseName = 'rowhouse_bench'
 const manyTablesName = 'rowhouse_bench_tables'
 
-/** Tells data of another version or size apart. */
+/** Identifies the version and size of the data. */
 async function versionOf(dataset: Dataset): Promise<string> {
   const hash = createHash('sha256').update(data(dataset))
   const migrations = new URL('../../sql/migrations/', import.meta.url)
@@ -103,7 +103,7 @@ async function versionOf(dataset: Dataset): Promise<string> {
   return hash.digest('hex').slice(0, 16)
 }
 
-/** Makes the database, unless a run before left it in the same form. */
+/** Creates the database, unless an earlier run left it in the same state. */
 export async function prepareDataset(postgres: Postgres, dataset: Dataset, own: boolean): Promise<void> {
   const version = await versionOf(dataset)
   await prepare(postgres, databaseName, version, own, async (admin) => {
@@ -113,7 +113,7 @@ export async function prepareDataset(postgres: Postgres, dataset: Dataset, own: 
   })
 }
 
-/** A database of 100 small tables that refer to each other, besides the program's own; gives its name. */
+/** Adds a database of 100 small tables with foreign keys, besides the program's own. Returns its name. */
 export async function prepareManyTables(postgres: Postgres, own: boolean): Promise<string> {
   await prepare(postgres, manyTablesName, await versionOf({ rows: 0, users: 0 }), own, async (admin) => {
     const tables = Array.from({ length: 100 }, (_, index) => {
@@ -146,11 +146,11 @@ async function prepare(
   await withClient(admin, (client) => migrate(client))
   if (own) await setAuthenticatorPassword(admin)
   await fill(admin)
-  // Last: it marks the database as finished.
+  // Last, because it marks the database as complete.
   await runSql(cluster, `comment on database ${name} is '${version}'`)
 }
 
-/** Waits until nothing is running any more, and takes away what requests have made. */
+/** Waits until no query is running, and deletes the rows inserted by requests. */
 export async function cleanUp(admin: string): Promise<void> {
   const busy = `select 1 from pg_stat_activity
     where usename = 'authenticator' and datname = current_database() and state <> 'idle'`

@@ -1,4 +1,4 @@
-// The image analysis: how long an image takes, what uploads do to reads, and memory over many images.
+// The image analysis: time per image, the effect of uploads on reads, and memory over many images.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -28,10 +28,10 @@ type Context = {
 }
 
 export type ImageResults = {
-  /** Milliseconds from the request to its answer, medians. */
+  /** Milliseconds from request to response, medians. */
   readonly baseline: number | undefined
   readonly detector: number | undefined
-  /** 99th percentile of reads during uploads, as a ratio to that without. */
+  /** 99th percentile of reads during uploads, as a ratio to that without uploads. */
   readonly readsSlowdown: number
   /** Growth of the memory of all processes over the images. */
   readonly memoryGrowth: number | undefined
@@ -39,13 +39,13 @@ export type ImageResults = {
 
 const goals = { baseline: 150, detector: 120, readsSlowdown: 1.5, memoryGrowth: 1.1 }
 const repetitions = 20
-/** Uploads at one time that keep the analyser busy. */
+/** Concurrent uploads that keep the analyser busy. */
 const uploaders = 4
 
-/** Nothing refuses the uploads. */
+/** Settings under which no upload is refused. */
 const unlimited = { IMAGE_RATE_LIMIT: '1000000', IMAGE_TIMEOUT: '60' }
 
-/** Twelve megapixels with as much detail as a photograph has. */
+/** Twelve megapixels with as much detail as a photograph. */
 const photograph = (): Promise<Buffer> => noise(800, 600).blur(1.5).resize(4000, 3000).jpeg({ quality: 90 }).toBuffer()
 
 async function predict({ url }: Server, image: Uint8Array): Promise<number> {
@@ -67,7 +67,7 @@ async function medianTime(server: Server, image: Uint8Array): Promise<number | u
   return median(times.slice(repetitions / 4))
 }
 
-/** Measures everything, and prints it beside its goal. */
+/** Runs all measurements, and prints each with its target. */
 export async function measureImages({ startWith, dataset, generator, options, print }: Context): Promise<ImageResults> {
   const folder = await mkdtemp(join(tmpdir(), 'rowhouse-bench-images-'))
   try {

@@ -1,4 +1,4 @@
--- Plays prepared requests, one after the other, and reports as one line of JSON.
+-- Sends prepared requests in turn, and prints the results as one line of JSON.
 -- wrk -s load.lua URL -- FILE: raw HTTP/1.1 requests, separated by NUL.
 local requests, at = {}, 0
 

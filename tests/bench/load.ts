@@ -1,4 +1,4 @@
-// Load generators: they play requests over a number of connections for a time, and tell what came back.
+// Load generators: they send requests over a number of connections for some time, and report the responses.
 import { hasWrk, playWithWrk } from './wrk.ts'
 import { playWithAutocannon } from './cannon.ts'
 import type { BenchRequest } from './request.ts'
@@ -6,7 +6,7 @@ import type { BenchRequest } from './request.ts'
 export type Load = {
   /** Address of the server with its mount path. */
   readonly url: URL
-  /** Played in turn, again and again. */
+  /** Sent in turn, repeatedly. */
   readonly requests: readonly BenchRequest[]
   readonly connections: number
   /** Whole seconds. */
@@ -19,15 +19,15 @@ export type Played = {
   /** Milliseconds. */
   readonly p50: number
   readonly p99: number
-  /** Answers with a status of 400 and above. */
+  /** Responses with a status of 400 or above. */
   readonly refused: number
-  /** Connections refused or broken, and requests without an answer in time. */
+  /** Connections refused or broken, and requests that timed out. */
   readonly broken: number
 }
 
 export type LoadGenerator = { readonly name: 'wrk' | 'autocannon'; readonly play: (load: Load) => Promise<Played> }
 
-/** wrk where it is installed: it costs the machine the least. */
+/** wrk if it is installed, because it uses the least processor time. */
 export async function loadGenerator(wanted: string | undefined): Promise<LoadGenerator> {
   const useWrk = wanted === undefined ? await hasWrk() : wanted === 'wrk'
   return useWrk ? { name: 'wrk', play: playWithWrk } : { name: 'autocannon', play: playWithAutocannon }

@@ -1,4 +1,4 @@
-// `npm run bench`: see options.ts for what it takes.
+// `npm run bench`: see options.ts for its options.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -99,7 +99,7 @@ async function run(options: Options): Promise<unknown> {
   }
 }
 
-// Ends the servers, too: each has a listener for the end of this process.
+// Also ends the servers: each has an exit handler for this process.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
 try {

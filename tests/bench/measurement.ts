@@ -1,4 +1,4 @@
-// One server, one workload, for some seconds.
+// Measures one server with one workload, for some seconds.
 import type { LoadGenerator } from './load.ts'
 import { forgetPeak, usageOf } from './process-usage.ts'
 import type { BenchRequest } from './request.ts'
@@ -13,10 +13,10 @@ export type Exercise = {
   readonly connections: number
 }
 
-/** The address below which a workload's paths lie. */
+/** The base URL of a workload's paths. */
 export const addressFor = ({ url }: Server, { mount }: Workload): URL => (mount === 'rest' ? url : new URL(url.origin))
 
-/** @throws Error when answers were not as the workload expects, since then it would not be known what was measured */
+/** @throws Error if responses were not as the workload expects, because the result would be meaningless */
 export async function measure(server: Server, exercise: Exercise, seconds: number): Promise<Sample> {
   const { generator, workload, requests, connections } = exercise
   await forgetPeak(server.pid)

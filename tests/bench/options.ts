@@ -51,9 +51,9 @@ export type Options = {
 }
 
 /**
- * Undefined when help is asked for.
+ * Undefined if help is requested.
  *
- * @throws Error when an option is not known or its value makes no sense
+ * @throws Error if an option is unknown or its value is invalid
  */
 export function parseOptions(args: readonly string[]): Options | undefined {
   const { values } = parseArgs({

@@ -1,4 +1,4 @@
-// pgbench as the ceiling: what PostgreSQL itself can do with the same statements, in pipeline mode.
+// pgbench as the upper bound: PostgreSQL itself with the same statements, in pipeline mode.
 // https://www.postgresql.org/docs/current/pgbench.html
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -10,7 +10,7 @@ import type { Statement } from '../../server/rest/sql/fragment.ts'
 
 const run = promisify(execFile)
 
-/** The newest pgbench that is installed; undefined when there is none. Debian keeps them out of the path. */
+/** The newest installed pgbench; undefined if there is none. Debian does not put it on the PATH. */
 export async function findPgbench(): Promise<string | undefined> {
   const debian = '/usr/lib/postgresql'
   const versions = existsSync(debian) ? (await readdir(debian)).map(Number).sort((a, b) => b - a) : []
@@ -19,25 +19,25 @@ export async function findPgbench(): Promise<string | undefined> {
       await run(candidate, ['--version'])
       return candidate
     } catch {
-      // The next one.
+      // Tries the next version.
     }
   }
   return undefined
 }
 
-/** Connections, as many as the servers have. */
+/** Connections, as many as the servers use. */
 export const clientCount = 10
 
-/** Hides a value from pgbench, which takes a colon before a name for a variable, even inside quotes. */
+/** Escapes a value for pgbench, which treats a colon before a name as a variable, even inside quotes. */
 const literal = (value: string | Buffer): string =>
   `convert_from(decode('${Buffer.from(value).toString('hex')}', 'hex'), 'UTF8')`
 
 /**
- * A script that sends the statements of a request in one round trip. Every client plays a request of its own, whose
+ * A script that sends the statements of a request in one round trip. Every client sends a request of its own, whose
  * values it looks up once (while the variable `known` is 0).
  *
- * @param requests the statements of each client's request; the same ones but for their values
- * @throws Error when that cannot be said in a script
+ * @param requests the statements of each client's request; they differ only in their values
+ * @throws Error if a script cannot express them
  */
 export function pgbenchScript(requests: readonly (readonly Statement[])[]): string {
   const name = (statement: number, parameter: number | string): string => `s${statement}_${parameter}`
@@ -68,7 +68,7 @@ export function pgbenchScript(requests: readonly (readonly Statement[])[]): stri
   ].join('\n')
 }
 
-/** Transactions per second that pgbench's report tells. */
+/** Parses the transactions per second of pgbench's report. */
 export function readPgbench(output: string): number {
   const match = /^tps = ([\d.]+)/m.exec(output)
   if (!match) throw new Error(`pgbench gave no summary:\n${output}`)
@@ -76,7 +76,7 @@ export function readPgbench(output: string): number {
 }
 
 /**
- * Plays a script.
+ * Runs a script.
  *
  * @returns transactions per second
  */

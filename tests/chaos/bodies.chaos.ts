@@ -1,4 +1,4 @@
-// Large and slow bodies against the real program: what bystanders notice, and what it costs in memory.
+// Large and slow bodies against the real program: their effect on other requests, and on memory.
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -32,7 +32,7 @@ async function start(t: Test, env: Readonly<Record<string, string>> = {}): Promi
   return program
 }
 
-/** Milliseconds that reads take, one by one on four connections; Infinity for one that fails. */
+/** Milliseconds of reads, one at a time on each of four connections; Infinity for a read that fails. */
 async function timesOf({ call }: Program, milliseconds: number): Promise<number[]> {
   const end = performance.now() + milliseconds
   const times: number[] = []
@@ -56,13 +56,13 @@ const p99 = (times: readonly number[]): number => times[Math.floor(times.length 
 const shown = (times: readonly number[]): string =>
   `${times.length} reads, p50 ${(times[times.length >> 1] ?? NaN).toFixed(1)} ms, p99 ${p99(times).toFixed(1)} ms, longest ${(times.at(-1) ?? NaN).toFixed(1)} ms`
 
-/** MiB that the process has in memory. */
+/** Resident memory of the process in MiB. */
 async function memoryOf({ pid }: Program): Promise<number> {
   const [, kibibytes] = /VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8')) ?? []
   return Number(kibibytes) / 1024
 }
 
-/** The reads of others while something goes on, beside those of before and after. */
+/** Compares the reads of other clients during an activity with those before and after it. */
 async function bystanders(t: Test, program: Program, title: string, attack: () => Promise<() => Promise<unknown>>) {
   const before = await timesOf(program, 5000)
   const stop = await attack()
@@ -79,32 +79,32 @@ async function bystanders(t: Test, program: Program, title: string, attack: () =
 
 const rows = 100_000 // 7.4 MB
 
-t.test('six posts of 7.4 MB at a time by a role without the right', async (t) => {
+t.test('six concurrent posts of 7.4 MB by a role without privileges', async (t) => {
   const program = await start(t)
   const url = `${program.url()}/rest/v1/shut`
   const { quiet, during, outcome } = await bystanders(t, program, 'refused', () =>
     startPosting({ url, headers: {}, connections: 6, rows }),
   )
-  t.strictSame(Object.keys(outcome as object), ['401'], 'all are answered')
-  // Parsing them took more than a second.
+  t.strictSame(Object.keys(outcome as object), ['401'], 'all requests are answered')
+  // Parsing them would take more than a second.
   t.ok(during <= Math.max(3 * quiet, 150), `p99 ${during.toFixed(1)} ms beside ${quiet.toFixed(1)} ms`)
 })
 
-t.test('six posts of 7.4 MB at a time by a role with the right', async (t) => {
+t.test('six concurrent posts of 7.4 MB by a role with privileges', async (t) => {
   const program = await start(t)
   const url = `${program.url()}/rest/v1/heap`
   const { during, outcome } = await bystanders(t, program, 'permitted', () =>
     startPosting({ url, headers: { Authorization: clerk, Prefer: 'return=minimal' }, connections: 6, rows }),
   )
-  t.strictSame(Object.keys(outcome as object), ['201'], 'all are written')
+  t.strictSame(Object.keys(outcome as object), ['201'], 'all rows are written')
   const { rows: counted } = await database.query('select count(*) % $1 as rest from garage.heap', [rows])
   t.strictSame(counted, [{ rest: '0' }])
   await database.query('truncate garage.heap')
-  // One parse blocks the process; six in a row took six times as long.
+  // Parsing one body blocks the process; parsing six in a row would take six times as long.
   t.ok(during < 3000, `p99 ${during.toFixed(1)} ms`)
 })
 
-t.test('sixty posts of 7.4 MB at a time with a budget of 32 MiB', async (t) => {
+t.test('sixty concurrent posts of 7.4 MB with a budget of 32 MiB', async (t) => {
   const program = await start(t, { REST_BODY_BUDGET: '32mb', PGRST_DB_POOL_ACQUISITION_TIMEOUT: '3' })
   const quiet = await memoryOf(program)
   let most = 0
@@ -120,20 +120,20 @@ t.test('sixty posts of 7.4 MB at a time with a budget of 32 MiB', async (t) => {
   t.strictSame(
     Object.keys(outcome as object).filter((status) => status !== '201' && status !== '503'),
     [],
-    'written, or asked to come again',
+    'written, or refused with 503',
   )
   const { rows: counted } = await database.query('select count(*)::int as count from garage.heap')
   t.equal(
     counted[0]?.count,
     ((outcome as Record<string, number>)['201'] ?? 0) * rows,
-    'written once each, and no other',
+    'each written once, and no other rows',
   )
   await database.query('truncate garage.heap')
-  // Sixty bodies alone are 444 MB, and several times that when they are parsed.
+  // The sixty bodies are 444 MB in total, and several times that once they are parsed.
   t.ok(most < 700, `${most.toFixed(0)} MiB`)
 })
 
-t.test('three hundred requests that never arrive', async (t) => {
+t.test('three hundred requests whose bodies never arrive', async (t) => {
   const timeout = 5
   const program = await start(t, { SERVER_REQUEST_TIMEOUT: String(timeout) })
   let began = 0

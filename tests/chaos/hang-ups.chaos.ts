@@ -1,4 +1,4 @@
-// Thousands of clients that hang up at random moments, beside others that stay. The others must not notice.
+// Thousands of clients that disconnect at random moments, beside others that stay and must not be affected.
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
@@ -38,7 +38,7 @@ const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r
 const send = (method: string, path: string, body: string): string =>
   `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 
-/** Requests that are abandoned; among them brief ones, long ones, large ones, writes, and several at once. */
+/** Requests that are abandoned: fast and slow ones, large ones, writes, and several at once. */
 const abandoned: readonly [() => string, ...(() => string)[]] = [
   () => get(`/items?id=eq.${random.integer(1, 1000)}`),
   () => get('/rpc/nap?seconds=5'),
@@ -61,7 +61,7 @@ async function abandon(): Promise<void> {
   else socket.end()
 }
 
-/** Requests that are waited for, each with the answer that it must get. */
+/** Requests that are awaited, each with its expected response. */
 let lastId = 0
 const requests: readonly [() => Promise<string | undefined>, ...(() => Promise<string | undefined>)[]] = [
   () => {
@@ -75,14 +75,14 @@ const requests: readonly [() => Promise<string | undefined>, ...(() => Promise<s
   () => ask('/blobs?select=id&limit=1&order=id', {}, '[{"id":1}]'),
 ]
 
-/** What was wrong, if anything. */
+/** Failures of the requests that are awaited. */
 async function ask(path: string, init: RequestInit, expected: string): Promise<string | undefined> {
   const response = await fetch(url + path, { ...init, headers: { 'Content-Type': 'application/json' } })
   const text = await response.text()
   return response.ok && text === expected ? undefined : `${path}: ${response.status} ${text.slice(0, 300)}`
 }
 
-t.test(`${hangUps} hang-ups, seed ${seed}`, async (t) => {
+t.test(`${hangUps} disconnects, seed ${seed}`, async (t) => {
   let left = hangUps
   const wrong: string[] = []
   const times: number[] = []
@@ -106,12 +106,12 @@ t.test(`${hangUps} hang-ups, seed ${seed}`, async (t) => {
   isOver = true
   await staying
   t.comment(`beside them: ${figures(times)}; wrong ${wrong.length}`)
-  t.strictSame(wrong.slice(0, 5), [], 'nobody else was cancelled, or got anything but their answer')
+  t.strictSame(wrong.slice(0, 5), [], 'no other statement was cancelled, and every response was the expected one')
   t.ok(times.length > 100)
   const isSettled = (): boolean => served.statistics.idle + served.statistics.waiting >= served.statistics.total
   for (let time = 0; time < 1000 && !isSettled(); time++) await pause(10)
   const { idle, total, waiting, admitsWrites } = served.statistics
-  t.equal(idle, total, 'every connection is back')
+  t.equal(idle, total, 'every connection was returned')
   t.equal(waiting, 0)
   t.ok(admitsWrites)
   const { rows } = await database.query(
@@ -121,8 +121,8 @@ t.test(`${hangUps} hang-ups, seed ${seed}`, async (t) => {
   t.strictSame(
     rows.map(({ state }) => state),
     ['idle'],
-    'and in no transaction',
+    'and is in no transaction',
   )
   const stored = await database.query('select count(*)::int as n from public.ledger')
-  t.equal(Number(stored.rows[0]?.n), lastId, 'every write that was waited for is there')
+  t.equal(Number(stored.rows[0]?.n), lastId, 'every awaited write is stored')
 })

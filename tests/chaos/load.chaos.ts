@@ -1,4 +1,4 @@
-// Clients that read slowly, writes that wait for a lock, and a server without free slots: what others notice of them.
+// Slow readers, writes that wait for a lock, and a server without free slots: their effect on other requests.
 import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -34,14 +34,14 @@ const expectedHash = (bytes: number, seed: number): string => {
   return createHash('sha256').update(`[{"text":"${text}"}]`).digest('hex')
 }
 
-/** Reads a row; its failure is the test's. */
+/** Reads a row; a failed read fails the test. */
 async function read(t: Test, url: string, id: number): Promise<void> {
   const response = await fetch(`${url}/items?id=eq.${id}`)
   const text = await response.text()
   if (text !== `[{"id":${id},"text":"item ${id}"}]`) t.fail(`${response.status}: ${text.slice(0, 200)}`)
 }
 
-/** Reads rows side by side until `isOver`. */
+/** Reads rows concurrently until `isOver`. */
 async function readMany(t: Test, url: string, isOver: () => boolean): Promise<number[]> {
   const readers = [1, 2, 3, 4].map((reader) =>
     timeAll(isOver, async () => {
@@ -57,7 +57,7 @@ const after = (milliseconds: number): (() => boolean) => {
   return () => performance.now() > end
 }
 
-t.test('a hundred writes of one locked row leave reads alone', async (t) => {
+t.test('a hundred writes of one locked row do not delay reads', async (t) => {
   const { url } = await start(t)
   await readMany(t, url, after(2000))
   const alone = await readMany(t, url, after(4000))
@@ -74,20 +74,20 @@ t.test('a hundred writes of one locked row leave reads alone', async (t) => {
     const beside = await readMany(t, url, after(4500))
     t.comment(`reads alone: ${figures(alone)}`)
     t.comment(`reads beside 100 writes of a locked row: ${figures(beside)}`)
-    // A busy machine has pauses of its own; without a reserve, reads would wait for the lock, which is held for 5 s.
+    // A busy machine causes pauses of its own. Without a reserve, reads would wait for the lock, which is held for 5 s.
     t.ok(quantile(beside, 0.99) < Math.max(quantile(alone, 0.99) * 3, 1500))
     await client.query('commit')
     return Promise.all(sent)
   })
   t.ok(
     writes.every((status) => status === 200),
-    'all writes succeed once the row is free',
+    'all writes succeed when the row is unlocked',
   )
   const { rows } = await database.query('select n from public.counters where id = 1')
-  t.strictSame(rows, [{ n: 100 }], 'each of them once')
+  t.strictSame(rows, [{ n: 100 }], 'each takes effect once')
 })
 
-/** Waits until the heads of all responses are there. */
+/** Waits for the headers of all responses. */
 const begun = (requests: readonly SlowRequest[]) => Promise.allSettled(requests.map(({ response }) => response))
 
 for (const [name, env] of [
@@ -115,18 +115,18 @@ for (const [name, env] of [
     t.comment(
       `memory ${Math.round(before / mebibyte)} -> ${Math.round(peak / mebibyte)} MiB; files ${await unnamedFiles()}`,
     )
-    t.ok(Math.max(first, ...later) < 2000 + 4 * alone, 'others wait for two of the answers to arrive')
+    t.ok(Math.max(first, ...later) < 2000 + 4 * alone, 'others wait until two of the responses have arrived')
     t.ok(peak - before < 300 * mebibyte, 'memory is bounded')
     t.ok((await unnamedFiles()) > 0)
     const results = await Promise.all(slow.slice(0, 5).map(({ finish }) => finish()))
     results.forEach(({ hash }, seed) => t.equal(hash, expectedHash(size, seed), 'the same bytes'))
     for (const { hangUp } of slow.slice(5)) hangUp()
     for (let time = 0; time < 100 && (await unnamedFiles()) > 0; time++) await pause(50)
-    t.equal(await unnamedFiles(), 0, 'no file is left')
+    t.equal(await unnamedFiles(), 0, 'no temporary file is left')
   })
 }
 
-t.test('two hundred slow readers', async (t) => {
+t.test('two hundred slow readers do not delay other requests', async (t) => {
   const env = { DB_POOL_SPILL_DISK: '4gb', PGRST_DB_POOL_ACQUISITION_TIMEOUT: '60' }
   const { url, memory, unnamedFiles } = await start(t, env)
   await readMany(t, url, after(1000))
@@ -136,7 +136,7 @@ t.test('two hundred slow readers', async (t) => {
   let peak = 0
   let isOver = false
   const reads = readMany(t, url, () => isOver)
-  // Side by side they would measure how fast the database makes such answers.
+  // Concurrent requests would measure how fast the database produces such responses.
   while (slow.length < 200) {
     const next = Array.from({ length: 5 }, (_, index) =>
       requestSlowly(`${url}/rpc/large?bytes=${size}&seed=${slow.length + index}`),
@@ -149,7 +149,7 @@ t.test('two hundred slow readers', async (t) => {
   const responses = await Promise.all(slow.map(({ response }) => response))
   t.ok(
     responses.every(({ statusCode }) => statusCode === 200),
-    'each has its response begun',
+    'each response has started',
   )
   t.comment(`reads: ${figures(await reads)}`)
   t.comment(
@@ -163,7 +163,7 @@ t.test('two hundred slow readers', async (t) => {
   t.equal(await unnamedFiles(), 0)
 })
 
-t.test('without space for them, slow readers are given up', async (t) => {
+t.test('without spill space, slow readers are disconnected', async (t) => {
   const { url } = await start(t, { DB_POOL_SPILL_MEMORY: '0', DB_POOL_SPILL_DISK: '0', PGRST_DB_POOL: '3' })
   await readMany(t, url, after(1000))
   const slow = Array.from({ length: 3 }, (_, seed) =>
@@ -178,7 +178,7 @@ t.test('without space for them, slow readers are given up', async (t) => {
   t.ok(givenUp > 0)
 })
 
-t.test('fifty requests on a server with three slots', async (t) => {
+t.test('fifty requests on a server with three connection slots', async (t) => {
   await database.query(`alter role ${authenticator} connection limit 3`)
   t.teardown(() => database.query(`alter role ${authenticator} connection limit -1`))
   const { url } = await start(t)

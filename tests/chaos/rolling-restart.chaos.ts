@@ -1,9 +1,9 @@
-// Rolling restarts under load, 100,000 requests in each test, on this release of Node.js and on one that knows
-// `reusePort`. CHAOS_REQUESTS is another number of requests.
+// Rolling restarts under load, 100,000 requests in each test, on this release of Node.js and on one that supports
+// `reusePort`. CHAOS_REQUESTS sets another number of requests.
 //
-// Where net.ipv4.tcp_migrate_req is 0, the kernel resets the connections that wait in the queue of a socket when it is
-// closed. Clients that open a connection for each request can then lose some; root can run the file with the other value
-// without changing it for the machine: `unshare --net sh -c 'ip link set lo up; sysctl -w net.ipv4.tcp_migrate_req=1; …'`.
+// If net.ipv4.tcp_migrate_req is 0, the kernel resets connections in the accept queue of a socket that is closed.
+// Clients that open a connection per request can then lose some. To run the file with the other value without changing
+// the machine, as root: `unshare --net sh -c 'ip link set lo up; sysctl -w net.ipv4.tcp_migrate_req=1; …'`.
 import t, { type Test } from 'tap'
 import { canReusePort, migratesConnections } from '../../server/program/ports.ts'
 import { createOwnedDatabase } from '../support/authenticator.ts'
@@ -35,20 +35,20 @@ function show(test: Test, { lost, ending, ...figures }: RollingRestartFigures): 
   test.comment(JSON.stringify({ ...figures, lost: lost.length, longestEnding: `${longest} ms` }), lost.slice(0, 5))
 }
 
-/** @param tolerated requests that may be lost at each restart */
+/** @param tolerated requests that may be lost per restart */
 function check(test: Test, figures: RollingRestartFigures, tolerated = 0): void {
   show(test, figures)
   if (tolerated === 0) test.strictSame(figures.lost, [], 'no request is lost')
-  else test.ok(figures.lost.length <= tolerated * figures.restarts, 'no more than waited in the queue')
+  else test.ok(figures.lost.length <= tolerated * figures.restarts, 'no more than the accept queue contained')
   test.match(figures, { lostWrites: 0, doubledWrites: 0 }, 'every acknowledged write is stored once')
   test.ok(figures.restarts > 0)
 }
 
-t.test('processes beside each other, clients that keep connections alive', async (t) => {
+t.test('two processes on one port, clients with persistent connections', async (t) => {
   check(t, await restartBesideEachOther(t, await optionsFor(t, current, { keptAlive: 24, fresh: 0 })))
 })
 
-t.test('processes beside each other, a connection for each request', async (t) => {
+t.test('two processes on one port, a connection per request', async (t) => {
   const clients = { keptAlive: 0, fresh: 16 }
   const figures = await restartBesideEachOther(t, await optionsFor(t, current, clients))
   check(t, figures, (await migratesConnections()) === false ? clients.fresh : 0)
@@ -58,10 +58,10 @@ for (const [name, node] of [
   ['this Node.js', process.execPath],
   ['Node.js 22', other],
 ] as const) {
-  t.test(`workers, ${name}, clients that keep connections alive`, async (t) => {
+  t.test(`workers, ${name}, clients with persistent connections`, async (t) => {
     check(t, await restartWorkers(t, await optionsFor(t, node, { keptAlive: 24, fresh: 0 })))
   })
-  t.test(`workers, ${name}, a connection for each request`, async (t) => {
+  t.test(`workers, ${name}, a connection per request`, async (t) => {
     check(t, await restartWorkers(t, await optionsFor(t, node, { keptAlive: 0, fresh: 16 })))
   })
 }

@@ -1,4 +1,4 @@
-// The REST API as a middleware of Express.
+// The REST API as Express middleware.
 import express from 'express'
 import { createRest } from 'rowhouse'
 import { nodeHandler } from 'rowhouse/node'

@@ -1,4 +1,4 @@
-// The REST API in an application of Hono, as of any server that speaks the Fetch standard.
+// The REST API in a Hono application. Any server that uses the Fetch standard works in the same way.
 import { Hono } from 'hono'
 import { createRest } from 'rowhouse'
 import { fetchHandler } from 'rowhouse/fetch'

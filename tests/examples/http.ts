@@ -1,4 +1,4 @@
-// The REST API in a server of node:http.
+// The REST API in a node:http server.
 import { createServer } from 'node:http'
 import { createRest } from 'rowhouse'
 import { nodeHandler } from 'rowhouse/node'

@@ -90,7 +90,7 @@ export const embedConditions: Topic = {
       fault(400, '42703', 'column cars_models_1.nothing does not exist'),
     ],
 
-    // rows that have, or lack, an embed
+    // rows with and without an embed
     [
       '/cars?select=id,plates(plate)&plates=is.null&order=id',
       [

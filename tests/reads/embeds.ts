@@ -134,7 +134,7 @@ export const embeds: Topic = {
       ],
     ],
 
-    // a table and itself
+    // self-references
     [
       '/makers?select=name,parent:parent_id(name)&order=id',
       [
@@ -406,7 +406,7 @@ export const embeds: Topic = {
       [{ id: 1, cars: [{ id: 2, plates: { plate: 'CD 34' } }] }],
     ],
 
-    // nothing of an embed but its condition
+    // embeds used only as a condition
     ['/cars?select=id,models()&id=eq.1', [{ id: 1 }]],
     ['/cars?select=id,models!inner()&models.name=eq.V1&order=id', [{ id: 1 }, { id: 2 }]],
     ['/cars?select=id,models(makers())&id=eq.1', [{ id: 1 }]],
@@ -431,7 +431,7 @@ export const embeds: Topic = {
       ],
     ],
 
-    // tables without columns in the answer
+    // embeds without columns in the response
     ['/lends?select=cars(id),people(id)&order=car_id,person_id&limit=1', [{ cars: { id: 1 }, people: { id: 3 } }]],
     ['/empty_lot?select=*,cars(id)', []],
   ],

@@ -15,7 +15,7 @@ export const filters: Topic = {
     ['/cars?select=id&mileage=not.isdistinct.300', [{ id: 3 }]],
     ['/cars?select=id&mileage=gt.300&mileage=lt.100000&order=id', [{ id: 2 }, { id: 4 }]],
 
-    // patterns: * stands for %
+    // patterns: * is an alias of %
     ['/cars?select=id&label=like.*wagon&order=id', [{ id: 1 }, { id: 2 }]],
     ['/cars?select=id&label=like.red%25', [{ id: 1 }]],
     ['/cars?select=id&label=like.RED*', []],
@@ -96,7 +96,7 @@ export const filters: Topic = {
     ],
     ['/models?select=id&specs=fts.petrol', [{ id: 1 }]],
 
-    // values are as they come
+    // values are not trimmed or unquoted
     ['/cars?select=id&label=eq.no\\model (yet)', [{ id: 5 }]],
     ['/cars?select=id&label=eq.a "quoted", name', [{ id: 4 }]],
     ['/cars?select=id&label=eq.silver 100%25', [{ id: 3 }]],
@@ -114,7 +114,7 @@ export const filters: Topic = {
     ['/cars?select=id&always_true=is.true&id=lt.3&order=id', [{ id: 1 }, { id: 2 }]],
     ['/makers?select=id&name=eq.Bramble %26 Sons', [{ id: 4 }]],
 
-    // faults of values
+    // invalid values
     ['/cars?select=id&id=eq.x', fault(400, '22P02', 'invalid input syntax for type integer: "x"')],
     ['/cars?id=eq.99999999999', fault(400, '22003', 'value "99999999999" is out of range for type integer')],
     ['/cars?id=in.(1,x)', fault(400, '22P02', 'invalid input syntax for type integer: "x"')],

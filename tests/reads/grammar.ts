@@ -1,7 +1,7 @@
 import { fault, notParsed, type Topic } from '../support/exchange.ts'
 
 export const grammar: Topic = {
-  title: 'faults of the query string',
+  title: 'errors of the query string',
   exchanges: [
     ['/cars?id=1', notParsed('filter (1)', 1, 'unexpected "1" expecting "not" or operator (eq, gt, ...)')],
     ['/cars?id=eq1', notParsed('filter (eq1)', 3, 'unexpected "1" expecting operator (eq, gt, ...)')],

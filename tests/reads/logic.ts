@@ -64,7 +64,7 @@ export const logic: Topic = {
     ],
     ['/models?select=id&or=(specs->engine->>fuel.eq.petrol,specs->doors.eq.3)&order=id', [{ id: 1 }, { id: 2 }]],
 
-    // faults
+    // errors
     [
       '/cars?or=()',
       notParsed(

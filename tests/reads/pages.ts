@@ -1,7 +1,7 @@
 import { fault, type Topic } from '../support/exchange.ts'
 
 export const pages: Topic = {
-  title: 'pages and counts',
+  title: 'pagination and counts',
   exchanges: [
     // limit and offset
     ['/tickets?select=id&order=id&limit=2', { json: [{ id: 1 }, { id: 2 }], headers: { 'Content-Range': '0-1/*' } }],
@@ -209,7 +209,7 @@ export const pages: Topic = {
       { status: 416, text: '', headers: { 'Content-Range': '*/100' } },
     ],
 
-    // no rows are left when an inner embed has none, however many were meant
+    // an inner embed without rows filters out all rows
     [
       { path: '/makers?select=id,models!inner(id)&models.limit=0', headers: { Prefer: 'count=exact' } },
       { json: [], headers: { 'Content-Range': '*/0' } },

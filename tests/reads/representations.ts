@@ -293,7 +293,7 @@ export const representations: Topic = {
       fault(406, 'PGRST107', 'None of these media types are available: application/octet-stream'),
     ],
 
-    // choosing by quality
+    // quality values
     [
       { path: '/plates?car_id=eq.1', headers: { Accept: 'text/csv;q=0.5, application/json;q=0.9' } },
       { json: [{ car_id: 1, plate: 'AB 12' }], headers: { 'Content-Type': 'application/json; charset=utf-8' } },
@@ -326,7 +326,7 @@ export const representations: Topic = {
       },
     ],
 
-    // nothing fits
+    // unacceptable media types
     [
       { path: '/plates?car_id=eq.1', headers: { Accept: 'image/png' } },
       fault(406, 'PGRST107', 'None of these media types are available: image/png'),

@@ -62,7 +62,7 @@ export const select: Topic = {
     ['/models?select=name->a', [{ a: null }, { a: null }, { a: null }, { a: null }]],
     ['/models?select=id&name->>a=eq.1', []],
 
-    // fields of composite values
+    // fields of composite types
     ['/models?select=size&id=eq.1', [{ size: { length: 4700, width: 1850 } }]],
     ['/models?select=size->length,size->>width&id=eq.1', [{ length: 4700, width: '1850' }]],
     ['/models?select=id&size->length=gte.4400&order=id', [{ id: 1 }, { id: 4 }]],

@@ -7,7 +7,7 @@ const planJson = 'application/vnd.pgrst.plan+json'
 
 export const settingsTopics: readonly Topic[] = [
   {
-    title: 'aggregates that are not allowed',
+    title: 'disabled aggregates',
     settings: { PGRST_DB_AGGREGATES_ENABLED: 'false' },
     exchanges: [
       ['/cars?select=price.sum()', noAggregates],
@@ -15,7 +15,7 @@ export const settingsTopics: readonly Topic[] = [
       ['/models?select=name,cars(count())', noAggregates],
       ['/cars?select=id,...models(price.sum())', noAggregates],
       ['/cars?select=id&id=eq.1', [{ id: 1 }]],
-      // The old form is a function of the row.
+      // The legacy form is a function of the row.
       ['/tickets?select=count', [{ count: 100 }]],
     ],
   },
@@ -66,7 +66,7 @@ export const settingsTopics: readonly Topic[] = [
     ],
   },
   {
-    title: 'plans that are not allowed',
+    title: 'disabled plans',
     settings: { PGRST_DB_PLAN_ENABLED: 'false' },
     exchanges: [
       [{ path: '/cars', headers: { Accept: planJson } }, noPlan(`${planJson}; for="application/json"`)],
@@ -77,7 +77,7 @@ export const settingsTopics: readonly Topic[] = [
     ],
   },
   {
-    title: 'most rows of an answer',
+    title: 'db-max-rows',
     settings: { PGRST_DB_MAX_ROWS: '2' },
     exchanges: [
       ['/tickets?select=id&order=id', { json: [{ id: 1 }, { id: 2 }], headers: { 'Content-Range': '0-1/*' } }],
@@ -130,7 +130,7 @@ export const settingsTopics: readonly Topic[] = [
     ],
   },
   {
-    title: 'names of embeds that have an alias',
+    title: 'embeds with an alias',
     settings: { PGRST_URL_USE_LEGACY_TARGET_NAMES: 'false' },
     exchanges: [
       [
@@ -151,7 +151,7 @@ export const settingsTopics: readonly Topic[] = [
     ],
   },
   {
-    title: 'names of embeds that have an alias, the old way',
+    title: 'embeds with an alias, legacy names',
     exchanges: [
       [
         '/makers?select=id,ms:models(id)&models.id=eq.2&id=eq.1',
@@ -180,7 +180,7 @@ export const settingsTopics: readonly Topic[] = [
     ],
   },
   {
-    title: 'errors that say little',
+    title: 'minimal errors',
     settings: { PGRST_CLIENT_ERROR_VERBOSITY: 'minimal' },
     exchanges: [
       [
@@ -193,7 +193,7 @@ export const settingsTopics: readonly Topic[] = [
     ],
   },
   {
-    title: 'what PostgREST answers with an internal error',
+    title: 'requests that PostgREST answers with an internal error',
     settings: {},
     exchanges: [
       ['/cars?%ff=eq.1', fault(400, 'PGRST100', 'The query string is not valid UTF-8', 'unexpected bytes')],

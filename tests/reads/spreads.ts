@@ -3,7 +3,7 @@ import { fault, notParsed, type Topic } from '../support/exchange.ts'
 export const spreads: Topic = {
   title: 'spread embeds',
   exchanges: [
-    // of one row
+    // of to-one embeds
     [
       '/cars?select=id,...models(model:name,price)&order=id',
       [
@@ -61,7 +61,7 @@ export const spreads: Topic = {
     ['/cars?select=...models(name)&id=eq.1', [{ name: 'V1' }]],
     ['/cars?select=id,...models(id)&id=eq.2', [{ id: 1 }]],
 
-    // of many rows
+    // of to-many embeds
     [
       '/makers?select=name,...models(models:name,prices:price)&models.order=name&order=id',
       [

@@ -1,4 +1,4 @@
-// The request and response tables of reads, over `fixtures/reads.sql`. Their answers are those of PostgREST 16.2.
+// The request and response tables of reads, over `fixtures/reads.sql`. The responses are those of PostgREST 16.2.
 import type { Environment } from '../../server/config/load.ts'
 import type { Topic } from '../support/exchange.ts'
 import { aggregates } from './aggregates.ts'
@@ -16,7 +16,7 @@ import { select } from './select.ts'
 import { settingsTopics } from './settings.ts'
 import { spreads } from './spreads.ts'
 
-/** The settings of every topic, unless it says otherwise. */
+/** The settings of every topic without its own. */
 export const commonSettings: Environment = { PGRST_DB_AGGREGATES_ENABLED: 'true' }
 
 export const topics: readonly Topic[] = [

@@ -1,4 +1,4 @@
-// Calls that take as long as they are asked to, from clients that may hang up.
+// Calls of any duration, from clients that may disconnect.
 import { connect, type Socket } from 'node:net'
 import type { Test } from 'tap'
 import type { Environment } from '../../server/config/load.ts'
@@ -8,13 +8,13 @@ export type NapDatabase = {
   readonly database: MigratedDatabase
   /** Settings of a server whose anonymous role may call `nap(seconds)` in the schema `api`. */
   readonly settings: Environment
-  /** That role. */
+  /** Name of that role. */
   readonly role: string
-  /** How many calls run at the moment. */
+  /** The number of calls that are running. */
   readonly naps: () => Promise<number>
 }
 
-/** Creates a database with the function, for the time of a test file. */
+/** Creates a database with the function, for the duration of a test file. */
 export async function createNapDatabase(t: Pick<Test, 'teardown'>): Promise<NapDatabase> {
   const database = await createMigratedDatabase()
   t.teardown(() => database.drop())
@@ -40,7 +40,7 @@ export async function createNapDatabase(t: Pick<Test, 'teardown'>): Promise<NapD
 export const napByGet = (seconds: number): string =>
   `GET /rest/v1/rpc/nap?seconds=${seconds} HTTP/1.1\r\nHost: localhost\r\n\r\n`
 
-/** The same as a POST. */
+/** The same request as POST. */
 export function napByPost(seconds: number): string {
   const body = JSON.stringify({ seconds })
   return [
@@ -53,7 +53,7 @@ export function napByPost(seconds: number): string {
   ].join('\r\n')
 }
 
-/** Sends requests on one connection, before any of them is answered. */
+/** Sends requests on one connection without waiting for responses. */
 export function sendTo(url: string, ...requests: readonly string[]): Socket {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   socket.on('error', () => undefined)

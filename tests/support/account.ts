@@ -1,4 +1,4 @@
-// Accounts of a test, signed in.
+// Signed-in accounts for tests.
 import { strictEqual } from 'node:assert/strict'
 import type { Answer, Call } from './call.ts'
 
@@ -6,7 +6,7 @@ export type SignedIn = {
   readonly id: string
   readonly email: string
   readonly cookie: string
-  /** A call with the session's cookie. */
+  /** Sends a request with the session cookie. */
   readonly call: Call
 }
 
@@ -16,14 +16,14 @@ export const password = 'correct horse'
 export const detailsOf = <T = Readonly<Record<string, unknown>>>(answer: Answer): T =>
   (answer.body as { details: T }).details
 
-/** Signs in to an account that exists. */
+/** Signs in to an existing account. */
 export async function signIn(call: Call, email: string, secret = password): Promise<SignedIn> {
   const answer = await call('POST', '/auth/signin', { body: { email, password: secret } })
   strictEqual(answer.status, 200, answer.text)
   return signedIn(call, email, answer)
 }
 
-/** Makes an account, which signs in to it. */
+/** Creates an account and signs in to it. */
 export async function signUp(call: Call, email: string): Promise<SignedIn> {
   const answer = await call('POST', '/auth/signup', { body: { email, firstName: 'Test', password } })
   strictEqual(answer.status, 201, answer.text)
@@ -40,7 +40,7 @@ function signedIn(call: Call, email: string, answer: Answer): SignedIn {
   }
 }
 
-/** The body of a failure, with what is wrong first with each field. */
+/** The body of an error response, with the first error of each field. */
 export const fail = (statusCode: number, message: string | RegExp, fieldErrors?: Readonly<Record<string, string>>) => ({
   status: 'fail',
   statusCode,
@@ -48,6 +48,6 @@ export const fail = (statusCode: number, message: string | RegExp, fieldErrors?:
   ...(fieldErrors && { details: { fieldErrors } }),
 })
 
-/** The body of 400 for values that are wrong. */
+/** The body of a 400 response for invalid values. */
 export const invalid = (...errors: (readonly [field: string, message: string])[]) =>
   fail(400, 'Validation failed', Object.fromEntries(errors))

@@ -1,4 +1,4 @@
-// Two answers to a request, to tell why they differ.
+// Two responses to one request, and how they differ.
 import { bodyOf } from './differences.ts'
 import type { RawAnswer, ReadRequest } from './exchange.ts'
 
@@ -11,7 +11,7 @@ const errorOf = (answer: RawAnswer): Readonly<Partial<Record<ErrorField, unknown
   return typeof body === 'object' && body !== null && !Array.isArray(body) ? body : {}
 }
 
-/** The text of a field of an error; empty when it has none. */
+/** The text of a field of an error; empty if there is none. */
 export const said = (answer: RawAnswer, field: ErrorField): string => {
   const text = errorOf(answer)[field]
   return typeof text === 'string' ? text : ''
@@ -19,18 +19,18 @@ export const said = (answer: RawAnswer, field: ErrorField): string => {
 
 export const code = (answer: RawAnswer): string => said(answer, 'code')
 
-/** Whether an answer is an error of this kind; without a body, its status must do. */
+/** Whether a response is an error of this kind. Without a body, only the status is compared. */
 export const is = (answer: RawAnswer, status: number, wanted: string): boolean =>
   answer.status === status && (answer.body.length === 0 || code(answer) === wanted)
 
-/** Whether two errors are the same but for some fields. */
+/** Whether two errors are equal except for some fields. */
 export function sameBut({ theirs, ours }: Pair, ...fields: readonly ErrorField[]): boolean {
   const others = (['code', 'message', 'details', 'hint'] as const).filter((field) => !fields.includes(field))
   const [a, b] = [errorOf(theirs), errorOf(ours)]
   return a.code !== undefined && others.every((field) => a[field] === b[field])
 }
 
-/** Whether the total of an answer's `Content-Range` is the number of its rows. */
+/** Whether the total in `Content-Range` equals the number of rows. */
 export function hasTotalOfItsRows(answer: RawAnswer): boolean {
   const range = answer.header('Content-Range') ?? ''
   const [, last, total] = /^0-([0-9]+)\/([0-9]+)$/.exec(range) ?? []

@@ -1,6 +1,6 @@
 import { ApiError } from '../../server/rest/errors.ts'
 
-/** The API error that a call ends in, as plain data; undefined when it succeeds. Other errors are thrown on. */
+/** The API error that a call throws, as plain data; undefined if it succeeds. Other errors are rethrown. */
 export function apiErrorOf(run: () => unknown) {
   try {
     run()

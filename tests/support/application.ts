@@ -1,4 +1,4 @@
-// The whole service as `rowhouse serve` runs it, on a database of the test's own.
+// The whole service as `rowhouse serve` runs it, on a database of the test.
 import type { Test } from 'tap'
 import { loadConfig, type Environment } from '../../server/config/load.ts'
 import { createLog } from '../../server/program/operations/log.ts'
@@ -12,14 +12,14 @@ export type Application = {
   readonly url: string
   readonly call: Call
   readonly service: Service
-  /** The lines of the log so far. */
+  /** The log lines so far. */
   readonly logged: () => readonly Record<string, unknown>[]
 }
 
 /**
- * Starts the service for the time of a test.
+ * Starts the service for the duration of a test.
  *
- * @param uri connection string of the role that serves
+ * @param uri connection string of the serving role
  * @param env settings, such as `PGRST_DB_SCHEMAS`
  */
 export async function startApplication(

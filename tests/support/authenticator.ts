@@ -1,18 +1,18 @@
-// A login role of a test's own: roles belong to the whole cluster.
+// A login role created for a test, because roles belong to the whole cluster.
 import type { Test } from 'tap'
 import { createDatabase, type TestDatabase } from './database.ts'
 
 export type OwnedDatabase = {
   readonly database: TestDatabase
-  /** Name of the role that serves. */
+  /** Name of the serving role. */
   readonly authenticator: string
   /** Name of the anonymous role. */
   readonly anonymous: string
-  /** Connection string of the role that serves. */
+  /** Connection string of the serving role. */
   readonly uri: string
 }
 
-/** Creates a database with a role that serves and an anonymous one, for the time of a test. */
+/** Creates a database with a serving role and an anonymous one, for the duration of a test. */
 export async function createOwnedDatabase(t: Pick<Test, 'teardown'>): Promise<OwnedDatabase> {
   const database = await createDatabase()
   const authenticator = `authenticator_${database.name}`

@@ -1,4 +1,4 @@
-// The program as it was built, in a process of its own whose memory and files can be looked at.
+// The built program as a separate process whose memory and open files can be inspected.
 import { spawn } from 'node:child_process'
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -13,7 +13,7 @@ export type BuiltProgram = {
   readonly port: number
   /** Resident memory in bytes. */
   readonly memory: () => Promise<number>
-  /** Open files that have no name any more. */
+  /** Number of open files that are already unlinked. */
   readonly unnamedFiles: () => Promise<number>
 }
 
@@ -26,14 +26,14 @@ const freePort = (): Promise<number> =>
     })
   })
 
-/** This process's environment without settings of the program and of libpq. */
+/** The environment without settings of the program and of libpq. */
 const inherited = Object.fromEntries(
   Object.entries(process.env).filter(
     ([name]) => !/^(PGRST_|PG|DATABASE_URL|MIGRATION_|DATA_DIR|REST_|NODE_)/.test(name),
   ),
 )
 
-/** Starts `dist/main.js serve` for the time of a test, and waits until it is ready. */
+/** Starts `dist/main.js serve` for the duration of a test, and waits until it is ready. */
 export async function startBuiltProgram(
   t: Pick<Test, 'teardown'>,
   env: Readonly<Record<string, string>>,

@@ -1,4 +1,4 @@
-// Two services on one database, one with its caches and one without: whoever sends whatever must get equal answers.
+// Two services on one database, one with caches and one without, which must give equal responses to any request.
 import { SignJWT } from 'jose'
 import type { Test } from 'tap'
 import { readFile } from 'node:fs/promises'
@@ -14,19 +14,19 @@ import { seededRandom } from './seeded-random.ts'
 export type Caller = { readonly name: string; readonly headers: readonly Header[] }
 
 export type CacheComparison = {
-  /** Anonymous, two users by token, the service by token and by key, and a token that has expired. */
+  /** The callers: anonymous, two users by token, the service by token and by key, and an expired token. */
   readonly callers: readonly [Caller, ...Caller[]]
-  /** Secrets of the callers, none of which may be in the cache. */
+  /** Secrets of the callers, which must not be cached. */
   readonly secrets: readonly string[]
-  /** What both services answer to a request, the one with caches first. */
+  /** The responses of both services to a request, that of the one with caches first. */
   readonly ask: (attack: Attack, caller: Caller, connection?: number) => Promise<readonly [RawResponse, RawResponse]>
-  /** What the service with caches has cached. */
+  /** The cache entries of the service with caches. */
   readonly cached: () => readonly (readonly [string, KnownShape])[]
 }
 
 const connections = 8
 
-/** Bytes that cannot be sent in a request target. */
+/** Bytes that are not allowed in a request target. */
 const unsendable = /[\0-\x20\x7f]/g
 
 const targetOf = ({ path, query }: Attack): string =>
@@ -35,7 +35,7 @@ const targetOf = ({ path, query }: Attack): string =>
 const token = (claims: Record<string, unknown>): Promise<string> =>
   new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).sign(new TextEncoder().encode(jwtSecret))
 
-/** Starts both services for the time of a test. Every transaction is rolled back, so that both see the same rows. */
+/** Starts both services for the duration of a test. Every transaction is rolled back, so both see the same rows. */
 export async function startCacheComparison(t: Pick<Test, 'teardown'>): Promise<CacheComparison> {
   const database = await createMigratedDatabase()
   t.teardown(() => database.drop())
@@ -102,7 +102,7 @@ export async function startCacheComparison(t: Pick<Test, 'teardown'>): Promise<C
   }
 }
 
-/** What of an answer must be equal. */
+/** The parts of a response that must be equal. */
 export const comparable = ({ status, headers, body }: RawResponse) => ({
   status,
   headers: headers.filter(([name]) => name !== 'date').map(([name, value]) => `${name}: ${value}`),
@@ -112,12 +112,12 @@ export const comparable = ({ status, headers, body }: RawResponse) => ({
 export type Outcome = {
   readonly differences: readonly string[]
   readonly statuses: ReadonlyMap<number, number>
-  /** Requests with a caller's credentials whose shape had a plan, or a rejection, in the cache before. */
+  /** Number of requests with credentials whose plan, or rejection, was cached. */
   readonly plans: number
   readonly rejections: number
 }
 
-/** Sends generated requests of all callers in random order, and compares the answers. */
+/** Sends generated requests of all callers in random order, and compares the responses. */
 export async function compareCaches(comparison: CacheComparison, seed: number, requests: number): Promise<Outcome> {
   const attacks = generatedAttacks(seed)
   const { pick } = seededRandom(seed + 1)

@@ -1,11 +1,11 @@
-// Requests of a test, and what came back.
+// Sends requests of a test, and returns the responses.
 
 export type Answer = {
   readonly status: number
   readonly headers: Headers
   readonly text: string
   readonly body: unknown
-  /** The `session` cookie as a client would send it back, if one was set. */
+  /** The `session` cookie as a client would send it back, if it was set. */
   readonly cookie: string | undefined
 }
 
@@ -15,7 +15,7 @@ export type Call = (
   more?: { body?: unknown; headers?: Record<string, string> },
 ) => Promise<Answer>
 
-/** Sends a body as JSON, unless it is a string or bytes already. */
+/** Sends a body as JSON, unless it is already a string or bytes. */
 export function caller(url: string): Call {
   return async (method, path, { body, headers } = {}) => {
     const response = await fetch(url + path, {

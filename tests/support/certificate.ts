@@ -1,4 +1,4 @@
-// A certificate for `localhost` and the authority that signed it, made for the tests, valid until 2120.
+// A test certificate for `localhost` and the authority that signed it, valid until 2120.
 
 export const authority = `-----BEGIN CERTIFICATE-----
 MIIBVDCB+6ADAgECAgEBMAoGCCqGSM49BAMCMBkxFzAVBgNVBAMMDlRlc3QgYXV0

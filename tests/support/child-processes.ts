@@ -1,13 +1,13 @@
-// The processes that a process has started.
+// The child processes of a process.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
 /**
- * Process ids of the children of a process that have not ended, the oldest first.
+ * Process ids of the running children of a process, oldest first.
  *
- * @param command what their command line must contain
+ * @param command text that their command line must contain
  */
 export async function childProcesses(pid: number, command = ''): Promise<readonly number[]> {
   const { stdout } = await run('ps', ['-A', '-ww', '-o', 'pid=', '-o', 'ppid=', '-o', 'stat=', '-o', 'args='])

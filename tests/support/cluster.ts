@@ -1,4 +1,4 @@
-// The Postgres that all test files share: started once before them (`before.ts`), stopped after them (`after.ts`).
+// The Postgres cluster shared by all test files: started before them (`before.ts`), stopped after them (`after.ts`).
 import { spawn } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -44,12 +44,12 @@ async function accepts(port: number): Promise<boolean> {
   }
 }
 
-/** Starts the cluster as a process of its own, so that it outlives the program that starts it. */
+/** Starts the cluster as a separate process that outlives the program that starts it. */
 export async function startCluster(): Promise<void> {
-  // Tap makes this folder only after it has run what comes before the tests.
+  // Tap creates this folder only after it has run `before.ts`.
   await mkdir(dirname(stateFile), { recursive: true })
   const folder = await mkdtemp(join(tmpdir(), 'rowhouse-test-'))
-  // As root, Postgres runs as another user, who must be able to pass through.
+  // When started by root, Postgres runs as another user, which needs access to the folder.
   await chmod(folder, 0o711)
   const runAs = await databaseUser(null)
   const binaries = await findBinaries(runAs)
@@ -76,7 +76,7 @@ export async function startCluster(): Promise<void> {
     if (Date.now() > deadline || server.exitCode !== null) throw new Error('the test database did not start')
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-  // Where the temporary folder is closed to that user, the data is kept elsewhere.
+  // If that user cannot access the temporary folder, the data is kept elsewhere.
   const folders = dirname(cluster) === folder ? [folder] : [folder, dirname(cluster)]
   await writeFile(stateFile, JSON.stringify({ port, pid: server.pid ?? 0, folders } satisfies Cluster))
 }

@@ -1,10 +1,10 @@
-// The real program's commands, run to their end.
+// Runs the program's commands to their end.
 import { execFile } from 'node:child_process'
 import { main } from './program.ts'
 
 export type Ran = { readonly code: number; readonly out: string; readonly err: string }
 
-/** Runs the program in a process and an environment of its own. The code is -1 after a signal. */
+/** Runs the program in a separate process with its own environment. The code is -1 after a signal. */
 export const rowhouse = (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ran> =>
   new Promise((resolve) => {
     const inherited = Object.fromEntries(

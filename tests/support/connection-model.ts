@@ -1,16 +1,16 @@
-// What a connection does with random turns, as far as it can be foreseen.
+// Predicts what a connection does with random turns, as far as it is predictable.
 import type { ErrorPosition, PipelinePart } from '../../server/postgres/protocol/exchange.ts'
 import type { PipelineStatement } from '../../server/rest/database.ts'
 import type { Random } from './seeded-random.ts'
 
-/** One statement of a turn. `begin`, `commit` and `rollback` make a transaction of several parts. */
+/** One statement of a turn. `begin`, `commit` and `rollback` form a transaction of several parts. */
 export type Step =
   | { readonly kind: 'echo'; readonly text: number; readonly value: string }
   | { readonly kind: 'insert' | 'count' | 'tick' | 'changing' | 'forget' | 'terminate' }
   | { readonly kind: 'begin' | 'commit' | 'rollback' }
   | { readonly kind: 'fail'; readonly text: string; readonly values: readonly string[]; readonly code: string }
 
-/** Error codes of every kind that PL/pgSQL may raise: each class of PostgreSQL's that has one, and those of staleness. */
+/** Error codes that PL/pgSQL may raise: one for each class of PostgreSQL's codes, and those of stale statements. */
 const raisable = [
   '02000', '03000', '08006', '09000', '0A000', '0B000', '0F000', '0L000', '0P000', '0Z000', '20000', '21000', '22012',
   '23505', '24000', '25P02', '26000', '27000', '28000', '2B000', '2D000', '2F000', '34000', '38000', '39000', '3B000',
@@ -43,7 +43,7 @@ function generateStep(random: Random): Step {
   return random.pick<Step>([{ kind: 'insert' }, { kind: 'count' }, { kind: 'tick' }, { kind: 'changing' }])
 }
 
-/** A turn of one part, a transaction of two, or (if `several`) up to three parts. */
+/** A turn of one part, a transaction of two, or (if `several`) of up to three parts. */
 export function generateTurn(random: Random, several: boolean): Step[][] {
   const part = (): Step[] => random.some(1, 4, () => generateStep(random))
   if (random.chance(0.3)) {
@@ -60,11 +60,11 @@ export type ModelState = {
   /** User code has deallocated statements, a table has changed: statements may be stale. */
   isForgotten: boolean
   isChanged: boolean
-  /** Parts behind a failed one may or may not have been stale: what they have changed is not known. */
+  /** Parts behind a failed one may or may not have been stale: their changes are unknown. */
   isUncertain: boolean
   /** A turn has ended the connection. */
   isTerminated: boolean
-  /** Takes over what a turn has changed that failed at a position, or did not. */
+  /** Applies the changes of a turn that failed at a position, or succeeded. */
   readonly apply: (turn: readonly (readonly Step[])[], failure: ErrorPosition | undefined) => void
 }
 
@@ -73,7 +73,7 @@ type Prediction = {
   readonly error?: { readonly code: string; readonly position: ErrorPosition }
 }
 
-/** Values and immutable expressions are looked at while a statement is bound. */
+/** Values and immutable expressions are evaluated when a statement is bound. */
 const isBoundAt = (step: Step): boolean =>
   step.kind === 'terminate' || (step.kind === 'fail' && step.text.includes('raise'))
 
@@ -129,7 +129,7 @@ function apply(state: ModelState, turn: readonly (readonly Step[])[], failure: E
   }
 }
 
-/** Turns of the model, and its beginning. */
+/** Random turns, and the initial state of the model. */
 export const turnOf = {
   newState(): ModelState {
     const state: ModelState = {
@@ -144,7 +144,7 @@ export const turnOf = {
     }
     return state
   },
-  /** The turn as it is sent. `command` makes a transaction command. */
+  /** The turn in the form that is sent. `command` builds a transaction command. */
   parts: (
     turn: readonly (readonly Step[])[],
     command: (text: string, more?: { readonly hasNoEffect: boolean }) => PipelineStatement,

@@ -1,12 +1,23 @@
-// What work costs, whatever else the machine does meanwhile.
+// Measures work independently of other load on the machine.
 
 /**
- * Milliseconds of processor time that this process takes for a piece of work. Unlike the time on the clock it does not
+ * Milliseconds of processor time that this process spends on a piece of work. Unlike wall-clock time, it does not
  * grow while other processes run.
  */
 export function cpuTime(work: () => void): number {
   const before = process.cpuUsage()
   work()
+  return millisecondsSince(before)
+}
+
+/** The same for work that ends with a promise. Includes the work of other threads, such as hashing. */
+export async function cpuTimeUntil(work: () => Promise<unknown>): Promise<number> {
+  const before = process.cpuUsage()
+  await work()
+  return millisecondsSince(before)
+}
+
+function millisecondsSince(before: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(before)
   return (user + system) / 1000
 }

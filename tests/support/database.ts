@@ -1,4 +1,4 @@
-// A database of its own for a test file.
+// Creates a database for a test file.
 import { createHash, randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import pg from 'pg'
@@ -17,7 +17,7 @@ export type TestDatabase = {
   readonly drop: () => Promise<void>
 }
 
-/** Lends a connection of its own to `use`. */
+/** Lends a new connection to `use`. */
 export async function withClient<T>(uri: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: uri })
   await client.connect()
@@ -38,7 +38,7 @@ export async function createDatabase(template = 'template1'): Promise<TestDataba
   await asAdmin(port, `create database ${name} template ${pg.escapeIdentifier(template)}`)
   const adminUri = uriOf(port, name)
   const pool = new pg.Pool({ connectionString: adminUri, max: 2 })
-  // `drop` may end a connection that is just being closed.
+  // `drop` may terminate a connection that is being closed.
   pool.on('error', () => undefined)
   pool.on('connect', (client) => client.on('error', () => undefined))
   pool.on('error', () => undefined)
@@ -56,14 +56,14 @@ export async function createDatabase(template = 'template1'): Promise<TestDataba
 }
 
 export type MigratedDatabase = TestDatabase & {
-  /** Connection string of `authenticator`, as which the program connects. */
+  /** Connection string of `authenticator`, the role the program connects as. */
   readonly authenticatorUri: string
 }
 
 const authenticatorPassword = 'authenticator'
 const migrations = new URL('../../sql/migrations/', import.meta.url)
 
-/** Creates a database with the program's own migrations, as a copy of one that is migrated once per cluster. */
+/** Creates a migrated database, as a copy of a template that is migrated once per cluster. */
 export async function createMigratedDatabase(): Promise<MigratedDatabase> {
   const { port } = await readCluster()
   const template = await migratedTemplate(port)
@@ -71,13 +71,13 @@ export async function createMigratedDatabase(): Promise<MigratedDatabase> {
   return { ...database, authenticatorUri: database.uri('authenticator', authenticatorPassword) }
 }
 
-/** The template's name tells the migrations it was made from, as a cluster may outlive an edit of them. */
+/** The template's name contains a hash of its migrations, because a cluster may outlive an edit of them. */
 async function migratedTemplate(port: number): Promise<string> {
   const hash = createHash('sha256')
   for (const file of (await readdir(migrations)).sort()) hash.update(await readFile(new URL(file, migrations)))
   const template = `migrated_${hash.digest('hex').slice(0, 16)}`
   return withClient(uriOf(port, 'postgres'), async (admin) => {
-    // Test files run side by side: one makes the template, the others wait.
+    // Test files run in parallel: one creates the template, the others wait.
     await admin.query("select pg_advisory_lock(hashtext('migrated template'))")
     const { rowCount } = await admin.query('select from pg_database where datname = $1 and datistemplate', [template])
     if (rowCount === 0) {
@@ -85,7 +85,7 @@ async function migratedTemplate(port: number): Promise<string> {
       await admin.query(`create database ${template}`)
       await withClient(uriOf(port, template), (client) => migrate(client))
       await admin.query(`alter role authenticator password '${authenticatorPassword}'`)
-      // Last: it marks the template as finished.
+      // Last, because it marks the template as complete.
       await admin.query(`alter database ${template} is_template true`)
     }
     return template

@@ -1,4 +1,4 @@
-// Tables, relationships and functions made by hand, for tests of what describes them.
+// Tables, relationships and functions written by hand, for tests of the OpenAPI documents.
 import {
   relationshipKey,
   type Cardinality,
@@ -81,7 +81,7 @@ export const relationship = (
   foreignTableIsView,
 })
 
-/** `from.column` points at `to.target`. */
+/** `from.column` references `to.target`. */
 export const manyToOne = (from: string, column: string, to: string, target = 'id', isView = false): Relationship =>
   relationship(from, to, { kind: 'many-to-one', constraint: `${from}_${column}`, columns: [[column, target]] }, isView)
 

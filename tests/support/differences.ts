@@ -1,8 +1,8 @@
-// What differs between two answers to the same request.
+// The differences between two responses to one request.
 import { isDeepStrictEqual } from 'node:util'
 import type { AnswerHeader, RawAnswer } from './exchange.ts'
 
-/** The headers that mean something to a client. */
+/** The headers that are relevant to clients. */
 export const comparedHeaders = [
   'Access-Control-Allow-Credentials',
   'Access-Control-Allow-Headers',
@@ -29,7 +29,7 @@ export type Aspect = 'status' | 'body' | (typeof comparedHeaders)[number]
 
 export type Difference = { readonly aspect: Aspect; readonly theirs: unknown; readonly ours: unknown }
 
-/** A body as a value if it is JSON, else its text, or its bytes in hexadecimal digits. */
+/** A body as a value if it is JSON, else as text, or in hexadecimal digits. */
 export function bodyOf({ header, body }: RawAnswer): unknown {
   const text = body.toString()
   if (header('Content-Type')?.includes('json')) {
@@ -42,7 +42,7 @@ export function bodyOf({ header, body }: RawAnswer): unknown {
   return Buffer.from(text).equals(body) ? text : body.toString('hex')
 }
 
-/** What differs, aspect by aspect; empty when the answers are the same. */
+/** The aspects that differ; empty if the responses are equal. */
 export function differences(theirs: RawAnswer, ours: RawAnswer): Difference[] {
   const found: Difference[] = []
   const compare = (aspect: Aspect, theirs: unknown, ours: unknown): void => {

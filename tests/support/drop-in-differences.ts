@@ -1,5 +1,5 @@
-// Where PostgREST 12.0.2 answers the script of `drop-in-script.ts` otherwise than we do, because a later version, up to
-// 16.2, changed it. What concerns writes and calls in general is in `known-write-differences.ts`.
+// Known differences of PostgREST 12.0.2's responses to the script of `drop-in-script.ts`, due to changes in later
+// versions, up to 16.2. Differences of writes and calls in general are in `known-write-differences.ts`.
 import { bodyOf, type Difference } from './differences.ts'
 import { explanationOf as explanationOfWrite, type KnownDifference, type Pair } from './known-write-differences.ts'
 import { modernDocument } from './modern-document.ts'
@@ -18,7 +18,7 @@ const is = (answer: Answer, status: number, code: string): boolean =>
 const isEmptyObject = (answer: Answer, status: number): boolean =>
   answer.status === status && answer.body.toString() === '{}'
 
-/** By what 12.0.2 says of a token, what later versions say of it. */
+/** Messages of 12.0.2 about a token, and those of later versions. */
 const aboutTokens: Readonly<Record<string, readonly [code: string, message: string]>> = {
   'JWSError (CompactDecodeError Invalid number of parts: Expected 3 parts; got 1)': [
     'PGRST301',
@@ -41,7 +41,7 @@ export const dropInDifferences: readonly KnownDifference[] = [
   {
     version: '13.0.0',
     issue: 3926,
-    reason: 'What is wrong with a token is told in words, and wrong claims have a code of their own',
+    reason: 'Errors about tokens have messages, and invalid claims have their own code',
     aspects: ['body', 'WWW-Authenticate'],
     explains: (_, { theirs, ours }) => {
       const [code, message] = aboutTokens[String(said(theirs, 'message'))] ?? []
@@ -51,7 +51,7 @@ export const dropInDifferences: readonly KnownDifference[] = [
   {
     version: '13.0.0',
     issue: 3600,
-    reason: 'A bearer without a token is refused',
+    reason: 'A bearer scheme without a token is refused',
     aspects: 'all',
     explains: (_, { request, theirs, ours }) =>
       /^bearer *$/i.test(request.headers.Authorization ?? '') && theirs.status === 200 && is(ours, 401, 'PGRST301'),
@@ -59,21 +59,21 @@ export const dropInDifferences: readonly KnownDifference[] = [
   {
     version: '13.0.1',
     issue: 3601,
-    reason: 'A role that does not exist is 401, no longer 400',
+    reason: 'An unknown role gets 401 instead of 400',
     aspects: ['status', 'WWW-Authenticate'],
     explains: (_, { theirs, ours }) => is(theirs, 400, '22023') && is(ours, 401, '22023'),
   },
   {
     version: '12.2.0',
     issue: 3267,
-    reason: 'A limit of the configuration that is reached is 500, no longer 503',
+    reason: 'Reaching a configuration limit gets 500 instead of 503',
     aspects: ['status'],
     explains: (_, { theirs, ours }) => is(theirs, 503, '53400') && is(ours, 500, '53400'),
   },
   {
     version: '13.0.7',
     issue: 4089,
-    reason: 'The error of a schema that is not exposed names it, and has the exposed ones in its hint',
+    reason: 'The error about a schema that is not exposed names it, and lists the exposed ones in its hint',
     aspects: ['body'],
     explains: (_, { theirs, ours }) =>
       is(theirs, 406, 'PGRST106') &&
@@ -83,7 +83,7 @@ export const dropInDifferences: readonly KnownDifference[] = [
   {
     version: '13.0.0',
     issue: 3697,
-    reason: 'OPTIONS of a table that is not there has an error of its own',
+    reason: 'OPTIONS of an unknown table has its own error',
     aspects: ['body'],
     explains: (_, { request, theirs, ours }) =>
       request.method === 'OPTIONS' && isEmptyObject(theirs, 404) && is(ours, 404, 'PGRST205'),
@@ -91,7 +91,7 @@ export const dropInDifferences: readonly KnownDifference[] = [
   {
     version: '13.0.0',
     issue: 3906,
-    reason: "Methods that the API's root does not have are told to be unsupported",
+    reason: 'Methods that the API root does not support are reported as unsupported',
     aspects: ['status', 'body'],
     explains: (_, { request, theirs, ours }) =>
       request.path === '/' && isEmptyObject(theirs, 404) && is(ours, 405, 'PGRST117'),
@@ -114,7 +114,7 @@ export const dropInDifferences: readonly KnownDifference[] = [
   },
 ]
 
-/** With its keys in order: they come in the order of hash tables. */
+/** A value with sorted keys, whose order PostgREST takes from hash tables. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null) return value
@@ -122,7 +122,7 @@ function sorted(value: unknown): unknown {
   return entries.map(([key, member]) => [key, sorted(member)])
 }
 
-/** The row that explains a difference, if any: of this table, or of the one of all writes and calls. */
+/** The entry that explains a difference, if any: of this table, or of that of all writes and calls. */
 export const explanationOf = (difference: Difference, pair: Pair): KnownDifference | undefined =>
   dropInDifferences.find(
     ({ aspects, explains }) => (aspects === 'all' || aspects.includes(difference.aspect)) && explains(difference, pair),

@@ -1,5 +1,5 @@
-// One script of requests to a shop (`fixtures/drop-in.sql`), for this server and for PostgREST. Nothing that it writes
-// stays: the settings have every transaction rolled back.
+// One script of requests to a shop (`fixtures/drop-in.sql`), for this server and for PostgREST. The settings have every
+// transaction rolled back, so the script changes nothing.
 import { generateKeyPairSync, createSecretKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { SignJWT, UnsecuredJWT, type JWTPayload } from 'jose'
 import type { WriteRequest } from './write-request.ts'
@@ -11,7 +11,7 @@ const strange = createSecretKey(Buffer.from('another secret, of which no server 
 
 const jwk = (key: KeyObject, more: JsonWebKey): JsonWebKey => ({ ...key.export({ format: 'jwk' }), ...more })
 
-/** The key set that the servers have as their secret. */
+/** The key set that is the servers' jwt-secret. */
 export const keySet = JSON.stringify({
   keys: [jwk(hmac, { alg: 'HS256' }), jwk(rsa.publicKey, { alg: 'RS256' }), jwk(ec.publicKey, { alg: 'ES256' })],
 })
@@ -142,7 +142,7 @@ const listed = { Origin: 'https://shop.test' }
 const unlisted = { Origin: 'https://elsewhere.test' }
 const preflight = { 'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': 'Foo, Bar' }
 
-/** Further ones, good and bad. */
+/** Further tokens, valid and invalid. */
 const preflights: readonly Headers[] = [
   { 'Access-Control-Request-Method': 'GET' },
   { 'Access-Control-Request-Method': 'get' },
@@ -172,7 +172,7 @@ const options: readonly Row[] = [
   ]),
 ]
 
-/** The documents of the API's root. */
+/** Requests for the documents of the API root. */
 const documents: readonly Row[] = [
   ['HEAD', '/'],
   ['GET', '/', accept('application/openapi+json')],
@@ -182,7 +182,7 @@ const documents: readonly Row[] = [
   ['POST', '/', json, {}],
 ]
 
-/** The script. Tokens are for the role `memberRole`, found below the claim `app`. */
+/** The script. Tokens are for the role `memberRole`, which is in the claim `app`. */
 export async function dropInScript(memberRole: string): Promise<readonly WriteRequest[]> {
   const app = { role: memberRole }
   const now = Math.floor(Date.now() / 1000)

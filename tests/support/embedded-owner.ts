@@ -1,5 +1,5 @@
-// A process that owns an embedded database, for tests that end it in every way. Its argument names the folder.
-// It prints a line when the database runs. `exit` on its standard input makes it end without a word to the database.
+// A process that owns an embedded database, for tests that end it in various ways. Its argument is the folder.
+// It prints a line when the database runs. `exit` on standard input makes it exit without stopping the database.
 import { watchTermination } from '../../server/program/command-line/termination.ts'
 import { startEmbedded } from '../../server/postgres/embedded/embedded.ts'
 

@@ -1,4 +1,4 @@
-// Requests and the answers they must get, as rows of a table.
+// Requests and their expected responses, as rows of a table.
 import { Agent, request as sendRequest } from 'node:http'
 import type { Test } from 'tap'
 import type { Environment } from '../../server/config/load.ts'
@@ -8,7 +8,7 @@ type RequestHeader =
 
 export type ReadRequest = {
   readonly method?: 'GET' | 'HEAD' | 'OPTIONS' | 'POST' | 'TRACE'
-  /** Path and query below the mount path. Characters that a URL cannot hold are encoded when it is sent. */
+  /** Path and query relative to the mount path. Characters that a URL cannot contain are encoded when sent. */
   readonly path: string
   readonly headers?: Readonly<Partial<Record<RequestHeader, string>>>
 }
@@ -37,27 +37,27 @@ export type AnswerHeader =
   | 'X-Garage'
 
 export type ExpectedAnswer = {
-  /** 200 unless it is told. */
+  /** Defaults to 200. */
   readonly status?: number
-  /** The body, read as JSON. */
+  /** The body, parsed as JSON. */
   readonly json?: unknown
-  /** The body as it is. */
+  /** The body as text. */
   readonly text?: string | RegExp
   /** The bytes of the body, in hexadecimal digits. */
   readonly bytes?: string
-  /** Headers that must be so; null: must not be there. */
+  /** Expected headers; null if a header must be absent. */
   readonly headers?: Readonly<Partial<Record<AnswerHeader, string | RegExp | null>>>
 }
 
-/** Exchanges that belong together. */
+/** A group of related exchanges. */
 export type Topic = {
   readonly title: string
-  /** Settings of the server beside those of every test of reads. */
+  /** Settings of the server in addition to those of all read tests. */
   readonly settings?: Environment
   readonly exchanges: readonly Exchange[]
 }
 
-/** An error as its whole body. */
+/** The complete body of an error. */
 export const fault = (
   status: number,
   code: string,
@@ -66,11 +66,11 @@ export const fault = (
   hint: string | null = null,
 ): ExpectedAnswer => ({ status, json: { code, message, details, hint } })
 
-/** What is answered to a query string that breaks the grammar. */
+/** The response to a query string that violates the grammar. */
 export const notParsed = (text: string, column: number, details: string): ExpectedAnswer =>
   fault(400, 'PGRST100', `"failed to parse ${text}" (line 1, column ${column})`, details)
 
-/** A request, or the path of a GET; and its answer, or the rows of a successful one. */
+/** A request, or the path of a GET, with its response, or the rows of a successful one. */
 export type Exchange = readonly [request: string | ReadRequest, answer: readonly unknown[] | ExpectedAnswer]
 
 export type RawAnswer = {
@@ -81,10 +81,10 @@ export type RawAnswer = {
 
 const agent = new Agent({ keepAlive: true, maxSockets: 8 })
 
-/** Everything that is not ASCII, and the few ASCII characters that a request line cannot hold. */
+/** Non-ASCII characters, and the ASCII characters that a request line cannot contain. */
 const unsendable = /[^\x21-\x7e]/gu
 
-/** Sends a request as it is: nothing is added to it, and its path is not tidied up. */
+/** Sends a request unchanged: no headers are added, and its path is not normalised. */
 export function send(url: string, { method = 'GET', path, headers }: ReadRequest): Promise<RawAnswer> {
   const target = path.replace(unsendable, (text) => encodeURIComponent(text))
   const { hostname, port, pathname } = new URL(url)
@@ -102,7 +102,7 @@ export function send(url: string, { method = 'GET', path, headers }: ReadRequest
           header: (name) => {
             const value = response.headers[name.toLowerCase()]
             if (value === undefined) return null
-            // Node reads a header's bytes as characters.
+            // Node decodes the bytes of headers as Latin-1.
             return Buffer.from(Array.isArray(value) ? value.join(', ') : value, 'latin1').toString()
           },
           body: Buffer.concat(chunks),
@@ -116,13 +116,13 @@ export function send(url: string, { method = 'GET', path, headers }: ReadRequest
 export const readRequest = (request: string | ReadRequest): ReadRequest =>
   typeof request === 'string' ? { path: request } : request
 
-/** A header of a service at a mount path, as it would be at the root. */
+/** Converts a header that contains the mount path to its form at the root. */
 function unmounted(value: string | null, name: AnswerHeader, mountPath: string): string | null {
   if (name !== 'Content-Location' || value === null) return value
   return value.startsWith(`${mountPath}/`) ? value.slice(mountPath.length) : `${value}, not below ${mountPath}`
 }
 
-/** Compares an answer with what it must be. Its `Content-Location` must be below the mount path. */
+/** Compares a response with the expected one. Its `Content-Location` must start with the mount path. */
 export function matches(t: Test, answer: RawAnswer, expected: Exchange[1], mountPath: string, title: string): void {
   const {
     status = 200,

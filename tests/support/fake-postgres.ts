@@ -1,4 +1,4 @@
-// A server that speaks just enough of Postgres's protocol to be connected to, with or without TLS.
+// A server that implements just enough of PostgreSQL's protocol to accept connections, with or without TLS.
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { createSecureContext, TLSSocket } from 'node:tls'
@@ -6,7 +6,7 @@ import { certificate, privateKey } from './certificate.ts'
 
 export type FakeServer = {
   readonly port: number
-  /** How each connection began: `tls`, `plain`, then whether its startup message came. */
+  /** The start of each connection: `tls`, `plain`, then whether its startup message arrived. */
   readonly seen: string[]
   /** Parameters of the last startup message. */
   readonly startup: () => Readonly<Record<string, string>>
@@ -14,15 +14,15 @@ export type FakeServer = {
 }
 
 export type FakeBehaviour = {
-  /** Answer to the request for TLS; `direct`: TLS is expected without asking. */
+  /** The response to the TLS request; `direct`: TLS is expected without a request. */
   readonly tls?: 'S' | 'N' | 'E' | 'S and more' | 'closes' | 'silent' | 'direct'
-  /** Connections that are refused as by pg_hba.conf. */
+  /** Connections refused as by pg_hba.conf. */
   readonly refuses?: 'tls' | 'plain'
   readonly mechanisms?: readonly string[]
   readonly isStandby?: boolean
   readonly isReadOnly?: boolean
   readonly isStarting?: boolean
-  /** `server_version_num` and `server_version`: what it answers to every query; silent without. */
+  /** `server_version_num` and `server_version`: the response to every query. Without it, queries get no response. */
   readonly version?: readonly [number: string, name: string]
 }
 
@@ -42,7 +42,7 @@ const int32 = (value: number): Buffer => {
 const error = (code: string, text: string): Buffer =>
   message('E', 'SFATAL\0', 'VFATAL\0', `C${code}\0`, `M${text}\0`, '\0')
 
-/** One row of text, as the answer to a simple query. */
+/** One row of text, in response to a simple query. */
 function row(values: Readonly<Record<string, string>>): Buffer {
   const int16 = (value: number): Buffer => int32(value).subarray(2)
   const names = Object.keys(values)

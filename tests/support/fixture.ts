@@ -1,24 +1,24 @@
-// A database made from a file of `tests/fixtures`.
+// Creates a database from a file in `tests/fixtures`.
 import { readFile } from 'node:fs/promises'
 import { createDatabase, withClient, type TestDatabase } from './database.ts'
 import { readCluster, uriOf } from './cluster.ts'
 
 /**
- * Creates a database as a copy of one that a fixture was loaded into, once per cluster: the file may create roles,
- * which all databases of the cluster share.
+ * Creates a database as a copy of a template, into which a fixture is loaded once per cluster: the file may create
+ * roles, which all databases of the cluster share.
  */
 export async function createFixtureDatabase(fixture: string): Promise<TestDatabase> {
   const { port } = await readCluster()
   const template = `fixture_${fixture}`
   await withClient(uriOf(port, 'postgres'), async (admin) => {
-    // Test files run side by side: one makes the template, the others wait.
+    // Test files run in parallel: one creates the template, the others wait.
     await admin.query("select pg_advisory_lock(hashtext('fixture template'))")
     const { rowCount } = await admin.query('select from pg_database where datname = $1 and datistemplate', [template])
     if (rowCount !== 0) return
     await admin.query(`create database ${template}`)
     const sql = await readFile(new URL(`../fixtures/${fixture}.sql`, import.meta.url), 'utf8')
     await withClient(uriOf(port, template), (client) => client.query(sql))
-    // Last: it marks the template as finished.
+    // Last, because it marks the template as complete.
     await admin.query(`alter database ${template} is_template true`)
   })
   return createDatabase(template)

@@ -1,7 +1,7 @@
-// A port that nothing listens on.
+// Finds a port without a listener.
 import { createServer } from 'node:net'
 
-/** Gives a port of 127.0.0.1 that was free a moment ago. */
+/** Returns a port of 127.0.0.1 that was free a moment ago. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer()

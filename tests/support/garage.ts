@@ -1,4 +1,4 @@
-// The database of the tests of reads: `fixtures/reads.sql`, read as a role that may only read.
+// The database of the read tests: `fixtures/reads.sql`, read with a read-only role.
 import { readFile } from 'node:fs/promises'
 import type { Test } from 'tap'
 import type { Environment } from '../../server/config/load.ts'
@@ -6,11 +6,11 @@ import { createDatabase, type TestDatabase } from './database.ts'
 
 export type Garage = {
   readonly database: TestDatabase
-  /** Settings of a server over it, by PostgREST's names. */
+  /** Settings of a server on this database, by PostgREST's names. */
   readonly environment: Environment
 }
 
-/** Creates the database for the time of a test. */
+/** Creates the database for the duration of a test. */
 export async function createGarage(t: Pick<Test, 'teardown'>): Promise<Garage> {
   const database = await createDatabase()
   const visitor = `visitor_${database.name}`

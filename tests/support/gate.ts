@@ -1,15 +1,15 @@
-// A way to the database that can be shut.
+// A TCP proxy in front of the database that can be closed.
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import type { Test } from 'tap'
 
 export type Gate = {
   readonly port: number
-  /** Ends every connection, and refuses new ones. */
+  /** Closes every connection, and refuses new ones. */
   readonly shut: () => Promise<void>
   readonly open: () => Promise<void>
 }
 
-/** Starts shut, on a port of its own. */
+/** Starts closed, on a free port. */
 export async function createGate(t: Pick<Test, 'teardown'>, target: number): Promise<Gate> {
   const sockets = new Set<Socket>()
   let server: Server | undefined
@@ -34,7 +34,7 @@ export async function createGate(t: Pick<Test, 'teardown'>, target: number): Pro
     await new Promise((resolve) => (server ? server.close(resolve) : resolve(undefined)))
     server = undefined
   }
-  // The port is found by opening it once.
+  // Listens once to find a free port.
   await open()
   await shut()
   t.teardown(shut)

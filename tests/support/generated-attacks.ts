@@ -1,14 +1,14 @@
-// Requests that try to pass for others: ordinary ones of many shapes, and twins of them in which a header stands in the
-// query, a separator in a name or value, a header twice. Everything follows from a seed.
+// Requests that try to be mistaken for others: ordinary ones of many shapes, and variants with a header in the query, a
+// separator in a name or value, or a duplicate header. Everything is derived from a seed.
 import { seededRandom, type Random } from './seeded-random.ts'
 
 export type Header = readonly [name: string, value: string]
 
-/** A request without its credentials. Texts have one character per byte. */
+/** A request without credentials. Strings have one character per byte. */
 export type Attack = {
   readonly method: string
   readonly path: string
-  /** Parts between the `&`; `§` stands for a value. */
+  /** Query parameters; `§` is replaced by a value. */
   readonly query: readonly string[]
   readonly headers: readonly Header[]
   readonly body: string
@@ -306,7 +306,7 @@ function tame(random: Random): Attack {
   return { method, path: '/items', query: [...filters, ...others], headers: chosen, body: '' }
 }
 
-/** Ways to write a header so that it may be taken for a part of the query. */
+/** Ways to write a header that could be mistaken for a part of the query. */
 function lookalike([name, value]: Header, { pick, chance }: Random): string {
   const lower = chance(0.8) ? name.toLowerCase() : name
   const separator = pick([':', ':', ':', '=', '%3A', ':%20', '%0a', ';'])
@@ -314,7 +314,7 @@ function lookalike([name, value]: Header, { pick, chance }: Random): string {
   return `${lower}${separator}${value.replaceAll(' ', '%20')}${ending}`
 }
 
-/** A request that is nearly another one. */
+/** A variant of a request with a small difference. */
 function twin(attack: Attack, random: Random): Attack {
   const { pick, below, chance } = random
   const { query, headers } = attack
@@ -351,7 +351,7 @@ function twin(attack: Attack, random: Random): Attack {
   }
 }
 
-/** A value as a URL may have it: encoded, as raw bytes, or as it is where it can be sent. */
+/** A value as a URL may contain it: percent-encoded, as raw bytes, or unchanged if allowed. */
 function written(value: string, { below }: Random): string {
   const encoded = encodeURIComponent(value).replace(/'/g, '%27')
   switch (below(4)) {
@@ -364,7 +364,7 @@ function written(value: string, { below }: Random): string {
   }
 }
 
-/** Requests without end. Shapes come again and again, close to their twins, with other values. */
+/** An endless sequence of requests. Shapes recur with other values, close to their variants. */
 export function* generatedAttacks(seed: number): Generator<Attack, never> {
   const random = seededRandom(seed)
   const { below, chance } = random

@@ -1,4 +1,4 @@
-// Conditions of generated requests, in the words of PostgREST's URLs.
+// Random conditions in the syntax of PostgREST's URLs.
 import { jsonPaths, values, type ValueKind, type Vocabulary } from './read-vocabulary.ts'
 import type { Random } from './seeded-random.ts'
 
@@ -22,25 +22,25 @@ const languages = ['english', 'german', 'simple', 'klingon'] as const
 
 const quoted = (value: string): string => `"${value.replace(/["\\]/g, '\\$&')}"`
 
-/** A value within a list or a logic tree, where some characters mean something. */
+/** A value in a list or a logic tree, where some characters are special. */
 const nested = (random: Random, value: string): string =>
   /[.,:()"\\]/.test(value) || random.chance(0.1) ? quoted(value) : value
 
 const valueOf = (random: Random, kind: ValueKind): string =>
   random.pick(values[kind][random.chance(0.97) ? 'fitting' : 'odd'])
 
-/** A column, or seldom one that is not there. */
+/** A column, or rarely an unknown one. */
 export const column = (random: Random, vocabulary: Vocabulary): readonly [string, ValueKind] =>
   random.chance(0.005) ? ['missing', 'text'] : random.pick(vocabulary.columns)
 
-/** A column itself, or a path into it. */
+/** A column, or a JSON path into it. */
 export function field(random: Random, [name, kind]: readonly [string, ValueKind]): readonly [string, ValueKind] {
   if (kind !== 'json' || random.chance(0.2)) return [name, kind]
   const path = random.pick(jsonPaths)
   return [name + path, path.includes('->>') ? 'text' : 'json']
 }
 
-/** What comes after the column and its dot or equals sign. */
+/** The text after the column and its dot or equals sign. */
 export function operation(random: Random, kind: ValueKind, inTree: boolean): string {
   const negation = random.chance(0.2) ? 'not.' : ''
   const written = (value: string): string => (inTree ? nested(random, value) : value)
@@ -61,7 +61,7 @@ export function operation(random: Random, kind: ValueKind, inTree: boolean): str
   return `${negation}${operator}${language}.${written(valueOf(random, kind))}`
 }
 
-/** Conditions in brackets, without the word before them. */
+/** Conditions in parentheses, without `and` or `or` before them. */
 export function logicTree(random: Random, vocabulary: Vocabulary, depth: number): string {
   const parts = random.some(1, 3, () => {
     if (depth > 0 && random.chance(0.3)) {

@@ -1,5 +1,5 @@
-// Read requests made from the grammar of PostgREST's URLs and headers, over `fixtures/reads.sql`.
-// Most of them are meant to succeed; some have a value that does not fit, or a mistake in their words.
+// Random read requests from the grammar of PostgREST's URLs and headers, over `fixtures/reads.sql`.
+// Most are valid; some have a value of the wrong type, or a syntax error.
 import type { ReadRequest } from './exchange.ts'
 import { column, field, logicTree, operation } from './generated-filters.ts'
 import { vocabularies, vocabularyOf, type Vocabulary } from './read-vocabulary.ts'
@@ -21,7 +21,7 @@ const isRange = (parameter: string): boolean => /\.(limit|offset)=/.test(paramet
 
 const aggregates = ['count', 'sum', 'avg', 'max', 'min'] as const
 
-/** Columns to group by, and aggregates; the first is a column to order by. */
+/** Grouping columns and aggregates; the first is a column to order by. */
 function aggregation(random: Random, vocabulary: Vocabulary): readonly [string, string] {
   const [group] = random.pick(vocabulary.columns)
   const items = random.some(1, 2, (): string => {
@@ -33,7 +33,7 @@ function aggregation(random: Random, vocabulary: Vocabulary): readonly [string, 
   return [group, [group, ...items].join(',')]
 }
 
-/** The `select` of a table; adds the parameters of what it embeds. */
+/** The `select` of a table. Adds the parameters of its embeds. */
 function selection(
   random: Random,
   vocabulary: Vocabulary,
@@ -71,7 +71,7 @@ function selection(
       parameters.push(`${path}${column}=${operation(random, kind, false)}`)
     }
     if (!toOne && random.chance(0.95)) parameters.push(`${path}order=${orderOf(random, target, [])}`)
-    // PostgREST puts the limits of embeds in the order of a hash map, which decides the order of columns: one is enough.
+    // PostgREST's order of columns depends on a hash map of the limits of embeds, so at most one is used.
     if (!toOne && random.chance(0.3) && !parameters.some(isRange)) {
       parameters.push(`${path}${random.pick(['limit', 'limit', 'offset'])}=${random.below(3)}`)
     }
@@ -83,7 +83,7 @@ function selection(
   return items.join(',')
 }
 
-/** Makes a mistake: drops, doubles or adds a character somewhere. */
+/** Introduces an error: drops, doubles or adds a character somewhere. */
 function spoilt(random: Random, text: string): string {
   const at = random.below(text.length)
   const mark = random.pick(['.', ',', '(', ')', ':', '!', '"', '-', '>', '*', '::', '...', 'x', ' '])
@@ -115,7 +115,7 @@ function headersOf(random: Random): NonNullable<ReadRequest['headers']> {
 
 const unescaped = /[^A-Za-z0-9_.,:()!*"'>~&=-]/g
 
-/** One request. The same random numbers give the same request. */
+/** Returns one request. The same random numbers give the same request. */
 export function generatedRead(random: Random): ReadRequest {
   const vocabulary = random.pick(vocabularies)
   const parameters: Parameters = []
@@ -126,7 +126,7 @@ export function generatedRead(random: Random): ReadRequest {
   if (group !== undefined) parameters.push(`select=${groups}`)
   else if (random.chance(0.8)) {
     const selected = selection(random, vocabulary, '', 2, parameters, related)
-    // A function returns only what is selected of it, and no more can be ordered by.
+    // A function returns only the selected columns, so only these can be ordered by.
     parameters.push(`select=${call ? `*,${selected}` : selected}`)
   }
   for (const [name, kind] of random.some(0, 2, () => field(random, column(random, vocabulary)))) {

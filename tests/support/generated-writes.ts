@@ -1,11 +1,11 @@
-// Writes and calls made by chance, over `fixtures/writes.sql`. Most are meant to succeed; some have a value that does
-// not fit, or a mistake in their words.
+// Random writes and calls, over `fixtures/writes.sql`. Most are valid; some have a value of the wrong type, or a syntax
+// error.
 import type { Random } from './seeded-random.ts'
 import type { WriteRequest } from './write-request.ts'
 
 type Choices = readonly [string, ...string[]]
 
-/** JSON texts of values, by the kind of column that they are meant for. */
+/** JSON values, by the type of column that they are intended for. */
 const values = {
   integer: ['1', '2', '3', '77', 'null', '"5"', '12345678901', '1.5', '"x"'],
   small: ['1', '2', '0', '40000', 'null'],
@@ -22,9 +22,9 @@ type Kind = keyof typeof values
 
 type Target = {
   readonly path: string
-  /** Its key comes from a sequence, which a rolled-back write moves on: it must not be in the answer. */
+  /** Whether the key comes from a sequence, which a rollback does not reset: the key must not be in the response. */
   readonly hiddenKey?: true
-  /** Columns that must be given, so that nothing depends on a sequence; then others. */
+  /** Required columns, so that nothing depends on a sequence, then optional ones. */
   readonly key: readonly (readonly [string, Kind])[]
   readonly others: readonly (readonly [string, Kind])[]
   readonly selects: Choices
@@ -277,7 +277,7 @@ const accepts: Choices = [
 const object = (row: readonly (readonly [string, string])[]): string =>
   `{${row.map(([name, value]) => `${JSON.stringify(name)}: ${value}`).join(', ')}}`
 
-/** The text of a value outside JSON. */
+/** A value in its text form, outside JSON. */
 function plain(value: string): string {
   const parsed: unknown = JSON.parse(value)
   return typeof parsed === 'string' ? parsed : parsed === null ? 'NULL' : value
@@ -308,7 +308,7 @@ function bodyOf(random: Random, columns: readonly (readonly [string, Kind])[], m
   return json(object(row()))
 }
 
-/** One request. */
+/** Returns one request. */
 export function generatedWrite(random: Random): WriteRequest {
   return random.chance(0.3) ? call(random) : write(random)
 }

@@ -1,4 +1,4 @@
-// Requests as the request stage hands them on, written by hand in few words.
+// Concise constructors for the parsed requests that the request stage returns.
 import type { PlanSettings } from '../../server/rest/plan/plan-context.ts'
 import type {
   Action,
@@ -96,7 +96,7 @@ export const orderBy = (name: string, relation?: string): OrderTerm => {
   return relation === undefined ? { kind: 'field', ...rest } : { kind: 'relation', relation, ...rest }
 }
 
-/** A value at a path of embeds: `at('clients.projects', value)`; `at('', value)` at the top. */
+/** A value at a path of embeds: `at('clients.projects', value)`; `at('', value)` at the top level. */
 export const at = <T>(path: string, value: T) => ({ path: path === '' ? [] : path.split('.'), value })
 
 type Words = Partial<RequestShape & RequestInput & Pick<ApiRequest, 'ranges' | 'accept'>> &
@@ -104,7 +104,7 @@ type Words = Partial<RequestShape & RequestInput & Pick<ApiRequest, 'ranges' | '
     readonly select?: readonly (SelectItem | string)[]
   }
 
-/** A request for an action; parameters of the query stand beside the rest. `select=*` when there is none. */
+/** A request for an action, with query parameters. The default is `select=*`. */
 export function request(action: Action, given: Words = {}): ApiRequest {
   const { select = ['*'], routineArguments = [], order = [], logic = [], filters = [], ...others } = given
   const { filterKeys, ranges = new Map(), accept = [{ kind: 'any' }], ...rest } = others

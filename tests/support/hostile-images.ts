@@ -1,4 +1,4 @@
-// Files that pretend to be images, or are images made to do harm.
+// Files that are not images although they claim to be, and images designed to do harm.
 import { crc32, deflateSync } from 'node:zlib'
 import sharp from 'sharp'
 import { noise, picture, plants, water } from './test-image.ts'
@@ -16,7 +16,7 @@ const chunk = (type: string, data: Buffer): Buffer => {
 }
 const pngSignature = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1')
 
-/** A PNG of these chunks after a header of this size. */
+/** A PNG of these chunks after a header with this size. */
 const png = (width: number, height: number, colourType: number, ...chunks: readonly Buffer[]): Buffer =>
   Buffer.concat([
     pngSignature,
@@ -35,7 +35,7 @@ function jpegOfSize(jpeg: Buffer, width: number, height: number): Buffer {
   return copy
 }
 
-/** A JPEG with another segment after its beginning. */
+/** A JPEG with an additional segment at its start. */
 const withSegment = (jpeg: Buffer, marker: number, data: Buffer): Buffer => {
   const length = Buffer.alloc(2)
   length.writeUInt16BE(data.length + 2)
@@ -45,7 +45,7 @@ const withSegment = (jpeg: Buffer, marker: number, data: Buffer): Buffer => {
 const html = Buffer.from('<html><script>alert(1)</script><img src=x onerror=alert(1)>')
 const svg = Buffer.from('<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')
 
-/** Files of other formats; none must be decoded, whatever they call themselves. */
+/** Files of other formats, none of which may be decoded, whatever their declared type. */
 async function otherFormats(): Promise<HostileFile[]> {
   const image = picture(16, 16, water)
   return [
@@ -70,7 +70,7 @@ async function otherFormats(): Promise<HostileFile[]> {
   ]
 }
 
-/** Small files that claim, or unpack to, much more. */
+/** Small files that claim, or decompress to, much more. */
 function bombs(jpeg: Buffer, webp: Buffer): HostileFile[] {
   const text = deflateSync(Buffer.alloc(20_000_000, 'a'), { level: 9 })
   const animated = Buffer.from(webp)
@@ -106,7 +106,7 @@ function bombs(jpeg: Buffer, webp: Buffer): HostileFile[] {
   ]
 }
 
-/** Images that are something else as well. */
+/** Images that are also valid files of another type. */
 function polyglots(images: readonly HostileFile[]): HostileFile[] {
   const others = [html, svg, Buffer.from('PK\x05\x06' + '\0'.repeat(18), 'latin1'), Buffer.from('%PDF-1.7\n%%EOF')]
   return images.flatMap(({ name, bytes }) =>
@@ -121,7 +121,7 @@ function polyglots(images: readonly HostileFile[]): HostileFile[] {
   )
 }
 
-/** 500 files or more, the same each time. */
+/** At least 500 files, the same each time. */
 export async function hostileFiles(): Promise<readonly HostileFile[]> {
   const image = picture(200, 150, water, [plants, 40, 40, 60, 60])
   const images = [
@@ -161,7 +161,7 @@ export async function hostileFiles(): Promise<readonly HostileFile[]> {
   ]
 }
 
-/** A picture with a place in its metadata, as phones write it. */
+/** A picture with a location in its metadata, as written by phones. */
 export const withPlace = (): Promise<Buffer> =>
   sharp({ create: { width: 40, height: 20, channels: 3, background: water } })
     .withExif({ IFD3: { GPSLatitudeRef: 'N', GPSLatitude: '51/1 30/1 3230/100' } })

@@ -1,9 +1,9 @@
-// Uploads of images, as clients send them.
+// Uploads images as clients do.
 import { caller, type Answer } from './call.ts'
 
 export const prefix = '/api/v1/water-hyacinth'
 
-/** A field of a form: text, or a file with its type and name. */
+/** A form field: text, or a file with its type and name. */
 export type Part = string | { readonly bytes: Uint8Array; readonly type?: string; readonly name?: string }
 
 /** A multipart body. */
@@ -21,7 +21,7 @@ export function form(...parts: readonly (readonly [field: string, part: Part])[]
   return data
 }
 
-/** Sends a body to a path below the prefix. */
+/** Sends a body to a path relative to the prefix. */
 export async function upload(
   url: string,
   path: string,
@@ -29,12 +29,12 @@ export async function upload(
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Answer> {
   if (!(body instanceof FormData)) return caller(url)('POST', `${prefix}${path}`, { body, headers })
-  // The boundary is chosen by what writes the form.
+  // FormData chooses the boundary.
   const request = new Request(url, { method: 'POST', body })
   const bytes = new Uint8Array(await request.arrayBuffer())
   const type = request.headers.get('content-type') ?? ''
   return caller(url)('POST', `${prefix}${path}`, { body: bytes, headers: { 'Content-Type': type, ...headers } })
 }
 
-/** The settings that keep slow machines from deciding tests. */
+/** Settings with generous timeouts, for slow machines. */
 export const patient = { IMAGE_TIMEOUT: '300' }

@@ -1,4 +1,4 @@
-// The imports of the source, read with TypeScript's own parser.
+// The imports of the source files, parsed by TypeScript.
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -7,24 +7,24 @@ import ts from 'typescript'
 const server = fileURLToPath(new URL('../../server', import.meta.url))
 
 export type Import = {
-  /** Path of the importing file below `server/`, with slashes. */
+  /** Path of the importing file relative to `server/`, with slashes. */
   readonly from: string
-  /** The same of the imported file, or the name of a package: `pg`, `node:fs`. */
+  /** Path of the imported file, or the name of a package: `pg`, `node:fs`. */
   readonly to: string
   readonly isPackage: boolean
-  /** Whether only types are imported, so that nothing of it is left when the program runs. */
+  /** Whether only types are imported, so that the import is erased at compile time. */
   readonly isTypeOnly: boolean
 }
 
 export type SourceFile = {
-  /** Path below `server/`, with slashes. */
+  /** Path relative to `server/`, with slashes. */
   readonly path: string
   readonly imports: readonly Import[]
-  /** Side effects of importing the file, and settings of the process, as `name (line)`. */
+  /** Side effects of importing the file, and changes to process settings, as `name (line)`. */
   readonly effects: readonly string[]
 }
 
-/** Reads all files of `server/`, in the order of their paths. */
+/** Parses all files of `server/`, sorted by path. */
 export function readSource(): readonly SourceFile[] {
   return readdirSync(server, { recursive: true, encoding: 'utf8' })
     .map((path) => path.replaceAll('\\', '/'))
@@ -33,19 +33,19 @@ export function readSource(): readonly SourceFile[] {
     .map((path) => parseSource(path, readFileSync(join(server, path), 'utf8')))
 }
 
-/** Parses one file. @param path below `server/`, with slashes */
+/** Parses one file. @param path relative to `server/`, with slashes */
 export function parseSource(path: string, text: string): SourceFile {
   const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true)
   return { path, imports: importsOf(path, file), effects: effectsOf(file) }
 }
 
-/** Every function of `node:fs` whose name ends in `Sync` reads or writes while the process waits. */
+/** Functions of `node:fs` whose names end in `Sync` block the process. */
 const synchronous = /^[a-z]\w*Sync$/
 const processSettings: ReadonlySet<string> = new Set(['stackTraceLimit', 'setFlagsFromString'])
 
 /**
- * Synchronous calls that run when a file is imported, and settings of the whole process wherever they stand. A parser
- * cannot follow calls: a function that is called at the top level may read a file without being found here.
+ * Synchronous calls that run when a file is imported, and changes to process settings anywhere. Calls are not followed:
+ * a function that reads a file and is called at the top level is not detected.
  */
 function effectsOf(file: ts.SourceFile): string[] {
   const found: string[] = []
@@ -88,7 +88,7 @@ function importsOf(path: string, file: ts.SourceFile): Import[] {
   return imports
 }
 
-/** `import type …`, or names that are all marked with `type`. A bare `import '…'` is for its effects. */
+/** `import type …`, or names that are all marked with `type`. A bare `import '…'` is for its side effects. */
 function isTypeImport(clause: ts.ImportClause | undefined): boolean {
   if (!clause) return false
   if (clause.isTypeOnly) return true

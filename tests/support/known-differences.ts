@@ -1,5 +1,5 @@
-// Where PostgREST 12.0.2 answers otherwise than we do, because a later version, up to 16.2, changed it.
-// Versions and issues are those of PostgREST's changelog. A difference that no row explains is a fault of ours.
+// Known differences of PostgREST 12.0.2's responses, due to changes in later versions, up to 16.2.
+// Versions and issues are those of PostgREST's changelog. A difference without an entry is a bug in this server.
 import type { Aspect, Difference } from './differences.ts'
 import { code, hasTotalOfItsRows, is, sameBut, said, type Pair } from './answer-pair.ts'
 
@@ -7,9 +7,9 @@ export type KnownDifference = {
   readonly version: string
   readonly issue: number
   readonly reason: string
-  /** The aspects of an answer that it explains. */
+  /** The aspects of a response that it explains. */
   readonly aspects: 'all' | readonly [Aspect, ...Aspect[]]
-  /** Whether the difference in one of the aspects is this one. */
+  /** Whether it explains the difference in one of the aspects. */
   readonly explains: (pair: Pair, difference: Difference) => boolean
 }
 
@@ -17,18 +17,18 @@ export const knownDifferences: readonly KnownDifference[] = [
   {
     version: '16.0',
     issue: 4609,
-    reason: 'Answers of tables and functions say which request headers they depend on',
+    reason: 'Responses of tables and functions list the request headers that they depend on',
     aspects: ['Vary'],
     explains: (_, { theirs, ours }) => theirs === null && (ours === 'Accept, Prefer, Range' || ours === 'X-Garage'),
   },
   {
     version: '13.0.0',
     issue: 4016,
-    reason: 'Answers tell the length of their body',
+    reason: 'Responses contain the length of their body',
     aspects: ['Content-Length'],
     explains: ({ request, ours: answer }, { theirs, ours }) =>
       theirs === null &&
-      // The length of an error is told even when there is no body to it.
+      // The length of an error is reported even if its body is omitted.
       (request.method === 'HEAD' && answer.status >= 300
         ? /^[1-9][0-9]+$/.test(String(ours))
         : ours === String(answer.body.length)),
@@ -36,7 +36,7 @@ export const knownDifferences: readonly KnownDifference[] = [
   {
     version: '13.0.0',
     issue: 2967,
-    reason: "An error's code is repeated in a header",
+    reason: 'A header repeats the error code',
     aspects: ['Proxy-Status'],
     explains: (pair, { theirs, ours }) =>
       theirs === null &&
@@ -47,20 +47,20 @@ export const knownDifferences: readonly KnownDifference[] = [
   {
     version: '16.0',
     issue: 4075,
-    reason: 'To filter, order or limit an embed that has an alias by the name of its table is deprecated',
+    reason: 'Filtering, ordering or limiting an embed with an alias by the name of its table is deprecated',
     aspects: ['Warning'],
     explains: (_, { theirs, ours }) => theirs === null && typeof ours === 'string' && ours.startsWith('299 PostgREST'),
   },
   {
     version: '16.0',
     issue: 3957,
-    reason: 'Without a range of its rows, an exact count is the number of rows that are answered',
+    reason: 'Without a range, the exact count is the number of returned rows',
     aspects: ['Content-Range', 'status'],
     explains: ({ request, theirs, ours }) =>
       /count=(exact|estimated)/.test(request.headers?.Prefer ?? '') &&
       request.headers?.Range === undefined &&
       !/[?&](limit=|offset=[1-9])/.test(request.path) &&
-      // What makes the rows another number than those that are counted: aggregates, and limits of inner embeds.
+      // Aggregates and limits of inner embeds make the number of rows differ from the count.
       /\w\(\)|\.(limit|offset)=/.test(request.path) &&
       [200, 206].includes(theirs.status) &&
       [200, 206].includes(ours.status) &&
@@ -69,14 +69,14 @@ export const knownDifferences: readonly KnownDifference[] = [
   {
     version: '12.0.3',
     issue: 3224,
-    reason: 'A media type that cannot be had is answered 406, no longer 415',
+    reason: 'An unavailable media type gets 406 instead of 415',
     aspects: ['status'],
     explains: ({ theirs, ours }) => is(theirs, 415, 'PGRST107') && is(ours, 406, 'PGRST107'),
   },
   {
     version: '12.2.0',
     issue: 3478,
-    reason: 'Media types may be written in capitals',
+    reason: 'Media types are case-insensitive',
     aspects: 'all',
     explains: ({ request, theirs, ours }) =>
       /[A-Z]/.test(request.headers?.Accept ?? '') && is(theirs, 415, 'PGRST107') && ours.status === 200,
@@ -84,7 +84,7 @@ export const knownDifferences: readonly KnownDifference[] = [
   {
     version: '12.0.3',
     issue: 3160,
-    reason: "A handler of a table's rows is not tried on other columns",
+    reason: 'A handler for the rows of a table is not applied to other columns',
     aspects: 'all',
     explains: ({ request, theirs, ours }) =>
       request.path.includes('select=') && is(theirs, 400, '42846') && is(ours, 406, 'PGRST107'),
@@ -92,7 +92,7 @@ export const knownDifferences: readonly KnownDifference[] = [
   {
     version: '13.0.0',
     issue: 3795,
-    reason: 'What is wrong with a single object is said more clearly',
+    reason: 'The error about a single object is clearer',
     aspects: ['body'],
     explains: (pair) =>
       is(pair.ours, 406, 'PGRST116') &&
@@ -102,7 +102,7 @@ export const knownDifferences: readonly KnownDifference[] = [
   {
     version: '13.0.0',
     issue: 3747,
-    reason: 'What `is` allows is told otherwise',
+    reason: 'The message about values for `is` has changed',
     aspects: ['body'],
     explains: (pair) =>
       is(pair.ours, 400, 'PGRST100') &&
@@ -128,7 +128,7 @@ export const knownDifferences: readonly KnownDifference[] = [
   {
     version: '13.0.0',
     issue: 2255,
-    reason: 'A column that is no tsvector is made one to be searched, in the language of the search',
+    reason: 'A column that is not a tsvector is converted to one for text search, in the language of the search',
     aspects: 'all',
     explains: ({ request, theirs, ours }) =>
       /(?<!words)=(not\.)?(pl|ph|w)?fts/.test(request.path) &&
@@ -139,19 +139,19 @@ export const knownDifferences: readonly KnownDifference[] = [
   {
     version: '13.0.0',
     issue: 3697,
-    reason: 'Only tables of the schema cache are asked for, and others have an error of their own',
+    reason: 'Only tables of the schema cache are queried, and others have their own error',
     aspects: 'all',
     explains: ({ request, theirs, ours }) =>
       is(ours, 404, 'PGRST205') &&
       (is(theirs, 404, '42P01') ||
-        // A partition is there, but not in the cache.
+        // Partitions exist, but are not in the schema cache.
         (theirs.status === 200 && request.path.startsWith('/readings_2024')) ||
         (request.method === 'OPTIONS' && theirs.status === 404)),
   },
   {
     version: '13.0.0',
     issue: 3906,
-    reason: 'A path that means nothing has an error of its own',
+    reason: 'An invalid path has its own error',
     aspects: ['body'],
     explains: ({ theirs, ours }) =>
       theirs.status === 404 && theirs.body.toString() === '{}' && is(ours, 404, 'PGRST125'),
@@ -159,7 +159,7 @@ export const knownDifferences: readonly KnownDifference[] = [
   {
     version: '13.0.7',
     issue: 4089,
-    reason: 'The error of a schema that is not exposed names it, and has the exposed ones in its hint',
+    reason: 'The error about a schema that is not exposed names it, and lists the exposed ones in its hint',
     aspects: ['body'],
     explains: (pair) =>
       is(pair.theirs, 406, 'PGRST106') && is(pair.ours, 406, 'PGRST106') && sameBut(pair, 'message', 'hint'),
@@ -167,7 +167,7 @@ export const knownDifferences: readonly KnownDifference[] = [
   {
     version: '14.6',
     issue: 4675,
-    reason: 'Names that are not close to what was asked for are no longer shown in hints',
+    reason: 'Hints contain only names that are similar',
     aspects: ['body'],
     explains: (pair) =>
       is(pair.ours, 404, 'PGRST202') &&
@@ -178,7 +178,7 @@ export const knownDifferences: readonly KnownDifference[] = [
   {
     version: '13.0.0',
     issue: 3041,
-    reason: 'Embeds of many rows can be spread, into arrays, though not their aggregates',
+    reason: 'To-many embeds can be spread into arrays, but not their aggregates',
     aspects: 'all',
     explains: ({ request, theirs, ours }) =>
       request.path.includes('...') && is(theirs, 400, 'PGRST119') && (ours.status === 200 || is(ours, 400, 'PGRST127')),
@@ -186,7 +186,7 @@ export const knownDifferences: readonly KnownDifference[] = [
   {
     version: '13.0.5',
     issue: 3887,
-    reason: 'Of a spread embed, nothing can be selected',
+    reason: 'A spread embed can select no columns',
     aspects: 'all',
     explains: ({ request, theirs, ours }) =>
       /\.\.\.[^(]*\(\)/.test(request.path) && is(theirs, 400, '42601') && ours.status === 200,
@@ -202,7 +202,7 @@ export const knownDifferences: readonly KnownDifference[] = [
   {
     version: '12.2.2',
     issue: 3093,
-    reason: 'An embed of nothing but empty embeds is left out',
+    reason: 'An embed of empty embeds only is omitted',
     aspects: ['body'],
     explains: ({ request, theirs, ours }) =>
       /\((\w+(!\w+)*\(\),?)+\)/.test(request.path) && theirs.status === 200 && ours.status === 200,
@@ -215,12 +215,12 @@ export const knownDifferences: readonly KnownDifference[] = [
     explains: ({ request, theirs, ours }) =>
       request.path.startsWith('/rpc/') &&
       is(theirs, 400, '42703') &&
-      // Then something else may be wrong with the request.
+      // Another part of the request may then be invalid.
       !said(ours, 'message').startsWith('column cars.'),
   },
 ]
 
-/** The row that explains a difference, if any. */
+/** The entry that explains a difference, if any. */
 export const explanationOf = (pair: Pair, difference: Difference): KnownDifference | undefined =>
   knownDifferences.find(
     ({ aspects, explains }) => (aspects === 'all' || aspects.includes(difference.aspect)) && explains(pair, difference),

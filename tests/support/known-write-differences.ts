@@ -1,5 +1,5 @@
-// Where PostgREST 12.0.2 answers a write or a call otherwise than we do, because a later version, up to 16.2, changed it.
-// Versions and issues are those of PostgREST's changelog. A difference that no row explains is a fault of ours.
+// Known differences of PostgREST 12.0.2's responses to writes and calls, due to changes in later versions, up to 16.2.
+// Versions and issues are those of PostgREST's changelog. A difference without an entry is a bug in this server.
 import { bodyOf, type Aspect, type Difference } from './differences.ts'
 import type { RawAnswer } from './exchange.ts'
 import type { WriteRequest } from './write-request.ts'
@@ -8,12 +8,12 @@ export type Pair = { readonly request: WriteRequest; readonly theirs: RawAnswer;
 
 export type KnownDifference = {
   readonly version: string
-  /** Null where the changelog is silent; PostgREST 16.2's source says so. */
+  /** Null if the changelog does not mention it, but PostgREST 16.2's source shows it. */
   readonly issue: number | null
   readonly reason: string
-  /** The aspects of an answer that it explains; all of them, where the one is an error and the other is not. */
+  /** The aspects of a response that it explains; all of them, if only one of the responses is an error. */
   readonly aspects: readonly [Aspect, ...Aspect[]] | 'all'
-  /** Whether the difference in one of the aspects is this one. */
+  /** Whether it explains the difference in one of the aspects. */
   readonly explains: (difference: Difference, pair: Pair) => boolean
 }
 
@@ -25,13 +25,13 @@ const errorOf = (answer: RawAnswer): ErrorBody => {
   return typeof body === 'object' && body !== null && !Array.isArray(body) ? body : {}
 }
 
-/** The text of a field of an error; empty when it has none. */
+/** The text of a field of an error; empty if there is none. */
 const said = (answer: RawAnswer, field: ErrorField): string => {
   const text = errorOf(answer)[field]
   return typeof text === 'string' ? text : ''
 }
 
-/** Whether two errors are the same but for some fields. */
+/** Whether two errors are equal except for some fields. */
 const sameBut = ({ theirs, ours }: Pair, ...fields: readonly ErrorField[]): boolean => {
   const others = (['code', 'message', 'details', 'hint'] as const).filter((field) => !fields.includes(field))
   const [a, b] = [errorOf(theirs), errorOf(ours)]
@@ -47,14 +47,14 @@ export const knownDifferences: readonly KnownDifference[] = [
   {
     version: '16.0',
     issue: 4609,
-    reason: 'Answers say which request headers they depend on',
+    reason: 'Responses list the request headers that they depend on',
     aspects: ['Vary'],
     explains: ({ theirs, ours }) => theirs === null && ours === 'Accept, Prefer, Range',
   },
   {
     version: '13.0.0',
     issue: 4016,
-    reason: 'Answers tell the length of their body',
+    reason: 'Responses contain the length of their body',
     aspects: ['Content-Length'],
     explains: ({ theirs, ours }, { request, ours: answer }) =>
       theirs === null && (request.method === 'HEAD' || ours === String(answer.body.length)),
@@ -62,7 +62,7 @@ export const knownDifferences: readonly KnownDifference[] = [
   {
     version: '13.0.0',
     issue: 2967,
-    reason: "An error's code is repeated in a header",
+    reason: 'A header repeats the error code',
     aspects: ['Proxy-Status'],
     explains: ({ theirs, ours }, pair) =>
       theirs === null &&
@@ -74,14 +74,14 @@ export const knownDifferences: readonly KnownDifference[] = [
   {
     version: '12.0.3',
     issue: 3224,
-    reason: 'A media type that cannot be had is answered 406, no longer 415',
+    reason: 'An unavailable media type gets 406 instead of 415',
     aspects: ['status'],
     explains: (_, { theirs, ours }) => is(theirs, 415, 'PGRST107') && is(ours, 406, 'PGRST107'),
   },
   {
     version: '13.0.0',
     issue: 3795,
-    reason: 'What is wrong with a single object is said more clearly',
+    reason: 'The error about a single object is clearer',
     aspects: ['body'],
     explains: (_, pair) =>
       is(pair.ours, 406, 'PGRST116') &&
@@ -91,14 +91,14 @@ export const knownDifferences: readonly KnownDifference[] = [
   {
     version: '12.0.3',
     issue: 3361,
-    reason: 'An unknown column of a body is told in other words',
+    reason: 'The message about an unknown column of a body has changed',
     aspects: ['body'],
     explains: (_, pair) => is(pair.ours, 400, 'PGRST204') && sameBut(pair, 'message'),
   },
   {
     version: '12.0.3',
     issue: 3205,
-    reason: 'A statement that affects a row twice is no longer taken for the fault of the client',
+    reason: 'A statement that affects a row twice is no longer a client error',
     aspects: ['status'],
     explains: (_, { theirs, ours }) => is(theirs, 400, '21000') && is(ours, 500, '21000'),
   },
@@ -130,7 +130,7 @@ export const knownDifferences: readonly KnownDifference[] = [
   {
     version: '13.0.0',
     issue: 3697,
-    reason: 'A table that is not there is told before Postgres is asked',
+    reason: 'An unknown table is reported without a query',
     aspects: ['body'],
     explains: (_, { theirs, ours }) => is(theirs, 404, '42P01') && is(ours, 404, 'PGRST205'),
   },
@@ -145,7 +145,7 @@ export const knownDifferences: readonly KnownDifference[] = [
   {
     version: '14.4',
     issue: 3707,
-    reason: 'What an update or a delete returns is no longer filtered by `and` and `or`',
+    reason: 'The result of an update or a delete is no longer filtered by `and` and `or`',
     aspects: 'all',
     explains: (_, { request: { method, path }, theirs, ours }) =>
       (method === 'PATCH' || method === 'DELETE') &&
@@ -156,28 +156,28 @@ export const knownDifferences: readonly KnownDifference[] = [
   {
     version: '14.13',
     issue: 4955,
-    reason: 'A role may have `work_mem` set',
+    reason: 'A role may set `work_mem`',
     aspects: 'all',
     explains: (_, { theirs }) => is(theirs, 400, '22023') && said(theirs, 'message').includes('work_mem'),
   },
   {
     version: '14.2',
     issue: 4553,
-    reason: 'A single parameter with a name no longer takes the whole body',
+    reason: 'A single named parameter no longer receives the whole body',
     aspects: ['body'],
     explains: (_, { theirs, ours }) => is(theirs, 404, '42883') && is(ours, 404, 'PGRST202'),
   },
   {
     version: '14.6',
     issue: 4675,
-    reason: 'Names are only hinted at when they are close to the one that was asked for',
+    reason: 'Hints contain only names that are similar',
     aspects: ['body'],
     explains: (_, pair) => is(pair.ours, 404, 'PGRST202') && sameBut(pair, 'hint') && errorOf(pair.ours).hint === null,
   },
   {
     version: '13.0.0',
     issue: 2858,
-    reason: 'Arguments in a URL or a form are taken as values of their type, no longer as strings of JSON',
+    reason: 'Arguments in a URL or a form are values of their type instead of JSON strings',
     aspects: 'all',
     explains: (_, { request: { path, method, headers }, theirs, ours }) =>
       path.startsWith('/rpc/') &&
@@ -189,20 +189,20 @@ export const knownDifferences: readonly KnownDifference[] = [
   {
     version: '12.2.0',
     issue: 2676,
-    reason: 'A body that is neither object nor array is told by Postgres in other words',
+    reason: 'The message of PostgreSQL about a body that is neither object nor array has changed',
     aspects: ['body'],
     explains: (_, pair) => is(pair.theirs, 400, '22023') && is(pair.ours, 400, '22023') && sameBut(pair, 'message'),
   },
   {
     version: '16.2',
     issue: null,
-    reason: 'Unknown preferences are refused, also beside a time zone',
+    reason: 'Unknown preferences are rejected, also with a time zone',
     aspects: 'all',
     explains: (_, { request, ours }) => prefer(request).includes('timezone=') && is(ours, 400, 'PGRST122'),
   },
 ]
 
-/** The row that explains a difference, if any. */
+/** The entry that explains a difference, if any. */
 export const explanationOf = (difference: Difference, pair: Pair): KnownDifference | undefined =>
   knownDifferences.find(
     ({ aspects, explains }) => (aspects === 'all' || aspects.includes(difference.aspect)) && explains(difference, pair),

@@ -1,20 +1,20 @@
-// Statements that run exactly as long as a test wants them to: they wait for an advisory lock that the test has.
+// Statements whose duration a test controls: they wait for an advisory lock that the test holds.
 import type { Test } from 'tap'
 import { withClient, type TestDatabase } from './database.ts'
 import { until } from './until.ts'
 
 export type Latch = {
-  /** An SQL expression that waits until the latch is released, then gives null. */
+  /** An SQL expression that waits until the latch is released, then returns null. */
   readonly wait: string
-  /** Resolves with whether so many statements wait for it. */
+  /** Resolves with whether this many statements wait for it. */
   readonly isAwaited: (statements?: number) => Promise<boolean>
-  /** Lets all statements go on, and those that come later. */
+  /** Releases all waiting statements, and later ones. */
   readonly release: () => Promise<void>
 }
 
 let last = 0
 
-/** Closes a latch for the time of a test. */
+/** Creates a closed latch for the duration of a test. */
 export async function createLatch(
   t: Pick<Test, 'teardown'>,
   database: Pick<TestDatabase, 'adminUri' | 'query'>,

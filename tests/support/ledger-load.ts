@@ -1,4 +1,4 @@
-// Clients that write and read without a pause, and remember what they were told.
+// Clients that write and read continuously, and record the responses.
 import { Agent, request } from 'node:http'
 import type { TestDatabase } from './database.ts'
 
@@ -13,16 +13,16 @@ export const ledgerSql = (role: string): string => `
 
 export type LedgerLoadOptions = {
   readonly port: number
-  /** Clients that keep their connection alive. */
+  /** Number of clients with persistent connections. */
   readonly keptAlive: number
-  /** Clients that open a connection for each request. */
+  /** Number of clients that open a connection per request. */
   readonly fresh: number
 }
 
 export class LedgerLoad {
-  /** Requests with the response that they should have. */
+  /** Number of requests with the expected response. */
   answered = 0
-  /** What happened to every other request. */
+  /** Failures of all other requests. */
   readonly lost: string[] = []
   readonly #acknowledged = new Set<number>()
   readonly #port: number
@@ -44,7 +44,7 @@ export class LedgerLoad {
     await Promise.all(this.#clients)
   }
 
-  /** Compares the rows with what was acknowledged: the ids that are missing, and those that are stored twice. */
+  /** Compares the rows with the acknowledged ones: ids that are missing, and ids that are stored twice. */
   async verify(database: TestDatabase): Promise<{ readonly lostWrites: number; readonly doubledWrites: number }> {
     const { rows } = await database.query('select id::int as id, count(*)::int as times from public.ledger group by id')
     const stored = new Map(rows.map(({ id, times }) => [Number(id), Number(times)]))
@@ -76,7 +76,7 @@ export class LedgerLoad {
     agent.destroy()
   }
 
-  /** Undefined when status and body are the expected ones, otherwise what came instead. */
+  /** Undefined if status and body are as expected, otherwise a description of the response. */
   #send(
     agent: Agent,
     method: string,

@@ -1,9 +1,9 @@
-// A server that listens for the time of a test.
+// A server that listens for the duration of a test.
 import { createServer, type RequestListener } from 'node:http'
 import type { Test } from 'tap'
 import { handleUpgrades, type UpgradeHandler } from '../../server/http/upgrade.ts'
 
-/** Starts a server on a free port, and stops it with the test. Gives its address, without a slash at the end. */
+/** Starts a server on a free port, and stops it with the test. Returns its address, without a trailing slash. */
 export async function listen(
   t: Pick<Test, 'teardown'>,
   handler: RequestListener,

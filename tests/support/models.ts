@@ -1,9 +1,9 @@
-// Models whose answers are known: planted in the file, or simple functions of the image.
+// Models with known results: fixed in the file, or simple functions of the image.
 import { floats, integers, type Constant, type Graph, type Node, type Side } from './onnx.ts'
 
 const image = (height: Side, width: Side) => ({ name: 'image', shape: [1, 3, height, width] })
 
-/** Answers the same, whatever the image: an output of this shape. */
+/** Returns the same output of this shape for every image. */
 export const planted = (
   height: Side,
   width: Side,
@@ -16,7 +16,7 @@ export const planted = (
   nodes: [{ op: 'Identity', inputs: ['planted'], outputs: ['output'] }],
 })
 
-/** Three classes, each with the mean of its colour times 20 as its score: red, green, blue. */
+/** A classifier with three classes, red, green and blue, whose scores are the mean of each colour times 20. */
 export const colourClassifier = (side: Side): Graph => ({
   inputs: [image(side, side)],
   outputs: [{ name: 'scores', shape: [1, 3] }],
@@ -28,8 +28,8 @@ export const colourClassifier = (side: Side): Graph => ({
 })
 
 /**
- * A detector with one class that looks at cells of 8 x 8 pixels: a box of a cell has as its confidence how much more green
- * than red there is in it. Its stride is 8.
+ * A detector with one class that evaluates cells of 8 x 8 pixels. The confidence of a cell's box is the difference of
+ * its green and red. Its stride is 8.
  */
 export function greenDetector(height: number, width: number): Graph {
   const [rows, columns] = [height / 8, width / 8]
@@ -108,7 +108,7 @@ export const endlessClassifier = (side: number): Graph => ({
   ],
 })
 
-/** Numbers between -1 and 1, the same each time. */
+/** Deterministic numbers between -1 and 1. */
 function* someNumbers(count: number): Generator<number> {
   let state = 11
   for (let index = 0; index < count; index++) {
@@ -118,8 +118,8 @@ function* someNumbers(count: number): Generator<number> {
 }
 
 /**
- * A detector of 80 classes that takes the time of YOLOv8n at 640 x 640 pixels: about 4.3 billion multiplications, in
- * convolutions of the same sizes, and an output of the same shape. It has learnt nothing.
+ * A detector of 80 classes as slow as YOLOv8n at 640 x 640 pixels: about 4.3 billion multiplications, in convolutions
+ * of the same sizes, with an output of the same shape. Its weights are random.
  */
 export function nanoShapedDetector(): Graph {
   const constants: Constant[] = [integers('cells', [1, 84, -1])]
@@ -170,5 +170,5 @@ export function nanoShapedDetector(): Graph {
   return { inputs: [image(640, 640)], outputs: [{ name: 'output', shape: [1, 84, 8400] }], constants, nodes }
 }
 
-/** Names of 80 classes, as exporters write them. */
+/** Names of 80 classes, in the format of exporters. */
 export const nanoNames = `{${Array.from({ length: 80 }, (_, index) => `${index}: '${index === 0 ? 'water hyacinth' : `class ${index}`}'`).join(', ')}}`

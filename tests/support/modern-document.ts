@@ -1,13 +1,13 @@
-// PostgREST 12.0.2's OpenAPI document of the shop, as version 16.2 would write it, by PostgREST's changelog.
+// Converts PostgREST 12.0.2's OpenAPI document of the shop to that of version 16.2, according to PostgREST's changelog.
 
 type Json = Record<string, unknown>
 
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** 14.8, #4641: integers have the formats that OpenAPI knows. */
+/** 14.8, #4641: integers have the formats defined by OpenAPI. */
 const integerFormats: Readonly<Record<string, string>> = { smallint: 'int32', integer: 'int32', bigint: 'int64' }
 
-/** Functions of the fixture that may only be posted to. */
+/** Functions of the fixture that allow POST only. */
 const volatile = ['answer', 'fail', 'nothing', 'raised', 'check_request']
 
 function withIntegerFormats(value: unknown): unknown {
@@ -34,12 +34,12 @@ export function modernDocument(document: unknown): unknown {
     ...document,
     info: { ...(document.info as Json), version: '16.2' },
     definitions: withIntegerFormats(document.definitions),
-    // 13.0.5, #4080: the link leads somewhere again.
+    // 13.0.5, #4080: the link is valid again.
     externalDocs: { ...(document.externalDocs as Json), url: 'https://postgrest.org/en/v16/references/api.html' },
     parameters: mapEntries(document.parameters, (key, parameter) => {
-      // 13.0.6, #4292: no empty list; its only item went with 13.0.0, #3757.
+      // 13.0.6, #4292: no empty list; its only item was removed by 13.0.0, #3757.
       if (key === 'preferParams') return without(parameter, 'enum')
-      // 12.2.3, #3504: what a filter takes is not of the column's format.
+      // 12.2.3, #3504: parameters for filters do not have the column's format.
       return key.startsWith('rowFilter.') ? without(parameter, 'format') : withIntegerFormats(parameter)
     }),
     paths: mapEntries(document.paths, (path, item) =>

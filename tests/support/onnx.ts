@@ -23,7 +23,7 @@ const boolean = 9
 const types = { float32, float64: 11, int64, boolean } as const
 type Type = keyof typeof types
 
-/** A side of a shape; a text is the name of one that is left open. */
+/** A dimension of a shape; a string is the name of a variable one. */
 export type Side = number | string
 type Port = { readonly name: string; readonly type?: Type; readonly shape: readonly Side[] }
 

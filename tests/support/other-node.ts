@@ -1,4 +1,4 @@
-// Another release of Node.js, as npm has it: what depends on the release is tried on both.
+// Another release of Node.js, from npm, for tests of code that depends on the release.
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -11,8 +11,8 @@ const release = '22.23.3'
 const folder = fileURLToPath(new URL('../../node_modules/.cache/rowhouse/node-22', import.meta.url))
 
 /**
- * Path of the program `node` of a release 22 that knows `reusePort`. It is installed at the first call, in a folder of its
- * own: as a dependency of the project, npm would put it before the Node.js that runs the scripts.
+ * Path of the executable `node` of a release 22 that supports `reusePort`. It is installed at the first call, in its
+ * own folder: as a dependency of the project, it would precede the Node.js that runs npm scripts on the PATH.
  */
 export async function nodeWithReusePort(): Promise<string> {
   const name = `node-${process.platform}-${process.arch}`

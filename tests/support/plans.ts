@@ -1,4 +1,4 @@
-// Plans as data, for tests of the stages after planning: defaults for everything a test does not speak of.
+// Plans as data, for tests of the stages after planning, with defaults for omitted members.
 import type { MediaHandler } from '../../server/schema-cache/media-handler.ts'
 import type { Routine, RoutineParameter } from '../../server/schema-cache/routine.ts'
 import type { CallPlan } from '../../server/rest/plan/call-plan.ts'
@@ -146,7 +146,7 @@ export const reading = (read: ReadPlan, more: Answer & { headersOnly?: boolean }
   ...more,
 })
 
-/** The read plan of a write or a call reads from the common table expression. */
+/** The read plan of a write or a call, which reads from the common table expression. */
 export const fromSource = (name: string, more: Partial<ReadPlan> = {}): ReadPlan =>
   readPlan(name, { from: { schema: '', name: 'pgrst_source' }, fromAlias: name, ...more })
 
@@ -221,10 +221,10 @@ export const deletePlan = (
   more: Partial<MutatePlan & { kind: 'delete' }> = {},
 ): MutatePlan & { kind: 'delete' } => ({ kind: 'delete', into: inSchema(into), where: [], returning: [], ...more })
 
-/** Shape and input of a request, side by side. */
+/** Shape and input of a request, together. */
 export type FlatRequest = RequestShape & RequestInput
 
-/** A request from members of its shape and its input, with defaults for the others. */
+/** A request from members of its shape and its input, with defaults for omitted ones. */
 export const plannedRequest = (more: Partial<FlatRequest> = {}): PlannedRequest => {
   const { headers = [], cookies = [], payload, canonicalQuery = '', ...shape } = more
   return { shape: requestShape(shape), input: { headers, cookies, payload, canonicalQuery } }

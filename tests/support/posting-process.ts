@@ -1,5 +1,5 @@
-// A process that sends the same large body again and again on several connections, until it is told to stop. A process of
-// its own, so that it does not hold up those who measure.
+// A process that repeatedly sends the same large body on several connections, until it is stopped. It is a separate
+// process in order not to delay measurements.
 import { spawn } from 'node:child_process'
 import { Agent, request } from 'node:http'
 import { fileURLToPath } from 'node:url'
@@ -7,16 +7,16 @@ import { fileURLToPath } from 'node:url'
 export type Posting = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  /** Requests at a time. */
+  /** Number of concurrent requests. */
   readonly connections: number
   /** Rows of about 75 bytes. */
   readonly rows: number
 }
 
-/** Answers by status; those that did not come, by what went wrong. */
+/** Number of responses by status, and of failed requests by error. */
 export type Posted = Readonly<Record<string, number>>
 
-/** Begins to post, and resolves after the first answer. The function ends it, and gives what came back. */
+/** Starts posting, and resolves after the first response. The returned function stops it, and returns the outcomes. */
 export async function startPosting(posting: Posting): Promise<() => Promise<Posted>> {
   const file = fileURLToPath(import.meta.url)
   const child = spawn(process.execPath, [...process.execArgv, file, JSON.stringify(posting)], {
@@ -32,7 +32,7 @@ export async function startPosting(posting: Posting): Promise<() => Promise<Post
   }
 }
 
-/** `{"id":123,"name":"name 123","note":"xxx…"}`, many times. */
+/** `{"id":123,"name":"name 123","note":"xxx…"}`, repeated. */
 const bodyOf = (rows: number): string =>
   JSON.stringify(Array.from({ length: rows }, (_, id) => ({ id, name: `name ${id}`, note: 'x'.repeat(30) })))
 

@@ -1,46 +1,46 @@
-// The real program, `rowhouse serve`, as a process of its own.
+// The real program, `rowhouse serve`, as a separate process.
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { caller, type Call } from './call.ts'
 
-/** The program as `tests/before.ts` builds it. */
+/** The program as built by `tests/before.ts`. */
 export const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 
-/** How the program is run by a given Node.js; by the one that runs the tests when it is left out. */
+/** The command line for a given Node.js, by default for the one that runs the tests. */
 export const command = (node = process.execPath): readonly string[] => [node, main]
 
 export type LogLine = Readonly<Record<string, unknown>>
 
 export type Program = {
   readonly pid: number
-  /** Of the API, without a slash at the end; empty as long as it does not listen. */
+  /** Address of the API, without a trailing slash; empty until it listens. */
   readonly url: () => string
   readonly call: Call
-  /** The lines of its log so far. */
+  /** The log lines so far. */
   readonly logged: () => readonly LogLine[]
-  /** Everything it has written so far, to both outputs. */
+  /** The whole output so far, on both streams. */
   readonly written: () => string
-  /** What it has written so far to standard output alone. */
+  /** The standard output so far. */
   readonly printed: () => string
-  /** Resolves with the first line that fits, from `after` lines on; rejects when the program ends or a minute pass. */
+  /** Resolves with the first matching line from index `after` on; rejects when the program ends or after a minute. */
   readonly line: (fits: (line: LogLine) => boolean, after?: number) => Promise<LogLine>
   readonly kill: (signal: NodeJS.Signals) => void
   /** Resolves with the exit code. */
   readonly ended: Promise<number | null>
 }
 
-/** This process's environment without settings of the program and of libpq. */
+/** The environment without settings of the program and of libpq. */
 const inherited = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !/^(PGRST_|PG|DATABASE_URL|MIGRATION_|DATA_DIR|REST_)/.test(name)),
 )
 
 /**
- * Starts the program for the time of a test, on a free port. Resolves at once: `line` waits for what it says.
+ * Starts the program for the duration of a test, on a free port. Resolves at once; `line` waits for its output.
  *
  * @param env settings
  * @param args configuration file
- * @param run how to run the program
+ * @param run command line of the program
  */
 export function startProgram(
   t: Pick<Test, 'teardown'>,
@@ -114,7 +114,7 @@ export function startProgram(
   }
 }
 
-/** Whether a line tells of an event. */
+/** Whether a line reports an event. */
 export const says =
   (event: string) =>
   (line: LogLine): boolean =>

@@ -1,9 +1,9 @@
-// Random data that can be made again: the same seed gives the same numbers.
+// Repeatable random data: the same seed gives the same numbers.
 
 export type Random = {
-  /** From 0 up to, but not including, 1. */
+  /** A number from 0 (inclusive) to 1 (exclusive). */
   readonly next: () => number
-  /** A whole number, both ends included. */
+  /** An integer, both bounds inclusive. */
   readonly integer: (from: number, to: number) => number
   readonly pick: <T>(items: readonly [T, ...T[]]) => T
 }

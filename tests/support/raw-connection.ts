@@ -1,7 +1,7 @@
-// An HTTP connection for requests that no client library would send. They are sent as bytes, one after the other.
+// An HTTP connection for requests that no client library would send. They are sent as bytes, one at a time.
 import { connect, type Socket } from 'node:net'
 
-/** Head and body have one character per byte. */
+/** Headers and body have one character per byte. */
 export type RawRequest = { readonly head: string; readonly body: string; readonly isHead: boolean }
 export type RawResponse = {
   readonly status: number
@@ -26,7 +26,7 @@ export class RawConnection {
     this.#port = Number(new URL(url).port)
   }
 
-  /** Sends a request and reads its response. Rejects when the connection ends before that. */
+  /** Sends a request and reads its response. Rejects if the connection ends before that. */
   send({ head, body, isHead }: RawRequest): Promise<RawResponse> {
     return new Promise((resolve, reject) => {
       this.#fail = reject
@@ -81,7 +81,7 @@ export class RawConnection {
     if (headers.some(([name, value]) => name === 'transfer-encoding' && value === 'chunked') && !bodiless) {
       return this.#readChunks(status, headers, start)
     }
-    // Without a length there is no body: what Node answers to a request that it cannot read.
+    // A response without a length has no body: Node's response to an invalid request.
     const stop = start + (bodiless ? 0 : Number(length ?? 0))
     if (this.#received.length < stop) return undefined
     const body = this.#received.slice(start, stop)

@@ -1,11 +1,11 @@
-// Requests written to a socket piece by piece, and what came back.
+// Requests written to a socket in parts, and the received responses.
 import { connect, type Socket } from 'node:net'
 
 export type RawRequest = {
   readonly socket: Socket
-  /** What has come so far. */
+  /** The data received so far. */
   readonly text: () => string
-  /** Resolves with all of it when the connection has ended, in whatever way. */
+  /** Resolves with all data when the connection has ended, in any way. */
   readonly closed: Promise<string>
 }
 
@@ -16,13 +16,13 @@ export function rawRequest(url: string, text: string): RawRequest {
   const chunks: Buffer[] = []
   const all = (): string => Buffer.concat(chunks).toString()
   socket.on('data', (chunk: Buffer) => chunks.push(chunk))
-  // A reset shows in what has come.
+  // A reset is visible in the received data.
   socket.on('error', () => undefined)
   socket.write(text)
   return { socket, text: all, closed: new Promise((resolve) => socket.on('close', () => resolve(all()))) }
 }
 
-/** The head of a request with a JSON body. */
+/** The headers of a request with a JSON body. */
 export const postHead = (path: string, length: number, more: Readonly<Record<string, string>> = {}): string =>
   [
     `POST ${path} HTTP/1.1`,

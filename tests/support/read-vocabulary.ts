@@ -1,17 +1,17 @@
-// What generated requests can speak of: the tables of `fixtures/reads.sql`, by the words of a request.
+// The vocabulary of generated requests: the tables of `fixtures/reads.sql`, by their names in a request.
 
 export type ValueKind =
   'integer' | 'decimal' | 'text' | 'boolean' | 'array' | 'words' | 'range' | 'json' | 'time' | 'colour'
 
 export type Vocabulary = {
   readonly name: string
-  /** Where its rows come from, if not from the table itself. */
+  /** The source of its rows, if not the table itself. */
   readonly call?: { readonly path: string; readonly argument: string }
-  /** Column or computed field, and what it can be compared with. */
+  /** Column or computed field, and its type for comparisons. */
   readonly columns: readonly [readonly [string, ValueKind], ...(readonly [string, ValueKind])[]]
   /** A total order of the rows. */
   readonly order: string
-  /** What can be embedded: the words for it, the name that filters use, the table, and whether it is one row. */
+  /** A possible embed: its text in `select`, its name in filters, its table, and whether it is to-one. */
   readonly embeds: readonly (readonly [words: string, name: string, table: string, toOne: boolean])[]
 }
 
@@ -213,7 +213,7 @@ export const vocabularyOf = (table: string): Vocabulary =>
 
 type Values = readonly [string, ...string[]]
 
-/** Values to compare a column of a kind with, and odd ones, most of which the database refuses. */
+/** Values to compare a column of a type with, and unusual ones, most of which the database rejects. */
 export const values: Readonly<Record<ValueKind, { readonly fitting: Values; readonly odd: Values }>> = {
   integer: { fitting: ['1', '2', '3', '4', '0', '-1', '45000', '2024', ' 2'], odd: ['x', '', '99999999999', '1.5'] },
   decimal: { fitting: ['3999', '15500.25', '-0.5', '1e4', 'NaN', '10'], odd: ['ten', '', '1,5'] },

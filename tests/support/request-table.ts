@@ -1,4 +1,4 @@
-// Tables of requests and the whole answer to each: what a row does not speak of must not be in the answer.
+// Tables of requests and complete responses: anything that a row does not mention must be absent from the response.
 import { SignJWT } from 'jose'
 import type { Test } from 'tap'
 import { jwtSecret } from './application.ts'
@@ -6,27 +6,27 @@ import type { Answer, Call } from './call.ts'
 
 export type Exchange = {
   readonly name?: string
-  /** Method, path, and body: text or bytes as they are, anything else as JSON. */
+  /** Method, path, and body: text or bytes are sent unchanged, anything else as JSON. */
   readonly send: readonly [method: string, path: string, body?: unknown]
   readonly prefer?: string
   readonly accept?: string
-  /** Content type of the body, when it is not JSON. */
+  /** Content type of the body, if it is not JSON. */
   readonly type?: string
-  /** Role of the token; none: anonymous. */
+  /** Role of the token; without one, the request is anonymous. */
   readonly as?: string
   readonly headers?: Readonly<Record<string, string>>
 
   readonly status: number
-  /** The body: text exactly as it is, anything else as JSON; empty when left out. */
+  /** The body: text is compared exactly, anything else as JSON; empty by default. */
   readonly body?: unknown
-  /** `Content-Range`. When left out, writes that succeed have none but `*\/*`, everything else has none. */
+  /** `Content-Range`. By default `*\/*` for successful writes, absent otherwise. */
   readonly range?: string
   /** `Preference-Applied` */
   readonly applied?: string
   readonly location?: string
-  /** `Content-Type`, when it is not JSON; null: none, although there is a body. */
+  /** `Content-Type`, if it is not JSON; null if it is absent although there is a body. */
   readonly contentType?: string
-  /** Other headers that must be there, or (null) must not. */
+  /** Other expected headers; null if a header must be absent. */
   readonly also?: Readonly<Record<string, string | null>>
 }
 
@@ -45,7 +45,7 @@ export async function bearer(role: string, claims: Readonly<Record<string, unkno
   return `Bearer ${token}`
 }
 
-/** The headers that the request of a row has, without the content type of JSON. */
+/** The request headers of a row, without the content type for JSON. */
 export async function headersOf({ prefer, accept, type, as, headers }: Exchange): Promise<Record<string, string>> {
   return {
     ...(prefer === undefined ? {} : { Prefer: prefer }),
@@ -91,7 +91,7 @@ const titleOf = ({ name, send: [method, path, body], prefer, type, as }: Exchang
     .join(' · ')
     .slice(0, 200)
 
-/** Sends the requests of a table one after the other. `base` is where the API is mounted. */
+/** Sends the requests of a table one at a time. `base` is the base URL of the API. */
 export async function exchangeAll(t: Test, call: Call, rows: readonly Exchange[], base = '/rest/v1'): Promise<void> {
   for (const row of rows) {
     const [method, path, body] = row.send

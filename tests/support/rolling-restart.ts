@@ -1,4 +1,4 @@
-// Restarts under load that clients must not notice.
+// Restarts under load that must not lose requests.
 import type { Test } from 'tap'
 import { childProcesses } from './child-processes.ts'
 import type { TestDatabase } from './database.ts'
@@ -10,7 +10,7 @@ export type RollingRestartOptions = {
   readonly database: TestDatabase
   /** Settings of the server. */
   readonly env: Readonly<Record<string, string>>
-  /** How to run the program. */
+  /** Command line of the program. */
   readonly command?: readonly string[]
   readonly requests: number
   readonly keptAlive: number
@@ -23,7 +23,7 @@ export type RollingRestartFigures = {
   readonly lost: readonly string[]
   readonly lostWrites: number
   readonly doubledWrites: number
-  /** Milliseconds from the signal to the end of each process that was replaced. */
+  /** Milliseconds from the signal to the exit of each replaced process. */
   readonly ending: readonly number[]
 }
 
@@ -40,7 +40,7 @@ async function underLoad(
   return { answered, lost, restarts: ending.length, ending, ...(await load.verify(database)) }
 }
 
-/** Starts a process on the same port as the one before, and stops that one when the new one serves. */
+/** Starts a process on the port of the previous one, and stops that one when the new one serves. */
 export async function restartBesideEachOther(
   t: Pick<Test, 'teardown'>,
   options: RollingRestartOptions,
@@ -63,7 +63,7 @@ export async function restartBesideEachOther(
   })
 }
 
-/** Stops one worker after the other; each is replaced by the process that started it. */
+/** Stops one worker after the other; the primary process replaces each. */
 export async function restartWorkers(
   t: Pick<Test, 'teardown'>,
   options: RollingRestartOptions,

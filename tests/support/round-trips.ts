@@ -1,21 +1,21 @@
-// A proxy in front of Postgres that counts network round trips: something sent, then something answered.
+// A proxy in front of Postgres that counts network round trips: a request followed by a response.
 import { createServer, connect } from 'node:net'
 import type { Test } from 'tap'
 
 export type RoundTripCounter = {
-  /** Connection string that leads through the proxy. */
+  /** Connection string of the proxy. */
   readonly uri: string
-  /** Round trips since the last time it was asked, on all connections together. */
+  /** Round trips since the last call, on all connections. */
   readonly take: () => number
 }
 
-/** Starts a proxy for the time of a test. `uri` must name a host and a port. */
+/** Starts a proxy for the duration of a test. `uri` must name a host and a port. */
 export async function countRoundTrips(t: Pick<Test, 'teardown'>, uri: string): Promise<RoundTripCounter> {
   const target = new URL(uri)
   let trips = 0
   const server = createServer((client) => {
     const upstream = connect(Number(target.port), target.hostname)
-    // What is sent before the server has answered belongs to the same round trip.
+    // Data sent before the server responds belongs to the same round trip.
     let asking = false
     client.on('data', (chunk) => {
       if (!asking) trips++

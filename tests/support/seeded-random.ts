@@ -1,15 +1,15 @@
-/** Choices that are the same for the same seed. */
+/** Random choices, determined by a seed. */
 export type Random = {
-  /** Whether something happens that does so with this probability. */
+  /** True with this probability. */
   readonly chance: (probability: number) => boolean
-  /** A whole number from 0 up to, and without, `end`. */
+  /** An integer from 0 (inclusive) to `end` (exclusive). */
   readonly below: (end: number) => number
   readonly pick: <T>(choices: readonly [T, ...T[]]) => T
-  /** Between `least` and `most` things, made one by one. */
+  /** Between `least` and `most` items, created one by one. */
   readonly some: <T>(least: number, most: number, make: () => T) => T[]
 }
 
-/** Mulberry32: small, and even enough to choose test inputs. */
+/** Mulberry32: small, and uniform enough for test inputs. */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0
   const next = (): number => {

@@ -1,4 +1,4 @@
-// The service's own routers as a listening server, over a migrated database.
+// The service's routers as a listening server, on a migrated database.
 import express from 'express'
 import type { Test } from 'tap'
 import { bodyReader } from '../../server/http/json-body.ts'
@@ -16,7 +16,7 @@ export const secrets = ['s'.repeat(32), 'older'.repeat(8)] as const
 
 export type Service = {
   readonly url: string
-  /** What the routers reported to be logged. */
+  /** Errors that the routers reported for logging. */
   readonly logged: unknown[]
   readonly call: Call
 }
@@ -37,7 +37,7 @@ type Settings = Partial<
   >
 >
 
-/** `authenticatorUri` may name a database that is not migrated, or not there. */
+/** `authenticatorUri` may name a database that is not migrated or does not exist. */
 export async function startService(
   t: Pick<Test, 'teardown'>,
   authenticatorUri: string,
@@ -55,7 +55,7 @@ export async function startService(
     query: database.query,
     sessionSecrets: secrets,
     secureCookies: false,
-    // In effect none.
+    // These limits are too high to be reached.
     accountLimit: 100_000,
     accountTotalLimit: 100_000,
     addressLimit: 100_000,
@@ -64,7 +64,7 @@ export async function startService(
     tokens: () => ({ jwtSecret: null, jwtAud: null, jwtRoleClaimKey: '.role' }),
     ...more,
   }
-  // A bare router serves as well as an application: the routers use nothing but Node's requests and responses.
+  // A bare router is sufficient: the routers use only Node's requests and responses.
   const root = express.Router()
   const routers = createRouters([accountsTable(settings), reportTable(settings)], {
     validator: await createValidator(),

@@ -1,15 +1,15 @@
-// A request whose response is read as slowly as wanted.
+// A request whose response is read at a controlled speed.
 import { createHash } from 'node:crypto'
 import { get, type IncomingMessage } from 'node:http'
 
 export type SlowRequest = {
   readonly response: Promise<IncomingMessage>
-  /** Reads the rest as fast as it comes: the bytes of the body and their hash. Rejects when the server breaks it off. */
+  /** Reads the rest at full speed. Resolves with the size and hash of the body; rejects if the server aborts. */
   readonly finish: () => Promise<{ readonly length: number; readonly hash: string }>
   readonly hangUp: () => void
 }
 
-/** Sends a request on a connection of its own. Nothing of the body is read before `finish` is called. */
+/** Sends a request on a new connection. The body is not read before `finish` is called. */
 export function requestSlowly(url: string): SlowRequest {
   const request = get(url, { agent: false })
   request.on('error', () => undefined)

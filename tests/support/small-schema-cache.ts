@@ -1,4 +1,4 @@
-// Schema caches written by hand, in few words. Everything is in the schema `api` unless a name says otherwise (`other.t`).
+// Concise constructors for schema caches. Everything is in the schema `api` unless qualified (`other.t`).
 import type { QualifiedIdentifier } from '../../server/schema-cache/identifier.ts'
 import { qualifiedKey } from '../../server/schema-cache/identifier.ts'
 import type { MediaHandlers, ResolvedHandler } from '../../server/schema-cache/media-handler.ts'
@@ -66,7 +66,7 @@ const related = (from: string, to: string, cardinality: Cardinality, views: View
   ...views,
 })
 
-/** A foreign key, both ways: `foreignKey('fk', 'projects', 'client_id', 'clients', 'id')`. */
+/** A foreign key, in both directions: `foreignKey('fk', 'projects', 'client_id', 'clients', 'id')`. */
 export function foreignKey(
   constraint: string,
   from: string,
@@ -82,14 +82,14 @@ export function foreignKey(
   ]
 }
 
-/** A foreign key that is unique. */
+/** A unique foreign key. */
 export function oneToOne(constraint: string, from: string, columns: string, to: string, toColumns: string) {
   const there = { kind: 'one-to-one', constraint, columns: pairs(columns, toColumns), isParent: false } as const
   const back = { kind: 'one-to-one', constraint, columns: pairs(toColumns, columns), isParent: true } as const
   return [related(from, to, there), related(to, from, back)]
 }
 
-/** Two foreign keys of a junction, one way. */
+/** Two foreign keys of a junction table, in one direction. */
 export function manyToMany(
   from: string,
   to: string,
@@ -109,7 +109,7 @@ export function manyToMany(
   })
 }
 
-/** A relationship by a function. */
+/** A computed relationship. */
 export const computed = (routine: string, from: string, to: string, isToOne = false): Relationship => ({
   kind: 'computed',
   function: qi(routine),
@@ -166,7 +166,7 @@ function grouped<T>(list: readonly T[], key: (item: T) => string): Map<string, T
   return groups
 }
 
-/** The cache of these objects, with the built-in media handlers. */
+/** A schema cache of these objects, with the built-in media handlers. */
 export function schemaCache(parts: {
   readonly tables?: readonly Table[]
   readonly relationships?: readonly (Relationship | readonly Relationship[])[]

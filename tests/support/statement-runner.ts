@@ -1,4 +1,4 @@
-// Runs the statements of a plan as a request would, in a transaction that is rolled back.
+// Runs the statements of a plan like a request, in a transaction that is rolled back.
 import { isUtf8 } from 'node:buffer'
 import { PipelineClient } from '../../server/postgres/protocol/pipeline-client.ts'
 import type { Test } from 'tap'
@@ -17,11 +17,11 @@ import type { TestDatabase } from './database.ts'
 import { plannedRequest, type FlatRequest } from './plans.ts'
 
 export type StatementRunner = {
-  /** The row of a plan's main statement. */
+  /** Returns the row of a plan's main statement. */
   readonly run: (plan: CrudPlan, request?: Partial<FlatRequest>, dbMaxRows?: number | null) => Promise<ResultRow>
-  /** The body of a plan's main statement, as parsed JSON. */
+  /** Returns the body of a plan's main statement, parsed as JSON. */
   readonly json: (plan: CrudPlan, request?: Partial<FlatRequest>) => Promise<unknown>
-  /** Runs statements after the settings of a plan, the main statement first; the rows of each. */
+  /** Runs statements after the settings of a plan, the main statement first. Returns the rows of each. */
   readonly statements: (
     plan: CrudPlan,
     request: PlannedRequest,
@@ -53,7 +53,7 @@ export async function statementRunner(database: TestDatabase, identity: Identity
     const [rows = []] = await execute(plan, request, [plan.explain ? main : { ...main, resultFormats }])
     if (plan.explain) return { ...readResult('read', []), body: explainBody(rows) }
     const row = readResult(plan.kind, rows)
-    // Text reads better in a test; bytes that are none stay what they are.
+    // Bodies are shown as text where they are valid UTF-8.
     return Buffer.isBuffer(row.body) && isUtf8(row.body) ? { ...row, body: row.body.toString() } : row
   }
   return {
@@ -64,13 +64,13 @@ export async function statementRunner(database: TestDatabase, identity: Identity
   }
 }
 
-/** A body that has come as a whole. */
+/** A body that has been received completely. */
 export function textOf(body: Body): string {
   if (typeof body === 'string' || Buffer.isBuffer(body)) return body.toString()
   throw new Error('the body still arrives')
 }
 
-/** Checks the fields that a test speaks of, exactly. */
+/** Checks exactly the fields that a test mentions. */
 export function hasResult(t: Test, row: ResultRow, expected: Partial<ResultRow>, message = 'result'): void {
   const spokenOf = Object.entries(row).filter(([key]) => key in expected)
   t.strictSame(Object.fromEntries(spokenOf), expected, message)

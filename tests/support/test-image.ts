@@ -1,9 +1,9 @@
-// Images that tests make.
+// Generated test images.
 import sharp, { type Sharp } from 'sharp'
 
 type Colour = string
 
-/** A picture of one colour, with rectangles of others on it. */
+/** A picture of one colour, with rectangles of other colours. */
 export function picture(
   width: number,
   height: number,
@@ -25,13 +25,13 @@ export const plants = '#2f8f2f'
 /** Open water. */
 export const lake = (width = 320, height = 240): Promise<Buffer> => picture(width, height, water).jpeg().toBuffer()
 
-/** Water with a green square of a quarter of each side in its middle. */
+/** Water with a green square at its centre, a quarter as wide and high. */
 export const greenLake = (width = 320, height = 240): Promise<Buffer> =>
   picture(width, height, water, [plants, (width * 3) / 8, (height * 3) / 8, width / 4, height / 4])
     .jpeg()
     .toBuffer()
 
-/** Noise of one seed, which compresses badly. */
+/** Noise derived from a seed, which compresses badly. */
 export function noise(width: number, height: number, seed = 1): Sharp {
   const data = new Uint8Array(3 * width * height)
   let state = seed

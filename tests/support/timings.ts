@@ -1,6 +1,6 @@
-// How long things take, as figures for a test's output.
+// Durations, formatted for a test's output.
 
-/** The value below which a share of the values lie; NaN without values. */
+/** The quantile of values; NaN if there are none. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((one, other) => one - other)
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN
@@ -10,7 +10,7 @@ export function quantile(values: readonly number[], share: number): number {
 export const figures = (values: readonly number[]): string =>
   `p50 ${quantile(values, 0.5).toFixed(1)} ms, p99 ${quantile(values, 0.99).toFixed(1)} ms, longest ${Math.max(0, ...values).toFixed(1)} ms (${values.length})`
 
-/** Calls `act` again and again, one call after the other, until `isOver`: the milliseconds of each call. */
+/** Calls `act` repeatedly, one call at a time, until `isOver`. Returns the milliseconds of each call. */
 export async function timeAll(isOver: () => boolean, act: () => Promise<unknown>): Promise<number[]> {
   const times: number[] = []
   while (!isOver()) {

@@ -1,13 +1,13 @@
-// Waiting for a state in place of a time, so that a test passes on a machine that is busy with other things, too.
+// Waits for a state instead of a duration, so that tests also pass on a busy machine.
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** Milliseconds after which a state is taken never to come: below the time limit of a test file. */
+/** Milliseconds after which waiting fails: less than the timeout of a test file. */
 const longest = 60_000
 
 /**
- * Asks again and again whether something is so.
+ * Polls a condition.
  *
- * @returns whether it became so within a minute
+ * @returns whether it became true within a minute
  */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<boolean> {
   for (const start = performance.now(); performance.now() - start < longest; await pause(10)) {

@@ -1,4 +1,4 @@
-// What a valuation is, said plainly: everything in memory, one step after the other. The SQL is compared with it.
+// A simple reference implementation of the valuation, in memory. The SQL is compared with it.
 
 export type Vehicle = {
   readonly manufacturer: string
@@ -33,7 +33,7 @@ const isSame = (one: Vehicle, other: Vehicle): boolean =>
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, it) => total + it, 0)
 const compare = <T>(one: T, other: T): number => (one < other ? -1 : one > other ? 1 : 0)
 
-/** Of each model year the nearest in mileage on either side, more of them the closer the year is. */
+/** The nearest in mileage of each model year, on either side, more of them for closer years. */
 function candidates(vehicle: Vehicle, caller: string, reports: readonly StoredReport[]): readonly StoredReport[] {
   const approved = reports.filter((report) => report.status === 'approved' && isSame(report, vehicle))
   return [...new Set(approved.map(({ year }) => year))].flatMap((year) => {
@@ -62,7 +62,7 @@ function kilometres(one: Vehicle, other: Vehicle): number {
   return 2 * 6371 * Math.asin(Math.min(1, Math.sqrt(chord)))
 }
 
-/** In billionths, 1 for a vehicle that is the same in everything. */
+/** In billionths; 1 for a vehicle with the same values. */
 function closeness(report: StoredReport, vehicle: Vehicle): number {
   const years = (report.year - vehicle.year) / 2
   const driven = (report.mileage - vehicle.mileage) / 30_000

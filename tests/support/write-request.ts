@@ -1,11 +1,11 @@
-// Requests with a body, sent as they are.
+// Requests with a body, sent unchanged.
 import { Agent, request as sendRequest } from 'node:http'
 import type { RawAnswer } from './exchange.ts'
 import { headersOf, type Exchange } from './request-table.ts'
 
 export type WriteRequest = {
   readonly method: string
-  /** Path and query below the mount path. Characters that a URL cannot hold are encoded when it is sent. */
+  /** Path and query relative to the mount path. Characters that a URL cannot contain are encoded when sent. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
@@ -13,10 +13,10 @@ export type WriteRequest = {
 
 const agent = new Agent({ keepAlive: true, maxSockets: 2 })
 
-/** Everything that is not ASCII, and the few ASCII characters that a request line cannot hold. */
+/** Non-ASCII characters, and the ASCII characters that a request line cannot contain. */
 const unsendable = /[^\x21-\x7e]/gu
 
-/** Sends a request below `url`, which has no path. */
+/** Sends a request to a path of `url`, which itself has no path. */
 export function sendWrite(url: string, { method, path, headers, body }: WriteRequest): Promise<RawAnswer> {
   const { hostname, port } = new URL(url)
   const target = path.replace(unsendable, (text) => encodeURIComponent(text))
@@ -44,7 +44,7 @@ export function sendWrite(url: string, { method, path, headers, body }: WriteReq
   })
 }
 
-/** The request of a row of a table. */
+/** Sends the request of a row of a table. */
 export async function requestOf(row: Exchange): Promise<WriteRequest> {
   const [method, path, body] = row.send
   const text = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body)

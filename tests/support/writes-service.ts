@@ -8,7 +8,7 @@ import { createFixtureDatabase } from './fixture.ts'
 export const writesSettings = {
   PGRST_DB_SCHEMAS: 'garage,depot',
   PGRST_DB_ANON_ROLE: 'garage_anon',
-  // Rows of a table do not see what rows before them wrote.
+  // Transactions are rolled back, so rows of a table do not depend on earlier writes.
   PGRST_DB_TX_END: 'rollback-allow-override',
 }
 

@@ -1,4 +1,4 @@
-// Functions: how their arguments are found in a request, and which function is chosen.
+// Functions: how arguments are read from a request, and how the function is chosen.
 // https://docs.postgrest.org/en/v14/references/api/functions.html
 import { fault, type Exchange } from '../support/request-table.ts'
 
@@ -17,18 +17,18 @@ const named: readonly Exchange[] = [
   { send: rpc('GET', 'greet?mark=.'), ...ok, body: '"Hello, you."' },
   { send: rpc('POST', 'greet', { mark: '?', name: null }), ...ok, body: 'null' },
   { send: rpc('POST', 'greet', {}), ...ok, body: '"Hello, you!"' },
-  { name: 'no body is no argument', send: rpc('POST', 'greet'), ...ok, body: '"Hello, you!"' },
+  { name: 'an empty body means no arguments', send: rpc('POST', 'greet'), ...ok, body: '"Hello, you!"' },
   { send: rpc('POST', 'greet', ''), ...ok, body: '"Hello, you!"' },
   { send: rpc('POST', 'greet', 'name='), type: form, ...ok, body: '"Hello, !"' },
   { send: rpc('POST', 'required_and_default', { a: 2 }), ...ok, body: '20' },
   { send: rpc('POST', 'required_and_default', { a: 2, b: 3 }), ...ok, body: '6' },
   {
-    name: 'the parameters of a POST are for the result',
+    name: 'the query parameters of a POST apply to the result',
     send: rpc('POST', 'add?select=x', { a: 1, b: 2 }),
     status: 400,
     body: fault('42703', 'column add.x does not exist'),
   },
-  { name: 'of an argument given twice the last one counts', send: rpc('GET', 'add?a=1&b=2&b=5'), ...ok, body: '6' },
+  { name: 'of duplicate arguments the last one is used', send: rpc('GET', 'add?a=1&b=2&b=5'), ...ok, body: '6' },
   { send: rpc('POST', 'add?columns=a,b', { a: 1, b: 2, more: 3 }), ...ok, body: '3' },
   {
     send: rpc('POST', 'precise', '{"n": 0.10000000000000000000001, "big": 9007199254740993}'),
@@ -41,13 +41,13 @@ const named: readonly Exchange[] = [
     body: '{"n" : 1.10, "big" : -9223372036854775808}',
   },
   {
-    name: 'a name that means something else in a URL',
+    name: 'an argument with the name of a query parameter',
     send: rpc('GET', 'Odd%20Function?the%20arg=1&select=2'),
     status: 400,
     body: fault('42703', 'column Odd Function.2 does not exist'),
   },
   { send: rpc('POST', 'Odd%20Function', { 'the arg': 1, select: 2 }), ...ok, body: '3' },
-  { name: 'lengths do not cut', send: rpc('GET', 'limited?name=abc'), ...ok, body: '"abc-zz"' },
+  { name: 'length modifiers do not truncate', send: rpc('GET', 'limited?name=abc'), ...ok, body: '"abc-zz"' },
   { send: rpc('GET', 'add?a=x&b=2'), status: 400, body: fault('22P02', 'invalid input syntax for type integer: "x"') },
   {
     send: rpc('POST', 'add', { a: 'x', b: 2 }),
@@ -86,7 +86,7 @@ const arraysAndRows: readonly Exchange[] = [
   { send: rpc('POST', 'total', 'numbers=1&numbers=2'), type: form, ...ok, body: '3' },
   { send: rpc('GET', 'joined?glue=-&words=a&words=b,c'), ...ok, body: '"a-b,c"' },
   {
-    name: 'Postgres finds no variadic function by name without its last argument',
+    name: 'PostgreSQL does not find a variadic function by name without its last argument',
     send: rpc('GET', 'joined?glue=-'),
     status: 404,
     body: fault(
@@ -112,7 +112,7 @@ const unnamed: readonly Exchange[] = [
   },
   { send: rpc('POST', 'whole_json', '[{"b": 2}]'), ...ok, body: '[{"b": 2}]' },
   { send: rpc('POST', 'whole_jsonb', '{"b": 1, "a": 2}'), ...ok, body: '{"a": 2, "b": 1}' },
-  { name: 'scalars are taken for an empty array', send: rpc('POST', 'whole_json', '"text"'), ...ok, body: '[]' },
+  { name: 'scalars are treated as an empty array', send: rpc('POST', 'whole_json', '"text"'), ...ok, body: '[]' },
   { send: rpc('POST', 'whole_text', 'a "b"\nä'), type: 'text/plain', ...ok, body: '"a \\"b\\"\\nä"' },
   {
     send: rpc('POST', 'whole_text', 'plain'),
@@ -134,7 +134,7 @@ const unnamed: readonly Exchange[] = [
     ),
   },
   {
-    name: 'a named parameter does not take the whole body',
+    name: 'a named parameter does not receive the whole body',
     send: rpc('POST', 'named_json', { a: 1 }),
     status: 404,
     body: fault(
@@ -146,7 +146,7 @@ const unnamed: readonly Exchange[] = [
   },
   { send: rpc('POST', 'named_json', { doc: { a: 1 } }), ...ok, body: '{"a":1}' },
   {
-    name: 'params=single-object is gone, and does nothing',
+    name: 'params=single-object was removed, and has no effect',
     send: rpc('POST', 'named_json', { a: 1 }),
     prefer: 'params=single-object',
     status: 404,
@@ -158,7 +158,7 @@ const unnamed: readonly Exchange[] = [
     ),
   },
   {
-    name: 'and it is no preference that is known',
+    name: 'and is an unknown preference',
     send: rpc('POST', 'add', { a: 1, b: 2 }),
     prefer: 'params=single-object, handling=strict',
     status: 400,

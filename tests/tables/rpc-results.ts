@@ -1,4 +1,4 @@
-// Functions: what they return, and what can be asked of it.
+// Functions: return types, and parameters that apply to the result.
 // https://docs.postgrest.org/en/v14/references/api/functions.html
 import { fault, type Exchange } from '../support/request-table.ts'
 
@@ -28,7 +28,7 @@ const kinds: readonly Exchange[] = [
   },
   { send: rpc('GET', 'gives_vehicle?key=1'), ...one, body: vehicle },
   {
-    name: 'no row of a single composite: all fields null',
+    name: 'no row of a single composite: all fields are null',
     send: rpc('GET', 'gives_no_row'),
     ...one,
     body: { id: null, plate: null, make_id: null, colour: null, doors: null, state: null, label: null },
@@ -99,7 +99,7 @@ const asked: readonly Exchange[] = [
     body: [{ square: 25 }, { square: 16 }],
   },
   {
-    name: 'what is ordered by must be selected',
+    name: 'order columns must be selected',
     send: rpc('GET', 'gives_table?order=i&select=square'),
     status: 400,
     body: fault('42703', 'column record.i does not exist'),
@@ -142,7 +142,7 @@ const asked: readonly Exchange[] = [
     applied: 'count=exact',
   },
   {
-    name: 'a Range header is only for GET',
+    name: 'the Range header applies to GET only',
     send: rpc('POST', 'gives_table?select=i', { n: 2 }),
     headers: { Range: '0-0' },
     ...two,

@@ -1,4 +1,4 @@
-// POST to tables and views: values, and what is answered.
+// POST to tables and views: values, and the response.
 // https://docs.postgrest.org/en/v14/references/api/tables_views.html#insert
 import { fault, type Exchange } from '../support/request-table.ts'
 
@@ -36,7 +36,7 @@ const values: readonly Exchange[] = [
     body: fault('22003', 'value "9223372036854775808" is out of range for type bigint'),
   },
   {
-    name: 'jsonb takes what is nested',
+    name: 'jsonb accepts nested values',
     send: ['POST', '/ledger?select=doc', '{"doc": {"a": [1, {"b": null}]}}'],
     prefer: back,
     status: 201,
@@ -172,7 +172,7 @@ const views: readonly Exchange[] = [
 const answers: readonly Exchange[] = [
   { send: ['POST', '/tags', { name: 'x' }], prefer: 'return=minimal', status: 201, applied: 'return=minimal' },
   {
-    name: 'select does not count when nothing comes back',
+    name: 'select is ignored if nothing is returned',
     send: ['POST', '/tags?select=unknown', { name: 'x' }],
     status: 201,
   },
@@ -192,7 +192,7 @@ const answers: readonly Exchange[] = [
     applied: 'return=headers-only',
   },
   {
-    name: 'several rows have no location',
+    name: 'several rows have no Location',
     send: ['POST', '/tags', [{ name: 'x' }, { name: 'y' }]],
     prefer: 'return=headers-only',
     status: 201,
@@ -200,7 +200,7 @@ const answers: readonly Exchange[] = [
   },
   { send: ['POST', '/tags', '[]'], prefer: 'return=headers-only', status: 201, applied: 'return=headers-only' },
   {
-    name: 'no key, no location',
+    name: 'without a key, there is no Location',
     send: ['POST', '/notes', { message: 'x' }],
     prefer: 'return=headers-only',
     status: 201,
@@ -223,7 +223,7 @@ const answers: readonly Exchange[] = [
     applied: 'count=estimated',
   },
   {
-    name: 'embeds of the row just written',
+    name: 'embeds of inserted rows',
     send: ['POST', '/vehicles?select=id,makes(name),fittings(part)', { id: 80, make_id: 3 }],
     prefer: `${back}, count=exact`,
     status: 201,
@@ -254,7 +254,7 @@ const answers: readonly Exchange[] = [
     applied,
   },
   {
-    name: 'filters and limits are not for what is inserted',
+    name: 'filters and limits do not apply to inserted rows',
     send: ['POST', '/tags?name=eq.other&limit=0&order=name.desc', [{ name: 'x' }, { name: 'y' }]],
     prefer: back,
     status: 201,
@@ -335,7 +335,7 @@ const rights: readonly Exchange[] = [
     also: { 'www-authenticate': null },
   },
   {
-    name: 'a table that may only be written to',
+    name: 'a write-only table',
     send: ['POST', '/notes', { message: 'x' }],
     as: 'garage_auditor',
     status: 201,

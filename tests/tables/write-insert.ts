@@ -31,14 +31,14 @@ const bodies: readonly Exchange[] = [
   { send: ['POST', '/notes'], status: 400, body: notJson },
   { send: ['POST', '/notes', '{'], status: 400, body: notJson },
   { send: ['POST', '/notes', '{"message": "x"} x'], status: 400, body: notJson },
-  { name: 'scalars are no rows', send: ['POST', '/notes', '"text"'], prefer: back, status: 201, body: [], applied },
+  { name: 'scalars are not rows', send: ['POST', '/notes', '"text"'], prefer: back, status: 201, body: [], applied },
   { send: ['POST', '/notes', 'null'], prefer: back, status: 201, body: [], applied },
   { send: ['POST', '/notes', '[1]'], status: 400, body: notUniform },
   { send: ['POST', '/notes', '[{"message": "a"}, 1]'], status: 400, body: notUniform },
   { send: ['POST', '/notes', '[{"message": "a"}, {"level": 1}]'], status: 400, body: notUniform },
   { send: ['POST', '/notes', '[{"message": "a"}, {"message": "b", "level": 1}]'], status: 400, body: notUniform },
   {
-    name: 'the order of keys does not matter',
+    name: 'the order of keys is irrelevant',
     send: ['POST', '/notes', '[{"message": "a", "level": 1}, {"level": 2, "message": "b"}]'],
     prefer: back,
     status: 201,
@@ -51,7 +51,7 @@ const bodies: readonly Exchange[] = [
   { send: ['POST', '/notes', { unknown: 1 }], status: 400, body: unknownColumn('unknown', 'notes') },
   { send: ['POST', '/notes', '{"__proto__": 1}'], status: 400, body: unknownColumn('__proto__', 'notes') },
   {
-    name: 'of a key that comes twice the last value counts',
+    name: 'of duplicate keys the last value is used',
     send: ['POST', '/notes', '{"level": 1, "level": 2}'],
     prefer: back,
     status: 201,
@@ -109,7 +109,7 @@ const csvAndForms: readonly Exchange[] = [
     applied,
   },
   {
-    name: 'a header alone',
+    name: 'a header line only',
     send: ['POST', '/notes', 'message,level\n'],
     type: csv,
     prefer: back,
@@ -118,14 +118,14 @@ const csvAndForms: readonly Exchange[] = [
     applied,
   },
   {
-    name: 'a line too short for the ones before it',
+    name: 'a line shorter than the preceding ones',
     send: ['POST', '/notes', 'message,level\ny,1\nx\n'],
     type: csv,
     status: 400,
     body: fault('PGRST102', 'All lines must have same number of fields'),
   },
   {
-    name: 'fields that all lines lack are left out',
+    name: 'fields missing from all lines are omitted',
     send: ['POST', '/notes', 'message,level\nx\ny\n'],
     type: csv,
     prefer: back,
@@ -181,7 +181,7 @@ const columns: readonly Exchange[] = [
     applied,
   },
   {
-    name: 'what is missing is null',
+    name: 'missing values are null',
     send: ['POST', '/notes?columns=message,level', '[{"message": "a"}, {"level": 3}]'],
     prefer: back,
     status: 201,
@@ -203,7 +203,7 @@ const columns: readonly Exchange[] = [
     applied: 'missing=default, return=representation',
   },
   {
-    name: 'a default of identity',
+    name: 'the default of an identity column',
     send: ['POST', '/vehicles?columns=id,plate&select=plate,colour', '[{"plate": "D-1"}, {"id": 5, "plate": "D-2"}]'],
     prefer: 'missing=default, return=representation',
     status: 201,
@@ -226,7 +226,7 @@ const columns: readonly Exchange[] = [
   },
   { send: ['POST', '/notes?columns=unknown', '{"unknown": 1}'], status: 400, body: unknownColumn('unknown', 'notes') },
   {
-    name: 'the body is not read before Postgres reads it',
+    name: 'PostgreSQL parses the body',
     send: ['POST', '/notes?columns=message', '{"message": '],
     status: 400,
     body: fault('22P02', 'invalid input syntax for type json', 'The input string ended unexpectedly.'),

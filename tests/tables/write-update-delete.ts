@@ -13,7 +13,7 @@ export const notOne = (rows: number) =>
   fault('PGRST116', 'Cannot coerce the result to a single JSON object', `The result contains ${rows} rows`)
 const plates = (...list: string[]) => list.map((plate) => ({ plate }))
 
-/** Which vehicles a filter reaches, by PATCH and by DELETE alike. */
+/** The vehicles that a filter matches, for both PATCH and DELETE. */
 const filters: readonly (readonly [filter: string, plates: readonly string[]])[] = [
   ['id=eq.1', ['AA-1']],
   ['id=neq.1', ['BB-2', 'CC-3']],
@@ -109,7 +109,7 @@ const updates: readonly Exchange[] = [
   },
   { send: ['PATCH', '/notes?level=eq.7', { level: 9 }], prefer: back, status: 200, range: '*/*', body: [], applied },
   {
-    name: 'limit and offset do not count, order does for what comes back',
+    name: 'limit and offset are ignored, order applies to the returned rows',
     send: ['PATCH', '/notes?limit=1&offset=1&order=message.desc', { level: 9 }],
     prefer: back,
     status: 200,
@@ -129,7 +129,7 @@ const updates: readonly Exchange[] = [
     applied,
   },
   {
-    name: 'filters of an embed do not choose rows to write',
+    name: 'filters on embeds do not select rows to write',
     send: ['PATCH', '/vehicles?select=id,fittings(part)&fittings.part=eq.hook&id=lte.2&order=id', { doors: 1 }],
     prefer: back,
     status: 200,
@@ -140,7 +140,7 @@ const updates: readonly Exchange[] = [
     ],
     applied,
   },
-  { name: 'nothing to set', send: ['PATCH', '/notes', {}], status: 204, range: '*/*' },
+  { name: 'no columns to set', send: ['PATCH', '/notes', {}], status: 204, range: '*/*' },
   { send: ['PATCH', '/notes', '[]'], prefer: back, status: 200, range: '*/*', body: [], applied },
   {
     send: ['PATCH', '/vehicles?id=eq.1&select=id,makes(name)', '[{}]'],
@@ -158,7 +158,7 @@ const updates: readonly Exchange[] = [
     body: fault('PGRST102', 'All object keys must match'),
   },
   {
-    name: 'of an array, the first row is written',
+    name: 'of an array, the first row is used',
     send: ['PATCH', '/notes?level=eq.1', '[{"level": 5}]'],
     prefer: back,
     status: 200,
@@ -299,9 +299,9 @@ const deletes: readonly Exchange[] = [
     body: [{ part: 'radio', vehicles: { plate: 'BB-2' } }],
     applied,
   },
-  { name: 'a body is not looked at', send: ['DELETE', '/notes?level=eq.1', '{'], status: 204 },
+  { name: 'the body is ignored', send: ['DELETE', '/notes?level=eq.1', '{'], status: 204 },
   {
-    name: 'missing and resolution are not for DELETE',
+    name: 'missing and resolution do not apply to DELETE',
     send: ['DELETE', '/tags'],
     prefer: 'missing=default, resolution=merge-duplicates, return=minimal',
     status: 204,
@@ -340,14 +340,14 @@ const limits: readonly Exchange[] = [
   { send: ['DELETE', '/notes'], prefer: 'handling=lenient, max-affected=1', status: 204, applied: 'handling=lenient' },
   { send: ['DELETE', '/notes'], prefer: 'max-affected=1', status: 204 },
   {
-    name: 'not for inserts',
+    name: 'not applied to inserts',
     send: ['POST', '/tags', [{ name: 'x' }, { name: 'y' }]],
     prefer: strict(1),
     status: 201,
     applied: 'handling=strict',
   },
   {
-    name: 'nor PUT',
+    name: 'not applied to PUT',
     send: ['PUT', '/tags?name=eq.x', { name: 'x' }],
     prefer: strict(0),
     status: 204,
@@ -369,7 +369,7 @@ const limits: readonly Exchange[] = [
   { send: ['PATCH', '/notes', {}], accept: object, status: 406, body: notOne(0) },
   { send: ['DELETE', '/notes'], accept: object, prefer: back, status: 406, body: notOne(2) },
   {
-    name: 'singular comes before max-affected',
+    name: 'singular is checked before max-affected',
     send: ['DELETE', '/notes'],
     accept: object,
     prefer: strict(1),

@@ -9,7 +9,7 @@ const fitting = { vehicle_id: 1, part: 'radio', quantity: 1, note: 'old' }
 
 const merging: readonly Exchange[] = [
   {
-    name: 'one is new: 201',
+    name: 'one row is new: 201',
     send: ['POST', '/makes', '[{"id": 1, "name": "FIAT"}, {"id": 7, "name": "Seat"}]'],
     prefer: merge,
     status: 201,
@@ -20,7 +20,7 @@ const merging: readonly Exchange[] = [
     applied: merge,
   },
   {
-    name: 'all were there: 200',
+    name: 'all rows exist: 200',
     send: ['POST', '/makes', { id: 1, name: 'FIAT' }],
     prefer: merge,
     status: 200,
@@ -35,7 +35,7 @@ const merging: readonly Exchange[] = [
   },
   { send: ['POST', '/makes', '[]'], prefer: merge, status: 200, body: [], applied: merge },
   {
-    name: 'other columns stay',
+    name: 'other columns are kept',
     send: ['POST', '/fittings', { vehicle_id: 1, part: 'radio', quantity: 9 }],
     prefer: merge,
     status: 200,
@@ -57,7 +57,7 @@ const merging: readonly Exchange[] = [
     applied: 'resolution=merge-duplicates, missing=default, return=representation',
   },
   {
-    name: 'only key columns',
+    name: 'key columns only',
     send: ['POST', '/tags', [{ name: 'fast' }, { name: 'slow' }]],
     prefer: merge,
     status: 201,
@@ -66,7 +66,7 @@ const merging: readonly Exchange[] = [
   },
   { send: ['POST', '/pairs', { a: 1, b: 1 }], prefer: merge, status: 200, body: [{ a: 1, b: 1 }], applied: merge },
   {
-    name: 'a table without a key has nothing to resolve by',
+    name: 'a table without a key has no conflicts to resolve',
     send: ['POST', '/notes', { message: 'first', level: 1 }],
     prefer: merge,
     status: 201,
@@ -123,7 +123,7 @@ const merging: readonly Exchange[] = [
     body: fault('23505', 'duplicate key value violates unique constraint "makes_pkey"', 'Key (id)=(1) already exists.'),
   },
   {
-    name: 'the same row twice',
+    name: 'a duplicate row',
     send: ['POST', '/makes', '[{"id": 9, "name": "a"}, {"id": 9, "name": "b"}]'],
     prefer: merge,
     status: 500,
@@ -135,7 +135,7 @@ const merging: readonly Exchange[] = [
     ),
   },
   {
-    name: 'another constraint than the one asked for',
+    name: 'a conflict with another constraint',
     send: ['POST', '/makes', { id: 9, name: 'Fiat' }],
     prefer: merge,
     status: 409,
@@ -171,7 +171,7 @@ const ignoring: readonly Exchange[] = [
     applied: ignore,
   },
   {
-    name: 'nothing is new, and still 201',
+    name: 'no row is new, and still 201',
     send: ['POST', '/makes', { id: 1, name: 'FIAT' }],
     prefer: ignore,
     status: 201,
@@ -207,7 +207,7 @@ const ignoring: readonly Exchange[] = [
     applied: 'resolution=ignore-duplicates, return=headers-only, count=exact',
   },
   {
-    name: 'of two resolutions the first counts',
+    name: 'of two resolutions the first is used',
     send: ['POST', '/makes', { id: 1, name: 'F' }],
     prefer: 'resolution=ignore-duplicates, resolution=merge-duplicates',
     status: 201,
@@ -250,7 +250,7 @@ const putting: readonly Exchange[] = [
     applied: 'return=headers-only, count=exact',
   },
   {
-    name: 'a resolution is not for PUT',
+    name: 'resolution does not apply to PUT',
     send: ['PUT', '/makes?id=eq.1', { id: 1, name: 'F' }],
     prefer: `resolution=ignore-duplicates, missing=default, ${back}`,
     status: 200,
@@ -330,13 +330,13 @@ const putting: readonly Exchange[] = [
   { send: ['PUT', '/makes?id=eq.1&limit=1', { id: 1, name: 'x' }], status: 400, body: limits },
   { send: ['PUT', '/makes?id=eq.1&offset=1', { id: 1, name: 'x' }], status: 400, body: limits },
   {
-    name: 'limits come before filters',
+    name: 'limits are checked before filters',
     send: ['PUT', '/makes?limit=1', { id: 1, name: 'x' }],
     status: 400,
     body: limits,
   },
   {
-    name: 'a Range header is only for GET',
+    name: 'the Range header applies to GET only',
     send: ['PUT', '/makes?id=eq.1', { id: 1, name: 'F' }],
     headers: { Range: '0-1' },
     status: 204,
