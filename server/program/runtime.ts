@@ -8,7 +8,7 @@ import { databaseOn } from '../postgres/request-transaction.ts'
 import { withReservedConnection } from '../postgres/lending.ts'
 import { flushPool, type ConnectionPool } from '../postgres/pool.ts'
 import { requireSupportedVersion, UnsupportedPostgres } from '../postgres/connection/server-version.ts'
-import { OneAtATime } from '../common/one-at-a-time.ts'
+import { SingleFlight } from '../common/single-flight.ts'
 import { loadSchemaCache } from '../schema-cache/load.ts'
 import type { JwtVerifier } from '../identity/jwt/jwt.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
@@ -77,8 +77,8 @@ export class Runtime implements EngineState {
   readonly gaveUp: Promise<Error>
   readonly #observe: (event: RuntimeEvent) => void
   readonly #readSettings: ReadSettings
-  readonly #settings: OneAtATime = new OneAtATime(() => this.#refreshSettings())
-  readonly #schema: OneAtATime = new OneAtATime(() => this.#loadSchema())
+  readonly #settings: SingleFlight = new SingleFlight(() => this.#refreshSettings())
+  readonly #schema: SingleFlight = new SingleFlight(() => this.#loadSchema())
   #snapshot: Snapshot
   /** Why the settings could not be asked for, the last time. */
   #unreachable: Error | undefined

@@ -1,5 +1,5 @@
 // Loads the schema cache, and keeps it up to date, for an engine that runs inside another program.
-import { OneAtATime } from '../common/one-at-a-time.ts'
+import { SingleFlight } from '../common/single-flight.ts'
 import { loadSchemaCache } from '../schema-cache/load.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import type { ChannelEvent, EngineDatabase } from './database.ts'
@@ -23,7 +23,7 @@ export class SchemaLoader implements EngineState {
   readonly database: EngineDatabase
   readonly #settings: RestSettings & LoadSettings
   readonly #observe: (event: SchemaEvent) => void
-  readonly #loading = new OneAtATime(() => this.#load())
+  readonly #loading = new SingleFlight(() => this.#load())
   #snapshot: Snapshot
   #retrySeconds = 1
   #hasFailed = false

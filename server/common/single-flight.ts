@@ -1,6 +1,6 @@
-// A task that must not run twice at once, and need not run for every time it is asked for.
+// A task that never runs twice at once. Calls during a run share one further run.
 
-export class OneAtATime {
+export class SingleFlight {
   readonly #task: () => Promise<void>
   #running: Promise<void> | undefined
   #next: Promise<void> | undefined
