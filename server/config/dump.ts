@@ -5,7 +5,7 @@ import { quoted } from './kinds.ts'
 import { postgrestSettings } from './postgrest-settings.ts'
 import { serviceSettings } from './service-settings.ts'
 import { aliasVariable, settingVariables, type Setting } from './setting.ts'
-import { allSettings, withoutEffect, withoutEffectVariables } from './settings.ts'
+import { allSettings, ignoredSettings, ignoredVariables } from './settings.ts'
 
 type Key = keyof typeof postgrestSettings
 
@@ -94,8 +94,8 @@ function tableRow(setting: Setting<unknown>): string {
 
 /** The settings as a Markdown table, and what is without effect. */
 export function settingsTable(): string {
-  const idle = withoutEffect.map(({ name, reason }) => `- \`${name}\` (\`${aliasVariable(name)}\`): ${reason}`)
-  const runtime = withoutEffectVariables.map((name) => `- \`${name}\`: belongs to the runtime of PostgREST`)
+  const idle = ignoredSettings.map(({ name, reason }) => `- \`${name}\` (\`${aliasVariable(name)}\`): ${reason}`)
+  const runtime = ignoredVariables.map((name) => `- \`${name}\`: belongs to the runtime of PostgREST`)
   return [
     '| In the file | In the environment | Default | Meaning | Takes effect after |',
     '| --- | --- | --- | --- | --- |',

@@ -10,7 +10,7 @@ export const settingKeys = Object.keys(settings) as SettingKey[]
 export const allSettings: readonly Setting<unknown>[] = settingKeys.map((key) => settings[key])
 
 /** Names that PostgREST knows or knew, accepted here and said to be without effect. */
-export const withoutEffect: readonly { readonly name: string; readonly reason: string }[] = [
+export const ignoredSettings: readonly { readonly name: string; readonly reason: string }[] = [
   {
     name: 'internal-schema-cache-query-sleep',
     reason: "slows PostgREST's schema cache down for its own tests",
@@ -26,4 +26,4 @@ export const withoutEffect: readonly { readonly name: string; readonly reason: s
 ]
 
 /** Of the Haskell runtime that PostgREST is built with. */
-export const withoutEffectVariables: readonly string[] = ['GHCRTS']
+export const ignoredVariables: readonly string[] = ['GHCRTS']
