@@ -1,7 +1,7 @@
 // `app.settings.*`: values that are handed through to SQL.
 import { compareText } from '../text/code-point-order.ts'
 import type { ConfigFault } from './config-error.ts'
-import { textOf } from './kinds.ts'
+import { textOf } from './setting-types.ts'
 import type { GivenValue } from './setting.ts'
 
 const prefix = 'app.settings.'

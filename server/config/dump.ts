@@ -1,7 +1,7 @@
 // Settings -> text: the dump (PostgREST's `--dump-config`), the example file, and the table in the README.
 import { compareText } from '../text/code-point-order.ts'
 import type { Config } from './config.ts'
-import { quoted } from './kinds.ts'
+import { quoted } from './setting-types.ts'
 import { postgrestSettings } from './postgrest-settings.ts'
 import { serviceSettings } from './service-settings.ts'
 import { aliasVariable, settingVariables, type Setting } from './setting.ts'

@@ -1,7 +1,7 @@
 // PostgREST's settings: names, defaults and meaning as of version 16.
 // https://docs.postgrest.org/en/v16/references/configuration.html
 import type { PostgrestConfig } from './config.ts'
-import * as kinds from './kinds.ts'
+import * as kinds from './setting-types.ts'
 import type { Setting } from './setting.ts'
 
 type PostgrestSettings = { readonly [K in Exclude<keyof PostgrestConfig, 'appSettings'>]: Setting<PostgrestConfig[K]> }

@@ -1,6 +1,6 @@
 // Settings of this program's own.
 import type { ServiceConfig } from './config.ts'
-import * as kinds from './kinds.ts'
+import * as kinds from './setting-types.ts'
 import type { Setting } from './setting.ts'
 
 type ServiceSettings = { readonly [K in keyof ServiceConfig]: Setting<ServiceConfig[K]> }
