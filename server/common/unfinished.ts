@@ -1,21 +1,21 @@
-// Answers to requests whose body has not arrived, because they were refused first.
+// Responses to requests whose body has not arrived completely, such as early rejections.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** Milliseconds for which the rest of a body is read after the answer, and for which it may stop in between. */
+/** Milliseconds for which the rest of a body is read after the response, in total and without new data. */
 const longest = 30_000
 const longestSilence = 5_000
 
-/** Whether a part of the request's body is still to come. */
+/** Whether part of the request body has not arrived. */
 export const isUnfinished = ({ complete, headers }: IncomingMessage): boolean =>
   !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0)
 
 /**
- * Sends the answer after its head was written, reads what the client still sends, without keeping it, and only then ends
- * the response. To close a connection on which something is unread resets it, and many clients would never see the
- * answer. https://www.rfc-editor.org/rfc/rfc9112#section-9.6-11
+ * Sends the body of a response whose head was written, discards the rest of the request body, and only then ends the
+ * response. Closing a connection with unread data resets it, and many clients would never see the response.
+ * https://www.rfc-editor.org/rfc/rfc9112#section-9.6-11
  *
- * @param closes whether the answer says that the connection ends; otherwise it goes on with the
- * next request, and the time for the rest of the body is bounded by `server-request-timeout`
+ * @param closes whether the response closes the connection; otherwise the connection stays open, and
+ * `server-request-timeout` limits the time for the rest of the body
  */
 export function endAfterRequest(
   request: IncomingMessage,
