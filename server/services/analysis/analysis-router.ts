@@ -1,4 +1,4 @@
-// The routes of the image analysis, below their own prefix.
+// The routes of the image analysis below its prefix.
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import express, { type RequestHandler, type Router } from 'express'
@@ -10,26 +10,26 @@ import { predict, predictBatch, predictOlder, type PredictSettings } from './pre
 import { internalError, Problem, problemOf, sendJson } from './problem.ts'
 import { ClientGone } from './receive.ts'
 
-/** The page and the document of the whole service. */
+/** Handlers of the documentation page and the OpenAPI document of the whole service. */
 export type Documentation = { readonly docs: RequestHandler; readonly document: RequestHandler }
 
 export type AnalysisRouterSettings = PredictSettings & {
-  /** Paths of ONNX files; null: none. */
+  /** Paths of ONNX files; null without one. */
   readonly classifier: string | null
   readonly detector: string | null
-  /** `GET {prefix}/docs` and `GET {prefix}/openapi.json`; undefined at the root, where the service has both. */
+  /** `GET {prefix}/docs` and `GET {prefix}/openapi.json`. Undefined at the root, where the service has both routes. */
   readonly documentation: Documentation | undefined
 }
 
 /**
- * The routes below the prefix. Errors have FastAPI's form: see `problem.ts`. At the root, paths of others are left to
- * what comes next.
+ * The routes below the prefix. Errors have FastAPI's format (see `problem.ts`). At the root, unknown paths go to the next
+ * handler.
  */
 export function analysisRouter(settings: AnalysisRouterSettings): Router {
   const { prefix, predictor, documentation } = settings
   const isRoot = prefix === '/'
   const router = express.Router()
-  // They have cross-origin headers of their own.
+  // Mounted before `withCors`, because both set their own CORS headers.
   if (documentation) {
     router.use('/docs', documentation.docs)
     router.use('/openapi.json', documentation.document)
@@ -72,7 +72,7 @@ export function analysisRouter(settings: AnalysisRouterSettings): Router {
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>
 
-/** GET answers HEAD, too; every other method is 405. */
+/** GET also handles HEAD. All other methods get 405. */
 function route(router: Router, path: string, methods: Readonly<Partial<Record<'GET' | 'POST', Answer>>>): void {
   const allowed = Object.keys(methods).flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
   router.all(path, async (request, response) => {
@@ -82,7 +82,7 @@ function route(router: Router, path: string, methods: Readonly<Partial<Record<'G
   })
 }
 
-/** Names the request in its response and in the log: by the client's name for it, or a new one. */
+/** Sets the request id in the response and the log: the client's, or a new one. */
 const identifyRequest: RequestHandler = (request, response, next) => {
   const id = givenRequestId(request.headers['x-request-id']) ?? randomUUID().replaceAll('-', '')
   noteRequestId(response, id)

@@ -1,4 +1,4 @@
-// The image analysis, said as data.
+// The routes of the image analysis as data for the OpenAPI document.
 import { pathBelow } from './description.ts'
 import type { JsonSchema } from '../../http/json-schema.ts'
 import { dto, record, text } from '../../http/service-answer.ts'
@@ -8,7 +8,7 @@ const tag = 'image analysis'
 const path = { type: 'string', format: 'uri-reference' }
 const detail = record({ detail: text })
 
-/** The error form of this group. */
+/** An error response in the format of these routes. */
 const problem = (description: string): ServiceResponse => ({ description, schema: detail })
 const retrying = (description: string): ServiceResponse => ({
   ...problem(description),
@@ -17,18 +17,18 @@ const retrying = (description: string): ServiceResponse => ({
 
 const problems: Readonly<Record<number, ServiceResponse>> = {
   400: problem('The body or the image cannot be decoded.'),
-  401: problem('The credential is not valid, or there is none where one is needed.'),
-  403: problem('The credential may not store runs.'),
+  401: problem('The credentials are invalid, or missing where they are required.'),
+  403: problem('The credentials do not allow storing runs.'),
   413: problem('A file, the image or the whole body is too large, or there are too many files.'),
-  415: problem('The file is of another type than JPEG, PNG and WebP.'),
-  422: { description: 'A field is missing or not valid.', schema: dto('HTTPValidationError') },
-  429: retrying('Too many images in a minute.'),
+  415: problem('The file is not a JPEG, PNG or WebP image.'),
+  422: { description: 'A field is missing or invalid.', schema: dto('HTTPValidationError') },
+  429: retrying('Too many images per minute.'),
   500: problem('The analysis failed.'),
-  503: retrying('There is nothing to answer with, or too many images are waiting.'),
-  504: problem('The analysis took too long.'),
+  503: retrying('No analysis is available, or too many images are waiting.'),
+  504: problem('The analysis timed out.'),
 }
 
-/** Anybody may ask, unless a setting says otherwise; to store a run, one of them is needed. */
+/** Optional unless `image-anonymous` is off. Storing a run requires one of them. */
 const security: readonly SecurityName[] = ['bearer', 'apiKey', 'session']
 
 const parameters: readonly ServiceParameter[] = [
@@ -41,13 +41,13 @@ const parameters: readonly ServiceParameter[] = [
   {
     name: 'image_source',
     in: 'query',
-    description: 'Of a stored run: where the image comes from.',
+    description: 'Source of the image, for a stored run.',
     schema: { $ref: 'urn:rowhouse:ClassificationRunInput#/properties/image_source' },
   },
   {
     name: 'image_uri',
     in: 'query',
-    description: 'Of a stored run: where the image is. Without it, the image is named by its hash.',
+    description: 'Address of the image, for a stored run. Defaults to a URI with the hash of the image.',
     schema: { $ref: 'urn:rowhouse:ClassificationRunInput#/properties/image_uri' },
   },
 ]
@@ -73,7 +73,7 @@ export function analysisRoutes(prefix: string): readonly ServiceRoute[] {
       path: prefix,
       id: 'describeImageAnalysis',
       tag,
-      summary: 'Where everything is',
+      summary: 'List the paths of the image analysis',
       security: [],
       responses: {
         200: {
@@ -90,26 +90,26 @@ export function analysisRoutes(prefix: string): readonly ServiceRoute[] {
       path: at('/ready'),
       id: 'imageAnalysisReadiness',
       tag,
-      summary: 'Whether images can be analysed',
+      summary: 'Check whether images can be analysed',
       security: [],
       responses: {
-        200: { description: 'They can.', schema: record({ status: { const: 'ready' } }) },
+        200: { description: 'Images can be analysed.', schema: record({ status: { const: 'ready' } }) },
         503: {
-          description: 'They cannot, and why.',
+          description: 'Images cannot be analysed, with the reason.',
           schema: record({ status: { const: 'not ready' }, detail: text }),
         },
       },
     },
   ]
   return [
-    // The root and its readiness are the whole service's.
+    // At the root, `/` and `/ready` are routes of the whole service.
     ...(prefix === '/' ? [] : own),
     {
       method: 'get',
       path: at('/health'),
       id: 'imageAnalysisHealth',
       tag,
-      summary: 'Which models are loaded',
+      summary: 'Show which models are loaded',
       security: [],
       responses: { 200: { description: 'Always.', schema: dto('HealthResponse') } },
     },
@@ -119,12 +119,12 @@ export function analysisRoutes(prefix: string): readonly ServiceRoute[] {
       id: 'predict',
       tag,
       summary: 'Detect water hyacinth in an image',
-      description: 'Callers without a credential may predict, unless the setting `image-anonymous` is off.',
+      description: 'Works without credentials, unless the setting `image-anonymous` is off.',
       security,
       optionalSecurity: true,
       parameters,
       bodies: oneImage,
-      responses: { 200: { description: 'What was found.', schema: dto('PredictionResponse') }, ...problems },
+      responses: { 200: { description: 'The prediction.', schema: dto('PredictionResponse') }, ...problems },
     },
     {
       method: 'post',
@@ -139,14 +139,14 @@ export function analysisRoutes(prefix: string): readonly ServiceRoute[] {
         {
           name: 'errors',
           in: 'query',
-          description: 'With `include`, images that could not be analysed are in the array, too.',
+          description: 'With `include`, the array also contains images that could not be analysed.',
           schema: { const: 'include' },
         },
       ],
       bodies: { 'multipart/form-data': form('files', { type: 'array', items: binary }) },
       responses: {
         200: {
-          description: 'What was found, in the order of the images.',
+          description: 'The predictions, in the order of the images.',
           headers: { 'X-Batch-Failed': 'Number of images that could not be analysed.' },
           schema: {
             type: 'array',
@@ -166,22 +166,22 @@ export function analysisRoutes(prefix: string): readonly ServiceRoute[] {
       path: at('/v1/health'),
       id: 'olderImageAnalysisHealth',
       tag,
-      summary: 'Whether the analysis answers, in the older form',
+      summary: 'Check that the image analysis responds (older format)',
       security: [],
-      responses: { 200: { description: 'It does.', schema: record({ status: { const: 'healthy' } }) } },
+      responses: { 200: { description: 'It responds.', schema: record({ status: { const: 'healthy' } }) } },
     },
     {
       method: 'post',
       path: at('/v1/predict'),
       id: 'olderPredict',
       tag,
-      summary: 'Detect water hyacinth in an image, in the older form',
-      description: 'An image of which nothing can be said gets 503: the older form has no word for that.',
+      summary: 'Detect water hyacinth in an image (older format)',
+      description: 'An image that needs a review gets 503, because the older format cannot express that.',
       security,
       optionalSecurity: true,
       parameters,
       bodies: oneImage,
-      responses: { 200: { description: 'What was found.', schema: dto('PredictionSchema') }, ...problems },
+      responses: { 200: { description: 'The prediction.', schema: dto('PredictionSchema') }, ...problems },
     },
     {
       method: 'get',
@@ -190,12 +190,12 @@ export function analysisRoutes(prefix: string): readonly ServiceRoute[] {
       tag,
       summary: 'Detect water hyacinth in frames, by WebSocket',
       description:
-        'Each message is `{frame_id?, image_base64}`. The answer is a `PredictionResponse` with the `frame_id`, or ' +
-        '`{frame_id, detail, status_code}`. The code 1013 closes the connection when there is nothing to answer with.',
+        'Each message is `{frame_id?, image_base64}`. The reply is a `PredictionResponse` with the `frame_id`, or ' +
+        '`{frame_id, detail, status_code}`. The server closes the connection with code 1013 when no analysis is available.',
       security,
       optionalSecurity: true,
       responses: {
-        101: { description: 'The connection goes on as a WebSocket.' },
+        101: { description: 'The connection switches to the WebSocket protocol.' },
         426: problem('The request does not ask for a WebSocket.'),
       },
     },
