@@ -313,7 +313,7 @@ t.test('an output that is no number is an error, never a no', async (t) => {
   ]
   for (const graph of badDetectors) {
     const detector = await loadDetector(await model(graph), 1)
-    await t.rejects(detector.detect(square), /the model answered with/)
+    await t.rejects(detector.detect(square), /the model returned/)
   }
   for (const score of [NaN, Infinity]) {
     const path = await model(planted(32, 32, [1, 2], [score, 1]), {}, { names: ['yes', 'no'], positive: 'yes' })

@@ -14,7 +14,7 @@ export const colourIndexSide = 512
 export type GreenCover = {
   /** Fraction of green pixels, from 0 to 1. */
   readonly share: number
-  /** In pixels of the given image. The confidence is the fraction of green pixels in the box. */
+  /** In pixels of the given image. The confidence is the mean index of the green pixels in the box. */
   readonly boxes: readonly Box[]
 }
 
