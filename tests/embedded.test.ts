@@ -350,32 +350,32 @@ t.test('secrets that are lost', async (t) => {
 
 t.test('root, in a folder that is closed to the user it lends', { skip: !isRoot }, async (t) => {
   const parent = await mkdtemp(join(tmpdir(), 'rowhouse-closed-'))
-  const shelter = await mkdtemp(join(tmpdir(), 'rowhouse-shelter-'))
+  const relocatedDataDir = await mkdtemp(join(tmpdir(), 'rowhouse-relocated-'))
   t.teardown(async () => {
     await rm(parent, { recursive: true, force: true })
-    await rm(shelter, { recursive: true, force: true })
+    await rm(relocatedDataDir, { recursive: true, force: true })
   })
-  await chmod(shelter, 0o755)
+  await chmod(relocatedDataDir, 0o755)
   const dataDir = join(parent, 'data')
   const lines: string[] = []
-  const first = await startEmbedded({ dataDir, shelter, log: (line) => lines.push(line) })
+  const first = await startEmbedded({ dataDir, relocatedDataDir, log: (line) => lines.push(line) })
   await ask(first.adminUri, 'create table public.kept as select 1 as answer')
-  const home = (await readdir(shelter)).find((name) => name.startsWith('data-')) ?? ''
+  const home = (await readdir(relocatedDataDir)).find((name) => name.startsWith('data-')) ?? ''
   t.strictSame(lines.slice(1), [
-    `The database is kept in ${join(shelter, home)}, since the user postgres cannot enter ${dataDir}`,
+    `The database is kept in ${join(relocatedDataDir, home)}, since the user postgres cannot enter ${dataDir}`,
   ])
   t.ok((await lstat(join(dataDir, 'postgres'))).isSymbolicLink())
 
   t.test('a copy of the data folder leads to the same database, and is refused, too', async (t) => {
     const copy = join(parent, 'copy')
     await mkdir(copy)
-    await symlink(join(shelter, home, 'postgres'), join(copy, 'postgres'))
-    await t.rejects(startEmbedded({ dataDir: copy, shelter, ...quiet }), FolderInUse)
+    await symlink(join(relocatedDataDir, home, 'postgres'), join(copy, 'postgres'))
+    await t.rejects(startEmbedded({ dataDir: copy, relocatedDataDir, ...quiet }), FolderInUse)
   })
 
   t.test('it is found again', async (t) => {
     await first.stop()
-    const next = await startEmbedded({ dataDir, shelter, ...quiet })
+    const next = await startEmbedded({ dataDir, relocatedDataDir, ...quiet })
     t.equal(await ask(next.adminUri, 'select answer from public.kept'), 1)
     await next.stop()
   })
@@ -384,16 +384,16 @@ t.test('root, in a folder that is closed to the user it lends', { skip: !isRoot 
     const before = process.umask(0o077)
     t.teardown(() => process.umask(before))
     await chmod(parent, 0o711)
-    const embedded = await startEmbedded({ dataDir: join(parent, 'strict/data'), shelter, ...quiet })
+    const embedded = await startEmbedded({ dataDir: join(parent, 'strict/data'), relocatedDataDir, ...quiet })
     t.equal(await ask(embedded.adminUri, 'select 1 as answer'), 1)
     t.notOk((await lstat(join(parent, 'strict/data/postgres'))).isSymbolicLink())
     await embedded.stop()
     await chmod(parent, 0o700)
   })
 
-  t.test('no shelter is taken that others could write to', async (t) => {
-    await chmod(shelter, 0o777)
-    await t.rejects(startEmbedded({ dataDir: join(parent, 'other'), shelter, ...quiet }), {
+  t.test('a relocated data folder that others can write to is refused', async (t) => {
+    await chmod(relocatedDataDir, 0o777)
+    await t.rejects(startEmbedded({ dataDir: join(parent, 'other'), relocatedDataDir, ...quiet }), {
       name: 'EmbeddedDatabaseError',
       message: /who cannot enter .*DATA_DIR/,
     })

@@ -8,7 +8,7 @@ import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import { EmbeddedDatabaseError, isFault } from './fault.ts'
-import { asUser, canEnter, shelterFor, type SystemUser } from './system-user.ts'
+import { asUser, canEnter, ensureRelocatedDataDir, type SystemUser } from './system-user.ts'
 
 const run = promisify(execFile)
 
@@ -63,9 +63,9 @@ async function makeExecutable(file: string): Promise<void> {
 }
 
 /** A copy of the programs where `user` can reach them: a project in a private folder such as /root is closed to it. */
-async function copyToShelter({ directory, version }: Package, user: SystemUser): Promise<string> {
-  const shelter = await shelterFor(directory, user)
-  const home = join(shelter, `postgres-${version}-${process.platform}-${process.arch}`)
+async function copyBinaries({ directory, version }: Package, user: SystemUser): Promise<string> {
+  const relocatedDataDir = await ensureRelocatedDataDir(directory, user)
+  const home = join(relocatedDataDir, `postgres-${version}-${process.platform}-${process.arch}`)
   if (await isThere(home)) return home
   const draft = `${home}.${process.pid}`
   await rm(draft, { recursive: true, force: true })
@@ -96,7 +96,7 @@ export async function findBinaries(user: SystemUser | null): Promise<Binaries> {
   await linkLibraries(found.directory)
   const native = join(found.directory, 'native')
   for (const program of ['postgres', 'initdb']) await makeExecutable(join(native, 'bin', program))
-  const home = user === null || (await canEnter(user, native)) ? found.directory : await copyToShelter(found, user)
+  const home = user === null || (await canEnter(user, native)) ? found.directory : await copyBinaries(found, user)
   const bin = join(home, 'native', 'bin')
   const postgres = join(bin, 'postgres')
   try {

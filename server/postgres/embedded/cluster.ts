@@ -5,7 +5,7 @@ import { chown, mkdir, open, readFile, readdir, realpath, rename, rm, symlink, w
 import { join } from 'node:path'
 import type { Binaries } from './binaries.ts'
 import { EmbeddedDatabaseError, isFault } from './fault.ts'
-import { asUser, canEnter, shelterFor, type SystemUser } from './system-user.ts'
+import { asUser, canEnter, ensureRelocatedDataDir, type SystemUser } from './system-user.ts'
 
 /** Name of the database's folder inside the data folder. */
 const clusterName = 'postgres'
@@ -77,14 +77,14 @@ export async function makeCluster(options: {
 }): Promise<string> {
   const { dataDir, binaries, user, password, log, signal } = options
   const place = join(dataDir, clusterName)
-  const sheltered = user !== null && !(await canEnter(user, dataDir))
-  const base = sheltered ? await shelterFor(dataDir, user) : dataDir
+  const isRelocated = user !== null && !(await canEnter(user, dataDir))
+  const base = isRelocated ? await ensureRelocatedDataDir(dataDir, user) : dataDir
   const draft = await emptyDraft(base, dataDir)
   try {
     const made = await initialise(draft, binaries, user, password, signal)
     // An empty folder that someone made in its place is in nobody's way.
     await rm(place, { recursive: true, force: true })
-    if (sheltered) {
+    if (isRelocated) {
       const home = join(base, `data-${randomBytes(8).toString('hex')}`)
       await rename(draft, home)
       await symlink(join(home, clusterName), place)

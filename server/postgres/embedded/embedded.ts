@@ -25,7 +25,7 @@ export type EmbeddedOptions = {
   /** Gives up a start that is under way; what has been started is stopped first. */
   readonly signal?: AbortSignal
   /** Folder for what the user that root lends to Postgres cannot reach in its place; `/var/lib/rowhouse`. */
-  readonly shelter?: string
+  readonly relocatedDataDir?: string
 }
 
 export type EmbeddedDatabase = {
@@ -113,7 +113,7 @@ export async function useEmbedded(options: EmbeddedOptions): Promise<EmbeddedDat
 
 const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
-async function start({ dataDir, log, signal, shelter }: EmbeddedOptions): Promise<EmbeddedDatabase> {
+async function start({ dataDir, log, signal, relocatedDataDir }: EmbeddedOptions): Promise<EmbeddedDatabase> {
   const locks = [await lockFolder(dataDir)]
   const unlock = async (): Promise<void> => {
     for (const release of locks.splice(0)) await release()
@@ -121,7 +121,7 @@ async function start({ dataDir, log, signal, shelter }: EmbeddedOptions): Promis
   try {
     const secrets = await ensureSecrets(dataDir)
     const existing = await findCluster(dataDir)
-    const user = await databaseUser(existing, shelter)
+    const user = await databaseUser(existing, relocatedDataDir)
     const binaries = await findBinaries(user)
     if (existing !== null) await checkCluster(existing, binaries, user)
     else log('Making a new database; this is done once')

@@ -11,15 +11,15 @@ export type SystemUser = {
   readonly uid: number
   readonly gid: number
   /** Where root keeps what this user must reach, when the project's folder is closed to it. */
-  readonly shelter: string
+  readonly relocatedDataDir: string
 }
 
-async function lookUp(name: string, shelter: string): Promise<SystemUser | null> {
+async function lookUp(name: string, relocatedDataDir: string): Promise<SystemUser | null> {
   try {
     const [uid, gid] = await Promise.all(
       ['-u', '-g'].map(async (option) => Number((await run('id', [option, name])).stdout)),
     )
-    return uid && gid !== undefined ? { name, uid, gid, shelter } : null
+    return uid && gid !== undefined ? { name, uid, gid, relocatedDataDir } : null
   } catch {
     return null
   }
@@ -31,14 +31,14 @@ async function lookUp(name: string, shelter: string): Promise<SystemUser | null>
  */
 export async function databaseUser(
   existingData: string | null,
-  shelter = '/var/lib/rowhouse',
+  relocatedDataDir = '/var/lib/rowhouse',
 ): Promise<SystemUser | null> {
   if (process.getuid?.() !== 0) return null
   if (existingData !== null) {
     const { uid, gid } = await stat(existingData)
-    if (uid !== 0) return { name: `with the number ${uid}`, uid, gid, shelter }
+    if (uid !== 0) return { name: `with the number ${uid}`, uid, gid, relocatedDataDir }
   }
-  const known = await lookUp('postgres', shelter)
+  const known = await lookUp('postgres', relocatedDataDir)
   if (known) return known
   const made = await run('groupadd', ['--system', '--force', 'postgres'])
     .then(() =>
@@ -49,7 +49,7 @@ export async function databaseUser(
       (error: unknown) => error,
     )
   // Another process may have made it at the same time.
-  const user = await lookUp('postgres', shelter)
+  const user = await lookUp('postgres', relocatedDataDir)
   if (user) return user
   throw new EmbeddedDatabaseError(
     'PostgreSQL does not run as root, and the user `postgres` to run it as could not be made. ' +
@@ -86,15 +86,15 @@ export async function canEnter(user: SystemUser, folder: string): Promise<boolea
  * The folder for what cannot be reached in `closed`.
  * @throws {EmbeddedDatabaseError} where there is none, saying what to do about `closed`
  */
-export async function shelterFor(closed: string, user: SystemUser): Promise<string> {
-  const { shelter } = user
+export async function ensureRelocatedDataDir(closed: string, user: SystemUser): Promise<string> {
+  const { relocatedDataDir } = user
   try {
     // Whatever the umask says.
-    if ((await mkdir(shelter, { recursive: true })) !== undefined) await chmod(shelter, 0o755)
-    const { uid, mode } = await stat(shelter)
+    if ((await mkdir(relocatedDataDir, { recursive: true })) !== undefined) await chmod(relocatedDataDir, 0o755)
+    const { uid, mode } = await stat(relocatedDataDir)
     // Programs are run from there: nobody else may put anything into it.
-    if (uid === 0 && (mode & 0o022) === 0 && (await canEnter(user, shelter))) return shelter
-    throw new Error(`${shelter} must belong to root, be writable by nobody else, and be open to all`)
+    if (uid === 0 && (mode & 0o022) === 0 && (await canEnter(user, relocatedDataDir))) return relocatedDataDir
+    throw new Error(`${relocatedDataDir} must belong to root, be writable by nobody else, and be open to all`)
   } catch (error) {
     throw new EmbeddedDatabaseError(
       `PostgreSQL does not run as root but as the user ${user.name}, who cannot enter ${closed}. ` +
