@@ -1,7 +1,7 @@
 // The transaction of one request. In the ordinary case it is one round trip: settings, pre-request function and
 // statement stand before one Sync, which makes them one implicit transaction.
 import type pg from 'pg'
-import type { RunHistory } from '../common/run-history.ts'
+import type { StatementStats } from '../common/statement-stats.ts'
 import type {
   Database,
   PipelineStatement,
@@ -95,7 +95,7 @@ class TransactionRun implements SharedRun {
     if (!mayShare || !this.#pool.shared.share(this, prepare, sharing)) this.alone()
   }
 
-  get history(): RunHistory | undefined {
+  get history(): StatementStats | undefined {
     return this.#transaction.history
   }
 

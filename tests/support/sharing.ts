@@ -1,10 +1,10 @@
 // Makes statements share connections on a machine of any speed.
-import { RunHistory } from '../../server/common/run-history.ts'
+import { StatementStats } from '../../server/common/statement-stats.ts'
 
 /** From now on every statement whose shape is known is taken for a brief one, in this process. */
 export function trustAllStatements(): void {
-  Object.defineProperties(RunHistory.prototype, {
-    isTrusted: { get: () => true },
+  Object.defineProperties(StatementStats.prototype, {
+    isFast: { get: () => true },
     expected: { get: () => 0.1 },
   })
 }

@@ -11,7 +11,7 @@ import {
 } from '../protocol/pipeline.ts'
 import { withConnection } from '../lending.ts'
 import type { ConnectionPool } from '../pool.ts'
-import { largeResult, type RunHistory } from '../../common/run-history.ts'
+import { largeResult, type StatementStats } from '../../common/statement-stats.ts'
 import { calledOff, type Gate } from './turn-guard.ts'
 import type { Row } from '../../rest/database.ts'
 
@@ -28,7 +28,7 @@ export type SharedRun = {
    */
   guardedPart(gate: string, turn: string): PipelinePart
   /** How the statement went before. Without it, it does not share a connection. */
-  readonly history: RunHistory | undefined
+  readonly history: StatementStats | undefined
   /** Takes a large row of a read. */
   onArriving(fields: Row, last: ArrivingField): void
   settle(error: Error | undefined, results: Row[][]): void
@@ -54,7 +54,7 @@ class QueuedTurn implements Turn {
   readonly number: number
   readonly part: PipelinePart
   readonly parts: readonly PipelinePart[]
-  readonly history: RunHistory | undefined
+  readonly history: StatementStats | undefined
   readonly onArriving: OnArriving | undefined
   /** Milliseconds that it is expected to take. */
   readonly expected: number
@@ -231,7 +231,7 @@ export class PipelinedConnection implements TurnListener {
       const isLong =
         this.#queue[0] === front && front.hasBegun && performance.now() - this.#since >= patience[this.kind]
       if (isLong && this.#queue.length > 1) {
-        front.history?.note(patience[this.kind], 0)
+        front.history?.record(patience[this.kind], 0)
         void this.#moveOthers()
       }
       this.#watch()
