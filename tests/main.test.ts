@@ -48,7 +48,7 @@ t.test('what only looks creates no database, and says which setting is missing',
   t.teardown(() => rm(folder, { recursive: true, force: true }))
   const env = { DATA_DIR: join(folder, 'none') }
   const onlyMigrations = { ...env, MIGRATION_DATABASE_URL: 'postgresql://u:hunter2@127.0.0.1:1/d' }
-  const noServing = /MIGRATION_DATABASE_URL: names the database for migrations only; set DATABASE_URL /
+  const noServing = /MIGRATION_DATABASE_URL: is only used for migrations; set DATABASE_URL /
   const nothing = /^No setting names a database, and there is no embedded database in .*none\. Set DATABASE_URL /
   const table: [string[], Record<string, string>, Partial<Record<keyof Ran, unknown>>][] = [
     [['check'], env, { code: 2, out: '', err: nothing }],

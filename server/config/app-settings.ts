@@ -1,4 +1,4 @@
-// `app.settings.*`: values that are handed through to SQL.
+// `app.settings.*`: values that are passed to SQL.
 import { compareText } from '../text/code-point-order.ts'
 import type { ConfigFault } from './config-error.ts'
 import { textOf } from './setting-types.ts'
@@ -7,10 +7,10 @@ import type { GivenValue } from './setting.ts'
 const prefix = 'app.settings.'
 export const appSettingsVariable = 'PGRST_APP_SETTINGS_'
 
-// What PostgreSQL takes as the name of a setting.
+// Names that PostgreSQL accepts for settings.
 const settingName = /^[A-Za-z_\u{80}-\u{10FFFF}][\w$\u{80}-\u{10FFFF}]*$/u
 
-/** Full names and values, in the order of their names. The environment counts before the file. */
+/** Full names and values, sorted by name. The environment takes precedence over the file. */
 export function readAppSettings(
   environment: Readonly<Record<string, string | undefined>>,
   file: ReadonlyMap<string, GivenValue>,

@@ -1,13 +1,13 @@
-// Wrong settings.
+// Errors in the configuration.
 
 export type ConfigFault = {
-  /** Where the value was given: `PGRST_DB_POOL`, `db-pool in rowhouse.conf`, `pgrst.db_pool in the database`. */
+  /** Where the value is set: `PGRST_DB_POOL`, `db-pool in rowhouse.conf`, `pgrst.db_pool in the database`. */
   readonly source: string
   /** Never contains a secret. */
   readonly message: string
 }
 
-/** Names every wrong value, one in each line. */
+/** Lists every invalid value, one per line. */
 export class ConfigError extends Error {
   readonly faults: readonly ConfigFault[]
 

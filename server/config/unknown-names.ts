@@ -1,4 +1,4 @@
-// Names that look like settings but are none, or have no effect here.
+// Warnings about unknown and ignored settings.
 import { appSettingsVariable } from './app-settings.ts'
 import type { ConfigSources } from './load.ts'
 import { nearestName } from '../text/nearest-name.ts'
@@ -18,7 +18,7 @@ const idleVariables = new Map([
 function warning(name: string, known: ReadonlySet<string>, idle: ReadonlyMap<string, string>): string | undefined {
   if (known.has(name)) return undefined
   const reason = idle.get(name)
-  if (reason !== undefined) return `${name} is without effect: ${reason}`
+  if (reason !== undefined) return `${name} is ignored: ${reason}`
   const nearest = nearestName(name, known)
   return `${name} is not a setting${nearest === undefined ? '' : `; did you mean ${nearest}?`}`
 }
