@@ -97,7 +97,7 @@ t.test('a new database', async (t) => {
   t.teardown(() => embedded.stop())
   const { adminUri, authenticatorUri, port } = embedded
 
-  t.strictSame(lines, ['Making a new database; this is done once'])
+  t.strictSame(lines, ['Creating a new database; this happens only once'])
   const answers: [string, string, unknown][] = [
     [adminUri, 'select current_user::text as answer', 'postgres'],
     [authenticatorUri, 'select current_user::text as answer', 'authenticator'],
@@ -142,7 +142,7 @@ t.test('a new database', async (t) => {
     await t.rejects(startEmbedded({ dataDir, ...quiet }), {
       name: 'FolderInUse',
       pid: process.pid,
-      message: `The data folder ${dataDir} is in use by another rowhouse (process ${process.pid}). Stop that one first, or give this one a folder of its own with DATA_DIR.`,
+      message: `The data folder ${dataDir} is in use by another rowhouse (process ${process.pid}). Stop that one first, or choose another folder with DATA_DIR.`,
     })
     t.equal(await ask(adminUri, 'select 1 as answer'), 1, 'and the first one goes on')
   })
@@ -193,7 +193,9 @@ t.test('an owner that is killed', async (t) => {
 
   const lines: string[] = []
   const next = await startEmbedded({ dataDir, log: (line) => lines.push(line) })
-  t.strictSame(lines, [`Stopping the PostgreSQL (process ${orphan}) that was left behind when rowhouse was killed`])
+  t.strictSame(lines, [
+    `Stopping the PostgreSQL server (process ${orphan}) that was left running when rowhouse was killed`,
+  ])
   t.notOk(await isAlive(orphan))
   t.equal(await ask(next.adminUri, 'select answer from public.killed_owner'), 1)
   await next.stop()
@@ -299,12 +301,12 @@ t.test('folders that cannot be used', async (t) => {
     [
       'something else',
       (d) => write(d, 'postgres/holiday.jpg', ''),
-      /holds files, but no PostgreSQL database.*DATA_DIR/,
+      /contains files, but no PostgreSQL database.*DATA_DIR/,
     ],
     [
       'a link that leads nowhere',
       async (d) => (await mkdir(d), symlink('/nowhere/postgres', join(d, 'postgres'))),
-      /not there any more/,
+      /no longer exists/,
     ],
     ['damaged secrets', (d) => write(d, 'secrets.json', '{"superuserPassword":"x"}'), /secrets\.json does not hold/],
     ['secrets that are no JSON', (d) => write(d, 'secrets.json', 'x'), /secrets\.json does not hold/],
@@ -343,7 +345,7 @@ t.test('secrets that are lost', async (t) => {
   await rm(join(shared, 'secrets.json'))
   await t.rejects(startEmbedded({ dataDir: shared, ...quiet }), {
     name: 'EmbeddedDatabaseError',
-    message: /not the one of the database/,
+    message: /does not match the database/,
   })
   t.strictSame(await processesIn(shared), [])
 })
@@ -362,7 +364,7 @@ t.test('root, in a folder that is closed to the user it lends', { skip: !isRoot 
   await ask(first.adminUri, 'create table public.kept as select 1 as answer')
   const home = (await readdir(relocatedDataDir)).find((name) => name.startsWith('data-')) ?? ''
   t.strictSame(lines.slice(1), [
-    `The database is kept in ${join(relocatedDataDir, home)}, since the user postgres cannot enter ${dataDir}`,
+    `The database is in ${join(relocatedDataDir, home)}, because the user postgres cannot enter ${dataDir}`,
   ])
   t.ok((await lstat(join(dataDir, 'postgres'))).isSymbolicLink())
 

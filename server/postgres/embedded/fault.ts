@@ -1,11 +1,11 @@
-// Errors of the operating system, and ours about the embedded database.
+// Errors of the operating system and of the embedded database.
 
-/** Whether an error is the operating system's, with one of these codes. */
+/** Whether an error is a system error with one of these codes. */
 export function isFault(error: unknown, ...codes: readonly string[]): boolean {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.includes(error.code)
 }
 
-/** The embedded database cannot be used; the message says why, and what to do. */
+/** The embedded database cannot be used. The message says why, and what to do. */
 export class EmbeddedDatabaseError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
