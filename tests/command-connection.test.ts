@@ -18,7 +18,7 @@ const asServing: ConnectionWish = { role: 'authenticator', creates: false }
 
 t.test('the connection that settings name', async (t) => {
   const missing = (setting: string) =>
-    `No setting names a database, and there is no embedded database in ${dataDir}. Set ${setting} to a connection string`
+    `No database is configured, and there is no embedded database in ${dataDir}. Set ${setting} to a connection string`
   const onlyMigrations =
     'Error in config\n  MIGRATION_DATABASE_URL: is only used for migrations; set DATABASE_URL'
   const rows: readonly (readonly [string | null, string | null, ConnectionWish, string])[] = [

@@ -1,4 +1,4 @@
-// Settings as they are read again and again while the server runs: environment and file, the database over them.
+// Reloads settings while the server runs: environment and file, overridden by the database.
 import { readDatabaseSettings } from '../config/database-settings.ts'
 import { readRoleSettings } from '../rest/role-settings.ts'
 import { loadConfig, withDatabaseSettings, type Environment, type LoadedConfig } from '../config/load.ts'
@@ -9,7 +9,7 @@ import { createJwtVerifier, type JwtVerifier } from '../identity/jwt/jwt.ts'
 import { readOnly, type ReadSettings, type Settings } from './runtime.ts'
 
 export type LiveSettings = {
-  /** Of environment and file alone, for the time before the database was asked. */
+  /** Settings of environment and file, used until the database has been read. */
   readonly initial: Settings
   readonly read: ReadSettings
 }
@@ -19,17 +19,17 @@ export type LiveSettingsOptions = {
   readonly configFile: string | undefined
   readonly loaded: LoadedConfig
   readonly pool: ConnectionPool
-  /** Gets each warning once. */
+  /** Called once with each warning. */
   readonly onWarning: (message: string) => void
   readonly createVerifier?: (settings: Settings['config'], previous?: JwtVerifier) => JwtVerifier
 }
 
 const noRoleSettings: RoleSettings = { settings: new Map(), isolationLevels: new Map() }
 
-/** @throws SecretError when the secret cannot be used; `loaded` has been checked for it */
+/** @throws SecretError when the secret cannot be used, which loading has already ruled out */
 export function liveSettings(options: LiveSettingsOptions): LiveSettings {
   const { env, configFile, loaded, pool, onWarning, createVerifier = createJwtVerifier } = options
-  const told = new Set(loaded.warnings)
+  const knownWarnings = new Set(loaded.warnings)
   const initial: Settings = {
     config: loaded.config,
     roleSettings: noRoleSettings,
@@ -38,9 +38,9 @@ export function liveSettings(options: LiveSettingsOptions): LiveSettings {
   let { roleSettings, verifier } = initial
   let stored: Awaited<ReturnType<typeof readDatabaseSettings>> = []
   const read: ReadSettings = async (onFault) => {
-    const ask = async <T>(question: () => Promise<T>, last: T): Promise<T> => {
+    const readOrKeep = async <T>(query: () => Promise<T>, last: T): Promise<T> => {
       try {
-        return await question()
+        return await query()
       } catch (error) {
         if (isUnreachable(error)) throw error
         onFault(error instanceof Error ? error : new Error(String(error)))
@@ -49,15 +49,15 @@ export function liveSettings(options: LiveSettingsOptions): LiveSettings {
     }
     let current = loadConfig({ env, file: configFile, previous: loaded })
     const { dbConfig, dbPreConfig } = current.config
-    // Apart: a pre-config function that fails must not keep the roles from their settings.
+    // Read separately, so that a failing pre-config function does not affect the settings of roles.
     stored = dbConfig
-      ? await ask(() => readOnly(pool, (query) => readDatabaseSettings(query, dbPreConfig)), stored)
+      ? await readOrKeep(() => readOnly(pool, (query) => readDatabaseSettings(query, dbPreConfig)), stored)
       : []
-    roleSettings = dbConfig ? await ask(() => readOnly(pool, readRoleSettings), roleSettings) : noRoleSettings
+    roleSettings = dbConfig ? await readOrKeep(() => readOnly(pool, readRoleSettings), roleSettings) : noRoleSettings
     current = withDatabaseSettings(current, stored)
     for (const warning of current.warnings) {
-      if (told.has(warning)) continue
-      told.add(warning)
+      if (knownWarnings.has(warning)) continue
+      knownWarnings.add(warning)
       onWarning(warning)
     }
     verifier = createVerifier(current.config, verifier)

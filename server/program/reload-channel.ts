@@ -1,4 +1,4 @@
-// NOTIFY on the configured channel -> reloads. https://docs.postgrest.org/en/v16/references/listener.html
+// Reloads on NOTIFY on the configured channel. https://docs.postgrest.org/en/v16/references/listener.html
 import type { Config } from '../config/config.ts'
 import type { PoolConfig } from '../postgres/connection/pool-config.ts'
 import { Listener, type ListenerEvent } from '../postgres/listener.ts'
@@ -8,7 +8,7 @@ import type { Runtime } from './runtime.ts'
 
 type ChannelSettings = Pick<Config, 'dbChannel' | 'dbChannelEnabled' | 'dbPoolAutomaticRecovery'>
 
-/** Listens where, and as long as, the settings want it. */
+/** Listens on the configured channel while listening is enabled. */
 export class ReloadChannel {
   readonly #connection: PoolConfig
   readonly #runtime: Runtime
@@ -21,7 +21,7 @@ export class ReloadChannel {
   #missed = false
   #changing: Promise<void> = Promise.resolve()
 
-  /** @param keyChanges gets what is notified of API keys, on a channel of its own on the same connection */
+  /** @param keyChanges receives notifications of API keys, on a separate channel of the same connection */
   constructor(connection: PoolConfig, runtime: Runtime, log: Log, keyChanges?: ApiKeyChanges) {
     this.#connection = connection
     this.#runtime = runtime
@@ -29,17 +29,17 @@ export class ReloadChannel {
     this.#keyChanges = keyChanges
   }
 
-  /** Whether notifications arrive at this moment. */
+  /** Whether the connection is listening. */
   get isOn(): boolean {
     return this.#isOn
   }
 
-  /** Brings the listener in line with the settings; resolves after the first attempt to connect. */
+  /** Applies the settings to the listener. Resolves after the first attempt to connect. */
   follow(settings: ChannelSettings): Promise<void> {
     return (this.#changing = this.#changing.then(() => this.#follow(settings)))
   }
 
-  /** Ends for good: settings that are read while the service stops begin nothing anew. */
+  /** Stops permanently. Settings that are read during the shutdown do not restart the listener. */
   async stop(): Promise<void> {
     this.#isStopped = true
     await this.#changing
@@ -87,7 +87,7 @@ export class ReloadChannel {
         this.#isOn = true
         this.#keyChanges?.setHeard(true)
         this.#log.write({ kind: 'channel-listening', channel })
-        // What was notified in between is not known.
+        // Notifications may have been missed in between.
         if (this.#missed) void this.#runtime.reloadSchema()
         this.#missed = false
         return
@@ -102,7 +102,7 @@ export class ReloadChannel {
 
   #reload(channel: string, payload: string): void {
     switch (payload) {
-      // Loading the schema begins with the settings, so that this one means both.
+      // Loading the schema also reloads the settings.
       case '':
       case 'reload schema':
         this.#log.write({ kind: 'channel-message', channel, reload: 'schema' })
@@ -113,7 +113,7 @@ export class ReloadChannel {
         void this.#runtime.reloadConfig()
         return
       default:
-        // Others may use the channel for words of their own.
+        // Ignores other messages on the channel.
         return
     }
   }
