@@ -39,7 +39,7 @@ function lookupWith(settings: Partial<LookupSettings> = {}) {
     return query(text, values)
   }
   const changes = new ApiKeyChanges()
-  changes.setHeard(true)
+  changes.setListening(true)
   const find = createApiKeyLookup({ query: counting, changes, now: () => time, ...settings })
   return { find: async (key: string) => find(key), asked: () => asked, wait: (ms: number) => (time += ms) }
 }

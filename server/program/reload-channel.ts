@@ -69,7 +69,7 @@ export class ReloadChannel {
     this.#listener = undefined
     this.#channel = undefined
     this.#isOn = false
-    this.#keyChanges?.setHeard(false)
+    this.#keyChanges?.setListening(false)
     await listener?.stop()
   }
 
@@ -78,14 +78,14 @@ export class ReloadChannel {
     switch (event.kind) {
       case 'lost':
         this.#isOn = false
-        this.#keyChanges?.setHeard(false)
+        this.#keyChanges?.setListening(false)
         this.#missed = true
         this.#log.write({ kind: 'channel-lost', channel, error: event.error, retryInSeconds: event.retrySeconds })
         if (!recovers) this.#runtime.giveUp(new Error(event.error))
         return
       case 'listening':
         this.#isOn = true
-        this.#keyChanges?.setHeard(true)
+        this.#keyChanges?.setListening(true)
         this.#log.write({ kind: 'channel-listening', channel })
         // Notifications may have been missed in between.
         if (this.#missed) void this.#runtime.reloadSchema()

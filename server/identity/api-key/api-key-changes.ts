@@ -11,11 +11,11 @@ type Forget = (hash: Buffer | undefined) => void
 /** Forwards notifications from the listening connection to the caches of keys. */
 export class ApiKeyChanges {
   readonly #subscribers = new Set<Forget>()
-  #isHeard = false
+  #isListening = false
 
   /** Whether a connection is listening. While none is, keys may be cached only briefly. */
-  get isHeard(): boolean {
-    return this.#isHeard
+  get isListening(): boolean {
+    return this.#isListening
   }
 
   /** Calls `forget` with the hash of a changed key, or with undefined when any key may have changed. */
@@ -24,18 +24,18 @@ export class ApiKeyChanges {
   }
 
   /** Reports that the connection is listening or was lost. Either way, notifications may have been missed. */
-  setHeard(isHeard: boolean): void {
-    this.#isHeard = isHeard
-    this.#tell(undefined)
+  setListening(isListening: boolean): void {
+    this.#isListening = isListening
+    this.#notifySubscribers(undefined)
   }
 
   /** Handles the payload of a notification. Ignores unknown payloads. */
   notify(payload: string): void {
     const [, hash] = message.exec(payload) ?? []
-    if (hash !== undefined) this.#tell(Buffer.from(hash, 'hex'))
+    if (hash !== undefined) this.#notifySubscribers(Buffer.from(hash, 'hex'))
   }
 
-  #tell(hash: Buffer | undefined): void {
+  #notifySubscribers(hash: Buffer | undefined): void {
     for (const forget of this.#subscribers) forget(hash)
   }
 }

@@ -17,11 +17,11 @@ export type LookupSettings = {
   /** Notifications of changed keys, which evict them. Without a listening connection, keys are cached only briefly. */
   readonly changes?: ApiKeyChanges
   /** Milliseconds for which a key is cached while notifications of changes arrive. */
-  readonly remember?: number
+  readonly knownLifetime?: number
   /** Milliseconds for which a key is cached otherwise: a revocation takes effect after at most this time. */
-  readonly rememberUnheard?: number
+  readonly lifetimeWithoutNotifications?: number
   /** Milliseconds for which it is cached that a key is unknown. */
-  readonly rememberUnknown?: number
+  readonly unknownLifetime?: number
   /** Maximum number of known and of unknown keys in the cache. */
   readonly capacity?: number
   /** Milliseconds since 1970. */
@@ -31,55 +31,55 @@ export type LookupSettings = {
 type Found = { readonly identity: Identity; readonly until: number }
 
 /** A query in flight. */
-type Asking = { readonly answer: Promise<Identity>; isOutdated: boolean }
+type PendingQuery = { readonly result: Promise<Identity>; isOutdated: boolean }
 
 /** Looks up keys in the database and caches them. Concurrent requests with the same key share one query. */
 export function createApiKeyLookup(settings: LookupSettings): ApiKeyLookup {
   const { query, changes, capacity = 1_000, now = Date.now } = settings
-  const { remember = 30_000, rememberUnheard = 1_000, rememberUnknown = 5_000 } = settings
+  const { knownLifetime = 30_000, lifetimeWithoutNotifications = 1_000, unknownLifetime = 5_000 } = settings
   // Separate maps, so that a flood of invented keys cannot evict valid ones. All are keyed by the hash of the API key.
   const known = new Map<string, Found>()
   const unknown = new Map<string, number>()
-  const asking = new Map<string, Asking>()
+  const pending = new Map<string, PendingQuery>()
 
   const forget = (name: string): void => {
     known.delete(name)
     unknown.delete(name)
     // A result in flight may predate the change: it answers the waiting requests, but is not cached.
-    const asked = asking.get(name)
-    if (asked) asked.isOutdated = true
-    asking.delete(name)
+    const current = pending.get(name)
+    if (current) current.isOutdated = true
+    pending.delete(name)
   }
   changes?.subscribe((hash) => {
     if (hash) forget(nameOf(hash))
-    else for (const name of [...known.keys(), ...unknown.keys(), ...asking.keys()]) forget(name)
+    else for (const name of [...known.keys(), ...unknown.keys(), ...pending.keys()]) forget(name)
   })
 
-  const ask = (hash: Buffer, name: string): Promise<Identity> => {
-    const begun = now()
-    const asked: Asking = {
+  const startQuery = (hash: Buffer, name: string): Promise<Identity> => {
+    const startedAt = now()
+    const current: PendingQuery = {
       isOutdated: false,
-      answer: findKey(query, hash).then(
+      result: findKey(query, hash).then(
         (row) => {
-          if (!asked.isOutdated) asking.delete(name)
+          if (!current.isOutdated) pending.delete(name)
           if (!row) {
-            if (!asked.isOutdated) put(unknown, name, begun + rememberUnknown, capacity)
+            if (!current.isOutdated) put(unknown, name, startedAt + unknownLifetime, capacity)
             throw invalid()
           }
           const identity = identityOf(row)
-          const lifetime = changes?.isHeard === true ? remember : rememberUnheard
-          const until = Math.min(begun + lifetime, row.expires_at?.getTime() ?? Infinity)
-          if (!asked.isOutdated) put(known, name, { identity, until }, capacity)
+          const lifetime = changes?.isListening === true ? knownLifetime : lifetimeWithoutNotifications
+          const until = Math.min(startedAt + lifetime, row.expires_at?.getTime() ?? Infinity)
+          if (!current.isOutdated) put(known, name, { identity, until }, capacity)
           return identity
         },
         (error: unknown) => {
-          if (!asked.isOutdated) asking.delete(name)
+          if (!current.isOutdated) pending.delete(name)
           throw error
         },
       ),
     }
-    asking.set(name, asked)
-    return asked.answer
+    pending.set(name, current)
+    return current.result
   }
 
   return (key) => {
@@ -96,7 +96,7 @@ export function createApiKeyLookup(settings: LookupSettings): ApiKeyLookup {
       if (now() < unknownUntil) return Promise.reject(invalid())
       unknown.delete(name)
     }
-    return asking.get(name)?.answer ?? ask(hash, name)
+    return pending.get(name)?.result ?? startQuery(hash, name)
   }
 }
 
