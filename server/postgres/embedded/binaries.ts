@@ -7,7 +7,7 @@ import { access, chmod, constants, cp, mkdir, readFile, rename, rm, stat, symlin
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
-import { EmbeddedDatabaseError, isFault } from './fault.ts'
+import { EmbeddedDatabaseError, hasErrorCode } from './embedded-error.ts'
 import { asUser, canEnter, ensureRelocatedDataDir, type SystemUser } from './system-user.ts'
 
 const run = promisify(execFile)
@@ -53,7 +53,7 @@ async function linkLibraries(directory: string): Promise<void> {
     if (await isThere(link)) continue
     await symlink(relative(dirname(link), join(directory, source)), link).catch((error: unknown) => {
       // Another process may create the same link.
-      if (!isFault(error, 'EEXIST')) throw error
+      if (!hasErrorCode(error, 'EEXIST')) throw error
     })
   }
 }

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { chown, mkdir, open, readFile, readdir, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Binaries } from './binaries.ts'
-import { EmbeddedDatabaseError, isFault } from './fault.ts'
+import { EmbeddedDatabaseError, hasErrorCode } from './embedded-error.ts'
 import { asUser, canEnter, ensureRelocatedDataDir, type SystemUser } from './system-user.ts'
 
 /** Name of the database's folder inside the data folder. */
@@ -20,7 +20,7 @@ export async function findCluster(dataDir: string): Promise<string | null> {
   try {
     files = await readdir(place)
   } catch (error) {
-    if (isFault(error, 'ENOENT')) {
+    if (hasErrorCode(error, 'ENOENT')) {
       if ((await readdir(dataDir)).includes(clusterName)) {
         throw new EmbeddedDatabaseError(
           `${place} points to a database that no longer exists. Remove that link to start with a new database.`,
@@ -28,7 +28,7 @@ export async function findCluster(dataDir: string): Promise<string | null> {
       }
       return null
     }
-    if (isFault(error, 'EACCES')) {
+    if (hasErrorCode(error, 'EACCES')) {
       throw new EmbeddedDatabaseError(
         `${place} belongs to another user. Start rowhouse as that user, or choose another folder with DATA_DIR.`,
         { cause: error },
@@ -42,7 +42,7 @@ export async function findCluster(dataDir: string): Promise<string | null> {
 /** @throws {EmbeddedDatabaseError} when these files are not a database that the binaries can serve */
 export async function checkCluster(cluster: string, binaries: Binaries, user: SystemUser | null): Promise<void> {
   const version = await readFile(join(cluster, 'PG_VERSION'), 'utf8').catch((error: unknown) => {
-    if (isFault(error, 'ENOENT')) return null
+    if (hasErrorCode(error, 'ENOENT')) return null
     throw error
   })
   if (version === null) {

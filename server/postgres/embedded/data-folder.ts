@@ -1,7 +1,7 @@
 // The folder of the embedded database and its secrets.
 import { chmod, mkdir, realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { isFault } from './fault.ts'
+import { hasErrorCode } from './embedded-error.ts'
 
 /**
  * Creates a folder and its missing parents. Node's recursive `mkdir` never returns if the file system reports ENOENT
@@ -15,8 +15,8 @@ async function makeFolders(path: string): Promise<string | undefined> {
     await mkdir(path, 0o700)
     return path
   } catch (error) {
-    if (isFault(error, 'EEXIST') && (await stat(path)).isDirectory()) return undefined
-    if (!isFault(error, 'ENOENT') || (await isThere(dirname(path)))) throw error
+    if (hasErrorCode(error, 'EEXIST') && (await stat(path)).isDirectory()) return undefined
+    if (!hasErrorCode(error, 'ENOENT') || (await isThere(dirname(path)))) throw error
   }
   const top = await makeFolders(dirname(path))
   await mkdir(path, 0o700)

@@ -1,7 +1,7 @@
 // Errors of the operating system and of the embedded database.
 
 /** Whether an error is a system error with one of these codes. */
-export function isFault(error: unknown, ...codes: readonly string[]): boolean {
+export function hasErrorCode(error: unknown, ...codes: readonly string[]): boolean {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.includes(error.code)
 }
 

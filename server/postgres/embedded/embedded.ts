@@ -6,13 +6,13 @@ import pg from 'pg'
 import { findBinaries, locatePackage } from './binaries.ts'
 import { checkCluster, findCluster, makeCluster } from './cluster.ts'
 import { openDataFolder } from './data-folder.ts'
-import { EmbeddedDatabaseError, isFault } from './fault.ts'
+import { EmbeddedDatabaseError, hasErrorCode } from './embedded-error.ts'
 import { FolderInUse, lockFolder } from './folder-lock.ts'
 import { endOrphan, readPidFile, startPostmaster, type Postmaster } from './postmaster.ts'
 import { ensureSecrets, type Secrets } from './secrets.ts'
 import { databaseUser } from './system-user.ts'
 
-export { EmbeddedDatabaseError } from './fault.ts'
+export { EmbeddedDatabaseError } from './embedded-error.ts'
 export { FolderInUse } from './folder-lock.ts'
 export { ensureSecrets, type Secrets } from './secrets.ts'
 
@@ -43,7 +43,7 @@ export type EmbeddedDatabase = {
 
 const database = 'postgres'
 /** System errors that mean that the folder cannot be created, entered or written. */
-const folderFaults = [
+const folderErrorCodes = [
   'EACCES',
   'EEXIST',
   'ELOOP',
@@ -78,8 +78,8 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
   try {
     return await start({ ...options, dataDir: await openDataFolder(dataDir) })
   } catch (error) {
-    if (!isFault(error, ...folderFaults)) throw error
-    const hint = isFault(error, 'EACCES', 'EPERM') ? ' Start rowhouse as its owner, or choose' : ' Choose'
+    if (!hasErrorCode(error, ...folderErrorCodes)) throw error
+    const hint = hasErrorCode(error, 'EACCES', 'EPERM') ? ' Start rowhouse as its owner, or choose' : ' Choose'
     throw new EmbeddedDatabaseError(
       `${setting}: the data folder ${options.dataDir} cannot be used (${(error as Error).message}).${hint} another folder.`,
       { cause: error },

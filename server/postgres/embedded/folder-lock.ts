@@ -1,7 +1,7 @@
 // Locks a folder for one process. The lock names its owner, so that it becomes invalid when the owner dies for any reason.
 import { readdir, readlink, rename, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { EmbeddedDatabaseError, isFault } from './fault.ts'
+import { EmbeddedDatabaseError, hasErrorCode } from './embedded-error.ts'
 import { birthOf } from './running-process.ts'
 
 /** Another running process uses the folder. */
@@ -51,7 +51,7 @@ export async function lockFolder(folder: string): Promise<() => Promise<void>> {
       return () => release(lock)
     } catch (error) {
       // Another process was faster (EEXIST), or removed the lock in the meantime (ENOENT): try again.
-      if (!isFault(error, 'EEXIST', 'ENOENT')) throw error
+      if (!hasErrorCode(error, 'EEXIST', 'ENOENT')) throw error
     }
   }
 }

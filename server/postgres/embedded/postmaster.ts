@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { Binaries } from './binaries.ts'
-import { EmbeddedDatabaseError, isFault } from './fault.ts'
+import { EmbeddedDatabaseError, hasErrorCode } from './embedded-error.ts'
 import { awaitDeath, birthOf } from './running-process.ts'
 import { asUser, type SystemUser } from './system-user.ts'
 
@@ -27,7 +27,7 @@ export async function readPidFile(cluster: string): Promise<PidFile | null> {
   try {
     text = await readFile(join(cluster, 'postmaster.pid'), 'utf8')
   } catch (error) {
-    if (isFault(error, 'ENOENT')) return null
+    if (hasErrorCode(error, 'ENOENT')) return null
     throw error
   }
   const lines = text.split('\n')
@@ -74,7 +74,7 @@ export async function endOrphan(cluster: string, log: (message: string) => void)
     try {
       process.kill(pid, signal)
     } catch (error) {
-      if (isFault(error, 'ESRCH')) return
+      if (hasErrorCode(error, 'ESRCH')) return
       throw error
     }
     if (await awaitDeath(pid, birth, timeout)) return

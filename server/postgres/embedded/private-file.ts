@@ -1,7 +1,7 @@
 // Files with secrets, written atomically and readable only by their owner.
 import { randomBytes } from 'node:crypto'
 import { chmod, link, open, readFile, rename, rm, stat } from 'node:fs/promises'
-import { isFault } from './fault.ts'
+import { hasErrorCode } from './embedded-error.ts'
 
 /** The text of a private file; null if it does not exist. Removes permissions of other users, which copies often have. */
 export async function readPrivate(file: string): Promise<string | null> {
@@ -10,7 +10,7 @@ export async function readPrivate(file: string): Promise<string | null> {
     if ((mode & 0o077) !== 0) await chmod(file, 0o600)
     return await readFile(file, 'utf8')
   } catch (error) {
-    if (isFault(error, 'ENOENT')) return null
+    if (hasErrorCode(error, 'ENOENT')) return null
     throw error
   }
 }
@@ -19,7 +19,7 @@ export async function readPrivate(file: string): Promise<string | null> {
 export const createPrivate = (file: string, text: string): Promise<void> =>
   viaDraft(file, text, async (draft) => {
     await link(draft, file).catch((error: unknown) => {
-      if (!isFault(error, 'EEXIST')) throw error
+      if (!hasErrorCode(error, 'EEXIST')) throw error
     })
   })
 

@@ -1,7 +1,7 @@
 // The secrets of a data folder, which are generated once.
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { EmbeddedDatabaseError } from './fault.ts'
+import { EmbeddedDatabaseError } from './embedded-error.ts'
 import { createPrivate, readPrivate } from './private-file.ts'
 
 export type Secrets = {

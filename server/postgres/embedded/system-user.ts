@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, stat } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { EmbeddedDatabaseError } from './fault.ts'
+import { EmbeddedDatabaseError } from './embedded-error.ts'
 
 const run = promisify(execFile)
 
