@@ -432,11 +432,11 @@ t.test('wrong values', async (t) => {
       t.fail(`accepted: ${JSON.stringify(row)}`)
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
-      const found = error.faults.map(({ source, message }) => [source.replace(/in \/.*/, 'in FILE'), message])
+      const found = error.problems.map(({ source, message }) => [source.replace(/in \/.*/, 'in FILE'), message])
       t.strictSame(found, expected, JSON.stringify(row))
       t.equal(
         error.message,
-        ['Error in config', ...error.faults.map(({ source, message }) => `  ${source}: ${message}`)].join('\n'),
+        ['Error in config', ...error.problems.map(({ source, message }) => `  ${source}: ${message}`)].join('\n'),
       )
     }
   }

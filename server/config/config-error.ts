@@ -1,6 +1,6 @@
 // Errors in the configuration.
 
-export type ConfigFault = {
+export type ConfigProblem = {
   /** Where the value is set: `PGRST_DB_POOL`, `db-pool in rowhouse.conf`, `pgrst.db_pool in the database`. */
   readonly source: string
   /** Never contains a secret. */
@@ -9,11 +9,11 @@ export type ConfigFault = {
 
 /** Lists every invalid value, one per line. */
 export class ConfigError extends Error {
-  readonly faults: readonly ConfigFault[]
+  readonly problems: readonly ConfigProblem[]
 
-  constructor(faults: readonly ConfigFault[]) {
-    super(['Error in config', ...faults.map(({ source, message }) => `  ${source}: ${message}`)].join('\n'))
+  constructor(problems: readonly ConfigProblem[]) {
+    super(['Error in config', ...problems.map(({ source, message }) => `  ${source}: ${message}`)].join('\n'))
     this.name = 'ConfigError'
-    this.faults = faults
+    this.problems = problems
   }
 }

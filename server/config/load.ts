@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { parseRoleClaim } from '../identity/role-claim/role-claim.ts'
 import { readAppSettings } from './app-settings.ts'
 import type { Config } from './config.ts'
-import { ConfigError, type ConfigFault } from './config-error.ts'
+import { ConfigError, type ConfigProblem } from './config-error.ts'
 import { impliedUri } from './database-choice.ts'
 import { ConfigFileError, readConfigFile } from './config-file.ts'
 import { resolveSecret } from './secret.ts'
@@ -56,7 +56,7 @@ export function loadConfig(from: {
     contents.set(path, known)
     return known
   }
-  const faults: ConfigFault[] = []
+  const problems: ConfigProblem[] = []
   let file: ConfigSources['file']
   if (from.file !== undefined) {
     try {
@@ -67,11 +67,11 @@ export function loadConfig(from: {
       file = { path: from.file, values }
     } catch (error) {
       if (!(error instanceof ConfigFileError)) throw error
-      faults.push({ source: 'configuration file', message: error.message })
+      problems.push({ source: 'configuration file', message: error.message })
     }
   }
   const sources = { environment: from.env, file, database: new Map<string, string>(), readFile }
-  return resolve(sources, faults, from.previous?.config)
+  return resolve(sources, problems, from.previous?.config)
 }
 
 /**
@@ -100,13 +100,13 @@ export function settingSource({ sources }: LoadedConfig, key: SettingKey): strin
 type Given = { readonly value: GivenValue; readonly source: string; readonly variable?: string }
 
 class Resolver {
-  readonly faults: ConfigFault[]
+  readonly problems: ConfigProblem[]
   readonly warnings: string[] = []
   readonly #sources: ConfigSources
 
-  constructor(sources: ConfigSources, faults: ConfigFault[]) {
+  constructor(sources: ConfigSources, problems: ConfigProblem[]) {
     this.#sources = sources
-    this.faults = faults
+    this.problems = problems
   }
 
   /** The value of a setting and its source, even if the given value is empty. */
@@ -120,8 +120,8 @@ class Resolver {
       switch (reading.kind) {
         case 'value':
           return { value: reading.value, given }
-        case 'fault':
-          this.fault(given, reading.message)
+        case 'invalid':
+          this.addProblem(given, reading.message)
           return { value: setting.default, given }
         case 'mistyped':
           this.warnings.push(`${given.source} is not a ${setting.type.name} and is ignored`)
@@ -135,8 +135,8 @@ class Resolver {
     return { value: setting.default, given: all[0] }
   }
 
-  fault(given: Given | undefined, message: string): void {
-    this.faults.push({ source: given?.source ?? 'settings', message })
+  addProblem(given: Given | undefined, message: string): void {
+    this.problems.push({ source: given?.source ?? 'settings', message })
   }
 
   #given(setting: Setting<unknown>): Given | undefined {
@@ -152,7 +152,7 @@ class Resolver {
     const reading = main && setting.type.read(main.value)
     const other = differing.find((given) => given && !isDeepStrictEqual(setting.type.read(given.value), reading))
     if (main && other) {
-      this.fault(
+      this.addProblem(
         { ...main, source: `${main.source} and ${other.source}` },
         'are the same setting, but have different values',
       )
@@ -185,7 +185,7 @@ class Resolver {
     try {
       return { value: this.#sources.readFile(value.slice(1)).toString().trim(), given }
     } catch (error) {
-      this.fault(given, messageOf(error))
+      this.addProblem(given, messageOf(error))
       return { value: null, given }
     }
   }
@@ -196,7 +196,7 @@ class Resolver {
     try {
       return resolveSecret(String(value), isBase64, this.#sources.readFile)
     } catch (error) {
-      this.fault(given, messageOf(error))
+      this.addProblem(given, messageOf(error))
       return null
     }
   }
@@ -204,14 +204,14 @@ class Resolver {
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-function resolve(sources: ConfigSources, faults: ConfigFault[], previous?: Config): LoadedConfig {
-  const resolver = new Resolver(sources, faults)
+function resolve(sources: ConfigSources, problems: ConfigProblem[], previous?: Config): LoadedConfig {
+  const resolver = new Resolver(sources, problems)
   const derived = derive(resolver)
   const rest = settingKeys.filter((key) => !Object.hasOwn(derived, key)).map((key) => [key, resolver.read(key).value])
-  const appSettings = readAppSettings(sources.environment, sources.file?.values ?? new Map(), (fault) =>
-    resolver.faults.push(fault),
+  const appSettings = readAppSettings(sources.environment, sources.file?.values ?? new Map(), (problem) =>
+    resolver.problems.push(problem),
   )
-  if (resolver.faults.length > 0) throw new ConfigError(resolver.faults)
+  if (resolver.problems.length > 0) throw new ConfigError(resolver.problems)
   const kept = previous ? settingKeys.filter((key) => settings[key].change === 'restart') : []
   const config = {
     ...(Object.fromEntries(rest) as Omit<Config, keyof Derived>),
@@ -245,7 +245,7 @@ function derive(resolver: Resolver): Derived {
   const host = resolver.read('serverHost')
   const serverPort = resolver.read('serverPort').value
   const admin = resolver.read('adminServerPort')
-  if (admin.value === serverPort) resolver.fault(admin.given, 'admin-server-port cannot be the same as server-port')
+  if (admin.value === serverPort) resolver.addProblem(admin.given, 'admin-server-port cannot be the same as server-port')
   const { value: givenUri, given: uri } = resolver.connectionString('dbUri')
   const implied = isGiven(uri) ? null : resolver.impliedUri()
   const dbUri = givenUri ?? implied
@@ -284,9 +284,9 @@ const takenSegments: ReadonlySet<string> = new Set([
 
 function imageBasePath(resolver: Resolver, restBasePath: string): string {
   const { value, given } = resolver.read('imageBasePath')
-  if (value === restBasePath) resolver.fault(given, 'must not be the same as rest-base-path')
+  if (value === restBasePath) resolver.addProblem(given, 'must not be the same as rest-base-path')
   const [, segment = ''] = value.split('/', 2)
-  if (takenSegments.has(segment)) resolver.fault(given, `must not begin with /${segment}, which other routes use`)
+  if (takenSegments.has(segment)) resolver.addProblem(given, `must not begin with /${segment}, which other routes use`)
   return value
 }
 

@@ -10,7 +10,7 @@ import { isUri, parseUri } from '../text/uri.ts'
 const value = <T>(it: T): Reading<T> => ({ kind: 'value', value: it })
 const unset = { kind: 'unset' } as const
 const mistyped = { kind: 'mistyped' } as const
-const fault = (message: string): Reading<never> => ({ kind: 'fault', message })
+const invalid = (message: string): Reading<never> => ({ kind: 'invalid', message })
 
 /** Like PostgREST, escapes only quotes. */
 export const quoted = (text: string): string => `"${text.replaceAll('"', '\\"')}"`
@@ -41,7 +41,7 @@ function textual<T>(name: string, parse: (text: string) => Reading<T>, dump: (va
     read: (given) => {
       const text = textOf(given)
       if (text === '') return unset
-      return text.includes('\0') ? fault('must not contain the character NUL') : parse(text)
+      return text.includes('\0') ? invalid('must not contain the character NUL') : parse(text)
     },
     dump,
   }
@@ -74,7 +74,7 @@ export const schemas = textual<readonly string[]>(
   (it) => {
     const names = splitOnCommas(it)
     const refused = reserved.find((name) => names.includes(name))
-    return refused === undefined ? value(names) : fault(`db-schemas does not allow schema: '${refused}'`)
+    return refused === undefined ? value(names) : invalid(`db-schemas does not allow schema: '${refused}'`)
   },
   list.dump,
 )
@@ -91,11 +91,11 @@ function readInteger(given: GivenValue, { min, max = Number.MAX_SAFE_INTEGER }: 
   if (given === '') return unset
   if (typeof given !== 'string' && typeof given !== 'number') return mistyped
   const number = typeof given === 'number' ? given : wholeNumber(given)
-  if (number === undefined || !Number.isInteger(number)) return fault('must be a whole number')
-  if (number > Number.MAX_SAFE_INTEGER) return fault('is too large')
+  if (number === undefined || !Number.isInteger(number)) return invalid('must be a whole number')
+  if (number > Number.MAX_SAFE_INTEGER) return invalid('is too large')
   if (number < min || number > max) {
     const isOpen = max === Number.MAX_SAFE_INTEGER
-    return fault(isOpen ? `must be ${min} or more` : `must be a number between ${min} and ${max}`)
+    return invalid(isOpen ? `must be ${min} or more` : `must be a number between ${min} and ${max}`)
   }
   return value(number)
 }
@@ -121,7 +121,7 @@ export const boolean: SettingType<boolean> = {
     const letters = given.replace(/\P{L}/gu, '').toLowerCase()
     if (letters === 'true' || letters === 'false') return value(letters === 'true')
     const number = wholeNumber(given)
-    return number === undefined ? fault('must be true or false') : value(number > 0)
+    return number === undefined ? invalid('must be true or false') : value(number > 0)
   },
   dump: String,
 }
@@ -133,7 +133,7 @@ export function choice<T extends string>(words: readonly T[], message: string): 
     if (word !== undefined) return value(word)
     const nearest = nearestName(it, words)
     const advice = nearest === undefined ? '' : `; did you mean ${nearest}?`
-    return fault(
+    return invalid(
       `${message} Check your configuration. ${JSON.stringify(it.slice(0, 40))} is not one of ${words.join(', ')}${advice}`,
     )
   }
@@ -146,9 +146,9 @@ export const socketMode = (name: string): SettingType<number> =>
     'octal',
     (it) => {
       const digits = /^[0-7]+/.exec(it)?.[0]
-      if (digits === undefined) return fault(`Invalid ${name}: not an octal`)
+      if (digits === undefined) return invalid(`Invalid ${name}: not an octal`)
       const mode = Number.parseInt(digits, 8)
-      return mode < 0o600 || mode > 0o777 ? fault(`Invalid ${name}: needs to be between 600 and 777`) : value(mode)
+      return mode < 0o600 || mode > 0o777 ? invalid(`Invalid ${name}: needs to be between 600 and 777`) : value(mode)
     },
     (mode) => quoted(mode.toString(8)),
   )
@@ -168,7 +168,7 @@ export const qualifiedName = textual<QualifiedIdentifier | null>(
 /** RFC 7519's StringOrURI: text with a colon in it must be a URI. */
 export const audience = textual<string | null>(
   'text or URI',
-  (it) => (it.includes(':') && !isUri(it) ? fault('jwt-aud should be a string or a valid URI') : value(it)),
+  (it) => (it.includes(':') && !isUri(it) ? invalid('jwt-aud should be a string or a valid URI') : value(it)),
   optionalText.dump,
 )
 
@@ -186,7 +186,7 @@ export const proxyUri = textual<string | null>(
       (uri.authority.port === undefined || (Number(uri.authority.port) > 0 && Number(uri.authority.port) < 65536)) &&
       uri.query === undefined &&
       uri.fragment === undefined
-    return isValid ? value(it) : fault('Malformed proxy uri, a correct example: https://example.com:8443/basePath')
+    return isValid ? value(it) : invalid('Malformed proxy uri, a correct example: https://example.com:8443/basePath')
   },
   optionalText.dump,
 )
@@ -194,7 +194,7 @@ export const proxyUri = textual<string | null>(
 /** Name of an HTTP header. https://www.rfc-editor.org/rfc/rfc9110#name-field-names */
 export const headerName = textual<string | null>(
   'header name',
-  (it) => (/^[\w!#$%&'*+.^`|~-]+$/.test(it) ? value(it) : fault('must be the name of an HTTP header')),
+  (it) => (/^[\w!#$%&'*+.^`|~-]+$/.test(it) ? value(it) : invalid('must be the name of an HTTP header')),
   optionalText.dump,
 )
 
@@ -202,7 +202,7 @@ export const roleClaimKey: SettingType<string> = textual(
   'JSON path',
   (it) => {
     const claim = parseRoleClaim(it)
-    return claim.kind === 'invalid' ? fault(claim.message) : value(it)
+    return claim.kind === 'invalid' ? invalid(claim.message) : value(it)
   },
   // Doubles dollar signs, because a single one starts a variable in the file.
   (it) => {
@@ -223,7 +223,7 @@ const readSize = (given: GivenValue, min: 0 | 1): Reading<number> => {
   const bytes = match ? Number(match[1]) * sizeUnits[(match[2] ?? '').toLowerCase() as keyof typeof sizeUnits] : -1
   return bytes >= min && Number.isSafeInteger(bytes)
     ? value(bytes)
-    : fault(`must be a size such as 100kb, 10mb or 1048576${min === 0 ? ', or 0' : ''}`)
+    : invalid(`must be a size such as 100kb, 10mb or 1048576${min === 0 ? ', or 0' : ''}`)
 }
 
 /** A number of bytes: `102400`, `100kb`, `10 MiB`. Units are powers of 1024. */
@@ -249,7 +249,7 @@ export const mountPath: SettingType<string> = textual(
     const refused = segments.find((segment) => !/^[\w.~-]+$/.test(segment) || /^\.\.?$/.test(segment))
     return refused === undefined
       ? value(`/${segments.join('/')}`)
-      : fault('must be a path such as /rest/v1, of letters, digits and the characters - . _ ~')
+      : invalid('must be a path such as /rest/v1, of letters, digits and the characters - . _ ~')
   },
   quoted,
 )
@@ -270,7 +270,7 @@ export const sessionSecrets = textual<readonly string[]>(
     const short = secrets.findIndex((secret) => [...secret].length < minSecretLength)
     return short === -1
       ? value(secrets)
-      : fault(
+      : invalid(
           `each secret must be at least ${minSecretLength} characters long; number ${short + 1} of ${secrets.length} is not`,
         )
   },

@@ -8,7 +8,7 @@ export type Reading<T> =
   | { readonly kind: 'value'; readonly value: T }
   /** Set to an empty value, which is the same as not set. */
   | { readonly kind: 'unset' }
-  | { readonly kind: 'fault'; readonly message: string }
+  | { readonly kind: 'invalid'; readonly message: string }
   /** A value of another type in the configuration file, for which PostgREST uses the default. */
   | { readonly kind: 'mistyped' }
 
