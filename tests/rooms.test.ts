@@ -11,7 +11,7 @@ type Arrows = {
 
 /** The rooms by their folder; the loose files of `server/` are the room `.`. */
 const arrows: Readonly<Record<string, Arrows>> = {
-  // What belongs to no room: a bounded cache, the version.
+  // What rooms without an arrow between them share: a bounded cache, statement statistics, versions.
   common: { values: [] },
   text: { values: [] },
   'schema-cache': { values: ['text'] },

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { BodyGate } from '../rest/request/body.ts'
 import type { RestRequest } from '../rest/rest-request.ts'
 import { readNodeBody } from './node-body.ts'
-import { isUnfinished } from '../common/unfinished.ts'
+import { isIncomplete } from '../common/incomplete-request.ts'
 
 /** A request, with the state of its connection. */
 export class NodeRequest implements RestRequest {
@@ -29,7 +29,7 @@ export class NodeRequest implements RestRequest {
   }
 
   get isOpenEnded(): boolean {
-    return isUnfinished(this.source) && this.source.headers['content-length'] === undefined
+    return isIncomplete(this.source) && this.source.headers['content-length'] === undefined
   }
 
   get isAborted(): boolean {

@@ -7,7 +7,7 @@ import { isStreamed, type RestResponse } from '../rest/response/result.ts'
 import type { Answering } from '../rest/rest-request.ts'
 import { basePathOf, isBelow } from './base-path.ts'
 import { NodeRequest } from './node-request.ts'
-import { endAfterRequest, isUnfinished } from '../common/unfinished.ts'
+import { endAfterRequest, isIncomplete } from '../common/incomplete-request.ts'
 
 export type NodeHandlerOptions = {
   /**
@@ -108,7 +108,7 @@ function send(request: IncomingMessage, response: ServerResponse, { status, stat
   }
   if (!isStreamed(body)) {
     const bytes = typeof body === 'string' ? Buffer.from(body) : body
-    if (isUnfinished(request)) endAfterRequest(request, response, bytes, closes)
+    if (isIncomplete(request)) endAfterRequest(request, response, bytes, closes)
     else if (bodiless) response.end()
     else sendWhole(response, bytes)
   } else if (!bodiless) sendArriving(request, response, body)

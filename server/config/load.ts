@@ -245,7 +245,8 @@ function derive(resolver: Resolver): Derived {
   const host = resolver.read('serverHost')
   const serverPort = resolver.read('serverPort').value
   const admin = resolver.read('adminServerPort')
-  if (admin.value === serverPort) resolver.addProblem(admin.given, 'admin-server-port cannot be the same as server-port')
+  if (admin.value === serverPort)
+    resolver.addProblem(admin.given, 'admin-server-port cannot be the same as server-port')
   const { value: givenUri, given: uri } = resolver.connectionString('dbUri')
   const implied = isGiven(uri) ? null : resolver.impliedUri()
   const dbUri = givenUri ?? implied

@@ -5,7 +5,7 @@ import { Failure } from '../../http/envelope.ts'
 import { CredentialError } from '../../identity/credential-error.ts'
 import { isNotMigrated, isUnreachable } from '../../postgres/database-error.ts'
 import { ApiError, ofCredential } from '../../rest/errors.ts'
-import { endAfterRequest, isUnfinished } from '../../common/unfinished.ts'
+import { endAfterRequest, isIncomplete } from '../../common/incomplete-request.ts'
 import { AnalysisError } from './analyser.ts'
 
 /** `schemas/validation-error.json` */
@@ -93,7 +93,7 @@ export const internalError = (): Problem => new Problem(500, 'Internal Server Er
 export function sendJson(response: ServerResponse, status: number, value: unknown, headers: ProblemHeaders = {}): void {
   const body = Buffer.from(JSON.stringify(value))
   const { req: request } = response
-  const closes = isUnfinished(request)
+  const closes = isIncomplete(request)
   response.writeHead(status, {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': body.length,

@@ -6,7 +6,7 @@ const longest = 30_000
 const longestSilence = 5_000
 
 /** Whether part of the request body has not arrived. */
-export const isUnfinished = ({ complete, headers }: IncomingMessage): boolean =>
+export const isIncomplete = ({ complete, headers }: IncomingMessage): boolean =>
   !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0)
 
 /**
