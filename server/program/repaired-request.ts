@@ -47,7 +47,7 @@ export function repairRequest({ code, rawPacket: packet, bytesParsed = 0 }: Pars
   if (transferEncoding.test(headers)) return undefined
   const length = Number(bodyLength.exec(headers)?.[1] ?? 0)
   if (text.length !== end + headEnd.length + length) return undefined
-  // For Node, the method only decides whether the response has a body.
+  // Node uses the method only to decide whether there is a body.
   const readAs = method === 'HEAD' || method === 'GET' ? method : 'POST'
   const bytes = Buffer.from(`${readAs} ${target.replace(rawByte, escape)} ${version}${text.slice(lineEnd)}`, 'latin1')
   return { method, target, bytes }
