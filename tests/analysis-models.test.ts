@@ -206,13 +206,7 @@ t.test('a model that does not fit is refused, and the reason named', async (t) =
     ['detector', planted(64, 64, [1, 1000]), {}, undefined, /output has the shape \[1,1000\]/],
     ['detector', ones, { task: 'classify' }, undefined, /it is for the task "classify", not "detect"/],
     ['detector', ones, { names }, undefined, /it has 1 classes, but 2 names/],
-    [
-      'detector',
-      planted(64, 64, [1, 6, 84]),
-      { names },
-      undefined,
-      /no class called water hyacinth.*"a", "b"/,
-    ],
+    ['detector', planted(64, 64, [1, 6, 84]), { names }, undefined, /no class called water hyacinth.*"a", "b"/],
     [
       'detector',
       planted(64, 64, [1, 6, 84]),

@@ -19,8 +19,7 @@ const asServing: ConnectionWish = { role: 'authenticator', creates: false }
 t.test('the connection that settings name', async (t) => {
   const missing = (setting: string) =>
     `No database is configured, and there is no embedded database in ${dataDir}. Set ${setting} to a connection string`
-  const onlyMigrations =
-    'Error in config\n  MIGRATION_DATABASE_URL: is only used for migrations; set DATABASE_URL'
+  const onlyMigrations = 'Error in config\n  MIGRATION_DATABASE_URL: is only used for migrations; set DATABASE_URL'
   const rows: readonly (readonly [string | null, string | null, ConnectionWish, string])[] = [
     [null, null, asOwner, missing('MIGRATION_DATABASE_URL')],
     [null, null, asServing, missing('DATABASE_URL (or PGRST_DB_URI)')],

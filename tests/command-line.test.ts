@@ -311,7 +311,10 @@ t.test('keys', async (t) => {
   for (const [args, wanted] of created) {
     const { code, out, calls } = await run(['keys', 'create', ...args])
     t.strictSame(calls.at(-1), ['create', wanted], args.join(' '))
-    t.match({ code, out }, { code: 0, out: /^sb_secret_abcdefgh\n\n.*cannot be shown again.*rowhouse keys revoke 7f4c5dbb-/ })
+    t.match(
+      { code, out },
+      { code: 0, out: /^sb_secret_abcdefgh\n\n.*cannot be shown again.*rowhouse keys revoke 7f4c5dbb-/ },
+    )
   }
   t.match(JSON.parse((await run(['keys', 'create', '--role', 'anon', '--json'])).out), {
     id: key.id,

@@ -63,7 +63,8 @@ export async function loadDetector(path: string, threads: number): Promise<Detec
       const left = Math.floor((outer.width - inner.width) / 2)
       const top = Math.floor((outer.height - inner.height) / 2)
       const original = kept.flatMap(({ x1, y1, x2, y2, confidence }): Box[] => {
-        if (![x1, y1, x2, y2].every(Number.isFinite)) throw new Error('the model returned a box with invalid coordinates')
+        if (![x1, y1, x2, y2].every(Number.isFinite))
+          throw new Error('the model returned a box with invalid coordinates')
         const across = (x: number): number => ((x - left) / inner.width) * pixels.width
         const down = (y: number): number => ((y - top) / inner.height) * pixels.height
         const corners = { x1: across(x1), y1: down(y1), x2: across(x2), y2: down(y2), confidence }
