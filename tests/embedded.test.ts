@@ -296,7 +296,7 @@ t.test('folders that cannot be used', async (t) => {
     [
       'another major version',
       (d) => write(d, 'postgres/PG_VERSION', '16\n'),
-      /made by PostgreSQL 16, and this is PostgreSQL 18.*DATA_DIR/,
+      /created by PostgreSQL 16, which PostgreSQL 18 cannot read.*DATA_DIR/,
     ],
     [
       'something else',
@@ -308,8 +308,8 @@ t.test('folders that cannot be used', async (t) => {
       async (d) => (await mkdir(d), symlink('/nowhere/postgres', join(d, 'postgres'))),
       /no longer exists/,
     ],
-    ['damaged secrets', (d) => write(d, 'secrets.json', '{"superuserPassword":"x"}'), /secrets\.json does not hold/],
-    ['secrets that are no JSON', (d) => write(d, 'secrets.json', 'x'), /secrets\.json does not hold/],
+    ['damaged secrets', (d) => write(d, 'secrets.json', '{"superuserPassword":"x"}'), /secrets\.json does not contain valid secrets/],
+    ['secrets that are no JSON', (d) => write(d, 'secrets.json', 'x'), /secrets\.json does not contain valid secrets/],
     ['a file in its place', (d) => writeFile(d, ''), /^DATA_DIR: the data folder .* cannot be used/],
   ]
   for (const [name, prepare, message] of cases) {
