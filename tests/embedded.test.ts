@@ -308,7 +308,11 @@ t.test('folders that cannot be used', async (t) => {
       async (d) => (await mkdir(d), symlink('/nowhere/postgres', join(d, 'postgres'))),
       /no longer exists/,
     ],
-    ['damaged secrets', (d) => write(d, 'secrets.json', '{"superuserPassword":"x"}'), /secrets\.json does not contain valid secrets/],
+    [
+      'damaged secrets',
+      (d) => write(d, 'secrets.json', '{"superuserPassword":"x"}'),
+      /secrets\.json does not contain valid secrets/,
+    ],
     ['secrets that are no JSON', (d) => write(d, 'secrets.json', 'x'), /secrets\.json does not contain valid secrets/],
     ['a file in its place', (d) => writeFile(d, ''), /^DATA_DIR: the data folder .* cannot be used/],
   ]
