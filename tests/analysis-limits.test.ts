@@ -92,7 +92,7 @@ t.test('a killed process is replaced, and its image gets an error instead of a r
   process.kill(pid, 'SIGKILL')
   const lost = await answered
   t.equal(lost.status, 503)
-  t.strictSame(lost.body, { detail: 'No analysis: the analyser has ended during the analysis.' })
+  t.strictSame(lost.body, { detail: 'No analysis: the analyser ended during the analysis.' })
   t.ok(lost.headers.get('retry-after'))
   for (const other of await Promise.all(others))
     t.match(other, { status: 200, body: { classification: 'water_hyacinth' } })
@@ -245,7 +245,7 @@ t.test('a process that fails to start is not restarted in a loop', async (t) => 
     t.equal(answer.status, 503)
     t.ok(answer.headers.get('retry-after'))
   }
-  const starts = app.logged().filter(({ msg }) => String(msg).includes('The analyser has ended'))
+  const starts = app.logged().filter(({ msg }) => String(msg).includes('The analyser ended'))
   t.ok(starts.length < 5, `${starts.length} starts`)
   t.match(await app.call('GET', `${prefix}/ready`), { status: 503, body: { detail: /The analyser does not run/ } })
 })

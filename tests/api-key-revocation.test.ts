@@ -107,13 +107,13 @@ t.test('the cache: event -> lookups in the database', async (t) => {
     ['first', () => undefined, 1],
     ['unheard: for a second', () => (time += 999), 0],
     ['and no longer', () => (time += 1), 1],
-    ['the listener connects', () => changes.setHeard(true), 1],
+    ['the listener connects', () => changes.setListening(true), 1],
     ['heard: for half a minute', () => (time += 29_999), 0],
     ['and no longer', () => (time += 1), 1],
     ['another key', () => changes.notify(`forget key ${'0'.repeat(64)}`), 0],
     ['another notification', () => changes.notify('forget key'), 0],
     ['this key', () => changes.notify(`forget key ${hashApiKey(key).toString('hex')}`), 1],
-    ['the connection is lost', () => changes.setHeard(false), 1],
+    ['the connection is lost', () => changes.setListening(false), 1],
     ['the shorter lifetime passes', () => (time += 1000), 1],
   ]
   for (const [label, event, wanted] of steps) {
@@ -127,11 +127,11 @@ t.test('a lookup that started before a revocation is not cached after it', async
   const row = { hash: hashApiKey(key), role: 'service_role', user_id: null, email: null, expires_at: null }
   const answers: ((rows: Record<string, unknown>[]) => void)[] = []
   const changes = new ApiKeyChanges()
-  changes.setHeard(true)
+  changes.setListening(true)
   const lookup = createApiKeyLookup({ query: () => new Promise((resolve) => answers.push(resolve)), changes })
   for (const forget of [
     () => changes.notify(`forget key ${hashApiKey(key).toString('hex')}`),
-    () => changes.setHeard(true),
+    () => changes.setListening(true),
   ]) {
     const early = lookup(key)
     forget()

@@ -39,7 +39,7 @@ function lookupWith(settings: Partial<LookupSettings> = {}) {
     return query(text, values)
   }
   const changes = new ApiKeyChanges()
-  changes.setHeard(true)
+  changes.setListening(true)
   const find = createApiKeyLookup({ query: counting, changes, now: () => time, ...settings })
   return { find: async (key: string) => find(key), asked: () => asked, wait: (ms: number) => (time += ms) }
 }
@@ -94,7 +94,7 @@ t.test('keys can be created', async (t) => {
     [{ role: 'postgres', label: 'x' }, /cannot switch to the role postgres/],
     [{ role: 'authenticator', label: 'x' }, /cannot switch to the role authenticator/],
     [{ role: "x'; --", label: 'x' }, /no role x'; --/],
-    [{ role: 'service_role', userId: ann, label: 'x' }, /has the role authenticated/],
+    [{ role: 'service_role', userId: ann, label: 'x' }, /must have the role authenticated/],
     [{ role: 'authenticated', userId: 'ann', label: 'x' }, /no user ann/],
     [{ role: 'authenticated', userId: ann.replace('a', 'b'), label: 'x' }, /no user/],
     [{ role: 'anon', label: '' }, /label/],

@@ -32,7 +32,7 @@ t.test('an apikey header that is not a key', async (t) => {
     status: 401,
     body: {
       code: 'PGRST301',
-      message: 'The apikey header holds neither an API key nor a JWT',
+      message: 'The apikey header is neither an API key nor a JWT',
       details: 'An API key begins with sb_publishable_ or sb_secret_. A JWT has three parts, separated by dots.',
     },
   }

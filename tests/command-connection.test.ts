@@ -18,9 +18,8 @@ const asServing: ConnectionWish = { role: 'authenticator', creates: false }
 
 t.test('commands use the connection that the settings name', async (t) => {
   const missing = (setting: string) =>
-    `No setting names a database, and there is no embedded database in ${dataDir}. Set ${setting} to a connection string`
-  const onlyMigrations =
-    'Error in config\n  MIGRATION_DATABASE_URL: names the database for migrations only; set DATABASE_URL'
+    `No database is configured, and there is no embedded database in ${dataDir}. Set ${setting} to a connection string`
+  const onlyMigrations = 'Error in config\n  MIGRATION_DATABASE_URL: is only used for migrations; set DATABASE_URL'
   const rows: readonly (readonly [string | null, string | null, ConnectionWish, string])[] = [
     [null, null, asOwner, missing('MIGRATION_DATABASE_URL')],
     [null, null, asServing, missing('DATABASE_URL (or PGRST_DB_URI)')],

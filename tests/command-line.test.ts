@@ -91,7 +91,7 @@ t.test('sample data', async (t) => {
     [own, ['sample'], 1, refused],
     [{ ...embedded, migrationDatabaseUrl: 'postgres://owner@db/app' }, ['sample'], 1, refused],
     [own, ['sample', '--yes'], 0, /^Added/],
-    [embedded, ['sample'], 0, /^The sample data is there already\.\nThere is no development user .* --user\.\n$/, none],
+    [embedded, ['sample'], 0, /^The sample data already exists\.\nThere is no development user .* --user\.\n$/, none],
   ]
   for (const [given, args, code, text, result = counts] of table) {
     const emails: unknown[] = []
@@ -107,7 +107,7 @@ t.test('sample data', async (t) => {
   }
   const old = { query: () => Promise.resolve({ rows: [{ migrated: false }] }) }
   const ran = await run(['sample'], { loadConfig: () => embedded }, old)
-  t.strictSame([ran.code, ran.err], [1, 'This database lacks migrations. Run `rowhouse migrate` first.\n'])
+  t.strictSame([ran.code, ran.err], [1, 'This database has pending migrations. Run `rowhouse migrate` first.\n'])
 })
 
 t.test('serving', async (t) => {
@@ -179,9 +179,9 @@ t.test('every command accepts --json', async (t) => {
     [['migrat'], /^There is no command/],
     [['--nonsense'], /^unknown option '--nonsense'$/],
     [['keys'], /^Usage: rowhouse keys/],
-    [['keys', 'create'], /^Say what the key is for/],
+    [['keys', 'create'], /^Specify who the key acts as/],
     [['keys', 'create', '--role', 'a', '--expires', 'soon'], /'soon' is invalid/],
-    [['--ready'], /^no answer from /, { fetchStatus: () => Promise.reject(new Error('refused')) }],
+    [['--ready'], /^no response from /, { fetchStatus: () => Promise.reject(new Error('refused')) }],
   ]
   for (const [args, expected, given] of failures) {
     const { code, out, err } = await run([...args, '--json'], given)
@@ -225,12 +225,12 @@ t.test('usage errors', async (t) => {
     [['keys'], /^Usage: rowhouse keys/],
     [['keys', 'make'], /^error: unknown command 'make'/],
     [['keys', 'revoke'], /^error: missing required argument 'id'/],
-    [['keys', 'create'], /^Say what the key is for: --role anon/],
+    [['keys', 'create'], /^Specify who the key acts as: --role anon/],
     [
       ['keys', 'create', '--role', 'anon', '--expires', 'soon'],
       /^error: option '--expires <when>' argument 'soon' is invalid/,
     ],
-    [['keys', 'revoke', 'x\u001b[2J'], /^There is no key x.\[2J that could be revoked\.\n$/],
+    [['keys', 'revoke', 'x\u001b[2J'], /^There is no active key x.\[2J\.\n$/],
   ]
   for (const [args, message] of table) {
     const { code, out, err } = await run(args)
@@ -315,7 +315,10 @@ t.test('keys', async (t) => {
   for (const [args, wanted] of created) {
     const { code, out, calls } = await run(['keys', 'create', ...args])
     t.strictSame(calls.at(-1), ['create', wanted], args.join(' '))
-    t.match({ code, out }, { code: 0, out: /^sb_secret_abcdefgh\n\n.*only once.*rowhouse keys revoke 7f4c5dbb-/ })
+    t.match(
+      { code, out },
+      { code: 0, out: /^sb_secret_abcdefgh\n\n.*cannot be shown again.*rowhouse keys revoke 7f4c5dbb-/ },
+    )
   }
   t.match(JSON.parse((await run(['keys', 'create', '--role', 'anon', '--json'])).out), {
     id: key.id,
@@ -346,7 +349,7 @@ t.test('keys', async (t) => {
 
   t.match(await run(['keys', 'revoke', key.id]), { code: 0, out: `Revoked ${key.id}.\n` })
   t.match(await run(['keys', 'revoke', key.id, '--json']), { code: 0, out: `{"id":"${key.id}","revoked":true}\n` })
-  t.match(await run(['keys', 'revoke', 'other']), { code: 1, err: 'There is no key other that could be revoked.\n' })
+  t.match(await run(['keys', 'revoke', 'other']), { code: 1, err: 'There is no active key other.\n' })
 
   t.strictSame((await run(['keys', 'list'])).calls.at(-1), ['database', { role: 'owner', creates: false }])
   const unmigrated = { query: () => Promise.resolve({ rows: [{ migrated: false }] }) }
@@ -363,7 +366,7 @@ t.test('errors about missing privileges name the setting', async (t) => {
   const table: [string[], string | null, RegExp][] = [
     [['migrate'], null, /^permission denied for schema auth\nSet MIGRATION_DATABASE_URL to /],
     [['migrate'], 'postgres://owner@h/d', /^permission denied for schema auth\n$/],
-    [['keys', 'list'], null, /^The role that serves may not manage keys\. Set MIGRATION_DATABASE_URL to /],
+    [['keys', 'list'], null, /^The role that serves requests may not manage keys\. Set MIGRATION_DATABASE_URL to /],
     [['keys', 'list'], 'postgres://owner@h/d', /^The role in MIGRATION_DATABASE_URL may not manage keys/],
   ]
   for (const [args, url, message] of table) {
@@ -457,13 +460,13 @@ t.test('--ready sends its request to the configured address', async (t) => {
   const answers: [Partial<Config>, () => Promise<number>, Ran['code'], string, string][] = [
     [admin, () => Promise.resolve(200), 0, 'OK: http://localhost:3001/ready\n', ''],
     [{ ...admin, adminServerHost: '::1' }, () => Promise.resolve(204), 0, 'OK: http://[::1]:3001/ready\n', ''],
-    [admin, () => Promise.resolve(503), 1, '', 'ERROR: http://localhost:3001/ready answered 503\n'],
+    [admin, () => Promise.resolve(503), 1, '', 'ERROR: http://localhost:3001/ready responded with 503\n'],
     [
       admin,
       () => Promise.reject(new Error('timed out')),
       1,
       '',
-      'ERROR: no answer from http://localhost:3001/ready (timed out)\n',
+      'ERROR: no response from http://localhost:3001/ready (timed out)\n',
     ],
   ]
   for (const [settings, fetchStatus, code, out, err] of answers) {

@@ -351,13 +351,13 @@ const faults: readonly [Row, ...[string, string][]][] = [
   [{ env: { PORT: '70000' } }, ['PORT', 'must be a number between 0 and 65535']],
   [{ env: { IMAGE_BASE_PATH: '/', REST_BASE_PATH: '/' } }, ['IMAGE_BASE_PATH', 'must not be the same as rest-base-path']],
   [{ env: { IMAGE_BASE_PATH: '/report/images' } },
-    ['IMAGE_BASE_PATH', 'must not begin with /report, where there are other routes']],
+    ['IMAGE_BASE_PATH', 'must not begin with /report, which other routes use']],
   [{ env: { PGRST_LOG_QUERY: 'yes' } }, ['PGRST_LOG_QUERY', 'must be true or false']],
   [{ env: { PORT: '3001', PGRST_SERVER_PORT: '3002' } },
-    ['PGRST_SERVER_PORT and PORT', 'are the same setting, but differ']],
-  [{ env: { HOST: 'a', PGRST_SERVER_HOST: 'b' } }, ['PGRST_SERVER_HOST and HOST', 'are the same setting, but differ']],
+    ['PGRST_SERVER_PORT and PORT', 'are the same setting, but have different values']],
+  [{ env: { HOST: 'a', PGRST_SERVER_HOST: 'b' } }, ['PGRST_SERVER_HOST and HOST', 'are the same setting, but have different values']],
   [{ env: { DATABASE_URL: 'postgres://a:secret@b', PGRST_DB_URI: 'postgres://b' } },
-    ['PGRST_DB_URI and DATABASE_URL', 'are the same setting, but differ']],
+    ['PGRST_DB_URI and DATABASE_URL', 'are the same setting, but have different values']],
   [{ env: { PGRST_SERVER_PORT: '3000', PGRST_ADMIN_SERVER_PORT: '3000' } },
     ['PGRST_ADMIN_SERVER_PORT', 'admin-server-port cannot be the same as server-port']],
   [{ env: { PORT: '4001', PGRST_ADMIN_SERVER_PORT: '4001' } },
@@ -370,18 +370,18 @@ const faults: readonly [Row, ...[string, string][]][] = [
   [{ file: 'admin-server-unix-socket-mode = 660' },
     ['admin-server-unix-socket-mode in FILE', 'Invalid admin-server-unix-socket-mode: not an octal']],
   [{ env: { PGRST_LOG_LEVEL: 'loud' } },
-    ['PGRST_LOG_LEVEL', `Invalid logging level. Check your configuration. "loud" is none of ${logLevels}`]],
+    ['PGRST_LOG_LEVEL', `Invalid logging level. Check your configuration. "loud" is not one of ${logLevels}`]],
   [{ env: { PGRST_LOG_LEVEL: 'warning' } }, ['PGRST_LOG_LEVEL',
-    `Invalid logging level. Check your configuration. "warning" is none of ${logLevels}; did you mean warn?`]],
+    `Invalid logging level. Check your configuration. "warning" is not one of ${logLevels}; did you mean warn?`]],
   [{ env: { PGRST_LOG_LEVEL: 'toString' } },
-    ['PGRST_LOG_LEVEL', `Invalid logging level. Check your configuration. "toString" is none of ${logLevels}`]],
+    ['PGRST_LOG_LEVEL', `Invalid logging level. Check your configuration. "toString" is not one of ${logLevels}`]],
   [{ env: { PGRST_DB_TX_END: 'random' } },
-    ['PGRST_DB_TX_END', 'Invalid transaction termination. Check your configuration. "random" is none of commit, ' +
+    ['PGRST_DB_TX_END', 'Invalid transaction termination. Check your configuration. "random" is not one of commit, ' +
       'commit-allow-override, rollback, rollback-allow-override']],
   [{ env: { PGRST_OPENAPI_MODE: 'follow-' } }, ['PGRST_OPENAPI_MODE',
-    `Invalid openapi-mode. Check your configuration. "follow-" is none of ${openApiModes}`]],
+    `Invalid openapi-mode. Check your configuration. "follow-" is not one of ${openApiModes}`]],
   [{ env: { PGRST_CLIENT_ERROR_VERBOSITY: 'x' } },
-    ['PGRST_CLIENT_ERROR_VERBOSITY', 'Invalid client-error-verbosity. Check your configuration. "x" is none of verbose, minimal']],
+    ['PGRST_CLIENT_ERROR_VERBOSITY', 'Invalid client-error-verbosity. Check your configuration. "x" is not one of verbose, minimal']],
   ...['foo://%%$$^^.com', 'http://%%localhorst.invalid', 'a:b c', ':x', 'http://a:b', 'http://[1::2::3]'].map(
     (audience): [Row, [string, string]] => [{ env: { PGRST_JWT_AUD: audience } },
       ['PGRST_JWT_AUD', 'jwt-aud should be a string or a valid URI']]),
@@ -422,10 +422,10 @@ const faults: readonly [Row, ...[string, string][]][] = [
     ['SESSION_SECRETS', 'each secret must be at least 32 characters long; number 2 of 2 is not']],
   // Several errors at once
   [{ env: { PGRST_LOG_LEVEL: 'x', BODY_LIMIT: 'x', PGRST_JWT_SECRET: 'x' }, file: 'db-pool = "x"\nopenapi-mode = "x"' },
-    ['PGRST_LOG_LEVEL', `Invalid logging level. Check your configuration. "x" is none of ${logLevels}`],
+    ['PGRST_LOG_LEVEL', `Invalid logging level. Check your configuration. "x" is not one of ${logLevels}`],
     ['PGRST_JWT_SECRET', 'The JWT secret must be at least 32 characters long.'],
     ['db-pool in FILE', 'must be a whole number'],
-    ['openapi-mode in FILE', `Invalid openapi-mode. Check your configuration. "x" is none of ${openApiModes}`],
+    ['openapi-mode in FILE', `Invalid openapi-mode. Check your configuration. "x" is not one of ${openApiModes}`],
     ['BODY_LIMIT', 'must be a size such as 100kb, 10mb or 1048576']],
 ] // prettier-ignore
 
@@ -436,11 +436,11 @@ t.test('invalid values are rejected', async (t) => {
       t.fail(`accepted: ${JSON.stringify(row)}`)
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
-      const found = error.faults.map(({ source, message }) => [source.replace(/in \/.*/, 'in FILE'), message])
+      const found = error.problems.map(({ source, message }) => [source.replace(/in \/.*/, 'in FILE'), message])
       t.strictSame(found, expected, JSON.stringify(row))
       t.equal(
         error.message,
-        ['Error in config', ...error.faults.map(({ source, message }) => `  ${source}: ${message}`)].join('\n'),
+        ['Error in config', ...error.problems.map(({ source, message }) => `  ${source}: ${message}`)].join('\n'),
       )
     }
   }
@@ -468,18 +468,18 @@ t.test('warnings', async (t) => {
     [{ env: { PGRST_SOMETHING_ELSE: 'a' } }, ['PGRST_SOMETHING_ELSE is not a setting']],
     [{ env: { [`PGRST_${'X'.repeat(5000)}`]: 'a' } }, [`PGRST_${'X'.repeat(5000)} is not a setting`]],
     [{ env: { PGRST_DB_USE_LEGACY_GUCS: 'true', GHCRTS: '-N' } }, [
-      'PGRST_DB_USE_LEGACY_GUCS is without effect: removed in PostgREST 12',
-      'GHCRTS is without effect: belongs to the runtime of PostgREST',
+      'PGRST_DB_USE_LEGACY_GUCS is ignored: removed in PostgREST 12',
+      'GHCRTS is ignored: belongs to the runtime of PostgREST',
     ]],
     [{ file: 'db-chanel = "x"\nraw-media-types = "x"\napp.settings.any = "x"' }, [
       'db-chanel is not a setting; did you mean db-channel?',
-      'raw-media-types is without effect: removed in PostgREST 12: media types are domains',
+      'raw-media-types is ignored: removed in PostgREST 12: media types are domains',
     ]],
     [{ env: { PGRST_JWT_ROLE_CLAIM_KEY: '.roles.user_role' } }, [
       'The config `jwt-role-claim-key=."roles"."user_role"` is using the deprecated JSPath syntax.',
       'Update `jwt-role-claim-key=."roles"."user_role"` to the new JSONPath syntax as support for JSPath will be removed in a future release. See the migration guide on how to update: https://github.com/PostgREST/postgrest/blob/main/CHANGELOG.md#migration-to-v16',
     ]],
-    [{ file: 'db-channel-enabled = 13' }, ['db-channel-enabled in FILE is not a boolean and is left out']],
+    [{ file: 'db-channel-enabled = 13' }, ['db-channel-enabled in FILE is not a boolean and is ignored']],
   ] // prettier-ignore
   for (const [row, expected] of rows) {
     const warnings = load(row).warnings.map((warning) => warning.replace(/in \/\S+/, 'in FILE'))

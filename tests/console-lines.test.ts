@@ -43,7 +43,7 @@ t.test('events are formatted as lines for terminals', async (t) => {
     [{ kind: 'migrated', applied: ['1_roles.sql'] }, 'Applied 1 migrations\n'],
     [request, 'GET /rest/v1/items 200 3.51 ms, anon\n'],
     [{ ...request, status: 404, role: null }, 'GET /rest/v1/items 404 3.51 ms\n'],
-    [{ ...request, aborted: true }, 'GET /rest/v1/items 200 3.51 ms, anon, the client went away\n'],
+    [{ ...request, aborted: true }, 'GET /rest/v1/items 200 3.51 ms, anon, client disconnected\n'],
     [{ ...request, path: `/a${escape}[2Jb` }, 'GET /a\ufffd[2Jb 200 3.51 ms, anon\n'],
     [
       { kind: 'database-lost', error: databaseError, retryInSeconds: 2 },

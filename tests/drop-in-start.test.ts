@@ -98,7 +98,7 @@ t.test('a database for migrations alone does not name the database to serve', as
   const config = { dataDir: '.data', dbUri: null, migrationDatabaseUrl }
   t.strictSame(chooseDatabase(config, 'owner'), { kind: 'named', uri: migrationDatabaseUrl })
   t.throws(() => chooseDatabase(config, 'authenticator'), {
-    message: /MIGRATION_DATABASE_URL: names the database for migrations only; set DATABASE_URL/,
+    message: /MIGRATION_DATABASE_URL: is only used for migrations; set DATABASE_URL/,
   })
   t.strictSame(chooseDatabase({ ...config, dbUri: uri }, 'authenticator'), { kind: 'named', uri })
   t.strictSame(chooseDatabase({ ...config, migrationDatabaseUrl: null, dbUri: uri }, 'owner'), { kind: 'named', uri })

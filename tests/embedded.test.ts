@@ -97,7 +97,7 @@ t.test('a new database is created and started', async (t) => {
   t.teardown(() => embedded.stop())
   const { adminUri, authenticatorUri, port } = embedded
 
-  t.strictSame(lines, ['Making a new database; this is done once'])
+  t.strictSame(lines, ['Creating a new database; this happens only once'])
   const answers: [string, string, unknown][] = [
     [adminUri, 'select current_user::text as answer', 'postgres'],
     [authenticatorUri, 'select current_user::text as answer', 'authenticator'],
@@ -142,7 +142,7 @@ t.test('a new database is created and started', async (t) => {
     await t.rejects(startEmbedded({ dataDir, ...quiet }), {
       name: 'FolderInUse',
       pid: process.pid,
-      message: `The data folder ${dataDir} is in use by another rowhouse (process ${process.pid}). Stop that one first, or give this one a folder of its own with DATA_DIR.`,
+      message: `The data folder ${dataDir} is in use by another rowhouse (process ${process.pid}). Stop that one first, or choose another folder with DATA_DIR.`,
     })
     t.equal(await ask(adminUri, 'select 1 as answer'), 1, 'and the first one keeps running')
   })
@@ -193,7 +193,9 @@ t.test('after its owner was killed, the database can be started again', async (t
 
   const lines: string[] = []
   const next = await startEmbedded({ dataDir, log: (line) => lines.push(line) })
-  t.strictSame(lines, [`Stopping the PostgreSQL (process ${orphan}) that was left behind when rowhouse was killed`])
+  t.strictSame(lines, [
+    `Stopping the PostgreSQL server (process ${orphan}) that was left running when rowhouse was killed`,
+  ])
   t.notOk(await isAlive(orphan))
   t.equal(await ask(next.adminUri, 'select answer from public.killed_owner'), 1)
   await next.stop()
@@ -294,20 +296,24 @@ t.test('unusable folders are rejected', async (t) => {
     [
       'another major version',
       (d) => write(d, 'postgres/PG_VERSION', '16\n'),
-      /made by PostgreSQL 16, and this is PostgreSQL 18.*DATA_DIR/,
+      /created by PostgreSQL 16, which PostgreSQL 18 cannot read.*DATA_DIR/,
     ],
     [
       'another kind of folder',
       (d) => write(d, 'postgres/holiday.jpg', ''),
-      /holds files, but no PostgreSQL database.*DATA_DIR/,
+      /contains files, but no PostgreSQL database.*DATA_DIR/,
     ],
     [
       'a link that leads nowhere',
       async (d) => (await mkdir(d), symlink('/nowhere/postgres', join(d, 'postgres'))),
-      /not there any more/,
+      /no longer exists/,
     ],
-    ['damaged secrets', (d) => write(d, 'secrets.json', '{"superuserPassword":"x"}'), /secrets\.json does not hold/],
-    ['secrets that are not JSON', (d) => write(d, 'secrets.json', 'x'), /secrets\.json does not hold/],
+    [
+      'damaged secrets',
+      (d) => write(d, 'secrets.json', '{"superuserPassword":"x"}'),
+      /secrets\.json does not contain valid secrets/,
+    ],
+    ['secrets that are no JSON', (d) => write(d, 'secrets.json', 'x'), /secrets\.json does not contain valid secrets/],
     ['a file in its place', (d) => writeFile(d, ''), /^DATA_DIR: the data folder .* cannot be used/],
   ]
   for (const [name, prepare, message] of cases) {
@@ -343,39 +349,39 @@ t.test('a start with lost secrets is rejected, and leaves no process', async (t)
   await rm(join(shared, 'secrets.json'))
   await t.rejects(startEmbedded({ dataDir: shared, ...quiet }), {
     name: 'EmbeddedDatabaseError',
-    message: /not the one of the database/,
+    message: /does not match the database/,
   })
   t.strictSame(await processesIn(shared), [])
 })
 
 t.test('started by root, the database works in a folder that its user cannot reach', { skip: !isRoot }, async (t) => {
   const parent = await mkdtemp(join(tmpdir(), 'rowhouse-closed-'))
-  const shelter = await mkdtemp(join(tmpdir(), 'rowhouse-shelter-'))
+  const relocatedDataDir = await mkdtemp(join(tmpdir(), 'rowhouse-relocated-'))
   t.teardown(async () => {
     await rm(parent, { recursive: true, force: true })
-    await rm(shelter, { recursive: true, force: true })
+    await rm(relocatedDataDir, { recursive: true, force: true })
   })
-  await chmod(shelter, 0o755)
+  await chmod(relocatedDataDir, 0o755)
   const dataDir = join(parent, 'data')
   const lines: string[] = []
-  const first = await startEmbedded({ dataDir, shelter, log: (line) => lines.push(line) })
+  const first = await startEmbedded({ dataDir, relocatedDataDir, log: (line) => lines.push(line) })
   await ask(first.adminUri, 'create table public.kept as select 1 as answer')
-  const home = (await readdir(shelter)).find((name) => name.startsWith('data-')) ?? ''
+  const home = (await readdir(relocatedDataDir)).find((name) => name.startsWith('data-')) ?? ''
   t.strictSame(lines.slice(1), [
-    `The database is kept in ${join(shelter, home)}, since the user postgres cannot enter ${dataDir}`,
+    `The database is in ${join(relocatedDataDir, home)}, because the user postgres cannot enter ${dataDir}`,
   ])
   t.ok((await lstat(join(dataDir, 'postgres'))).isSymbolicLink())
 
   t.test('a copy of the data folder refers to the same database, and is refused', async (t) => {
     const copy = join(parent, 'copy')
     await mkdir(copy)
-    await symlink(join(shelter, home, 'postgres'), join(copy, 'postgres'))
-    await t.rejects(startEmbedded({ dataDir: copy, shelter, ...quiet }), FolderInUse)
+    await symlink(join(relocatedDataDir, home, 'postgres'), join(copy, 'postgres'))
+    await t.rejects(startEmbedded({ dataDir: copy, relocatedDataDir, ...quiet }), FolderInUse)
   })
 
   t.test('the relocated data directory is found again', async (t) => {
     await first.stop()
-    const next = await startEmbedded({ dataDir, shelter, ...quiet })
+    const next = await startEmbedded({ dataDir, relocatedDataDir, ...quiet })
     t.equal(await ask(next.adminUri, 'select answer from public.kept'), 1)
     await next.stop()
   })
@@ -384,16 +390,16 @@ t.test('started by root, the database works in a folder that its user cannot rea
     const before = process.umask(0o077)
     t.teardown(() => process.umask(before))
     await chmod(parent, 0o711)
-    const embedded = await startEmbedded({ dataDir: join(parent, 'strict/data'), shelter, ...quiet })
+    const embedded = await startEmbedded({ dataDir: join(parent, 'strict/data'), relocatedDataDir, ...quiet })
     t.equal(await ask(embedded.adminUri, 'select 1 as answer'), 1)
     t.notOk((await lstat(join(parent, 'strict/data/postgres'))).isSymbolicLink())
     await embedded.stop()
     await chmod(parent, 0o700)
   })
 
-  t.test('a data directory that others could write to is not used', async (t) => {
-    await chmod(shelter, 0o777)
-    await t.rejects(startEmbedded({ dataDir: join(parent, 'other'), shelter, ...quiet }), {
+  t.test('a relocated data folder that others can write to is refused', async (t) => {
+    await chmod(relocatedDataDir, 0o777)
+    await t.rejects(startEmbedded({ dataDir: join(parent, 'other'), relocatedDataDir, ...quiet }), {
       name: 'EmbeddedDatabaseError',
       message: /who cannot enter .*DATA_DIR/,
     })

@@ -297,7 +297,7 @@ t.test('invalid secrets are rejected', async (t) => {
     [JSON.stringify({ kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' }), 'a JSON Web Key of type EC is not a valid public key'],
     [JSON.stringify({ kty: 'OKP', crv: 'X25519', x: 'AA' }), '"crv" of an OKP key must be Ed25519 or Ed448'],
     [JSON.stringify({ kty: 'oct' }), '"k" of a JSON Web Key must be base64url'],
-    [rsa.publicKey.export({ type: 'spki', format: 'pem' }), 'a key in PEM format cannot be used: give it as a JSON Web Key'],
+    [rsa.publicKey.export({ type: 'spki', format: 'pem' }), 'a key in PEM format is not supported: convert it to a JSON Web Key'],
   ] // prettier-ignore
   for (const [given, message] of rows) t.throws(() => verificationKeys(given), new SecretError(message), String(given))
   t.equal(verificationKeys('x'.repeat(32)).length, 1)

@@ -11,7 +11,7 @@ import { runPipeline, StatementError } from '../server/postgres/protocol/pipelin
 import type { PipelineStatement, Row } from '../server/rest/database.ts'
 import { withConnection } from '../server/postgres/lending.ts'
 import { createPool, flushPool, type ConnectionPool } from '../server/postgres/pool.ts'
-import { RunHistory } from '../server/common/run-history.ts'
+import { StatementStats } from '../server/common/statement-stats.ts'
 import { mayBegin } from '../server/postgres/sharing/turn-guard.ts'
 import { createDatabase } from './support/database.ts'
 import { createLatch } from './support/latch.ts'
@@ -32,9 +32,9 @@ function poolOf(t: Test, dbPool = 4, options: pg.PoolConfig = connection): Conne
   return pool
 }
 
-function trusted(): RunHistory {
-  const history = new RunHistory()
-  for (let time = 0; time < 20; time++) history.note(0.1, 100)
+function trusted(): StatementStats {
+  const history = new StatementStats()
+  for (let time = 0; time < 20; time++) history.record(0.1, 100)
   return history
 }
 
@@ -112,21 +112,21 @@ async function terminate(text: string): Promise<void> {
 
 t.test('statements that have been fast are trusted to be fast', async (t) => {
   const pool = poolOf(t)
-  const history = new RunHistory()
-  for (let time = 0; time < 19; time++) history.note(0.1, 100)
+  const history = new StatementStats()
+  for (let time = 0; time < 19; time++) history.record(0.1, 100)
   t.notOk(share(t, pool, [pidAnd('')], history).wasTaken, 'too few samples')
-  history.note(0.1, 100)
+  history.record(0.1, 100)
   t.ok(share(t, pool, [pidAnd('')], history).wasTaken)
-  history.note(0.1, 100_000)
+  history.record(0.1, 100_000)
   t.notOk(share(t, pool, [pidAnd('')], history).wasTaken, 'one large result')
-  for (let time = 0; time < 20; time++) history.note(0.1, 100)
+  for (let time = 0; time < 20; time++) history.record(0.1, 100)
   t.ok(share(t, pool, [pidAnd('')], history).wasTaken, 'after enough fast samples')
-  history.note(100, 100)
+  history.record(100, 100)
   t.notOk(share(t, pool, [pidAnd('')], history).wasTaken, 'one slow sample')
-  const slow = new RunHistory()
-  for (let time = 0; time < 100; time++) slow.note(2, 100)
+  const slow = new StatementStats()
+  for (let time = 0; time < 100; time++) slow.record(2, 100)
   t.notOk(share(t, pool, [pidAnd('')], slow).wasTaken, 'never fast')
-  for (let time = 0; time < 32; time++) slow.note(time === 20 ? 0.1 : 3, 100)
+  for (let time = 0; time < 32; time++) slow.record(time === 20 ? 0.1 : 3, 100)
   t.ok(slow.expected <= 3)
 })
 
@@ -338,8 +338,8 @@ t.test('turns are no longer watched once their connection has failed', async (t)
 
 t.test('when all connections are in use, reads are queued on shared ones', async (t) => {
   const pool = poolOf(t, 2)
-  const history = new RunHistory()
-  for (let time = 0; time < 20; time++) history.note(0.4, 100)
+  const history = new StatementStats()
+  for (let time = 0; time < 20; time++) history.record(0.4, 100)
   const reads = Array.from({ length: 8 }, (_, index) => share(t, pool, [pidAnd(String(index))], history))
   const outcomes = await Promise.all(reads.map(({ outcome }) => outcome))
   t.strictSame(
@@ -348,8 +348,8 @@ t.test('when all connections are in use, reads are queued on shared ones', async
   )
   t.equal(new Set(outcomes.map(({ texts: [pid] }) => pid)).size, 2, 'on both connections')
   // Whether the reads above counted as fast depends on the machine.
-  const known = new RunHistory()
-  for (let time = 0; time < 20; time++) known.note(0.4, 100)
+  const known = new StatementStats()
+  for (let time = 0; time < 20; time++) known.record(0.4, 100)
   const crowd = Array.from({ length: 60 }, () => share(t, pool, [pidAnd('')], known))
   t.ok(
     crowd.some(({ wasTaken }) => !wasTaken),
@@ -363,7 +363,7 @@ t.test('errors of a shared connection are those of its statements', async (t) =>
   await t.rejects(share(t, pool, [statement('select nothing')]).outcome, StatementError)
 })
 
-const write = (t: Test, pool: ConnectionPool, history: RunHistory, ...part: readonly PipelineStatement[]): Read =>
+const write = (t: Test, pool: ConnectionPool, history: StatementStats, ...part: readonly PipelineStatement[]): Read =>
   share(t, pool, part, history, true, 'write')
 
 /** Shares a write that changes nothing until the gates are open. */
@@ -457,7 +457,7 @@ t.test('writes', async (t) => {
       'all at once',
     )
     await Promise.all(others.map(({ outcome }) => outcome))
-    t.notOk(history.isTrusted, 'the next ones are not queued behind each other')
+    t.notOk(history.isFast, 'the next ones are not queued behind each other')
     await locker.query('commit')
     locker.release()
     const [front, second] = await Promise.all(blocked.map(({ outcome }) => outcome))

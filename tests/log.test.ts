@@ -85,7 +85,7 @@ t.test('other events', async (t) => {
     ],
     [{ kind: 'stopping', signal: 'SIGTERM' }, 'crit', { msg: 'Received termination unix signal SIGTERM' }],
     [{ kind: 'stopped' }, 'crit', { msg: 'Stopped' }],
-    [{ kind: 'embedded-database', message: 'Making a new database' }, 'crit', { msg: 'Making a new database' }],
+    [{ kind: 'embedded-database', message: 'Creating a new database' }, 'crit', { msg: 'Creating a new database' }],
     [{ kind: 'migrated', applied: ['1_roles.sql'] }, 'crit', { migrations: ['1_roles.sql'] }],
     [
       { kind: 'database-connected', version: 'PostgreSQL 18.4' },

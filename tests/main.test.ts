@@ -52,8 +52,8 @@ t.test('read-only commands create no database, and name the missing setting', as
   t.teardown(() => rm(folder, { recursive: true, force: true }))
   const env = { DATA_DIR: join(folder, 'none') }
   const onlyMigrations = { ...env, MIGRATION_DATABASE_URL: 'postgresql://u:hunter2@127.0.0.1:1/d' }
-  const noServing = /MIGRATION_DATABASE_URL: names the database for migrations only; set DATABASE_URL /
-  const nothing = /^No setting names a database, and there is no embedded database in .*none\. Set DATABASE_URL /
+  const noServing = /MIGRATION_DATABASE_URL: is only used for migrations; set DATABASE_URL /
+  const nothing = /^No database is configured, and there is no embedded database in .*none\. Set DATABASE_URL /
   const table: [string[], Record<string, string>, Partial<Record<keyof Ran, unknown>>][] = [
     [['check'], env, { code: 2, out: '', err: nothing }],
     [
@@ -78,7 +78,11 @@ t.test('an unreachable database', async (t) => {
     [
       ['--ready'],
       { PGRST_SERVER_PORT: '1' },
-      { code: 1, out: '', err: 'ERROR: no answer from http://127.0.0.1:1/ready (connect ECONNREFUSED 127.0.0.1:1)\n' },
+      {
+        code: 1,
+        out: '',
+        err: 'ERROR: no response from http://127.0.0.1:1/ready (connect ECONNREFUSED 127.0.0.1:1)\n',
+      },
     ],
   ]
   const all = await Promise.all(table.map(([args, env]) => rowhouse(args, env)))

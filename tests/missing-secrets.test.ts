@@ -2,9 +2,9 @@
 import t from 'tap'
 import { missingSecrets } from '../server/config/missing-secrets.ts'
 
-t.test('secrets -> messages', (t) => {
-  const sessions = 'SESSION_SECRETS is not set: all routes of /auth and /report answer 503'
-  const tokens = 'PGRST_JWT_SECRET is not set: POST /auth/token answers 503, and /api refuses every JWT'
+t.test('secrets -> sentences', (t) => {
+  const sessions = 'SESSION_SECRETS is not set: all routes of /auth and /report respond with 503'
+  const tokens = 'PGRST_JWT_SECRET is not set: POST /auth/token responds with 503, and /api rejects every JWT'
   const secret = 's'.repeat(32)
   const restBasePath = '/api'
   t.strictSame(missingSecrets({ sessionSecrets: [], jwtSecret: null, restBasePath }), [sessions, tokens])

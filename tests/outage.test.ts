@@ -98,7 +98,7 @@ t.test('fatal errors end the retries', async (t) => {
   const gate = await createGate(t, database.port)
   const wrong = database.uri(authenticator, 'hunter2')
   await t.rejects(start(t, {}, wrong), { message: /password authentication failed/ }, 'a wrong password')
-  await t.rejects(start(t, {}, wrong.replace(':hunter2', '')), { message: /none is supplied/ }, 'no password')
+  await t.rejects(start(t, {}, wrong.replace(':hunter2', '')), { message: /none is configured/ }, 'no password')
   const down = uri.replace(`:${database.port}/`, `:${gate.port}/`)
   const settings = { PGRST_DB_POOL_AUTOMATIC_RECOVERY: 'false' }
   await t.rejects(start(t, settings, down), { message: /ECONNREFUSED/ }, 'automatic recovery is disabled')

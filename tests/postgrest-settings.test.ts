@@ -124,8 +124,8 @@ t.test('obsolete names are accepted with a warning', async (t) => {
     'jwt-cache-max-lifetime',
   ]) {
     const { warnings } = loadConfig({ env: { [variableOf(name)]: '1' } })
-    t.match(warnings, [new RegExp(`^${variableOf(name)} is without effect: `)], name)
+    t.match(warnings, [new RegExp(`^${variableOf(name)} is ignored: `)], name)
     t.match(settingsTable(), `\`${name}\``)
   }
-  t.match(loadConfig({ env: { GHCRTS: '-T' } }).warnings, [/^GHCRTS is without effect/])
+  t.match(loadConfig({ env: { GHCRTS: '-T' } }).warnings, [/^GHCRTS is ignored/])
 })

@@ -1,9 +1,9 @@
-// The path that the REST API is mounted at.
+// The mount path of the REST API.
 
 /**
- * A mount path as adapters compare it: without a slash at its end, empty for the root.
+ * Normalises a mount path for comparison: no trailing slash, empty for the root.
  *
- * @throws TypeError when it does not begin with a slash, or has a query string
+ * @throws TypeError when it does not begin with a slash, or contains `?` or `#`
  */
 export function basePathOf(path = '/'): string {
   if (!/^\/[^?#]*$/.test(path)) {
@@ -12,7 +12,7 @@ export function basePathOf(path = '/'): string {
   return path.replace(/\/+$/, '')
 }
 
-/** Whether a request target lies at or below a mount path (see `basePathOf`). */
+/** Whether a request target is at or below a mount path normalised by `basePathOf`. */
 export function isBelow(target: string, basePath: string): boolean {
   if (basePath === '') return true
   if (!target.startsWith(basePath)) return false

@@ -1,4 +1,4 @@
-// Bodies of the Fetch standard's requests and responses.
+// Reads request bodies and streams response bodies of the Fetch standard.
 import { Writable } from 'node:stream'
 import type { StreamedBody } from '../rest/database.ts'
 import { errors } from '../rest/errors.ts'
@@ -8,7 +8,7 @@ import { BodyMeter, type BodyGate } from '../rest/request/body.ts'
 export async function readFetchBody(request: Request, gate: BodyGate): Promise<Buffer> {
   const meter = new BodyMeter(gate)
   await meter.begin(Number(request.headers.get('content-length') ?? 0))
-  if (request.bodyUsed) throw new TypeError('the body of the request was read before it came to rowhouse')
+  if (request.bodyUsed) throw new TypeError('the request body was already read before the request reached rowhouse')
   const reader = request.body?.getReader()
   const chunks: Uint8Array[] = []
   if (!reader) return Buffer.alloc(0)
@@ -21,13 +21,13 @@ export async function readFetchBody(request: Request, gate: BodyGate): Promise<B
       chunks.push(value)
     }
   } catch (error) {
-    // Not awaited: a source that is stuck would hold up the response.
+    // Not awaited, because a stalled source would delay the response.
     reader.cancel(error).catch(() => undefined)
     throw error
   }
 }
 
-/** @throws ApiError 400 when the client ended the connection */
+/** @throws ApiError 400 when the client closed the connection */
 async function next(
   reader: ReadableStreamDefaultReader<Uint8Array>,
 ): ReturnType<ReadableStreamDefaultReader<Uint8Array>['read']> {
@@ -39,13 +39,13 @@ async function next(
 }
 
 /**
- * A body that is passed on while it arrives from the database, at the pace of the reader. Cancelling the stream, or
- * aborting the request, gives the body up and frees its connection.
+ * Streams a body from the database at the pace of the reader. Cancelling the stream or aborting the request discards the
+ * body and releases its database connection.
  *
- * @param request is kept as long as the stream: Node's loses its signal once it has been garbage collected
+ * @param request stays referenced as long as the stream, because Node's `Request` loses its signal when it is collected
  */
 export function streamOf(body: StreamedBody, request: Request): ReadableStream<Uint8Array> {
-  // Written but not read yet: at most one chunk, because the next one comes after the callback.
+  // A chunk that is written but not read. At most one, because the next write waits for the callback.
   let pending: { readonly chunk: Buffer; readonly written: () => void } | undefined
   let awaitsChunk = false
   let isEnded = false
@@ -66,7 +66,7 @@ export function streamOf(body: StreamedBody, request: Request): ReadableStream<U
           const { chunk, written } = pending
           pending = undefined
           awaitsChunk = false
-          // A copy: the memory of a chunk is used again as soon as it is written, and the reader may keep what it gets.
+          // Copies the chunk: its memory is reused after `written()`, and the reader may keep it longer.
           controller.enqueue(new Uint8Array(chunk))
           written()
         }
@@ -83,7 +83,7 @@ export function streamOf(body: StreamedBody, request: Request): ReadableStream<U
             done()
           },
           destroy(error, done) {
-            if (!isEnded) controller.error(error ?? new Error('the response was given up'))
+            if (!isEnded) controller.error(error ?? new Error('the response was aborted'))
             isEnded = true
             done(null)
           },
@@ -103,7 +103,7 @@ export function streamOf(body: StreamedBody, request: Request): ReadableStream<U
         abandon()
       },
     },
-    // Nothing is fetched before it is asked for; the database and the socket have buffers of their own.
+    // Buffers nothing here: the database connection and the socket have their own buffers.
     { highWaterMark: 0 },
   )
 }

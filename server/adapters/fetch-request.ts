@@ -1,4 +1,4 @@
-// A request of the Fetch standard as the engine reads it.
+// Adapts a request of the Fetch standard to the engine.
 import type { BodyGate } from '../rest/request/body.ts'
 import type { RestRequest } from '../rest/rest-request.ts'
 import { readFetchBody } from './fetch-body.ts'
@@ -9,15 +9,15 @@ export class FetchRequest implements RestRequest {
   readonly target: string
   readonly headers: readonly (readonly [string, string])[]
   readonly source: Request
-  /** The server decides how connections go on. */
+  /** The server manages its connections itself. */
   readonly isOpenEnded = false
 
-  /** @param target path below the mount path with the query string */
+  /** @param target path below the mount path, with the query string */
   constructor(source: Request, basePath: string, target: string) {
     this.method = source.method
     this.basePath = basePath
     this.target = target
-    // Iteration gives names in lower case, and one entry for a repeated header, joined by a comma.
+    // Iteration yields lower-case names, and repeated headers as one entry joined by commas.
     this.headers = [...source.headers]
     this.source = source
   }
@@ -46,7 +46,7 @@ export class FetchRequest implements RestRequest {
   }
 }
 
-/** Path and query string of a URL, as they came: no parser rewrites them. */
+/** Path and query string of a URL, without the normalisation of a URL parser. */
 export function targetOf(url: string): string {
   const path = url.indexOf('/', url.indexOf('://') + 3)
   const end = url.indexOf('#', path)

@@ -1,4 +1,4 @@
-// The REST API as a function from the Fetch standard's Request to its Response: Hono, Bun, Deno, edge runtimes.
+// The REST API as a function from `Request` to `Response` of the Fetch standard: Hono, Bun, Deno, edge runtimes.
 // https://fetch.spec.whatwg.org/#response-class
 import { serverName } from '../common/version.ts'
 import { errors } from '../rest/errors.ts'
@@ -11,18 +11,18 @@ import { streamOf } from './fetch-body.ts'
 import { FetchRequest, targetOf } from './fetch-request.ts'
 
 export type FetchHandlerOptions = {
-  /** Mount path, such as `/rest/v1`; the root when left out. */
+  /** Mount path, such as `/rest/v1`. Defaults to the root. */
   readonly basePath?: string
 }
 
-/** Answers a request; with 404 when its path is not below `basePath`. Rejects only when the response cannot be built. */
+/** Responds to a request, with 404 when its path is not below `basePath`. Rejects when the response cannot be built. */
 export type FetchHandler = (request: Request) => Promise<Response>
 
 /**
- * A handler for servers that speak the Fetch standard. Large results are streams, at the pace of their readers. When the
- * request's signal aborts, its query is cancelled.
+ * A handler for servers that use the Fetch standard. Streams large results at the pace of the reader. Cancels the query
+ * when the request's signal aborts.
  *
- * The standard has no status above 599: a function that sets one (`response.status`) is answered with 500, PGRST112.
+ * The standard allows no status above 599: a function that sets one (`response.status`) gets 500 with PGRST112.
  *
  * @throws TypeError when `basePath` does not begin with a slash
  */
@@ -49,7 +49,8 @@ function responseTo(request: Request, result: RestResponse): Response {
   const isBodiless = request.method === 'HEAD' || bodilessStatuses.has(status)
   try {
     const headers = new Headers()
-    // Values have one character per byte, as the standard's byte strings do. RFC 9110, section 8.6: no length with 204.
+    // Header values have one character per byte, like the standard's byte strings.
+    // RFC 9110, section 8.6: no Content-Length with 204.
     for (const [name, value] of result.headers) {
       if (status !== 204 || name !== 'Content-Length') headers.append(name, value)
     }
@@ -58,7 +59,7 @@ function responseTo(request: Request, result: RestResponse): Response {
     if (isBodiless && isStreamed(body)) body.drop()
     const init = { status, headers, ...(statusText === undefined ? {} : { statusText }) }
     if (isBodiless) return new Response(null, init)
-    // Bytes: a text would get a Content-Type.
+    // Passes bytes, because `Response` adds a Content-Type to a string.
     const whole = typeof body === 'string' ? Buffer.from(body) : body
     return new Response(isStreamed(whole) ? streamOf(whole, request) : whole, init)
   } catch (error) {

@@ -1,4 +1,4 @@
-// The body of a request of Node's server, as bytes.
+// Reads the body of a Node request.
 import type { IncomingMessage } from 'node:http'
 import { errors } from '../rest/errors.ts'
 import { BodyMeter, type BodyGate } from '../rest/request/body.ts'
@@ -27,7 +27,7 @@ function collect(request: IncomingMessage, meter: BodyMeter): Promise<Buffer> {
       request.pause()
       reject(asError(error))
     }
-    // A stream that is paused while it hands out its last chunk ends nevertheless.
+    // A stream that is paused during its last chunk still emits `end`.
     let isPaused = false
     let hasEnded = false
     const onData = (chunk: Buffer): void => {

@@ -1,11 +1,11 @@
-// A request of Node's HTTP server as the engine reads it.
+// Adapts a request of Node's HTTP server to the engine.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { BodyGate } from '../rest/request/body.ts'
 import type { RestRequest } from '../rest/rest-request.ts'
 import { readNodeBody } from './node-body.ts'
-import { isUnfinished } from '../common/unfinished.ts'
+import { isIncomplete } from '../common/incomplete-request.ts'
 
-/** One object for each request: everything that the engine reads of it, and the caller that waits. */
+/** A request, with the state of its connection. */
 export class NodeRequest implements RestRequest {
   readonly method: string
   readonly basePath: string
@@ -14,7 +14,7 @@ export class NodeRequest implements RestRequest {
   readonly source: IncomingMessage
   readonly #response: ServerResponse
 
-  /** @param target path below the mount path with the query string */
+  /** @param target path below the mount path, with the query string */
   constructor(source: IncomingMessage, response: ServerResponse, basePath: string, target: string) {
     this.method = source.method ?? 'GET'
     this.basePath = basePath
@@ -29,7 +29,7 @@ export class NodeRequest implements RestRequest {
   }
 
   get isOpenEnded(): boolean {
-    return isUnfinished(this.source) && this.source.headers['content-length'] === undefined
+    return isIncomplete(this.source) && this.source.headers['content-length'] === undefined
   }
 
   get isAborted(): boolean {
@@ -37,12 +37,12 @@ export class NodeRequest implements RestRequest {
   }
 
   onGone(listener: () => void): () => void {
-    // The response itself closes too early, when it is complete, and never, when it is queued behind another one.
+    // The response's own `close` event is unsuitable: it also fires on completion, and not while the response is queued.
     const { socket } = this.source
     const onClose = (): void => {
       if (this.isGone) listener()
     }
-    // One for each request that was sent before the response to the first.
+    // With pipelining, every request of the connection adds a listener.
     socket.setMaxListeners(0)
     socket.once('close', onClose)
     return () => socket.off('close', onClose)

@@ -1,4 +1,4 @@
-// The REST API on Node's own request and response: `node:http`, Express, Fastify's raw ones.
+// The REST API on Node's request and response: `node:http`, Express, Fastify's raw objects.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { serverName } from '../common/version.ts'
 import type { StreamedBody } from '../rest/database.ts'
@@ -7,24 +7,24 @@ import { isStreamed, type RestResponse } from '../rest/response/result.ts'
 import type { Answering } from '../rest/rest-request.ts'
 import { basePathOf, isBelow } from './base-path.ts'
 import { NodeRequest } from './node-request.ts'
-import { endAfterRequest, isUnfinished } from '../common/unfinished.ts'
+import { endAfterRequest, isIncomplete } from '../common/incomplete-request.ts'
 
 export type NodeHandlerOptions = {
   /**
-   * Mount path, such as `/rest/v1`; the root when left out. Not needed below an Express mount path, which Express has
-   * taken off the URL.
+   * Mount path, such as `/rest/v1`. Defaults to the root. Not needed below an Express mount path, which Express removes
+   * from the URL.
    */
   readonly basePath?: string
-  /** Called when a response could not be sent; its connection is closed. Writes to the console when left out. */
+  /** Called when a response could not be sent; its connection is closed. Defaults to `console.error`. */
   readonly onError?: (error: unknown) => void
 }
 
-/** Answers a request. Calls `next`, or responds with 404 without one, when the path is not below `basePath`. */
+/** Responds to a request. When the path is not below `basePath`, calls `next`, or responds with 404 without one. */
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void) => void
 
 /**
- * A request listener for `node:http`, which is also a middleware of Express:
- * `express().use('/rest', nodeHandler(rest))`. Bodies must not have been read by a parser before it.
+ * A request listener for `node:http` and middleware for Express: `express().use('/rest', nodeHandler(rest))`. No body
+ * parser may run before it.
  *
  * @throws TypeError when `basePath` does not begin with a slash
  */
@@ -38,7 +38,7 @@ export function nodeHandler(rest: Answering, options: NodeHandlerOptions = {}): 
       else response.writeHead(404, ['Content-Length', '0']).end()
       return
     }
-    // Express has taken its mount path off the URL.
+    // Express removes its mount path from the URL.
     const { baseUrl = '' } = request as { readonly baseUrl?: string }
     const target = basePath === '' ? url : url.slice(basePath.length)
     void serve(rest, new NodeRequest(request, response, baseUrl + basePath, target), response, onError)
@@ -63,13 +63,13 @@ async function serve(
 const smallBody = 16 * 1024
 
 function sendWhole(response: ServerResponse, body: Buffer): void {
-  // Node writes a text and the head in front of it at once, and in one encoding: that of the head must be latin1, which
-  // leaves the bytes of its values as they are. A buffer would be a piece of its own.
+  // Node sends a string together with the head, in a single write and encoding; a buffer would be a second write. Only
+  // latin1 preserves the bytes of header values.
   if (body.length <= smallBody) response.end(body.toString('latin1'), 'latin1')
   else response.end(body)
 }
 
-/** Sends a body while it arrives. A response that is queued behind another one does not hear that its connection closes. */
+/** Streams a body. Listens to the socket, because a queued response does not emit `close` with its connection. */
 function sendArriving({ socket }: IncomingMessage, response: ServerResponse, body: StreamedBody): void {
   const onClose = (): void => body.drop()
   socket.once('close', onClose)
@@ -92,7 +92,7 @@ function send(request: IncomingMessage, response: ServerResponse, { status, stat
       // RFC 9110, section 8.6.
       if (status === 204) continue
     } else if (name === 'Connection') closes = value === 'close'
-    // The database may set it under any spelling.
+    // The database may set the header in any case.
     else if (name.length === 6 && name.toLowerCase() === 'server') hasServer = true
     flat.push(name, value)
   }
@@ -108,7 +108,7 @@ function send(request: IncomingMessage, response: ServerResponse, { status, stat
   }
   if (!isStreamed(body)) {
     const bytes = typeof body === 'string' ? Buffer.from(body) : body
-    if (isUnfinished(request)) endAfterRequest(request, response, bytes, closes)
+    if (isIncomplete(request)) endAfterRequest(request, response, bytes, closes)
     else if (bodiless) response.end()
     else sendWhole(response, bytes)
   } else if (!bodiless) sendArriving(request, response, body)

@@ -1,18 +1,18 @@
-// A bounded cache. When it is full the oldest entry goes, unless it was asked for since its last turn: then it stands in
-// line once more. A hit only marks its entry, which costs next to nothing; and a round of others that fits takes the place
-// of one that is over. https://en.wikipedia.org/wiki/Page_replacement_algorithm#Second-chance
+// A bounded cache with second-chance eviction: when it is full, the oldest entry is evicted, unless it was read since it
+// last reached the front of the queue; then it moves to the back. A hit only sets a flag, which is cheaper than an LRU
+// list. https://en.wikipedia.org/wiki/Page_replacement_algorithm#Second-chance
 
 type Entry<V> = { readonly value: V; wasUsed: boolean }
 
 export class SecondChanceCache<V> {
   readonly #limit: number
   readonly #onEviction: () => void
-  /** In the order of the line: a map keeps its entries as they were set. */
+  /** The queue: a map iterates in insertion order. */
   readonly #entries = new Map<string, Entry<V>>()
 
   /**
-   * @param limit entries that are held at most
-   * @param onEviction hears of every entry that has to make room
+   * @param limit maximum number of entries
+   * @param onEviction is called for every eviction
    */
   constructor(limit: number, onEviction: () => void = () => undefined) {
     this.#limit = limit
@@ -30,14 +30,14 @@ export class SecondChanceCache<V> {
     return entry.value
   }
 
-  /** Adds an entry; one that is there already stays as it is. */
+  /** Adds an entry. Does not replace an existing one. */
   add(key: string, value: V): void {
     if (this.#limit < 1 || this.#entries.has(key)) return
     if (this.#entries.size >= this.#limit) this.#evict()
     this.#entries.set(key, { value, wasUsed: false })
   }
 
-  /** All entries, the next to be looked at for eviction first. */
+  /** All entries, starting with the next candidate for eviction. */
   entries(): (readonly [string, V])[] {
     return Array.from(this.#entries, ([key, { value }]) => [key, value] as const)
   }

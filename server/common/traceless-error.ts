@@ -1,5 +1,5 @@
-// Errors that are an expected outcome. Nobody reads where they were created, and a stack trace costs more than all the rest
-// of a refusal.
+// Errors that are an expected outcome. Their stack trace is never read, and capturing it costs more than the rest of the
+// error response.
 
 type ErrorClass = new (message: string, cause?: unknown) => Error
 
@@ -14,8 +14,8 @@ function Traceless(this: Error, message: string, cause?: unknown): void {
   Object.defineProperty(this, 'message', hidden(message))
   if (cause !== undefined) Object.defineProperty(this, 'cause', hidden(cause))
 }
-// The constructor of Error is what captures the trace, so it is left out.
+// The constructor of Error captures the stack trace, so it is not called.
 Traceless.prototype = Object.create(Error.prototype, { constructor: hidden(Traceless) }) as Error
 
-/** An `Error` without a stack trace, to be extended. Its arguments are the message and the error that caused it. */
+/** Base class for errors without a stack trace. Its arguments are the message and the error that caused it. */
 export const TracelessError = Traceless as unknown as ErrorClass

@@ -1,20 +1,20 @@
-// `app.settings.*`: values that are handed through to SQL.
+// `app.settings.*`: values that are passed to SQL.
 import { compareText } from '../text/code-point-order.ts'
-import type { ConfigFault } from './config-error.ts'
-import { textOf } from './kinds.ts'
+import type { ConfigProblem } from './config-error.ts'
+import { textOf } from './setting-types.ts'
 import type { GivenValue } from './setting.ts'
 
 const prefix = 'app.settings.'
 export const appSettingsVariable = 'PGRST_APP_SETTINGS_'
 
-// What PostgreSQL takes as the name of a setting.
+// Names that PostgreSQL accepts for settings.
 const settingName = /^[A-Za-z_\u{80}-\u{10FFFF}][\w$\u{80}-\u{10FFFF}]*$/u
 
-/** Full names and values, in the order of their names. The environment counts before the file. */
+/** Full names and values, sorted by name. The environment takes precedence over the file. */
 export function readAppSettings(
   environment: Readonly<Record<string, string | undefined>>,
   file: ReadonlyMap<string, GivenValue>,
-  onFault: (fault: ConfigFault) => void,
+  onProblem: (problem: ConfigProblem) => void,
 ): readonly (readonly [string, string])[] {
   const values = new Map<string, { readonly value: string; readonly source: string }>()
   for (const [name, value] of file) {
@@ -29,9 +29,9 @@ export function readAppSettings(
   }
   for (const [name, { value, source }] of values) {
     if (!settingName.test(name.slice(prefix.length))) {
-      onFault({ source, message: 'is not a valid name of a PostgreSQL setting' })
+      onProblem({ source, message: 'is not a valid name of a PostgreSQL setting' })
     }
-    if (value.includes('\0')) onFault({ source, message: 'must not contain the character NUL' })
+    if (value.includes('\0')) onProblem({ source, message: 'must not contain the character NUL' })
   }
   return Array.from(values, ([name, { value }]) => [name, value] as const).sort(([one], [other]) =>
     compareText(one, other),

@@ -1,19 +1,19 @@
-// Wrong settings.
+// Errors in the configuration.
 
-export type ConfigFault = {
-  /** Where the value was given: `PGRST_DB_POOL`, `db-pool in rowhouse.conf`, `pgrst.db_pool in the database`. */
+export type ConfigProblem = {
+  /** Where the value is set: `PGRST_DB_POOL`, `db-pool in rowhouse.conf`, `pgrst.db_pool in the database`. */
   readonly source: string
   /** Never contains a secret. */
   readonly message: string
 }
 
-/** Names every wrong value, one in each line. */
+/** Lists every invalid value, one per line. */
 export class ConfigError extends Error {
-  readonly faults: readonly ConfigFault[]
+  readonly problems: readonly ConfigProblem[]
 
-  constructor(faults: readonly ConfigFault[]) {
-    super(['Error in config', ...faults.map(({ source, message }) => `  ${source}: ${message}`)].join('\n'))
+  constructor(problems: readonly ConfigProblem[]) {
+    super(['Error in config', ...problems.map(({ source, message }) => `  ${source}: ${message}`)].join('\n'))
     this.name = 'ConfigError'
-    this.faults = faults
+    this.problems = problems
   }
 }

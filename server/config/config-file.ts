@@ -1,23 +1,23 @@
-// PostgREST's configuration file: the format of Haskell's `configurator`.
+// Parses PostgREST's configuration file, whose format is that of Haskell's `configurator`.
 // https://hackage.haskell.org/package/configurator-pg/docs/Data-Configurator.html
 import type { GivenValue } from './setting.ts'
 
 export type ConfigFileSource = {
-  /** Contents of a file; throws when it cannot be read. */
+  /** Returns the contents of a file. Throws when it cannot be read. */
   readonly read: (path: string) => string
-  /** A variable of the environment, for `$(NAME)`. */
+  /** Returns an environment variable, for `$(NAME)`. */
   readonly variable: (name: string) => string | undefined
 }
 
-/** Says where in which file what is wrong. */
+/** The message contains the file, the position and the problem. */
 export class ConfigFileError extends Error {}
 
 const maxImportDepth = 20
 
 /**
- * Reads a configuration file, with those it imports.
+ * Reads a configuration file and the files that it imports.
  *
- * @returns values by full name (`app.settings.key`); of equal names the last one counts
+ * @returns values by full name (`app.settings.key`); the last value of a name wins
  * @throws ConfigFileError
  */
 export function readConfigFile(path: string, source: ConfigFileSource): ReadonlyMap<string, GivenValue> {
@@ -29,7 +29,7 @@ export function readConfigFile(path: string, source: ConfigFileSource): Readonly
 const space = /\s+/y
 const horizontalSpace = /[ \t]+/y
 const lineComment = /#[^\r\n]*/y
-// `#;` at the beginning of a directive leaves that directive out.
+// `#;` before a directive comments it out.
 const comment = /#(?!;)[^\r\n]*/y
 const lineEnd = /\r?\n/y
 const name = /\p{L}[\p{L}\p{N}_-]*(?:\.\p{L}[\p{L}\p{N}_-]*)*/uy
@@ -99,7 +99,7 @@ class Reader {
     while (this.#take(space) !== undefined || this.#take(comment) !== undefined);
   }
 
-  /** Directives on lines of their own. `effective`: whether they bind values, or are only read. */
+  /** Parses directives, one per line. `effective` is false for those that are commented out. */
   #directives(prefix: string, effective: boolean): void {
     while (this.#directive(prefix, effective)) {
       while (this.#take(horizontalSpace) !== undefined || this.#take(lineComment) !== undefined);
@@ -184,7 +184,7 @@ class Reader {
     return sign
   }
 
-  /** Four hexadecimal digits, or a surrogate pair of two times four. */
+  /** Parses four hexadecimal digits, or a surrogate pair of two such units. */
   #unicode(): string {
     const unit = (): string => {
       const digits = this.#take(hexDigits) ?? this.#fail('four hexadecimal digits')
@@ -197,7 +197,7 @@ class Reader {
     return pair
   }
 
-  /** Replaces `$$` by a dollar sign and `$(NAME)` by an earlier value of the file or a variable of the environment. */
+  /** Replaces `$$` with a dollar sign, and `$(NAME)` with an earlier value of the file or an environment variable. */
   #expand(text: string, prefix: string, key: string): string {
     if (!text.includes('$')) return text
     const fail = (message: string): never => {
@@ -218,7 +218,7 @@ class Reader {
     )
   }
 
-  /** In the group (`a.b.`), then in the groups around it, then in the environment. */
+  /** Looks in the group (`a.b.`), then in the enclosing groups, then in the environment. */
   #lookUp(variable: string, prefix: string): GivenValue | undefined {
     for (const groups = prefix.split('.').slice(0, -1); ; groups.pop()) {
       const value = this.#values.get([...groups, variable].join('.'))

@@ -7,7 +7,7 @@ import type { AnalysisSettings } from '../services/analysis/settings.ts'
 
 export type LogLevel = 'crit' | 'error' | 'warn' | 'info' | 'debug'
 
-/** PostgREST's settings under their own names, camel-cased: `PGRST_DB_ANON_ROLE`, `db-anon-role` -> `dbAnonRole`. */
+/** PostgREST's settings in camel case: `PGRST_DB_ANON_ROLE`, `db-anon-role` -> `dbAnonRole`. */
 export type PostgrestConfig = PostgrestSettings &
   JwtSettings & {
     readonly adminServerHost: string
@@ -25,7 +25,7 @@ export type PostgrestConfig = PostgrestSettings &
     /** Seconds. */
     readonly dbPoolMaxLifetime: number
     readonly dbPreConfig: QualifiedIdentifier | null
-    /** Null: no database is configured, the embedded one is used. */
+    /** Null when no database is configured, which selects the embedded one. */
     readonly dbUri: string | null
     readonly logLevel: LogLevel
     readonly serverReuseport: boolean
@@ -35,44 +35,44 @@ export type PostgrestConfig = PostgrestSettings &
 
 export type DocsMode = 'follow-privileges' | 'ignore-privileges'
 
-/** Settings of this program's own. */
+/** Settings that PostgREST does not have. */
 export type ServiceConfig = EngineSettings &
   AnalysisSettings & {
     /** Mount path of the REST API: `/rest/v1`, or `/` for PostgREST's own paths. */
     readonly restBasePath: string
     /** Folder of the embedded database and the development keys. */
     readonly dataDir: string
-    /** Migrate when `serve` starts. Always true with the embedded database. */
+    /** Whether to migrate when `serve` starts. Always true with the embedded database. */
     readonly migrateOnStart: boolean
-    /** Connection for `migrate`; the same as `dbUri` when null. */
+    /** Connection string for `migrate`. Defaults to `dbUri` when null. */
     readonly migrationDatabaseUrl: string | null
-    /** Connections beside those of `dbPool`. */
+    /** Connections in addition to those of `dbPool`. */
     readonly dbPoolReserve: number
     /** Bytes. */
     readonly dbPoolSpillMemory: number
     /** Bytes. */
     readonly dbPoolSpillDisk: number
-    /** What `/openapi.json` and `/docs` show: what the caller may use, or everything. */
+    /** Whether `/openapi.json` and `/docs` show only what the caller may use, or everything. */
     readonly docsMode: DocsMode
-    /** Seconds in which a request must have arrived as a whole. */
+    /** Seconds in which a whole request must arrive. */
     readonly serverRequestTimeout: number
     /** Maximum bytes of a request's URL and headers together. */
     readonly requestHeaderLimit: number
-    /** Bytes; for every other route. */
+    /** Maximum bytes of a body, for all routes without a limit of their own. */
     readonly bodyLimit: number
-    /** Signing secrets of session cookies, the newest first; each at least 32 characters. Empty: none configured. */
+    /** Signing secrets of session cookies, newest first, each at least 32 characters. Empty if not configured. */
     readonly sessionSecrets: readonly string[]
-    /** Whether session cookies are marked Secure; null: unless the server listens on loopback. */
+    /** Whether session cookies have the attribute Secure. Null: unless the server listens on loopback. */
     readonly secureCookies: boolean | null
-    /** Proxies in front of the server whose entries in `X-Forwarded-For` are believed. */
+    /** Number of trusted proxies that add entries to `X-Forwarded-For`. */
     readonly trustedProxies: number
-    /** Wrong passwords for one account from one network in a quarter of an hour. */
+    /** Wrong passwords per account and network in 15 minutes. */
     readonly authAccountLimit: number
-    /** Wrong passwords for one account from all networks. */
+    /** Wrong passwords per account from all networks in 15 minutes. */
     readonly authAccountTotalLimit: number
-    /** Wrong passwords from one network, and registrations. */
+    /** Wrong passwords, and registrations, per network in 15 minutes. */
     readonly authAddressLimit: number
-    /** Processes that serve. */
+    /** Number of worker processes. */
     readonly serverWorkers: number
   }
 

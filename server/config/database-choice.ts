@@ -1,13 +1,13 @@
-// Which database the program uses: the one that is named, or the embedded one where nothing names one.
+// Chooses the database: the configured one, or the embedded one if none is configured.
 import { ConfigError } from './config-error.ts'
 import type { Config } from './config.ts'
 import { serviceSettings } from './service-settings.ts'
 import type { GivenValue } from './setting.ts'
 
-/** libpq's variables that say where a database is, or who connects to it. */
+/** libpq's variables for the location of a database or the user. */
 const namingVariables = ['PGSERVICE', 'PGHOST', 'PGHOSTADDR', 'PGPORT', 'PGDATABASE', 'PGUSER'] as const
 
-/** Connects by the `PG…` variables and libpq's defaults alone: PostgREST's default for `db-uri`. */
+/** Connects with only the `PG…` variables and libpq's defaults. PostgREST's default for `db-uri`. */
 const libpqDefaults = 'postgresql://'
 
 type Sources = {
@@ -18,9 +18,9 @@ type Sources = {
 const ownNames: ReadonlySet<string> = new Set(Object.values(serviceSettings).map(({ name }) => name))
 
 /**
- * The connection string where `db-uri` is not given. libpq's variables name a database, and so does a configuration
- * file with settings of PostgREST, which connects with libpq's defaults then. A file that sets `data-dir`, or `db-uri` to
- * nothing as a dump does, asks for the embedded database.
+ * The connection string if `db-uri` is not set. libpq's variables select libpq's defaults, and so does a configuration file
+ * with PostgREST's settings, as in PostgREST. A file that sets `data-dir`, or an empty `db-uri` as dumps contain it,
+ * selects the embedded database.
  *
  * @returns null for the embedded database
  */
@@ -32,16 +32,16 @@ export function impliedUri({ environment, file }: Sources): string | null {
   return isNamed || isPostgrestFile ? libpqDefaults : null
 }
 
-/** `owner` for migrations and keys, `authenticator` for what the API itself can see. */
+/** `owner` for migrations and keys, `authenticator` for the API's own view of the database. */
 export type DatabaseRole = 'owner' | 'authenticator'
 
 export type DatabaseChoice =
   { readonly kind: 'named'; readonly uri: string } | { readonly kind: 'embedded'; readonly dataDir: string }
 
 /**
- * The database that a command or the server uses.
+ * Chooses the database of a command or the server.
  *
- * @throws ConfigError when only the database for migrations is named, and the role is not its owner
+ * @throws ConfigError when only the database for migrations is configured, and the role is not its owner
  */
 export function chooseDatabase(
   { dataDir, dbUri, migrationDatabaseUrl }: Pick<Config, 'dataDir' | 'dbUri' | 'migrationDatabaseUrl'>,
@@ -54,7 +54,7 @@ export function chooseDatabase(
     {
       source: 'MIGRATION_DATABASE_URL',
       message:
-        'names the database for migrations only; set DATABASE_URL to the connection string of the role that serves',
+        'is only used for migrations; set DATABASE_URL to the connection string of the role that serves requests',
     },
   ])
 }

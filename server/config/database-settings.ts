@@ -1,13 +1,13 @@
-// Settings of the program that are kept in the database: `pgrst.…`.
+// Reads the program's settings that are stored in the database: `pgrst.…`.
 import { readFileSync } from 'node:fs'
 import type { QualifiedIdentifier } from '../schema-cache/identifier.ts'
 import { identifier } from '../text/sql-text.ts'
 import { databaseSettingNames } from './load.ts'
 
-/** Runs one statement, and all of a call's in one transaction: what a pre-config function sets ends with it. */
+/** Runs one statement. All statements of a call share one transaction, which ends what a pre-config function sets. */
 export type SettingsQuery = (text: string, values: unknown[]) => Promise<readonly Record<string, unknown>[]>
 
-/** Text of the statement. It is read when it is first needed. */
+/** The statement, read from disk on first use. */
 let statement: string | undefined
 
 const settingsStatement = (): string =>
@@ -19,10 +19,10 @@ const quotedName = ({ schema, name }: QualifiedIdentifier): string =>
   (schema === '' ? [name] : [schema, name]).map((part) => identifier(part)).join('.')
 
 /**
- * Reads settings from the database, as [name without prefix, value]. Settings of the role for this database count before
- * those for any database, these before what the pre-config function sets.
+ * Reads settings from the database, as [name without prefix, value]. Settings of the role for this database take
+ * precedence over those for any database, and these over the values of the pre-config function.
  *
- * @throws the database's error, for instance when there is no such function
+ * @throws the database's error, for example when the function does not exist
  */
 export async function readDatabaseSettings(
   query: SettingsQuery,
@@ -36,7 +36,7 @@ export async function readDatabaseSettings(
     }
   }
   if (preConfig) {
-    // A row of the join needs the function's result, so the function has run before a setting is read.
+    // Every row of the join needs the function's result, so the function runs before a setting is read.
     const text = `select setting.name, current_setting(setting.name, true) as value
       from ${quotedName(preConfig)}() as call cross join lateral unnest($1::text[]) as setting (name)`
     collect(await query(text, [names]))

@@ -1,17 +1,17 @@
-// Settings -> text: the dump (PostgREST's `--dump-config`), the example file, and the table in the README.
+// Formats settings: the dump (PostgREST's `--dump-config`), the example file, and the table in the README.
 import { compareText } from '../text/code-point-order.ts'
 import type { Config } from './config.ts'
-import { quoted } from './kinds.ts'
+import { quoted } from './setting-types.ts'
 import { postgrestSettings } from './postgrest-settings.ts'
 import { serviceSettings } from './service-settings.ts'
 import { aliasVariable, settingVariables, type Setting } from './setting.ts'
-import { allSettings, withoutEffect, withoutEffectVariables } from './settings.ts'
+import { allSettings, ignoredSettings, ignoredVariables } from './settings.ts'
 
 type Key = keyof typeof postgrestSettings
 
 function dumped(key: Key, value: unknown): string {
   const setting: Setting<unknown> = postgrestSettings[key]
-  return `${setting.name} = ${setting.kind.dump(value)}`
+  return `${setting.name} = ${setting.type.dump(value)}`
 }
 
 /**
@@ -28,10 +28,10 @@ const encodedSecret = ({ jwtSecret, jwtSecretIsBase64 }: Config): string | Buffe
 const serviceLines = (config: Config): string[] =>
   (Object.keys(serviceSettings) as (keyof typeof serviceSettings)[]).map((key) => {
     const setting: Setting<unknown> = serviceSettings[key]
-    return `${setting.name} = ${setting.kind.dump(config[key])}`
+    return `${setting.name} = ${setting.type.dump(config[key])}`
   })
 
-/** The same as a JSON object, with null for what is not set. */
+/** The same as a JSON object, with null for unset values. */
 export function dumpConfigJson(config: Config): string {
   const lines = dumpConfig(config).trimEnd().split('\n')
   const members = lines.map((line): [string, unknown] => {
@@ -41,7 +41,7 @@ export function dumpConfigJson(config: Config): string {
   return `${JSON.stringify(Object.fromEntries(members))}\n`
 }
 
-/** A value in the notation of the file: a boolean, a number, or text in which quotes and dollar signs are escaped. */
+/** Parses a value in the file's notation: a boolean, a number, or text with escaped quotes and dollar signs. */
 function jsonValue(text: string): unknown {
   if (!text.startsWith('"')) return JSON.parse(text)
   return text === '""' ? null : text.slice(1, -1).replaceAll('\\"', '"').replaceAll('$$', '$')
@@ -55,8 +55,8 @@ function dump(config: Config, secret: string | Buffer | null): string {
   return `${lines.sort(compareText).join('\n')}\n`
 }
 
-const exampleOf = ({ name, example, description, kind, default: value }: Setting<unknown>): string =>
-  `## ${description}\n# ${name} = ${example ?? kind.dump(value)}\n`
+const exampleOf = ({ name, example, description, type, default: value }: Setting<unknown>): string =>
+  `## ${description}\n# ${name} = ${example ?? type.dump(value)}\n`
 
 /** A configuration file with every setting, commented out. */
 export function exampleConfig(): string {
@@ -69,13 +69,13 @@ export function exampleConfig(): string {
   ].join('\n')
 }
 
-/** Every setting as JSON: names, description, and a value in the notation of the file. */
+/** Every setting as JSON: names, description, and an example value in the file's notation. */
 export function exampleConfigJson(): string {
   const all = allSettings.map((setting) => ({
     name: setting.name,
     variables: [...settingVariables(setting), ...(setting.aliases ?? []).map(aliasVariable)],
     description: setting.description,
-    example: setting.example ?? setting.kind.dump(setting.default),
+    example: setting.example ?? setting.type.dump(setting.default),
   }))
   return `${JSON.stringify(all)}\n`
 }
@@ -83,26 +83,26 @@ export function exampleConfigJson(): string {
 const changes = { restart: 'a restart', reload: 'a reload', database: 'a reload; also in the database' } as const
 
 function tableRow(setting: Setting<unknown>): string {
-  const { name, kind, aliases = [], change, description, default: value, defaultInWords } = setting
+  const { name, type, aliases = [], change, description, default: value, defaultInWords } = setting
   const variables = [...settingVariables(setting), ...aliases.map(aliasVariable)].map((it) => `\`${it}\``)
-  const given = kind.dump(value)
+  const given = type.dump(value)
   const shown =
     defaultInWords ?? (given === '""' ? 'none' : `\`${given.replace(/^"(.*)"$/, '$1').replaceAll('$$', '$')}\``)
   const cells = [`\`${name}\``, variables.join(', '), shown, description, changes[change]]
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
 }
 
-/** The settings as a Markdown table, and what is without effect. */
+/** The settings as a Markdown table, followed by the ignored settings. */
 export function settingsTable(): string {
-  const idle = withoutEffect.map(({ name, reason }) => `- \`${name}\` (\`${aliasVariable(name)}\`): ${reason}`)
-  const runtime = withoutEffectVariables.map((name) => `- \`${name}\`: belongs to the runtime of PostgREST`)
+  const idle = ignoredSettings.map(({ name, reason }) => `- \`${name}\` (\`${aliasVariable(name)}\`): ${reason}`)
+  const runtime = ignoredVariables.map((name) => `- \`${name}\`: belongs to the runtime of PostgREST`)
   return [
     '| In the file | In the environment | Default | Meaning | Takes effect after |',
     '| --- | --- | --- | --- | --- |',
     ...allSettings.map(tableRow),
     "| `app.settings.*` | `PGRST_APP_SETTINGS_*` | none | Values that SQL can read: `current_setting('app.settings.name')`. | a reload |",
     '',
-    'Accepted, but without effect:',
+    'Accepted, but ignored:',
     '',
     ...idle,
     ...runtime,

@@ -1,11 +1,11 @@
-// Environment, configuration file and database settings -> one readonly record, or one error that names every wrong value.
-// The database counts before the environment, the environment before the file.
+// Combines environment, configuration file and database settings into one readonly record, or one error that lists every
+// invalid value. The database takes precedence over the environment, and the environment over the file.
 import { readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { parseRoleClaim } from '../identity/role-claim/role-claim.ts'
 import { readAppSettings } from './app-settings.ts'
 import type { Config } from './config.ts'
-import { ConfigError, type ConfigFault } from './config-error.ts'
+import { ConfigError, type ConfigProblem } from './config-error.ts'
 import { impliedUri } from './database-choice.ts'
 import { ConfigFileError, readConfigFile } from './config-file.ts'
 import { resolveSecret } from './secret.ts'
@@ -22,13 +22,13 @@ import { unknownNameWarnings } from './unknown-names.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Where the values of a configuration came from; kept so that database settings can be laid over them. */
+/** The sources of a configuration, kept to apply database settings later. */
 export type ConfigSources = {
   readonly environment: Environment
   readonly file: { readonly path: string; readonly values: ReadonlyMap<string, GivenValue> } | undefined
   /** By name without `pgrst.`. */
   readonly database: ReadonlyMap<string, string>
-  /** Contents of an `@file`, read once. */
+  /** Returns the contents of an `@file`, which is read once. */
   readonly readFile: (path: string) => Buffer
 }
 
@@ -42,7 +42,7 @@ export type LoadedConfig = {
  * Reads the settings.
  *
  * @param from.file path of a configuration file
- * @param from.previous on a reload, what was loaded before: settings that only count after a restart stay what they were
+ * @param from.previous the current configuration on a reload: settings that need a restart keep their values
  * @throws ConfigError
  */
 export function loadConfig(from: {
@@ -56,7 +56,7 @@ export function loadConfig(from: {
     contents.set(path, known)
     return known
   }
-  const faults: ConfigFault[] = []
+  const problems: ConfigProblem[] = []
   let file: ConfigSources['file']
   if (from.file !== undefined) {
     try {
@@ -67,15 +67,15 @@ export function loadConfig(from: {
       file = { path: from.file, values }
     } catch (error) {
       if (!(error instanceof ConfigFileError)) throw error
-      faults.push({ source: 'configuration file', message: error.message })
+      problems.push({ source: 'configuration file', message: error.message })
     }
   }
   const sources = { environment: from.env, file, database: new Map<string, string>(), readFile }
-  return resolve(sources, faults, from.previous?.config)
+  return resolve(sources, problems, from.previous?.config)
 }
 
 /**
- * Lays settings of the database over a configuration, as [name without `pgrst.`, value].
+ * Applies database settings to a configuration, as [name without `pgrst.`, value].
  *
  * @throws ConfigError
  */
@@ -83,15 +83,14 @@ export function withDatabaseSettings(base: LoadedConfig, rows: readonly (readonl
   return resolve({ ...base.sources, database: new Map(rows) }, [], base.config)
 }
 
-/** Own names of settings whose values may be given under them in the database. */
+/** Names, without `pgrst.`, of the settings that can be set in the database. */
 export const databaseSettingNames: readonly string[] = settingKeys
   .map((key): Setting<unknown> => settings[key])
   .filter(({ change }) => change === 'database')
   .map(({ name }) => databaseName(name))
 
 /**
- * Where the value of a setting was given, as its owner wrote it: `PORT`, `server-port in rowhouse.conf`. Undefined when it
- * is the default.
+ * Where a setting is set, by the name that was used: `PORT`, `server-port in rowhouse.conf`. Undefined for a default.
  */
 export function settingSource({ sources }: LoadedConfig, key: SettingKey): string | undefined {
   const { given } = new Resolver(sources, []).read(key)
@@ -101,31 +100,31 @@ export function settingSource({ sources }: LoadedConfig, key: SettingKey): strin
 type Given = { readonly value: GivenValue; readonly source: string; readonly variable?: string }
 
 class Resolver {
-  readonly faults: ConfigFault[]
+  readonly problems: ConfigProblem[]
   readonly warnings: string[] = []
   readonly #sources: ConfigSources
 
-  constructor(sources: ConfigSources, faults: ConfigFault[]) {
+  constructor(sources: ConfigSources, problems: ConfigProblem[]) {
     this.#sources = sources
-    this.faults = faults
+    this.problems = problems
   }
 
-  /** The value of a setting, and where it was given even when that was empty. */
+  /** The value of a setting and its source, even if the given value is empty. */
   read<K extends SettingKey>(key: K): { readonly value: Config[K]; readonly given: Given | undefined } {
     const setting: Setting<Config[K]> = settings[key]
     const own = this.#given(setting)
     const older = (setting.aliases ?? []).map((alias) => this.#givenAlias(alias))
     const all = (setting.aliasesFirst ? [...older, own] : [own, ...older]).filter((given) => given !== undefined)
     for (const given of all) {
-      const reading = setting.kind.read(given.value)
+      const reading = setting.type.read(given.value)
       switch (reading.kind) {
         case 'value':
           return { value: reading.value, given }
-        case 'fault':
-          this.fault(given, reading.message)
+        case 'invalid':
+          this.addProblem(given, reading.message)
           return { value: setting.default, given }
         case 'mistyped':
-          this.warnings.push(`${given.source} is not a ${setting.kind.name} and is left out`)
+          this.warnings.push(`${given.source} is not a ${setting.type.name} and is ignored`)
           break
         case 'unset':
           break
@@ -136,8 +135,8 @@ class Resolver {
     return { value: setting.default, given: all[0] }
   }
 
-  fault(given: Given | undefined, message: string): void {
-    this.faults.push({ source: given?.source ?? 'settings', message })
+  addProblem(given: Given | undefined, message: string): void {
+    this.problems.push({ source: given?.source ?? 'settings', message })
   }
 
   #given(setting: Setting<unknown>): Given | undefined {
@@ -148,12 +147,15 @@ class Resolver {
       const value = environment[variable]
       return value === undefined ? [] : [{ value, source: variable, variable }]
     })
-    // An empty variable does not hide another one of the same setting.
+    // An empty variable does not override another one of the same setting.
     const [main = first, ...differing] = [first, ...others].filter((given) => given !== undefined && given.value !== '')
-    const reading = main && setting.kind.read(main.value)
-    const other = differing.find((given) => given && !isDeepStrictEqual(setting.kind.read(given.value), reading))
+    const reading = main && setting.type.read(main.value)
+    const other = differing.find((given) => given && !isDeepStrictEqual(setting.type.read(given.value), reading))
     if (main && other) {
-      this.fault({ ...main, source: `${main.source} and ${other.source}` }, 'are the same setting, but differ')
+      this.addProblem(
+        { ...main, source: `${main.source} and ${other.source}` },
+        'are the same setting, but have different values',
+      )
     }
     if (stored !== undefined) return { value: stored, source: `pgrst.${column} in the database` }
     return main ?? this.#givenInFile(setting.name)
@@ -171,19 +173,19 @@ class Resolver {
     return value === undefined ? undefined : { value, source: `${name} in ${file?.path ?? 'the file'}` }
   }
 
-  /** The connection string where none is given; null for the embedded database. */
+  /** The connection string if none is set; null for the embedded database. */
   impliedUri(): string | null {
     return impliedUri(this.#sources)
   }
 
-  /** The contents of `@file`, where the text names one. */
+  /** A connection string, read from the file if the value is `@file`. */
   connectionString(key: 'dbUri' | 'migrationDatabaseUrl'): { value: string | null; given: Given | undefined } {
     const { value, given } = this.read(key)
     if (value?.startsWith('@') !== true) return { value, given }
     try {
       return { value: this.#sources.readFile(value.slice(1)).toString().trim(), given }
     } catch (error) {
-      this.fault(given, messageOf(error))
+      this.addProblem(given, messageOf(error))
       return { value: null, given }
     }
   }
@@ -194,7 +196,7 @@ class Resolver {
     try {
       return resolveSecret(String(value), isBase64, this.#sources.readFile)
     } catch (error) {
-      this.fault(given, messageOf(error))
+      this.addProblem(given, messageOf(error))
       return null
     }
   }
@@ -202,14 +204,14 @@ class Resolver {
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-function resolve(sources: ConfigSources, faults: ConfigFault[], previous?: Config): LoadedConfig {
-  const resolver = new Resolver(sources, faults)
+function resolve(sources: ConfigSources, problems: ConfigProblem[], previous?: Config): LoadedConfig {
+  const resolver = new Resolver(sources, problems)
   const derived = derive(resolver)
   const rest = settingKeys.filter((key) => !Object.hasOwn(derived, key)).map((key) => [key, resolver.read(key).value])
-  const appSettings = readAppSettings(sources.environment, sources.file?.values ?? new Map(), (fault) =>
-    resolver.faults.push(fault),
+  const appSettings = readAppSettings(sources.environment, sources.file?.values ?? new Map(), (problem) =>
+    resolver.problems.push(problem),
   )
-  if (resolver.faults.length > 0) throw new ConfigError(resolver.faults)
+  if (resolver.problems.length > 0) throw new ConfigError(resolver.problems)
   const kept = previous ? settingKeys.filter((key) => settings[key].change === 'restart') : []
   const config = {
     ...(Object.fromEntries(rest) as Omit<Config, keyof Derived>),
@@ -238,17 +240,18 @@ type Derived = Pick<
   | 'serverPort'
 >
 
-/** Settings that depend on others, or on files. */
+/** Settings that depend on other settings or on files. */
 function derive(resolver: Resolver): Derived {
   const host = resolver.read('serverHost')
   const serverPort = resolver.read('serverPort').value
   const admin = resolver.read('adminServerPort')
-  if (admin.value === serverPort) resolver.fault(admin.given, 'admin-server-port cannot be the same as server-port')
+  if (admin.value === serverPort)
+    resolver.addProblem(admin.given, 'admin-server-port cannot be the same as server-port')
   const { value: givenUri, given: uri } = resolver.connectionString('dbUri')
   const implied = isGiven(uri) ? null : resolver.impliedUri()
   const dbUri = givenUri ?? implied
   const likePostgrest = isPostgrestName(uri) || implied !== null
-  // Where the database is named in PostgREST's way, PostgREST's defaults apply: it listens on every address.
+  // With PostgREST's settings for the database, PostgREST's defaults apply, such as listening on every address.
   const serverHost = isGiven(host.given) || !likePostgrest ? host.value : '!4'
   const role = resolver.read('dbAnonRole')
   const logLevel = resolver.read('logLevel')
@@ -258,14 +261,14 @@ function derive(resolver: Resolver): Derived {
   return {
     adminServerHost: resolver.read('adminServerHost').value || serverHost,
     adminServerPort: admin.value,
-    // PostgREST refuses requests without credentials.
+    // PostgREST rejects requests without credentials by default.
     dbAnonRole: role.given || likePostgrest ? role.value : 'anon',
     dbUri,
     docsMode: isGiven(docsMode.given) || dbUri !== null ? docsMode.value : 'ignore-privileges',
     imageBasePath: imageBasePath(resolver, restBasePath),
     jwtSecret: resolver.secret(jwtSecretIsBase64),
     jwtSecretIsBase64,
-    // PostgREST logs server errors only.
+    // PostgREST logs only server errors by default.
     logLevel: isGiven(logLevel.given) || likePostgrest ? logLevel.value : 'info',
     migrateOnStart: dbUri === null || resolver.read('migrateOnStart').value,
     migrationDatabaseUrl: resolver.connectionString('migrationDatabaseUrl').value,
@@ -275,16 +278,16 @@ function derive(resolver: Resolver): Derived {
   }
 }
 
-/** First segments of the paths that other routes have. */
+/** First path segments of other routes. */
 const takenSegments: ReadonlySet<string> = new Set([
   ...['auth', 'report', 'health', 'ready', 'docs', 'docs-json', 'openapi.json'],
 ])
 
 function imageBasePath(resolver: Resolver, restBasePath: string): string {
   const { value, given } = resolver.read('imageBasePath')
-  if (value === restBasePath) resolver.fault(given, 'must not be the same as rest-base-path')
+  if (value === restBasePath) resolver.addProblem(given, 'must not be the same as rest-base-path')
   const [, segment = ''] = value.split('/', 2)
-  if (takenSegments.has(segment)) resolver.fault(given, `must not begin with /${segment}, where there are other routes`)
+  if (takenSegments.has(segment)) resolver.addProblem(given, `must not begin with /${segment}, which other routes use`)
   return value
 }
 

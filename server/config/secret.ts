@@ -1,11 +1,11 @@
-// The JWT secret as the verifier takes it.
+// Resolves the JWT secret.
 import { SecretError, verificationKeys } from '../identity/jwt/jwt-keys.ts'
 
 /**
- * Reads `@file`, decodes base64, and makes sure that keys can be made of the result. The last line end of a file does not
- * belong to the secret.
+ * Reads `@file`, decodes base64, and checks that the result contains valid keys. A newline at the end of a file is not
+ * part of the secret.
  *
- * @throws SecretError; what `readFile` throws
+ * @throws SecretError; the error of `readFile`
  */
 export function resolveSecret(given: string, isBase64: boolean, readFile: (path: string) => Buffer): string | Buffer {
   const bytes = given.startsWith('@') ? withoutLineEnd(readFile(given.slice(1))) : Buffer.from(given)
@@ -18,7 +18,7 @@ const withoutLineEnd = (bytes: Buffer): Buffer => (bytes.at(-1) === 0x0a ? bytes
 
 const base64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/
 
-/** The alphabet for URLs is welcome, too, also with a dot for padding. */
+/** Also accepts base64url, and dots as padding. */
 function decodeBase64(text: string): Buffer {
   const standard = text.trim().replaceAll('_', '/').replaceAll('-', '+').replaceAll('.', '=')
   if (!base64.test(standard)) throw new SecretError('the secret is not valid base64')

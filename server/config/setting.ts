@@ -1,61 +1,61 @@
-// What a setting is, and how a given value is read. The table of all of them is in `settings.ts`.
+// The definition of a setting. The table of all settings is in `settings.ts`.
 import type { Config } from './config.ts'
 
-/** A value as it was given: text from the environment or the database, any of these from the configuration file. */
+/** A raw value: a string from the environment or the database, any of these types from the configuration file. */
 export type GivenValue = boolean | number | string | readonly GivenValue[]
 
 export type Reading<T> =
   | { readonly kind: 'value'; readonly value: T }
-  /** Given, but empty: the same as not given. */
+  /** Set to an empty value, which is the same as not set. */
   | { readonly kind: 'unset' }
-  | { readonly kind: 'fault'; readonly message: string }
-  /** A value of another type in the configuration file: PostgREST takes the default then. */
+  | { readonly kind: 'invalid'; readonly message: string }
+  /** A value of another type in the configuration file, for which PostgREST uses the default. */
   | { readonly kind: 'mistyped' }
 
-export type Kind<T> = {
-  /** As the README's table names it. */
+export type SettingType<T> = {
+  /** Name of the type in messages. */
   readonly name: string
   readonly read: (given: GivenValue) => Reading<T>
-  /** As PostgREST's `--dump-config` writes it. */
+  /** Formats a value as PostgREST's `--dump-config` does. */
   dump(this: void, value: T): string
 }
 
 export type Setting<T> = {
   /** Name in the configuration file: `db-pool`. */
   readonly name: string
-  readonly kind: Kind<T>
+  readonly type: SettingType<T>
   readonly default: T
-  /** Older names, looked at when the name itself has no value. */
+  /** Older names, used when the name itself has no value. */
   readonly aliases?: readonly string[]
-  /** PostgREST asks for one of its settings under the older name first. */
+  /** Whether older names take precedence, as for one of PostgREST's settings. */
   readonly aliasesFirst?: boolean
-  /** PostgREST's settings are `PGRST_DB_POOL` in the environment; ours are named here, and so are our further names. */
+  /** Environment variables, in addition to `PGRST_DB_POOL` and the like for PostgREST's settings. */
   readonly variables?: readonly string[]
   readonly origin: 'postgrest' | 'rowhouse'
   /**
-   * When a new value counts: after a restart, after a reload, or after a reload that also reads it from the database.
-   * Only the last ones can be set in the database.
+   * When a new value takes effect: after a restart, after a reload, or after a reload that also reads the database. Only
+   * settings of the last kind can be set in the database.
    */
   readonly change: 'restart' | 'reload' | 'database'
   readonly description: string
-  /** The default in words, where it is not a constant. */
+  /** The default in words, if it is not a constant. */
   readonly defaultInWords?: string
-  /** Value in the example file, in the file's notation; otherwise the default. */
+  /** Value for the example file, in the file's notation. Defaults to `default`. */
   readonly example?: string
 }
 
-/** Settings that are read one by one. `app.settings.*` is a family of names. */
+/** All settings except `app.settings.*`, whose names are not fixed. */
 export type SettingKey = Exclude<keyof Config, 'appSettings'>
 export type Settings = { readonly [K in SettingKey]: Setting<Config[K]> }
 
 const variableName = (name: string): string => `PGRST_${name.toUpperCase().replaceAll('-', '_')}`
 
-/** Variables that hold the setting itself, the first of them its main name. Two of them must not differ. */
+/** Environment variables of a setting, the main one first. They must not have different values. */
 export function settingVariables({ name, origin, variables = [] }: Setting<unknown>): readonly string[] {
   return origin === 'postgrest' ? [variableName(name), ...variables] : variables
 }
 
-/** Variables of the older names, each looked at on its own. */
+/** The environment variable of an older name. */
 export const aliasVariable = variableName
 
 /** Name in the database, after `pgrst.`: `db_pool`. */

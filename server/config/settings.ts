@@ -1,4 +1,4 @@
-// The table of all settings. Reading, dumping, the example file and the README's table follow from it.
+// The table of all settings, from which loading, the dump, the example file and the README's table derive.
 import { postgrestSettings } from './postgrest-settings.ts'
 import { serviceSettings } from './service-settings.ts'
 import type { Setting, SettingKey, Settings } from './setting.ts'
@@ -9,8 +9,8 @@ export const settingKeys = Object.keys(settings) as SettingKey[]
 
 export const allSettings: readonly Setting<unknown>[] = settingKeys.map((key) => settings[key])
 
-/** Names that PostgREST knows or knew, accepted here and said to be without effect. */
-export const withoutEffect: readonly { readonly name: string; readonly reason: string }[] = [
+/** Current and former settings of PostgREST that are accepted and ignored, with a warning. */
+export const ignoredSettings: readonly { readonly name: string; readonly reason: string }[] = [
   {
     name: 'internal-schema-cache-query-sleep',
     reason: "slows PostgREST's schema cache down for its own tests",
@@ -25,5 +25,5 @@ export const withoutEffect: readonly { readonly name: string; readonly reason: s
   { name: 'raw-media-types', reason: 'removed in PostgREST 12: media types are domains' },
 ]
 
-/** Of the Haskell runtime that PostgREST is built with. */
-export const withoutEffectVariables: readonly string[] = ['GHCRTS']
+/** Variables of PostgREST's Haskell runtime. */
+export const ignoredVariables: readonly string[] = ['GHCRTS']

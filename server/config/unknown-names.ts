@@ -1,24 +1,24 @@
-// Names that look like settings but are none, or have no effect here.
+// Warnings about unknown and ignored settings.
 import { appSettingsVariable } from './app-settings.ts'
 import type { ConfigSources } from './load.ts'
 import { nearestName } from '../text/nearest-name.ts'
 import { aliasVariable, settingVariables } from './setting.ts'
-import { allSettings, withoutEffect, withoutEffectVariables } from './settings.ts'
+import { allSettings, ignoredSettings, ignoredVariables } from './settings.ts'
 
 const fileNames = new Set(allSettings.flatMap(({ name, aliases = [] }) => [name, ...aliases]))
 const variables = new Set(
   allSettings.flatMap((setting) => [...settingVariables(setting), ...(setting.aliases ?? []).map(aliasVariable)]),
 )
-const idleNames = new Map(withoutEffect.map(({ name, reason }) => [name, reason]))
+const idleNames = new Map(ignoredSettings.map(({ name, reason }) => [name, reason]))
 const idleVariables = new Map([
-  ...withoutEffect.map(({ name, reason }) => [aliasVariable(name), reason] as const),
-  ...withoutEffectVariables.map((name) => [name, 'belongs to the runtime of PostgREST'] as const),
+  ...ignoredSettings.map(({ name, reason }) => [aliasVariable(name), reason] as const),
+  ...ignoredVariables.map((name) => [name, 'belongs to the runtime of PostgREST'] as const),
 ])
 
 function warning(name: string, known: ReadonlySet<string>, idle: ReadonlyMap<string, string>): string | undefined {
   if (known.has(name)) return undefined
   const reason = idle.get(name)
-  if (reason !== undefined) return `${name} is without effect: ${reason}`
+  if (reason !== undefined) return `${name} is ignored: ${reason}`
   const nearest = nearestName(name, known)
   return `${name} is not a setting${nearest === undefined ? '' : `; did you mean ${nearest}?`}`
 }

@@ -1,4 +1,4 @@
-// Who a request to the REST API acts as: an API key, a JWT, both, or nobody in particular.
+// Authenticates requests to the REST API by API key, JWT, both, or neither (the anonymous role).
 import type { ApiKeyLookup } from './api-key/api-key-lookup.ts'
 import { isApiKey } from './api-key/api-key.ts'
 import { credentialErrors, type CredentialError } from './credential-error.ts'
@@ -7,10 +7,11 @@ import { bearerToken } from './bearer.ts'
 import type { JwtVerifier } from './jwt/jwt.ts'
 
 /**
- * The identity of a request. With both an `apikey` header and a bearer the bearer decides, but the key must hold, too.
- * Supabase clients send the key as the bearer as well until a user signs in. Without a credential: the anonymous role.
+ * The identity of a request. With both an `apikey` header and a bearer token, the token decides, but the key must be
+ * valid, too. Before sign-in, Supabase clients send the key as the bearer token as well. Without credentials the identity
+ * is the anonymous role.
  *
- * @throws CredentialError for any invalid credential; it is never silently ignored
+ * @throws CredentialError for any invalid credential; none is silently ignored
  */
 export function authenticate(
   authorization: string | undefined,
@@ -30,6 +31,6 @@ export function authenticate(
 
 const notAKey = (): CredentialError =>
   credentialErrors.invalidToken(
-    'The apikey header holds neither an API key nor a JWT',
+    'The apikey header is neither an API key nor a JWT',
     'An API key begins with sb_publishable_ or sb_secret_. A JWT has three parts, separated by dots.',
   )

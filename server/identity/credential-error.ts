@@ -1,17 +1,17 @@
-// What is wrong with a credential. The engine gives it an error code; see `rest/errors.ts`.
+// Invalid credentials. The engine maps each problem to an error code in `rest/errors.ts`.
 import { TracelessError } from '../common/traceless-error.ts'
 
 export type CredentialProblem =
-  /** There is nothing to verify tokens with. */
+  /** No key is configured to verify tokens with. */
   | 'no secret'
-  /** There is no credential, and requests without one are refused. */
+  /** The request has no credentials, and anonymous access is disabled. */
   | 'anonymous disabled'
-  /** It cannot be decoded or verified, or is unknown. */
+  /** The credential cannot be decoded or verified, or is unknown. */
   | 'invalid token'
-  /** It is genuine, but its claims do not allow its use here or now. */
+  /** The signature is valid, but the claims do not allow the token here or now. */
   | 'invalid claims'
 
-/** The message can be shown to the client. */
+/** Its message may be shown to the client. */
 export class CredentialError extends TracelessError {
   readonly problem: CredentialProblem
   readonly details: string | null

@@ -1,17 +1,17 @@
-// Who a request acts as. JWT, API key and session cookie all end here.
+// Who a request acts as. JWTs, API keys and session cookies all become an `Identity`.
 
-/** Claims as parsed JSON. `role` is added when the transaction's settings are made. */
+/** Claims as parsed JSON. `role` is added to the settings of the transaction. */
 export type Claims = Readonly<Record<string, unknown>>
 
 export type Identity = {
   /** Database role that the transaction switches to. */
   readonly role: string
   readonly claims: Claims
-  /** The claims with `role` as JSON text, where parsed JSON cannot hold all digits of their numbers. */
+  /** The claims with `role` as JSON text, if JavaScript numbers would lose digits. */
   readonly exactClaims?: string
 }
 
-/** Objects with their keys in order, at any depth: the text of the claims does not depend on how a token was written. */
+/** Sorts the keys of objects at any depth, so that the text of the claims does not depend on their order in the token. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null) return value
@@ -19,10 +19,10 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, child]) => [key, sorted(child)]))
 }
 
-// An identity serves many requests (tokens are cached), and its claims never change.
+// Cached because one identity serves many requests and its claims never change.
 const texts = new WeakMap<Identity, string>()
 
-/** The setting `request.jwt.claims`: the claims as JSON text, with the role that is in force. */
+/** The value of the setting `request.jwt.claims`: the claims as JSON text, with the effective role. */
 export function claimsText(identity: Identity): string {
   const known = texts.get(identity)
   if (known !== undefined) return known

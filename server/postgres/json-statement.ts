@@ -1,6 +1,6 @@
 // A statement of a service, written once and run for many callers: prepared, and on a shared connection once it is known
 // to be brief.
-import { RunHistory } from '../common/run-history.ts'
+import { StatementStats } from '../common/statement-stats.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Caller, RestTransaction, Row, TransactionResult } from '../rest/database.ts'
 import type { Access } from './admission.ts'
@@ -20,7 +20,7 @@ export class JsonStatement {
   readonly text: string
   readonly access: Access
   readonly hasNoEffect: boolean
-  readonly #history = new RunHistory()
+  readonly #history = new StatementStats()
 
   constructor(text: string, { access, hasNoEffect = false }: JsonStatementOptions) {
     this.text = text

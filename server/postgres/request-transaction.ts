@@ -1,6 +1,6 @@
 // The transaction of one request. In the ordinary case it is one round trip: settings, pre-request function and
 // statement stand before one Sync, which makes them one implicit transaction.
-import type { RunHistory } from '../common/run-history.ts'
+import type { StatementStats } from '../common/statement-stats.ts'
 import type {
   PipelineStatement,
   RestTransaction,
@@ -104,7 +104,7 @@ class TransactionRun implements SharedRun {
     if (!mayShare || !this.#pool.shared.share(this, prepare, sharing)) this.alone()
   }
 
-  get history(): RunHistory | undefined {
+  get history(): StatementStats | undefined {
     return this.#transaction.history
   }
 

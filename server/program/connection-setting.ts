@@ -1,4 +1,4 @@
-// The settings that name a connection -> what connects; a fault names the setting as it was given.
+// Converts the settings with connection strings to pool configurations. Errors name the setting that was used.
 import { ConfigError } from '../config/config-error.ts'
 import type { Environment } from '../config/load.ts'
 import { settingVariables, type Setting } from '../config/setting.ts'
@@ -8,7 +8,7 @@ import { connectionConfig, type PoolConfig } from '../postgres/connection/pool-c
 import type { Serving } from '../postgres/serving-login.ts'
 
 /**
- * Reads a connection string of a setting; see `connectionConfig`.
+ * Parses the connection string of a setting; see `connectionConfig`.
  *
  * @throws ConfigError; its message never contains a password
  */
@@ -21,20 +21,20 @@ export function toPoolConfig(uri: string, env: Environment, session?: 'read-writ
   }
 }
 
-/** Name of the setting that a connection string was given by: a variable of the environment, or the file's. */
+/** The name under which a connection string was set: an environment variable, or the name in the file. */
 function sourceOf(uri: string, env: Environment): string {
   const variables = [settings.dbUri, settings.migrationDatabaseUrl].flatMap((it: Setting<unknown>) =>
     settingVariables(it),
   )
   return (
     variables.find((name) => env[name] === uri) ??
-    // The string stands in the file that the variable names.
+    // The variable refers to a file with the string.
     variables.find((name) => env[name]?.startsWith('@')) ??
     settings.dbUri.name
   )
 }
 
-/** The connection that a setting names, and the name under which it was given. */
+/** The connection for serving requests, and the name of its setting. */
 export function servingFrom(uri: string | null, env: Environment): Serving {
   const setting = ['PGRST_DB_URI', 'DATABASE_URL'].find((name) => (env[name] ?? '') !== '')
   return {

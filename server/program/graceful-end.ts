@@ -1,21 +1,21 @@
-// The end of an HTTP server that cuts no request: queued connections are accepted, requests are answered, and every
-// connection is told with its last response.
+// Shuts an HTTP server down without losing requests: accepts queued connections, completes requests, and announces the end
+// of each connection with its last response.
 import type { RequestListener, Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import { carrierOf } from './memory-connection.ts'
 
-/** Milliseconds between two looks for idle connections. */
+/** Milliseconds between two checks for idle connections. */
 const sweepInterval = 200
-/** Sweeps in a row that find a connection silent before it is closed: one that was used, and one that never was. */
+/** Consecutive checks without received data after which a connection is closed, if it was used, or never was. */
 const silentSweeps = { used: 1, unused: 5 }
 
-/** A connection, and what the sweeps have seen of it. */
+/** A connection and its state at the last check. */
 type Connection = {
   received: number
   silent: number
   /**
-   * Responses that are not yet sent in full, in the order of their requests. A list for each connection: in one set of
-   * all, whose tables V8 replaces as entries come and go, the old tables would keep responses alive that have ended.
+   * Responses that are not sent completely, in the order of their requests. Not one set for all connections: V8 replaces
+   * the table of a changing set, and old tables would keep finished responses alive.
    */
   readonly unfinished: ServerResponse[]
 }
@@ -23,10 +23,10 @@ type Connection = {
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /**
- * Ends one HTTP server. To be made before the server listens: connections and responses are counted from then on.
+ * Shuts one HTTP server down. Create it before the server listens, because it tracks connections and responses.
  *
- * While it ends, every response carries `Connection: close`, and connections that have been silent since the last sweep
- * are closed. A connection is not closed at once: the client may just be sending on it.
+ * During the shutdown, every response has `Connection: close`, and connections without data since the last check are
+ * closed. They are not closed immediately, because the client may be sending a request.
  */
 export class GracefulEnd {
   readonly #server: Server
@@ -43,7 +43,7 @@ export class GracefulEnd {
     server.prependListener('request', track)
   }
 
-  /** Whether the server accepts requests and goes on doing so. */
+  /** Whether the server accepts requests and is not shutting down. */
   get isServing(): boolean {
     return this.#server.listening && !this.#isEnding
   }
@@ -51,12 +51,12 @@ export class GracefulEnd {
   /**
    * Stops listening and resolves when every connection is closed.
    *
-   * @param grace milliseconds that requests in flight have to finish
-   * @param acceptLimit milliseconds that connections are still accepted at most, while the queue of new ones is not empty
-   * @returns the number of requests that had not finished by then; their connections are destroyed
+   * @param grace milliseconds for requests in flight
+   * @param acceptLimit maximum milliseconds for accepting queued connections
+   * @returns the number of requests that did not finish in time; their connections are destroyed
    */
   async end(grace: number, acceptLimit: number): Promise<number> {
-    if (this.#isEnding) throw new Error('the server is ending already')
+    if (this.#isEnding) throw new Error('the server is already shutting down')
     this.#isEnding = true
     this.#closeWithLastResponse()
     let cut = 0
@@ -70,7 +70,7 @@ export class GracefulEnd {
     this.#closeSilent()
     try {
       await this.#untilQueueIsEmpty(acceptLimit)
-      // The method of http.Server would close idle connections at once.
+      // The method of http.Server would close idle connections immediately.
       await new Promise<void>((resolve) => NetServer.prototype.close.call(this.#server, () => resolve()))
     } finally {
       clearTimeout(late)
@@ -79,7 +79,7 @@ export class GracefulEnd {
     return cut
   }
 
-  /** Shared by all requests: a function for each of them would cost more than all the rest. */
+  /** The listeners are shared by all requests: a closure per request would cost more than everything else here. */
   #observers(): { accept: (socket: Socket) => void; track: RequestListener } {
     const connections = this.#connections
     const unfinishedOn = (socket: Socket): ServerResponse[] | undefined =>
@@ -102,18 +102,18 @@ export class GracefulEnd {
     }
   }
 
-  /** From now on, the next response of each connection is its last one. */
+  /** Makes the next response of each connection its last one. */
   #closeWithLastResponse(): void {
     for (const { unfinished } of this.#connections.values()) {
       const last = unfinished.at(-1)
-      // Without an effect on a response whose head is sent: the next one on its connection is the last one.
+      // Too late for a response whose head is sent: the next response of its connection is the last one.
       if (last && !last.headersSent) this.#makeLast(last.req.socket, last)
     }
     const listeners = this.#server.listeners('request') as RequestListener[]
     this.#server.removeAllListeners('request')
     const answerOnce: RequestListener = (request, response) => {
       const { socket } = request
-      // Pipelined behind the last response: it would be carried out, but its response would never be sent.
+      // Ignores requests pipelined behind the last response: their own responses would never be sent.
       if (this.#closing.has(socket)) return
       this.#makeLast(socket, response)
       for (const listener of listeners) listener.call(this.#server, request, response)
@@ -126,23 +126,22 @@ export class GracefulEnd {
     response.shouldKeepAlive = false
   }
 
-  /** Closes connections without a request that have received nothing since the last sweep. */
+  /** Closes connections without requests that received nothing since the last checks. */
   #closeSilent(): void {
     for (const [socket, connection] of this.#connections) {
       const { bytesRead } = socket
       const isBusy = connection.unfinished.length > 0
       connection.silent = !isBusy && connection.received === bytesRead ? connection.silent + 1 : 0
-      // A response that ends between two sweeps leaves a connection that is looked at afresh.
+      // A connection that was busy starts over.
       connection.received = isBusy ? -1 : bytesRead
       if (connection.silent >= (bytesRead > 0 ? silentSweeps.used : silentSweeps.unused)) socket.destroySoon()
     }
   }
 
   /**
-   * Goes on accepting until no connection is waiting, since those in the queue of a socket that is closed are reset by
-   * the kernel. libuv accepts one connection in each turn of the event loop, so a turn without one has found the queue
-   * empty. The shorter that turn, the fewer connections can have arrived since: a long one counts only when short ones
-   * do not happen.
+   * Accepts connections until none is queued, because the kernel resets the queued ones when the socket closes. libuv
+   * accepts one connection per event loop iteration, so the queue was empty in an iteration without one. Few connections
+   * can arrive during a short iteration; longer ones are accepted as evidence only when time runs out.
    */
   async #untilQueueIsEmpty(limit: number): Promise<void> {
     const start = performance.now()
@@ -156,5 +155,5 @@ export class GracefulEnd {
   }
 }
 
-/** Milliseconds that a turn of the event loop may take to be trusted, after this part of the time for waiting. */
+/** Maximum milliseconds of an event loop iteration that counts, after this fraction of the time limit. */
 const longestTurn = (waited: number): number => (waited < 0.4 ? 0.03 : waited < 0.7 ? 0.1 : 1)

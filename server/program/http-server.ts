@@ -1,5 +1,5 @@
-// The HTTP server, with what Node's parser refuses but PostgREST answers: methods that Node does not know (`get`), and
-// bytes above 127 in the request target. Such a request is repaired and read once more, on a connection in memory.
+// The HTTP server. It also accepts requests that Node's parser rejects, but PostgREST does not: unknown methods (`get`), and
+// bytes above 127 in the request target. Such a request is repaired and parsed again on an in-memory connection.
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { handleUpgrades, type UpgradeHandler } from '../http/upgrade.ts'
@@ -8,19 +8,19 @@ import { repairConnect, repairRequest, type ParseError, type RepairedRequest } f
 import { requestTimeouts } from './request-timeouts.ts'
 
 export type HttpServerOptions = {
-  /** Maximum bytes of a request's URL and headers together; beyond it the answer is 431. */
+  /** Maximum bytes of a request's URL and headers together; larger requests get 431. */
   readonly requestHeaderLimit: number
-  /** Seconds in which a request must have arrived as a whole; beyond them the answer is 408. */
+  /** Seconds in which a whole request must arrive; slower requests get 408. */
   readonly serverRequestTimeout: number
 }
 
-/** Milliseconds that an idle connection is kept: longer than load balancers do. */
+/** Milliseconds that an idle connection stays open: longer than on load balancers. */
 const keepAliveTimeout = 65_000
 
 /**
  * Creates a server that does not listen yet.
  *
- * @param upgrade takes over connections that go on with another protocol; without it, no connection does
+ * @param upgrade takes over connections that switch to another protocol; without it, upgrades are ignored
  */
 export function createHttpServer(
   listener: RequestListener,
@@ -30,7 +30,7 @@ export function createHttpServer(
   const options = { keepAliveTimeout, maxHeaderSize: requestHeaderLimit, ...requestTimeouts(serverRequestTimeout) }
   const server = createServer(options, listener)
   if (upgrade) handleUpgrades(server, options, upgrade)
-  /** Connections that end after what is being answered: their parsers cannot go on after an error. */
+  /** Connections that end after the current response, because their parser failed. */
   const ending = new WeakSet<Socket>()
   server.on('clientError', (error: ParseError, socket: Socket) => {
     if (ending.has(socket)) return
@@ -41,12 +41,12 @@ export function createHttpServer(
     else refuse(error.code, socket)
   })
 
-  // Node has a request for a tunnel handled apart from all others, and without a listener ends the connection.
-  // It also takes all of its own listeners from the connection: an error that nobody listens for would end the process.
+  // Node closes the connection of a CONNECT request if this event has no listener. It also removes its own listeners from
+  // the socket, so that an error without a listener would end the process.
   server.on('connect', (request: IncomingMessage, socket: Socket) => {
     ending.add(socket)
     socket.on('error', () => socket.destroy())
-    // The response would go out before those to earlier requests, and be taken for the first of them.
+    // The response would overtake those to earlier requests and be mistaken for the first of them.
     if (isAnswering(socket)) socket.destroy()
     else answerRepaired(repairConnect(request), socket)
   })
@@ -56,7 +56,7 @@ export function createHttpServer(
       request.method = method
       request.url = target
       response.shouldKeepAlive = false
-      // As any other: whatever watches the requests of the server sees it.
+      // Emits an ordinary request, so that all listeners of the server see it.
       server.emit('request', request, response)
     })
     second.on('clientError', (error: ParseError) => refuse(error.code, socket))
@@ -66,7 +66,7 @@ export function createHttpServer(
   return server
 }
 
-/** Whether an earlier request of a connection is still being answered. Node keeps the response in a field without a type. */
+/** Whether a response of the connection is in progress. Node stores it in an untyped field. */
 const isAnswering = (socket: Socket): boolean => Boolean((socket as { _httpMessage?: unknown })._httpMessage)
 
 const reasons: Readonly<Record<string, string>> = {
@@ -75,7 +75,7 @@ const reasons: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 }
 
-/** The answer that Node itself gives. */
+/** Sends the same response as Node. */
 function refuse(code: string | undefined, socket: Socket): void {
   if (socket.writable && !isAnswering(socket)) {
     socket.write(

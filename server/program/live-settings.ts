@@ -1,4 +1,4 @@
-// Settings as they are read again and again while the server runs: environment and file, the database over them.
+// Reloads settings while the server runs: environment and file, overridden by the database.
 import { readDatabaseSettings } from '../config/database-settings.ts'
 import { readRoleSettings } from '../rest/role-settings.ts'
 import { loadConfig, withDatabaseSettings, type Environment, type LoadedConfig } from '../config/load.ts'
@@ -42,7 +42,7 @@ const noRoleSettings: RoleSettings = { settings: new Map(), isolationLevels: new
  */
 export function liveSettings(options: LiveSettingsOptions): SettingsSource<ServiceSettings> {
   const { env, configFile, loaded, database, onWarning, createVerifier = createJwtVerifier } = options
-  const reported = new Set(loaded.warnings)
+  const knownWarnings = new Set(loaded.warnings)
   const initial: ServiceSettings = {
     config: loaded.config,
     roleSettings: noRoleSettings,
@@ -51,9 +51,9 @@ export function liveSettings(options: LiveSettingsOptions): SettingsSource<Servi
   let { roleSettings, verifier } = initial
   let stored: Awaited<ReturnType<typeof readDatabaseSettings>> = []
   const read: ReadSettings<ServiceSettings> = async (onInvalid) => {
-    const ask = async <T>(question: () => Promise<T>, last: T): Promise<T> => {
+    const readOrKeep = async <T>(query: () => Promise<T>, last: T): Promise<T> => {
       try {
-        return await question()
+        return await query()
       } catch (error) {
         if (isUnavailable(error)) throw error
         onInvalid(error instanceof Error ? error : new Error(String(error)))
@@ -62,13 +62,15 @@ export function liveSettings(options: LiveSettingsOptions): SettingsSource<Servi
     }
     let current = loadConfig({ env, file: configFile, previous: loaded })
     const { dbConfig, dbPreConfig } = current.config
-    // Apart: a pre-config function that fails must not keep the roles from their settings.
-    stored = dbConfig ? await ask(() => database.read((query) => readDatabaseSettings(query, dbPreConfig)), stored) : []
-    roleSettings = dbConfig ? await ask(() => database.read(readRoleSettings), roleSettings) : noRoleSettings
+    // Read separately, so that a failing pre-config function does not affect the settings of roles.
+    stored = dbConfig
+      ? await readOrKeep(() => database.read((query) => readDatabaseSettings(query, dbPreConfig)), stored)
+      : []
+    roleSettings = dbConfig ? await readOrKeep(() => database.read(readRoleSettings), roleSettings) : noRoleSettings
     current = withDatabaseSettings(current, stored)
     for (const warning of current.warnings) {
-      if (reported.has(warning)) continue
-      reported.add(warning)
+      if (knownWarnings.has(warning)) continue
+      knownWarnings.add(warning)
       onWarning(warning)
     }
     verifier = createVerifier(current.config, verifier)

@@ -1,23 +1,23 @@
-// A connection whose request is in memory, and whose response goes to a socket.
+// A connection that reads its request from memory and writes its response to a socket.
 import { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
 
 class MemoryConnection extends Duplex {
   readonly remoteAddress: string | undefined
-  /** Where the response goes. */
+  /** The socket for the response. */
   readonly carrier: Socket
 
   constructor(request: Buffer, socket: Socket) {
     super()
     this.carrier = socket
-    // Who is asking decides about limits and stands in logs.
+    // Rate limits and logs need the address of the client.
     this.remoteAddress = socket.remoteAddress
     socket.once('close', () => this.destroy())
     this.push(request)
   }
 
   override _read(): void {
-    // The whole request is there already.
+    // The constructor has pushed the whole request.
   }
 
   override _write(chunk: Buffer, _: BufferEncoding, done: (error?: Error | null) => void): void {
@@ -34,7 +34,7 @@ class MemoryConnection extends Duplex {
   }
 }
 
-/** The socket that the responses of a connection go to: its own, unless it is one in memory. */
+/** The socket for the responses of a connection: the carrier of an in-memory one, otherwise the connection itself. */
 export const carrierOf = (connection: Socket): Socket =>
   connection instanceof MemoryConnection ? connection.carrier : connection
 

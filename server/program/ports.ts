@@ -1,10 +1,10 @@
-// The addresses to listen on, looked at before anything else is started.
+// Checks the addresses to listen on, before anything else is started.
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { ConfigError } from '../config/config-error.ts'
 import { settingSource, type LoadedConfig } from '../config/load.ts'
 
-/** Releases of Node that know `reusePort`: from this minor version of each line on, and all later lines. */
+/** The minor version of each release line since which Node supports `reusePort`. All later lines support it. */
 const reusePortSince: ReadonlyMap<number, number> = new Map([
   [22, 12],
   [23, 1],
@@ -16,14 +16,14 @@ export function canReusePort(version: string): boolean {
   return major > 23 || minor >= (reusePortSince.get(major) ?? Infinity)
 }
 
-/** The name of a host as `listen` takes it: PostgREST has names of its own for "any address". */
+/** Converts PostgREST's names for "any address" to addresses for `listen`. */
 export function hostToListenOn(name: string): string {
   if (name === '*' || name === '*6' || name === '!6') return '::'
   if (name === '*4' || name === '!4') return '0.0.0.0'
   return name
 }
 
-/** A configured port cannot be listened on; the message says why, and what to do. */
+/** The server cannot listen on a configured port. The message says why, and what to do. */
 export class PortError extends Error {
   constructor(message: string) {
     super(message)
@@ -32,9 +32,9 @@ export class PortError extends Error {
 }
 
 /**
- * Makes sure that the configured ports can be listened on.
+ * Checks that the server can listen on the configured ports.
  *
- * @throws PortError naming the setting as it was given
+ * @throws PortError with the name under which the setting was set
  * @throws ConfigError when `server-reuseport` is not available
  */
 export async function checkPorts(loaded: LoadedConfig): Promise<void> {
@@ -53,17 +53,17 @@ export async function checkPorts(loaded: LoadedConfig): Promise<void> {
 }
 
 /**
- * What to do so that `server-reuseport` loses no connection; undefined when it is off, or all is well. Linux resets the
- * connections in the queue of a socket that is closed, unless it is told to hand them to the others on the port.
+ * Advice to avoid losing connections with `server-reuseport`; undefined if it is off or needs none. Linux resets the queued
+ * connections of a socket that closes, unless it is configured to migrate them to other sockets on the port.
  * https://docs.kernel.org/networking/ip-sysctl.html (tcp_migrate_req)
  */
 export async function reusePortAdvice(loaded: LoadedConfig): Promise<string | undefined> {
   if (!loaded.config.serverReuseport || (await migratesConnections()) !== false) return undefined
   const source = settingSource(loaded, 'serverReuseport') ?? 'server-reuseport'
-  return `${source}: set net.ipv4.tcp_migrate_req=1 with sysctl, or a process that ends may reset connections that are just being opened`
+  return `${source}: set net.ipv4.tcp_migrate_req=1 with sysctl. Otherwise a process that ends may reset new connections.`
 }
 
-/** Whether the kernel moves waiting connections from a socket that is closed; undefined where it does not say. */
+/** Whether the kernel migrates queued connections of a socket that closes; undefined if unknown. */
 export const migratesConnections = (): Promise<boolean | undefined> =>
   readFile('/proc/sys/net/ipv4/tcp_migrate_req', 'utf8').then(
     (text) => text.trim() !== '0',
@@ -77,7 +77,7 @@ async function checkPort(
   port: number,
   reusePort: boolean,
 ): Promise<void> {
-  // Any free one.
+  // Port 0 selects a free port.
   if (port === 0) return
   const error = await listeningError(host, port, reusePort)
   if (!error) return
@@ -88,10 +88,10 @@ async function checkPort(
   throw new PortError(`${source}: ${faultOf(error, host, port)}`)
 }
 
-/** Errors of a host rather than of a port. */
+/** Errors caused by the host rather than the port. */
 const hostFaults: ReadonlySet<string> = new Set(['EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN'])
 
-/** Why it is not possible to listen; undefined when it is. */
+/** Why listening fails; undefined if it succeeds. */
 function listeningError(host: string, port: number, reusePort: boolean): Promise<NodeJS.ErrnoException | undefined> {
   return new Promise((resolve) => {
     const server = createServer()
@@ -102,12 +102,12 @@ function listeningError(host: string, port: number, reusePort: boolean): Promise
 
 function faultOf({ code = '', message }: NodeJS.ErrnoException, host: string, port: number): string {
   if (hostFaults.has(code)) {
-    return `${host} is not an address of this machine. Choose 127.0.0.1 to be reached from this machine only, or !4 for every address.`
+    return `${host} is not an address of this machine. Choose 127.0.0.1 for access from this machine only, or !4 for all addresses.`
   }
   if (code === 'EADDRINUSE') {
     const other = port < 65_535 ? port + 1 : port - 1
     return `port ${port} on ${host} is in use. Stop the program that uses it, or choose another port, such as ${other}.`
   }
-  if (code === 'EACCES') return `this user may not listen on port ${port}. Choose a port from 1024 on.`
-  return `it is not possible to listen on port ${port} of ${host} (${message}).`
+  if (code === 'EACCES') return `this user may not listen on port ${port}. Choose port 1024 or higher.`
+  return `cannot listen on port ${port} of ${host} (${message}).`
 }

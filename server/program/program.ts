@@ -1,4 +1,4 @@
-// The program: puts the rooms together for the command line.
+// The entry point of the program. Provides the commands with their dependencies.
 import { request } from 'node:http'
 import { version } from '../common/version.ts'
 import type { Client } from '../postgres/connection/client.ts'
@@ -43,8 +43,8 @@ async function loadWithDatabase(file: string | undefined): Promise<Config> {
       ),
     )
   } catch (error) {
-    // PostgREST goes on without them: a configuration can be looked at where its database is out of reach.
-    warn(`the settings in the database cannot be read: ${messageOf(error)}`)
+    // Like PostgREST, continues without them, so that a configuration can be inspected without its database.
+    warn(`cannot read the settings in the database: ${messageOf(error)}`)
   }
   return withDatabaseSettings(loaded, rows).config
 }
@@ -78,7 +78,7 @@ async function dumpSchema(config: Config): Promise<string> {
   )
 }
 
-/** What takes long to load is loaded when it is needed: `--help` should not wait for a web server. */
+/** Imports modules on demand, so that commands such as `--help` start quickly. */
 async function sessionOn(client: Client, config: Config): Promise<Session> {
   const { pendingMigrations } = await import('../postgres/migrate.ts')
   const keys = await import('../identity/api-key/api-key.ts')
@@ -94,7 +94,7 @@ async function sessionOn(client: Client, config: Config): Promise<Session> {
   }
 }
 
-/** The folder of the embedded database, when it is the one to migrate. */
+/** The folder of the embedded database, if it is the one to migrate. */
 const embeddedFolder = ({ dataDir, dbUri, migrationDatabaseUrl }: Config): string | undefined =>
   dbUri === null && migrationDatabaseUrl === null ? dataDir : undefined
 
@@ -127,19 +127,19 @@ function fetchStatus(address: Address): Promise<number> {
 }
 
 async function serve(options: ServeOptions): Promise<void> {
-  leaveSignals()
+  removeSignalHandlers()
   const server = await import('./serve.ts')
   return server.serve(options)
 }
 
 /**
- * A command that is interrupted ends by `process.exit`, so that an embedded database it has started is told to stop.
- * The server has its own way to end.
+ * Ends an interrupted command with `process.exit`, whose handlers stop an embedded database that it started. The server
+ * handles signals itself.
  */
-const interrupted = (): void => process.exit(130)
+const exitOnSignal = (): void => process.exit(130)
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-const leaveSignals = (): void => signals.forEach((signal) => process.removeListener(signal, interrupted))
-signals.forEach((signal) => process.on(signal, interrupted))
+const removeSignalHandlers = (): void => signals.forEach((signal) => process.removeListener(signal, exitOnSignal))
+signals.forEach((signal) => process.on(signal, exitOnSignal))
 
 const dependencies: Dependencies = {
   version,

@@ -1,4 +1,4 @@
-// Requests that Node's HTTP parser refuses for their request line, written so that it takes them.
+// Rewrites requests whose request line Node's HTTP parser rejects.
 import { METHODS, type IncomingMessage } from 'node:http'
 
 export type RepairedRequest = {
@@ -9,12 +9,12 @@ export type RepairedRequest = {
   readonly bytes: Buffer
 }
 
-/** What Node adds to the error of its parser. */
+/** An error of Node's parser, with the properties that Node adds. */
 export type ParseError = Error & {
   readonly code?: string
-  /** What was received last. */
+  /** The last received packet. */
   readonly rawPacket?: Buffer
-  /** Bytes of the packet before the one that the parser refused. */
+  /** Bytes of the packet before the rejected one. */
   readonly bytesParsed?: number
 }
 
@@ -30,8 +30,8 @@ const headEnd = '\r\n\r\n'
 const escape = (byte: string): string => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`
 
 /**
- * Repairs the request line of a packet that the parser refused. Only a packet that is one whole request is repaired: then
- * nothing before or after it can be taken for a part of it.
+ * Repairs the request line of a packet that the parser rejected. Repairs only a packet with exactly one whole request, so
+ * that bytes before or after it cannot be mistaken for a part of it (request smuggling).
  *
  * @returns undefined when it cannot be repaired
  */
@@ -47,19 +47,19 @@ export function repairRequest({ code, rawPacket: packet, bytesParsed = 0 }: Pars
   if (transferEncoding.test(headers)) return undefined
   const length = Number(bodyLength.exec(headers)?.[1] ?? 0)
   if (text.length !== end + headEnd.length + length) return undefined
-  // The method of a request that Node reads decides nothing but whether there is a body.
+  // Node uses the method only to decide whether there is a body.
   const readAs = method === 'HEAD' || method === 'GET' ? method : 'POST'
   const bytes = Buffer.from(`${readAs} ${target.replace(rawByte, escape)} ${version}${text.slice(lineEnd)}`, 'latin1')
   return { method, target, bytes }
 }
 
 /**
- * Whether a method, or the target after it, is what the parser refused. Otherwise the packet only looks like a request: it
- * goes on with a request line that began in an earlier packet, as `DELETE /items` does after `POS`.
+ * Whether the parser rejected the method or the target. Otherwise the packet only looks like a request, but continues a
+ * request line of an earlier packet, like `DELETE /items` after `POS`.
  */
 function explains(code: string | undefined, method: string, bytesParsed: number): boolean {
   if (code === 'HPE_INVALID_METHOD') return !knownMethods.has(method)
-  // The parser may count the byte that it refuses: that after the method is none of the target.
+  // The parser may count the rejected byte, and the byte after the method is not part of the target.
   return code === 'HPE_INVALID_URL' && bytesParsed > method.length + 1
 }
 
@@ -68,7 +68,7 @@ export function repairConnect({ url: target = '', rawHeaders }: IncomingMessage)
   let head = `POST ${target} HTTP/1.1\r\n`
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] ?? ''
-    // What follows the head is no body.
+    // Bytes after the head are not a body.
     if (!framing.test(name)) head += `${name}: ${rawHeaders[index + 1] ?? ''}\r\n`
   }
   return { method: 'CONNECT', target, bytes: Buffer.from(`${head}\r\n`, 'latin1') }

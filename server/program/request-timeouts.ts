@@ -1,10 +1,10 @@
-// How long a request may take to arrive.
+// Timeouts for receiving requests.
 import type { ServerOptions } from 'node:http'
 
 /**
- * Options of Node's HTTP server that end a request which has not arrived as a whole: 408, and the connection is closed.
- * The time counts from the first byte of the request to the last one of its body, at whatever rate they come; what the
- * server takes to answer, and idle connections, are no part of it.
+ * Options of Node's HTTP server for a request that does not arrive in time: it gets 408, and the connection is closed. The
+ * time runs from the first byte of the request to the last byte of its body, at any rate. It includes neither the server's
+ * response time nor idle connections.
  */
 export function requestTimeouts(
   seconds: number,
@@ -13,7 +13,7 @@ export function requestTimeouts(
   return {
     requestTimeout: milliseconds,
     headersTimeout: milliseconds,
-    // A request ends at the first look after its time, so at most a tenth late.
+    // Checks often enough that a request ends at most a tenth of the time late.
     connectionsCheckingInterval: Math.min(milliseconds / 10, 5000),
   }
 }

@@ -18,7 +18,7 @@ export class ServingDatabase extends Database {
       channel,
       (event) => {
         if (isStopped) return
-        if (event.kind !== 'notified') this.#keyChanges.setHeard(event.kind === 'listening')
+        if (event.kind !== 'notified') this.#keyChanges.setListening(event.kind === 'listening')
         else if (event.channel === apiKeyChannel) this.#keyChanges.notify(event.payload)
         if (event.channel === channel) onEvent(event)
       },
@@ -26,7 +26,7 @@ export class ServingDatabase extends Database {
     )
     return async () => {
       isStopped = true
-      this.#keyChanges.setHeard(false)
+      this.#keyChanges.setListening(false)
       await stop()
     }
   }

@@ -1,62 +1,62 @@
-// Several processes that serve on the same port (setting `server-workers`): this one starts and watches them.
+// Starts and monitors several processes that serve on the same port (setting `server-workers`).
 import cluster, { type Worker } from 'node:cluster'
 import type { Environment } from '../config/load.ts'
 
-/** Tells a worker which of them it is: the first one has the admin server. */
+/** Variable with the index of a worker. The first worker runs the admin server. */
 const indexVariable = 'ROWHOUSE_WORKER_INDEX'
 
-/** Milliseconds before a worker that has ended unasked is replaced: at first, and at most when replacements fail, too. */
+/** Milliseconds before a worker that ended unexpectedly is replaced: the first pause, and the limit after repeated failures. */
 const shortestPause = 100
 const longestPause = 30_000
-/** Milliseconds of serving after which a worker counts as sound: the next pause is the shortest one again. */
-const soundAfter = 10_000
-/** Milliseconds that workers have to end, beyond the time that they give to requests in flight. */
+/** Milliseconds of serving after which a worker counts as stable, which resets the pause. */
+const stableAfter = 10_000
+/** Milliseconds for workers to end, in addition to the time for requests in flight. */
 const endLimit = 20_000
 
 export type Workers = {
-  /** Address that they listen on. */
+  /** Address that the workers listen on. */
   readonly address: string
-  /** Rejects when a worker that served has given up, as the only process would. */
+  /** Rejects when a worker gives up with an error that also ends a single process. */
   readonly failed: Promise<never>
   readonly signal: (signal: NodeJS.Signals) => void
-  /** Resolves when all have ended. */
+  /** Stops all workers. Resolves when they have ended. */
   readonly stop: () => Promise<void>
 }
 
-/** What a worker tells the primary process. */
+/** A message from a worker to the primary process. */
 export type WorkerReport =
   | { readonly kind: 'serving'; readonly address: string }
-  /** It ends, and another one in its place would end as well. */
+  /** The worker ends, and a replacement would end for the same reason. */
   | { readonly kind: 'gave up'; readonly message: string }
 
-/** The number of this process among the workers, from 0; undefined when it is none. */
+/** The index of this worker, from 0; undefined if this process is not a worker. */
 export const workerIndex = (): number | undefined =>
   cluster.isWorker ? Number(process.env[indexVariable] ?? 0) : undefined
 
-/** Tells the primary process, if this is a worker. */
+/** Sends a report to the primary process, if this is a worker. */
 export function reportToPrimary(report: WorkerReport): void {
   if (cluster.isWorker && process.connected) process.send?.(report)
 }
 
-/** Lets this process end, if it is a worker: the channel to the one that started it would keep it alive. */
+/** Disconnects a worker from the primary process. The open channel would keep this process alive. */
 export const leaveWorkers = (): void => {
-  // Closing the channel itself would end this process at once, with the exit code 0.
+  // Closing the channel directly would end this process immediately with exit code 0.
   if (process.connected) cluster.worker?.disconnect()
 }
 
-/** Connections that each of some processes may have, so that all together have no more than `pool` (but one each). */
+/** Connections per process, so that all processes together have at most `pool`, but each at least one. */
 export const poolShare = (pool: number, workers: number): number => Math.max(1, Math.floor(pool / workers))
 
-/** Milliseconds before the next attempt, after so many that have failed in a row. */
+/** Milliseconds before the next attempt after a number of consecutive failures. */
 export const pauseAfter = (failures: number): number => Math.min(longestPause, shortestPause * 2 ** failures)
 
 type SlotListener = {
   readonly report: (report: WorkerReport) => void
-  /** The worker has ended unasked; `pause` milliseconds later another one starts. */
+  /** The worker ended unexpectedly. Its replacement starts after `pause` milliseconds. */
   readonly end: (reason: string, pause: number) => void
 }
 
-/** One of the places for a worker, with the process that is in it at the moment. */
+/** A slot for a worker, with its current process. */
 class WorkerSlot {
   readonly #index: number
   readonly #environment: Environment
@@ -77,7 +77,7 @@ class WorkerSlot {
     this.#worker?.process.kill(signal)
   }
 
-  /** Resolves when the worker has ended; it is killed when it takes too long. */
+  /** Stops the worker, or kills it when that takes too long. Resolves when it has ended. */
   async stop(): Promise<void> {
     this.#isStopping = true
     clearTimeout(this.#timer)
@@ -99,20 +99,20 @@ class WorkerSlot {
       if (report.kind === 'serving') servingSince = performance.now()
       this.#listener.report(report)
     })
-    const ended = (reason: string, inOrder: boolean): void => {
+    const ended = (reason: string, isNormal: boolean): void => {
       if (this.#worker !== worker) return
       this.#worker = undefined
-      const isSound = servingSince !== undefined && (inOrder || performance.now() - servingSince >= soundAfter)
-      this.#replace(reason, isSound)
+      const isStable = servingSince !== undefined && (isNormal || performance.now() - servingSince >= stableAfter)
+      this.#replace(reason, isStable)
     }
     worker.once('exit', (code, signal) => ended(signal || `exit code ${code}`, code === 0))
-    // It could not even be started.
+    // The process could not be started.
     worker.once('error', (error) => ended(error.message, false))
   }
 
-  #replace(reason: string, wasSound: boolean): void {
+  #replace(reason: string, wasStable: boolean): void {
     if (this.#isStopping) return
-    this.#failures = wasSound ? 0 : this.#failures + 1
+    this.#failures = wasStable ? 0 : this.#failures + 1
     const pause = pauseAfter(this.#failures)
     this.#timer = setTimeout(() => this.#start(), pause)
     this.#listener.end(reason, pause)
@@ -121,22 +121,22 @@ class WorkerSlot {
 
 export type WorkerEvent =
   | { readonly kind: 'worker serving'; readonly index: number }
-  /** It has ended unasked; `pause` milliseconds later another one is started in its place. */
+  /** The worker ended unexpectedly. Its replacement starts after `pause` milliseconds. */
   | { readonly kind: 'worker ended'; readonly index: number; readonly reason: string; readonly pause: number }
 
 /**
- * Starts the processes, and resolves when the first one serves. From then on, one that ends is replaced, after pauses that
- * grow as long as replacements do not last.
+ * Starts the processes and resolves when the first one serves. From then on, processes that end are replaced, after pauses
+ * that grow with consecutive failures.
  *
- * @throws Error when a worker ends before the first one serves: those after it would fare no better
+ * @throws Error when a worker ends before the first one serves, because replacements would fail, too
  */
 export async function startWorkers(
   count: number,
   env: Environment,
   observe: (event: WorkerEvent) => void,
 ): Promise<Workers> {
-  // Workers accept connections themselves: one that is killed leaves those that are waiting to the others. The primary
-  // process would hand connections over to it until it hears of its end, and nobody would answer them.
+  // Workers accept connections themselves, so that those in the queue of a killed worker go to the others. With scheduling by
+  // the primary process, connections that it passes to a dead worker would be lost.
   cluster.schedulingPolicy = cluster.SCHED_NONE
   let isServing = false
   let fail: (error: Error) => void = () => undefined
@@ -154,7 +154,7 @@ export async function startWorkers(
       },
       end: (reason, pause) => {
         if (isServing) observe({ kind: 'worker ended', index, reason, pause })
-        else fail(new Error(`worker ${index} has ended (${reason}) before it could serve`))
+        else fail(new Error(`worker ${index} ended (${reason}) before it could serve`))
       },
     })
   const slots = Array.from({ length: count }, (_, index) => slotAt(index))

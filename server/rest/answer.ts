@@ -1,6 +1,6 @@
 // A request's way through the stages: parse, plan, build SQL, run, respond. Only composition; each stage has its room.
 import type { Caller, Database, PipelineStatement, RestTransaction, Row, TransactionResult } from './database.ts'
-import type { RunHistory } from '../common/run-history.ts'
+import type { StatementStats } from '../common/statement-stats.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
@@ -206,7 +206,7 @@ async function run(
   { database, caller, snapshot, cache, trace }: AnswerContext,
   statements: readonly PipelineStatement[],
   judge?: RestTransaction['judge'],
-  history?: RunHistory,
+  history?: StatementStats,
 ): Promise<TransactionResult> {
   const { config, roleSettings } = snapshot
   const session = cache.checksSessions ? namedSession(identity) : undefined

@@ -1,6 +1,6 @@
 // The port to the database: what the engine asks for, and what it gets. Whoever runs transactions implements `Database`.
 import type { Writable } from 'node:stream'
-import type { RunHistory } from '../common/run-history.ts'
+import type { StatementStats } from '../common/statement-stats.ts'
 import type { RunQuery } from '../schema-cache/introspection.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
 
@@ -86,7 +86,7 @@ export type RestTransaction = {
   /** Decides from the statements' rows whether a write may stand; its error undoes it. Costs a second round trip. */
   readonly judge: ((results: readonly (readonly Row[])[]) => Error | undefined) | undefined
   /** How the statement went before, if that is known, and if it may share a connection. */
-  readonly history: RunHistory | undefined
+  readonly history: StatementStats | undefined
   /** Whose departure ends it, unless it shares a connection. */
   readonly caller: Caller
 }

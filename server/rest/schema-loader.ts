@@ -1,5 +1,5 @@
 // Reads the settings and loads the schema cache, at the start and whenever they may have changed.
-import { OneAtATime } from '../common/one-at-a-time.ts'
+import { SingleFlight } from '../common/single-flight.ts'
 import { loadSchemaCache } from '../schema-cache/load.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import type { EngineDatabase } from './database.ts'
@@ -54,8 +54,8 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
   /** Resolves when loading has failed in a way that another attempt cannot mend. */
   readonly gaveUp: Promise<Error>
   readonly #options: SchemaLoaderOptions<Loaded>
-  readonly #settings: OneAtATime = new OneAtATime(() => this.#readSettings())
-  readonly #schema: OneAtATime = new OneAtATime(() => this.#load())
+  readonly #settings: SingleFlight = new SingleFlight(() => this.#readSettings())
+  readonly #schema: SingleFlight = new SingleFlight(() => this.#load())
   #snapshot: Snapshot<Loaded>
   /** Why the settings could not be read, where the database was unavailable. */
   #unavailable: Error | undefined

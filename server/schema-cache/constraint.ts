@@ -1,23 +1,23 @@
-// Primary, unique and foreign keys as the catalogue has them, and what follows from them directly.
+// Primary, unique and foreign keys of the catalog, and the primary keys and relationships derived from them.
 import { qualifiedKey, type QualifiedIdentifier } from './identifier.ts'
 import { compareText } from '../text/code-point-order.ts'
 import { pairColumns, type ForeignKeyRelationship } from './relationship.ts'
 
-/** A relation of the catalogue; its oid is text, as in a stored query. */
+/** A relation of the catalog. Its oid is a string, as in a stored query. */
 export type CatalogueRelation = QualifiedIdentifier & { readonly oid: string }
 
-/** Columns of a relation in the order of a key: names, and their numbers. */
+/** Names and attribute numbers of a key's columns, in key order. */
 type KeyColumns = { readonly columns: readonly string[]; readonly attributes: readonly number[] }
 
 export type Constraint = KeyColumns & {
   /** Primary, unique or foreign key: `pg_constraint.contype`. */
   readonly type: 'p' | 'u' | 'f'
   readonly name: string
-  /** Whether a partition has it from its parent. */
+  /** Whether a partition inherits it from its parent. */
   readonly isInherited: boolean
-  /** `isListed` is false for partitions and system tables, which the API does not know. */
+  /** `isListed` is false for partitions and system tables, which the API does not expose. */
   readonly relation: CatalogueRelation & { readonly isListed: boolean }
-  /** What a foreign key refers to; null for the others. */
+  /** The referenced side of a foreign key; null for other constraints. */
   readonly foreign: (KeyColumns & { readonly relation: CatalogueRelation }) | null
 }
 
@@ -35,8 +35,8 @@ export function primaryKeysOf(constraints: readonly Constraint[]): Map<string, r
 }
 
 /**
- * One relationship per foreign key, from the table that has it to the one it refers to. It is one-to-one when its
- * columns are exactly those of a primary or unique key, else many-to-one.
+ * One relationship per foreign key, from the referencing table to the referenced one. It is one-to-one when its columns
+ * are exactly those of a primary or unique key, otherwise many-to-one.
  */
 export function foreignKeyRelationships(constraints: readonly Constraint[]): ForeignKeyRelationship[] {
   const attributeSet = ({ relation, attributes }: Constraint): string =>

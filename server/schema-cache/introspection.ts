@@ -1,20 +1,20 @@
-// The statements that read the catalogue. Each row they return holds one JSON value in its column `row`, so that
-// decoding depends neither on the driver's type parsers nor on Postgres's array syntax.
+// The statements that read the system catalog. Each row has one JSON value in its column `row`, so that decoding depends
+// neither on the driver's type parsers nor on Postgres's array syntax.
 import { readFileSync } from 'node:fs'
 
-/** A statement with its parameters, every one of them text. */
+/** A statement with its parameters, all of type text. */
 export type IntrospectionQuery = { readonly text: string; readonly values: readonly string[] }
 
 export type Row = Record<string, unknown>
 
-/** Runs one statement, in the transaction that the caller keeps open. */
+/** Runs one statement in the caller's open transaction. */
 export type RunQuery = (text: string, values: unknown[]) => Promise<Row[]>
 
-/** From this file in `server/` as from its compiled form in `dist/`, the statements are two levels up. */
+/** The same relative path is valid from `server/` and from the compiled file in `dist/`. */
 const folder = new URL('../../sql/introspection/', import.meta.url)
 const texts = new Map<string, string>()
 
-/** A statement of `sql/introspection/`, read from disk the first time it is needed. */
+/** A statement of `sql/introspection/`, read from disk on first use. */
 export function introspectionQuery(name: string, ...values: string[]): IntrospectionQuery {
   let text = texts.get(name)
   if (text === undefined) {
@@ -24,5 +24,5 @@ export function introspectionQuery(name: string, ...values: string[]): Introspec
   return { text, values }
 }
 
-/** The JSON value of a row; its shape is the one that the statement builds. */
+/** The JSON value of a row. The statement defines its shape. */
 export const decodeRow = <T>({ row }: Row): T => (typeof row === 'string' ? JSON.parse(row) : row) as T

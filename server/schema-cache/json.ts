@@ -1,4 +1,4 @@
-// The schema cache as PostgREST's admin server prints it at `/schema_cache`, for the tools that read that.
+// The schema cache in the format of PostgREST's admin server (`/schema_cache`), for tools that read it.
 import type { QualifiedIdentifier } from './identifier.ts'
 import type { MediaHandler } from './media-handler.ts'
 import type { Cardinality, Relationship } from './relationship.ts'
@@ -8,7 +8,7 @@ import type { Column, Table } from './table.ts'
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
-/** The whole snapshot as plain data for `JSON.stringify`. Maps whose keys are more than text are lists of [key, value]. */
+/** The whole snapshot as plain data for `JSON.stringify`. Maps with structured keys become lists of [key, value]. */
 export function toJson(cache: SchemaCache): Json {
   return {
     dbMediaHandlers: [...cache.mediaHandlers].map(([key, { handler, mime }]) => {
@@ -34,7 +34,7 @@ export function toJson(cache: SchemaCache): Json {
   }
 }
 
-/** The parts that the keys of the cache's maps are joined from by NUL. */
+/** The parts of a map key, which NUL separates. */
 function splitKey(key: string): [string, string, string] {
   const [first = '', second = '', third = ''] = key.split('\0')
   return [first, second, third]
@@ -43,7 +43,7 @@ function splitKey(key: string): [string, string, string] {
 const identifierJson = ({ schema, name }: QualifiedIdentifier): Json => ({ qiName: name, qiSchema: schema })
 
 const tableJson = (table: Table): Json => ({
-  // Own properties whatever the name: `__proto__` is a legal column.
+  // `Object.fromEntries` defines own properties for all names: `__proto__` is a valid column name.
   tableColumns: Object.fromEntries([...table.columns].map(([name, column]) => [name, columnJson(column)])),
   tableDeletable: table.deletable,
   tableDescription: table.description,
@@ -84,7 +84,7 @@ function relationshipJson(relationship: Relationship): Json {
     case 'computed':
       return {
         relFunction: identifierJson(relationship.function),
-        // An alias of the table, which plans fill in.
+        // The alias of the table, which only planning fills in.
         relTableAlias: identifierJson({ schema: '', name: '' }),
         relToOne: relationship.isToOne,
         ...tables,

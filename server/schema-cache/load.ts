@@ -1,4 +1,4 @@
-// Loads the schema cache from the catalogue of PostgreSQL 12 and later.
+// Loads the schema cache from the system catalog of PostgreSQL 12 and later.
 import { foreignKeyRelationships, primaryKeysOf, type Constraint } from './constraint.ts'
 import { qualifiedKey, type QualifiedIdentifier } from './identifier.ts'
 import { decodeRow, introspectionQuery, type IntrospectionQuery, type Row, type RunQuery } from './introspection.ts'
@@ -14,24 +14,25 @@ import { viewKeysOf, viewPrimaryKeys, type StoredView } from './view-key.ts'
 export type SchemaCacheOptions = {
   /** Exposed schemas: `db-schemas`. */
   readonly schemas: readonly string[]
-  /** `db-extra-search-path`: its views are passed through when the columns of exposed views are traced. */
+  /** `db-extra-search-path`: columns of exposed views are traced through the views of these schemas. */
   readonly extraSearchPath: readonly string[]
   /** Regular expressions of function settings to hoist: `db-hoisted-tx-settings`. */
   readonly hoistedSettings: readonly string[]
 }
 
 /**
- * Settings of the transaction that the statements run in: with an empty search_path Postgres writes every name
- * qualified, and compiling the statements would take longer than running them.
+ * Settings of the introspection transaction. With an empty search_path Postgres qualifies every name. JIT is off because
+ * compiling these statements takes longer than running them.
  */
 export const introspectionSettings = `select set_config('search_path', '', true), set_config('jit', 'off', true)`
 
 /**
- * Reads the snapshot of the database's metadata that requests are planned against, as PostgREST v16 sees it.
+ * Reads the snapshot of the database's metadata that requests are planned against, with PostgREST v16's rules.
  *
- * `query` runs one statement after the other in one transaction, best a read-only one of `repeatable read`, so that all
- * see the same catalogue. The first one applies `introspectionSettings` to the rest of that transaction. All parameters
- * are text. Rejects with Postgres's error when a schema does not exist (SQLSTATE 3F000) or the connection fails.
+ * `query` runs the statements in order within one transaction, preferably read-only and `repeatable read`, so that all
+ * see the same catalog. The first statement applies `introspectionSettings` to the rest of the transaction. All
+ * parameters are text. Rejects with Postgres's error when a schema does not exist (SQLSTATE 3F000) or the connection
+ * fails.
  */
 export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptions): Promise<SchemaCache> {
   const run = ({ text, values }: IntrospectionQuery): Promise<Row[]> => query(text, [...values])
@@ -54,7 +55,7 @@ export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptio
     schemas,
   )
   const [server] = await read<{ version: number }>('server-version')
-  if (!server) throw new Error('The server did not tell its version')
+  if (!server) throw new Error('The server did not report its version')
   const [sessions] = await read<{ checksSessions: boolean }>('session-check')
 
   const viewKeys = viewKeysOf(views, constraints)
@@ -81,12 +82,12 @@ export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptio
 }
 
 type TableRow = Omit<Table, 'insertable' | 'updatable' | 'deletable' | 'primaryKey' | 'columns'> & {
-  /** Bits of the commands that the relation can take. */
+  /** Bit mask of the commands that the relation supports. */
   readonly events: number
   readonly columns: readonly Column[]
 }
 
-/** Bits of `pg_relation_is_updatable`: one shifted by the number of the command (`CmdType`). */
+/** Bits of `pg_relation_is_updatable`: 1 shifted left by the command's number (`CmdType`). */
 const event = { update: 1 << 2, insert: 1 << 3, delete: 1 << 4 }
 
 function tablesOf(rows: readonly TableRow[], primaryKeys: ReadonlyMap<string, readonly string[]>): Tables {

@@ -10,31 +10,31 @@ export type MediaHandler =
   | { readonly kind: 'json' }
   | { readonly kind: 'geojson' }
   | { readonly kind: 'csv' }
-  /** A function of the database; `target` is the relation it is for, null for `anyelement`. */
+  /** A function of the database. `target` is the relation that it handles, null for `anyelement`. */
   | { readonly kind: 'custom'; readonly function: QualifiedIdentifier; readonly target: QualifiedIdentifier | null }
   /** No body is produced. */
   | { readonly kind: 'none' }
 
-/** A handler and the MIME type that it answers with (they differ for handlers of any media type). */
+/** A handler and the MIME type of its response, which differs from the requested one for handlers of any media type. */
 export type ResolvedHandler = { readonly handler: MediaHandler; readonly mime: string }
 
-/** Handlers by `mediaHandlerKey(relation or null for anyelement, MIME type)`. The built-in ones are always there. */
+/** Handlers by `mediaHandlerKey(relation or null for anyelement, MIME type)`. Always includes the built-in ones. */
 export type MediaHandlers = ReadonlyMap<string, ResolvedHandler>
 
 export const mediaHandlerKey = (relation: QualifiedIdentifier | null, mime: string): string =>
   relation === null ? `\0\0${mime}` : `${relation.schema}\0${relation.name}\0${mime}`
 
-/** A handler of the database, as the catalogue has it; its media types are names of domains. */
+/** A handler defined in the database. Its media types are names of domains. */
 export type MediaHandlerRow = {
   readonly function: QualifiedIdentifier
   readonly target: QualifiedIdentifier
-  /** What requests ask for, in lower case. */
+  /** The requested media type, in lower case. */
   readonly mediaType: string
-  /** What it answers with. */
+  /** The media type of the response. */
   readonly answer: string
 }
 
-/** The built-in handlers, overridden and joined by those of the database. */
+/** The built-in handlers and those of the database, which take precedence. */
 export function mediaHandlersOf(rows: readonly MediaHandlerRow[]): MediaHandlers {
   const json: ResolvedHandler = { handler: { kind: 'json' }, mime: 'application/json' }
   const handlers = new Map<string, ResolvedHandler>([
@@ -56,7 +56,7 @@ export function mediaHandlersOf(rows: readonly MediaHandlerRow[]): MediaHandlers
 const isAnyElement = ({ schema, name }: QualifiedIdentifier): boolean =>
   schema === 'pg_catalog' && name === 'anyelement'
 
-/** Media types that the API knows, by every name that a domain can give them. */
+/** Known media types, by every name that a domain can use for them. */
 const knownMimes = new Map([
   ...[
     '*/*',
@@ -78,5 +78,5 @@ const knownMimes = new Map([
   ['application/vnd.pgrst.plan+json', 'application/vnd.pgrst.plan+json; for="application/json"'],
 ])
 
-/** The MIME type that a domain's name stands for: the canonical one if the API knows it, else the name as it is. */
+/** The MIME type that a domain's name denotes: the canonical one if it is known, otherwise the name itself. */
 const canonicalMime = (name: string): string => knownMimes.get(name.toLowerCase()) ?? name

@@ -1,8 +1,8 @@
-// Reads where the columns of a view come from out of its stored query, the text form of `pg_node_tree`.
-// Postgres marks each entry of a query's target list with the relation and column that it is a plain copy of
-// (`resorigtbl`, `resorigcol`), also through subqueries, joins and CTEs. See `TargetEntry` in src/include/nodes/primnodes.h.
+// Finds the origins of a view's columns in its stored query, the text form of `pg_node_tree`. Postgres records for each
+// entry of a target list which column it copies (`resorigtbl`, `resorigcol`), also through subqueries, joins and CTEs.
+// See `TargetEntry` in src/include/nodes/primnodes.h.
 
-/** One column of a view: its number, and the relation (oid) and column number it copies. */
+/** One column of a view: its number, and the relation (oid) and number of the column that it copies. */
 export type ColumnOrigin = { readonly column: number; readonly relation: string; readonly relationColumn: number }
 
 const backslash = 0x5c
@@ -13,17 +13,17 @@ const listStart = ' :targetList ('
 const entryFields = / :resno (\d+) .* :resorigtbl (\d+) :resorigcol (\d+) /s
 
 /**
- * The origins of the columns of a stored query, in the order of its target list, leaving out those that are not copies
- * of a column (expressions, whole rows, constants). Names cannot confuse it: Postgres writes a backslash before every
- * space, brace and parenthesis that is not syntax.
+ * The origins of the columns of a stored query, in the order of its target list, without those that do not copy a column
+ * (expressions, whole rows, constants). Names cannot be mistaken for syntax: Postgres escapes every space, brace and
+ * parenthesis in them with a backslash.
  */
 export function columnOrigins(tree: string): ColumnOrigin[] {
   const origins: ColumnOrigin[] = []
-  // Depths of the query `({QUERY …})` and of its target list: subqueries have target lists too, deeper in the tree.
+  // Depths of the query `({QUERY …})` and of its target list. The target lists of subqueries are deeper in the tree.
   const queryDepth = 2
   let listDepth = 0
   let depth = 0
-  // Where the syntax of the current entry goes on after its last nested node.
+  // Position after the last nested node of the current entry.
   let tail = 0
   for (let at = 0; at < tree.length; at++) {
     const character = tree.charCodeAt(at)

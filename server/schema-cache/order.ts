@@ -1,5 +1,5 @@
-// The order in which error messages list relationships (PGRST201) and overloads (PGRST203), which clients see:
-// PostgREST's, field by field in the order of its records, text by code points.
+// The order in which error messages list relationships (PGRST201) and overloads (PGRST203). It is PostgREST's: field by
+// field in the order of its records, text by code points.
 import { compareText } from '../text/code-point-order.ts'
 import type { QualifiedIdentifier } from './identifier.ts'
 import type { Cardinality, ColumnPairs, Relationship } from './relationship.ts'
@@ -106,7 +106,7 @@ function compareNullable(a: string | null, b: string | null): number {
   return compareText(a, b)
 }
 
-/** Compares overloads: those with fewer parameters first, then by description, parameters and what they return. */
+/** Compares overloads: fewer parameters first, then by description, parameters and return type. */
 export function compareRoutines(a: Routine, b: Routine): number {
   return (
     compareText(a.schema, b.schema) ||

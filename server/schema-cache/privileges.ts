@@ -1,5 +1,5 @@
-// What the current role may see of a schema, and the schema's description: asked per request for the API description
-// (OpenAPI), in the transaction that has set the role. Type names come out as that transaction's search_path has it.
+// What the current role may see of a schema, and the schema's comment. Read for every request of the OpenAPI document, in
+// the transaction that has set the role. That transaction's search_path decides which type names are qualified.
 import { decodeRow, introspectionQuery, type IntrospectionQuery, type Row } from './introspection.ts'
 import { qualifiedKey, type QualifiedIdentifier } from './identifier.ts'
 import { routinesQuery } from './routine-row.ts'
@@ -18,7 +18,7 @@ export const decodeAccessibleTables = (rows: readonly Row[]): ReadonlySet<string
 export const accessibleRoutinesQuery = (schema: string): IntrospectionQuery =>
   routinesQuery({ schemas: [schema], hoistedSettings: [], executableOnly: true })
 
-/** The comment on a schema. */
+/** Reads the comment on a schema. */
 export const schemaDescriptionQuery = (schema: string): IntrospectionQuery =>
   introspectionQuery('schema-description', schema)
 

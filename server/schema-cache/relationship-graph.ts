@@ -14,7 +14,7 @@ import {
 } from './relationship.ts'
 import type { KeyRole, ViewKey } from './view-key.ts'
 
-/** A relationship as it is found: from the side that has the foreign key. */
+/** A relationship seen from the side with the foreign key. */
 type Owning = ForeignKeyRelationship & {
   readonly cardinality: Extract<Cardinality, { kind: 'many-to-one' | 'one-to-one' }>
 }
@@ -25,16 +25,16 @@ type Sources = {
   readonly foreignKeys: readonly ForeignKeyRelationship[]
   readonly viewKeys: readonly ViewKey[]
   readonly computed: readonly ComputedRelationship[]
-  /** Primary key columns by `qualifiedKey(relation)`, also of internal schemas. */
+  /** Primary key columns by `qualifiedKey(relation)`, including relations of internal schemas. */
   readonly primaryKeys: ReadonlyMap<string, readonly string[]>
   readonly schemas: readonly string[]
 }
 
 /**
  * All relationships between relations of the exposed schemas, by `relationshipKey(table, foreign schema)`, sorted.
- * Computed relationships are under the schema of their function, which is what requests name, and replace those found
- * from keys that lead to a relation of the function's name. Relationships to internal relations and through internal
- * junctions are left out; a key that has only those stays, with an empty list.
+ * Computed relationships are listed under the schema of their function, because requests use the function's name. They
+ * replace foreign key relationships to a relation of that name. Relationships to internal relations or through internal
+ * junctions are left out; their map key remains, with an empty list if there is no other.
  */
 export function relationshipsOf({ foreignKeys, viewKeys, computed, primaryKeys, schemas }: Sources): Relationships {
   const tables = foreignKeys.filter(isOwning)
@@ -74,13 +74,13 @@ const hasInternalJunction = (relationship: Relationship, exposed: ReadonlySet<st
 const pathKey = (from: QualifiedIdentifier, to: QualifiedIdentifier): string =>
   `${qualifiedKey(from.schema, from.name)}\0${qualifiedKey(to.schema, to.name)}`
 
-/** The same relationships with one side or both replaced by the views that show the side's key. */
+/** The same relationships with one or both sides replaced by the views that show the key columns of that side. */
 function throughViews(relationships: readonly Owning[], viewKeys: readonly ViewKey[]): Owning[] {
   const keys = groupBy(viewKeys, ({ table, role, constraint }) => viewKeyIndex(table, role, constraint))
   return relationships.flatMap((relationship): Owning[] => {
     const { table, foreignTable, cardinality } = relationship
     const { constraint, columns } = cardinality
-    // Every view with every choice among columns that show the same key column is a side of its own.
+    // A view can show a key column several times: every combination makes a separate side.
     const choices = (side: QualifiedIdentifier, role: KeyRole): ViewSide[] =>
       (keys.get(viewKeyIndex(side, role, constraint)) ?? []).flatMap(({ view, viewColumns }) =>
         combinations(viewColumns).map((names) => ({ view, names })),
@@ -119,7 +119,7 @@ function junctions(
   relationships: readonly ManyToOne[],
   primaryKeys: ReadonlyMap<string, readonly string[]>,
 ): ForeignKeyRelationship[] {
-  // Both foreign keys must be within the primary key, so the others need not be paired.
+  // Both foreign keys must be within the primary key, so all others are ruled out before pairing.
   const candidates = relationships.filter(({ table, cardinality }) => {
     const primaryKey = primaryKeys.get(qualifiedKey(table.schema, table.name)) ?? []
     return cardinality.columns.every(([column]) => primaryKey.includes(column))

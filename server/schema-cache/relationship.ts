@@ -4,7 +4,7 @@ import type { QualifiedIdentifier } from './identifier.ts'
 /** Pairs of joined columns: [column of the relationship's table, column of the foreign table (or junction)]. */
 export type ColumnPairs = readonly (readonly [string, string])[]
 
-/** Pairs up the columns of two sides; the shorter list decides. */
+/** Pairs the columns of two sides, up to the length of the shorter list. */
 export const pairColumns = (left: readonly string[], right: readonly string[]): ColumnPairs =>
   left.flatMap((column, index) => {
     const other = right[index]
@@ -34,7 +34,7 @@ export type Cardinality =
     }
   | { readonly kind: 'many-to-many'; readonly junction: Junction }
 
-/** A relationship found from foreign keys (also through views). */
+/** A relationship derived from foreign keys, possibly through views. */
 export type ForeignKeyRelationship = {
   readonly kind: 'foreign-key'
   readonly table: QualifiedIdentifier
@@ -45,7 +45,7 @@ export type ForeignKeyRelationship = {
   readonly foreignTableIsView: boolean
 }
 
-/** A relationship computed by a function taking a row of `table` and returning rows of `foreignTable`. */
+/** A relationship computed by a function that takes a row of `table` and returns rows of `foreignTable`. */
 export type ComputedRelationship = {
   readonly kind: 'computed'
   readonly function: QualifiedIdentifier
@@ -58,8 +58,9 @@ export type ComputedRelationship = {
 export type Relationship = ForeignKeyRelationship | ComputedRelationship
 
 /**
- * Relationships by `relationshipKey(table, foreign schema)`: every relationship that leaves `table` and arrives in
- * that schema (for computed ones: whose function is in it); possibly none. Sorted the same way for the same database, because error messages list the candidates in this order.
+ * Relationships by `relationshipKey(table, foreign schema)`: all relationships from `table` to that schema (for computed
+ * ones, the schema of the function). A list may be empty. The order is deterministic, because error messages list the
+ * candidates in this order.
  */
 export type Relationships = ReadonlyMap<string, readonly Relationship[]>
 

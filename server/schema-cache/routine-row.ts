@@ -7,7 +7,7 @@ import type { IsolationLevel, Routine, Routines } from './routine.ts'
 type Options = {
   readonly schemas: readonly string[]
   readonly hoistedSettings: readonly string[]
-  /** Leave out what the current role may not execute. */
+  /** Whether to leave out functions that the current role may not execute. */
   readonly executableOnly?: boolean
 }
 
@@ -38,7 +38,7 @@ function decodeRoutine(row: Row): Routine {
   }
 }
 
-/** The setting as its function has it: Postgres takes any case, and keeps it. */
+/** Postgres accepts the setting in any case and stores it as written. */
 function decodeIsolationLevel(setting: string): IsolationLevel {
   const level = setting.toLowerCase()
   return level === 'repeatable read' || level === 'serializable' ? level : 'read committed'

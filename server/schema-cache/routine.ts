@@ -5,7 +5,7 @@ export type RoutineParameter = {
   /** Empty for an unnamed parameter. */
   readonly name: string
   readonly type: string
-  /** The type without a length, so that any value fits: `character varying` for `character`. Used for casts. */
+  /** The type for casts, without a length so that no value is truncated: `character varying` for `character`. */
   readonly castType: string
   readonly required: boolean
   readonly variadic: boolean
@@ -20,7 +20,7 @@ export type ReturnType = {
   readonly type: QualifiedIdentifier
   /** True for row types, and for functions with OUT, INOUT or TABLE arguments. */
   readonly composite: boolean
-  /** True when the composite is reached through a domain. */
+  /** True when the type is a domain over a composite type. */
   readonly compositeAlias: boolean
 }
 
@@ -47,10 +47,10 @@ export const returnsScalar = ({ returns }: Routine): boolean => !returns.setOf &
 export const returnsSetOfScalar = ({ returns }: Routine): boolean => returns.setOf && !returns.composite
 /** `returns some_row_type`. */
 export const returnsSingleComposite = ({ returns }: Routine): boolean => !returns.setOf && returns.composite
-/** Anything but a set. */
+/** Returns no set: `returns integer`, `returns some_row_type`. */
 export const returnsSingle = ({ returns }: Routine): boolean => !returns.setOf
 export const returnsVoid = (routine: Routine): boolean =>
   returnsScalar(routine) && routine.returns.type.schema === 'pg_catalog' && routine.returns.type.name === 'void'
-/** The name of the row type that the function returns, under which its relationships are found. */
+/** The name of the returned row type, which its relationships are looked up by. */
 export const returnedTableName = ({ returns }: Routine): string | undefined =>
   returns.composite ? returns.type.name : undefined

@@ -1,4 +1,4 @@
-// The snapshot of the database's metadata that requests are planned against. Immutable: a reload makes a new one.
+// The snapshot of the database's metadata that requests are planned against. Immutable: a reload creates a new one.
 import type { MediaHandlers } from './media-handler.ts'
 import type { Relationships } from './relationship.ts'
 import type { Representations } from './representation.ts'
@@ -12,14 +12,14 @@ export type SchemaCache = {
   readonly representations: Representations
   readonly mediaHandlers: MediaHandlers
   /**
-   * Whether no function that is declared volatile can be called without being named: by a cast, an operator, a domain, or
-   * as a column of any row. If one can, nothing is known to be without effects.
+   * Whether volatile functions run only when a query names them, and not implicitly through a cast, an operator, a domain
+   * or a computed column of any row type. Otherwise no statement is known to be free of side effects.
    */
   readonly isSound: boolean
-  /** Relations whose reading calls no function that is declared volatile, by `qualifiedKey(schema, name)`. */
+  /** Relations that call no volatile function when they are read, by `qualifiedKey(schema, name)`. */
   readonly stableRelations: ReadonlySet<string>
   /** `server_version_num`: 180001 is 18.1. */
   readonly postgresVersion: number
-  /** Whether `auth.check_session` is there: tokens that name a session end with it. */
+  /** Whether `auth.check_session` exists. If so, tokens that name a session are valid only while the session is. */
   readonly checksSessions: boolean
 }

@@ -1,6 +1,6 @@
 import type { SchemaCache } from './schema-cache.ts'
 
-/** What was loaded, in one line for the log. Relationships are counted by the pairs of relation and schema they join. */
+/** What was loaded, as one log line. Counts relationships by pairs of relation and foreign schema. */
 export const summarize = (cache: SchemaCache): string =>
   [
     `${cache.tables.size} Relations`,

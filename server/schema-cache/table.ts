@@ -5,14 +5,14 @@ export type Column = {
   readonly name: string
   readonly description: string | null
   readonly nullable: boolean
-  /** Type with domains resolved to their base type, modifiers kept only outside pg_catalog: `character varying`, `jsonb`. */
+  /** Type with domains resolved to their base type; only types outside pg_catalog keep modifiers: `character varying`. */
   readonly type: string
   /** Type as declared; the domain's qualified name when the column is of a domain. */
   readonly nominalType: string
   readonly maxLength: number | null
   /**
-   * Default expression as SQL text, including nextval of identity columns. Null when there is none and for stored
-   * generated columns; a virtual one (PostgreSQL 18) has its expression here, as in PostgREST.
+   * Default expression as SQL text, including nextval of identity columns. Null without a default and for stored
+   * generated columns. For virtual generated columns (PostgreSQL 18) it is their expression, as in PostgREST.
    */
   readonly default: string | null
   readonly enumValues: readonly string[]
@@ -23,11 +23,11 @@ export type Table = {
   readonly name: string
   readonly description: string | null
   readonly isView: boolean
-  /** Whether the relation can take INSERT, UPDATE, DELETE at all (views by updatability or triggers); not privileges. */
+  /** Whether the relation supports INSERT, UPDATE, DELETE (views: if updatable or by triggers), regardless of privileges. */
   readonly insertable: boolean
   readonly updatable: boolean
   readonly deletable: boolean
-  /** Primary key columns sorted by name; those of views are the ones that copy a table's key, in the key's order. */
+  /** Primary key columns sorted by name. For views: the columns that copy a table's key, in key order. */
   readonly primaryKey: readonly string[]
   /** Columns by name, in declaration order. */
   readonly columns: ReadonlyMap<string, Column>

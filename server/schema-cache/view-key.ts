@@ -1,4 +1,4 @@
-// Keys that views have from the tables beneath them, found by tracing each column of a view to the column it copies.
+// Keys that views take over from their underlying tables, found by tracing view columns to the columns that they copy.
 import { identifierOf, type CatalogueRelation, type Constraint } from './constraint.ts'
 import { qualifiedKey, type QualifiedIdentifier } from './identifier.ts'
 import { columnOrigins, type ColumnOrigin } from './node-tree.ts'
@@ -6,7 +6,7 @@ import { compareText } from '../text/code-point-order.ts'
 
 /** A view of the exposed or extra schemas. */
 export type StoredView = CatalogueRelation & {
-  /** Only exposed views get keys; the others are passed through. */
+  /** Only exposed views get keys; others only link exposed views to tables. */
   readonly isExposed: boolean
   /** Column names by number. */
   readonly columns: Readonly<Record<string, string>>
@@ -14,20 +14,20 @@ export type StoredView = CatalogueRelation & {
   readonly query: string
 }
 
-/** The role of a key for the table it was found on: its primary key, a foreign key of it, or a key referring to it. */
+/** The role of a key for its table: primary key, foreign key, or the target of another table's foreign key. */
 export type KeyRole = 'primary' | 'foreign' | 'referenced'
 
-/** Columns of a key that a view shows, each with all the view columns that copy it. */
+/** A key that a view shows, with all view columns that copy each of its columns. */
 export type ViewKey = {
   readonly view: QualifiedIdentifier
   readonly table: QualifiedIdentifier
   readonly role: KeyRole
   readonly constraint: string
-  /** In the order of the key; never empty lists. */
+  /** In key order; no inner list is empty. */
   readonly viewColumns: readonly (readonly string[])[]
 }
 
-/** View columns by the relation (oid) and column number they copy. */
+/** View columns by the relation (oid) and column number that they copy. */
 type Copies = Map<string, Map<number, string[]>>
 
 /** The key columns of one table under one constraint name. */
@@ -41,7 +41,7 @@ type TableKey = {
 }
 
 /**
- * The keys of the exposed views: of every constraint all of whose columns the view shows. Sorted by table, view and
+ * The keys of the exposed views: every constraint whose columns the view shows in full. Sorted by table, view and
  * constraint.
  */
 export function viewKeysOf(views: readonly StoredView[], constraints: readonly Constraint[]): ViewKey[] {
@@ -71,8 +71,8 @@ export function viewKeysOf(views: readonly StoredView[], constraints: readonly C
 }
 
 /**
- * Primary key columns of views by `qualifiedKey(view)`, one view column for each column of the key. A view of several
- * tables has the keys of all that it shows whole, the last table first (as PostgREST's Location headers have them).
+ * Primary key columns of views by `qualifiedKey(view)`, one view column for each key column. A view of several tables has
+ * all keys that it shows in full, the last table first, as in PostgREST's Location headers.
  */
 export function viewPrimaryKeys(keys: readonly ViewKey[]): Map<string, readonly string[]> {
   const primaryKeys = new Map<string, readonly string[]>()
@@ -88,7 +88,7 @@ export function viewPrimaryKeys(keys: readonly ViewKey[]): Map<string, readonly 
 const indexOrigins = (query: string): Map<number, ColumnOrigin> =>
   new Map(columnOrigins(query).map((origin) => [origin.column, origin]))
 
-/** Every column that a view copies, at any depth: of views it is made of, and of the tables these are made of. */
+/** Every column that a view copies, at any depth: from the views it reads, down to their tables. */
 function copiesOf(view: StoredView, origins: ReadonlyMap<string, ReadonlyMap<number, ColumnOrigin>>): Copies {
   const copies: Copies = new Map()
   let level = [...(origins.get(view.oid)?.values() ?? [])].map((origin) => ({
@@ -100,7 +100,7 @@ function copiesOf(view: StoredView, origins: ReadonlyMap<string, ReadonlyMap<num
   while (level.length > 0) {
     const next: typeof level = []
     for (const { origin, name } of level) {
-      // An entry without a name is not a column of the view but one it sorts by. Views can be made to refer to each other.
+      // An entry without a name is a sort key, not a column of the view. Views can form a cycle, hence `seen`.
       const step = `${name} ${origin.relation} ${origin.relationColumn}`
       if (name === undefined || seen.has(step)) continue
       seen.add(step)
@@ -117,8 +117,8 @@ function copiesOf(view: StoredView, origins: ReadonlyMap<string, ReadonlyMap<num
 }
 
 /**
- * The keys of each table (by oid). Constraints are told apart by name, not by oid: inherited keys of partitions refer
- * to the same columns under the same name as those of their parent and are one key.
+ * The keys of each table (by oid). Constraints are identified by name, not by oid: the inherited keys of partitions have
+ * the columns and name of their parent's key and are one key.
  */
 function indexTableKeys(constraints: readonly Constraint[]): Map<string, TableKey[]> {
   const keys = new Map<string, Map<string, TableKey>>()

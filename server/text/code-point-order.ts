@@ -1,10 +1,10 @@
-// The order of texts by code points, which is also that of their UTF-8 bytes: Postgres's order of names, and Haskell's of
-// texts. JavaScript's own order is that of UTF-16 units.
+// Orders strings by code points, which is also the order of their UTF-8 bytes. Postgres sorts names this way, and Haskell
+// sorts all text. JavaScript sorts by UTF-16 code units.
 
-/** Surrogates stand for the highest code points, so they sort above every other code unit. */
+/** Surrogates encode the highest code points, so they sort above every other code unit. */
 const rank = (unit: number): number => (unit < 0xd800 ? unit : unit < 0xe000 ? unit + 0x2000 : unit - 0x800)
 
-/** Compares by code points: negative when `a` comes first, 0 when both are the same. */
+/** Compares by code points: negative when `a` comes first, 0 when both are equal. */
 export function compareText(a: string, b: string): number {
   if (a === b) return 0
   const length = Math.min(a.length, b.length)
@@ -15,5 +15,5 @@ export function compareText(a: string, b: string): number {
   return a.length - b.length
 }
 
-/** The distinct texts, sorted by code points. */
+/** The distinct strings, sorted by code points. */
 export const sortedTexts = (texts: Iterable<string>): string[] => [...new Set(texts)].sort(compareText)

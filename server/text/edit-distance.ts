@@ -1,6 +1,6 @@
-// How far two texts are apart.
+// The distance between two strings.
 
-/** Levenshtein's distance: insertions, deletions and replacements of characters that turn one text into the other. */
+/** Levenshtein distance: the number of insertions, deletions and substitutions that turn one string into the other. */
 export function editDistance(from: readonly string[], to: readonly string[]): number {
   const row = Array.from(to, (_, at) => at + 1)
   for (let line = 0; line < from.length; line++) {

@@ -7,7 +7,7 @@ const blank = /\p{Zs}/u
 const isAsciiLetter = (codePoint: number): boolean =>
   (codePoint >= 0x61 && codePoint <= 0x7a) || (codePoint >= 0x41 && codePoint <= 0x5a)
 
-/** 0 to 9; other scripts' digits are no digits here. */
+/** 0 to 9. Digits of other scripts do not count. */
 export const isDigit = (codePoint: number): boolean => codePoint >= 0x30 && codePoint <= 0x39
 
 /** A letter of any script. */
@@ -20,7 +20,7 @@ export const isLetterOrNumber = (codePoint: number): boolean =>
     ? isAsciiLetter(codePoint) || isDigit(codePoint)
     : letterOrNumber.test(String.fromCodePoint(codePoint))
 
-/** White space; another set than JavaScript's, which has U+2028, U+2029 and U+FEFF too. */
+/** White space. Unlike JavaScript's, it does not include U+2028, U+2029 and U+FEFF. */
 export const isBlank = (codePoint: number): boolean =>
   codePoint < 0x80
     ? codePoint === 0x20 || (codePoint >= 0x09 && codePoint <= 0x0d)
@@ -30,7 +30,7 @@ export const isBlank = (codePoint: number): boolean =>
 export function strip(text: string): string {
   let start = 0
   let end = text.length
-  // No character beyond U+FFFF is white space, so UTF-16 units will do.
+  // No character beyond U+FFFF is white space, so comparing UTF-16 code units is enough.
   while (start < end && isBlank(text.charCodeAt(start))) start += 1
   while (end > start && isBlank(text.charCodeAt(end - 1))) end -= 1
   return text.slice(start, end)

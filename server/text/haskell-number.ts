@@ -1,4 +1,4 @@
-// Numbers as Haskell's `Scientific` shows them; PostgREST's dump and coercions contain them.
+// Numbers as Haskell's `Scientific` prints them, for PostgREST's configuration dump and coercions.
 
 /** `80` -> `80.0`, `1e7` -> `1.0e7`, `0.05` -> `5.0e-2`. */
 export function haskellNumber(number: number): string {

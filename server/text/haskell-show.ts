@@ -1,4 +1,4 @@
-// Text as Haskell's `show` writes it: the form in which parse errors quote what they met.
+// Text as Haskell's `show` prints it. Parse errors quote unexpected input in this form.
 // Haskell 2010 Report, section 2.6 (character and string literals).
 
 const controlNames =
@@ -17,12 +17,12 @@ function escape(codePoint: number, quote: string): string {
 /** A character in single quotes. */
 export const showCharacter = (character: string): string => `'${escape(character.codePointAt(0) ?? 0, "'")}'`
 
-/** A text in double quotes. */
+/** A string in double quotes. */
 export function showText(text: string): string {
   let shown = ''
   let last = ''
   for (const character of text) {
-    // An empty escape keeps a number from running on into a digit, and `\SO` from being read as `\SOH`.
+    // The empty escape `\&` separates a numeric escape from a following digit, and `\SO` from a following `H`.
     const ambiguous = /^\\\d/.test(last) ? /\d/.test(character) : last === '\\SO' && character === 'H'
     last = escape(character.codePointAt(0) ?? 0, '"')
     shown += ambiguous ? `\\&${last}` : last

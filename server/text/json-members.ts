@@ -1,11 +1,11 @@
-// The members of a JSON object as they are written.
+// The members of a JSON object in their original notation.
 
 const blanks = /[\s:,]*/y
 const string = /"(?:[^"\\]|\\.)*"/y
 const scalar = /[^\s,{}[\]"]+/y
 const inContainer = /[^"{}[\]]*/y
 
-/** Names and raw values of the object that a valid JSON text contains. Of equal names the last one counts. */
+/** Names and raw values of the object in a valid JSON text. The last member of a name wins. */
 export function jsonMembers(text: string): Map<string, string> {
   const members = new Map<string, string>()
   let at = text.indexOf('{') + 1

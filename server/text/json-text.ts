@@ -1,13 +1,13 @@
-// JSON as one can rely on: RFC 8259 leaves open what an object means that has a name twice, so it is refused.
+// Strict JSON. RFC 8259 does not define the meaning of an object with duplicate names, so such objects are rejected.
 
-/** No body of ours is deeper. */
+/** More than the bodies of our own routes need. */
 const maxDepth = 32
 
 export type JsonFault = 'is not valid JSON' | 'is nested too deeply' | 'has a name twice in one object'
 export type JsonReading =
   { readonly kind: 'value'; readonly value: unknown } | { readonly kind: 'fault'; readonly fault: JsonFault }
 
-/** Parses a text. A property named `__proto__` is one like any other. */
+/** Parses JSON. `__proto__` is an ordinary property name. */
 export function readJson(text: string): JsonReading {
   let value: unknown
   try {
@@ -19,9 +19,9 @@ export function readJson(text: string): JsonReading {
   return fault === undefined ? { kind: 'value', value } : { kind: 'fault', fault }
 }
 
-/** Goes through a text that is known to be JSON. */
+/** Scans text that is known to be valid JSON. */
 function faultOf(text: string): JsonFault | undefined {
-  /** Of each open object, its names; of each open list, nothing. */
+  /** The names seen in each open object; undefined for an open array. */
   const open: (Set<unknown> | undefined)[] = []
   let isName = false
   let index = 0
@@ -45,7 +45,7 @@ function faultOf(text: string): JsonFault | undefined {
         const end = endOfString(text, index)
         const names = open.at(-1)
         if (isName && names) {
-          // With its escapes resolved: `"a"` and `"\u0061"` are the same name.
+          // Compares names with escapes resolved: `"a"` and `"\u0061"` are the same name.
           const name: unknown = JSON.parse(text.slice(index, end))
           if (names.has(name)) return 'has a name twice in one object'
           names.add(name)

@@ -1,10 +1,10 @@
-// "Did you mean": the known name that a mistyped one is nearest to.
+// "Did you mean": finds the known name closest to a mistyped one.
 import { editDistance } from './edit-distance.ts'
 
 const maxLength = 80
 const maxDistance = 3
 
-/** Undefined when no name is near. */
+/** The closest of `names` by edit distance. Undefined when none is close. */
 export function nearestName(name: string, names: Iterable<string>): string | undefined {
   if (name.length > maxLength) return undefined
   const characters = Array.from(name)

@@ -1,4 +1,4 @@
-// URIs as RFC 3986 defines them: stricter than the URL standard, which repairs what it can.
+// URIs as RFC 3986 defines them. The URL standard is more lenient: it repairs invalid input.
 import { isIPv6 } from 'node:net'
 
 export type Uri = {
@@ -13,11 +13,11 @@ export type Uri = {
 export type Authority = {
   readonly userinfo: string | undefined
   readonly host: string
-  /** Digits, possibly none. */
+  /** Digits; may be empty. */
   readonly port: string | undefined
 }
 
-// Each character class is disjoint from the delimiter after it, so none of these can backtrack for long.
+// Each character class is disjoint from the delimiter that follows it, which rules out excessive backtracking.
 const outline = /^([A-Za-z][A-Za-z\d+.-]*):(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s
 const authority = /^(?:([^@]*)@)?(\[[^\]]*\]|[^:@[\]]*)(?::(\d*))?$/
 const unit = "[A-Za-z\\d._~!$&'()*+,;=-]|%[\\dA-Fa-f]{2}"
@@ -40,7 +40,7 @@ function parseAuthority(text: string): Authority | undefined {
   return userinfoText.test(userinfo ?? '') && isHost(host) ? { userinfo, host, port } : undefined
 }
 
-/** The parts of an absolute URI, or undefined when the text is not one. */
+/** The parts of an absolute URI, or undefined when `text` is not one. */
 export function parseUri(text: string): Uri | undefined {
   const match = outline.exec(text)
   if (!match) return undefined

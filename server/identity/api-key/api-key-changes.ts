@@ -1,41 +1,41 @@
-// News of API keys that were revoked, changed or deleted, as the database notifies them on a channel of its own.
+// Notifications of API keys that were revoked, changed or deleted, which arrive on a separate channel.
 
-/** The channel of `NOTIFY`: see `rowhouse.api_key_changed` in `sql/migrations`. */
+/** The channel that `rowhouse.api_key_changed` in `sql/migrations` notifies. */
 export const apiKeyChannel = 'rowhouse'
 
-/** `forget key`, and the SHA-256 of the key in hexadecimal digits. */
+/** `forget key` and the hexadecimal SHA-256 hash of the key. */
 const message = /^forget key ([0-9a-f]{64})$/
 
 type Forget = (hash: Buffer | undefined) => void
 
-/** Passes news on from the connection that listens to the cache of keys. */
+/** Forwards notifications from the listening connection to the caches of keys. */
 export class ApiKeyChanges {
   readonly #subscribers = new Set<Forget>()
-  #isHeard = false
+  #isListening = false
 
-  /** Whether notifications arrive at this moment. When they do not, nothing may be remembered for long. */
-  get isHeard(): boolean {
-    return this.#isHeard
+  /** Whether a connection is listening. While none is, keys may be cached only briefly. */
+  get isListening(): boolean {
+    return this.#isListening
   }
 
-  /** `forget` gets the hash of a key that has changed; undefined when any of them may have. */
+  /** Calls `forget` with the hash of a changed key, or with undefined when any key may have changed. */
   subscribe(forget: Forget): void {
     this.#subscribers.add(forget)
   }
 
-  /** The connection listens from now on, or is lost. What was notified in between is unknown. */
-  setHeard(isHeard: boolean): void {
-    this.#isHeard = isHeard
-    this.#tell(undefined)
+  /** Reports that the connection is listening or was lost. Either way, notifications may have been missed. */
+  setListening(isListening: boolean): void {
+    this.#isListening = isListening
+    this.#notifySubscribers(undefined)
   }
 
-  /** Takes the payload of a notification; others than ours are ignored. */
+  /** Handles the payload of a notification. Ignores unknown payloads. */
   notify(payload: string): void {
     const [, hash] = message.exec(payload) ?? []
-    if (hash !== undefined) this.#tell(Buffer.from(hash, 'hex'))
+    if (hash !== undefined) this.#notifySubscribers(Buffer.from(hash, 'hex'))
   }
 
-  #tell(hash: Buffer | undefined): void {
+  #notifySubscribers(hash: Buffer | undefined): void {
     for (const forget of this.#subscribers) forget(hash)
   }
 }

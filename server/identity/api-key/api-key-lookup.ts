@@ -1,4 +1,4 @@
-// From an API key to who the request acts as.
+// Looks up the identity of an API key.
 import { timingSafeEqual } from 'node:crypto'
 import { credentialErrors } from '../credential-error.ts'
 import type { ApiKeyChanges } from './api-key-changes.ts'
@@ -6,23 +6,23 @@ import { hashApiKey, isWellFormed } from './api-key.ts'
 import type { Identity } from '../identity.ts'
 
 /**
- * Gives the identity of a key, at once when it is remembered; else a promise, which rejects with CredentialError when the key
- * is unknown, expired or revoked, and with the error of the query.
+ * Returns the identity of a key synchronously when it is cached, otherwise a promise. The promise rejects with
+ * CredentialError when the key is unknown, expired or revoked, or with the error of the query.
  */
 export type ApiKeyLookup = (key: string) => Identity | Promise<Identity>
 
 export type LookupSettings = {
   /** Runs statements as `authenticator`. */
   readonly query: KeyQuery
-  /** News of changed keys, which are then forgotten. Without it, or while it is not heard, keys are remembered briefly. */
+  /** Notifications of changed keys, which evict them. Without a listening connection, keys are cached only briefly. */
   readonly changes?: ApiKeyChanges
-  /** Milliseconds for which a key is remembered while its changes are heard. */
-  readonly remember?: number
-  /** Milliseconds for which a key is remembered otherwise: a revocation takes effect after at most this time. */
-  readonly rememberUnheard?: number
-  /** Milliseconds for which a key is remembered to be unknown. */
-  readonly rememberUnknown?: number
-  /** Maximum number of keys remembered, of either sort. */
+  /** Milliseconds for which a key is cached while notifications of changes arrive. */
+  readonly knownLifetime?: number
+  /** Milliseconds for which a key is cached otherwise: a revocation takes effect after at most this time. */
+  readonly lifetimeWithoutNotifications?: number
+  /** Milliseconds for which it is cached that a key is unknown. */
+  readonly unknownLifetime?: number
+  /** Maximum number of known and of unknown keys in the cache. */
   readonly capacity?: number
   /** Milliseconds since 1970. */
   readonly now?: () => number
@@ -30,56 +30,56 @@ export type LookupSettings = {
 
 type Found = { readonly identity: Identity; readonly until: number }
 
-/** A question to the database that is on its way. */
-type Asking = { readonly answer: Promise<Identity>; isOutdated: boolean }
+/** A query in flight. */
+type PendingQuery = { readonly result: Promise<Identity>; isOutdated: boolean }
 
-/** Looks keys up in the database, once for all requests that ask at the same time, and remembers them. */
+/** Looks up keys in the database and caches them. Concurrent requests with the same key share one query. */
 export function createApiKeyLookup(settings: LookupSettings): ApiKeyLookup {
   const { query, changes, capacity = 1_000, now = Date.now } = settings
-  const { remember = 30_000, rememberUnheard = 1_000, rememberUnknown = 5_000 } = settings
-  // Separate, so that a flood of made-up keys cannot drive out the genuine ones. All are keyed by the key's hash.
+  const { knownLifetime = 30_000, lifetimeWithoutNotifications = 1_000, unknownLifetime = 5_000 } = settings
+  // Separate maps, so that a flood of invented keys cannot evict valid ones. All are keyed by the hash of the API key.
   const known = new Map<string, Found>()
   const unknown = new Map<string, number>()
-  const asking = new Map<string, Asking>()
+  const pending = new Map<string, PendingQuery>()
 
   const forget = (name: string): void => {
     known.delete(name)
     unknown.delete(name)
-    // The answer that is on its way may be from before the change: it serves those who wait, and is not remembered.
-    const asked = asking.get(name)
-    if (asked) asked.isOutdated = true
-    asking.delete(name)
+    // A result in flight may predate the change: it answers the waiting requests, but is not cached.
+    const current = pending.get(name)
+    if (current) current.isOutdated = true
+    pending.delete(name)
   }
   changes?.subscribe((hash) => {
     if (hash) forget(nameOf(hash))
-    else for (const name of [...known.keys(), ...unknown.keys(), ...asking.keys()]) forget(name)
+    else for (const name of [...known.keys(), ...unknown.keys(), ...pending.keys()]) forget(name)
   })
 
-  const ask = (hash: Buffer, name: string): Promise<Identity> => {
-    const begun = now()
-    const asked: Asking = {
+  const startQuery = (hash: Buffer, name: string): Promise<Identity> => {
+    const startedAt = now()
+    const current: PendingQuery = {
       isOutdated: false,
-      answer: findKey(query, hash).then(
+      result: findKey(query, hash).then(
         (row) => {
-          if (!asked.isOutdated) asking.delete(name)
+          if (!current.isOutdated) pending.delete(name)
           if (!row) {
-            if (!asked.isOutdated) put(unknown, name, begun + rememberUnknown, capacity)
+            if (!current.isOutdated) put(unknown, name, startedAt + unknownLifetime, capacity)
             throw invalid()
           }
           const identity = identityOf(row)
-          const lifetime = changes?.isHeard === true ? remember : rememberUnheard
-          const until = Math.min(begun + lifetime, row.expires_at?.getTime() ?? Infinity)
-          if (!asked.isOutdated) put(known, name, { identity, until }, capacity)
+          const lifetime = changes?.isListening === true ? knownLifetime : lifetimeWithoutNotifications
+          const until = Math.min(startedAt + lifetime, row.expires_at?.getTime() ?? Infinity)
+          if (!current.isOutdated) put(known, name, { identity, until }, capacity)
           return identity
         },
         (error: unknown) => {
-          if (!asked.isOutdated) asking.delete(name)
+          if (!current.isOutdated) pending.delete(name)
           throw error
         },
       ),
     }
-    asking.set(name, asked)
-    return asked.answer
+    pending.set(name, current)
+    return current.result
   }
 
   return (key) => {
@@ -96,7 +96,7 @@ export function createApiKeyLookup(settings: LookupSettings): ApiKeyLookup {
       if (now() < unknownUntil) return Promise.reject(invalid())
       unknown.delete(name)
     }
-    return asking.get(name)?.answer ?? ask(hash, name)
+    return pending.get(name)?.result ?? startQuery(hash, name)
   }
 }
 
@@ -104,7 +104,7 @@ const nameOf = (hash: Buffer): string => hash.toString('base64')
 
 const invalid = () => credentialErrors.invalidToken('The API key is unknown, expired or revoked')
 
-/** Adds to a map of bounded size, which forgets what was added first. */
+/** Adds to a map of bounded size, evicting the oldest entry. */
 function put<T>(map: Map<string, T>, name: string, value: T, capacity: number): void {
   if (map.size >= capacity) {
     const oldest = map.keys().next()
@@ -113,7 +113,7 @@ function put<T>(map: Map<string, T>, name: string, value: T, capacity: number): 
   map.set(name, value)
 }
 
-/** Runs one statement and gives its rows; its errors have a SQLSTATE as `code`. */
+/** Runs one statement and returns its rows. Errors have a SQLSTATE as `code`. */
 export type KeyQuery = (text: string, values: unknown[]) => Promise<Record<string, unknown>[]>
 
 /** Undefined function, table or schema, unknown role, insufficient privilege. */
@@ -127,7 +127,7 @@ async function findKey(query: KeyQuery, hash: Buffer): Promise<KeyRow | undefine
     const row = rows[0] as KeyRow | undefined
     return row && timingSafeEqual(row.hash, hash) ? row : undefined
   } catch (error) {
-    // A database without this program's own tables is served by JWT alone: no key is known there.
+    // A database without this program's tables has no API keys; clients authenticate with JWTs.
     if (error instanceof Error && 'code' in error && absent.has(error.code)) return undefined
     throw error
   }

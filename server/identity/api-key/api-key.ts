@@ -1,13 +1,13 @@
-// API keys: opaque, random, and known to the database by their hash alone.
+// API keys: opaque and random. The database stores only their hash.
 import { createHash, randomBytes } from 'node:crypto'
 
-/** A publishable key gives the rights of everybody and may be in a web page; a secret one must stay on a server. */
+/** A publishable key has the rights of anonymous users and may appear in a web page. A secret key must stay on a server. */
 export type ApiKeyKind = 'publishable' | 'secret'
 
 export type NewApiKey = {
   /** A role that `authenticator` may switch to; `authenticated` for a key that belongs to a user. */
   readonly role: string
-  /** Who the key acts as. */
+  /** The user that the key acts as. */
   readonly userId?: string | undefined
   readonly label: string
   readonly expiresAt?: Date | undefined
@@ -15,7 +15,7 @@ export type NewApiKey = {
 
 export type ApiKey = {
   readonly id: string
-  /** The first characters of the key, to recognise it by. */
+  /** The first characters of the key, for recognising it. */
   readonly hint: string
   readonly label: string
   readonly role: string
@@ -27,7 +27,7 @@ export type ApiKey = {
 
 const shape = /^sb_(?:publishable|secret)_([\w-]{43})([\w-]{6})$/
 
-/** So that a key that was cut short or mistyped is told without a look into the database. */
+/** Detects truncated or mistyped keys without a database query. */
 const checksum = (secret: string): string => createHash('sha256').update(secret).digest('base64url').slice(0, 6)
 
 /** `sb_secret_`, 256 random bits, six characters of checksum. */
@@ -36,11 +36,11 @@ export function makeApiKey(kind: ApiKeyKind): string {
   return `sb_${kind}_${secret}${checksum(secret)}`
 }
 
-/** Whether a credential is meant as an API key of this kind at all, rather than a JWT. */
+/** Whether a credential has the prefix of an API key. Otherwise it is a JWT. */
 export const isApiKey = (credential: string): boolean =>
   credential.startsWith('sb_publishable_') || credential.startsWith('sb_secret_')
 
-/** Whether the text can be a key: it has the shape, and its checksum fits. */
+/** Whether the text has the format of a key and a correct checksum. */
 export function isWellFormed(key: string): boolean {
   const [, secret, sum] = shape.exec(key) ?? []
   return secret !== undefined && checksum(secret) === sum
@@ -48,7 +48,7 @@ export function isWellFormed(key: string): boolean {
 
 export const hashApiKey = (key: string): Buffer => createHash('sha256').update(key).digest()
 
-/** A connection, as node-postgres's clients are. */
+/** A connection with the `query` method of node-postgres's clients. */
 export type KeyClient = {
   query<R extends Record<string, unknown>>(
     text: string,
@@ -57,17 +57,17 @@ export type KeyClient = {
 }
 
 /**
- * Makes a key and stores its hash. The key itself is nowhere but in the result.
+ * Creates a key and stores its hash. Only the result contains the key itself.
  *
  * @param client connected as the owner of the schema `auth`
- * @throws Error saying what is wrong with the role, the user, the label or the expiry
+ * @throws Error that says what is wrong with the role, the user, the label or the expiry
  */
 export async function createApiKey(client: KeyClient, wanted: NewApiKey): Promise<ApiKey & { readonly key: string }> {
   const { role, userId, label, expiresAt } = wanted
   if (userId !== undefined && role !== 'authenticated') {
-    throw new Error('a key that belongs to a user has the role authenticated')
+    throw new Error('a key that belongs to a user must have the role authenticated')
   }
-  if (label.length < 1 || label.length > 200) throw new Error('a label has 1 to 200 characters')
+  if (label.length < 1 || label.length > 200) throw new Error('the label must have 1 to 200 characters')
   if (expiresAt && !(expiresAt.getTime() > Date.now())) throw new Error('the expiry must be in the future')
   await checkRole(client, role)
   if (userId !== undefined) await checkUser(client, userId)
@@ -83,15 +83,15 @@ export async function createApiKey(client: KeyClient, wanted: NewApiKey): Promis
   return { ...apiKeyOf(row), key }
 }
 
-/** All keys, the newest first, those that are revoked or expired among them. */
+/** All keys, newest first, including revoked and expired ones. */
 export async function listApiKeys(client: KeyClient): Promise<ApiKey[]> {
   const { rows } = await client.query<Row>(`select ${columns} from auth.api_keys order by created_at desc, id`)
   return rows.map(apiKeyOf)
 }
 
-/** Revokes a key for good; running servers are notified. False: no such key, or revoked before. */
+/** Revokes a key permanently and notifies running servers. Returns false for an unknown or already revoked key. */
 export async function revokeApiKey(client: KeyClient, id: string): Promise<boolean> {
-  // Compared as text, so that what is no UUID is simply not found.
+  // Compares as text, so that an `id` that is not a UUID is not found instead of an error.
   const { rowCount } = await client.query(
     'update auth.api_keys set revoked_at = now() where id::text = lower($1) and revoked_at is null',
     [id],

@@ -1,11 +1,11 @@
-// Claims as text with all digits of their numbers, which JavaScript's numbers cannot hold.
+// Claims as JSON text that keeps digits of numbers which JavaScript would lose.
 import { jsonMembers } from '../../text/json-members.ts'
 
 const strings = /"(?:[^"\\]|\\.)*"/g
-// More digits than a double holds, or an exponent.
+// More digits than a double can represent, or an exponent.
 const inexact = /[\d.]{16}|\d[eE]/
 
-/** The claims with `role` as JSON text, if it would lose digits to parse and print `payload`; else undefined. */
+/** The claims with `role` as JSON text, if parsing and printing `payload` could lose digits; otherwise undefined. */
 export function exactClaims(payload: string, role: string): string | undefined {
   if (!inexact.test(payload.replaceAll(strings, ''))) return undefined
   const members = jsonMembers(payload).set('role', JSON.stringify(role))

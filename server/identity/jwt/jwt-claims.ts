@@ -1,4 +1,4 @@
-// What the registered claims of a token demand. https://www.rfc-editor.org/rfc/rfc7519#section-4.1
+// Validates the registered claims of a token. https://www.rfc-editor.org/rfc/rfc7519#section-4.1
 import type { Claims } from '../identity.ts'
 
 /** Seconds by which the clocks of the issuer and of this server may differ. */
@@ -10,7 +10,7 @@ export type ClaimChecks = {
   readonly exp: Time
   readonly nbf: Time
   readonly iat: Time
-  /** The fault of `aud`, if it has one: it does not depend on the time. */
+  /** The error of `aud`, if it has one. Unlike the others it does not depend on the time. */
   readonly audience: string | undefined
 }
 
@@ -20,7 +20,7 @@ function timeOf(claims: Claims, name: string): Time {
   const value = Object.hasOwn(claims, name) ? claims[name] : null
   if (value === undefined || value === null) return 'absent'
   if (typeof value !== 'number') return 'not a number'
-  // PostgREST takes fractions and numbers beyond 64 bits for zero: in `exp` they mean a token that has expired.
+  // PostgREST reads fractions and numbers beyond 64 bits as zero. In `exp` they make the token expired.
   return Number.isInteger(value) && value >= -int64Limit && value < int64Limit ? value : 0
 }
 
@@ -35,7 +35,7 @@ function audienceFault(claims: Claims, wanted: string | null): string | undefine
   return isMeant ? undefined : 'JWT not in audience'
 }
 
-/** Reads the claims once; `claimsFault` then judges them at any time. */
+/** Reads the claims once, so that `claimsFault` can check them again for each request. */
 export const claimChecks = (claims: Claims, audience: string | null): ClaimChecks => ({
   exp: timeOf(claims, 'exp'),
   nbf: timeOf(claims, 'nbf'),
@@ -45,7 +45,7 @@ export const claimChecks = (claims: Claims, audience: string | null): ClaimCheck
 
 const notANumber = (name: string): string => `The JWT '${name}' claim must be a number`
 
-/** The first claim that does not hold at `now` (whole seconds since 1970), as PostgREST words it. */
+/** PostgREST's message for the first claim that is invalid at `now` (whole seconds since 1970). */
 export function claimsFault({ exp, nbf, iat, audience }: ClaimChecks, now: number): string | undefined {
   if (typeof exp === 'number') {
     if (exp < now - allowedSkew) return 'JWT expired'

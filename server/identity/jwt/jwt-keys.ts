@@ -1,5 +1,5 @@
-// The secret of the settings -> keys that can verify a signature. A key verifies only the algorithms of its own family,
-// so that a token cannot have an HMAC checked with a public key.
+// Parses the configured secret into verification keys. A key verifies only algorithms of its own type, so that a public
+// key is never used as an HMAC secret.
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 
 /** A signing algorithm of RFC 7518, RFC 8037 or RFC 9864. */
@@ -39,8 +39,8 @@ const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * The keys of a secret: text of at least 32 bytes (for HS256), a JSON Web Key, or a set of them. Keys of a type or for an
- * algorithm that is not known are left out, as RFC 7517 wants it.
+ * The keys of a secret: text of at least 32 bytes (for HS256), a JSON Web Key, or a key set. Ignores keys of an unknown
+ * type or algorithm, as RFC 7517 requires.
  *
  * @throws SecretError
  */
@@ -60,7 +60,7 @@ export function verificationKeys(secret: string | Buffer): readonly Verification
     })
   }
   if (/^\s*-----BEGIN [A-Z ]+-----/.test(bytes.toString('latin1'))) {
-    throw new SecretError('a key in PEM format cannot be used: give it as a JSON Web Key')
+    throw new SecretError('a key in PEM format is not supported: convert it to a JSON Web Key')
   }
   if (bytes.length < minSecretBytes) {
     throw new SecretError(`The JWT secret must be at least ${minSecretBytes} characters long.`)
@@ -68,7 +68,7 @@ export function verificationKeys(secret: string | Buffer): readonly Verification
   return [{ kid: undefined, algorithms: ['HS256'], material: bytes }]
 }
 
-/** A JSON object or list is a document with keys and never the text of a secret. */
+/** A secret that is a JSON object or array is parsed as keys, never used as text. */
 function jsonDocument(bytes: Buffer): unknown {
   const text = bytes.toString()
   if (!/^\s*[{[]/.test(text)) return undefined
@@ -115,7 +115,7 @@ function publicKey(jwk: JsonWebKey): KeyObject {
 
 type Material = Pick<VerificationKey, 'algorithms' | 'material'>
 
-/** Only the public members are used, so a private key works, too. Undefined: a type that is not known. */
+/** Uses only the public members, so a private key works, too. Undefined for an unknown key type. */
 function material(jwk: Fields): Material | undefined {
   switch (jwk.kty) {
     case 'oct':

@@ -1,4 +1,4 @@
-// The secret of the settings -> a key that can sign tokens which the same settings verify.
+// Selects the key that signs tokens from the configured secret.
 import { createPrivateKey, createPublicKey, sign, verify, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { verificationKeys, type JwsAlgorithm } from './jwt-keys.ts'
 
@@ -9,7 +9,7 @@ export type SigningKey = {
 }
 
 /**
- * The first key of the secret that can sign: text, a symmetric key, or a private one. Undefined when all are public.
+ * The first key of the secret that can sign: text, a symmetric key, or a private key. Undefined when all are public.
  *
  * @throws SecretError when the secret cannot be used at all
  */
@@ -20,7 +20,7 @@ export function signingKey(secret: string | Buffer): SigningKey | undefined {
   }
   for (const jwk of jsonWebKeys(secret)) {
     if (typeof jwk.d !== 'string') continue
-    // Judged by the same rules as for verifying: what nobody here accepts is not signed with.
+    // Applies the rules for verification, so that this server accepts every token that it signs.
     const [key] = verificationKeys(JSON.stringify(jwk))
     const algorithm = key?.algorithms.find((name) => name !== 'Ed448')
     if (!key || algorithm === undefined || jwk.crv === 'Ed448') continue
@@ -30,7 +30,7 @@ export function signingKey(secret: string | Buffer): SigningKey | undefined {
   return undefined
 }
 
-/** Undefined when the private part is none, or belongs to another public one, which may still verify. */
+/** Undefined when the private part is invalid or does not match the public part, which may still verify. */
 function privateKey(jwk: JsonWebKey): KeyObject | undefined {
   try {
     const key = createPrivateKey({ key: jwk, format: 'jwk' })

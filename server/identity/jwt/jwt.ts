@@ -1,4 +1,4 @@
-// Verification of JSON Web Tokens. Error codes, messages and order of checks are PostgREST's.
+// Verifies JSON Web Tokens. Error codes, messages and the order of checks are PostgREST's.
 // https://docs.postgrest.org/en/v16/references/auth.html
 import { isUtf8 } from 'node:buffer'
 import { createHmac, timingSafeEqual, verify as verifyWithNode } from 'node:crypto'
@@ -11,21 +11,21 @@ import { claimChecks, claimsFault, type ClaimChecks } from './jwt-claims.ts'
 import { jwsAlgorithms, verificationKeys, type JwsAlgorithm, type VerificationKey } from './jwt-keys.ts'
 import { parseRoleClaim, roleInClaims, type RoleClaim } from '../role-claim/role-claim.ts'
 
-/** Settings of PostgREST under their own names, camel-cased. */
+/** Settings of PostgREST under their original names in camel case. */
 export type JwtSettings = {
-  /** Audience that a token must be meant for, if it names any. */
+  /** Required audience of tokens that have an `aud` claim. */
   readonly jwtAud: string | null
   /** Maximum number of verified tokens that are cached; 0 for none. */
   readonly jwtCacheMaxEntries: number
   readonly jwtRoleClaimKey: string
-  /** The secret, or a JWK or JWKS as JSON text; decoded when it was base64. */
+  /** The secret, or a JWK or JWKS as JSON text; already decoded from base64. */
   readonly jwtSecret: string | Buffer | null
   readonly jwtSecretIsBase64: boolean
-  /** Role of requests without a token. Null: they are refused. */
+  /** Role of requests without a token. Null rejects them. */
   readonly dbAnonRole: string | null
 }
 
-/** Counts since the first verifier was made. */
+/** Counts since the first verifier was created. */
 export type JwtCacheStatistics = { readonly requests: number; readonly hits: number; readonly evictions: number }
 
 export type JwtCacheEvent = 'lookup' | 'eviction'
@@ -34,15 +34,15 @@ export type JwtVerifier = {
   readonly settings: JwtSettings
   readonly cacheStatistics: JwtCacheStatistics
   /**
-   * Who a token speaks for; without a token, the anonymous role. Answers at once when the token is in the cache, and
-   * then judges its times anew. `now` is in seconds since 1970.
+   * The identity of a token, or the anonymous role without one. Returns synchronously when the token is cached; its times
+   * are checked again. `now` is in seconds since 1970.
    *
    * @throws CredentialError; as a rejection where a promise is returned
    */
   verify(token: string | undefined, now?: number): Identity | Promise<Identity>
 }
 
-/** A token whose signature is good. */
+/** A token with a valid signature. */
 class Verified {
   readonly checks: ClaimChecks
   #identify: (() => Identity | undefined) | undefined
@@ -53,21 +53,21 @@ class Verified {
     this.#identify = identify
   }
 
-  /** Undefined: neither the token nor the settings name a role. Worked out once a token is admitted, which many never are. */
+  /** Undefined when neither the token nor the settings name a role. Computed lazily: many tokens are never admitted. */
   get identity(): Identity | undefined {
     if (this.#identify) this.#identity = this.#identify()
-    // With it goes the text of the claims.
+    // Frees the closure, which keeps the text of the claims alive.
     this.#identify = undefined
     return this.#identity
   }
 }
 
 /**
- * Makes a verifier. With `previous`, that one is returned when the settings are the same: its cache stays. Other keys
- * always begin with an empty cache; the counts go on.
+ * Creates a verifier. Returns `previous` when the settings are the same, which keeps its cache. Different settings always
+ * start with an empty cache; the counts continue.
  *
- * @param onCache hears of what happens in the cache
- * @throws SecretError when the secret cannot be used; the settings have been checked for it
+ * @param onCache is called for every lookup and eviction
+ * @throws SecretError when the secret cannot be used; loading the settings has already checked it
  */
 export function createJwtVerifier(
   settings: JwtSettings,
@@ -124,16 +124,16 @@ class CachingVerifier implements JwtVerifier {
       return this.#anonymous
     }
     if (!this.#keys) throw credentialErrors.noSecret()
-    if (!this.#cache) return this.#verifyAnew(this.#keys, token, now)
+    if (!this.#cache) return this.#verifyUncached(this.#keys, token, now)
     this.cacheStatistics.requests += 1
     this.#onCache?.('lookup')
     const known = this.#cache.get(token)
-    if (!known) return this.#verifyAnew(this.#keys, token, now)
+    if (!known) return this.#verifyUncached(this.#keys, token, now)
     this.cacheStatistics.hits += 1
     return admit(known, now)
   }
 
-  #verifyAnew(keys: readonly VerificationKey[], token: string, now: number): Identity | Promise<Identity> {
+  #verifyUncached(keys: readonly VerificationKey[], token: string, now: number): Identity | Promise<Identity> {
     const payload = verifiedPayload(keys, token)
     return typeof payload === 'string'
       ? this.#remember(token, payload, now)
@@ -144,7 +144,7 @@ class CachingVerifier implements JwtVerifier {
     const claims = parseClaims(payload)
     const checks = claimChecks(claims, this.settings.jwtAud)
     const verified = new Verified(checks, () => this.#identify(payload, claims))
-    // Also a token whose claims do not hold: whoever sends it again gets the same answer for less.
+    // Tokens with invalid claims are cached too, so repeats are cheap.
     this.#cache?.add(token, verified)
     return admit(verified, now)
   }
@@ -157,7 +157,7 @@ class CachingVerifier implements JwtVerifier {
   }
 }
 
-/** Errors by the fault of the claims, which are a handful of texts: clients repeat a token that has expired. */
+/** Errors by message, of which there are few. Reused because clients keep sending expired tokens. */
 const refusals = new Map<string, CredentialError>()
 
 function refusalFor(fault: string): CredentialError {
@@ -184,7 +184,7 @@ function decode(part: string): Buffer {
   return Buffer.from(part, 'base64url')
 }
 
-/** The JSON object that the bytes hold, or undefined. */
+/** The JSON object that the text encodes, or undefined. */
 function jsonObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(text)
@@ -209,14 +209,14 @@ const isOptionalText = (value: unknown): value is string | null | undefined =>
 
 type Header = { readonly algorithm: JwsAlgorithm | 'none'; readonly kid: string | undefined }
 
-/** What was read of headers: those of one issuer are nearly always the same. */
+/** Parsed headers. Tokens of one issuer nearly always have the same header. */
 const headers = new SecondChanceCache<Header>(100)
 
 function headerOf(part: string): Header {
   const known = headers.get(part)
   if (known) return known
   const header = parseHeader(part)
-  // Only short ones, of which a hundred take no memory to speak of; as a copy, for a slice keeps the whole token alive.
+  // Only short headers, to bound memory. The key is a copy, because a slice would keep the whole token alive.
   if (part.length <= 256) headers.add(Buffer.from(part).toString(), header)
   return header
 }
@@ -230,14 +230,14 @@ function parseHeader(part: string): Header {
     typeof alg === 'string' &&
     jwsAlgorithms.has(alg) &&
     [kid, typ, cty].every(isOptionalText) &&
-    // An encrypted token, or extensions that must be understood (RFC 7515, section 4.1.11).
+    // Rejects encrypted tokens and critical extensions, none of which is supported (RFC 7515, section 4.1.11).
     !Object.hasOwn(header, 'enc') &&
     !Object.hasOwn(header, 'crit')
   if (!isReadable) throw unreadable()
   return { algorithm: alg as JwsAlgorithm, kid: typeof kid === 'string' ? kid : undefined }
 }
 
-/** The payload's text, once one of the keys has verified the signature; at once where that is an HMAC. */
+/** The text of the payload, after one of the keys has verified the signature. Synchronous for HMAC. */
 function verifiedPayload(keys: readonly VerificationKey[], token: string): string | Promise<string> {
   if (token === '') throw credentialErrors.invalidToken('Empty JWT is sent in Authorization header')
   const parts = token.split('.')
@@ -245,7 +245,7 @@ function verifiedPayload(keys: readonly VerificationKey[], token: string): strin
   const [headerPart = '', payloadPart = '', signaturePart = ''] = parts
   const { algorithm, kid } = headerOf(headerPart)
   const payload = decode(payloadPart)
-  // What stands in the place of a signature is not looked at.
+  // Rejected before the signature part is decoded.
   if (algorithm === 'none') {
     throw credentialErrors.invalidToken(
       'Wrong or unsupported encoding algorithm',
@@ -274,9 +274,9 @@ const hashes = new Map<JwsAlgorithm, string>([
   ['HS512', 'sha512'],
 ])
 
-// Not with jose, which asks WebCrypto on another thread: that takes ten times as long as the HMAC.
+// Does not use jose: its WebCrypto calls run on another thread, which takes ten times as long as the HMAC.
 function hasMac(key: Uint8Array, hash: string, content: string, signature: Buffer): boolean {
-  // With no key at all everybody could sign.
+  // Anyone could sign with an empty key.
   if (key.length === 0) return false
   const mac = createHmac(hash, key).update(content).digest()
   return mac.length === signature.length && timingSafeEqual(mac, signature)
@@ -299,7 +299,7 @@ async function isSigned(
   signature: Buffer,
 ): Promise<boolean> {
   if ('asymmetricKeyType' in material && material.asymmetricKeyType === 'ed448') {
-    // The one curve that jose does not know.
+    // jose does not support Ed448.
     return verifyWithNode(null, Buffer.from(token.slice(0, token.lastIndexOf('.'))), material, signature)
   }
   try {

@@ -1,5 +1,5 @@
-// Text -> JsonPath. The grammar is RFC 9535's with the limits of PostgREST's parser: no spaces around the whole, `search`
-// is the only function.
+// Parses JSONPath. The grammar is RFC 9535's with the limits of PostgREST's parser: no surrounding spaces, and `search` is
+// the only function.
 import type { Comparison, Condition, JsonPath, Literal, Operand, Segment, Selector } from './json-path.ts'
 
 class Mismatch extends Error {}
@@ -9,7 +9,7 @@ const maxDepth = 50
 const blanks = /[ \n\r\t]*/y
 const shorthand = /[A-Za-z_\u{80}-\u{D7FF}\u{E000}-\u{10FFFF}][\w\u{80}-\u{D7FF}\u{E000}-\u{10FFFF}]*/uy
 const wholeNumber = /-?[1-9]\d*|0(?!\d)/y
-// A zero with a minus, a fraction without sign, or a whole number: the forms that PostgREST reads.
+// The forms that PostgREST accepts: a negative zero, an unsigned fraction, or an integer.
 const number = /-0|\d+\.\d+(?:[eE][+-]?\d+)?|(?:-?[1-9]\d*|0(?!\d))(?:[eE][+-]?\d+)?/y
 const word = /true|false|null/y
 const singleQuoted = /'((?:[^'\\\p{Cs}]|\\(?:['bfnrt/\\]|u[\da-fA-F]{4}))*)'/uy
@@ -19,7 +19,7 @@ const comparison = /[<>!=]=|[<>]/y
 class Cursor {
   readonly #text: string
   at = 0
-  /** Conditions within conditions. */
+  /** Current nesting depth of conditions. */
   depth = 0
 
   constructor(text: string) {
@@ -30,7 +30,7 @@ class Cursor {
     return this.at === this.#text.length
   }
 
-  /** Takes the token when it is next. */
+  /** Consumes the token if it is next. */
   token(token: string): boolean {
     if (!this.#text.startsWith(token, this.at)) return false
     this.at += token.length
@@ -53,7 +53,7 @@ class Cursor {
     this.match(blanks)
   }
 
-  /** What `parse` reads, or undefined and nothing taken. */
+  /** The result of `parse`, or undefined without consuming any input. */
   attempt<T>(parse: () => T): T | undefined {
     const [start, depth] = [this.at, this.depth]
     try {
@@ -75,7 +75,7 @@ function unescape(body: string): string {
     (_, unit: string | undefined, sign: string | undefined) =>
       unit === undefined ? (escapes[sign ?? ''] ?? sign ?? '') : String.fromCharCode(Number.parseInt(unit, 16)),
   )
-  // Half a surrogate pair is no character.
+  // Rejects lone surrogates.
   if (/\p{Cs}/u.test(text)) throw new Mismatch()
   return text
 }
@@ -173,7 +173,7 @@ function literal(cursor: Cursor): { readonly value: Literal } | undefined {
   const text = quoted(cursor)
   if (text !== undefined) return { value: text }
   const digits = cursor.match(number)
-  // An addition of zero makes no negative zero, which would not be equal to zero.
+  // Adding zero turns a negative zero into zero, which it would not equal otherwise.
   if (digits) return { value: Number(digits[0]) + 0 }
   const name = cursor.match(word)?.[0]
   return name === undefined ? undefined : { value: name === 'null' ? null : name === 'true' }
@@ -241,7 +241,7 @@ function basic(cursor: Cursor): Condition {
   return { kind: 'search', negated, text, pattern }
 }
 
-/** A query from the root (`$`), or undefined when the text is none. */
+/** Parses a query from the root (`$`). Undefined when the text is not one. */
 export function parseJsonPath(text: string): JsonPath | undefined {
   const cursor = new Cursor(text)
   const parsed = cursor.attempt(() => path(cursor, segment))

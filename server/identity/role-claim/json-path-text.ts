@@ -1,4 +1,4 @@
-// JsonPath -> text, in the normal form that PostgREST dumps.
+// Formats JSONPath in the normal form of PostgREST's configuration dump.
 import { haskellNumber } from '../../text/haskell-number.ts'
 import type { Condition, JsonPath, Operand, Segment, Selector } from './json-path.ts'
 
@@ -69,7 +69,7 @@ function argumentText(operand: Operand): string {
   return typeof value === 'string' ? quoted(value) : typeof value === 'number' ? haskellNumber(value) : String(value)
 }
 
-/** In comparisons, PostgREST writes names after a dot wherever that is possible. */
+/** In comparisons, PostgREST uses dot notation for names wherever possible. */
 function comparedText(operand: Operand): string {
   if (operand.kind === 'literal') return argumentText(operand)
   const segments = operand.path.segments.map((segment): Segment => {

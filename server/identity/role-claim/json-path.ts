@@ -1,4 +1,4 @@
-// JSONPath queries: the part of RFC 9535 that PostgREST knows. https://www.rfc-editor.org/rfc/rfc9535.html
+// JSONPath queries: the subset of RFC 9535 that PostgREST supports. https://www.rfc-editor.org/rfc/rfc9535.html
 import { compareText } from '../../text/code-point-order.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { posixRegExp } from './posix-regexp.ts'
@@ -35,7 +35,7 @@ export type Condition =
   | { readonly kind: 'search'; readonly negated: boolean; readonly text: Operand; readonly pattern: Operand }
   | { readonly kind: 'compare'; readonly left: Operand; readonly by: Comparison; readonly right: Operand }
 
-/** In a comparison, the path has only names and single indexes. */
+/** A path in a comparison, which contains only names and single indexes. */
 export type Operand =
   { readonly kind: 'literal'; readonly value: Literal } | { readonly kind: 'path'; readonly path: JsonPath }
 
@@ -47,7 +47,7 @@ const isObject = (value: unknown): value is Fields =>
 const member = (value: unknown, name: string): readonly unknown[] =>
   isObject(value) && Object.hasOwn(value, name) ? [value[name]] : []
 
-/** Members of an object in the order of their names; elements of a list. */
+/** The members of an object sorted by name, or the elements of an array. */
 function children(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value
   if (!isObject(value)) return []
@@ -56,12 +56,12 @@ function children(value: unknown): readonly unknown[] {
     .map((name) => value[name])
 }
 
-/** A container, then all containers in it. */
+/** A container, followed by all containers in it. */
 function containers(value: unknown): readonly unknown[] {
   return typeof value === 'object' && value !== null ? [value, ...children(value).flatMap(containers)] : []
 }
 
-/** The values that a query finds, in order. */
+/** The values that a query selects, in order. */
 export function select(path: JsonPath, root: unknown, current: unknown = root): readonly unknown[] {
   return path.segments.reduce<readonly unknown[]>(
     (found, segment) => {
@@ -138,7 +138,7 @@ function holds(condition: Condition, root: unknown, current: unknown): boolean {
   }
 }
 
-/** Undefined: there is no such value, or more than one. JSON has no undefined. */
+/** The only value that the query selects; undefined when there is none or more than one. */
 function operand(it: Operand, root: unknown, current: unknown): unknown {
   if (it.kind === 'literal') return it.value
   const found = select(it.path, root, current)

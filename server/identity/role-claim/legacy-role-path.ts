@@ -5,14 +5,14 @@ type Test = '==' | '!=' | '^==' | '==^' | '*=='
 export type LegacyStep =
   | { readonly kind: 'key'; readonly key: string }
   | { readonly kind: 'index'; readonly index: number }
-  /** The first text of a list that passes. Always the last step. */
+  /** The first string of an array that passes the test. Always the last step. */
   | { readonly kind: 'filter'; readonly test: Test; readonly text: string }
 
 const key = /\.(?:([\p{L}\p{M}\p{N}_$@]+)|"([^"]*)")/uy
 const index = /\[(\d+)\]/y
 const filter = /\[\?\(@\s*(==\^|==|!=|\^==|\*==)\s*"([^"]*)"\)\]$/y
 
-/** Undefined when the text is no such path. */
+/** Undefined when the text is not such a path. */
 export function parseLegacyPath(text: string): readonly LegacyStep[] | undefined {
   const steps: LegacyStep[] = []
   let at = 0
@@ -83,13 +83,13 @@ const named: Readonly<Record<string, string>> = {
   '\r': '\\r',
 }
 
-/** A string as Haskell shows it, which is how PostgREST dumps it. */
+/** A string as Haskell's `show` prints it, as in PostgREST's configuration dump. */
 function shown(text: string): string {
   const signs = Array.from(text, (sign) => {
     const code = sign.codePointAt(0) ?? 0
     return named[sign] ?? (code < 0x20 || code > 0x7e ? `\\${code}` : sign)
   })
-  // A digit after a number would belong to it.
+  // `\&` separates a numeric escape from a following digit.
   const safe = signs.map((sign, at) => (/^\d$/.test(sign) && /^\\\d/.test(signs[at - 1] ?? '') ? `\\&${sign}` : sign))
   return `"${safe.join('')}"`
 }

@@ -1,4 +1,4 @@
-// POSIX extended regular expressions, as JSONPath's `search` takes them in PostgREST, as JavaScript's.
+// Translates POSIX extended regular expressions, the argument of `search` in PostgREST's JSONPath, to JavaScript's.
 
 const classes: ReadonlyMap<string, string> = new Map([
   ['alpha', 'A-Za-z'],
@@ -16,7 +16,7 @@ const classes: ReadonlyMap<string, string> = new Map([
   ['graph', '\\x21-\\x7e'],
 ])
 
-/** In brackets POSIX knows no escapes, a first `]` stands for itself, and `[:alpha:]` names a class. */
+/** In POSIX brackets there are no escapes, a leading `]` is literal, and `[:alpha:]` names a class. */
 const bracket = /\[(\^?)(\]?(?:\[:[a-z]+:\]|[^\]])*)\]|\\[\s\S]/g
 
 function translate(source: string): string {
@@ -29,7 +29,7 @@ function translate(source: string): string {
   })
 }
 
-/** Undefined when the expression is not valid. As in PostgREST, `^` and `$` match at the ends of lines, too. */
+/** Undefined when the expression is invalid. As in PostgREST, `^` and `$` also match at line breaks. */
 export function posixRegExp(source: string): RegExp | undefined {
   try {
     return new RegExp(translate(source), 'm')

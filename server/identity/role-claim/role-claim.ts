@@ -1,4 +1,4 @@
-// Where in a token the role is (`jwt-role-claim-key`): a JSONPath, or a path in the older syntax.
+// The path of the role in a token (`jwt-role-claim-key`): JSONPath, or PostgREST's older syntax.
 // https://docs.postgrest.org/en/v16/references/auth.html#jwt-role-extraction
 import { select, type JsonPath } from './json-path.ts'
 import { parseJsonPath } from './json-path-parser.ts'
@@ -20,7 +20,7 @@ export function parseRoleClaim(text: string): RoleClaim | InvalidRoleClaim {
   return { kind: 'invalid', message: `failed to parse role-claim-key value (${text})` }
 }
 
-/** The role in the claims, or undefined. A value that is not text counts as its JSON text, as in PostgREST. */
+/** The role in the claims, or undefined. A value other than a string is read as its JSON text, as in PostgREST. */
 export function roleInClaims(claim: RoleClaim, claims: unknown): string | undefined {
   const value = claim.kind === 'json path' ? select(claim.path, claims)[0] : followLegacyPath(claim.steps, claims)
   if (value === undefined) return undefined

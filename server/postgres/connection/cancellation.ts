@@ -1,19 +1,19 @@
-// Ends what a connection runs for a caller who no longer waits, and makes sure that the cancellation hits no other request.
+// Cancels statements whose caller has disconnected, and ensures that the cancellation affects no other request.
 // https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
 import { LibpqClient } from './pool-config.ts'
 import type { Caller } from '../../rest/database.ts'
 import { runPipeline, StatementError } from '../protocol/pipeline.ts'
 import type { PipelineClient } from '../protocol/pipeline-client.ts'
 
-/** Milliseconds that a statement may go on without its caller: most end by themselves, and to cancel one costs more. */
+/** Milliseconds before a statement without its caller is cancelled. Most end sooner, and a cancellation costs more. */
 const grace = 25
-/** Milliseconds until a statement that still runs is cancelled again: it may have begun after the first time. */
-const again = 1000
+/** Milliseconds before the next request to cancel: the statement may have started after the previous one. */
+const repeatInterval = 1000
 /** SQLSTATE query_canceled */
 export const cancelled = '57014'
 
 /**
- * Runs a statement that takes a cancellation which comes too late, so that no later statement of this connection does.
+ * Runs a statement that absorbs a late cancellation, so that it hits no later statement of this connection.
  *
  * @throws Error when the connection is lost or inside a failed transaction
  */
@@ -25,12 +25,12 @@ export async function absorbCancel(client: PipelineClient): Promise<void> {
   }
 }
 
-/** Watches a caller while a connection is in use, and cancels what it runs once the caller is gone. */
+/** Watches the caller of a connection, and cancels its statements once the caller has disconnected. */
 export class Cancellation {
   readonly #client: PipelineClient
   readonly #forgetCaller: () => void
   #timer: NodeJS.Timeout | undefined
-  /** Settles when the server has received all requests to cancel, with whether that is certain. */
+  /** Settles when all requests to cancel are done, with whether the server received each of them. */
   #requests: Promise<boolean> | undefined
   #isOver = false
 
@@ -43,7 +43,7 @@ export class Cancellation {
 
   readonly #request = (): void => {
     const client = this.#client
-    // Others cannot cancel.
+    // Only direct connections support cancellation.
     if (this.#isOver || !(client instanceof LibpqClient) || !client.isDirect) return
     const before = this.#requests ?? Promise.resolve(true)
     this.#requests = client.requestCancel().then(
@@ -51,19 +51,19 @@ export class Cancellation {
       () => false,
     )
     void this.#requests.then(() => {
-      if (!this.#isOver) this.#timer = setTimeout(this.#request, again)
+      if (!this.#isOver) this.#timer = setTimeout(this.#request, repeatInterval)
     })
   }
 
-  /** Whether the server was asked to cancel. */
+  /** Whether a request to cancel was sent. */
   get hasCancelled(): boolean {
     return this.#requests !== undefined
   }
 
   /**
-   * Ends the watch, after the last statement has been answered.
+   * Stops watching, after the last statement has completed.
    *
-   * @returns undefined when nothing was cancelled; otherwise whether the connection can be used again, once that is known
+   * @returns undefined when nothing was cancelled; otherwise a promise for whether the connection can be reused
    */
   end(): Promise<boolean> | undefined {
     this.#isOver = true

@@ -1,17 +1,17 @@
-// A connection for one task, outside the pool.
+// Connections for single tasks, outside the pool.
 import type pg from 'pg'
 import type { PoolConfig } from './pool-config.ts'
 
 /** A connection. */
 export type Client = pg.Client
 
-/** Connects, lends the connection to `use`, and closes it whatever happens. */
+/** Connects, runs `use` with the connection, and always closes it. */
 export async function withClient<T>(
   connection: PoolConfig,
   use: (client: InstanceType<PoolConfig['Client']>) => Promise<T>,
 ): Promise<T> {
   const client = new connection.Client(connection)
-  // Without a listener, a connection that is lost would end the process; the running query fails anyway.
+  // Without a listener, a lost connection would end the process. The running query fails anyway.
   client.on('error', () => undefined)
   try {
     await client.connect()

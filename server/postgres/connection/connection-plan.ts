@@ -1,4 +1,4 @@
-// A connection string with all its defaults: where to connect to, in which order, and how.
+// Resolves a connection string and its defaults: where to connect to, in which order, and how.
 import { existsSync, readFileSync } from 'node:fs'
 import { homedir, userInfo } from 'node:os'
 import { join } from 'node:path'
@@ -17,9 +17,9 @@ export type SslMode = 'disable' | 'allow' | 'prefer' | 'require' | 'verify-ca' |
 export type SessionAttributes = 'any' | 'read-write' | 'read-only' | 'primary' | 'standby' | 'prefer-standby'
 
 export type Target = {
-  /** Name or address, or the folder of a Unix socket: begins with a slash. */
+  /** Host name or address, or the folder of a Unix socket, which begins with a slash. */
   readonly host: string
-  /** Address to connect to, instead of looking up the host. */
+  /** Address to connect to. Replaces the lookup of the host. */
   readonly address: string
   readonly port: number
 }
@@ -32,16 +32,16 @@ export type ConnectionPlan = {
   readonly database: string
   readonly password: string | undefined
   readonly passfile: string
-  /** Seconds for each target; 0: as long as it takes. */
+  /** Seconds for each target; 0 for no limit. */
   readonly connectTimeout: number
   readonly sslMode: SslMode
-  /** `direct`: begins with TLS at once, where the server knows that. */
+  /** `direct` starts the TLS handshake without asking the server first. */
   readonly sslNegotiation: 'postgres' | 'direct'
   readonly tls: TlsOptions
   readonly sendsServerName: boolean
   readonly requiresChannelBinding: boolean
   readonly session: SessionAttributes
-  /** Seconds after which an idle connection is probed; undefined: never. */
+  /** Seconds after which an idle connection is probed; undefined disables probing. */
   readonly keepAliveIdle: number | undefined
   readonly options: string | undefined
   readonly applicationName: string | undefined
@@ -51,7 +51,7 @@ export type ConnectionPlan = {
 type Environment = Readonly<Record<string, string | undefined>>
 
 const defaultPort = 5432
-/** Where servers put their sockets, and then TCP. */
+/** The usual folders of server sockets, then TCP. */
 const defaultHosts = process.platform === 'win32' ? ['localhost'] : ['/var/run/postgresql', '/tmp', 'localhost']
 
 const fail = (message: string): never => {
@@ -70,7 +70,7 @@ class Options {
     this.#service = service ? serviceOptions(service, env) : new Map()
   }
 
-  /** From the string, the service, or the environment; undefined when it is in none of them, or empty there. */
+  /** The value from the connection string, the service, or the environment; undefined if it is missing or empty. */
   text(name: ConnectionKeyword): string | undefined {
     const variable = connectionKeywords[name]
     const value =
@@ -96,8 +96,8 @@ class Options {
 }
 
 /**
- * Reads a connection string; what it leaves out comes from its service, the `PG…` variables and libpq's defaults. Reads
- * the files of certificates that it names.
+ * Parses a connection string. Missing options come from its service, the `PG…` variables and libpq's defaults. Reads the
+ * certificate files that it names.
  *
  * @throws ConnectionStringError
  */
@@ -122,7 +122,7 @@ export function connectionPlan(uri: string, env: Environment): ConnectionPlan {
     database: options.text('dbname') ?? user,
     password: options.text('password'),
     passfile: options.text('passfile') ?? join(homedir(), '.pgpass'),
-    // libpq: less than two seconds are two.
+    // libpq raises a timeout of one second to two.
     connectTimeout: atLeastTwo(options.number('connect_timeout') ?? 0),
     sslMode,
     sslNegotiation,
@@ -143,7 +143,7 @@ export function connectionPlan(uri: string, env: Environment): ConnectionPlan {
 
 const atLeastTwo = (seconds: number): number => (seconds <= 0 ? 0 : Math.max(seconds, 2))
 
-/** Options that promise something that would not be kept. */
+/** Rejects options whose guarantees are not implemented. */
 function refuseUnsupported(options: Options): void {
   for (const name of ['require_auth', 'requirepeer', 'sslcrldir', 'replication'] as const) {
     if (options.text(name) !== undefined) fail(`${name} is not supported`)
@@ -183,7 +183,7 @@ function targetsOf(options: Options): readonly Target[] {
   })
 }
 
-/** The option `options`, with what libpq takes from further variables. */
+/** The option `options`, with settings from further variables of libpq. */
 function startupOptions(options: Options, env: Environment): string | undefined {
   const escape = (value: string): string => value.replaceAll(/[\\\s]/g, (sign) => `\\${sign}`)
   const further = [
@@ -229,8 +229,8 @@ function tlsOptions(options: Options, sslMode: SslMode): TlsOptions {
 }
 
 /**
- * Whom to believe. A root certificate is always checked, the server's name only with `verify-full`. Without one,
- * `verify-full` believes in the authorities that Node knows, as with `sslrootcert=system`.
+ * How to verify the server. A root certificate is always checked, the server's name only with `verify-full`. Without a root
+ * certificate, `verify-full` trusts Node's certificate authorities, as with `sslrootcert=system`.
  */
 function trust(
   options: Options,
@@ -245,6 +245,6 @@ function trust(
   if (sslMode === 'verify-full') return { rejectUnauthorized: true, ...(ca ? { ca } : {}) }
   if (ca) return { rejectUnauthorized: true, ca, checkServerIdentity: () => undefined }
   return sslMode === 'verify-ca'
-    ? fail('sslmode=verify-ca needs a root certificate: give sslrootcert, or use verify-full')
+    ? fail('sslmode=verify-ca requires a root certificate: set sslrootcert, or use verify-full')
     : { rejectUnauthorized: false }
 }

@@ -1,8 +1,8 @@
-// The time between the startup message and the moment when a connection can be used: is it taken, and is it the right one?
+// Follows a connection from the startup message until it is ready, and decides whether to use it.
 import type { Duplex } from 'node:stream'
 import type { SessionAttributes } from './connection-plan.ts'
 
-/** What the server reports about a session, PostgreSQL 14 and later. */
+/** What the server reports about a session. Requires PostgreSQL 14. */
 export type Session = { readonly isStandby: boolean; readonly isReadOnly: boolean }
 
 export type Verdict =
@@ -15,7 +15,7 @@ export const closedByServer = 'server closed the connection unexpectedly'
 const cannotConnectNow = '57P03'
 const bindingMechanism = 'SCRAM-SHA-256-PLUS'
 
-/** Why a session is not of the wanted kind (`target_session_attrs`). */
+/** Why a session does not satisfy `target_session_attrs`; undefined if it does. */
 export function sessionFault(wanted: SessionAttributes, { isStandby, isReadOnly }: Session): string | undefined {
   switch (wanted) {
     case 'any':
@@ -41,7 +41,7 @@ type Message = {
   readonly code?: unknown
 }
 
-/** Follows the events of one attempt until it is decided. */
+/** Evaluates the events of one attempt until its outcome is known. */
 export class Startup {
   readonly #canFallBack: boolean
   readonly #requiresChannelBinding: boolean
@@ -56,7 +56,7 @@ export class Startup {
     this.#sessionFault = fault
   }
 
-  /** Undefined as long as nothing is decided. An error that ends all attempts is left to the client: "accepted". */
+  /** The outcome, once known. An error that ends all attempts counts as accepted, so that the client handles it. */
   judge(event: string | symbol, value: unknown, stream: Duplex): Verdict | undefined {
     const message = (typeof value === 'object' && value !== null ? value : {}) as Message
     switch (event) {
@@ -65,7 +65,7 @@ export class Startup {
         return undefined
       case 'errorMessage':
         if (message.code === cannotConnectNow) return { kind: 'next target', error: value as Error }
-        // Refused before a password was asked for: with another encryption it may be let in.
+        // Rejected before authentication: another kind of encryption may be accepted.
         return this.#canFallBack && !this.#hasAnswered
           ? { kind: 'next way', error: value as Error }
           : { kind: 'accepted' }

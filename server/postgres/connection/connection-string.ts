@@ -1,10 +1,10 @@
-// Connection strings as libpq reads them: a URI, or pairs of keyword and value.
+// Parses connection strings like libpq: a URI, or keyword/value pairs.
 // https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING
 
-/** Why a connection string cannot be used. The message shows names, never a value that could be a password. */
+/** An invalid connection string. The message contains names, but never a value that could be a password. */
 export class ConnectionStringError extends Error {}
 
-/** libpq's keywords and the variables that they default to. */
+/** libpq's keywords and the variables with their defaults. */
 export const connectionKeywords = {
   application_name: 'PGAPPNAME',
   channel_binding: 'PGCHANNELBINDING',
@@ -59,7 +59,7 @@ export type ConnectionOptions = ReadonlyMap<ConnectionKeyword, string>
 export const isConnectionKeyword = (name: string): name is ConnectionKeyword => Object.hasOwn(connectionKeywords, name)
 
 /**
- * The options that a connection string gives, before defaults.
+ * The options in a connection string, without defaults.
  *
  * @throws ConnectionStringError
  */
@@ -92,7 +92,7 @@ function parsePairs(text: string): ConnectionOptions {
   }
   while (text.slice(at).trim() !== '') {
     const [, name = '', equals] = take(pairName) ?? []
-    // What stands here may be a part of a password with a blank in it.
+    // The message leaves out the text here, which may be part of a password with a blank.
     if (equals !== '=')
       throw new ConnectionStringError(`missing "=" in the connection string; expected ${expectedForm}`)
     if (!isConnectionKeyword(name)) throw new ConnectionStringError(unknownKeyword('invalid connection option', name))
@@ -104,7 +104,7 @@ function parsePairs(text: string): ConnectionOptions {
   return options
 }
 
-/** Shows a name only when it looks like one. */
+/** Includes a name in the message only if it looks like one. */
 const unknownKeyword = (message: string, name: string): string =>
   /^[a-z_]{1,40}$/i.test(name) ? `${message} "${name}"` : message
 
@@ -139,7 +139,7 @@ function parseUri(text: string): ConnectionOptions {
   })
   set('user', decode(user))
   set('password', decode(password))
-  // Lists keep their empty items: each port belongs to the host in the same place.
+  // Keeps empty items: each port belongs to the host at the same position.
   if (targets.some(({ host }) => host !== '')) options.set('host', targets.map(({ host }) => host).join(','))
   if (targets.some(({ port }) => port !== '')) options.set('port', targets.map(({ port }) => port).join(','))
   set('dbname', decode(database))

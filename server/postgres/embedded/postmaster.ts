@@ -1,33 +1,33 @@
-// One Postgres server process, ours or one left behind.
+// Starts and stops Postgres server processes.
 import { open, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { Binaries } from './binaries.ts'
-import { EmbeddedDatabaseError, isFault } from './fault.ts'
+import { EmbeddedDatabaseError, hasErrorCode } from './embedded-error.ts'
 import { awaitDeath, birthOf } from './running-process.ts'
 import { asUser, type SystemUser } from './system-user.ts'
 
 const run = promisify(execFile)
 
-/** Every backend is told to end its work now, and the data is written down: no recovery at the next start. */
+/** Fast shutdown: terminates all backends and writes a checkpoint, so the next start needs no recovery. */
 const fastShutdown = 'SIGINT'
-/** The backends are dropped. The next start recovers from the log; nothing that was committed is lost. */
+/** Immediate shutdown: the next start recovers from the write-ahead log. No committed data is lost. */
 const immediateShutdown = 'SIGQUIT'
 const fastTimeout = 30_000
 const immediateTimeout = 15_000
-/** Long enough for the recovery of a large database. */
+/** Milliseconds; long enough for the recovery of a large database. */
 const startTimeout = 120_000
 
 export type PidFile = { readonly pid: number; readonly port: number; readonly ready: boolean }
 
-/** What `postmaster.pid` says (its lines are listed in Postgres's `pidfile.h`); null without one. */
+/** The contents of `postmaster.pid`, whose lines Postgres's `pidfile.h` documents; null without the file. */
 export async function readPidFile(cluster: string): Promise<PidFile | null> {
   let text: string
   try {
     text = await readFile(join(cluster, 'postmaster.pid'), 'utf8')
   } catch (error) {
-    if (isFault(error, 'ENOENT')) return null
+    if (hasErrorCode(error, 'ENOENT')) return null
     throw error
   }
   const lines = text.split('\n')
@@ -35,10 +35,10 @@ export async function readPidFile(cluster: string): Promise<PidFile | null> {
   return { pid: Math.abs(Number(lines[0])), port: Number(lines[3]), ready: lines[7]?.trim() === 'ready' }
 }
 
-/** Whether a process is the Postgres of this very cluster: the server's working directory is its data folder. */
+/** Whether a process is the Postgres server of this cluster, whose working directory is the data folder. */
 async function servesCluster(pid: number, cluster: string): Promise<boolean> {
   try {
-    // Compared by inode: the folder may have been moved since.
+    // Compares inodes, because the folder may have been moved.
     const [program, working, data] = await Promise.all([
       readFile(`/proc/${pid}/comm`, 'utf8'),
       stat(`/proc/${pid}/cwd`),
@@ -46,16 +46,15 @@ async function servesCluster(pid: number, cluster: string): Promise<boolean> {
     ])
     return program.trim() === 'postgres' && working.dev === data.dev && working.ino === data.ino
   } catch {
-    // No `/proc`, or another user's process: its command line tells.
+    // Checks the command line if there is no `/proc`, or the process belongs to another user.
     const { stdout } = await run('ps', ['-ww', '-o', 'command=', '-p', String(pid)]).catch(() => ({ stdout: '' }))
     return stdout.includes('postgres') && stdout.includes(` -D ${cluster} `)
   }
 }
 
 /**
- * Ends a Postgres that was left on this cluster by an owner that is dead. What `postmaster.pid` says is checked first:
- * the number may long belong to a stranger, who is let alone; then only the file goes, which would make Postgres
- * refuse to start.
+ * Stops a Postgres server that a dead owner left behind on this cluster. If the process in `postmaster.pid` is an
+ * unrelated one, leaves it alone and removes only the file, which would keep Postgres from starting.
  */
 export async function endOrphan(cluster: string, log: (message: string) => void): Promise<void> {
   const file = await readPidFile(cluster)
@@ -67,7 +66,7 @@ export async function endOrphan(cluster: string, log: (message: string) => void)
     await rm(join(cluster, 'postmaster.pid'), { force: true })
     return
   }
-  log(`Stopping the PostgreSQL (process ${pid}) that was left behind when rowhouse was killed`)
+  log(`Stopping the PostgreSQL server (process ${pid}) that was left running when rowhouse was killed`)
   for (const [signal, timeout] of [
     [fastShutdown, fastTimeout],
     [immediateShutdown, immediateTimeout],
@@ -75,28 +74,28 @@ export async function endOrphan(cluster: string, log: (message: string) => void)
     try {
       process.kill(pid, signal)
     } catch (error) {
-      if (isFault(error, 'ESRCH')) return
+      if (hasErrorCode(error, 'ESRCH')) return
       throw error
     }
     if (await awaitDeath(pid, birth, timeout)) return
   }
   throw new EmbeddedDatabaseError(
-    `A PostgreSQL (process ${pid}) is still at work in ${cluster}, and does not stop. Stop it, then start again.`,
+    `A PostgreSQL server (process ${pid}) is still running in ${cluster} and does not stop. Stop it, then start again.`,
   )
 }
 
 export type Postmaster = {
   readonly port: number
-  /** Resolves when the server has ended, asked or not. */
+  /** Resolves when the server has ended, by `stop` or unexpectedly. */
   readonly ended: Promise<void>
   readonly stop: () => Promise<void>
 }
 
 /**
- * Starts a server and waits until it takes connections.
+ * Starts a server and waits until it accepts connections.
  *
- * It runs in a session of its own, so that neither Ctrl-C nor the end of the terminal reaches it: Node ends its work
- * first, then the database. Its messages go to a file, which neither fills a pipe nor breaks when Node dies.
+ * The server runs in its own session, so that neither Ctrl-C nor closing the terminal reaches it: Node finishes first, then
+ * stops the database. Its messages go to a file, which works after Node's death, unlike a pipe.
  */
 export async function startPostmaster(options: {
   readonly binaries: Binaries
@@ -135,7 +134,7 @@ export async function startPostmaster(options: {
 }
 
 function controlOf(server: ChildProcess): Pick<Postmaster, 'ended' | 'stop'> {
-  // The last resort when Node ends by `process.exit` or an error that nobody caught: there is no time to wait then.
+  // A last resort for `process.exit` and uncaught errors, when there is no time to wait.
   const shutDown = (): void => void server.kill(fastShutdown)
   process.once('exit', shutDown)
   const ended = new Promise<void>((resolve) => {
@@ -144,10 +143,10 @@ function controlOf(server: ChildProcess): Pick<Postmaster, 'ended' | 'stop'> {
       resolve()
     }
     server.once('exit', settle)
-    // It could not even be run.
+    // The program could not be started.
     server.once('error', settle)
   })
-  // A running database is no reason for Node to stay.
+  // A running database must not keep Node alive.
   server.unref()
   let stopping: Promise<void> | undefined
   return { ended, stop: () => (stopping ??= stopServer(server, ended)) }
@@ -173,7 +172,7 @@ async function within(timeout: number, ended: Promise<void>): Promise<boolean> {
   return inTime
 }
 
-/** The server writes into its pid file when it takes connections. */
+/** Waits for the status in the server's pid file that says that it accepts connections. */
 async function untilReady(server: ChildProcess, cluster: string, signal?: AbortSignal): Promise<void> {
   let failure: Error | undefined
   server.once('error', (error) => (failure = error))
@@ -181,7 +180,7 @@ async function untilReady(server: ChildProcess, cluster: string, signal?: AbortS
   for (;;) {
     signal?.throwIfAborted()
     if (failure) throw failure
-    if (server.exitCode !== null || server.signalCode !== null) throw new Error('It ended at once.')
+    if (server.exitCode !== null || server.signalCode !== null) throw new Error('It exited immediately.')
     const file = await readPidFile(cluster)
     if (file?.ready && file.pid === server.pid) return
     if (Date.now() > deadline) throw new Error(`It was not ready within ${startTimeout / 1000} s.`)

@@ -1,29 +1,29 @@
-// Files of secrets: whole or not there, and readable by nobody else.
+// Files with secrets, written atomically and readable only by their owner.
 import { randomBytes } from 'node:crypto'
 import { chmod, link, open, readFile, rename, rm, stat } from 'node:fs/promises'
-import { isFault } from './fault.ts'
+import { hasErrorCode } from './embedded-error.ts'
 
-/** The text of a private file; null when there is none. Takes away what others may do with it: copies often have too much. */
+/** The text of a private file; null if it does not exist. Removes permissions of other users, which copies often have. */
 export async function readPrivate(file: string): Promise<string | null> {
   try {
     const { mode } = await stat(file)
     if ((mode & 0o077) !== 0) await chmod(file, 0o600)
     return await readFile(file, 'utf8')
   } catch (error) {
-    if (isFault(error, 'ENOENT')) return null
+    if (hasErrorCode(error, 'ENOENT')) return null
     throw error
   }
 }
 
-/** Writes a private file. One that is there already stays as it is. */
+/** Creates a private file. Keeps an existing one. */
 export const createPrivate = (file: string, text: string): Promise<void> =>
   viaDraft(file, text, async (draft) => {
     await link(draft, file).catch((error: unknown) => {
-      if (!isFault(error, 'EEXIST')) throw error
+      if (!hasErrorCode(error, 'EEXIST')) throw error
     })
   })
 
-/** Writes a private file, in place of one that may be there. */
+/** Creates or replaces a private file. */
 export const replacePrivate = (file: string, text: string): Promise<void> =>
   viaDraft(file, text, (draft) => rename(draft, file))
 

@@ -1,4 +1,4 @@
-// Telling one process from another that has, had or will have the same number.
+// Identifies a process beyond its pid, which the system reuses.
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
@@ -7,7 +7,7 @@ const run = promisify(execFile)
 
 let boot: Promise<string> | undefined
 
-/** One reading of the kernel's boot id; null where there is no Linux `/proc`. */
+/** The kernel's boot id, read once; null without Linux's `/proc`. */
 async function bootId(): Promise<string | null> {
   boot ??= readFile('/proc/sys/kernel/random/boot_id', 'utf8')
   return boot.then(
@@ -17,8 +17,8 @@ async function bootId(): Promise<string | null> {
 }
 
 /**
- * When a process was born: equal texts for the same pid mean the same process. Null when there is no such process, or
- * only a zombie of it (a parent that never waits, as in a container without an init, keeps those for ever).
+ * Identifies the start of a process: equal results for the same pid mean the same process. Null when the process does not
+ * exist or is a zombie, which remains for ever in a container without an init.
  * proc(5), `/proc/pid/stat`: the state is the third field, the start time in ticks since boot the 22nd.
  */
 export async function birthOf(pid: number): Promise<string | null> {
@@ -26,7 +26,7 @@ export async function birthOf(pid: number): Promise<string | null> {
   if (id === null) return birthFromPs(pid)
   try {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
-    // The second field is the program's name in brackets, and may itself hold blanks and brackets.
+    // The second field is the program's name in parentheses, which may itself contain blanks and parentheses.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     const state = fields[0]
     return state === 'Z' || state === 'X' ? null : `${id}/${fields[19]}`
@@ -45,7 +45,7 @@ async function birthFromPs(pid: number): Promise<string | null> {
   }
 }
 
-/** Waits until a process is gone; false when it is still there after `timeout` milliseconds. */
+/** Waits until a process has ended. Returns false when it is still running after `timeout` milliseconds. */
 export async function awaitDeath(pid: number, birth: string, timeout: number): Promise<boolean> {
   const deadline = Date.now() + timeout
   while ((await birthOf(pid)) === birth) {

@@ -1,15 +1,15 @@
-// The secrets of a data folder: made once, and kept.
+// The secrets of a data folder, which are generated once.
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { EmbeddedDatabaseError } from './fault.ts'
+import { EmbeddedDatabaseError } from './embedded-error.ts'
 import { createPrivate, readPrivate } from './private-file.ts'
 
 export type Secrets = {
   readonly superuserPassword: string
   readonly authenticatorPassword: string
-  /** Signs and verifies JWTs where no other secret is configured. */
+  /** Signs and verifies JWTs if no other secret is configured. */
   readonly jwtSecret: string
-  /** Signs session cookies where no other secret is configured. */
+  /** Signs session cookies if no other secret is configured. */
   readonly sessionSecret: string
 }
 
@@ -23,8 +23,8 @@ const makeSecrets = (): Secrets => ({
 })
 
 /**
- * The secrets of a data folder, made when it has none yet. Processes that ask at the same time get the same ones.
- * @throws {EmbeddedDatabaseError} when the file that holds them is damaged
+ * The secrets of a data folder, generated on first use. Concurrent processes get the same ones.
+ * @throws {EmbeddedDatabaseError} when their file is damaged
  */
 export async function ensureSecrets(dataDir: string): Promise<Secrets> {
   const file = join(dataDir, 'secrets.json')
@@ -37,7 +37,7 @@ export async function ensureSecrets(dataDir: string): Promise<Secrets> {
 function parseSecrets(file: string, text: string): Secrets {
   const broken = (): EmbeddedDatabaseError =>
     new EmbeddedDatabaseError(
-      `${file} does not hold the secrets it should. Restore it, or remove the whole folder to begin anew without its data.`,
+      `${file} does not contain valid secrets. Restore it, or remove the whole folder to start without its data.`,
     )
   let value: unknown
   try {
@@ -49,7 +49,7 @@ function parseSecrets(file: string, text: string): Secrets {
   const known = value as Readonly<Record<keyof Secrets, unknown>>
   const secret = (name: keyof Secrets): string => {
     const found = known[name]
-    // They go into connection strings as they are.
+    // Secrets are inserted into connection strings unescaped.
     if (typeof found !== 'string' || !/^[\w-]{32,}$/.test(found)) throw broken()
     return found
   }

@@ -1,8 +1,8 @@
-// Who runs the embedded Postgres. It refuses to run as root, so root lends it another user of the system.
+// The system user that runs the embedded Postgres, which refuses to run as root.
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, stat } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { EmbeddedDatabaseError } from './fault.ts'
+import { EmbeddedDatabaseError } from './embedded-error.ts'
 
 const run = promisify(execFile)
 
@@ -10,35 +10,35 @@ export type SystemUser = {
   readonly name: string
   readonly uid: number
   readonly gid: number
-  /** Where root keeps what this user must reach, when the project's folder is closed to it. */
-  readonly shelter: string
+  /** Folder for data and programs if this user cannot access the project's folder. */
+  readonly relocatedDataDir: string
 }
 
-async function lookUp(name: string, shelter: string): Promise<SystemUser | null> {
+async function lookUp(name: string, relocatedDataDir: string): Promise<SystemUser | null> {
   try {
     const [uid, gid] = await Promise.all(
       ['-u', '-g'].map(async (option) => Number((await run('id', [option, name])).stdout)),
     )
-    return uid && gid !== undefined ? { name, uid, gid, shelter } : null
+    return uid && gid !== undefined ? { name, uid, gid, relocatedDataDir } : null
   } catch {
     return null
   }
 }
 
 /**
- * The user to run Postgres as: null for this process's own, which is right for everybody but root. For root, the
- * owner of the existing data, or the system's user `postgres`, which is made when there is none.
+ * The user to run Postgres as. Null for the user of this process, unless it is root. For root, the owner of the existing
+ * data, or the system user `postgres`, which is created if necessary.
  */
 export async function databaseUser(
   existingData: string | null,
-  shelter = '/var/lib/rowhouse',
+  relocatedDataDir = '/var/lib/rowhouse',
 ): Promise<SystemUser | null> {
   if (process.getuid?.() !== 0) return null
   if (existingData !== null) {
     const { uid, gid } = await stat(existingData)
-    if (uid !== 0) return { name: `with the number ${uid}`, uid, gid, shelter }
+    if (uid !== 0) return { name: `with the number ${uid}`, uid, gid, relocatedDataDir }
   }
-  const known = await lookUp('postgres', shelter)
+  const known = await lookUp('postgres', relocatedDataDir)
   if (known) return known
   const made = await run('groupadd', ['--system', '--force', 'postgres'])
     .then(() =>
@@ -48,19 +48,19 @@ export async function databaseUser(
       () => null,
       (error: unknown) => error,
     )
-  // Another process may have made it at the same time.
-  const user = await lookUp('postgres', shelter)
+  // Another process may have created it at the same time.
+  const user = await lookUp('postgres', relocatedDataDir)
   if (user) return user
   throw new EmbeddedDatabaseError(
-    'PostgreSQL does not run as root, and the user `postgres` to run it as could not be made. ' +
-      'Start rowhouse as an ordinary user, make a system user `postgres`, or set DATABASE_URL.',
+    'PostgreSQL does not run as root, and creating the user `postgres` to run it failed. ' +
+      'Start rowhouse as an ordinary user, create a system user `postgres`, or set DATABASE_URL.',
     { cause: made },
   )
 }
 
 /**
- * Options for `spawn` and `execFile`: that user, an environment without our secrets or `PG…` variables that would
- * change what the programs do, and a working directory that everybody may enter.
+ * Options for `spawn` and `execFile`: the user, an environment without secrets and `PG…` variables, and a working
+ * directory that every user may enter.
  */
 export function asUser(user: SystemUser | null): {
   readonly uid?: number
@@ -72,7 +72,7 @@ export function asUser(user: SystemUser | null): {
   return user ? { uid: user.uid, gid: user.gid, cwd: '/', env } : { cwd: '/', env }
 }
 
-/** Whether a user can enter a folder, and so pass every folder above it; asked of the system, which knows all rules. */
+/** Whether a user can enter a folder and all its parents. Asks the system, which knows all rules. */
 export async function canEnter(user: SystemUser, folder: string): Promise<boolean> {
   try {
     await run('/bin/sh', ['-c', 'cd -- "$1"', 'sh', folder], asUser(user))
@@ -83,22 +83,22 @@ export async function canEnter(user: SystemUser, folder: string): Promise<boolea
 }
 
 /**
- * The folder for what cannot be reached in `closed`.
- * @throws {EmbeddedDatabaseError} where there is none, saying what to do about `closed`
+ * Creates or checks the folder that replaces `closed`, which the user cannot enter.
+ * @throws {EmbeddedDatabaseError} when it cannot be used, with advice about `closed`
  */
-export async function shelterFor(closed: string, user: SystemUser): Promise<string> {
-  const { shelter } = user
+export async function ensureRelocatedDataDir(closed: string, user: SystemUser): Promise<string> {
+  const { relocatedDataDir } = user
   try {
-    // Whatever the umask says.
-    if ((await mkdir(shelter, { recursive: true })) !== undefined) await chmod(shelter, 0o755)
-    const { uid, mode } = await stat(shelter)
-    // Programs are run from there: nobody else may put anything into it.
-    if (uid === 0 && (mode & 0o022) === 0 && (await canEnter(user, shelter))) return shelter
-    throw new Error(`${shelter} must belong to root, be writable by nobody else, and be open to all`)
+    // Sets the mode regardless of the umask.
+    if ((await mkdir(relocatedDataDir, { recursive: true })) !== undefined) await chmod(relocatedDataDir, 0o755)
+    const { uid, mode } = await stat(relocatedDataDir)
+    // Programs run from this folder, so only root may write to it.
+    if (uid === 0 && (mode & 0o022) === 0 && (await canEnter(user, relocatedDataDir))) return relocatedDataDir
+    throw new Error(`${relocatedDataDir} must belong to root, be writable only by root, and be accessible to all users`)
   } catch (error) {
     throw new EmbeddedDatabaseError(
       `PostgreSQL does not run as root but as the user ${user.name}, who cannot enter ${closed}. ` +
-        'Put the project, and DATA_DIR, into a folder that everybody may enter, or start rowhouse as an ordinary user.',
+        'Put the project and DATA_DIR into a folder that all users may enter, or start rowhouse as an ordinary user.',
       { cause: error },
     )
   }

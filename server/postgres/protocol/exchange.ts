@@ -5,7 +5,7 @@ import type pg from 'pg'
 import type { DatabaseFailure, PipelineStatement, Row, ServerError } from '../../rest/database.ts'
 import { ArrivingField } from './arriving-field.ts'
 import { intercept, type GiveBack } from './incoming.ts'
-import type { RunHistory } from '../../common/run-history.ts'
+import type { StatementStats } from '../../common/statement-stats.ts'
 import { statementName, type StatementCache } from './statement-cache.ts'
 import { MessageReader, MessageWriter, readError, readRow } from './wire.ts'
 
@@ -48,7 +48,7 @@ export type Turn = {
   /** Takes a large row before the transaction has ended; without it, it is waited for. */
   readonly onArriving?: OnArriving | undefined
   /** Where it is noted how the turn went. */
-  readonly history?: RunHistory | undefined
+  readonly history?: StatementStats | undefined
   /** Hears that the turn ahead has ended, or that there is none. */
   onBegin?(): void
   /** The rows of every statement in order; or the first error of the server, or that of a lost connection. */
@@ -233,7 +233,7 @@ export class Exchange implements pg.Submittable {
     const now = performance.now()
     const each = (now - this.#since) / this.#answered.length
     this.#since = now
-    for (const { turn, bytes, error } of this.#answered) if (!error) turn.history?.note(each, bytes)
+    for (const { turn, bytes, error } of this.#answered) if (!error) turn.history?.record(each, bytes)
     this.#answered = []
   }
 

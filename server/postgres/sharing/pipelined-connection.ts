@@ -6,7 +6,7 @@ import type { LentClient } from '../protocol/pipeline-client.ts'
 import type { StatementCache } from '../protocol/statement-cache.ts'
 import { withConnection } from '../lending.ts'
 import type { ConnectionPool } from '../pool.ts'
-import type { RunHistory } from '../../common/run-history.ts'
+import type { StatementStats } from '../../common/statement-stats.ts'
 import { sharingPolicy } from './policy.ts'
 import { calledOff, type Gate } from './turn-guard.ts'
 import type { Row } from '../../rest/database.ts'
@@ -24,7 +24,7 @@ export type SharedRun = {
    */
   guardedPart(gate: string, turn: string): PipelinePart
   /** How the statement went before. Without it, it does not share a connection. */
-  readonly history: RunHistory | undefined
+  readonly history: StatementStats | undefined
   /** Whether large rows are not taken while they arrive. */
   readonly waitsForLargeRows?: boolean
   /** Takes a large row of a read. */
@@ -43,7 +43,7 @@ class QueuedTurn implements Turn {
   readonly number: number
   readonly part: PipelinePart
   readonly parts: readonly PipelinePart[]
-  readonly history: RunHistory | undefined
+  readonly history: StatementStats | undefined
   readonly onArriving: OnArriving | undefined
   /** Milliseconds that it is expected to take. */
   readonly expected: number
@@ -224,7 +224,7 @@ export class PipelinedConnection implements TurnListener {
       const isLong =
         this.#queue[0] === front && front.hasBegun && performance.now() - this.#since >= patience[this.kind]
       if (isLong && this.#queue.length > 1) {
-        front.history?.note(patience[this.kind], 0)
+        front.history?.record(patience[this.kind], 0)
         void this.#moveOthers()
       }
       this.#watch()

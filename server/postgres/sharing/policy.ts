@@ -1,6 +1,6 @@
 // When statements share connections. All figures that decide it, each with the measurement that chose it and the
 // commit that reports it; or, where none was made, with the reason. The setting `db-pool-sharing` switches sharing off, for writes or altogether.
-import { trustPolicy } from '../../common/run-history.ts'
+import { trustPolicy } from '../../common/statement-stats.ts'
 
 export const sharingPolicy = {
   /** How a statement earns the trust that its next run will be brief and its result small. */

@@ -1,4 +1,4 @@
-// `rowhouse check`: looks over what is exposed, before somebody else does.
+// `rowhouse check`: reports what the API exposes and flags risks.
 import type { Command } from 'commander'
 import { checkExposure } from '../operations/check.ts'
 import { readExposure } from '../operations/exposure.ts'
@@ -7,17 +7,17 @@ import { exposureTable } from './exposure-table.ts'
 
 type Options = { readonly json?: true; readonly config?: string }
 
-/** Roles that Supabase's clients know; looked at where they exist, whoever may switch to them. */
+/** Roles of Supabase's clients, checked if they exist. */
 const wellKnown = ['anon', 'authenticated', 'service_role']
 
-/** So that a script can tell "flagged" (1) from "could not look". */
+/** Exit code of a failed check, distinct from that of findings (1). */
 const couldNotLook = 2
 
 export function addCheck(program: Command, dependencies: Dependencies, setExitCode: (code: number) => void): void {
   const { loadConfig, withDatabase, print } = dependencies
   program
     .command('check')
-    .description('list what is exposed to whom, and flag what should not be; exit code 1 when something is flagged')
+    .description('list what the API exposes to which role, and flag risks (exit code 1)')
     .option('-c, --config <file>', 'configuration file')
     .action(async (_own: unknown, command: Command) => {
       const { json, config: file } = command.optsWithGlobals<Options>()

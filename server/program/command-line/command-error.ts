@@ -1,4 +1,4 @@
-/** What keeps a command from being done, in a sentence for the user. */
+/** A command failed. The message is a sentence for the user. */
 export class CommandError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)

@@ -1,4 +1,4 @@
-// Connections for commands: to the database that is configured, or to the embedded one.
+// Connections for commands: to the configured database, or to the embedded one.
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Client } from '../../postgres/connection/client.ts'
@@ -17,14 +17,14 @@ type Target = Pick<Config, 'dataDir' | 'dbUri' | 'migrationDatabaseUrl'>
 
 const howTo = {
   authenticator:
-    'Set DATABASE_URL (or PGRST_DB_URI) to a connection string of the role that serves, such as ' +
+    'Set DATABASE_URL (or PGRST_DB_URI) to a connection string of the role that serves requests, such as ' +
     'postgres://authenticator:…@localhost/postgres',
   owner:
     'Set MIGRATION_DATABASE_URL to a connection string of the role that owns the schema, such as ' +
     'postgres://postgres:…@localhost/postgres',
 } as const
 
-/** Whether there is an embedded database in the data folder. */
+/** Whether the data folder contains an embedded database. */
 export async function hasEmbedded(dataDir: string): Promise<boolean> {
   const folder = resolve(dataDir)
   const exists = await stat(folder).then(
@@ -35,12 +35,12 @@ export async function hasEmbedded(dataDir: string): Promise<boolean> {
 }
 
 /**
- * Lends a connection. The embedded database is started for it when no server has it running, and stopped afterwards.
+ * Runs `use` with a connection. Starts the embedded database if it is not running, and stops it afterwards.
  *
- * @param env for what a connection string leaves out (`PGHOST`, …)
+ * @param env variables for options that are missing in a connection string (`PGHOST`, …)
  * @param wish which role, and whether an embedded database may be created
- * @param log gets what the embedded database has to say
- * @throws ConfigError or CommandError when no setting names the database; UnsupportedPostgres, the error of connecting
+ * @param log called with messages of the embedded database
+ * @throws ConfigError or CommandError when no database is configured; UnsupportedPostgres; the connection error
  */
 export async function withConnection<T>(
   config: Target,
@@ -53,7 +53,7 @@ export async function withConnection<T>(
   if (database.kind === 'named') return connect(database.uri, env, use)
   if (!creates && !(await hasEmbedded(config.dataDir))) {
     throw new CommandError(
-      `No setting names a database, and there is no embedded database in ${config.dataDir}. ${howTo[role]}, ` +
+      `No database is configured, and there is no embedded database in ${config.dataDir}. ${howTo[role]}, ` +
         'or create the embedded database with `rowhouse migrate` or `rowhouse serve`.',
     )
   }

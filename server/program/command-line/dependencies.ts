@@ -1,4 +1,4 @@
-// What the commands need from the other rooms, handed in so that each command can be run without them.
+// The dependencies of the commands, passed in so that tests can replace them.
 import type { Config } from '../../config/config.ts'
 import type { DatabaseRole } from '../../config/database-choice.ts'
 import type { ApiKey } from '../../identity/api-key/api-key.ts'
@@ -21,19 +21,19 @@ export type NewKey = {
 export type Migrated = {
   /** File names, in the order applied. */
   readonly applied: readonly string[]
-  /** What was done, or is left to do, so that the server can connect. */
+  /** What was done, or remains to be done, so that the server can connect. */
   readonly notes: readonly string[]
 }
 
 /** Which connection a command needs. */
 export type ConnectionWish = {
-  /** `owner` for migrations and keys, `authenticator` for what the API itself can see. */
+  /** `owner` for migrations and keys, `authenticator` for the API's own view of the database. */
   readonly role: DatabaseRole
-  /** Whether an embedded database is created when no setting names a database and there is none yet. */
+  /** Whether to create an embedded database if no database is configured and none exists. */
   readonly creates: boolean
 }
 
-/** Rows that were added, and whether there is an account to own classification runs. */
+/** The number of added rows, and whether an account exists to own classification runs. */
 export type SampleCounts = {
   readonly accounts: number
   readonly reports: number
@@ -41,16 +41,16 @@ export type SampleCounts = {
   readonly hasOwner: boolean
 }
 
-/** What the commands do with a connection to the database. */
+/** The operations of commands on a database connection. */
 export type Session = {
   readonly query: Query
   readonly migrate: () => Promise<Migrated>
   readonly pendingMigrations: () => Promise<readonly string[]>
   readonly createApiKey: (wanted: NewKey) => Promise<ApiKey & { readonly key: string }>
   readonly listApiKeys: () => Promise<readonly ApiKey[]>
-  /** False: no such key, or revoked before. */
+  /** Returns false for an unknown or already revoked key. */
   readonly revokeApiKey: (id: string) => Promise<boolean>
-  /** Adds what is missing of the sample data; the account of that address, or the development user, gets the runs. */
+  /** Adds missing sample data. The account with that address, or the development user, owns the runs. */
   readonly addSampleData: (email: string | undefined) => Promise<SampleCounts>
 }
 
@@ -60,23 +60,23 @@ export type Dependencies = {
   readonly print: (text: string) => void
   /** Standard error, for everything else. */
   readonly printError: (text: string) => void
-  /** Prints the warnings. Throws one error that names every bad value. */
+  /** Prints warnings. Throws one error that lists every invalid value. */
   readonly loadConfig: (file: string | undefined) => Config
-  /** The configuration with the settings that the database holds, where it is asked for them. */
+  /** The configuration, with the settings in the database if `db-config` is on. */
   readonly withDatabaseSettings: (file: string | undefined) => Promise<Config>
-  /** With `json`, as a JSON object. */
+  /** Formats the settings, with `json` as a JSON object. */
   readonly dumpConfig: (config: Config, json: boolean) => string
   readonly exampleConfig: (json: boolean) => string
   /** The schema cache as JSON. */
   readonly dumpSchema: (config: Config) => Promise<string>
   readonly serve: (options: ServeOptions) => Promise<void>
-  /** Lends a connection. Throws CommandError when no setting names the database. */
+  /** Runs `use` with a connection. Throws CommandError when no database is configured. */
   readonly withDatabase: <T>(config: Config, wish: ConnectionWish, use: (session: Session) => Promise<T>) => Promise<T>
-  /** Whether some database is there to be asked: one that a setting names, or an embedded one. */
+  /** Whether a database is available: a configured one, or an embedded one. */
   readonly hasDatabase: (config: Config) => Promise<boolean>
   /** File names of all migrations, in order. */
   readonly allMigrations: () => Promise<readonly string[]>
-  /** Status of the answer to a GET. */
+  /** The status of the response to a GET request. */
   readonly fetchStatus: (address: Address) => Promise<number>
 }
 

@@ -1,4 +1,4 @@
-// Accounts and keys for development, made through the connection of the database's owner.
+// Creates accounts and keys for development, on a connection of the database's owner.
 import type { Client } from '../../postgres/connection/client.ts'
 import { createAccount } from '../../services/accounts/account.ts'
 import { hashPassword } from '../../services/accounts/password.ts'

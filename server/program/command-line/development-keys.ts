@@ -1,4 +1,4 @@
-// What a developer needs to try the service at once: a user, and three keys, kept with the data.
+// A user and three keys for development, stored in the data folder.
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { readPrivate, replacePrivate } from '../../postgres/embedded/private-file.ts'
@@ -7,9 +7,9 @@ import type { NewKey } from './dependencies.ts'
 export type DevelopmentKeys = {
   /** Acts as `anon`. */
   readonly publishableKey: string
-  /** Acts as `service_role`, past every policy. */
+  /** Acts as `service_role`, which bypasses all policies. */
   readonly secretKey: string
-  /** Somebody whose rows the examples read and write; the secret key belongs to nobody, so it has no `auth.uid()`. */
+  /** The user of the examples. The secret key belongs to no user, so it has no `auth.uid()`. */
   readonly user: {
     readonly id: string
     readonly email: string
@@ -20,17 +20,17 @@ export type DevelopmentKeys = {
 }
 
 export type DevelopmentAccounts = {
-  /** Registers a user; null when the address is taken. */
+  /** Registers a user. Returns null when the address is taken. */
   readonly createUser: (email: string, password: string) => Promise<string | null>
-  /** Makes an API key, and returns its secret. */
+  /** Creates an API key and returns its secret. */
   readonly createKey: (wanted: NewKey) => Promise<string>
-  /** Whether the database still knows a key. */
+  /** Whether a key is still valid. */
   readonly isValidKey: (key: string) => Promise<boolean>
 }
 
 /**
- * The development keys of a data folder: those in its `keys.json`, or new ones when there are none or one of them does
- * not work any more (revoked, or the database was made anew).
+ * The development keys of a data folder, from its `keys.json`. Creates new ones if the file is missing or a key is invalid
+ * (because it was revoked or the database is new).
  */
 export async function ensureDevelopmentKeys(dataDir: string, accounts: DevelopmentAccounts): Promise<DevelopmentKeys> {
   const file = join(dataDir, 'keys.json')
@@ -64,14 +64,14 @@ async function makeKeys(accounts: DevelopmentAccounts): Promise<DevelopmentKeys>
   }
 }
 
-/** The password of an earlier development user may be lost with its file, so that one is left alone. */
+/** Registers a new user. The password of an earlier development user may be lost with the file. */
 async function makeUser(password: string, { createUser }: DevelopmentAccounts): Promise<{ id: string; email: string }> {
   for (let attempt = 0; attempt < 5; attempt++) {
     const email = attempt === 0 ? 'developer@example.com' : `developer-${randomBytes(3).toString('hex')}@example.com`
     const id = await createUser(email, password)
     if (id !== null) return { id, email }
   }
-  throw new Error('The development user could not be registered: every address tried is taken.')
+  throw new Error('Registering the development user failed: all tried addresses are taken.')
 }
 
 function parseKeys(text: string | null): DevelopmentKeys | null {
@@ -85,7 +85,7 @@ function parseKeys(text: string | null): DevelopmentKeys | null {
   const { publishableKey, secretKey, user } = asRecord(value)
   const { id, email, password, key } = asRecord(user)
   const all = [publishableKey, secretKey, id, email, password, key]
-  // A file that somebody has spoilt is as good as none: new keys are no loss.
+  // An invalid file is replaced, because new development keys are no loss.
   return all.every((text) => typeof text === 'string') ? (value as DevelopmentKeys) : null
 }
 

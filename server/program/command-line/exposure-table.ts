@@ -1,4 +1,4 @@
-// The result of `check` as a table for people, at most 120 characters wide.
+// Formats the result of `check` as a table of at most 120 characters per line.
 import { callersOf, describeFinding, type Checked } from '../operations/check.ts'
 import { commands, type ExposedFunction, type ExposedRelation, type RelationRole } from '../operations/exposure.ts'
 import { fitted, printable, textRow, wrap, type TextColumn } from './text-table.ts'
@@ -15,7 +15,7 @@ const fullWidth = 120
 
 type Block = { readonly rows: readonly (readonly string[])[]; readonly findings: readonly string[] }
 
-/** Every exposed object with its roles; then what was found. */
+/** A table of all exposed objects with their roles and findings, and a summary. */
 export function exposureTable(checked: readonly Checked[]): string {
   const [bundled, single] = bundleExtensions(checked)
   const blocks = [...single.map(blockOf), ...bundled]
@@ -72,7 +72,7 @@ function functionRows(routine: ExposedFunction): string[][] {
   return roles.map((cells, index) => [...(index === 0 ? first : ['', '', '']), ...cells])
 }
 
-/** One row for all roles that have the same rights. */
+/** Groups roles with the same rights into one row. */
 function alike<T extends { readonly name: string }>(roles: readonly T[], cells: (role: T) => string[]): string[][] {
   const groups = new Map<string, { names: string[]; cells: string[] }>()
   for (const role of roles) {
@@ -101,7 +101,7 @@ function policiesOf({ kind, rls, policies }: ExposedRelation, role: RelationRole
   return lines.join('\n') || '-'
 }
 
-/** An extension in an exposed schema can bring hundreds of functions: those without a finding are counted. */
+/** Counts functions of an extension without findings instead of listing them, because there can be hundreds. */
 function bundleExtensions(checked: readonly Checked[]): [Block[], Checked[]] {
   const counts = new Map<string, number>()
   const single = checked.filter((object) => {

@@ -1,4 +1,4 @@
-// `rowhouse keys`: API keys for programs, and for people who act through programs.
+// `rowhouse keys`: manages API keys.
 import { InvalidArgumentError, type Command } from 'commander'
 import { sqlState } from '../../postgres/database-error.ts'
 import { CommandError } from './command-error.ts'
@@ -22,15 +22,15 @@ export function addKeys(program: Command, dependencies: Dependencies): void {
       return await dependencies.withDatabase(config, { role: 'owner', creates: false }, async (session) => {
         const { rows } = await session.query("select to_regclass('auth.api_keys') is not null as migrated")
         if (rows[0]?.migrated === true) return await use(session)
-        throw new CommandError('This database has no place for keys yet. Run `rowhouse migrate` first.')
+        throw new CommandError('This database has no table for keys yet. Run `rowhouse migrate` first.')
       })
     } catch (error) {
       // insufficient_privilege
       if (sqlState(error) !== '42501') throw error
       throw new CommandError(
         config.migrationDatabaseUrl === null
-          ? 'The role that serves may not manage keys. Set MIGRATION_DATABASE_URL to a connection string of the role that the migrations were run with.'
-          : `The role in MIGRATION_DATABASE_URL may not manage keys (${(error as Error).message}). Use the role that the migrations were run with.`,
+          ? 'The role that serves requests may not manage keys. Set MIGRATION_DATABASE_URL to a connection string of the role that ran the migrations.'
+          : `The role in MIGRATION_DATABASE_URL may not manage keys (${(error as Error).message}). Use the role that ran the migrations.`,
         { cause: error },
       )
     }
@@ -39,18 +39,22 @@ export function addKeys(program: Command, dependencies: Dependencies): void {
 
   keys
     .command('create')
-    .description('make a key, and print it: it is shown only this once')
+    .description('create a key and print it; it cannot be shown again')
     .option('--role <name>', 'database role that the key acts as; `authenticated` with --user')
     .option('--user <id>', 'user that the key acts as')
     .option('--label <text>', 'what the key is for')
-    .option('--expires <when>', 'a time such as 2030-01-31 or 2030-01-31T12:00:00Z, or from now: 12h, 30d', readExpiry)
+    .option(
+      '--expires <when>',
+      'a time such as 2030-01-31 or 2030-01-31T12:00:00Z, or a duration: 12h, 30d',
+      readExpiry,
+    )
     .option('-c, --config <file>', 'configuration file')
     .action(async (_own: unknown, command: Command) => {
       const { role: given, user, label, expires, json, config } = command.optsWithGlobals<CreateOptions>()
       const role = given ?? (user === undefined ? undefined : 'authenticated')
       if (role === undefined)
-        throw new CommandError('Say what the key is for: --role anon, --role service_role, or --user <id>.')
-      const made = await withKeys(config, ({ createApiKey }) =>
+        throw new CommandError('Specify who the key acts as: --role anon, --role service_role, or --user <id>.')
+      const created = await withKeys(config, ({ createApiKey }) =>
         createApiKey({
           role,
           label: label ?? `${role} key`,
@@ -58,13 +62,13 @@ export function addKeys(program: Command, dependencies: Dependencies): void {
           ...(expires === undefined ? {} : { expiresAt: expires }),
         }),
       )
-      if (json) return print(`${JSON.stringify(made)}\n`)
-      print(`${made.key}\n\nThis is shown only once. To revoke it: rowhouse keys revoke ${made.id}\n`)
+      if (json) return print(`${JSON.stringify(created)}\n`)
+      print(`${created.key}\n\nThe key cannot be shown again. To revoke it: rowhouse keys revoke ${created.id}\n`)
     })
 
   keys
     .command('list')
-    .description('list all keys, without the secrets in them')
+    .description('list all keys, without their secrets')
     .option('-c, --config <file>', 'configuration file')
     .action(async (_own: unknown, command: Command) => {
       const { json, config } = command.optsWithGlobals<Shared>()
@@ -74,20 +78,20 @@ export function addKeys(program: Command, dependencies: Dependencies): void {
 
   keys
     .command('revoke')
-    .description('make a key worthless, for good')
-    .argument('<id>', 'as in the list')
+    .description('revoke a key permanently')
+    .argument('<id>', 'id of the key, as in the list')
     .option('-c, --config <file>', 'configuration file')
     .action(async (id: string, _own: unknown, command: Command) => {
       const { json, config } = command.optsWithGlobals<Shared>()
       const revoked = await withKeys(config, ({ revokeApiKey }) => revokeApiKey(id))
-      if (!revoked) throw new CommandError(`There is no key ${printable(id)} that could be revoked.`)
+      if (!revoked) throw new CommandError(`There is no active key ${printable(id)}.`)
       print(json ? `${JSON.stringify({ id, revoked })}\n` : `Revoked ${id}.\n`)
     })
 }
 
 const hours = { h: 1, d: 24, w: 24 * 7 } as const
 
-/** @throws InvalidArgumentError, which commander shows */
+/** @throws InvalidArgumentError, which commander prints */
 export function readExpiry(text: string): Date {
   const [, count, unit] = /^(\d{1,6})([hdw])$/.exec(text) ?? []
   if (count !== undefined && unit !== undefined) {
@@ -95,13 +99,13 @@ export function readExpiry(text: string): Date {
   }
   const isTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text)
   const time = new Date(text)
-  // 2030-02-31 would otherwise be the third of March.
+  // Rejects dates such as 2030-02-31, which `Date` would read as the third of March.
   const isReal =
     isTime &&
     !Number.isNaN(time.getTime()) &&
     new Date(`${text.slice(0, 10)}T00:00:00Z`).toISOString().startsWith(text.slice(0, 10))
   if (!isReal)
-    throw new InvalidArgumentError('It takes a time such as 2030-01-31 or 2030-01-31T12:00:00Z, or 12h, 30d, 8w.')
+    throw new InvalidArgumentError('Allowed are a time such as 2030-01-31 or 2030-01-31T12:00:00Z, or 12h, 30d, 8w.')
   return time
 }
 

@@ -1,4 +1,4 @@
-// `rowhouse migrate`: brings the database up to date.
+// `rowhouse migrate`: applies pending migrations.
 import type { Command } from 'commander'
 import { sqlState } from '../../postgres/database-error.ts'
 import { CommandError } from './command-error.ts'
@@ -10,8 +10,8 @@ export function addMigrate(program: Command, dependencies: Dependencies): void {
   const { loadConfig, withDatabase, hasDatabase, allMigrations, print } = dependencies
   program
     .command('migrate')
-    .description('apply the migrations that the database lacks')
-    .option('--dry-run', 'list them, and change nothing')
+    .description('apply pending migrations')
+    .option('--dry-run', 'list the migrations without applying them')
     .option('-c, --config <file>', 'configuration file')
     .action(async (_own: unknown, command: Command) => {
       const { dryRun, json, config: file } = command.optsWithGlobals<Options>()

@@ -1,4 +1,4 @@
-// The command line: which commands there are, and what they take.
+// Defines the command line: all commands and common options.
 import { Command, CommanderError } from 'commander'
 import { addCheck } from './check-command.ts'
 import type { Dependencies } from './dependencies.ts'
@@ -12,15 +12,15 @@ const description = `Serves a PostgreSQL database as a REST API, and vehicle val
 Without a command, it serves. Every option that PostgREST takes is taken here, so that it can stand in its place.`
 
 /**
- * Runs the command that the arguments name, and returns the exit code: 0, 1 when it failed or found something, 2 when a
- * check could not be made. Never throws.
+ * Runs the command of the arguments. Never throws.
  *
  * @param args without the program itself
+ * @returns the exit code: 0, 1 for a failure or findings, 2 for a failed check
  */
 export async function runProgram(args: readonly string[], dependencies: Dependencies): Promise<number> {
   let exitCode = 0
   const isJson = args.slice(0, args.includes('--') ? args.indexOf('--') : undefined).includes('--json')
-  // Of the library, which prints help and errors by itself.
+  // Output of commander, which prints help and errors itself.
   let printed = ''
   const keep = (text: string): void => void (printed += text)
   const program = createProgram(
@@ -33,7 +33,7 @@ export async function runProgram(args: readonly string[], dependencies: Dependen
     return exitCode
   } catch (error) {
     if (error instanceof CommanderError) {
-      // The library has printed it already: help, the version, or what is wrong with the arguments.
+      // Commander has already printed help, the version, or the error in the arguments.
       if (isJson) printAsJson(error, printed, dependencies)
       return error.exitCode
     }
@@ -54,7 +54,7 @@ function printAsJson(
     printError(`${JSON.stringify({ error: code === 'commander.help' ? printed : message.replace(/^error: /, '') })}\n`)
 }
 
-/** A mistake of ours comes with its stack, everything else as a sentence. */
+/** The message of an error; for unexpected errors, its stack trace. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const isBug = error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError
@@ -72,17 +72,17 @@ function createProgram(dependencies: Dependencies, output: Output, setExitCode: 
     .description(description)
     .usage('[options] [command] [FILENAME]')
     .version(`rowhouse ${version}`, '-v, --version', 'print the version')
-    .helpOption('-h, --help', 'print this help, or that of a command')
-    .helpCommand('help [command]', 'print this help, or that of a command')
-    .option('--json', 'print results and errors as JSON, for programs')
+    .helpOption('-h, --help', 'print this help, or the help of a command')
+    .helpCommand('help [command]', 'print this help, or the help of a command')
+    .option('--json', 'print results and errors as JSON')
     .configureHelp({
       showGlobalOptions: true,
-      // Of the program's own options, the commands know this one only.
+      // The only option of the program that commands accept, too.
       visibleGlobalOptions: (command) =>
         (command.parent === null ? [] : program.options).filter(({ long }) => long === '--json'),
     })
     .configureOutput(output)
-    .showHelpAfterError('(rowhouse --help tells more)')
+    .showHelpAfterError('(see rowhouse --help)')
     .exitOverride()
   addServe(program, dependencies, setExitCode)
   addMigrate(program, dependencies)

@@ -1,4 +1,4 @@
-// `rowhouse --ready`: asks a running server, for the health checks of containers and the like.
+// `rowhouse --ready`: checks whether a running server is ready, for health checks of containers and the like.
 import type { Config } from '../../config/config.ts'
 import type { Address, Dependencies } from './dependencies.ts'
 
@@ -7,12 +7,12 @@ type Target = Pick<
   'adminServerHost' | 'adminServerPort' | 'adminServerUnixSocket' | 'serverHost' | 'serverPort' | 'serverUnixSocket'
 >
 
-/** Names of Warp's, which say what to listen on but not where to connect to. */
+/** Warp's special host names, which are valid for listening but not for connecting. */
 const anyAddress: ReadonlySet<string> = new Set(['*', '*4', '!4', '*6', '!6'])
 
 const path = '/ready'
 
-/** The admin server where one is configured, else the API server, which answers the same. */
+/** The address of the admin server if configured, otherwise of the API server, whose `/ready` is equivalent. */
 export function readyAddress(config: Target): Address {
   if (config.adminServerUnixSocket !== null) return { kind: 'socket', socket: config.adminServerUnixSocket, path }
   if (config.adminServerPort !== null) {
@@ -40,14 +40,16 @@ export async function askReady(
     return 1
   }
   if (address.kind === 'tcp' && anyAddress.has(address.host)) {
-    return fail(`"${address.host}" says where to listen, not where to connect: set the host to "localhost" for --ready`)
+    return fail(
+      `"${address.host}" is an address for listening, not for connecting: set the host to "localhost" for --ready`,
+    )
   }
   try {
     const status = await fetchStatus(address)
-    if (status < 200 || status > 299) return fail(`${url} answered ${status}`)
+    if (status < 200 || status > 299) return fail(`${url} responded with ${status}`)
     print(json ? `${JSON.stringify({ ready: true, url })}\n` : `OK: ${url}\n`)
     return 0
   } catch (error) {
-    return fail(`no answer from ${url} (${error instanceof Error ? error.message : String(error)})`)
+    return fail(`no response from ${url} (${error instanceof Error ? error.message : String(error)})`)
   }
 }

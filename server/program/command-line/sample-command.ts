@@ -1,4 +1,4 @@
-// `rowhouse sample`: rows to try the service with.
+// `rowhouse sample`: adds sample data.
 import type { Command } from 'commander'
 import { chooseDatabase } from '../../config/database-choice.ts'
 import { CommandError } from './command-error.ts'
@@ -10,15 +10,15 @@ export function addSample(program: Command, { loadConfig, withDatabase, print }:
   program
     .command('sample')
     .description('add sample data: approved reports, enough for an estimate, and classification runs')
-    .option('--user <email>', 'account that gets the classification runs; the development user when left out')
-    .option('--yes', 'add it to a database that is not the embedded one, too')
+    .option('--user <email>', 'account that owns the classification runs; defaults to the development user')
+    .option('--yes', 'also add it to a database other than the embedded one')
     .option('-c, --config <file>', 'configuration file')
     .action(async (_own: unknown, command: Command) => {
       const { yes, user, json, config: file } = command.optsWithGlobals<Options>()
       const config = loadConfig(file)
       if (chooseDatabase(config, 'owner').kind === 'named' && yes !== true) {
         throw new CommandError(
-          'This is not the embedded database for development. To add accounts and rows to it all the same: rowhouse sample --yes',
+          'This is not the embedded database for development. To add accounts and rows to it anyway: rowhouse sample --yes',
         )
       }
       const counts = await withDatabase(config, { role: 'owner', creates: false }, async ({ query, addSampleData }) => {
@@ -26,7 +26,7 @@ export function addSample(program: Command, { loadConfig, withDatabase, print }:
           "select to_regprocedure('auth.check_session(uuid, uuid, text)') is not null as migrated",
         )
         if (rows[0]?.migrated !== true)
-          throw new CommandError('This database lacks migrations. Run `rowhouse migrate` first.')
+          throw new CommandError('This database has pending migrations. Run `rowhouse migrate` first.')
         return addSampleData(user)
       })
       print(json ? `${JSON.stringify(counts)}\n` : `${summary(counts)}\n`)
@@ -36,9 +36,9 @@ export function addSample(program: Command, { loadConfig, withDatabase, print }:
 function summary({ accounts, reports, runs, hasOwner }: SampleCounts): string {
   const added =
     accounts + reports + runs === 0
-      ? 'The sample data is there already.'
+      ? 'The sample data already exists.'
       : `Added ${accounts} accounts, ${reports} approved reports and ${runs} classification runs.`
   return hasOwner
     ? added
-    : `${added}\nThere is no development user to own classification runs: name an account with --user.`
+    : `${added}\nThere is no development user to own classification runs: choose an account with --user.`
 }

@@ -1,4 +1,4 @@
-// Rows to try the service with: see `sql/sample`.
+// Adds the sample data of `sql/sample`.
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { Client } from '../../postgres/connection/client.ts'
@@ -6,14 +6,14 @@ import { hashPassword } from '../../services/accounts/password.ts'
 import { CommandError } from './command-error.ts'
 import type { SampleCounts } from './dependencies.ts'
 
-/** From this file in `server/program/command-line/` as from its compiled form. */
+/** The same relative path is valid from `server/program/command-line/` and from the compiled file. */
 const folder = new URL('../../../sql/sample/', import.meta.url)
 
 /**
- * Adds what is missing of the sample data, all of it or nothing.
+ * Adds missing sample data in one transaction.
  *
  * @param client connected as the owner of the schema
- * @param email whose account gets the classification runs; undefined: the development user's, if there is one
+ * @param email account that owns the classification runs; defaults to the development user, if there is one
  * @returns how many rows were added
  * @throws CommandError when no account has that address
  */
@@ -33,12 +33,12 @@ export async function addSampleData(client: Client, email: string | undefined): 
   }
 }
 
-/** What became of `serve --sample`. */
+/** The result of `serve --sample`. */
 export type SampleStart = 'added' | 'not empty' | 'lacks migrations'
 
 /**
- * Adds the sample data to a database that has neither reports nor classification runs, and never had the sample accounts:
- * rows that somebody has deleted do not come back with the next start.
+ * Adds the sample data to a database that has neither reports nor classification runs, and never had the sample accounts.
+ * Deleted sample rows do not return at the next start.
  *
  * @param client connected as the owner of the schema
  */

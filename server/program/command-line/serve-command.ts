@@ -1,4 +1,4 @@
-// `rowhouse`, `rowhouse serve`, and PostgREST's options that print something instead of serving.
+// `rowhouse` and `rowhouse serve`, with PostgREST's options that print something instead of serving.
 import { existsSync } from 'node:fs'
 import { Option, type Command } from 'commander'
 import { CommandError } from './command-error.ts'
@@ -16,20 +16,18 @@ type Options = {
 
 export function addServe(program: Command, dependencies: Dependencies, setExitCode: (code: number) => void): void {
   program
-    .addOption(new Option('-e, --example', 'print an example of a configuration file'))
-    .addOption(
-      new Option('--dump-config', 'print the settings as they are understood').conflicts(['dumpSchema', 'ready']),
-    )
+    .addOption(new Option('-e, --example', 'print an example configuration file'))
+    .addOption(new Option('--dump-config', 'print the effective settings').conflicts(['dumpSchema', 'ready']))
     .addOption(
       new Option('--dump-schema', 'print the schema cache as JSON; its structure may change').conflicts('ready'),
     )
-    .addOption(new Option('--ready', 'ask the running server whether it is ready'))
+    .addOption(new Option('--ready', 'check whether the running server is ready'))
   const names = (): string[] => program.commands.map((command) => command.name())
   program
     .command('serve', { isDefault: true })
-    .description('serve the API and the reports; this is what happens without a command')
-    .argument('[FILENAME]', 'configuration file, as PostgREST takes it')
-    .option('--sample', 'add sample data to a database that has no reports and runs yet')
+    .description('serve the API and the reports (the default command)')
+    .argument('[FILENAME]', "configuration file in PostgREST's format")
+    .option('--sample', 'add sample data to a database without reports and runs')
     .action(async (file: string | undefined, _own: unknown, command: Command) => {
       const options = command.optsWithGlobals<Options>()
       const json = options.json === true
@@ -52,7 +50,7 @@ export function addServe(program: Command, dependencies: Dependencies, setExitCo
     })
 }
 
-/** The default command takes any first word for a file; most often it is a mistyped command. */
+/** The default command reads any first word as a file name, but most often it is a mistyped command. */
 function noSuchFile(file: string, commands: readonly string[]): string {
   const looksLikeCommand = /^[a-z-]+$/.test(file)
   return looksLikeCommand

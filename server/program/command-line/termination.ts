@@ -1,23 +1,23 @@
-// The end of the process, asked for by a signal.
+// Handles the signals that end the process.
 
-/** Ctrl-C, a service manager or `kill`, and the end of the terminal. */
+/** Sent by Ctrl-C, by a service manager or `kill`, and when the terminal closes. */
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 export type Termination = {
-  /** Aborted by the first signal: gives up whatever is just being started. */
+  /** Aborts at the first signal, which cancels a start in progress. */
   readonly signal: AbortSignal
-  /** Resolves with the first signal. */
+  /** Resolves at the first signal. */
   readonly received: Promise<NodeJS.Signals>
-  /** Leaves the signals to others again. */
+  /** Removes the signal handlers. */
   readonly dispose: () => void
 }
 
-/** npm passes on to us the Ctrl-C that the terminal has sent to both. */
+/** Milliseconds in which a second signal is ignored: npm forwards the Ctrl-C that the terminal also sends directly. */
 const echo = 1000
 
 /**
- * Takes over the signals that end the process, so that it can end in order. Who asks again a while later does not want
- * to wait: that ends the process at once, and only what listens to its `exit` is still done.
+ * Handles the signals that end the process, for a graceful shutdown. Another signal a while later ends the process
+ * immediately; only its `exit` listeners still run.
  */
 export function watchTermination(): Termination {
   const controller = new AbortController()
@@ -44,7 +44,7 @@ export function watchTermination(): Termination {
   }
 }
 
-/** After the end of the terminal every write to it fails, which would otherwise end the process in the middle. */
+/** Ignores write errors, because writing to a closed terminal would end the process during the shutdown. */
 function surviveTerminal(): void {
   for (const stream of [process.stdout, process.stderr]) {
     if (stream.listenerCount('error') === 0) stream.on('error', () => undefined)

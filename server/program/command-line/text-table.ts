@@ -1,8 +1,8 @@
-// Tables of plain text for people.
+// Formats plain-text tables.
 
 export type TextColumn = { readonly title: string; readonly width: number }
 
-/** Cuts a text into lines of at most `width` characters, at blanks where it can. */
+/** Wraps text into lines of at most `width` characters, at blanks if possible. */
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = []
   for (const paragraph of text.split('\n')) {
@@ -24,10 +24,10 @@ export function wrap(text: string, width: number): string[] {
   return lines
 }
 
-/** Control characters could make a terminal do things; a name in the catalogue may hold any. */
+/** Replaces control characters, which names in the catalog may contain and terminals would interpret. */
 export const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]/gu, '�')
 
-/** One row of a table: each cell wrapped inside its column, no blanks at the end of a line. */
+/** One row of a table: wraps each cell within its column, without trailing blanks. */
 export function textRow(columns: readonly TextColumn[], cells: readonly string[]): string[] {
   const wrapped = columns.map(({ width }, index) => wrap(cells[index] ?? '', width))
   const height = Math.max(...wrapped.map((lines) => lines.length))
@@ -39,7 +39,7 @@ export function textRow(columns: readonly TextColumn[], cells: readonly string[]
   )
 }
 
-/** The widths that a table's rows really need, so that narrow contents make a narrow table. */
+/** The column widths that the rows actually need. */
 export function fitted(columns: readonly TextColumn[], rows: readonly (readonly string[])[]): TextColumn[] {
   return columns.map(({ title, width }, index) => ({
     title,
@@ -50,7 +50,7 @@ export function fitted(columns: readonly TextColumn[], rows: readonly (readonly 
   }))
 }
 
-/** A table with its titles. */
+/** A table with its header. */
 export function textTable(columns: readonly TextColumn[], rows: readonly (readonly string[])[]): string {
   const narrow = fitted(columns, rows)
   const titles = textRow(

@@ -1,8 +1,8 @@
-// What `serve` prints in development: where it is, the keys, and three requests to paste.
+// The text that `serve` prints in development: its address, the keys, and three requests to paste.
 import pc from 'picocolors'
 import type { DevelopmentKeys } from './development-keys.ts'
 
-/** A word for a POSIX shell, whatever is in it. */
+/** Quotes a word for a POSIX shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 
 const run = {
@@ -28,14 +28,14 @@ const report = {
 const json = (value: object): string => `-H 'Content-Type: application/json' -d ${quoted(JSON.stringify(value))}`
 
 export type WelcomeOptions = {
-  /** Without a slash at the end, `http://127.0.0.1:3000`. */
+  /** Without a trailing slash: `http://127.0.0.1:3000`. */
   readonly url: string
-  /** Where the REST API is mounted, `/rest/v1` or `/`. */
+  /** Mount path of the REST API: `/rest/v1` or `/`. */
   readonly restPath: string
   readonly keys: DevelopmentKeys
   /** Connection string of the embedded database's superuser. */
   readonly databaseUri: string
-  /** By default, where the terminal can and neither `NO_COLOR` nor `--no-color` is given. */
+  /** Whether to use colours. By default, if the terminal supports them and neither `NO_COLOR` nor `--no-color` is set. */
   readonly colors?: boolean
 }
 
@@ -45,7 +45,7 @@ export function welcome({ url, restPath, keys, databaseUri, colors = pc.isColorS
   const { publishableKey, secretKey, user } = keys
   const runs = `${url}${restPath === '/' ? '' : restPath}/classification_runs`
   const apikey = `-H ${quoted(`apikey: ${user.key}`)}`
-  // In one call, curl takes the cookie along from the first request to the next; `-b ''` makes it keep any.
+  // Within one call, curl sends the cookie of the first response with the next request. `-b ''` enables its cookie store.
   const signIn = `-o /dev/null -b '' ${json({ email: user.email, password: user.password })} ${quoted(`${url}/auth/signin`)}`
   return `
 ${bold(green(`rowhouse is ready at ${url}`))}

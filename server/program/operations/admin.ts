@@ -1,4 +1,4 @@
-// The admin server, on a port of its own, as PostgREST 16 has it.
+// The admin server on a separate port, compatible with PostgREST 16.
 // https://docs.postgrest.org/en/v16/references/admin_server.html
 import type { RequestListener } from 'node:http'
 import { toJson } from '../../schema-cache/json.ts'
@@ -10,7 +10,7 @@ export type AdminOptions = {
   /** Undefined until it is loaded. */
   readonly schemaCache: () => SchemaCache | undefined
   readonly metrics: Metrics
-  /** Whether requests could be answered: the schema cache is loaded, and the database is there. */
+  /** Whether requests can be served: the schema cache is loaded, and the database is available. */
   readonly isReady: () => Promise<boolean>
   /** Whether the API server accepts requests. */
   readonly isListening: () => boolean
@@ -21,8 +21,8 @@ type Answer = { readonly status: number; readonly type?: string; readonly body?:
 /**
  * `/live`, `/ready`, `/schema_cache` and `/metrics`; any other path is 404. Only the metrics have a `Content-Type`.
  *
- * `/live` is 500 while the API server does not accept requests; `/ready` is 503 while there is no schema cache or no
- * database, and otherwise the same.
+ * `/live` is 500 while the API server does not accept requests. `/ready` is 503 without a schema cache or database, and
+ * otherwise the same as `/live`.
  */
 export function createAdmin({ schemaCache, metrics, isReady, isListening }: AdminOptions): RequestListener {
   const answer = async (path: string): Promise<Answer> => {

@@ -1,27 +1,26 @@
-// Lines to a file descriptor, in pieces, without waiting. What `pino.destination` does, but for one thing: its
-// `flushSync` tries for ever when the descriptor is dead, as standard output is once its terminal has been closed, and
-// so the process would never end.
+// Writes lines to a file descriptor, buffered and without blocking. Replaces `pino.destination`, whose `flushSync` retries
+// for ever when the descriptor is dead (such as standard output of a closed terminal), so that the process never ends.
 import { write as writeAsync, writeSync } from 'node:fs'
 
 export type BufferedOutput = {
-  /** Takes a line; it is lost when too much is held already, because nobody reads. */
+  /** Buffers a line. Discards it if the buffer is full because the reader is too slow. */
   readonly write: (text: string) => void
-  /** Writes what is held, waiting a second at most for a reader that is slow. */
+  /** Writes the buffer, waiting at most a second for a slow reader. */
   readonly flushSync: () => void
 }
 
-/** Characters from which on a piece is written at once. */
+/** Characters above which the buffer is written immediately. */
 const enough = 4096
-/** Milliseconds after which it is written anyway. */
+/** Milliseconds after which the buffer is written in any case. */
 const patience = 250
-/** Characters held for a reader that is slow. */
+/** Maximum characters to buffer for a slow reader. */
 const limit = 16 * 1024 * 1024
 
-/** The descriptor is set not to block, and its reader is behind. */
+/** Whether a write failed because the descriptor is non-blocking and its reader is slow. */
 const isBusy = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && (error.code === 'EAGAIN' || error.code === 'EBUSY')
 
-/** Also writes what is left when the process exits. Where writing fails, the piece is lost and the next one is tried. */
+/** Also writes the rest when the process exits. A chunk whose write fails is lost; the next one is tried. */
 export function bufferedOutput(fd: number): BufferedOutput {
   let held = ''
   let isWriting = false

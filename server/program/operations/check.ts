@@ -1,21 +1,21 @@
-// `rowhouse check`: what is exposed, and what about it deserves a second look.
+// `rowhouse check`: finds risks in what the API exposes.
 import { commands, type Command, type Exposed, type ExposedFunction, type ExposedRelation } from './exposure.ts'
 
 export type Finding =
-  /** Every row is open to whoever has a grant. */
+  /** All roles with a grant can access all rows. */
   | { readonly kind: 'rls-off' }
-  /** What has no row-level security of its own: everybody with a grant sees all of it. */
+  /** The relation does not support row-level security: all roles with a grant can read all rows. */
   | { readonly kind: 'no-rls-possible'; readonly relation: 'foreign table' | 'materialized view' }
-  /** The grant is dead: without a policy, row-level security lets no row through. */
+  /** The grant has no effect: without a policy, row-level security denies access to all rows. */
   | { readonly kind: 'policy-missing'; readonly role: string; readonly commands: readonly Command[] }
-  /** The view reads with its owner's rights, past the policies made for the caller. */
+  /** The view reads with its owner's rights, which bypasses the policies for the caller. */
   | { readonly kind: 'no-security-invoker'; readonly owner: string; readonly ownerBypassesRls: boolean }
-  /** The function runs with its owner's rights, past the policies made for the caller. */
+  /** The function runs with its owner's rights, which bypasses the policies for the caller. */
   | { readonly kind: 'security-definer'; readonly owner: string; readonly callers: readonly string[] }
 
 export type Checked = Exposed & { readonly findings: readonly Finding[] }
 
-/** Judges what is exposed; pure. */
+/** Finds risks in the exposed objects. A pure function. */
 export const checkExposure = (exposed: readonly Exposed[]): Checked[] =>
   exposed.map((object) => ({ ...object, findings: findingsOf(object) }))
 
@@ -58,19 +58,19 @@ function missingPolicies({ roles, policies }: ExposedRelation): Finding[] {
 export const callersOf = ({ roles }: ExposedFunction): string[] =>
   roles.filter(({ execute }) => execute).map(({ name }) => name)
 
-/** A finding in words. */
+/** Describes a finding. */
 export function describeFinding(finding: Finding): string {
   switch (finding.kind) {
     case 'rls-off':
       return 'row-level security is off'
     case 'no-rls-possible':
-      return `a ${finding.relation} has no row-level security: whoever has a grant sees every row`
+      return `a ${finding.relation} has no row-level security: every role with a grant sees all rows`
     case 'policy-missing':
-      return `no policy lets ${finding.role} ${finding.commands.join(', ')}, though the grant is there`
+      return `${finding.role} has the grant to ${finding.commands.join(', ')}, but no policy allows it`
     case 'no-security-invoker':
       return (
         `view without security_invoker: it reads with the rights of its owner ${finding.owner}` +
-        (finding.ownerBypassesRls ? ', past every policy' : '')
+        (finding.ownerBypassesRls ? ', which bypasses all policies' : '')
       )
     case 'security-definer':
       return (

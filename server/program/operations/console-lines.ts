@@ -1,10 +1,10 @@
-// The log for people: what `log.ts` writes as JSON, as one short line each, for a terminal.
+// Formats the JSON lines of `log.ts` as short lines for a terminal.
 import pc from 'picocolors'
 import type { LogEvent } from './log.ts'
 
 type Colors = ReturnType<typeof pc.createColors>
 
-/** A line of the log, with the fields that are shown. */
+/** A log line with the fields that are shown. */
 type LogLine = {
   readonly level: string
   readonly time: string
@@ -26,14 +26,14 @@ type LogLine = {
   }
 }
 
-/** Of interest to those who look for a fault, in the JSON log. */
+/** Events that are only useful for troubleshooting, with the JSON log. */
 const details: ReadonlySet<LogEvent['kind']> = new Set(['pool-created', 'channel-listening', 'config-reloaded'])
 
 export type ConsoleOptions = {
   readonly write: (text: string) => void
-  /** Whether to use colours. By default, where the terminal can and neither `NO_COLOR` nor `--no-color` is given. */
+  /** Whether to use colours. By default, if the terminal supports them and neither `NO_COLOR` nor `--no-color` is set. */
   readonly colors?: boolean
-  /** Events that are left out because something else says the same. */
+  /** Events to leave out because other output has the same information. */
   readonly hidden?: readonly LogEvent['kind'][]
 }
 
@@ -61,7 +61,7 @@ function requestWords(
   paint: Colors,
 ): string {
   const color = status >= 500 ? paint.red : status >= 400 ? paint.yellow : paint.green
-  const notes = [milliseconds(duration), ...(role ? [role] : []), ...(aborted ? ['the client went away'] : [])]
+  const notes = [milliseconds(duration), ...(role ? [role] : []), ...(aborted ? ['client disconnected'] : [])]
   return `${method} ${printable(path)} ${color(String(status))} ${paint.dim(notes.join(', '))}`
 }
 
@@ -77,11 +77,11 @@ function errorLines({ message = '', code, details, stack }: NonNullable<LogLine[
   return [`${message}${code === undefined ? '' : ` (${code})`}`, ...(details === undefined ? [] : [details])]
 }
 
-/** Three digits are enough for people: `0.35 ms`, `12.3 ms`, `1,250 ms`. */
+/** Formats a duration with three significant digits: `0.35 ms`, `12.3 ms`, `1,250 ms`. */
 export function milliseconds(duration: number): string {
   const digits = duration >= 100 ? 0 : duration >= 10 ? 1 : 2
   return `${Number(duration.toFixed(digits)).toLocaleString('en-US')} ms`
 }
 
-/** Clients choose paths, and users raise errors: what would move the cursor or change colours is made visible. */
+/** Replaces control characters, which paths and error messages may contain and terminals would interpret. */
 const printable = (text: string): string => text.replace(/(?!\n)[\p{Cc}\p{Cf}]/gu, '\ufffd')

@@ -1,7 +1,7 @@
-// Repetitions of an action that would say nothing new.
+// Limits the rate of a repeated action.
 
 /**
- * Wraps an action: the first call runs it at once. Calls within the pause after a run cause one more run at its end.
+ * Wraps an action. The first call runs it immediately. Calls during the pause after a run cause one more run at its end.
  *
  * @param pause milliseconds
  */

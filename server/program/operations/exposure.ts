@@ -1,15 +1,15 @@
-// What the API shows to whom: read from the catalogue, judged by `check`.
+// Reads from the system catalog what the API exposes to which role, for `check`.
 import { readFile } from 'node:fs/promises'
 
 export type Command = 'select' | 'insert' | 'update' | 'delete'
 export const commands: readonly Command[] = ['select', 'insert', 'update', 'delete']
 
-/** On the whole table, on some columns only, or not at all. Needs the right to use the schema as well. */
+/** On the whole table, on some columns only, or not at all. Only counts with USAGE on the schema. */
 export type Grant = 'all' | 'columns' | null
 
 export type RelationRole = {
   readonly name: string
-  /** A superuser, one with BYPASSRLS, or an owner whom the table does not force under its own policies. */
+  /** Whether the role is a superuser, has BYPASSRLS, or owns the table without FORCE ROW LEVEL SECURITY. */
   readonly bypassesRls: boolean
   readonly grants: Readonly<Record<Command, Grant>>
 }
@@ -17,9 +17,9 @@ export type RelationRole = {
 export type Policy = {
   readonly name: string
   readonly command: Command | 'all'
-  /** Restrictive policies only narrow down what permissive ones allow. */
+  /** False for restrictive policies, which only restrict what permissive ones allow. */
   readonly permissive: boolean
-  /** Those of the API's roles to which it applies. */
+  /** The API roles that the policy applies to. */
   readonly roles: readonly string[]
 }
 
@@ -39,7 +39,7 @@ export type ExposedFunction = {
   readonly kind: 'function'
   readonly schema: string
   readonly name: string
-  /** As Postgres writes them in `drop function`. */
+  /** Argument types in the notation of `drop function`. */
   readonly arguments: string
   readonly owner: string
   readonly extension: string | null
@@ -52,14 +52,14 @@ export type Exposed = ExposedRelation | ExposedFunction
 /** Runs one statement. */
 export type Query = (text: string, values?: unknown[]) => Promise<{ readonly rows: readonly Record<string, unknown>[] }>
 
-/** From this file in `server/program/operations/` as from its compiled form in `dist/`, the statement is three levels up. */
+/** The same relative path is valid from `server/program/operations/` and from the compiled file in `dist/`. */
 const statement = new URL('../../../sql/introspection/exposure.sql', import.meta.url)
 
 /**
- * Reads the tables, views and functions of the exposed schemas, with what the API's roles may do with them.
+ * Reads the tables, views and functions of the exposed schemas, with the privileges of the API's roles.
  *
- * @param query of one connection, best that of `authenticator`: the API's roles are those it can switch to
- * @param roles of the API besides, such as `db-anon-role`; ignored when they do not exist
+ * @param query runs statements on one connection, preferably of `authenticator`: the roles it can switch to are checked
+ * @param roles additional roles, such as `db-anon-role`; ignored if they do not exist
  * @throws Postgres's error 3F000 when a schema does not exist
  */
 export async function readExposure(
@@ -70,7 +70,7 @@ export async function readExposure(
   const text = await readFile(statement, 'utf8')
   await query('begin transaction isolation level repeatable read, read only')
   try {
-    // With an empty path, the types of arguments are written with their schemas.
+    // With an empty search_path, Postgres qualifies the types of arguments.
     await query(`select set_config('search_path', '', true), set_config('jit', 'off', true)`)
     const { rows } = await query(text, [JSON.stringify(schemas), JSON.stringify(roles)])
     return rows.map(({ row }) => row as Exposed)

@@ -1,7 +1,7 @@
-// Whether the process lives (`/health`), and whether it can do its work (`/ready`).
+// Liveness (`/health`) and readiness (`/ready`) of the process.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** Tells whether something the service needs is there. May throw, which means no. */
+/** Checks whether a dependency of the service is available. Throwing means no. */
 export type Check = () => boolean | Promise<boolean>
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -10,7 +10,7 @@ function answer(request: IncomingMessage, response: ServerResponse, status: numb
   response.writeHead(status, {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': Buffer.byteLength(body),
-    // Yesterday's health is of no use to anyone.
+    // Health responses must not be cached.
     'Cache-Control': 'no-store',
   })
   response.end(request.method === 'HEAD' ? undefined : body)
@@ -22,9 +22,9 @@ export function health(): Handler {
 }
 
 /**
- * `GET /ready`: 200 when every check holds, else 503 that names those which do not. Checks that take longer than
- * `timeout` milliseconds count as failed. Requests that come while the checks run share their result, so that asking
- * often is no load on the database.
+ * `GET /ready`: 200 when all checks pass, otherwise 503 with the failed ones. Checks that take longer than `timeout`
+ * milliseconds count as failed. Concurrent requests share the result, so that frequent polling puts no load on the
+ * database.
  */
 export function ready(checks: Readonly<Record<string, Check>>, timeout = 2000): Handler {
   let running: Promise<Record<string, boolean>> | undefined

@@ -1,4 +1,4 @@
-// The root of the service: a small page for people, the same as JSON for programs.
+// The root of the service, as a small HTML page or JSON.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import Negotiator from 'negotiator'
 
@@ -6,17 +6,17 @@ export type Home = {
   readonly version: string
   /** Mount path of the REST API. */
   readonly restBasePath: string
-  /** What clients of the image analysis look for at the root. */
+  /** Fields for clients of the image analysis. */
   readonly entrypoint: Readonly<Record<string, string>>
 }
 
-/** Everything is in the page itself. https://www.w3.org/TR/CSP3/ */
+/** The page loads no other resources. https://www.w3.org/TR/CSP3/ */
 const pageHeaders = {
   'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
   'X-Content-Type-Options': 'nosniff',
 }
 
-/** Addresses are relative, so that they work behind a proxy that adds a path. */
+/** Links are relative, so that they work behind a proxy with a path prefix. */
 const page = ({ version, restBasePath, entrypoint }: Home): string => `<!doctype html>
 <html lang="en">
 <head>
@@ -44,7 +44,7 @@ const page = ({ version, restBasePath, entrypoint }: Home): string => `<!doctype
 </html>
 `
 
-/** `GET /`: HTML where the client prefers it to JSON, as browsers do; else JSON. */
+/** `GET /`: HTML if the client prefers it to JSON, as browsers do; otherwise JSON. */
 export function home(options: Home): (request: IncomingMessage, response: ServerResponse) => void {
   const { version, restBasePath, entrypoint } = options
   const html = page(options)

@@ -1,5 +1,5 @@
-// What happens, as events; and the one place where an event becomes a line of JSON. No event has a place for a
-// credential, a cookie, a body, or the values of a query string.
+// The events of the log, and how they become lines of JSON. No event has fields for credentials, cookies, bodies, or values
+// of a query string.
 import { pino, type DestinationStream, type Level, type Logger } from 'pino'
 import type { LogLevel } from '../../config/config.ts'
 import type { RequestLine } from '../../http/request-log.ts'
@@ -13,9 +13,9 @@ export type LogEvent =
   | { readonly kind: 'stopping'; readonly signal: string }
   | { readonly kind: 'stopped' }
   | { readonly kind: 'worker-serving'; readonly worker: number }
-  /** A worker has ended unasked; another one is started after `pause` milliseconds. */
+  /** A worker ended unexpectedly. Its replacement starts after `pause` milliseconds. */
   | { readonly kind: 'worker-ended'; readonly worker: number; readonly reason: string; readonly pause: number }
-  /** The embedded database says what it is doing. */
+  /** A message of the embedded database. */
   | { readonly kind: 'embedded-database'; readonly message: string }
   | { readonly kind: 'migrated'; readonly applied: readonly string[] }
   | { readonly kind: 'sample-data'; readonly message: string }
@@ -41,15 +41,15 @@ export type LogEvent =
   | { readonly kind: 'query'; readonly status: number; readonly requestId: string; readonly text: string }
   | { readonly kind: 'jwt-cache'; readonly message: string }
   | { readonly kind: 'warning'; readonly message: string }
-  /** An answer of 5xx for an error of the database, or of the connection to it. */
+  /** A 5xx response caused by an error of the database or of its connection. */
   | { readonly kind: 'database-error'; readonly error: unknown; readonly requestId: string }
-  /** The program ends: it is of no use to try again. */
+  /** The program ends, because retrying does not help. */
   | { readonly kind: 'gave-up'; readonly error: unknown }
-  /** An error that should not have happened; the client got 500 and no word of it. */
+  /** An unexpected error. The client got 500 without its message. */
   | { readonly kind: 'failure'; readonly error: unknown; readonly requestId: string | null }
 
 type Line = {
-  /** The lowest setting of `log-level` at which it is written. */
+  /** The lowest `log-level` at which the event is written. */
   readonly from: LogLevel
   readonly severity: Level
   readonly message: string
@@ -58,15 +58,15 @@ type Line = {
 const ranks = { crit: 0, error: 1, warn: 2, info: 3, debug: 4 } satisfies Record<LogLevel, number>
 
 /**
- * Which answers are logged: at `crit` none, at `error` those with 5xx, at `warn` 4xx too, above that all.
+ * The level of a response. At `crit` none is logged, at `error` those with 5xx, at `warn` also 4xx, above that all.
  * https://docs.postgrest.org/en/v14/references/configuration.html#log-level
  */
 const responseLevel = (status: number): 'error' | 'warn' | 'info' =>
   status >= 500 ? 'error' : status >= 400 ? 'warn' : 'info'
 
 /**
- * The level and the text of each event but requests, which are written without a text. Where PostgREST logs the same
- * event, the text is its own, so that what watches its log finds it here.
+ * The level and message of each event except requests, which have no message. Events that PostgREST logs, too, have its
+ * message, so that log monitoring for PostgREST works here.
  */
 function lineOf(event: Exclude<LogEvent, RequestLine>): Line {
   const always = (severity: Level, message: string): Line => ({ from: 'crit', severity, message })
@@ -141,7 +141,7 @@ const reloads = { schema: 'schema cache', config: 'config' } as const
 
 const retry = (seconds: number | null): string => (seconds === null ? '' : `; retrying in ${seconds} s`)
 
-/** What a line says beside its words: the fields of the event, with errors as plain data. */
+/** The fields of a line in addition to its message: those of the event, with errors as plain data. */
 function fieldsOf(event: Exclude<LogEvent, RequestLine>): Record<string, unknown> {
   switch (event.kind) {
     case 'worker-serving':
@@ -171,10 +171,10 @@ function fieldsOf(event: Exclude<LogEvent, RequestLine>): Record<string, unknown
 function describeError(thrown: unknown, withStack: boolean): Record<string, unknown> {
   const error = withCode(thrown)
   if (!(error instanceof Error)) return { message: scrub(String(error)) }
-  // Refused on every address of a host: the reasons are inside (node:net).
+  // node:net throws an AggregateError when all addresses of a host refuse the connection.
   const parts = error instanceof AggregateError ? (error.errors as unknown[]).map(String).join('; ') : ''
   const code: { code?: string } = 'code' in error && typeof error.code === 'string' ? { code: error.code } : {}
-  // Of the connection. What Postgres has to say in detail may be a row of a table.
+  // Only details of connection errors: those of Postgres may contain a row of a table.
   const details =
     'details' in error && typeof error.details === 'string' && code.code?.startsWith('PGRST0') === true
       ? { details: scrub(error.details) }
@@ -183,7 +183,7 @@ function describeError(thrown: unknown, withStack: boolean): Record<string, unkn
   return { name: error.name, message: scrub(error.message || parts), ...code, ...details, ...stack }
 }
 
-/** Blanks out what an error of a driver or parser may quote: passwords in addresses, our keys, JWTs. */
+/** Redacts what errors of drivers and parsers may quote: passwords in URLs, API keys, JWTs. */
 export function scrub(text: string): string {
   return text
     .replace(/([a-z][a-z0-9+.-]{0,30}:\/\/[^\s:/@]{0,200}):[^\s/@]{1,500}@/gi, '$1:***@')
@@ -195,16 +195,16 @@ type Destination = DestinationStream & { readonly flushSync?: () => void }
 
 export type Log = {
   readonly write: (event: LogEvent) => void
-  /** Whether a request with such an answer would be written at all. */
+  /** Whether a request with this response status is logged. */
   readonly wants: (status: number) => boolean
-  /** Whether events of the level `debug` would be written. */
+  /** Whether events of the level `debug` are logged. */
   readonly wantsDebug: () => boolean
   readonly setLevel: (level: LogLevel) => void
-  /** Writes out what is still held in memory, before the process ends. */
+  /** Writes buffered lines, before the process ends. */
   readonly flush: () => void
 }
 
-/** The time as pino wants it, made into text once a millisecond: a quarter of a line's price. */
+/** The time in pino's format. Cached per millisecond, because formatting takes a quarter of the time of a line. */
 function timestamps(): () => string {
   let last = 0
   let text = ''
@@ -231,13 +231,13 @@ const loggerTo = (destination: Destination): Logger =>
 
 export type LogOptions = {
   readonly level: LogLevel
-  /** Gets all lines, instead of the outputs of the process. */
+  /** Receives all lines instead of standard output and standard error. */
   readonly destination?: Destination
 }
 
 /**
- * The log of this process: lines of JSON. As with PostgREST, requests go to standard output, everything else to standard
- * error.
+ * Creates the log of this process, as lines of JSON. Like in PostgREST, requests go to standard output, all other events to
+ * standard error.
  */
 export function createLog(options: LogOptions): Log {
   let level = ranks[options.level]

@@ -1,4 +1,4 @@
-// Figures for Prometheus: PostgREST's by their names, and how long requests take.
+// Metrics for Prometheus: PostgREST's under their original names, durations of requests, and the image analysis.
 // https://docs.postgrest.org/en/v14/references/observability.html#metrics
 import type { DatabaseStatistics } from '../../postgres/database.ts'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
@@ -9,7 +9,7 @@ export type MetricsSources = {
   /** Most connections of the pool. */
   readonly poolSize: number
   readonly jwtCache: () => JwtCacheStatistics
-  /** Whether requests are timed: only where somebody can ask for the result. */
+  /** Whether to measure requests, which is useful only if the metrics can be read. */
   readonly timesRequests: boolean
 }
 
@@ -19,11 +19,11 @@ export type Metrics = {
   readonly schemaCacheLoaded: (seconds: number) => void
   readonly schemaCacheFailed: () => void
   readonly poolTimedOut: () => void
-  /** `route` must be of a bounded number: a name from the schema cache or a route of ours, never a client's word. */
+  /** `route` must have bounded cardinality: a name from the schema cache or a known route, never client input. */
   readonly requestAnswered: (method: string, route: string, status: number, seconds: number) => void
-  /** The image analysis; times in seconds. */
+  /** Metrics of the image analysis. Times are in seconds. */
   readonly analysis: AnalysisMetrics
-  /** Says how to learn the number of images that wait for their analysis. */
+  /** Sets the function that returns the number of images waiting for their analysis. */
   readonly watchAnalysisQueue: (length: () => number) => void
 }
 
@@ -31,7 +31,7 @@ export type AnalysisMetrics = {
   readonly waited: (seconds: number) => void
   readonly decoded: (seconds: number) => void
   readonly inferred: (seconds: number) => void
-  /** The analyser was killed at its deadline. */
+  /** The analyser was killed after a timeout. */
   readonly killed: () => void
 }
 
@@ -81,26 +81,23 @@ export function createMetrics({ database, poolSize, jwtCache, timesRequests }: M
   })
   const requests = new Histogram({
     name: 'http_request_duration_seconds',
-    help: 'How long requests took',
+    help: 'The duration of requests',
     labelNames: ['method', 'route', 'status'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
   })
   const analysisStage = (name: string, help: string): Histogram =>
     new Histogram({ name, help, buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10], registers })
-  const queueTime = analysisStage('image_analysis_queue_seconds', 'How long images waited for their analysis')
-  const decodeTime = analysisStage('image_analysis_decode_seconds', 'How long the decoding of images took')
-  const inferenceTime = analysisStage(
-    'image_analysis_inference_seconds',
-    'How long the analysis of decoded images took',
-  )
+  const queueTime = analysisStage('image_analysis_queue_seconds', 'The time that images waited for their analysis')
+  const decodeTime = analysisStage('image_analysis_decode_seconds', 'The duration of decoding an image')
+  const inferenceTime = analysisStage('image_analysis_inference_seconds', 'The duration of analysing a decoded image')
   const kills = new Counter({
     name: 'image_analysis_kills_total',
-    help: 'The total number of times the analyser was killed at its deadline',
+    help: 'The total number of times the analyser was killed after a timeout',
     registers,
   })
   let analysisQueue = (): number => 0
-  gauge('image_analysis_queue_length', 'Images that wait for their analysis', () => analysisQueue())
+  gauge('image_analysis_queue_length', 'Images waiting for their analysis', () => analysisQueue())
   return {
     text: () => registry.metrics(),
     analysis: {

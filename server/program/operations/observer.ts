@@ -1,4 +1,4 @@
-// From what the other rooms report to lines of the log and to metrics.
+// Translates events of other rooms to log lines and metrics.
 import type { EventEmitter } from 'node:events'
 import { isUnreachable } from '../../postgres/database-error.ts'
 import type { JwtCacheEvent } from '../../identity/jwt/jwt.ts'
@@ -66,7 +66,7 @@ export function observeEngine(log: Log, metrics: Metrics, poolSize: number): (ev
 /** `180004` -> `PostgreSQL 18.4` */
 const versionText = (number: number): string => `PostgreSQL ${Math.floor(number / 10_000)}.${number % 10_000}`
 
-/** At `debug`, every connection is logged. */
+/** Logs every use of a connection at `debug`. */
 export function logConnections(pool: EventEmitter, log: Log): void {
   for (const [event, message] of [
     ['connect', 'A connection was established'],
@@ -80,7 +80,7 @@ export function logConnections(pool: EventEmitter, log: Log): void {
   }
 }
 
-/** At `debug`, the use of the token cache is logged. */
+/** Logs the use of the token cache at `debug`. */
 export const logJwtCache =
   (log: Log) =>
   (event: JwtCacheEvent): void => {
@@ -89,10 +89,10 @@ export const logJwtCache =
     log.write({ kind: 'jwt-cache', message })
   }
 
-/** Milliseconds for which one line about an exhausted pool is enough. */
+/** Minimum milliseconds between two log lines about an exhausted pool. */
 const timeoutPause = 5000
 
-/** Hears of every request to the REST API. */
+/** Observes every request to the REST API. */
 export function observeRest(log: Log, metrics: Metrics): (observation: RestObservation) => void {
   const logPoolTimeout = debounced(() => log.write({ kind: 'pool-timeout' }), timeoutPause)
   return ({ request, response, role, milliseconds, error, route, statements, warning }) => {

@@ -1,6 +1,6 @@
 // Plans and statements, or rejections, by the shape of requests. They are made from the shape alone, with markers in place
 // of the values, and are valid for one snapshot of settings and schema. Nothing of a caller is kept.
-import type { RunHistory } from '../../common/run-history.ts'
+import type { StatementStats } from '../../common/statement-stats.ts'
 import { SecondChanceCache } from '../../common/second-chance-cache.ts'
 import { ApiError } from '../errors.ts'
 import type { CrudPlan } from '../plan/plan.ts'
@@ -21,7 +21,7 @@ export type PreparedShape = {
   readonly hasNoEffect: boolean
   readonly text: string
   readonly sources: readonly Source[]
-  readonly history: RunHistory
+  readonly history: StatementStats
 }
 
 /** A value as a parameter of the statement. */

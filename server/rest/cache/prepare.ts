@@ -1,6 +1,6 @@
 // From an HTTP request to a plan and its statement, or to the reason why it is rejected: by parsing and planning, or from
 // the cache of request shapes.
-import { RunHistory } from '../../common/run-history.ts'
+import { StatementStats } from '../../common/statement-stats.ts'
 import type { RestSettings } from '../settings.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import type { BodyValidator } from '../validation.ts'
@@ -37,7 +37,7 @@ export type Prepared = {
   /** The main statement of a plan that has one. */
   readonly main: Statement | undefined
   /** How the statement went before, once its shape is known. */
-  readonly history?: RunHistory
+  readonly history?: StatementStats
   /** The shape of the request as it was before it was narrowed to a row that its path addresses. */
   readonly addressed: RequestShape | undefined
 }
@@ -161,7 +161,7 @@ function prepareShape(
     hasNoEffect: hasNoEffect(shapePlan, cache),
     text,
     sources,
-    history: new RunHistory(),
+    history: new StatementStats(),
   }
 }
 

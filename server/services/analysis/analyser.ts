@@ -1,16 +1,16 @@
-// Images on their way to the analyser: a bounded queue, a deadline for each, and a process that is started at first use
-// and replaced when it hangs or ends.
+// Sends images to the analyser process: a bounded queue with a timeout per image. The process starts on first use and is
+// replaced when it hangs or ends.
 import { AnalyserProcess } from './analyser-process.ts'
 import type { AnalyserOptions, AnalyserReply, Analysis, ImageFault, ModelStates } from './analyser/message.ts'
 
 export type AnalyserSettings = AnalyserOptions & {
   /** Images that may wait while one is analysed. */
   readonly queueLimit: number
-  /** Milliseconds in which an image is analysed, waiting included. */
+  /** Timeout per image in milliseconds, including waiting. */
   readonly timeout: number
 }
 
-/** What happens, for metrics and the log. Times are in seconds. */
+/** Events for metrics and the log. Times are in seconds. */
 export type AnalyserObserver = {
   readonly waited: (seconds: number) => void
   readonly decoded: (seconds: number) => void
@@ -26,19 +26,19 @@ export type AnalyserStatus =
   | { readonly kind: 'failed'; readonly reason: string }
 
 /**
- * Why there is no analysis.
+ * Why an analysis failed.
  *
- * - `refused`: the image is at fault
- * - `busy`: the queue is full, or the image has waited in it for too long
- * - `too slow`: the analysis did not end in time
- * - `unavailable`: the analyser does not run, or has ended during the analysis
- * - `failed`: an error of a model
+ * - `refused`: the image is invalid
+ * - `busy`: the queue is full, or the image waited too long
+ * - `too slow`: the analysis timed out
+ * - `unavailable`: the analyser is not running, or ended during the analysis
+ * - `failed`: a model failed
  */
 export type AnalysisFailure = 'refused' | 'busy' | 'too slow' | 'unavailable' | 'failed'
 
 export class AnalysisError extends Error {
   readonly failure: AnalysisFailure
-  /** Of an image that is refused. */
+  /** Set for an image that is refused. */
   readonly fault: ImageFault | undefined
 
   constructor(failure: AnalysisFailure, message: string, fault?: ImageFault) {
@@ -57,11 +57,11 @@ type Job = {
   timer: NodeJS.Timeout | undefined
 }
 
-/** Part of the time limit that an image may wait: the rest is for its analysis. */
+/** Fraction of the timeout that an image may wait; the rest is for its analysis. */
 const waitingShare = 0.5
-/** Milliseconds in which the process must be ready, models included. */
+/** Milliseconds in which the process must be ready, including loading the models. */
 const startLimit = 60_000
-/** Milliseconds after a start that failed, before the next one: at first, and at most. */
+/** Milliseconds between failed starts: the first pause, and the upper limit of the doubling pauses. */
 const shortestPause = 1000
 const longestPause = 30_000
 const startAttempts = 3
@@ -92,7 +92,7 @@ export class Analyser {
     return this.#status
   }
 
-  /** Whether a further image would be refused. */
+  /** Whether the next image would be rejected. */
   get isFull(): boolean {
     return this.#waiting.length >= this.#settings.queueLimit && this.#current !== undefined
   }
@@ -107,9 +107,9 @@ export class Analyser {
     return this.#process?.pid
   }
 
-  /** Starts the process, if there is none, and resolves when it is ready or has failed. */
+  /** Starts the process if there is none. Resolves when it is ready or has failed. */
   async start(): Promise<AnalyserStatus> {
-    // A process that is being replaced may end first.
+    // A process that is being replaced may have to end first.
     for (let attempt = 0; attempt < startAttempts; attempt++) {
       this.#startProcess()
       if (this.#status.kind !== 'starting') break
@@ -119,14 +119,14 @@ export class Analyser {
   }
 
   /**
-   * Analyses an image when its turn comes.
+   * Queues an image and analyses it.
    *
-   * @param signal takes the image out of the queue: its sender has gone
+   * @param signal removes the image from the queue, because the client has disconnected
    * @throws AnalysisError
    */
   analyse(image: Uint8Array, signal?: AbortSignal): Promise<Analysis> {
     if (this.#isStopped) return Promise.reject(unavailable('the server is stopping'))
-    // One goes to the process at once; before that is ready, it waits like the others.
+    // The queue has room for one more image while the process has none.
     if (this.#waiting.length >= this.#settings.queueLimit + (this.#current ? 0 : 1)) return Promise.reject(busy())
     return new Promise((resolve, reject) => {
       const leave = (): void => this.#withdraw(job, new AnalysisError('busy', 'The request was cancelled.'))
@@ -147,14 +147,14 @@ export class Analyser {
     })
   }
 
-  /** Ends the process and refuses whatever waits. */
+  /** Ends the process and rejects all waiting images. */
   stop(): void {
     this.#isStopped = true
     for (const job of this.#waiting.splice(0)) job.reject(unavailable('the server is stopping'))
     this.#process?.kill('the server is stopping')
   }
 
-  /** Takes a job out of the queue; one that is being analysed goes on. */
+  /** Removes a job from the queue. Does not stop a running analysis. */
   #withdraw(job: Job, error: AnalysisError): void {
     const index = this.#waiting.indexOf(job)
     if (index < 0) return
@@ -246,22 +246,22 @@ export class Analyser {
     this.#isReady = false
     this.#current = undefined
     this.#status = { kind: 'idle' }
-    if (!this.#isStopped) this.#observer.warned(`The analyser has ended: ${reason}`)
+    if (!this.#isStopped) this.#observer.warned(`The analyser ended: ${reason}`)
     if (!wasReady && !this.#isStopped) {
       this.#failures++
       const pause = Math.min(longestPause, shortestPause * 2 ** (this.#failures - 1))
       this.#nextStart = performance.now() + pause
       this.#status = { kind: 'failed', reason }
     }
-    job?.reject(unavailable('the analyser has ended during the analysis'))
-    // Models take time to load, so the next process starts before an image needs it.
+    job?.reject(unavailable('the analyser ended during the analysis'))
+    // Loading models takes time, so the next process starts right away.
     const { classifier, detector } = this.#settings
     if (wasReady && (classifier !== null || detector !== null)) this.#startProcess()
     this.#settle()
     this.#next()
   }
 
-  /** Refuses what waits, while a process that fails to start is given a pause. */
+  /** Rejects all waiting images during the pause after a failed start. */
   #refuseAll(): void {
     for (const job of this.#waiting.splice(0)) job.reject(unavailable('the analyser does not start'))
   }

@@ -18,8 +18,8 @@ export type AnalysisRouterSettings = AnalysisRouteSettings & {
 }
 
 /**
- * The routes below the prefix. Errors have FastAPI's form: see `problem.ts`. At the root, paths of others are left to
- * what comes next.
+ * The routes below the prefix. Errors have FastAPI's format (see `problem.ts`). At the root, unknown paths go to the next
+ * handler.
  */
 export function analysisRouter(settings: AnalysisRouterSettings): Router {
   const { prefix, documentation } = settings
@@ -50,7 +50,7 @@ const methodNotAllowed =
     throw new Problem(405, 'Method Not Allowed', { Allow: allowed.join(', ') })
   }
 
-/** Names the request in its response and in the log: by the client's name for it, or a new one. */
+/** Sets the request id in the response and the log: the client's, or a new one. */
 const identifyRequest: RequestHandler = (request, response, next) => {
   const id = givenRequestId(request.headers['x-request-id']) ?? randomUUID().replaceAll('-', '')
   noteRequestId(response, id)

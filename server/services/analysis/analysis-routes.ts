@@ -35,7 +35,7 @@ const tag = 'image analysis'
 const path = { type: 'string', format: 'uri-reference' }
 const detail = record({ detail: text })
 
-/** The error form of this group. */
+/** An error response in the format of these routes. */
 const problem = (description: string): ServiceResponse => ({ description, schema: detail })
 const retrying = (description: string): ServiceResponse => ({
   ...problem(description),
@@ -44,18 +44,18 @@ const retrying = (description: string): ServiceResponse => ({
 
 const problems: Readonly<Record<number, ServiceResponse>> = {
   400: problem('The body or the image cannot be decoded.'),
-  401: problem('The credential is not valid, or there is none where one is needed.'),
-  403: problem('The credential may not store runs.'),
+  401: problem('The credentials are invalid, or missing where they are required.'),
+  403: problem('The credentials do not allow storing runs.'),
   413: problem('A file, the image or the whole body is too large, or there are too many files.'),
-  415: problem('The file is of another type than JPEG, PNG and WebP.'),
-  422: { description: 'A field is missing or not valid.', schema: dto('HTTPValidationError') },
-  429: retrying('Too many images in a minute.'),
+  415: problem('The file is not a JPEG, PNG or WebP image.'),
+  422: { description: 'A field is missing or invalid.', schema: dto('HTTPValidationError') },
+  429: retrying('Too many images per minute.'),
   500: problem('The analysis failed.'),
-  503: retrying('There is nothing to answer with, or too many images are waiting.'),
-  504: problem('The analysis took too long.'),
+  503: retrying('No analysis is available, or too many images are waiting.'),
+  504: problem('The analysis timed out.'),
 }
 
-/** Anybody may ask, unless a setting says otherwise; to store a run, one of them is needed. */
+/** Optional unless `image-anonymous` is off. Storing a run requires one of them. */
 const security: readonly SecurityName[] = ['bearer', 'apiKey', 'session']
 
 const parameters: readonly ServiceParameter[] = [
@@ -68,13 +68,13 @@ const parameters: readonly ServiceParameter[] = [
   {
     name: 'image_source',
     in: 'query',
-    description: 'Of a stored run: where the image comes from.',
+    description: 'Source of the image, for a stored run.',
     schema: { $ref: 'urn:rowhouse:ClassificationRunInput#/properties/image_source' },
   },
   {
     name: 'image_uri',
     in: 'query',
-    description: 'Of a stored run: where the image is. Without it, the image is named by its hash.',
+    description: 'Address of the image, for a stored run. Defaults to a URI with the hash of the image.',
     schema: { $ref: 'urn:rowhouse:ClassificationRunInput#/properties/image_uri' },
   },
 ]
@@ -100,7 +100,7 @@ export function analysisRoutes(prefix: string): readonly AnalysisRoute[] {
       path: prefix,
       id: 'describeImageAnalysis',
       tag,
-      summary: 'Where everything is',
+      summary: 'List the paths of the image analysis',
       security: [],
       responses: {
         200: {
@@ -118,12 +118,12 @@ export function analysisRoutes(prefix: string): readonly AnalysisRoute[] {
       path: at('/ready'),
       id: 'imageAnalysisReadiness',
       tag,
-      summary: 'Whether images can be analysed',
+      summary: 'Check whether images can be analysed',
       security: [],
       responses: {
-        200: { description: 'They can.', schema: record({ status: { const: 'ready' } }) },
+        200: { description: 'Images can be analysed.', schema: record({ status: { const: 'ready' } }) },
         503: {
-          description: 'They cannot, and why.',
+          description: 'Images cannot be analysed, with the reason.',
           schema: record({ status: { const: 'not ready' }, detail: text }),
         },
       },
@@ -135,14 +135,14 @@ export function analysisRoutes(prefix: string): readonly AnalysisRoute[] {
     },
   ]
   return [
-    // The root and its readiness are the whole service's.
+    // At the root, `/` and `/ready` are routes of the whole service.
     ...(prefix === '/' ? [] : own),
     {
       method: 'get',
       path: at('/health'),
       id: 'imageAnalysisHealth',
       tag,
-      summary: 'Which models are loaded',
+      summary: 'Show which models are loaded',
       security: [],
       responses: { 200: { description: 'Always.', schema: dto('HealthResponse') } },
       prepare: by((_request, response, settings) => sendJson(response, 200, healthResponse(settings))),
@@ -153,7 +153,7 @@ export function analysisRoutes(prefix: string): readonly AnalysisRoute[] {
       id: 'predict',
       tag,
       summary: 'Detect water hyacinth in an image',
-      description: 'Callers without a credential may predict, unless the setting `image-anonymous` is off.',
+      description: 'Works without credentials, unless the setting `image-anonymous` is off.',
       security,
       optionalSecurity: true,
       parameters,
@@ -174,14 +174,14 @@ export function analysisRoutes(prefix: string): readonly AnalysisRoute[] {
         {
           name: 'errors',
           in: 'query',
-          description: 'With `include`, images that could not be analysed are in the array, too.',
+          description: 'With `include`, the array also contains images that could not be analysed.',
           schema: { const: 'include' },
         },
       ],
       bodies: { 'multipart/form-data': form('files', { type: 'array', items: binary }) },
       responses: {
         200: {
-          description: 'What was found, in the order of the images.',
+          description: 'The predictions, in the order of the images.',
           headers: { 'X-Batch-Failed': 'Number of images that could not be analysed.' },
           schema: {
             type: 'array',
@@ -202,7 +202,7 @@ export function analysisRoutes(prefix: string): readonly AnalysisRoute[] {
       path: at('/v1/health'),
       id: 'olderImageAnalysisHealth',
       tag,
-      summary: 'Whether the analysis answers, in the older form',
+      summary: 'Check that the image analysis responds (older format)',
       security: [],
       responses: { 200: { description: 'It does.', schema: record({ status: { const: 'healthy' } }) } },
       prepare: by((_request, response) => sendJson(response, 200, { status: 'healthy' })),
@@ -212,8 +212,8 @@ export function analysisRoutes(prefix: string): readonly AnalysisRoute[] {
       path: at('/v1/predict'),
       id: 'olderPredict',
       tag,
-      summary: 'Detect water hyacinth in an image, in the older form',
-      description: 'An image of which nothing can be said gets 503: the older form has no word for that.',
+      summary: 'Detect water hyacinth in an image (older format)',
+      description: 'An image that needs a review gets 503, because the older format cannot express that.',
       security,
       optionalSecurity: true,
       parameters,
@@ -228,8 +228,8 @@ export function analysisRoutes(prefix: string): readonly AnalysisRoute[] {
       tag,
       summary: 'Detect water hyacinth in frames, by WebSocket',
       description:
-        'Each message is `{frame_id?, image_base64}`. The answer is a `PredictionResponse` with the `frame_id`, or ' +
-        '`{frame_id, detail, status_code}`. The code 1013 closes the connection when there is nothing to answer with.',
+        'Each message is `{frame_id?, image_base64}`. The reply is a `PredictionResponse` with the `frame_id`, or ' +
+        '`{frame_id, detail, status_code}`. The server closes the connection with code 1013 when no analysis is available.',
       security,
       optionalSecurity: true,
       responses: {

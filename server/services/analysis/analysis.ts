@@ -1,4 +1,4 @@
-// The image analysis, put together from the settings.
+// Creates the image analysis service from the settings.
 import type { Router } from 'express'
 import type { Database } from '../../postgres/database.ts'
 import type { UpgradeHandler } from '../../http/upgrade.ts'
@@ -32,15 +32,15 @@ export type AnalysisOptions = {
 export type AnalysisService = {
   readonly router: Router
   readonly upgrade: UpgradeHandler
-  /** Number of images that wait. */
+  /** Number of waiting images. */
   readonly queueLength: () => number
-  /** Closes the WebSockets; images in flight go on. */
+  /** Closes the WebSockets. Running analyses continue. */
   readonly closeSockets: () => void
   /** Ends the analyser's process. */
   readonly stop: () => void
 }
 
-/** Creates the service. Its process is started at first use, or at once where models have to be loaded. */
+/** Creates the service. Its process starts on first use, or immediately if models have to be loaded. */
 export function createAnalysis(options: AnalysisOptions): AnalysisService {
   const { config, documentation, observer, onError } = options
   const { imageBasePath: prefix, imageClassifier: classifier, imageDetector: detector } = config

@@ -11,7 +11,7 @@ export type EncodedImage = {
 const dataUrl = /^data:([\w.+*-]*\/?[\w.+*-]*)((?:;[\w.+-]+=[^;,]{0,100}){0,4});base64,/i
 
 /**
- * Decodes an image strictly: no other characters than those of the alphabet, and the padding in full.
+ * Decodes an image strictly: only characters of the standard alphabet, with complete padding.
  *
  * @throws Problem 400 for anything else
  */
@@ -21,7 +21,7 @@ export function decodeBase64Image(text: string): EncodedImage {
   const encoded = start === 0 ? text : text.slice(start)
   const padding = encoded.endsWith('==') ? 2 : encoded.endsWith('=') ? 1 : 0
   const bytes = Buffer.from(encoded, 'base64')
-  // Node skips characters that it does not know, and knows those of base64url.
+  // Node ignores invalid characters and also accepts those of base64url.
   const isStrict =
     encoded.length % 4 === 0 &&
     bytes.length === (encoded.length / 4) * 3 - padding &&

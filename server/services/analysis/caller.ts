@@ -1,4 +1,4 @@
-// Who sends an image: a bearer, an API key, the session cookie, or an anonymous caller.
+// Authenticates callers of the image analysis by bearer token, API key or session cookie, or as anonymous.
 import type { IncomingMessage } from 'node:http'
 import { clientNetwork } from '../../http/client-address.ts'
 import { cookieIdentity } from '../accounts/cookie-identity.ts'
@@ -15,30 +15,30 @@ import { problems } from './problem.ts'
 
 export type CallerSettings = SessionSettings & {
   readonly lookupApiKey: ApiKeyLookup
-  /** Read at each request, as they may change. */
+  /** The getters are called for each request, because settings can be reloaded. */
   readonly verifier: () => JwtVerifier
   readonly anonymousRole: () => string | null
   /** Whether the database has `auth.check_session`. */
   readonly checksSessions: () => boolean
   readonly allowedOrigins: () => readonly string[]
-  /** Whether requests without a credential are accepted. */
+  /** Whether requests without credentials are accepted. */
   readonly anonymous: boolean
   readonly trustedProxies: number
 }
 
 export type Caller = {
-  /** Undefined for callers without a credential. */
+  /** Undefined for callers without credentials. */
   readonly identity: Identity | undefined
-  /** Whether the caller is anonymous: without a credential, or with a publishable key alone. */
+  /** Whether the caller has no credentials, or only a publishable key. */
   readonly isAnonymous: boolean
-  /** What the limit of requests counts: the user, or else the network. */
+  /** What the rate limit counts by: the user, or the network of an anonymous caller. */
   readonly counted: { readonly kind: 'user' | 'network'; readonly name: string }
 }
 
 /**
- * Tells who sends a request.
+ * The caller of a request.
  *
- * @throws ApiError or Failure 401 for a credential that is not valid; Problem 401 for none where one is needed
+ * @throws ApiError or Failure 401 for invalid credentials; Problem 401 for missing ones where they are required
  */
 export async function callerOf(request: IncomingMessage, settings: CallerSettings): Promise<Caller> {
   const identity = await identityOf(request, settings)
@@ -55,7 +55,7 @@ export async function callerOf(request: IncomingMessage, settings: CallerSetting
 async function identityOf(request: IncomingMessage, settings: CallerSettings): Promise<Identity | undefined> {
   const { authorization, apikey } = request.headers
   if (authorization === undefined && apikey === undefined) {
-    // Browsers send cookies along with requests of any page: only pages of ours, or listed ones, act as the user.
+    // Browsers attach cookies to requests from any page, so only pages of allowed origins act as the user.
     return isTrustedOrigin(request, settings.allowedOrigins()) ? cookieIdentity(request, settings) : undefined
   }
   if (authorization !== undefined && bearerToken(authorization) === undefined) {
@@ -68,7 +68,7 @@ async function identityOf(request: IncomingMessage, settings: CallerSettings): P
     try {
       await settings.query(`select ${checkSession('$1', '$2', '$3')}`, [named.session, named.user, named.appRole])
     } catch (error) {
-      // Raised by the function, whose message is for the REST API.
+      // The message raised by the function is meant for the REST API.
       if (sqlState(error) === 'PGRST') throw problems.notAuthenticated('The session of this token has ended')
       throw error
     }

@@ -1,9 +1,9 @@
-// Where the image analysis is, as clients of the original service ask for it.
+// The paths of the image analysis, in the format of the original service.
 
-/** A path below the prefix; the prefix may be the root. */
+/** A path below the prefix, which may be the root. */
 export const pathBelow = (prefix: string, path: string): string => `${prefix === '/' ? '' : prefix}${path}`
 
-/** `GET {prefix}`: where everything is. */
+/** The response to `GET {prefix}`: the paths of all routes. */
 export const baseDescription = (prefix: string) => ({
   base_url_path: prefix,
   health: pathBelow(prefix, '/health'),
@@ -13,7 +13,7 @@ export const baseDescription = (prefix: string) => ({
   openapi: pathBelow(prefix, '/openapi.json'),
 })
 
-/** What `GET /` says to clients of the analysis. At the root, that is the base path, too. */
+/** The part of the response to `GET /` for clients of the image analysis, which may be mounted at the root. */
 export const entrypoint = (prefix: string) => ({
   ...(prefix === '/' ? baseDescription(prefix) : {}),
   message: 'Image analysis is served below api_prefix.',

@@ -1,4 +1,4 @@
-// One frame of live detection: `{frame_id?, image_base64}` in, a prediction or what is wrong out.
+// One frame of live detection: turns `{frame_id?, image_base64}` into a prediction or an error.
 import { readJson } from '../../text/json-text.ts'
 import { decodeBase64Image } from './base64-image.ts'
 import { predictionOf, type PredictionResponse } from './prediction.ts'
@@ -13,17 +13,17 @@ export type FrameSettings = {
   readonly predictor: Predictor
   /** Counts the frame. @throws Problem 429 */
   readonly count: () => Promise<void>
-  /** The client has gone. */
+  /** Aborts when the client has disconnected. */
   readonly signal: AbortSignal
   readonly onError: (error: unknown) => void
 }
 
-/** Characters of a frame's id as JSON; a longer one is not repeated. */
+/** Maximum length of a frame's id as JSON. The reply leaves out longer ones. */
 const longestId = 200
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Analyses a frame. Never rejects: what is wrong is the answer. */
+/** Analyses a frame. Never rejects: errors become the reply. */
 export async function answerFrame(message: Buffer, settings: FrameSettings): Promise<FrameAnswer> {
   const frame = frameIn(message)
   if (!frame) return { frame_id: null, detail: 'The message is not a JSON object.', status_code: 400 }

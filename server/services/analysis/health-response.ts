@@ -1,4 +1,4 @@
-// `GET {prefix}/health`: how the analysis is, as clients of the original service read it.
+// The response to `GET {prefix}/health`, in the format of the original service.
 import { basename } from 'node:path'
 import type { Analyser } from './analyser.ts'
 import type { ModelState } from './analyser/message.ts'
@@ -21,7 +21,7 @@ type Described = {
   readonly detector: string | null
 }
 
-/** File names, without the folders that they are in. */
+/** File names without their folders. */
 export function healthResponse({ prefix, analyser, classifier, detector }: Described): HealthResponse {
   const { status } = analyser
   const models = status.kind === 'running' ? status.models : undefined

@@ -1,4 +1,4 @@
-// Which type an uploaded file has: what its sender says, and what its first bytes say.
+// Checks the type of an uploaded file, as declared by the client and by its first bytes.
 import { problems } from './problem.ts'
 
 const jpeg = [0xff, 0xd8, 0xff]
@@ -9,15 +9,15 @@ const webp = [...Buffer.from('WEBP')]
 const startsWith = (bytes: Uint8Array, signature: readonly number[], at = 0): boolean =>
   signature.every((byte, index) => bytes[at + index] === byte)
 
-/** Whether the file begins as a JPEG, PNG or WebP. */
+/** Whether the file begins like a JPEG, PNG or WebP. */
 export const looksLikeImage = (bytes: Uint8Array): boolean =>
   startsWith(bytes, jpeg) || startsWith(bytes, png) || (startsWith(bytes, riff) && startsWith(bytes, webp, 8))
 
-/** Types as clients send them, some under old names. */
+/** Media types that clients send for these formats, including outdated names. */
 const accepted: ReadonlySet<string> = new Set([
   ...['image/jpeg', 'image/jpg', 'image/pjpeg', 'image/png', 'image/x-png', 'image/webp'],
 ])
-/** Types that say nothing: the second is what a multipart parser takes a part without a type for. */
+/** Types that declare nothing. `application/octet-stream` is the multipart parser's default for a file without a type. */
 const unspecific: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'text/plain', 'image/*'])
 
 /** `image/JPEG; q=1` -> `image/jpeg` */
@@ -25,8 +25,8 @@ export const mediaTypeOf = (header: string | undefined): string =>
   (header ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
 
 /**
- * @param bytes undefined for a file that is not kept
- * @throws Problem 415 when the declared type is another one, or says nothing and the file does not begin as an image
+ * @param bytes undefined for a file above the size limit
+ * @throws Problem 415 when another type is declared, or none and the file does not begin like an image
  */
 export function requireImageType(declared: string, bytes: Uint8Array | undefined): void {
   if (accepted.has(declared)) return

@@ -1,4 +1,4 @@
-// The WebSocket for live detection: each message is a frame, each answer what was found in it, in the same order.
+// The WebSocket for live detection: each message is a frame, each reply its prediction, in the same order.
 // https://www.rfc-editor.org/rfc/rfc6455
 import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -22,25 +22,25 @@ export type LiveDetectionSettings = {
   readonly fileLimit: number
   /** Memory for frames. */
   readonly budget: BodyBudget
-  /** Connections at one time. */
+  /** Maximum number of concurrent connections. */
   readonly socketLimit: number
-  /** Gets the errors that are not the client's doing, to be logged. */
+  /** Called with unexpected errors, for the log. */
   readonly onError: (error: unknown) => void
 }
 
 export type LiveDetection = {
-  /** Takes over a connection whose request asks for the WebSocket. @returns false for every other request */
+  /** Takes over a connection whose request asks for the WebSocket. @returns false for all other requests */
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean
   /** Closes every connection with the code 1001. */
   readonly stop: () => void
 }
 
-/** Codes of RFC 6455 and its registry: going away, try again later. */
+/** Close codes of RFC 6455 and its registry: going away, try again later. */
 const goingAway = 1001
 const tryAgainLater = 1013
-/** Milliseconds between two looks whether the clients are there. */
+/** Milliseconds between pings. */
 const heartbeat = 30_000
-/** A part of all connections that one network may have. */
+/** Fraction of all connections that one network may have. */
 const networkShare = 4
 
 export function liveDetection(settings: LiveDetectionSettings): LiveDetection {
@@ -48,9 +48,9 @@ export function liveDetection(settings: LiveDetectionSettings): LiveDetection {
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
-    // Compressed frames could grow a thousandfold.
+    // No compression: a compressed frame could expand a thousandfold.
     perMessageDeflate: false,
-    // Twice the largest accepted frame: up to that, a frame that is too large gets an error and the connection goes on.
+    // Twice the largest accepted frame: a frame between the two gets an error, and the connection stays open.
     maxPayload: 2 * Math.ceil(fileLimit / 3) * 4 + 4096,
   })
   const connections = new Set<Connection>()
@@ -119,7 +119,7 @@ function refuseHandshake(socket: Duplex, { status, detail, headers }: Problem): 
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('\r\n')}\r\n\r\n${body}`)
 }
 
-/** One client. Its frames are answered one by one; meanwhile nothing is read from it, so that a flood waits with its sender. */
+/** One client. Handles one frame at a time and pauses reading meanwhile, so that the client buffers further frames. */
 class Connection {
   readonly network: string
   readonly #socket: WebSocket
@@ -135,7 +135,7 @@ class Connection {
     this.#socket = socket
     this.#caller = caller
     this.#settings = settings
-    // ws closes the connection after an error.
+    // ws closes the connection after an error itself.
     socket.on('error', () => undefined)
     socket.on('pong', () => (this.#isAlive = true))
     const share = settings.budget.open()
@@ -162,10 +162,10 @@ class Connection {
     })
   }
 
-  /** Gives the memory of a frame back. */
+  /** Releases the memory of a frame. */
   readonly #onAnswered: () => void
 
-  /** Says why there is nothing to answer with, and closes the connection. */
+  /** Sends the reason why no analysis is available, and closes the connection. */
   refuse({ detail }: Problem): void {
     this.#socket.resume()
     this.#socket.send(JSON.stringify({ detail }))
@@ -177,16 +177,16 @@ class Connection {
     this.#socket.close(code)
   }
 
-  /** Begins to answer frames. */
+  /** Starts handling frames. */
   serve(): void {
     this.#socket.on('message', (data, isBinary) => {
-      // A message of another type than text has no frame in it.
+      // Only text messages contain frames.
       this.#waiting.push(isBinary ? Buffer.alloc(0) : (data as Buffer))
       void this.#answerAll()
     })
   }
 
-  /** Ends a connection whose client has been silent since the last look, and asks all others to show themselves. */
+  /** Terminates a connection that did not respond to the last ping, and pings all others. */
   checkAlive(): void {
     if (!this.#isAlive && !this.#isAnswering) {
       this.#socket.terminate()
@@ -218,7 +218,7 @@ class Connection {
     if (!this.#isAnswering) this.#socket.resume()
   }
 
-  /** Resolves when the answer is on its way, or the client has gone. */
+  /** Resolves when the reply is sent, or the client has disconnected. */
   #send(text: string): Promise<void> {
     return new Promise((resolve) => {
       if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(text, () => resolve())

@@ -7,10 +7,10 @@ import { Problem, problems } from './problem.ts'
 import { receivePieces } from './receive.ts'
 import type { Upload, UploadedImage, UploadSettings } from './upload.ts'
 
-/** Fields beside the images, and the bytes of one. */
+/** Maximum number of text fields, and the maximum bytes of one. */
 const mostFields = 64
 const longestField = 16 * 1024
-/** Files in fields of other names, which are not kept. */
+/** Maximum number of files in fields of other names, which are discarded. */
 const mostOtherFiles = 8
 const longestName = 255
 const longestPartHeader = 16 * 1024
@@ -18,7 +18,7 @@ const longestPartHeader = 16 * 1024
 const malformed = (cause?: unknown): Problem => new Problem(400, 'There was an error parsing the body', {}, cause)
 
 /**
- * Reads the body as it arrives. Of a file beyond the limit, and of one in a field of another name, nothing is kept.
+ * Parses the body as it arrives. Discards files above the limit and files in fields of other names.
  *
  * @throws Problem 400 when the body is not multipart or ends early, 413 for too many parts, 422 for an image field with
  *   text in it; the errors of `receivePieces`
@@ -32,7 +32,7 @@ export async function readMultipart(
   const parser = createParser(request, batchLimit + mostOtherFiles + 1)
   const form = new Form(settings)
   const parsed = form.fillFrom(parser)
-  // Awaited below; an error that comes before would otherwise count as unhandled.
+  // Awaited below. Without this handler, an earlier rejection would be unhandled.
   parsed.catch(() => undefined)
   try {
     await receivePieces(
@@ -65,12 +65,12 @@ function createParser(request: IncomingMessage, files: number): BusboyInstance {
       },
     })
   } catch (error) {
-    // Without a boundary.
+    // The boundary is missing.
     throw malformed(error)
   }
 }
 
-/** Resolves when the parser takes more; rejects when it has failed. */
+/** Resolves when the parser accepts more data; rejects when it has failed. */
 function drained(parser: BusboyInstance, parsed: Promise<void>): Promise<void> {
   return new Promise((resolve, reject) => {
     parser.once('drain', resolve)
@@ -97,7 +97,7 @@ class Form implements Upload {
     }
     return new Promise((resolve, reject) => {
       parser.on('file', (field, stream, filename, _encoding, type) => {
-        // A body that ends within a file; the parser says so, too.
+        // The body ended within a file. The parser reports the same error.
         stream.on('error', (error) => reject(malformed(error)))
         if (!names.has(field)) {
           stream.resume()
@@ -139,7 +139,7 @@ class Form implements Upload {
     })
   }
 
-  /** @throws Problem as soon as it is known that the body will be refused */
+  /** @throws Problem as soon as the body is known to be invalid */
   throwFault(): void {
     if (this.#fault) throw this.#fault
   }

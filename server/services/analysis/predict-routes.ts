@@ -1,4 +1,4 @@
-// What the routes that take images do.
+// The handlers of the routes that receive images.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { noteRole } from '../../http/request-log.ts'
 import type { BodyBudget } from '../../rest/request/body-budget.ts'
@@ -26,15 +26,15 @@ export type PredictSettings = {
   /** Memory for uploads. */
   readonly budget: BodyBudget
   readonly storeRuns: StoreRuns
-  /** Gets the errors that are not the client's doing, to be logged. */
+  /** Called with unexpected errors, for the log. */
   readonly onError: (error: unknown) => void
 }
 
 const single: ReadonlySet<string> = new Set(['file', 'image'])
 const several: ReadonlySet<string> = new Set(['files'])
 
-/** Aborts when the client goes before it has its answer. */
-function departure(response: ServerResponse): AbortSignal {
+/** Aborts when the client disconnects before the response is complete. */
+function disconnection(response: ServerResponse): AbortSignal {
   const controller = new AbortController()
   if (response.destroyed) controller.abort()
   response.once('close', () => {
@@ -43,7 +43,7 @@ function departure(response: ServerResponse): AbortSignal {
   return controller.signal
 }
 
-/** Checks who asks and what the machine can bear, and only then receives the images. */
+/** Checks credentials, rate limit and queue before it receives the images. */
 async function receiveImages(
   request: IncomingMessage,
   response: ServerResponse,
@@ -76,7 +76,7 @@ function onlyImage({ images }: HeldUpload): UploadedImage {
     throw problems.invalid(
       'too_many_files',
       ['body', 'file'],
-      'Only one file is accepted here: send several as a batch',
+      'Only one file is accepted here: use the batch route for several',
     )
   }
   return image
@@ -95,7 +95,7 @@ export async function predict(
   })
 }
 
-/** `POST {prefix}/v1/predict`: one image, the answer in the older form. */
+/** `POST {prefix}/v1/predict`: one image, with a response in the older format. */
 export async function predictOlder(
   request: IncomingMessage,
   response: ServerResponse,
@@ -105,14 +105,14 @@ export async function predictOlder(
     const older = olderPredictionOf(analysis)
     if (!older) {
       const current = pathBelow(settings.prefix, '/predict')
-      throw new Problem(503, `The image needs a review, which this form of the API cannot say: use ${current}.`)
+      throw new Problem(503, `The image needs a review, which this format cannot express: use ${current}.`)
     }
     await storeAs(predictionOf(analysis))
     return older
   })
 }
 
-/** Receives and analyses one image, and sends what `answer` makes of it. `storeAs` resolves with the id of the run, if any. */
+/** Receives and analyses one image, and sends the result of `answer`. `storeAs` resolves with the id of the run, if any. */
 async function predictOne(
   request: IncomingMessage,
   response: ServerResponse,
@@ -126,7 +126,7 @@ async function predictOne(
   try {
     const image = onlyImage(upload)
     await settings.predictor.requireUsable()
-    const analysis = await settings.predictor.analyse(image, departure(response))
+    const analysis = await settings.predictor.analyse(image, disconnection(response))
     const body = await answer(analysis, async (prediction) => {
       const [runId] = await store([{ image, prediction, uri: options.imageUris[0] }], caller, options, settings)
       return runId
@@ -140,11 +140,11 @@ async function predictOne(
 type Predicted = {
   readonly image: UploadedImage
   readonly prediction: PredictionResponse
-  /** As the client says. */
+  /** The file name that the client sent. */
   readonly uri: string | undefined
 }
 
-/** Stores predictions as runs, where that is asked for, and gives their ids. */
+/** Stores predictions as runs if requested, and returns their ids. */
 async function store(
   predicted: readonly Predicted[],
   { identity }: Caller,
@@ -164,7 +164,7 @@ type BatchItem = { readonly image: string; readonly index: number } & (
   { readonly predicted: Predicted } | { readonly problem: Problem }
 )
 
-/** `POST {prefix}/predict/batch`: several images. Bad ones are left out and counted, or with `errors=include` named. */
+/** `POST {prefix}/predict/batch`: several images. Counts failed ones, or lists them with `errors=include`. */
 export async function predictBatch(
   request: IncomingMessage,
   response: ServerResponse,
@@ -173,9 +173,9 @@ export async function predictBatch(
   const { caller, upload, options } = await receiveImages(request, response, settings, several)
   try {
     await settings.predictor.requireUsable()
-    const signal = departure(response)
+    const signal = disconnection(response)
     const items: BatchItem[] = []
-    // One after the other, so that a batch takes one place in the queue.
+    // One after the other, so that a batch occupies one place in the queue.
     for (const [index, image] of upload.images.entries()) {
       if (signal.aborted) throw new ClientGone()
       const uri = options.imageUris[index]
@@ -214,7 +214,7 @@ async function predictItem(
   }
 }
 
-/** When no image could be analysed: the problem that all have, if it is not theirs; else 400 with all of them. */
+/** The error when no image could be analysed: their common server error, otherwise 400 with the errors of all images. */
 function allFailed(failed: readonly { readonly image: string; readonly problem: Problem }[]): Problem {
   const [first] = failed
   if (first && first.problem.status >= 500 && failed.every(({ problem }) => problem.status === first.problem.status)) {

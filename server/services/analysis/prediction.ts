@@ -1,4 +1,4 @@
-// What clients get to know of an analysis.
+// The responses to an analysis.
 import { unionArea } from './analyser/box.ts'
 import type { Analysis, Classification } from './analyser/message.ts'
 
@@ -34,7 +34,7 @@ export type PredictionResponse = {
   readonly run_id?: string
 }
 
-/** `schemas/prediction-schema.json`: the older form. */
+/** `schemas/prediction-schema.json`: the older format. */
 export type PredictionSchema = {
   readonly prediction: 'water_hyacinth' | 'not_water_hyacinth'
   readonly probability: number
@@ -45,7 +45,7 @@ export type PredictionSchema = {
 
 const rounded = (value: number, digits: number): number => Number(value.toFixed(digits))
 
-/** Upper bounds of coverage in percent, which the next level begins with. */
+/** Exclusive upper bounds of coverage in percent. */
 const riskBounds = [
   [15, 'LOW'],
   [40, 'MEDIUM'],
@@ -124,12 +124,12 @@ function boundingBox({ x1, y1, x2, y2, confidence }: Analysis['boxes'][number]):
   }
 }
 
-/** The same in the older form, which cannot express doubt: undefined for an image that needs a review. */
+/** The same in the older format, which cannot express doubt: undefined for an image that needs a review. */
 export function olderPredictionOf(analysis: Analysis): PredictionSchema | undefined {
   const { classification, confidence, decodeMilliseconds, inferenceMilliseconds } = analysis
   const threshold = analysis.threshold ?? 0.5
   if (analysis.probability === null && classification === 'needs_review') return undefined
-  // Without a model there is only the confidence in what was answered, which is no.
+  // Without a model, the only confidence is that of the negative answer.
   const probability = analysis.probability ?? 1 - confidence
   const isPositive = probability >= threshold
   return {

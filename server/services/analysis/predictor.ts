@@ -1,4 +1,4 @@
-// Images to predictions: what the routes and the WebSocket have in common.
+// Turns images into predictions, for the routes and the WebSocket.
 import type { Analyser } from './analyser.ts'
 import type { Analysis } from './analyser/message.ts'
 import { requireImageType } from './image-type.ts'
@@ -7,7 +7,7 @@ import type { UploadedImage } from './upload.ts'
 
 export type PredictorSettings = {
   readonly analyser: Analyser
-  /** Paths of ONNX files; null: none. */
+  /** Paths of ONNX files; null without one. */
   readonly classifier: string | null
   readonly detector: string | null
   readonly requireModel: boolean
@@ -29,7 +29,7 @@ export class Predictor {
   }
 
   /**
-   * Checks that there is something to answer with; starts the analyser where models have to be loaded.
+   * Checks that images can be analysed. Starts the analyser if models have to be loaded.
    *
    * @throws Problem 503
    */
@@ -38,7 +38,7 @@ export class Predictor {
     if (reason instanceof Problem) throw reason
   }
 
-  /** Why no image can be analysed; undefined when it can. Waits for configured models to load. */
+  /** Why images cannot be analysed; undefined when they can. Waits for configured models to load. */
   async unusable(): Promise<Problem | undefined> {
     const { analyser, requireModel } = this.#settings
     if (!this.hasModels) {
@@ -67,7 +67,7 @@ export class Predictor {
   /**
    * Analyses one image.
    *
-   * @param signal its sender has gone
+   * @param signal aborts when the client has disconnected
    * @throws Problem 415, 413; AnalysisError
    */
   analyse({ type, bytes }: UploadedImage, signal: AbortSignal): Promise<Analysis> {

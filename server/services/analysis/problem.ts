@@ -1,11 +1,11 @@
-// Errors in FastAPI's form, as clients of the original service know them: `{detail}`, and for faults in a field
-// `{detail: [{loc, msg, type}]}`. https://fastapi.tiangolo.com/tutorial/handling-errors/
+// Errors in FastAPI's format, as in the original service: `{detail}`, or `{detail: [{loc, msg, type}]}` for invalid
+// fields. https://fastapi.tiangolo.com/tutorial/handling-errors/
 import type { ServerResponse } from 'node:http'
 import { Failure } from '../../http/envelope.ts'
 import { CredentialError } from '../../identity/credential-error.ts'
 import { isNotMigrated, isUnreachable } from '../../postgres/database-error.ts'
 import { ApiError, ofCredential } from '../../rest/errors.ts'
-import { endAfterRequest, isUnfinished } from '../../common/unfinished.ts'
+import { endAfterRequest, isIncomplete } from '../../common/incomplete-request.ts'
 import { AnalysisError } from './analyser.ts'
 
 /** `schemas/validation-error.json` */
@@ -18,7 +18,7 @@ export type FieldProblem = {
 
 type ProblemHeaders = Readonly<Record<string, string>>
 
-/** Ends a request with a response that says what is wrong. */
+/** An error with its response. */
 export class Problem extends Error {
   readonly status: number
   readonly detail: string | readonly FieldProblem[]
@@ -33,7 +33,7 @@ export class Problem extends Error {
   }
 }
 
-/** Seconds after which a client may try again. */
+/** The header `Retry-After`, in seconds. */
 const retryAfter = (seconds: number): ProblemHeaders => ({ 'Retry-After': String(Math.max(1, Math.ceil(seconds))) })
 
 export const problems = {
@@ -50,15 +50,15 @@ export const problems = {
   notAuthenticated: (why: string) => new Problem(401, why, { 'WWW-Authenticate': 'Bearer' }),
   tooManyRequests: (seconds: number) => new Problem(429, 'Too many images: try again later.', retryAfter(seconds)),
   busy: () => new Problem(503, 'Too many images are waiting: try again later.', retryAfter(2)),
-  noModel: () => new Problem(503, 'No model is loaded: this server answers only with one.'),
+  noModel: () => new Problem(503, 'No model is loaded, and this server requires one.'),
   unavailable: (message: string) => new Problem(503, message, retryAfter(2)),
 }
 
-/** The response to an error; undefined for what should not have happened. */
+/** The response to an expected error; undefined for an unexpected one. */
 export function problemOf(error: unknown): Problem | undefined {
   if (error instanceof Problem) return error
   if (error instanceof AnalysisError) return analysisProblem(error)
-  // Of the shared parts: credentials, cookies, the database.
+  // Errors of shared code: credentials, cookies, the database.
   if (error instanceof CredentialError) return problemOf(ofCredential(error))
   if (error instanceof Failure) return new Problem(error.statusCode, error.message, error.headers, error)
   if (error instanceof ApiError && error.status < 500) {
@@ -66,7 +66,7 @@ export function problemOf(error: unknown): Problem | undefined {
   }
   if (isNotMigrated(error)) return problems.unavailable('The database is not set up for storing runs.')
   if (isUnreachable(error)) return problems.unavailable('The database cannot be reached at the moment.')
-  if (error instanceof URIError) return new Problem(400, 'The address is not valid.')
+  if (error instanceof URIError) return new Problem(400, 'The URL is invalid.')
   return undefined
 }
 
@@ -89,11 +89,11 @@ function analysisProblem(error: AnalysisError): Problem {
 
 export const internalError = (): Problem => new Problem(500, 'Internal Server Error')
 
-/** Sends JSON, never to be cached. What the client still sends of its request is read, so that it sees the response. */
+/** Sends JSON that must not be cached. Discards the rest of the request body, so that the client sees the response. */
 export function sendJson(response: ServerResponse, status: number, value: unknown, headers: ProblemHeaders = {}): void {
   const body = Buffer.from(JSON.stringify(value))
   const { req: request } = response
-  const closes = isUnfinished(request)
+  const closes = isIncomplete(request)
   response.writeHead(status, {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': body.length,

@@ -1,22 +1,22 @@
-// Receives the body of a request in pieces, as fast as there is memory for them.
+// Receives the body of a request in chunks, limited by the memory budget.
 import type { IncomingMessage } from 'node:http'
 import type { BodyShare } from '../../rest/request/body-budget.ts'
 import { problems } from './problem.ts'
 
-/** The client has closed the connection, so a response would reach no one. */
+/** The client has closed the connection, so no response can be sent. */
 export class ClientGone extends Error {
   constructor() {
-    super('the client has ended the connection')
+    super('the client closed the connection')
     this.name = 'ClientGone'
   }
 }
 
 /**
- * Passes the pieces of a body to `take` as they come; it may return a promise to wait for.
+ * Passes the chunks of a body to `take`, and waits for the promise that it may return.
  *
- * @param share takes the bytes that have come; the body waits while there is no room for them
- * @throws what `tooLarge` gives when the body has more than `limit` bytes, as soon as that is known; ClientGone; the errors
- *   of `share` and of `take`. What is left of the body is not read.
+ * @param share counts the received bytes against the budget; reading pauses while the budget is exhausted
+ * @throws the result of `tooLarge` as soon as the body is known to exceed `limit` bytes; ClientGone; the errors of `share`
+ *   and of `take`. The rest of the body is not read.
  */
 export function receivePieces(
   request: IncomingMessage,
@@ -54,7 +54,7 @@ export function receivePieces(
       pending = taken
       taken.then(() => request.resume(), fail)
     }
-    // The stream ends although it is paused, when the last piece was all that it had.
+    // A stream that is paused during its last chunk still emits `end`.
     const onEnd = (): void => {
       stop()
       if (pending) pending.then(resolve, fail)
@@ -67,7 +67,7 @@ export function receivePieces(
   })
 }
 
-/** Receives a body as a whole; see `receivePieces`. */
+/** Receives a whole body; see `receivePieces`. */
 export async function receive(
   request: IncomingMessage,
   limit: number,

@@ -1,9 +1,9 @@
-// The limit of images that one caller may send in a minute, counted in this process.
+// The rate limit of images per caller, counted in this process.
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Caller } from './caller.ts'
 import { problems } from './problem.ts'
 
-/** Counts images of a caller. @throws Problem 429 with `Retry-After` when there are too many */
+/** Counts images of a caller. @throws Problem 429 with `Retry-After` above the limit */
 export type CountImages = (caller: Caller, images: number) => Promise<void>
 
 /** Seconds. */

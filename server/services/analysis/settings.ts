@@ -3,30 +3,30 @@
 export type AnalysisSettings = {
   /** Mount path of the image analysis; `/` for the root. */
   readonly imageBasePath: string
-  /** Paths of ONNX files; null: none. */
+  /** Paths of ONNX files; null without one. */
   readonly imageClassifier: string | null
   readonly imageDetector: string | null
-  /** Whether images are analysed by models alone, and never by the baseline. */
+  /** Whether images are analysed only by models, never by the baseline. */
   readonly imageRequireModel: boolean
   /** Whether callers without credentials may have images analysed. */
   readonly imageAnonymous: boolean
-  /** Images that one caller may send in a minute. */
+  /** Images per caller and minute. */
   readonly imageRateLimit: number
-  /** Bytes of one image. */
+  /** Maximum bytes of one image. */
   readonly imageFileLimit: number
-  /** Bytes of a body with several images. */
+  /** Maximum bytes of a body with several images. */
   readonly imageBodyLimit: number
-  /** Images in one request. */
+  /** Maximum number of images in one request. */
   readonly imageBatchLimit: number
-  /** Megapixels of one image. */
+  /** Maximum megapixels of one image. */
   readonly imagePixelLimit: number
-  /** Images that may wait for their analysis. */
+  /** Maximum number of images that wait for their analysis. */
   readonly imageQueueLimit: number
-  /** Seconds in which an image is analysed. */
+  /** Timeout for the analysis of an image in seconds. */
   readonly imageTimeout: number
-  /** Bytes of uploads that the process holds at one time. */
+  /** Maximum bytes of uploads in memory at a time. */
   readonly imageBodyBudget: number
-  /** WebSocket connections at one time. */
+  /** Maximum number of concurrent WebSocket connections. */
   readonly imageSocketLimit: number
   /** Threads that decode and analyse an image. */
   readonly imageThreads: number

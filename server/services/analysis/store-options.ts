@@ -1,4 +1,4 @@
-// What a request says about storing its predictions, in its query or in fields of its body.
+// The options for storing predictions, from the query string or fields of the body.
 import type { IncomingMessage } from 'node:http'
 import { problems } from './problem.ts'
 import type { Upload } from './upload.ts'
@@ -6,7 +6,7 @@ import type { Upload } from './upload.ts'
 export type StoreOptions = {
   readonly store: boolean
   readonly imageSource: string
-  /** One for each image, or none. */
+  /** One for each image, or empty. */
   readonly imageUris: readonly string[]
 }
 
@@ -15,7 +15,7 @@ const no = new Set(['false', '0', 'off', 'no', ''])
 
 const defaultSource = 'file'
 
-/** The query of a request, each name with all of its values. */
+/** The query parameters of a request, each name with all of its values. */
 export function queryOf(request: IncomingMessage): ReadonlyMap<string, readonly string[]> {
   const target = request.url ?? ''
   const start = target.indexOf('?')
@@ -24,7 +24,7 @@ export function queryOf(request: IncomingMessage): ReadonlyMap<string, readonly 
 }
 
 /**
- * Reads the options; a field of the body goes before a parameter of the query.
+ * Reads the options. A field of the body takes precedence over a query parameter.
  *
  * @throws Problem 422
  */

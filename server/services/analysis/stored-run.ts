@@ -1,4 +1,4 @@
-// Predictions as classification runs of the caller, under row-level security.
+// Stores predictions as classification runs of the caller, subject to row-level security.
 import { createHash } from 'node:crypto'
 import { isNotMigrated, sqlState } from '../../postgres/database-error.ts'
 import type { Database } from '../../postgres/database.ts'
@@ -9,16 +9,16 @@ import { Problem, problems } from './problem.ts'
 
 export type RunToStore = {
   readonly prediction: PredictionResponse
-  /** Where the image came from: `camera`, `gallery`, `file` … */
+  /** Source of the image: `camera`, `gallery`, `file` … */
   readonly imageSource: string
-  /** Where the image is, as the caller says; nothing is fetched from there. */
+  /** Address of the image that the caller sent; never fetched. */
   readonly imageUri: string
 }
 
-/** Stores runs of one caller, all or none, and gives their ids in the same order. */
+/** Stores runs of one caller, all or none. Returns their ids in the same order. */
 export type StoreRuns = (caller: Identity, runs: readonly RunToStore[]) => Promise<readonly string[]>
 
-/** An image without an address is named by its content. https://www.rfc-editor.org/rfc/rfc6920 */
+/** A URI for an image without an address, based on its hash. https://www.rfc-editor.org/rfc/rfc6920 */
 export const contentUri = (image: Uint8Array): string =>
   `ni:///sha-256;${createHash('sha256').update(image).digest('base64url')}`
 
@@ -27,15 +27,15 @@ const columns = [
   ...['model_version', 'analysis'],
 ] as const
 
-/** The owner is the caller: see the column's default. */
+/** Leaves out the owner, which defaults to the caller. */
 const insert = `
   insert into public.classification_runs (${columns.join(', ')})
   values (${columns.map((_, index) => `$${index + 1}`).join(', ')})
   returning id`
 
 /**
- * @param validator of the table, which the REST API checks bodies with
- * @throws Problem 422 when the source or the address is not valid; 403 when the caller may not store runs; 503 without a
+ * @param validator the validator of the table, which the REST API also uses
+ * @throws Problem 422 when the source or the address is invalid; 403 when the caller may not store runs; 503 without a
  *   database
  */
 export function runStore(database: Pick<Database, 'transaction'>, validator: TableBodies | undefined): StoreRuns {
@@ -69,7 +69,7 @@ function rowOf({ prediction, imageSource, imageUri }: RunToStore): Readonly<Reco
     image_uri: imageUri,
     image_source: imageSource,
     result_label: prediction.result_label,
-    // Clients keep whole percents.
+    // Clients store whole percentages.
     confidence: Math.round(100 * prediction.classification_confidence),
     is_positive: classification === 'water_hyacinth',
     recommendation: prediction.recommendation,
@@ -87,13 +87,13 @@ function rowOf({ prediction, imageSource, imageUri }: RunToStore): Readonly<Reco
   }
 }
 
-/** insufficient_privilege; not_null_violation and foreign_key_violation: the caller is no user with a profile. */
+/** insufficient_privilege; not_null_violation and foreign_key_violation: the caller is not a user with a profile. */
 const forbidden = new Set(['42501', '23502', '23503'])
 
 function storingProblem(error: unknown): Problem | undefined {
   const state = sqlState(error) ?? ''
   if (forbidden.has(state)) return new Problem(403, 'These credentials may not store runs.', {}, error)
-  // undefined_column: the table is from before the analysis.
+  // undefined_column: the table is older than the image analysis.
   if (state === '42703' || isNotMigrated(error))
     return problems.unavailable('The database is not set up for storing runs.')
   return undefined

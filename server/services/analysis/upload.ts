@@ -1,4 +1,4 @@
-// The body of a request with images: multipart, an image alone, or JSON.
+// Reads the images of a request: multipart, a single image as the body, or JSON.
 import type { IncomingMessage } from 'node:http'
 import { readJson } from '../../text/json-text.ts'
 import type { BodyBudget, BodyShare } from '../../rest/request/body-budget.ts'
@@ -11,9 +11,9 @@ import { receive } from './receive.ts'
 export type UploadedImage = {
   /** The file's name; empty when it has none. */
   readonly name: string
-  /** As its sender says, in lower case; empty when unsaid. */
+  /** The declared media type in lower case; empty without one. */
   readonly type: string
-  /** Undefined when the file is larger than the limit; nothing of it is kept then. */
+  /** Undefined for a file above the limit, which is discarded. */
   readonly bytes: Buffer | undefined
 }
 
@@ -24,26 +24,26 @@ export type Upload = {
 }
 
 export type UploadLimits = {
-  /** Bytes of one image. */
+  /** Maximum bytes of one image. */
   readonly fileLimit: number
-  /** Bytes of the whole body. */
+  /** Maximum bytes of the whole body. */
   readonly bodyLimit: number
-  /** Number of images. */
+  /** Maximum number of images. */
   readonly batchLimit: number
 }
 
 export type UploadSettings = UploadLimits & {
-  /** Names of the fields that images come in. */
+  /** Names of the image fields. */
   readonly names: ReadonlySet<string>
-  /** Whether an image alone and JSON are accepted, too. */
+  /** Whether a single image and JSON are accepted, too. */
   readonly acceptsSingle: boolean
   readonly budget: BodyBudget
 }
 
-/** An upload, whose memory counts until it is released. */
+/** An upload whose memory is reserved until it is released. */
 export type HeldUpload = Upload & { readonly release: () => void }
 
-/** Bytes of JSON beside the image. */
+/** Maximum bytes of JSON besides the image. */
 const jsonOverhead = 64 * 1024
 
 const none: Upload = { images: [], fields: new Map() }
@@ -51,9 +51,9 @@ const none: Upload = { images: [], fields: new Map() }
 /**
  * Receives the images of a request.
  *
- * @returns no images for a body of another type, or without one
- * @throws Problem 400 for a body that is not what it claims to be, 413 for one that is too large, 415 for one with a
- *   content encoding, 422 for JSON that is none, 503 when too many uploads arrive at once; ClientGone
+ * @returns no images for a body of another type or an empty one
+ * @throws Problem 400 for a body that does not match its type, 413 for one that is too large, 415 for one with a content
+ *   encoding, 422 for invalid JSON, 503 when too many uploads arrive at once; ClientGone
  */
 export async function readUpload(request: IncomingMessage, settings: UploadSettings): Promise<HeldUpload> {
   const encoding = request.headers['content-encoding']
@@ -82,7 +82,7 @@ async function uploadOf(request: IncomingMessage, settings: UploadSettings, shar
   const isBinary = type.startsWith('image/') || type === 'application/octet-stream'
   if (!isBinary) return none
   const bytes = await receive(request, Math.min(bodyLimit, fileLimit), share, () => problems.fileTooLarge(fileLimit))
-  // Clients without a file send this type, too.
+  // Some HTTP clients also send this type without a file.
   if (type === 'application/octet-stream' && !looksLikeImage(bytes)) return none
   return { ...none, images: [{ name: '', type, bytes }] }
 }

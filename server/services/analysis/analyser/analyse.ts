@@ -1,4 +1,4 @@
-// From the bytes of an image to what is found in it.
+// Analyses the bytes of an image.
 import type { Box } from './box.ts'
 import { loadClassifier, type Classifier } from './classifier.ts'
 import { colourIndexSide, greenCover } from './colour-index.ts'
@@ -10,19 +10,19 @@ import { basename } from 'node:path'
 
 export type Analyse = (image: Uint8Array) => Promise<Analysis>
 
-/** Says that no species was recognised. */
+/** Version of the baseline. States that it does not recognise species. */
 export const baselineVersion = 'colour-index-baseline/1 (green cover, not species)'
 const longestVersion = 100
 
 type Found = {
   readonly verdict: Verdict
-  /** In pixels of what was looked at. */
+  /** In pixels of the analysed image. */
   readonly boxes: readonly Box[]
 }
 type Method = {
   readonly name: Analysis['method']
   readonly version: string
-  /** Pixels of the longer side that images should have. */
+  /** Pixels of the longer side that images are scaled down to. */
   readonly side: number
   readonly find: (pixels: Pixels) => Promise<Found>
 }
@@ -30,7 +30,8 @@ type Method = {
 /**
  * Loads the configured models.
  *
- * @returns how they do, and the analysis with them; it throws ImageError for a faulty image
+ * @returns the states of the models, and a function that analyses images with them; it throws ImageError for an invalid
+ *   image
  */
 export async function loadAnalysis(
   options: AnalyserOptions,
@@ -43,7 +44,7 @@ export async function loadAnalysis(
   return {
     models: { classifier: classifier.state, detector: detector.state },
     analyse: async (image) => {
-      // Half of the configured models would leave out what the other half was to see.
+      // An analysis with only one of two configured models would be incomplete.
       if (hasFailed) throw new Error('a configured model is not loaded')
       return analyse(image, method, options.pixelLimit)
     },
@@ -60,7 +61,7 @@ async function load<T>(
     return { state: { kind: 'loaded', file }, model: await loader(path) }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    // Messages of the file system have the whole path.
+    // Messages of file system errors contain the whole path.
     const reason = code?.startsWith('E') === true ? `it cannot be read (${code})` : textOf(error).replaceAll(path, file)
     return { state: { kind: 'failed', file, reason } }
   }

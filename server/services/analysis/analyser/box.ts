@@ -1,14 +1,14 @@
-// Boxes around what was found in an image.
+// Boxes around the objects found in an image.
 
-/** A rectangle in pixels; `x2` and `y2` lie outside of it. */
+/** A rectangle in pixels; `x2` and `y2` are exclusive. */
 export type Rectangle = { readonly x1: number; readonly y1: number; readonly x2: number; readonly y2: number }
 
-/** What was found there, with a confidence between 0 and 1. */
+/** A detected object, with a confidence between 0 and 1. */
 export type Box = Rectangle & { readonly confidence: number }
 
 const areaOf = ({ x1, y1, x2, y2 }: Rectangle): number => Math.max(0, x2 - x1) * Math.max(0, y2 - y1)
 
-/** The area of the intersection as a part of that of the union, from 0 to 1. */
+/** Intersection over union of two boxes, from 0 to 1. */
 export function overlap(one: Rectangle, other: Rectangle): number {
   const shared = areaOf({
     x1: Math.max(one.x1, other.x1),
@@ -20,7 +20,7 @@ export function overlap(one: Rectangle, other: Rectangle): number {
 }
 
 /**
- * Non-maximum suppression: of boxes that overlap by more than `threshold`, only the one with the highest confidence stays.
+ * Non-maximum suppression: of boxes that overlap by more than `threshold`, keeps only the one with the highest confidence.
  *
  * @returns at most `most` boxes, the highest confidence first
  */
@@ -33,7 +33,7 @@ export function suppressed(boxes: readonly Box[], threshold: number, most: numbe
   return kept
 }
 
-/** The area that the boxes cover together: what several of them cover counts once. */
+/** The area of the union of the boxes. */
 export function unionArea(boxes: readonly Rectangle[]): number {
   const columns = [...new Set(boxes.flatMap(({ x1, x2 }) => [x1, x2]))].sort((one, other) => one - other)
   let area = 0
@@ -50,7 +50,7 @@ export function unionArea(boxes: readonly Rectangle[]): number {
   return area
 }
 
-/** The part of a box that lies within an image; undefined when there is none. */
+/** The part of a box within an image; undefined when they do not overlap. */
 export function clipped(box: Box, width: number, height: number): Box | undefined {
   const within = (value: number, most: number): number => Math.min(Math.max(value, 0), most)
   const inside = {

@@ -1,4 +1,4 @@
-// A classifier: how probable it is that an image shows water hyacinth.
+// A classifier: estimates the probability that an image shows water hyacinth.
 import { centre, type Pixels } from './image.ts'
 import { positiveClasses } from './model-description.ts'
 import { loadSession } from './session.ts'
@@ -6,9 +6,9 @@ import { loadSession } from './session.ts'
 export type Classifier = {
   readonly file: string
   readonly version: string
-  /** Pixels of the longer side that images should have. */
+  /** Pixels of the longer side that images are scaled down to. */
   readonly side: number
-  /** The probability from which on the answer is yes. */
+  /** The lowest probability that counts as positive. */
   readonly threshold: number
   /** From 0 to 1. */
   readonly probability: (pixels: Pixels) => Promise<number>
@@ -16,11 +16,11 @@ export type Classifier = {
 
 const defaultThreshold = 0.5
 const defaultSide = 224
-/** A square in the middle is looked at: of an image of usual proportions, at least half. */
+/** The classifier sees a square from the middle: at least half of an image with usual proportions. */
 const sideFactor = 2
 
 /**
- * Loads a classifier, and runs it once, to see that its output is one that can be read.
+ * Loads a classifier and runs it once to check the format of its output.
  *
  * @throws Error that says why it cannot be used
  */
@@ -52,13 +52,13 @@ export async function loadClassifier(path: string, threads: number): Promise<Cla
 }
 
 /**
- * Makes probabilities of scores; what are probabilities already stays.
+ * Converts scores to probabilities. Returns probabilities unchanged.
  *
- * @throws Error when a score is no number: such an output must not pass as a low probability
+ * @throws Error when a score is not a number, which must not pass as a low probability
  */
 export function softmax(scores: readonly number[]): readonly number[] {
   const bad = scores.find((score) => !Number.isFinite(score))
-  if (bad !== undefined) throw new Error(`the model answered with a score of ${bad}`)
+  if (bad !== undefined) throw new Error(`the model returned the score ${bad}`)
   const total = scores.reduce((sum, score) => sum + score, 0)
   if (Math.abs(total - 1) < 1e-3 && scores.every((score) => score >= 0)) return scores
   const highest = Math.max(...scores)

@@ -1,5 +1,5 @@
-// The baseline without a model: how much of an image is green. It says nothing about species, so it never answers that
-// there is water hyacinth.
+// The baseline without a model: how much of an image is green. It cannot tell species apart, so it never reports water
+// hyacinth.
 //
 // Excess green index: Woebbecke et al., "Color indices for weed identification under various soil, residue, and lighting
 // conditions", Transactions of the ASAE 38 (1995). Threshold: Otsu, "A threshold selection method from gray-level
@@ -12,21 +12,21 @@ import { components, opened, type Mask } from './mask.ts'
 export const colourIndexSide = 512
 
 export type GreenCover = {
-  /** Part of all pixels that are green, from 0 to 1. */
+  /** Fraction of green pixels, from 0 to 1. */
   readonly share: number
-  /** In pixels of the given image; the confidence is how green the box is. */
+  /** In pixels of the given image. The confidence is the mean index of the green pixels in the box. */
   readonly boxes: readonly Box[]
 }
 
-/** An index below this is no green, whatever else is in the image: greys and browns have up to about 0.05. */
+/** Minimum index of green, regardless of the threshold of the image. Greys and browns reach about 0.05. */
 const leastIndex = 0.1
 /** Sum of red, green and blue below which a pixel is too dark to have a colour. */
 const leastLight = 48
-/** Regions below this part of the image are noise. */
+/** Minimum area of a region as a fraction of the image. Smaller ones are noise. */
 const leastRegion = 0.005
-/** Regions beyond this number, the largest first, are left out. */
+/** Maximum number of regions; the largest are kept. */
 const mostRegions = 100
-/** As detectors have it: boxes with less are not reported. */
+/** Minimum confidence of a box, as for detectors. */
 const leastConfidence = 0.25
 
 const bins = 256
@@ -56,7 +56,7 @@ export function greenCover({ width, height, data }: Pixels): GreenCover {
   return { share, boxes }
 }
 
-/** `2g - r - b` of each pixel, where `r + g + b = 1`; what is negative is no green, and counts as 0. */
+/** `2g - r - b` of each pixel, where `r + g + b = 1`. Negative values, which are not green, become 0. */
 function excessGreen(data: Uint8Array, pixels: number): Float32Array {
   const indices = new Float32Array(pixels)
   for (let pixel = 0; pixel < pixels; pixel++) {
@@ -68,7 +68,7 @@ function excessGreen(data: Uint8Array, pixels: number): Float32Array {
   return indices
 }
 
-/** The value between 0 and 1 that parts the values into the two classes with the greatest variance between them. */
+/** The threshold between 0 and 1 that maximises the variance between the two classes that it separates. */
 export function otsuThreshold(values: Float32Array): number {
   const histogram = new Float64Array(bins)
   for (const value of values) {

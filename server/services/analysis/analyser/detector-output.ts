@@ -1,22 +1,22 @@
-// The outputs of object detectors, distinguished by their shape, as lists of boxes.
+// Converts the outputs of object detectors, whose layout follows from their shape, to lists of boxes.
 // https://docs.ultralytics.com/modes/export/, https://github.com/ultralytics/yolov5/wiki
 import type { Box } from './box.ts'
 import type { Output } from './session.ts'
 
 /**
- * - `dense`: `[1, 4 + classes, anchors]`, centre and size, to be followed by non-maximum suppression (YOLOv8, 11)
- * - `objectness`: `[1, 3 * anchors, 5 + classes]`, the same with a confidence that there is anything (YOLOv5, 7)
- * - `end-to-end`: `[1, 300, 6]`, corners, confidence, class; nothing is to follow (YOLOv10)
+ * - `dense`: `[1, 4 + classes, anchors]`, centre and size, requires non-maximum suppression (YOLOv8, 11)
+ * - `objectness`: `[1, 3 * anchors, 5 + classes]`, the same with an objectness score (YOLOv5, 7)
+ * - `end-to-end`: `[1, 300, 6]`, corners, confidence, class, requires no suppression (YOLOv10)
  */
 export type Layout =
   | { readonly kind: 'dense'; readonly classes: number }
   | { readonly kind: 'objectness'; readonly classes: number }
   | { readonly kind: 'end-to-end' }
 
-/** Rows of an end-to-end output; exporters write 300. */
+/** Rows of an end-to-end output. Exporters write 300. */
 const mostRows = 1000
 
-/** The cells of the grids that a detector of this stride looks at: every 8, 16 … pixels. */
+/** The number of grid cells of a detector up to this stride: every 8, 16 … pixels. */
 export function anchorCount(width: number, height: number, stride: number): number {
   let count = 0
   for (let step = 8; step <= stride; step *= 2) count += Math.ceil(width / step) * Math.ceil(height / step)
@@ -24,9 +24,9 @@ export function anchorCount(width: number, height: number, stride: number): numb
 }
 
 /**
- * Tells which layout an output has.
+ * Determines the layout of an output by its shape.
  *
- * @throws Error when it fits none of them for an input of this size
+ * @throws Error when no layout matches for an input of this size
  */
 export function layoutOf(dims: readonly number[], width: number, height: number, stride: number): Layout {
   const anchors = anchorCount(width, height, stride)
@@ -43,30 +43,30 @@ export function layoutOf(dims: readonly number[], width: number, height: number,
 }
 
 export type Selection = {
-  /** Indices of the classes whose boxes are wanted. */
+  /** Indices of the classes to return boxes of. */
   readonly classes: readonly number[]
-  /** Least confidence of a box. */
+  /** Minimum confidence of a box. */
   readonly threshold: number
 }
 
 export type Detections = {
-  /** In pixels of the model's input; those of the first two layouts overlap. */
+  /** In pixels of the model's input. Boxes of the first two layouts overlap. */
   readonly boxes: readonly Box[]
-  /** The highest confidence of the wanted classes, also where it is below the threshold. */
+  /** The highest confidence of the wanted classes, even if it is below the threshold. */
   readonly highest: number
 }
 
 /**
  * Reads the boxes of the wanted classes from an output.
  *
- * @throws Error when a confidence is no number from 0 to 1: such an output must not pass as one without boxes
+ * @throws Error when a confidence is not a number from 0 to 1, which must not pass as an output without boxes
  */
 export function readDetections(output: Output, layout: Layout, selection: Selection): Detections {
   const boxes: Box[] = []
   let highest = 0
   const see = (confidence: number, corners: () => Omit<Box, 'confidence'>): void => {
     if (!(confidence >= 0 && confidence <= 1 + rounding)) {
-      throw new Error(`the model answered with a confidence of ${confidence}`)
+      throw new Error(`the model returned the confidence ${confidence}`)
     }
     highest = Math.max(highest, Math.min(1, confidence))
     if (confidence >= selection.threshold) boxes.push({ ...corners(), confidence: Math.min(1, confidence) })
@@ -75,7 +75,7 @@ export function readDetections(output: Output, layout: Layout, selection: Select
   return { boxes, highest }
 }
 
-/** Scores of 16-bit models can come out a little above 1. */
+/** Tolerance for scores of 16-bit models, which can be slightly above 1. */
 const rounding = 1e-3
 
 type See = (confidence: number, corners: () => Omit<Box, 'confidence'>) => void
@@ -107,7 +107,7 @@ const readers = {
     const rows = dims[1] ?? 0
     for (let row = 0; row < rows; row++) {
       const at = (column: number): number => data[row * 6 + column] ?? NaN
-      if (Number.isNaN(at(5))) throw new Error('the model answered with a class that is no number')
+      if (Number.isNaN(at(5))) throw new Error('the model returned a class that is not a number')
       if (!classes.includes(Math.round(at(5)))) continue
       see(at(4), () => ({ x1: at(0), y1: at(1), x2: at(2), y2: at(3) }))
     }

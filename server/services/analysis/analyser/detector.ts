@@ -1,4 +1,4 @@
-// A detector: boxes around what a model has found.
+// A detector: finds boxes around objects.
 import { clipped, suppressed, type Box } from './box.ts'
 import { layoutOf, readDetections } from './detector-output.ts'
 import { resized, type Pixels } from './image.ts'
@@ -8,28 +8,28 @@ import { loadSession, type ModelSession } from './session.ts'
 export type Detection = {
   /** In pixels of the image, the highest confidence first. */
   readonly boxes: readonly Box[]
-  /** The highest confidence, also where it is below that of boxes that are reported. */
+  /** The highest confidence, even if it is below the minimum confidence of boxes. */
   readonly highest: number
 }
 
 export type Detector = {
   readonly file: string
   readonly version: string
-  /** Pixels of the longer side that images should have. */
+  /** Pixels of the longer side that images are scaled down to. */
   readonly side: number
   readonly detect: (pixels: Pixels) => Promise<Detection>
 }
 
-/** Least confidence of a box, where the model's JSON file names no other. */
+/** Default minimum confidence of a box, which the model's JSON file can change. */
 const defaultThreshold = 0.25
-/** Boxes that overlap by more than that are the same thing. */
+/** Boxes that overlap by more than this are the same object. */
 const suppression = 0.45
 const mostBoxes = 300
-/** Grey of the parts of the input without image, as in training. */
+/** Grey value of the padding around the image, as in training. */
 const padding = 114
 
 /**
- * Loads a detector and runs it once, to see that its output is one that can be read.
+ * Loads a detector and runs it once to check the format of its output.
  *
  * @throws Error that says why it cannot be used
  */
@@ -42,7 +42,7 @@ export async function loadDetector(path: string, threads: number): Promise<Detec
   const layout = layoutOf((await session.run(blank)).dims, width, height, stride)
   const { names } = session.description
   if (layout.kind === 'end-to-end' && names === undefined) {
-    throw new Error('it has no names of classes: list them as "names" in its JSON file')
+    throw new Error('it has no class names: list them as "names" in its JSON file')
   }
   const classes = positiveClasses(
     session.description,
@@ -63,7 +63,8 @@ export async function loadDetector(path: string, threads: number): Promise<Detec
       const left = Math.floor((outer.width - inner.width) / 2)
       const top = Math.floor((outer.height - inner.height) / 2)
       const original = kept.flatMap(({ x1, y1, x2, y2, confidence }): Box[] => {
-        if (![x1, y1, x2, y2].every(Number.isFinite)) throw new Error('the model answered with a box without a place')
+        if (![x1, y1, x2, y2].every(Number.isFinite))
+          throw new Error('the model returned a box with invalid coordinates')
         const across = (x: number): number => ((x - left) / inner.width) * pixels.width
         const down = (y: number): number => ((y - top) / inner.height) * pixels.height
         const corners = { x1: across(x1), y1: down(y1), x2: across(x2), y2: down(y2), confidence }
@@ -77,18 +78,18 @@ export async function loadDetector(path: string, threads: number): Promise<Detec
 
 type Size = { readonly width: number; readonly height: number }
 
-/** @throws Error when neither the file nor its description says how large the input is */
+/** @throws Error when neither the model nor its description defines the size of the input */
 function sidesOf({ inputSize, description }: ModelSession): readonly [height: number, width: number] {
   const [height, width] = [inputSize[0] ?? description.size?.[0], inputSize[1] ?? description.size?.[1]]
   if (height === undefined || width === undefined) {
-    throw new Error('its input has no fixed size: name one as "imgsz" in its JSON file')
+    throw new Error('its input has no fixed size: set one as "imgsz" in its JSON file')
   }
   return [height, width]
 }
 
 /**
- * Where an image goes that keeps its proportions: its scaled size, and that of the whole input, which is fixed or made of
- * whole strides.
+ * The scaled size of an image that keeps its proportions, and the size of the whole input, which is fixed or a multiple of
+ * the stride.
  */
 function letterbox(image: Size, scale: number, input: Size | number): readonly [inner: Size, outer: Size] {
   const inner = {
@@ -100,7 +101,7 @@ function letterbox(image: Size, scale: number, input: Size | number): readonly [
   return [inner, { width: whole(inner.width), height: whole(inner.height) }]
 }
 
-/** The image in the middle of a grey one. */
+/** The image, centred on a grey background. */
 function padded({ width, height, data }: Pixels, outer: Size): Pixels {
   if (width === outer.width && height === outer.height) return { width, height, data }
   const left = Math.floor((outer.width - width) / 2)

@@ -3,18 +3,18 @@
 import sharp, { type Sharp } from 'sharp'
 import type { ImageFault } from './message.ts'
 
-/** Pixels in rows from the top, each with its red, green and blue, 8 bits each. */
+/** Pixels in rows from the top, each as red, green and blue with 8 bits. */
 export type Pixels = { readonly width: number; readonly height: number; readonly data: Uint8Array }
 
 export type DecodedImage = {
   /** Size of the upright original. */
   readonly width: number
   readonly height: number
-  /** The upright image, made smaller where the original is larger than asked for. */
+  /** The upright image, scaled down if the original is larger than requested. */
   readonly pixels: Pixels
 }
 
-/** The image cannot be analysed, for a fault of its own. */
+/** The image is invalid and cannot be analysed. */
 export class ImageError extends Error {
   readonly fault: ImageFault
 
@@ -32,25 +32,25 @@ const loaders = ['VipsForeignLoadJpegBuffer', 'VipsForeignLoadPngBuffer', 'VipsF
 export function prepareDecoding(threads: number): void {
   sharp.block({ operation: ['VipsForeignLoad'] })
   sharp.unblock({ operation: loaders })
-  // No image comes twice.
+  // Caching is useless, because every image is different.
   sharp.cache(false)
   sharp.concurrency(threads)
 }
 
 /**
- * libjpeg's warnings about files that are complete: many phones write such. Every other warning means that pixels are
- * missing or made up.
+ * libjpeg's warnings about complete files, which many phones write. All other warnings mean that pixels are missing or
+ * invented.
  */
 const harmlessWarnings = /invalid sos parameters|extraneous bytes before marker|unknown adobe color transform/i
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /**
- * Decodes an image, turns it upright as its EXIF orientation says, and drops all metadata.
+ * Decodes an image, rotates it by its EXIF orientation, and drops all metadata.
  *
  * @param pixelLimit largest number of pixels, checked before anything is decoded
- * @param longSide pixels that the longer side shall have at most
- * @throws ImageError for what is no complete JPEG, PNG or WebP, or has too many pixels
+ * @param longSide maximum pixels of the longer side
+ * @throws ImageError for anything but a complete JPEG, PNG or WebP, or with too many pixels
  */
 export async function decodeImage(image: Uint8Array, pixelLimit: number, longSide: number): Promise<DecodedImage> {
   const { width, height } = await sizeOf(image)
@@ -78,7 +78,7 @@ export async function decodeImage(image: Uint8Array, pixelLimit: number, longSid
   }
 }
 
-/** Size of the upright image, from its header alone. */
+/** Size of the upright image, read from its header. */
 async function sizeOf(image: Uint8Array): Promise<{ readonly width: number; readonly height: number }> {
   try {
     const { format, autoOrient } = await sharp(image, { limitInputPixels: false, failOn: 'none' }).metadata()
@@ -89,7 +89,7 @@ async function sizeOf(image: Uint8Array): Promise<{ readonly width: number; read
   throw new ImageError('undecodable', 'Could not decode image')
 }
 
-/** Transparent parts become white; greyscale, CMYK and 16 bits become sRGB. */
+/** Converts to 8-bit sRGB, with transparent parts in white. */
 async function pixelsOf(image: Sharp): Promise<Pixels> {
   const { data, info } = await image
     .flatten({ background: '#ffffff' })
@@ -102,13 +102,13 @@ async function pixelsOf(image: Sharp): Promise<Pixels> {
 
 const raw = ({ width, height, data }: Pixels): Sharp => sharp(data, { raw: { width, height, channels: 3 } })
 
-/** The image in exactly this size, distorted where the proportions differ. */
+/** The image in exactly this size, distorted if the proportions differ. */
 export async function resized(pixels: Pixels, width: number, height: number): Promise<Pixels> {
   if (pixels.width === width && pixels.height === height) return pixels
   return pixelsOf(raw(pixels).resize({ width, height, fit: 'fill' }))
 }
 
-/** The middle of the image in this size: as much of it as has these proportions. */
+/** The largest centred part of the image with these proportions, in this size. */
 export function centre(pixels: Pixels, width: number, height: number): Promise<Pixels> {
   return pixelsOf(raw(pixels).resize({ width, height, fit: 'cover', position: 'centre' }))
 }

@@ -1,12 +1,11 @@
-// The analyser: a process that decodes images and looks at them, one after the other. It may crash or hang; the server
-// kills it and starts another one.
+// The analyser: a process that decodes and analyses one image at a time. If it crashes or hangs, the server replaces it.
 import { setPriority, constants } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { loadAnalysis, type Analyse } from './analyse.ts'
 import { ImageError, prepareDecoding } from './image.ts'
 import type { AnalyserOptions, AnalyserReply, AnalyserRequest } from './message.ts'
 
-/** Milliseconds between two looks at the parent. */
+/** Milliseconds between two checks of the parent. */
 const watchInterval = 1000
 
 const reply = (message: AnalyserReply): void => {
@@ -23,8 +22,8 @@ async function answer({ id, image }: AnalyserRequest, analyse: Analyse): Promise
 }
 
 /**
- * Ends this process when the server was killed. While an image is being analysed, the end of the channel is not heard, so
- * another thread watches the parent.
+ * Ends this process when the server was killed. Another thread watches the parent, because this one cannot notice a closed
+ * channel during an analysis.
  */
 function endWithServer(): void {
   const watch = `
@@ -34,12 +33,12 @@ function endWithServer(): void {
   new Worker(watch, { eval: true, execArgv: [], stdout: true, stderr: true }).unref()
 }
 
-// The server decides when it ends, so that requests in flight are answered: signals that a terminal or a service manager
-// sends to the whole group are left to it.
+// Ignores signals that a terminal or service manager sends to the whole process group. The server ends this process after
+// requests in flight.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)
 process.on('disconnect', () => process.exit())
 endWithServer()
-// Requests to the REST API go first on a busy machine.
+// Gives requests to the REST API priority on a busy machine.
 setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
 
 process.once('message', (options: AnalyserOptions) => {

@@ -1,21 +1,21 @@
-// Black-and-white images, and the regions in them.
+// Binary images and the regions in them.
 import type { Rectangle } from './box.ts'
 
-/** In rows from the top, 1 where something is. */
+/** Pixels in rows from the top, 1 if set. */
 export type Mask = { readonly width: number; readonly height: number; readonly bits: Uint8Array }
 
-/** A connected region: the box around it, and the number of its pixels. */
+/** A connected region: its bounding box and number of pixels. */
 export type Region = Rectangle & { readonly pixels: number }
 
-/** Morphological opening with a square of 3 pixels: specks and threads go, larger regions stay as they are. */
+/** Morphological opening with a square of 3 pixels. Removes specks and thin lines; larger regions keep their shape. */
 export const opened = (mask: Mask): Mask => grown(shrunk(mask))
 
-/** Only pixels whose neighbours are all set stay; what lies outside of the image counts as set. */
+/** Erosion: keeps pixels whose neighbours are all set. Pixels outside the image count as set. */
 const shrunk = (mask: Mask): Mask => filtered(mask, 3, 1)
-/** Pixels that have a neighbour that is set are set. */
+/** Dilation: sets pixels with a neighbour that is set. */
 const grown = (mask: Mask): Mask => filtered(mask, 1, 0)
 
-/** Sets the pixels of which, with their neighbours, at least `least` of three are set: along rows, then along columns. */
+/** Sets a pixel if at least `least` of it and its two neighbours are set: along rows, then along columns. */
 function filtered({ width, height, bits }: Mask, least: number, outside: number): Mask {
   const rows = new Uint8Array(bits.length)
   for (let at = 0; at < bits.length; at++) {
@@ -34,7 +34,7 @@ function filtered({ width, height, bits }: Mask, least: number, outside: number)
   return { width, height, bits: all }
 }
 
-/** The regions of a mask whose pixels touch each other, also by a corner. */
+/** The 8-connected regions of a mask. */
 export function components({ width, height, bits }: Mask): Region[] {
   const seen = new Uint8Array(bits.length)
   const pending = new Int32Array(bits.length)

@@ -1,21 +1,21 @@
-// What the server and its analyser, a process of its own, say to each other.
+// The messages between the server and the analyser process.
 import type { Box } from './box.ts'
 
-/** What an image was found to be; `needs_review` when that is not certain. */
+/** The result for an image; `needs_review` when it is uncertain. */
 export type Classification = 'water_hyacinth' | 'non_water_hyacinth' | 'needs_review'
 
-/** The server's settings for the analyser, given with its start. */
+/** Options of the analyser, which the server sends at the start. */
 export type AnalyserOptions = {
-  /** Paths of the ONNX files; null: not configured. */
+  /** Paths of the ONNX files; null if not configured. */
   readonly classifier: string | null
   readonly detector: string | null
-  /** Largest number of pixels of an image. */
+  /** Maximum number of pixels of an image. */
   readonly pixelLimit: number
   /** Threads for decoding and inference. */
   readonly threads: number
 }
 
-/** How a configured model does: loaded, or why it is not. */
+/** The state of a model: loaded, or why it is not. */
 export type ModelState =
   | { readonly kind: 'not configured' }
   | { readonly kind: 'loaded'; readonly file: string }
@@ -28,9 +28,9 @@ export type Analysis = {
   readonly width: number
   readonly height: number
   readonly classification: Classification
-  /** Of the classification, from 0 to 1. */
+  /** Confidence in the classification, from 0 to 1. */
   readonly confidence: number
-  /** That water hyacinth is in the image, and from where on a model says so; null without a model. */
+  /** Probability of water hyacinth, and the model's threshold for a positive result; null without a model. */
   readonly probability: number | null
   readonly threshold: number | null
   /** In pixels of the upright image. */
@@ -41,7 +41,7 @@ export type Analysis = {
   readonly inferenceMilliseconds: number
 }
 
-/** Why an image is refused. */
+/** Why an image is rejected. */
 export type ImageFault = 'undecodable' | 'too many pixels'
 
 export type AnalyserRequest = { readonly id: number; readonly image: Uint8Array }
@@ -50,5 +50,5 @@ export type AnalyserReply =
   | { readonly kind: 'ready'; readonly models: ModelStates }
   | { readonly kind: 'analysed'; readonly id: number; readonly analysis: Analysis }
   | { readonly kind: 'refused'; readonly id: number; readonly fault: ImageFault; readonly message: string }
-  /** The fault is not the image's. */
+  /** The analysis failed for another reason than the image. */
   | { readonly kind: 'failed'; readonly id: number; readonly message: string }

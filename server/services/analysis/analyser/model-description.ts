@@ -1,20 +1,20 @@
-// What is known of a model beside its weights: from the JSON file next to it, or else from the metadata in the file.
+// Describes a model, from the JSON file next to it or from the metadata in the ONNX file.
 import { readFile } from 'node:fs/promises'
 import { Ajv } from 'ajv'
 
-/** A side-car file: `detector.json` next to `detector.onnx`. It goes before the metadata of the file. */
+/** A side-car file: `detector.json` next to `detector.onnx`. It takes precedence over the metadata of the ONNX file. */
 type SideCar = {
   /** Names of the classes in the order of their indices. */
   readonly names?: readonly string[]
   /** The class, or classes, that mean water hyacinth. */
   readonly positive?: string | readonly string[]
-  /** Subtracted from red, green and blue between 0 and 1, before division by `std`. */
+  /** Subtracted from red, green and blue values between 0 and 1, before division by `std`. */
   readonly mean?: readonly number[]
   readonly std?: readonly number[]
-  /** Of a classifier: the probability from which on it says water hyacinth. Of a detector: the least confidence of a box. */
+  /** For a classifier, the lowest probability that counts as positive. For a detector, the minimum confidence of a box. */
   readonly threshold?: number
   readonly version?: string
-  /** Height and width of the input, where the file leaves them open. */
+  /** Height and width of the input, if the ONNX file does not fix them. */
   readonly imgsz?: number | readonly [number, number]
 }
 
@@ -28,7 +28,7 @@ export type ModelDescription = {
   /** `[height, width]` */
   readonly size: readonly [number, number] | undefined
   readonly stride: number
-  /** What the exporter says that the model is for: `detect`, `classify` … */
+  /** The exporter's name for the model's task: `detect`, `classify` … */
   readonly task: string | undefined
 }
 
@@ -60,7 +60,7 @@ const isSideCar = new Ajv({ allErrors: true, allowUnionTypes: true }).compile<Si
  * Reads the side-car file of a model.
  *
  * @returns undefined when there is none
- * @throws Error that names what is wrong with it
+ * @throws Error that says what is invalid
  */
 export async function readSideCar(modelPath: string): Promise<SideCar | undefined> {
   let text: string
@@ -83,16 +83,16 @@ export async function readSideCar(modelPath: string): Promise<SideCar | undefine
       ? `${instancePath.slice(1) || 'it'} ${message}`
       : `${additionalProperty} is not one of names, positive, mean, std, threshold, version, imgsz`
   })
-  throw new Error(`its JSON file is wrong: ${faults.join('; ')}`)
+  throw new Error(`its JSON file is invalid: ${faults.join('; ')}`)
 }
 
 /** `models/detector.onnx` -> `models/detector.json` */
 export const sideCarPath = (modelPath: string): string => `${modelPath.replace(/\.onnx$/i, '')}.json`
 
 /**
- * Puts together what the side-car file and the file's metadata say.
+ * Combines the side-car file and the metadata of the ONNX file.
  *
- * @throws Error when the metadata is not in a form that is known
+ * @throws Error when the metadata has an unknown format
  */
 export function describeModel(sideCar: SideCar | undefined, metadata: ReadonlyMap<string, string>): ModelDescription {
   const { names, positive, mean, std, threshold, version, imgsz } = sideCar ?? {}
@@ -127,7 +127,7 @@ function sizeOf(text: string): readonly [number, number] {
   return size
 }
 
-/** A dictionary or list as Python or JSON writes it: `{0: 'water hyacinth', 1: "ship's hull"}`, `["a", "b"]`. */
+/** Parses a dictionary or list in Python or JSON notation: `{0: 'water hyacinth', 1: "ship's hull"}`, `["a", "b"]`. */
 export function classNames(text: string): readonly string[] {
   const fault = (): Error => new Error(`its metadata "names" is ${shown(text)}, not a list of names`)
   const isList = /^\s*\[/.test(text)
@@ -141,7 +141,7 @@ export function classNames(text: string): readonly string[] {
     if (!match || (index === undefined) !== isList) throw fault()
     names[index === undefined ? names.length : Number(index)] = (single ?? double ?? '').replace(/\\(.)/g, '$1')
   }
-  // Without gaps: `includes` finds the holes of an array, too.
+  // Rejects gaps: `includes` also finds holes of an array.
   if (names.length === 0 || names.includes(undefined as never)) throw fault()
   return names
 }
@@ -153,9 +153,9 @@ const plain = (text: string): string =>
     .trim()
 
 /**
- * Indices of the classes that mean water hyacinth: those that the side-car file names, or else those whose name says so.
+ * Indices of the classes that mean water hyacinth: those that the side-car file lists, otherwise those named after it.
  *
- * @throws Error when that cannot be known
+ * @throws Error when there is no such class
  */
 export function positiveClasses({ names, positive }: ModelDescription, count: number): readonly number[] {
   if (names !== undefined && names.length !== count) {
@@ -164,7 +164,7 @@ export function positiveClasses({ names, positive }: ModelDescription, count: nu
   if (positive !== undefined) {
     return positive.map((name) => {
       const index = names?.indexOf(name) ?? -1
-      if (index < 0) throw new Error(`"positive" names ${shown(name)}, which is none of its classes: ${listed(names)}`)
+      if (index < 0) throw new Error(`"positive" has ${shown(name)}, which is not one of its classes: ${listed(names)}`)
       return index
     })
   }
@@ -174,7 +174,7 @@ export function positiveClasses({ names, positive }: ModelDescription, count: nu
   )
   if (found.length > 0) return found
   throw new Error(
-    `none of its classes is called water hyacinth: name one as "positive" in its JSON file. It has ${listed(names)}`,
+    `it has no class called water hyacinth: set "positive" in its JSON file to one of its classes: ${listed(names)}`,
   )
 }
 

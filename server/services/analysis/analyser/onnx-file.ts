@@ -1,7 +1,7 @@
-// The metadata in an ONNX file, which the runtime's binding does not expose.
+// Reads the metadata of an ONNX file, which the runtime's binding does not expose.
 //
-// A file is one `ModelProto` in Protocol Buffers' encoding. Only its own fields are looked at: the graph with the weights
-// is skipped without being read.
+// A file is one `ModelProto` in Protocol Buffers encoding. Only its top-level fields are decoded; the graph with the
+// weights is skipped unread.
 // https://github.com/onnx/onnx/blob/main/onnx/onnx.proto, https://protobuf.dev/programming-guides/encoding/
 import { open, type FileHandle } from 'node:fs/promises'
 
@@ -10,7 +10,7 @@ const metadataField = 14
 const keyField = 1
 const valueField = 2
 
-/** Bytes of one entry; exporters write much less. */
+/** Maximum bytes of one entry. Exporters write far less. */
 const longestEntry = 1024 * 1024
 const longestVarint = 10
 
@@ -20,13 +20,13 @@ const fixed64 = 1
 const delimited = 2
 const fixed32 = 5
 
-/** Reads the bytes from a position on, fewer at the end of the file. */
+/** Reads bytes starting at a position, fewer at the end of the file. */
 type Read = (position: number, length: number) => Promise<Buffer>
 
 /**
- * The metadata of a model: `names`, `task`, `imgsz`, `stride` … as its exporter wrote them.
+ * The metadata that the exporter wrote into a model: `names`, `task`, `imgsz`, `stride` …
  *
- * @throws Error when the file cannot be read or is not in Protocol Buffers' encoding
+ * @throws Error when the file cannot be read or is not in Protocol Buffers encoding
  */
 export async function readMetadata(path: string): Promise<ReadonlyMap<string, string>> {
   const file = await open(path)
@@ -77,7 +77,7 @@ function entryOf(bytes: Buffer): readonly [key: string, value: string] {
   return [key, value]
 }
 
-/** A field's number and wire type, and where its content lies: `begin` bytes further on. */
+/** A field's number and wire type. Its content starts `begin` bytes after the field. */
 type Field = { readonly field: number; readonly type: number; readonly length: number; readonly begin: number }
 
 function fieldAt(bytes: Buffer, at: number): Field {
@@ -105,7 +105,7 @@ function varintAt(bytes: Buffer, at: number): { readonly value: number; readonly
   for (let index = 0; index < longestVarint; index++) {
     const byte = bytes[at + index]
     if (byte === undefined) break
-    // Not by shifting, which is limited to 32 bits.
+    // Multiplies, because shifting is limited to 32 bits.
     value += (byte & 0x7f) * 2 ** (7 * index)
     if (byte < 0x80) return { value, length: index + 1 }
   }

@@ -1,4 +1,4 @@
-// A model in the ONNX runtime: one image in, one output.
+// A model in the ONNX runtime, with one image as input and one output.
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { basename } from 'node:path'
@@ -13,10 +13,10 @@ export type Output = { readonly dims: readonly number[]; readonly data: Float32A
 export type ModelSession = {
   /** File name without its folder. */
   readonly file: string
-  /** `yolov8n/3`, or with the beginning of the file's hash where no version is given: `yolov8n@0f3a9c21d4e5` */
+  /** `yolov8n/3`, or without a version the beginning of the file's hash: `yolov8n@0f3a9c21d4e5` */
   readonly version: string
   readonly description: ModelDescription
-  /** `[height, width]` that the file asks for; undefined for what it leaves open. */
+  /** `[height, width]` of the input; undefined for dimensions that the ONNX file does not fix. */
   readonly inputSize: readonly [number | undefined, number | undefined]
   /** Runs the model on an image; blocks the thread. */
   readonly run: (pixels: Pixels) => Promise<Output>
@@ -25,7 +25,7 @@ export type ModelSession = {
 /**
  * Loads a model.
  *
- * @param task what the model must be for, as its exporter calls it
+ * @param task the required task, by the exporter's name
  * @throws Error that says why it cannot be used
  */
 export async function loadSession(path: string, task: 'detect' | 'classify', threads: number): Promise<ModelSession> {
@@ -40,7 +40,7 @@ export async function loadSession(path: string, task: 'detect' | 'classify', thr
     executionProviders: ['cpu'],
     intraOpNumThreads: threads,
     interOpNumThreads: 1,
-    // Errors alone: they also come as exceptions.
+    // Logs errors only, which are also thrown.
     logSeverityLevel: 3,
   })
   const { name, size } = inputOf(session)
@@ -49,7 +49,7 @@ export async function loadSession(path: string, task: 'detect' | 'classify', thr
   const run = async (pixels: Pixels): Promise<Output> => {
     const tensor = new runtime.Tensor('float32', planes(pixels, description), [1, 3, pixels.height, pixels.width])
     const { [output]: result } = await session.run({ [name]: tensor }, [output])
-    if (!result) throw new Error('the model gave no output')
+    if (!result) throw new Error('the model returned no output')
     return outputOf(result)
   }
   const stem = file.replace(/\.onnx$/i, '')
@@ -62,14 +62,14 @@ export async function loadSession(path: string, task: 'detect' | 'classify', thr
 
 async function importRuntime(): Promise<typeof import('onnxruntime-node')> {
   try {
-    // An optional dependency: not every platform has it.
+    // Optional, because it does not support every platform.
     return await import('onnxruntime-node')
   } catch (error) {
     throw new Error('onnxruntime-node is not installed', { cause: error })
   }
 }
 
-/** @throws Error unless the only input is one image, red, green and blue as planes of 32-bit floats */
+/** @throws Error unless the only input is one image, with red, green and blue as planes of 32-bit floats */
 function inputOf(session: InferenceSession): {
   readonly name: string
   readonly size: readonly [number | undefined, number | undefined]
@@ -92,7 +92,7 @@ function outputOf({ dims, data, type }: Tensor): Output {
   return { dims, data }
 }
 
-/** The planes of red, green and blue, between 0 and 1, then normalised. */
+/** The normalised planes of red, green and blue, from values between 0 and 1. */
 function planes({ width, height, data }: Pixels, { mean, std }: ModelDescription): Float32Array {
   const size = width * height
   const values = new Float32Array(3 * size)

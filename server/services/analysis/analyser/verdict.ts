@@ -1,13 +1,13 @@
-// What is said about an image, from what the models or the baseline have found in it.
+// Decides the classification of an image by the results of the models or the baseline.
 import type { Analysis } from './message.ts'
 import type { Detection } from './detector.ts'
 import type { GreenCover } from './colour-index.ts'
 
 export type Verdict = Pick<Analysis, 'classification' | 'confidence' | 'probability' | 'threshold'>
 
-/** A probability this close to the threshold decides nothing. */
+/** A probability this close to the threshold needs a review. */
 const margin = 0.1
-/** Confidence of a box from which on a detector alone decides, or contradicts a classifier. */
+/** Minimum confidence of a box for a detector to decide alone, or to contradict a classifier. */
 const certainBox = 0.5
 
 const review = (confidence: number): Pick<Verdict, 'classification' | 'confidence'> => ({
@@ -16,9 +16,9 @@ const review = (confidence: number): Pick<Verdict, 'classification' | 'confidenc
 })
 
 /**
- * The classifier decides, where there is one. It needs a review when its probability is close to the threshold, or when
- * it denies what the detector has found. A detector alone says yes to a confident box, no where it has found none, and
- * leaves what lies between to a review.
+ * The classifier decides, if there is one. The image needs a review when its probability is close to the threshold, or
+ * when it contradicts the detector. A detector alone is positive with a confident box, negative without a box, and needs a
+ * review in between.
  *
  * @param classified undefined without a classifier
  * @param detection undefined without a detector
@@ -40,7 +40,7 @@ export function modelVerdict(
     : { classification: 'non_water_hyacinth', confidence: 1 - probability, probability, threshold }
 }
 
-/** Without green there is no water hyacinth; what the green is, the baseline cannot tell. */
+/** Without green there is no water hyacinth. Green needs a review, because the baseline does not recognise species. */
 export function baselineVerdict({ share, boxes }: GreenCover): Verdict {
   const unknown = { probability: null, threshold: null }
   return boxes.length > 0

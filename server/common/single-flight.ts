@@ -1,11 +1,11 @@
-// A task that must not run twice at once, and need not run for every time it is asked for.
+// A task that never runs concurrently with itself. Calls during a run share one further run.
 
-export class OneAtATime {
+export class SingleFlight {
   readonly #task: () => Promise<void>
   #running: Promise<void> | undefined
   #next: Promise<void> | undefined
 
-  /** `task` never rejects. */
+  /** @param task must not reject */
   constructor(task: () => Promise<void>) {
     this.#task = task
   }
@@ -14,7 +14,7 @@ export class OneAtATime {
     return this.#running !== undefined
   }
 
-  /** Resolves after a run that began after this call. Calls during a run share one more run after it. */
+  /** Resolves after a run that starts after this call. Calls during a run share the next run. */
   run(): Promise<void> {
     if (!this.#running) return this.#start()
     return (this.#next ??= this.#running.then(() => {
@@ -23,7 +23,7 @@ export class OneAtATime {
     }))
   }
 
-  /** Resolves when nothing runs any more. */
+  /** Resolves when no run is active or pending. */
   async settled(): Promise<void> {
     while (this.#running) await (this.#next ?? this.#running)
   }

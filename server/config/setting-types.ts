@@ -1,21 +1,21 @@
-// Kinds of values: how the texts of the environment, the file and the database become values, with PostgREST's coercions.
+// The types of settings: how raw values become typed ones, with PostgREST's coercions.
 import { availableParallelism } from 'node:os'
 import { parseRoleClaim } from '../identity/role-claim/role-claim.ts'
 import type { QualifiedIdentifier } from '../schema-cache/identifier.ts'
 import { haskellNumber } from '../text/haskell-number.ts'
 import { nearestName } from '../text/nearest-name.ts'
-import type { GivenValue, Kind, Reading } from './setting.ts'
+import type { GivenValue, SettingType, Reading } from './setting.ts'
 import { isUri, parseUri } from '../text/uri.ts'
 
 const value = <T>(it: T): Reading<T> => ({ kind: 'value', value: it })
 const unset = { kind: 'unset' } as const
 const mistyped = { kind: 'mistyped' } as const
-const fault = (message: string): Reading<never> => ({ kind: 'fault', message })
+const invalid = (message: string): Reading<never> => ({ kind: 'invalid', message })
 
-/** PostgREST escapes nothing but the quote itself. */
+/** Like PostgREST, escapes only quotes. */
 export const quoted = (text: string): string => `"${text.replaceAll('"', '\\"')}"`
 
-/** Where text is wanted, PostgREST takes other values of the file in the notation of its own data types. */
+/** The text of a value. PostgREST converts values of other types to the notation of its Haskell data types. */
 export function textOf(given: GivenValue): string {
   if (typeof given === 'string') return given
   return shown(given)
@@ -34,23 +34,23 @@ function shown(given: GivenValue): string {
   }
 }
 
-/** Builds a kind from text that is not empty; empty text is the same as none. */
-function textual<T>(name: string, parse: (text: string) => Reading<T>, dump: (value: T) => string): Kind<T> {
+/** A type whose values are parsed from text. Empty text is the same as not set. */
+function textual<T>(name: string, parse: (text: string) => Reading<T>, dump: (value: T) => string): SettingType<T> {
   return {
     name,
     read: (given) => {
       const text = textOf(given)
       if (text === '') return unset
-      return text.includes('\0') ? fault('must not contain the character NUL') : parse(text)
+      return text.includes('\0') ? invalid('must not contain the character NUL') : parse(text)
     },
     dump,
   }
 }
 
-export const text: Kind<string> = textual('text', value, quoted)
+export const text: SettingType<string> = textual('text', value, quoted)
 export const optionalText = textual<string | null>('text', value, (it) => quoted(it ?? ''))
 
-/** The secret as it was given; `secret.ts` makes of it what verifies tokens. */
+/** The raw secret, which `secret.ts` resolves. */
 export const secret = textual<string | Buffer | null>('text', value, (it) => quoted(String(it ?? '')))
 
 const splitOnCommas = (list: string): string[] => list.split(',').map((item) => item.trim())
@@ -61,8 +61,8 @@ export const list = textual<readonly string[]>(
   (it) => quoted(it.join(',')),
 )
 
-/** A list that can be given as empty. */
-export const emptyableList: Kind<readonly string[]> = {
+/** A list that may be empty. */
+export const emptyableList: SettingType<readonly string[]> = {
   ...list,
   read: (given) => (given === '' ? value([]) : list.read(given)),
 }
@@ -74,12 +74,12 @@ export const schemas = textual<readonly string[]>(
   (it) => {
     const names = splitOnCommas(it)
     const refused = reserved.find((name) => names.includes(name))
-    return refused === undefined ? value(names) : fault(`db-schemas does not allow schema: '${refused}'`)
+    return refused === undefined ? value(names) : invalid(`db-schemas does not allow schema: '${refused}'`)
   },
   list.dump,
 )
 
-/** A whole number as Haskell's `read` takes it: blanks around it, a minus, decimal, `0x` or `0o`. */
+/** Parses an integer like Haskell's `read`: surrounding blanks, a minus sign, decimal, `0x` or `0o`. */
 function wholeNumber(digits: string): number | undefined {
   const match = /^\s*(-?)\s*(\d+|0[xX][\da-fA-F]+|0[oO][0-7]+)\s*$/.exec(digits)
   return match ? Number(match[2]) * (match[1] === '-' ? -1 : 1) : undefined
@@ -91,28 +91,28 @@ function readInteger(given: GivenValue, { min, max = Number.MAX_SAFE_INTEGER }: 
   if (given === '') return unset
   if (typeof given !== 'string' && typeof given !== 'number') return mistyped
   const number = typeof given === 'number' ? given : wholeNumber(given)
-  if (number === undefined || !Number.isInteger(number)) return fault('must be a whole number')
-  if (number > Number.MAX_SAFE_INTEGER) return fault('is too large')
+  if (number === undefined || !Number.isInteger(number)) return invalid('must be a whole number')
+  if (number > Number.MAX_SAFE_INTEGER) return invalid('is too large')
   if (number < min || number > max) {
     const isOpen = max === Number.MAX_SAFE_INTEGER
-    return fault(isOpen ? `must be ${min} or more` : `must be a number between ${min} and ${max}`)
+    return invalid(isOpen ? `must be ${min} or more` : `must be a number between ${min} and ${max}`)
   }
   return value(number)
 }
 
-export const integer = (bounds: Bounds): Kind<number> => ({
+export const integer = (bounds: Bounds): SettingType<number> => ({
   name: 'number',
   read: (given) => readInteger(given, bounds),
   dump: String,
 })
 
-export const optionalInteger = (bounds: Bounds): Kind<number | null> => ({
+export const optionalInteger = (bounds: Bounds): SettingType<number | null> => ({
   name: 'number',
   read: (given) => readInteger(given, bounds),
   dump: (it) => (it === null ? '""' : String(it)),
 })
 
-export const boolean: Kind<boolean> = {
+export const boolean: SettingType<boolean> = {
   name: 'boolean',
   read: (given) => {
     if (typeof given === 'boolean') return value(given)
@@ -121,39 +121,39 @@ export const boolean: Kind<boolean> = {
     const letters = given.replace(/\P{L}/gu, '').toLowerCase()
     if (letters === 'true' || letters === 'false') return value(letters === 'true')
     const number = wholeNumber(given)
-    return number === undefined ? fault('must be true or false') : value(number > 0)
+    return number === undefined ? invalid('must be true or false') : value(number > 0)
   },
   dump: String,
 }
 
-/** One of a few words. The message begins as PostgREST's. */
-export function choice<T extends string>(words: readonly T[], message: string): Kind<T> {
+/** One of several words. The error message begins with `message`, which is PostgREST's. */
+export function choice<T extends string>(words: readonly T[], message: string): SettingType<T> {
   const parse = (it: string): Reading<T> => {
     const word = words.find((candidate) => candidate === it)
     if (word !== undefined) return value(word)
     const nearest = nearestName(it, words)
     const advice = nearest === undefined ? '' : `; did you mean ${nearest}?`
-    return fault(
-      `${message} Check your configuration. ${JSON.stringify(it.slice(0, 40))} is none of ${words.join(', ')}${advice}`,
+    return invalid(
+      `${message} Check your configuration. ${JSON.stringify(it.slice(0, 40))} is not one of ${words.join(', ')}${advice}`,
     )
   }
   return textual(words.map((word) => `\`${word}\``).join(', '), parse, quoted)
 }
 
 /** Permissions of a socket, as octal digits. Like PostgREST, reads the leading octal digits. */
-export const socketMode = (name: string): Kind<number> =>
+export const socketMode = (name: string): SettingType<number> =>
   textual(
     'octal',
     (it) => {
       const digits = /^[0-7]+/.exec(it)?.[0]
-      if (digits === undefined) return fault(`Invalid ${name}: not an octal`)
+      if (digits === undefined) return invalid(`Invalid ${name}: not an octal`)
       const mode = Number.parseInt(digits, 8)
-      return mode < 0o600 || mode > 0o777 ? fault(`Invalid ${name}: needs to be between 600 and 777`) : value(mode)
+      return mode < 0o600 || mode > 0o777 ? invalid(`Invalid ${name}: needs to be between 600 and 777`) : value(mode)
     },
     (mode) => quoted(mode.toString(8)),
   )
 
-/** `schema.name`, or a name alone. */
+/** `schema.name`, or an unqualified name. */
 export const qualifiedName = textual<QualifiedIdentifier | null>(
   'name',
   (it) => {
@@ -168,7 +168,7 @@ export const qualifiedName = textual<QualifiedIdentifier | null>(
 /** RFC 7519's StringOrURI: text with a colon in it must be a URI. */
 export const audience = textual<string | null>(
   'text or URI',
-  (it) => (it.includes(':') && !isUri(it) ? fault('jwt-aud should be a string or a valid URI') : value(it)),
+  (it) => (it.includes(':') && !isUri(it) ? invalid('jwt-aud should be a string or a valid URI') : value(it)),
   optionalText.dump,
 )
 
@@ -186,7 +186,7 @@ export const proxyUri = textual<string | null>(
       (uri.authority.port === undefined || (Number(uri.authority.port) > 0 && Number(uri.authority.port) < 65536)) &&
       uri.query === undefined &&
       uri.fragment === undefined
-    return isValid ? value(it) : fault('Malformed proxy uri, a correct example: https://example.com:8443/basePath')
+    return isValid ? value(it) : invalid('Malformed proxy uri, a correct example: https://example.com:8443/basePath')
   },
   optionalText.dump,
 )
@@ -194,17 +194,17 @@ export const proxyUri = textual<string | null>(
 /** Name of an HTTP header. https://www.rfc-editor.org/rfc/rfc9110#name-field-names */
 export const headerName = textual<string | null>(
   'header name',
-  (it) => (/^[\w!#$%&'*+.^`|~-]+$/.test(it) ? value(it) : fault('must be the name of an HTTP header')),
+  (it) => (/^[\w!#$%&'*+.^`|~-]+$/.test(it) ? value(it) : invalid('must be the name of an HTTP header')),
   optionalText.dump,
 )
 
-export const roleClaimKey: Kind<string> = textual(
+export const roleClaimKey: SettingType<string> = textual(
   'JSON path',
   (it) => {
     const claim = parseRoleClaim(it)
-    return claim.kind === 'invalid' ? fault(claim.message) : value(it)
+    return claim.kind === 'invalid' ? invalid(claim.message) : value(it)
   },
-  // In the file, a dollar sign begins a variable unless it is doubled.
+  // Doubles dollar signs, because a single one starts a variable in the file.
   (it) => {
     const claim = parseRoleClaim(it)
     return quoted(
@@ -223,24 +223,24 @@ const readSize = (given: GivenValue, min: 0 | 1): Reading<number> => {
   const bytes = match ? Number(match[1]) * sizeUnits[(match[2] ?? '').toLowerCase() as keyof typeof sizeUnits] : -1
   return bytes >= min && Number.isSafeInteger(bytes)
     ? value(bytes)
-    : fault(`must be a size such as 100kb, 10mb or 1048576${min === 0 ? ', or 0' : ''}`)
+    : invalid(`must be a size such as 100kb, 10mb or 1048576${min === 0 ? ', or 0' : ''}`)
 }
 
 /** A number of bytes: `102400`, `100kb`, `10 MiB`. Units are powers of 1024. */
-export const size: Kind<number> = { name: 'size', read: (given) => readSize(given, 1), dump: String }
+export const size: SettingType<number> = { name: 'size', read: (given) => readSize(given, 1), dump: String }
 
-/** The same, or 0. */
-export const sizeOrZero: Kind<number> = { name: 'size', read: (given) => readSize(given, 0), dump: String }
+/** A number of bytes that may be 0. */
+export const sizeOrZero: SettingType<number> = { name: 'size', read: (given) => readSize(given, 0), dump: String }
 
-/** A number of processes; `auto` is that of the processors. */
-export const workers: Kind<number> = {
+/** A number of processes. `auto` is the number of available processors. */
+export const workers: SettingType<number> = {
   name: 'number',
   read: (given) => (given === 'auto' ? value(availableParallelism()) : readInteger(given, { min: 1, max: 256 })),
   dump: String,
 }
 
 /** A path to mount at: begins with a slash and does not end with one, unless it is the root. */
-export const mountPath: Kind<string> = textual(
+export const mountPath: SettingType<string> = textual(
   'path',
   (it) => {
     const segments = it
@@ -249,20 +249,20 @@ export const mountPath: Kind<string> = textual(
     const refused = segments.find((segment) => !/^[\w.~-]+$/.test(segment) || /^\.\.?$/.test(segment))
     return refused === undefined
       ? value(`/${segments.join('/')}`)
-      : fault('must be a path such as /rest/v1, of letters, digits and the characters - . _ ~')
+      : invalid('must be a path such as /rest/v1, of letters, digits and the characters - . _ ~')
   },
   quoted,
 )
 
-/** The same; empty is the root. */
-export const mountPathOrRoot: Kind<string> = {
+/** A mount path. Empty means the root. */
+export const mountPathOrRoot: SettingType<string> = {
   ...mountPath,
   read: (given) => (given === '' ? value('/') : mountPath.read(given)),
 }
 
 const minSecretLength = 32
 
-/** Secrets, separated by commas. A message never shows one. */
+/** Secrets, separated by commas. Messages never contain them. */
 export const sessionSecrets = textual<readonly string[]>(
   'list',
   (it) => {
@@ -270,15 +270,15 @@ export const sessionSecrets = textual<readonly string[]>(
     const short = secrets.findIndex((secret) => [...secret].length < minSecretLength)
     return short === -1
       ? value(secrets)
-      : fault(
+      : invalid(
           `each secret must be at least ${minSecretLength} characters long; number ${short + 1} of ${secrets.length} is not`,
         )
   },
   list.dump,
 )
 
-/** Null: it follows from something else. */
-export const optionalBoolean: Kind<boolean | null> = {
+/** A boolean whose default depends on something else, represented by null. */
+export const optionalBoolean: SettingType<boolean | null> = {
   ...boolean,
   dump: (it) => (it === null ? '""' : boolean.dump(it)),
 }

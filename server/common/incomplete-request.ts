@@ -1,0 +1,45 @@
+// Responses to requests whose body has not arrived completely, such as early rejections.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+
+/** Milliseconds for which the rest of a body is read after the response, in total and without new data. */
+const longest = 30_000
+const longestSilence = 5_000
+
+/** Whether part of the request body has not arrived. */
+export const isIncomplete = ({ complete, headers }: IncomingMessage): boolean =>
+  !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0)
+
+/**
+ * Sends the body of a response whose head was written, discards the rest of the request body, and only then ends the
+ * response. Closing a connection with unread data resets it, and many clients would never see the response.
+ * https://www.rfc-editor.org/rfc/rfc9112#section-9.6-11
+ *
+ * @param closes whether the response closes the connection; otherwise the connection stays open, and
+ * `server-request-timeout` limits the time for the rest of the body
+ */
+export function endAfterRequest(
+  request: IncomingMessage,
+  response: ServerResponse,
+  body: Buffer,
+  closes: boolean,
+): void {
+  if (!closes) {
+    response.end(body)
+    request.resume()
+    return
+  }
+  const end = (): void => {
+    clearTimeout(late)
+    clearTimeout(silent)
+    request.off('end', end).off('close', end)
+    response.end()
+  }
+  const late = setTimeout(end, longest)
+  const silent = setTimeout(end, longestSilence)
+  response.write(body)
+  request
+    .on('data', () => silent.refresh())
+    .on('end', end)
+    .on('close', end)
+    .resume()
+}
