@@ -329,7 +329,7 @@ t.test('turns are no longer watched once their connection has failed', async (t)
   postponed.restore()
   const [socket] = await connected
   socket.destroy()
-  for (const { outcome } of reads) await t.rejects(outcome, { kind: 'not connected' })
+  for (const { outcome } of reads) await t.rejects(outcome, { name: 'ConnectionError', kind: 'not connected' })
   const timers = t.capture(globalThis, 'setTimeout')
   for (const call of later) call()
   t.strictSame(timers(), [], 'no timer is started')
