@@ -4,13 +4,10 @@ import { errorResponse } from '../server/rest/response/error.ts'
 import { mayFault, resultFault } from '../server/rest/response/fault.ts'
 import { headerText } from '../server/rest/response/header.ts'
 import { respondInfo } from '../server/rest/response/info.ts'
-import type { SchemaCache } from '../server/schema-cache/schema-cache.ts'
-import type { Tables } from '../server/schema-cache/table.ts'
 import { explainBody, readResult } from '../server/rest/response/result-row.ts'
 import { plannedRows, tableTotal } from '../server/rest/response/total.ts'
 import type { CrudPlan } from '../server/rest/plan/plan.ts'
 import { ApiError, errors } from '../server/rest/errors.ts'
-import { qualifiedKey } from '../server/schema-cache/identifier.ts'
 import type { Table } from '../server/schema-cache/table.ts'
 import {
   requestShape,
@@ -24,6 +21,7 @@ import {
   updatePlan,
   writing,
 } from './support/plans.ts'
+import { schemaCache } from './support/small-schema-cache.ts'
 
 t.test('headers of every answer', async (t) => {
   const response = { status: 200, headers: [['A', 'b']], body: '' } as const
@@ -121,21 +119,10 @@ t.test('OPTIONS', async (t) => {
     ],
     body: '',
   })
-  const cacheOf = (tables: Tables): SchemaCache => ({
-    tables,
-    relationships: new Map(),
-    routines: new Map(),
-    representations: new Map(),
-    mediaHandlers: new Map(),
-    isSound: true,
-    stableRelations: new Set<string>(),
-    postgresVersion: 180000,
-    checksSessions: false,
-  })
-  const none = cacheOf(new Map())
+  const none = schemaCache({})
   for (const [more, methods] of allowed) {
-    const tables = new Map([[qualifiedKey('api', 'items'), table(more)]])
-    t.strictSame(respondInfo({ kind: 'relation-info', relation }, cacheOf(tables)), answer(methods))
+    const cache = schemaCache({ tables: [table(more)] })
+    t.strictSame(respondInfo({ kind: 'relation-info', relation }, cache), answer(methods))
   }
   t.throws(() => respondInfo({ kind: 'relation-info', relation }, none), { code: 'PGRST205' })
   t.strictSame(respondInfo({ kind: 'routine-info', routine: routine('f') }, none), answer('OPTIONS,POST'))

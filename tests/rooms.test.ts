@@ -58,6 +58,8 @@ const exceptions: readonly string[] = []
 /** The same of packages (`room -> package`), and of side effects (`file: effect`). */
 const packageExceptions: readonly string[] = []
 const effectExceptions: readonly string[] = []
+/** Files with fields that are simulated by a `WeakMap` of the module. */
+const simulatedFieldExceptions: readonly string[] = ['postgres/protocol/incoming.ts', 'postgres/protocol/pipeline.ts']
 
 /** Packages that only one room imports, types included. */
 const ownPackages: Readonly<Record<string, string>> = {
@@ -161,8 +163,14 @@ t.test('importing a file has no effect outside the program', (t) => {
   t.end()
 })
 
+t.test('no module simulates fields of objects', (t) => {
+  const found = source.flatMap(({ path, simulatedFields }) => simulatedFields.map(() => path))
+  sameAs(t, found, simulatedFieldExceptions, 'a WeakMap of the module: make it a field of what it belongs to')
+  t.end()
+})
+
 t.test('the reader of imports', (t) => {
-  const { imports, effects } = parseSource(
+  const { imports, effects, simulatedFields } = parseSource(
     'rest/plan/a.ts',
     [
       "import type { A } from '../b.ts'",
@@ -176,6 +184,9 @@ t.test('the reader of imports', (t) => {
       "const text = fs.readFileSync('x')",
       "const read = () => readFileSync('y')",
       'function quiet() { Error.stackTraceLimit = 0 }',
+      'const fields = new WeakMap<object, string>()',
+      'const remember = (make) => { const made = new WeakMap(); return made }',
+      'class Cache { readonly #byKey = new WeakMap<object, string>() }',
     ].join('\n'),
   )
   t.strictSame(
@@ -192,5 +203,6 @@ t.test('the reader of imports', (t) => {
     ],
   )
   t.strictSame(effects, ['readFileSync (line 9)', 'stackTraceLimit (line 11)'])
+  t.strictSame(simulatedFields, ['WeakMap (line 12)', 'WeakMap (line 13)'])
   t.end()
 })

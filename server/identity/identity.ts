@@ -7,8 +7,11 @@ export type Identity = {
   /** Database role that the transaction switches to. */
   readonly role: string
   readonly claims: Claims
-  /** The claims with `role` as JSON text, where parsed JSON cannot hold all digits of their numbers. */
-  readonly exactClaims?: string
+  /**
+   * The setting `request.jwt.claims`, where it is known: an identity that serves many requests has it written once, and a
+   * token keeps all digits of its numbers in it.
+   */
+  readonly claimsText?: string
 }
 
 /** Objects with their keys in order, at any depth: the text of the claims does not depend on how a token was written. */
@@ -19,14 +22,13 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, child]) => [key, sorted(child)]))
 }
 
-// An identity serves many requests (tokens are cached), and its claims never change.
-const texts = new WeakMap<Identity, string>()
-
 /** The setting `request.jwt.claims`: the claims as JSON text, with the role that is in force. */
-export function claimsText(identity: Identity): string {
-  const known = texts.get(identity)
-  if (known !== undefined) return known
-  const text = identity.exactClaims ?? JSON.stringify(sorted({ ...identity.claims, role: identity.role }))
-  texts.set(identity, text)
-  return text
-}
+export const claimsText = (identity: Identity): string =>
+  identity.claimsText ?? JSON.stringify(sorted({ ...identity.claims, role: identity.role }))
+
+/** An identity for many requests: its claims are written once. */
+export const lastingIdentity = (role: string, claims: Claims): Identity => ({
+  role,
+  claims,
+  claimsText: claimsText({ role, claims }),
+})

@@ -24,7 +24,7 @@ import { plannedRows, tableTotal } from './response/total.ts'
 import { transactionError } from './sql-errors.ts'
 import { render } from './sql/fragment.ts'
 import { namedSession } from './sql/session.ts'
-import { preRequestStatement, settingsStatement } from './sql/settings.ts'
+import { preRequestStatement } from './sql/settings.ts'
 import { explainCountStatement, needsPlannedCount } from './sql/statement.ts'
 
 export type AnswerContext = {
@@ -208,9 +208,9 @@ async function run(
   judge?: RestTransaction['judge'],
   history?: RunHistory,
 ): Promise<TransactionResult> {
-  const { config, roleSettings } = snapshot
+  const { config } = snapshot
   const session = cache.checksSessions ? namedSession(identity) : undefined
-  const settings = settingsStatement(identity, request, plan, config, roleSettings, session)
+  const settings = snapshot.settings.statement(identity, request, plan, session)
   const preRequest = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
   if (trace.statements) {
     for (const { text } of [settings, ...(preRequest ? [preRequest] : []), ...statements]) trace.statements.push(text)

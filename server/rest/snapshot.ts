@@ -3,6 +3,7 @@ import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import { PlanCache } from './cache/plan-cache.ts'
 import type { Database } from './database.ts'
 import type { RestSettings, RoleSettings } from './settings.ts'
+import { SettingsStatements } from './sql/settings.ts'
 
 export type SnapshotParts<Settings extends RestSettings = RestSettings> = {
   readonly config: Settings
@@ -11,18 +12,21 @@ export type SnapshotParts<Settings extends RestSettings = RestSettings> = {
   readonly cache: SchemaCache | undefined
 }
 
-/** Settings and schema, with the plans that belong to them. */
+/** Settings and schema, with the plans and statements that belong to them. */
 export class Snapshot<Settings extends RestSettings = RestSettings> implements SnapshotParts<Settings> {
   readonly config: Settings
   readonly roleSettings: RoleSettings
   readonly cache: SchemaCache | undefined
   readonly plans: PlanCache
+  /** What a transaction is told of a request. */
+  readonly settings: SettingsStatements
 
   constructor({ config, roleSettings, cache }: SnapshotParts<Settings>) {
     this.config = config
     this.roleSettings = roleSettings
     this.cache = cache
     this.plans = new PlanCache(config.planCacheMaxEntries)
+    this.settings = new SettingsStatements(config, roleSettings)
   }
 }
 
