@@ -3,7 +3,7 @@ import t from 'tap'
 import { createPool } from '../server/postgres/pool.ts'
 import { queryOn, type Query } from '../server/postgres/transaction.ts'
 import { ApiKeyChanges } from '../server/identity/api-key/api-key-changes.ts'
-import { lastingIdentity } from '../server/identity/identity.ts'
+import { lastingIdentity, type Identity } from '../server/identity/identity.ts'
 import { createApiKeyLookup, type LookupSettings } from '../server/identity/api-key/api-key-lookup.ts'
 import {
   createApiKey,
@@ -119,7 +119,7 @@ t.test('listing and revoking', async (t) => {
 
 t.test('whom a key stands for', async (t) => {
   const { find } = lookupWith()
-  const rows: readonly (readonly [NewApiKey, object])[] = [
+  const rows: readonly (readonly [NewApiKey, Identity])[] = [
     [
       { role: 'anon', label: 'x' },
       { role: 'anon', claims: {} },
@@ -137,7 +137,9 @@ t.test('whom a key stands for', async (t) => {
       { role: 'authenticated', claims: { sub: ann, email: 'ann@example.org' } },
     ],
   ]
-  for (const [wanted, identity] of rows) t.strictSame(await find((await create(wanted)).key), identity)
+  for (const [wanted, { role, claims }] of rows) {
+    t.strictSame(await find((await create(wanted)).key), lastingIdentity(role, claims))
+  }
 })
 
 t.test('keys that stand for nobody', async (t) => {
