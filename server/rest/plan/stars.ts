@@ -17,7 +17,7 @@ export function expandStars(plan: ReadPlan, context: PlanContext): ReadPlan {
   return expandFrom(plan, context, false)
 }
 
-function expandFrom(plan: ReadPlan, context: PlanContext, grouped: boolean): ReadPlan {
+function expandFrom<P extends ReadPlan>(plan: P, context: PlanContext, grouped: boolean): P {
   const groupedHere = grouped || plan.spread?.kind === 'to-many' || plan.select.some(({ aggregate }) => aggregate)
   const expanded = expandSelect(plan, context, groupedHere)
   if (plan.embeds.length === 0) return expanded
@@ -25,7 +25,7 @@ function expandFrom(plan: ReadPlan, context: PlanContext, grouped: boolean): Rea
   return embeds === plan.embeds ? expanded : { ...expanded, embeds }
 }
 
-function expandSelect(plan: ReadPlan, { cache, relation }: PlanContext, grouped: boolean): ReadPlan {
+function expandSelect<P extends ReadPlan>(plan: P, { cache, relation }: PlanContext, grouped: boolean): P {
   const { select, from, spread } = plan
   const { representations } = cache
   if (!grouped && representations.size === 0) return plan
