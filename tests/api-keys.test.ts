@@ -3,6 +3,7 @@ import t from 'tap'
 import { createPool } from '../server/postgres/pool.ts'
 import { Database, type Query } from '../server/postgres/database.ts'
 import { ApiKeyChanges } from '../server/identity/api-key/api-key-changes.ts'
+import { lastingIdentity, type Identity } from '../server/identity/identity.ts'
 import { createApiKeyLookup, type LookupSettings } from '../server/identity/api-key/api-key-lookup.ts'
 import {
   createApiKey,
@@ -118,7 +119,7 @@ t.test('keys can be listed and revoked', async (t) => {
 
 t.test('a key stands for its role and user', async (t) => {
   const { find } = lookupWith()
-  const rows: readonly (readonly [NewApiKey, object])[] = [
+  const rows: readonly (readonly [NewApiKey, Identity])[] = [
     [
       { role: 'anon', label: 'x' },
       { role: 'anon', claims: {} },
@@ -136,7 +137,9 @@ t.test('a key stands for its role and user', async (t) => {
       { role: 'authenticated', claims: { sub: ann, email: 'ann@example.org' } },
     ],
   ]
-  for (const [wanted, identity] of rows) t.strictSame(await find((await create(wanted)).key), identity)
+  for (const [wanted, { role, claims }] of rows) {
+    t.strictSame(await find((await create(wanted)).key), lastingIdentity(role, claims))
+  }
 })
 
 t.test('unknown, revoked and expired keys are refused', async (t) => {
@@ -214,7 +217,7 @@ t.test('a database error is passed on and not cached', async (t) => {
   const { key } = await create({ role: 'anon', label: 'x' })
   await t.rejects(find(key), { message: 'no connection' })
   broken = false
-  t.strictSame(await find(key), { role: 'anon', claims: {} })
+  t.strictSame(await find(key), lastingIdentity('anon', {}))
 })
 
 t.test('without the migrations, every key is unknown', async (t) => {
@@ -231,7 +234,7 @@ t.test('a cached key is returned without a query', async (t) => {
   const find = createApiKeyLookup({ query })
   const { key } = await create({ role: 'anon', label: 'x' })
   await find(key)
-  t.strictSame(find(key), { role: 'anon', claims: {} }, 'synchronously')
+  t.strictSame(find(key), lastingIdentity('anon', {}), 'synchronously')
 })
 
 t.test('deleting a user deletes their keys', async (t) => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { closest, defaultScore, fuzzySet } from '../server/rest/plan/fuzzy-set.ts'
+import { closest, defaultScore, fuzzySet } from '../server/text/fuzzy-set.ts'
 import { relationshipHint, routineHint, tableHint } from '../server/rest/plan/suggestion.ts'
 import { cpuTime } from './support/cpu-time.ts'
 import { foreignKey, qi, routine, schemaCache, table } from './support/small-schema-cache.ts'

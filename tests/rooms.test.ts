@@ -58,6 +58,8 @@ const exceptions: readonly string[] = []
 /** Known violations concerning packages (`room -> package`), and side effects (`file: effect`). */
 const packageExceptions: readonly string[] = []
 const effectExceptions: readonly string[] = []
+/** Files with a `WeakMap` that simulates fields of objects. */
+const simulatedFieldExceptions: readonly string[] = []
 
 /** Packages that only one room imports, types included. */
 const ownPackages: Readonly<Record<string, string>> = {
@@ -161,8 +163,14 @@ t.test('importing a file has no side effects outside of program/', (t) => {
   t.end()
 })
 
+t.test('no file simulates fields of objects by a WeakMap', (t) => {
+  const found = source.flatMap(({ path, simulatedFields }) => simulatedFields.map(() => path))
+  sameAs(t, found, simulatedFieldExceptions, 'make it a field of the object that it belongs to')
+  t.end()
+})
+
 t.test('imports are parsed correctly', (t) => {
-  const { imports, effects } = parseSource(
+  const { imports, effects, simulatedFields } = parseSource(
     'rest/plan/a.ts',
     [
       "import type { A } from '../b.ts'",
@@ -176,6 +184,9 @@ t.test('imports are parsed correctly', (t) => {
       "const text = fs.readFileSync('x')",
       "const read = () => readFileSync('y')",
       'function quiet() { Error.stackTraceLimit = 0 }',
+      'const fields = new WeakMap<object, string>()',
+      'const remember = (make) => { const made = new WeakMap(); return made }',
+      'class Cache { readonly #byKey = new WeakMap<object, string>() }',
     ].join('\n'),
   )
   t.strictSame(
@@ -192,5 +203,6 @@ t.test('imports are parsed correctly', (t) => {
     ],
   )
   t.strictSame(effects, ['readFileSync (line 9)', 'stackTraceLimit (line 11)'])
+  t.strictSame(simulatedFields, ['WeakMap (line 12)', 'WeakMap (line 13)'])
   t.end()
 })

@@ -1,6 +1,6 @@
 // The generated statements on a real database: reads, counts, bodies, settings.
 import t from 'tap'
-import type { ReadPlan } from '../server/rest/plan/read-plan.ts'
+import type { EmbedPlan, ReadPlan } from '../server/rest/plan/read-plan.ts'
 import { plannedRows } from '../server/rest/response/total.ts'
 import { explainCountStatement } from '../server/rest/sql/statement.ts'
 import { createDatabase } from './support/database.ts'
@@ -56,7 +56,7 @@ t.teardown(async () => {
   await database.drop()
 })
 
-const clientOf = (more: Partial<ReadPlan> = {}): ReadPlan =>
+const clientOf = (more: Partial<EmbedPlan> = {}): EmbedPlan =>
   readPlan('clients', {
     fromAlias: 'clients_1',
     aggregateAlias: 'projects_clients_1',
@@ -68,7 +68,7 @@ const clientOf = (more: Partial<ReadPlan> = {}): ReadPlan =>
     joinConditions: [joined(['clients_1', 'id', ''], ['projects', 'client_id'])],
     ...more,
   })
-const projectsOf = (more: Partial<ReadPlan> = {}): ReadPlan =>
+const projectsOf = (more: Partial<EmbedPlan> = {}): EmbedPlan =>
   readPlan('projects', {
     select: [selected('id')],
     fromAlias: 'projects_1',

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { ReadPlan } from '../server/rest/plan/read-plan.ts'
+import type { EmbedPlan, ReadPlan } from '../server/rest/plan/read-plan.ts'
 import { countStatement } from '../server/rest/sql/count.ts'
 import { render } from '../server/rest/sql/fragment.ts'
 import { readStatement } from '../server/rest/sql/read.ts'
@@ -17,24 +17,22 @@ const clientProjects = relationship('clients', 'projects', {
 })
 
 /** `clients(…)` embedded in projects. */
-const client = (more: Partial<ReadPlan> = {}): ReadPlan =>
+const client = (more: Partial<EmbedPlan> = {}): EmbedPlan =>
   readPlan('clients', {
     fromAlias: 'clients_1',
     aggregateAlias: 'projects_clients_1',
     toParent: projectClient,
     joinConditions: [joined(['clients_1', 'id', ''], ['projects', 'client_id'])],
-    depth: 1,
     ...more,
   })
 
 /** `projects(…)` embedded in clients. */
-const projects = (more: Partial<ReadPlan> = {}): ReadPlan =>
+const projects = (more: Partial<EmbedPlan> = {}): EmbedPlan =>
   readPlan('projects', {
     fromAlias: 'projects_1',
     aggregateAlias: 'clients_projects_1',
     toParent: clientProjects,
     joinConditions: [joined(['projects_1', 'client_id', ''], ['clients', 'id'])],
-    depth: 1,
     ...more,
   })
 

@@ -3,7 +3,7 @@ import type { RoleSettings } from '../server/rest/settings.ts'
 import type { Identity } from '../server/identity/identity.ts'
 import type { CrudPlan } from '../server/rest/plan/plan.ts'
 import { render } from '../server/rest/sql/fragment.ts'
-import { preRequestStatement, settingsStatement } from '../server/rest/sql/settings.ts'
+import { preRequestStatement, SettingsStatements } from '../server/rest/sql/settings.ts'
 import {
   callPlan,
   calling,
@@ -30,7 +30,7 @@ const settings = (
     extra = {},
     roles = noSettings,
   }: { identity?: Identity; request?: Partial<FlatRequest>; extra?: Partial<typeof config>; roles?: RoleSettings } = {},
-) => settingsStatement(identity, plannedRequest(request), plan, { ...config, ...extra }, roles)
+) => new SettingsStatements({ ...config, ...extra }, roles).statement(identity, plannedRequest(request), plan)
 
 const takeBack = (name: string, unset: string) =>
   `case when current_setting('${name}', true) <> '${unset}' then set_config('${name}', null, false) end`

@@ -1,8 +1,8 @@
 // The REST API as a function from `Request` to `Response` of the Fetch standard: Hono, Bun, Deno, edge runtimes.
 // https://fetch.spec.whatwg.org/#response-class
-import { serverName } from '../common/version.ts'
 import { errors } from '../rest/errors.ts'
 import { errorResponse } from '../rest/response/error.ts'
+import { finish, type Finishing } from '../rest/response/finish.ts'
 import { contentLength, hasHeader } from '../rest/response/header.ts'
 import { isStreamed, type RestResponse } from '../rest/response/result.ts'
 import type { Answering } from '../rest/rest-request.ts'
@@ -37,13 +37,15 @@ export function fetchHandler(rest: Answering, options: FetchHandlerOptions = {})
 }
 
 const highestStatus = 599
+/** An error of the adapter's own. */
+const plain: Finishing = { notices: undefined, shared: [], closes: false, trace: undefined }
 /** https://fetch.spec.whatwg.org/#null-body-status */
 const bodilessStatuses: ReadonlySet<number> = new Set([204, 205, 304])
 
 function responseTo(request: Request, result: RestResponse): Response {
   if (result.status > highestStatus) {
     if (isStreamed(result.body)) result.body.drop()
-    return responseTo(request, errorResponse(errors.statusSetting(), 'verbose'))
+    return responseTo(request, finish(errorResponse(errors.statusSetting(), 'verbose'), plain))
   }
   const { status, statusText, body } = result
   const isBodiless = request.method === 'HEAD' || bodilessStatuses.has(status)
@@ -54,7 +56,6 @@ function responseTo(request: Request, result: RestResponse): Response {
     for (const [name, value] of result.headers) {
       if (status !== 204 || name !== 'Content-Length') headers.append(name, value)
     }
-    if (!headers.has('Server')) headers.set('Server', serverName)
     if (!isBodiless && !hasHeader(result.headers, 'Content-Length')) headers.set(...contentLength(body))
     if (isBodiless && isStreamed(body)) body.drop()
     const init = { status, headers, ...(statusText === undefined ? {} : { statusText }) }

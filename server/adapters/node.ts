@@ -1,6 +1,5 @@
 // The REST API on Node's request and response: `node:http`, Express, Fastify's raw objects.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { serverName } from '../common/version.ts'
 import type { StreamedBody } from '../rest/database.ts'
 import { contentLength } from '../rest/response/header.ts'
 import { isStreamed, type RestResponse } from '../rest/response/result.ts'
@@ -85,18 +84,14 @@ function send(request: IncomingMessage, response: ServerResponse, { status, stat
   const flat: string[] = []
   let hasLength = false
   let closes = !response.shouldKeepAlive
-  let hasServer = false
   for (const [name, value] of headers) {
     if (name === 'Content-Length') {
       hasLength = true
       // RFC 9110, section 8.6.
       if (status === 204) continue
     } else if (name === 'Connection') closes = value === 'close'
-    // The database may set the header in any case.
-    else if (name.length === 6 && name.toLowerCase() === 'server') hasServer = true
     flat.push(name, value)
   }
-  if (!hasServer) flat.push('Server', serverName)
   const bodiless = request.method === 'HEAD' || status === 204 || status === 304
   if (!hasLength && !bodiless) flat.push(...contentLength(body))
   try {

@@ -7,8 +7,11 @@ export type Identity = {
   /** Database role that the transaction switches to. */
   readonly role: string
   readonly claims: Claims
-  /** The claims with `role` as JSON text, if JavaScript numbers would lose digits. */
-  readonly exactClaims?: string
+  /**
+   * The setting `request.jwt.claims`, if it has been computed: once for an identity that serves many requests, and with all
+   * digits of the numbers in a token.
+   */
+  readonly claimsText?: string
 }
 
 /** Sorts the keys of objects at any depth, so that the text of the claims does not depend on their order in the token. */
@@ -19,14 +22,13 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, child]) => [key, sorted(child)]))
 }
 
-// Cached because one identity serves many requests and its claims never change.
-const texts = new WeakMap<Identity, string>()
-
 /** The value of the setting `request.jwt.claims`: the claims as JSON text, with the effective role. */
-export function claimsText(identity: Identity): string {
-  const known = texts.get(identity)
-  if (known !== undefined) return known
-  const text = identity.exactClaims ?? JSON.stringify(sorted({ ...identity.claims, role: identity.role }))
-  texts.set(identity, text)
-  return text
-}
+export const claimsText = (identity: Identity): string =>
+  identity.claimsText ?? JSON.stringify(sorted({ ...identity.claims, role: identity.role }))
+
+/** An identity for many requests, whose claims are converted to text once. */
+export const lastingIdentity = (role: string, claims: Claims): Identity => ({
+  role,
+  claims,
+  claimsText: claimsText({ role, claims }),
+})

@@ -16,7 +16,7 @@ import { parseApiRequest } from './request/parse-api-request.ts'
 import { addressRow, parseRowAddress } from './request/row-address.ts'
 import { serverError, toApiError, transactionError } from './sql-errors.ts'
 import { render } from './sql/fragment.ts'
-import { preRequestStatement, settingsStatement } from './sql/settings.ts'
+import { preRequestStatement } from './sql/settings.ts'
 import { mayRepeatStatement, refusedStatement, rightStatement, type WriteTarget } from './sql/write-right.ts'
 
 /** insufficient_privilege */
@@ -81,9 +81,10 @@ async function mayPass(
   target: WriteTarget,
   request: PlannedRequest,
   identity: Identity,
-  { database, caller, snapshot: { config, roleSettings } }: AnswerContext,
+  { database, caller, snapshot }: AnswerContext,
 ): Promise<boolean> {
-  const settings = settingsStatement(identity, request, inspection(request.shape.schema), config, roleSettings)
+  const { config } = snapshot
+  const settings = snapshot.settings.statement(identity, request, inspection(request.shape.schema))
   const statements = [render(rightStatement(target))]
   if (config.dbPreRequest) statements.push(render(mayRepeatStatement(config.dbPreRequest)))
   try {
@@ -115,11 +116,12 @@ async function refusalOf(
   target: WriteTarget,
   request: PlannedRequest,
   identity: Identity,
-  { database, caller, snapshot: { config, roleSettings }, trace }: AnswerContext,
+  { database, caller, snapshot, trace }: AnswerContext,
 ): Promise<ApiError | undefined> {
   const readOnly = target.kind === 'call' && target.overloads.every(({ volatility }) => volatility !== 'volatile')
   const plan = { ...inspection(request.shape.schema), readOnly }
-  const settings = settingsStatement(identity, request, plan, config, roleSettings)
+  const { config } = snapshot
+  const settings = snapshot.settings.statement(identity, request, plan)
   const preRequest = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
   const statements = [render(refusedStatement(target))]
   if (trace.statements) {

@@ -14,7 +14,7 @@ import { legacyTargetNames } from './plan/planner.ts'
 import type { CrudPlan, InspectPlan } from './plan/plan.ts'
 import { prepare, type Prepared } from './cache/prepare.ts'
 import type { HttpRequest } from './request/api-request.ts'
-import { complete } from './response/complete.ts'
+import type { Notices } from './response/finish.ts'
 import { mayFault, resultFault } from './response/fault.ts'
 import { respondInfo } from './response/info.ts'
 import { explainBody, readResult, resultFormats } from './response/result-row.ts'
@@ -24,7 +24,7 @@ import { plannedRows, tableTotal } from './response/total.ts'
 import { transactionError } from './sql-errors.ts'
 import { render } from './sql/fragment.ts'
 import { namedSession } from './sql/session.ts'
-import { preRequestStatement, settingsStatement } from './sql/settings.ts'
+import { preRequestStatement } from './sql/settings.ts'
 import { explainCountStatement, needsPlannedCount } from './sql/statement.ts'
 
 export type AnswerContext = {
@@ -64,16 +64,14 @@ function stopwatch(): () => number {
 
 const noTime = (): number => 0
 
+export type Answered = { readonly response: RestResponse; readonly notices: Notices }
+
 /**
  * Answers a request of an identity. What shows to be wrong with it before the database is asked is returned at once.
  *
  * @throws ApiError as a rejection, for what shows later or the database refuses
  */
-export function answer(
-  http: HttpRequest,
-  identity: Identity,
-  context: AnswerContext,
-): Promise<RestResponse> | ApiError {
+export function answer(http: HttpRequest, identity: Identity, context: AnswerContext): Promise<Answered> | ApiError {
   const lap = context.authenticationTime === undefined ? noTime : stopwatch()
   let parsing = 0
   const prepared = prepare(http, context, () => (parsing = lap()))
@@ -87,7 +85,7 @@ async function carryOut(
   context: AnswerContext,
   lap: () => number,
   parsing: number,
-): Promise<RestResponse> {
+): Promise<Answered> {
   const { snapshot, cache, basePath, authenticationTime } = context
   const { config } = snapshot
   const { request, plan, addressed } = prepared
@@ -132,7 +130,7 @@ async function carryOut(
       : { jwt: authenticationTime, parse: parsing, plan: planTime, transaction, response: lap() }
   const legacy = config.urlUseLegacyTargetNames ? legacyTargetNames(plan) : []
   if (legacy.length > 0) context.trace.warning = legacyText(legacy)
-  return complete(response, timing, legacy)
+  return { response, notices: { timing, legacy } }
 }
 
 /** Frees the connection that a body still arrives on, when nobody is to get it. */
@@ -208,9 +206,9 @@ async function run(
   judge?: RestTransaction['judge'],
   history?: StatementStats,
 ): Promise<TransactionResult> {
-  const { config, roleSettings } = snapshot
+  const { config } = snapshot
   const session = cache.checksSessions ? namedSession(identity) : undefined
-  const settings = settingsStatement(identity, request, plan, config, roleSettings, session)
+  const settings = snapshot.settings.statement(identity, request, plan, session)
   const preRequest = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
   if (trace.statements) {
     for (const { text } of [settings, ...(preRequest ? [preRequest] : []), ...statements]) trace.statements.push(text)

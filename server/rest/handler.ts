@@ -10,9 +10,9 @@ import type { HttpRequest } from './request/api-request.ts'
 import { BodyBudget, type BodyShare } from './request/body-budget.ts'
 import { largeBody } from './request/body.ts'
 import { ParseTurns } from './request/parse-turns.ts'
-import { retryAfter, traced } from './response/complete.ts'
 import { errorResponse } from './response/error.ts'
-import { hasHeader, type Headers } from './response/header.ts'
+import { finish, traceHeader, type Notices } from './response/finish.ts'
+import type { Headers } from './response/header.ts'
 import type { RestResponse } from './response/result.ts'
 import type { RestRequest } from './rest-request.ts'
 import type { EngineState, Snapshot } from './snapshot.ts'
@@ -78,6 +78,7 @@ export class RestHandler {
     let identity: Identity | undefined
     let http: HttpRequest | undefined
     let result: RestResponse | undefined
+    let notices: Notices | undefined
     let failure: unknown
     let share: BodyShare | undefined
     const trace: AnswerTrace = {
@@ -126,7 +127,10 @@ export class RestHandler {
             : answer(received, acting, context)
         const outcome = answered instanceof ApiError ? answered : await answered
         if (outcome instanceof ApiError) failure = outcome
-        else result = outcome
+        else {
+          result = outcome.response
+          notices = outcome.notices
+        }
       }
     } catch (error) {
       failure = withCode(error)
@@ -137,18 +141,18 @@ export class RestHandler {
       if (http) failure = bodyTypeFault(failure, http, config.dbSchemas, validator)
       result = errorResponse(failure instanceof ApiError ? failure : unforeseen(), config.clientErrorVerbosity)
     }
-    if (origin !== undefined && method !== 'OPTIONS') {
-      result = shared(result, corsHeaders(origin, config.serverCorsAllowedOrigins))
-    }
-    // The end of a body without a length may never come.
-    if (failure !== undefined && request.isOpenEnded) {
-      result = { ...result, headers: [...result.headers, ['Connection', 'close']] }
-    }
     trace.warning ??= result.warning
-    result = retryAfter(traced(result, config.serverTraceHeader, headers))
+    const { serverCorsAllowedOrigins, serverTraceHeader } = config
+    const response = finish(result, {
+      notices,
+      shared: origin === undefined || method === 'OPTIONS' ? noHeaders : corsHeaders(origin, serverCorsAllowedOrigins),
+      // The end of a body without a length may never come.
+      closes: failure !== undefined && request.isOpenEnded,
+      trace: serverTraceHeader === null ? undefined : traceHeader(serverTraceHeader, headers),
+    })
     observe({
       request,
-      response: result,
+      response,
       role: identity?.role,
       milliseconds: performance.now() - start,
       error: failure,
@@ -156,7 +160,7 @@ export class RestHandler {
       statements: trace.statements,
       warning: trace.warning,
     })
-    return result
+    return response
   }
 }
 
@@ -164,6 +168,7 @@ export class RestHandler {
 const longestTimer = 2 ** 31 - 1
 const methodsWithBody = new Set(['POST', 'PATCH', 'PUT'])
 const noBody = Buffer.alloc(0)
+const noHeaders: Headers = []
 
 /** An error that no stage foresaw. Nothing of it is shown. */
 const unforeseen = (): ApiError => new ApiError({ code: 'PGRSTX00', status: 500, message: 'Internal server error' })
@@ -180,9 +185,3 @@ function preflightAnswer(
   const allowed = preflightHeaders(asked, config.serverCorsAllowedOrigins)
   return allowed && { status: 200, headers: [...allowed, ['Content-Length', '0']], body: '' }
 }
-
-/** Adds the CORS headers that the answer does not have yet. */
-const shared = (response: RestResponse, headers: Headers): RestResponse => ({
-  ...response,
-  headers: [...response.headers, ...headers.filter(([name]) => !hasHeader(response.headers, name))],
-})

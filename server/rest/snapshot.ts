@@ -3,6 +3,7 @@ import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import { PlanCache } from './cache/plan-cache.ts'
 import type { Database } from './database.ts'
 import type { LoadSettings, RestSettings, RoleSettings } from './settings.ts'
+import { SettingsStatements } from './sql/settings.ts'
 
 /** Settings that are read together. A program may add what it derives from them. */
 export type LoadedSettings = {
@@ -10,7 +11,7 @@ export type LoadedSettings = {
   readonly roleSettings: RoleSettings
 }
 
-/** Settings and schema, with the plans that belong to them. */
+/** Settings and schema, with the plans and statements that belong to them. */
 export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
   readonly loaded: Loaded
   readonly config: Loaded['config']
@@ -18,6 +19,8 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
   /** Undefined until it was loaded for the first time. */
   readonly cache: SchemaCache | undefined
   readonly plans: PlanCache
+  /** The statements that set role, claims and headers for a transaction. */
+  readonly settings: SettingsStatements
 
   constructor(loaded: Loaded, cache: SchemaCache | undefined) {
     this.loaded = loaded
@@ -25,6 +28,7 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
     this.roleSettings = loaded.roleSettings
     this.cache = cache
     this.plans = new PlanCache(loaded.config.planCacheMaxEntries)
+    this.settings = new SettingsStatements(loaded.config, loaded.roleSettings)
   }
 }
 

@@ -3,6 +3,7 @@ import { foreignKeyRelationships, primaryKeysOf, type Constraint } from './const
 import { qualifiedKey, type QualifiedIdentifier } from './identifier.ts'
 import { decodeRow, introspectionQuery, type IntrospectionQuery, type Row, type RunQuery } from './introspection.ts'
 import { mediaHandlersOf, type MediaHandlerRow } from './media-handler.ts'
+import { NameIndex } from './name-index.ts'
 import { representationKey, type Representation } from './representation.ts'
 import { relationshipsOf } from './relationship-graph.ts'
 import type { ComputedRelationship } from './relationship.ts'
@@ -60,7 +61,7 @@ export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptio
 
   const viewKeys = viewKeysOf(views, constraints)
   const primaryKeys = new Map([...primaryKeysOf(constraints), ...viewPrimaryKeys(viewKeys)])
-  return {
+  const named = {
     tables: tablesOf(tables, primaryKeys),
     relationships: relationshipsOf({
       foreignKeys: foreignKeyRelationships(constraints),
@@ -70,6 +71,10 @@ export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptio
       schemas: options.schemas,
     }),
     routines,
+  }
+  return {
+    ...named,
+    names: new NameIndex(named),
     representations: new Map(
       representations.map((cast) => [representationKey(cast.sourceType, cast.targetType), cast] as const),
     ),

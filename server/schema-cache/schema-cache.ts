@@ -1,5 +1,6 @@
 // The snapshot of the database's metadata that requests are planned against. Immutable: a reload creates a new one.
 import type { MediaHandlers } from './media-handler.ts'
+import type { NameIndex } from './name-index.ts'
 import type { Relationships } from './relationship.ts'
 import type { Representations } from './representation.ts'
 import type { Routines } from './routine.ts'
@@ -11,6 +12,8 @@ export type SchemaCache = {
   readonly routines: Routines
   readonly representations: Representations
   readonly mediaHandlers: MediaHandlers
+  /** The names of tables, relationships and routines, for hints about similar ones. */
+  readonly names: NameIndex
   /**
    * Whether volatile functions run only when a query names them, and not implicitly through a cast, an operator, a domain
    * or a computed column of any row type. Otherwise no statement is known to be free of side effects.

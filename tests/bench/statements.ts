@@ -6,7 +6,7 @@ import { loadSchemaCache } from '../../server/schema-cache/load.ts'
 import { planRequest } from '../../server/rest/plan/planner.ts'
 import { parseApiRequest } from '../../server/rest/request/parse-api-request.ts'
 import { render, type Statement } from '../../server/rest/sql/fragment.ts'
-import { settingsStatement } from '../../server/rest/sql/settings.ts'
+import { SettingsStatements } from '../../server/rest/sql/settings.ts'
 import { mainStatement } from '../../server/rest/sql/statement.ts'
 import { jwtSecret } from './dataset.ts'
 import { withClient } from './postgres.ts'
@@ -29,6 +29,7 @@ export async function statementsOn(authenticatorUri: string): Promise<Statements
     })
     return [loaded, await readRoleSettings(query)] as const
   })
+  const settings = new SettingsStatements(config, roleSettings)
   return ({ method, path, headers, body }) => {
     const question = path.indexOf('?')
     const { request } = parseApiRequest(
@@ -46,10 +47,7 @@ export async function statementsOn(authenticatorUri: string): Promise<Statements
       throw new Error(`${method} ${path} has no statement`)
     }
     const identity = { role: 'authenticated', claims: claimsOf(headers.Authorization ?? '') }
-    return [
-      settingsStatement(identity, request, plan, config, roleSettings),
-      render(mainStatement(plan, request.shape, config)),
-    ]
+    return [settings.statement(identity, request, plan), render(mainStatement(plan, request.shape, config))]
   }
 }
 

@@ -22,6 +22,8 @@ export type SourceFile = {
   readonly imports: readonly Import[]
   /** Side effects of importing the file, and changes to process settings, as `name (line)`. */
   readonly effects: readonly string[]
+  /** Weak maps outside of classes, as `name (line)`: what they keep for an object should be a field of it. */
+  readonly simulatedFields: readonly string[]
 }
 
 /** Parses all files of `server/`, sorted by path. */
@@ -36,7 +38,7 @@ export function readSource(): readonly SourceFile[] {
 /** Parses one file. @param path relative to `server/`, with slashes */
 export function parseSource(path: string, text: string): SourceFile {
   const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true)
-  return { path, imports: importsOf(path, file), effects: effectsOf(file) }
+  return { path, imports: importsOf(path, file), effects: effectsOf(file), simulatedFields: simulatedFieldsOf(file) }
 }
 
 /** Functions of `node:fs` whose names end in `Sync` block the process. */
@@ -64,6 +66,20 @@ function effectsOf(file: ts.SourceFile): string[] {
     ts.forEachChild(node, (child) => visit(child, inner))
   }
   visit(file, true)
+  return found
+}
+
+/** A private field of a class may be a weak map: it ends with its object, and its owner can be read off. */
+function simulatedFieldsOf(file: ts.SourceFile): string[] {
+  const found: string[] = []
+  const visit = (node: ts.Node): void => {
+    if (ts.isClassLike(node)) return
+    if (ts.isNewExpression(node) && node.expression.getText() === 'WeakMap') {
+      found.push(`WeakMap (line ${file.getLineAndCharacterOfPosition(node.getStart()).line + 1})`)
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(file)
   return found
 }
 

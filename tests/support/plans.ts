@@ -5,7 +5,7 @@ import type { CallPlan } from '../../server/rest/plan/call-plan.ts'
 import type { PlannedField, PlannedFilter, PlannedLogicTree, PlannedSelectField } from '../../server/rest/plan/field.ts'
 import type { MutatePlan } from '../../server/rest/plan/mutate-plan.ts'
 import type { CrudPlan } from '../../server/rest/plan/plan.ts'
-import type { JoinCondition, ReadPlan } from '../../server/rest/plan/read-plan.ts'
+import type { EmbedPlan, JoinCondition, ReadPlan } from '../../server/rest/plan/read-plan.ts'
 import type { PlannedRequest, RequestInput, RequestShape } from '../../server/rest/request/api-request.ts'
 import type { Operation } from '../../server/rest/request/filter.ts'
 import type { ForeignKeyRelationship } from '../../server/schema-cache/relationship.ts'
@@ -53,28 +53,31 @@ export const equals = (value: string): Operation => ({
   value,
 })
 
-export const readPlan = (name: string, more: Partial<ReadPlan> = {}): ReadPlan => ({
-  select: [selected('*')],
-  from: inSchema(name),
-  fromAlias: null,
-  where: [],
-  order: [],
-  range: { offset: 0, limit: null },
-  relationName: name,
-  alias: null,
-  aggregateAlias: '',
-  hint: null,
-  joinType: null,
-  toParent: null,
-  computedArgument: null,
-  joinConditions: [],
-  spread: null,
-  relationSelect: [],
-  depth: 0,
-  addressedByLegacyName: false,
-  embeds: [],
-  ...more,
-})
+/** A plan of a relation: an embed where `more` says how it is related to its parent. */
+export function readPlan(name: string, more: Partial<EmbedPlan> & Pick<EmbedPlan, 'toParent'>): EmbedPlan
+export function readPlan(name: string, more?: Partial<ReadPlan>): ReadPlan
+export function readPlan(name: string, more: Partial<ReadPlan> = {}): ReadPlan {
+  return {
+    select: [selected('*')],
+    from: inSchema(name),
+    fromAlias: null,
+    where: [],
+    order: [],
+    range: { offset: 0, limit: null },
+    relationName: name,
+    alias: null,
+    aggregateAlias: '',
+    joinType: null,
+    toParent: null,
+    computedArgument: null,
+    joinConditions: [],
+    spread: null,
+    relationSelect: [],
+    addressedByLegacyName: false,
+    embeds: [],
+    ...more,
+  }
+}
 
 export const joined = (
   left: readonly [string, string, string?],

@@ -3,6 +3,7 @@ import type { QualifiedIdentifier } from '../../server/schema-cache/identifier.t
 import { qualifiedKey } from '../../server/schema-cache/identifier.ts'
 import type { MediaHandlers, ResolvedHandler } from '../../server/schema-cache/media-handler.ts'
 import { mediaHandlerKey } from '../../server/schema-cache/media-handler.ts'
+import { NameIndex } from '../../server/schema-cache/name-index.ts'
 import type {
   Cardinality,
   ColumnPairs,
@@ -175,10 +176,14 @@ export function schemaCache(parts: {
   readonly handlers?: MediaHandlers
 }): SchemaCache {
   const { tables = [], relationships = [], routines = [], representations = [], handlers = new Map() } = parts
-  return {
+  const named = {
     tables: new Map(tables.map((item) => [qualifiedKey(item.schema, item.name), item])),
     relationships: grouped(relationships.flat(), (item) => relationshipKey(item.table, item.foreignTable.schema)),
     routines: grouped(routines, ({ schema, name }) => qualifiedKey(schema, name)),
+  }
+  return {
+    ...named,
+    names: new NameIndex(named),
     representations: new Map(
       representations.map((item) => [representationKey(item.sourceType, item.targetType), item]),
     ),

@@ -11,7 +11,7 @@ import { explainBody, readResult, resultFormats } from '../../server/rest/respon
 import type { Body, ResultRow } from '../../server/rest/response/result.ts'
 import { render } from '../../server/rest/sql/fragment.ts'
 import type { Fragment } from '../../server/rest/sql/fragment.ts'
-import { settingsStatement } from '../../server/rest/sql/settings.ts'
+import { SettingsStatements } from '../../server/rest/sql/settings.ts'
 import { mainStatement } from '../../server/rest/sql/statement.ts'
 import type { TestDatabase } from './database.ts'
 import { plannedRequest, type FlatRequest } from './plans.ts'
@@ -33,11 +33,13 @@ export type StatementRunner = {
 export async function statementRunner(database: TestDatabase, identity: Identity): Promise<StatementRunner> {
   const client = new PipelineClient({ connectionString: database.adminUri })
   await client.connect()
+  const settings = new SettingsStatements(
+    { dbExtraSearchPath: ['public'], appSettings: [] },
+    { settings: new Map(), isolationLevels: new Map() },
+  )
   const execute = async (plan: CrudPlan, request: PlannedRequest, statements: readonly PipelineStatement[]) => {
-    const config = { dbExtraSearchPath: ['public'], appSettings: [] }
-    const roleSettings = { settings: new Map(), isolationLevels: new Map() }
     const command = (text: string) => ({ text, values: [] })
-    const before = [command('begin'), settingsStatement(identity, request, plan, config, roleSettings)]
+    const before = [command('begin'), settings.statement(identity, request, plan)]
     const results = await runPipeline(client, [[...before, ...statements], [command('rollback')]], false)
     return results.slice(before.length, -1)
   }

@@ -3,7 +3,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { credentialErrors } from '../credential-error.ts'
 import type { ApiKeyChanges } from './api-key-changes.ts'
 import { hashApiKey, isWellFormed } from './api-key.ts'
-import type { Identity } from '../identity.ts'
+import { lastingIdentity, type Identity } from '../identity.ts'
 
 /**
  * Returns the identity of a key synchronously when it is cached, otherwise a promise. The promise rejects with
@@ -134,4 +134,4 @@ async function findKey(query: KeyQuery, hash: Buffer): Promise<KeyRow | undefine
 }
 
 const identityOf = ({ role, user_id: userId, email }: KeyRow): Identity =>
-  userId === null ? { role, claims: {} } : { role: 'authenticated', claims: { sub: userId, email } }
+  userId === null ? lastingIdentity(role, {}) : lastingIdentity('authenticated', { sub: userId, email })

@@ -6,7 +6,7 @@ import { compactVerify } from 'jose'
 import { credentialErrors, type CredentialError } from '../credential-error.ts'
 import { SecondChanceCache } from '../../common/second-chance-cache.ts'
 import { exactClaims } from './exact-claims.ts'
-import type { Claims, Identity } from '../identity.ts'
+import { lastingIdentity, type Claims, type Identity } from '../identity.ts'
 import { claimChecks, claimsFault, type ClaimChecks } from './jwt-claims.ts'
 import { jwsAlgorithms, verificationKeys, type JwsAlgorithm, type VerificationKey } from './jwt-keys.ts'
 import { parseRoleClaim, roleInClaims, type RoleClaim } from '../role-claim/role-claim.ts'
@@ -153,7 +153,7 @@ class CachingVerifier implements JwtVerifier {
     const role = roleInClaims(this.#roleClaim, claims) ?? this.settings.dbAnonRole
     if (role === null) return undefined
     const exact = exactClaims(payload, role)
-    return exact === undefined ? { role, claims } : { role, claims, exactClaims: exact }
+    return exact === undefined ? lastingIdentity(role, claims) : { role, claims, claimsText: exact }
   }
 }
 

@@ -29,7 +29,7 @@ export function hoistAggregates(plan: ReadPlan): ReadPlan {
   return plan
 }
 
-function hoist(plan: ReadPlan): { readonly plan: ReadPlan; readonly hoisted: readonly Hoisted[] } {
+function hoist<P extends ReadPlan>(plan: P): { readonly plan: P; readonly hoisted: readonly Hoisted[] } {
   const below = plan.embeds.map(hoist)
   const embeds = below.map((embed) => embed.plan)
   const fromEmbeds = below.flatMap(({ hoisted }) => hoisted)

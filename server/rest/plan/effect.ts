@@ -2,7 +2,7 @@
 import { qualifiedKey, type QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import type { ActionPlan, CrudPlan } from './plan.ts'
-import type { ReadPlan } from './read-plan.ts'
+import type { EmbedPlan, ReadPlan } from './read-plan.ts'
 
 /**
  * Whether it is proved that nothing that a plan reads or calls is declared volatile. Where that is not known, the answer
@@ -32,14 +32,13 @@ const readsOnly = (read: ReadPlan, relation: QualifiedIdentifier, cache: SchemaC
   isStable(relation, cache) && withoutAggregates(read) && read.embeds.every((embed) => embedReadsOnly(embed, cache))
 
 /** Computed relationships are functions of the parent's row, which count for the parent. */
-function embedReadsOnly(embed: ReadPlan, cache: SchemaCache): boolean {
-  const relationship = embed.toParent
-  if (!relationship || relationship.kind === 'computed') {
-    return relationship !== null && readsOnly(embed, relationship.foreignTable, cache)
+function embedReadsOnly(embed: EmbedPlan, cache: SchemaCache): boolean {
+  const { toParent } = embed
+  if (toParent.kind === 'foreign-key') {
+    const { cardinality } = toParent
+    if (cardinality.kind === 'many-to-many' && !isStable(cardinality.junction.table, cache)) return false
   }
-  const { cardinality, foreignTable } = relationship
-  if (cardinality.kind === 'many-to-many' && !isStable(cardinality.junction.table, cache)) return false
-  return readsOnly(embed, foreignTable, cache)
+  return readsOnly(embed, toParent.foreignTable, cache)
 }
 
 const withoutAggregates = (read: ReadPlan): boolean => read.select.every(({ aggregate }) => aggregate === null)

@@ -1,55 +1,57 @@
 // Finding the embed that a filter, order or limit is for: `clients.projects.name=eq.x`.
 import { errors } from '../errors.ts'
 import type { AtPath, EmbedPath } from '../request/field.ts'
+import type { EmbedTree } from './embed-tree.ts'
 import type { ReadPlan } from './read-plan.ts'
 
 /** An embed that was addressed by its relation's name although it has an alias. */
 export type LegacyName = { readonly name: string; readonly alias: string }
 
 /** The name by which clients know an embed. */
-export const embedName = ({ alias, relationName }: ReadPlan): string => alias ?? relationName
+export const embedName = ({ alias, relationName }: Pick<EmbedTree, 'alias' | 'relationName'>): string =>
+  alias ?? relationName
 
 /**
- * Changes the plan at the end of a path. An embed on the way moves to the front among its siblings: of two embeds that
+ * Changes the tree at the end of a path. An embed on the way moves to the front among its siblings: of two embeds that
  * go by the same name, the next parameter finds the one that was found before.
  *
  * @param legacyNames whether an embed with an alias is also found by its relation's name (and then marked)
  * @throws ApiError PGRST108
  */
 export function updateAt(
-  plan: ReadPlan,
+  tree: EmbedTree,
   path: EmbedPath,
   legacyNames: boolean,
-  update: (plan: ReadPlan) => ReadPlan,
+  update: (tree: EmbedTree) => EmbedTree,
   position = 0,
-): ReadPlan {
+): EmbedTree {
   const name = path[position]
-  if (name === undefined) return update(plan)
-  const { embeds } = plan
+  if (name === undefined) return update(tree)
+  const { embeds } = tree
   const at = embeds.findIndex((embed) => embedName(embed) === name || (legacyNames && embed.relationName === name))
   const found = embeds[at]
   if (!found) throw errors.notEmbedded(name, legacyNames ? undefined : legacyUse(embeds, name))
   const addressedByLegacyName = found.addressedByLegacyName || embedName(found) !== name
   const target = addressedByLegacyName === found.addressedByLegacyName ? found : { ...found, addressedByLegacyName }
   const updated = updateAt(target, path, legacyNames, update, position + 1)
-  return { ...plan, embeds: [updated].concat(embeds.slice(0, at), embeds.slice(at + 1)) }
+  return { ...tree, embeds: [updated].concat(embeds.slice(0, at), embeds.slice(at + 1)) }
 }
 
-/** Changes a plan by parameters, the last one first; so each of them is put before those that follow it. */
+/** Changes a tree by parameters, the last one first; so each of them is put before those that follow it. */
 export function updateAll<T>(
-  plan: ReadPlan,
+  tree: EmbedTree,
   parameters: readonly AtPath<T>[],
   legacyNames: boolean,
-  update: (plan: ReadPlan, value: T) => ReadPlan,
-): ReadPlan {
-  let updated = plan
+  update: (tree: EmbedTree, value: T) => EmbedTree,
+): EmbedTree {
+  let updated = tree
   for (const { path, value } of parameters.toReversed()) {
     updated = updateAt(updated, path, legacyNames, (target) => update(target, value))
   }
   return updated
 }
 
-function legacyUse(embeds: readonly ReadPlan[], name: string): LegacyName | undefined {
+function legacyUse(embeds: readonly EmbedTree[], name: string): LegacyName | undefined {
   const alias = embeds.find(({ relationName }) => relationName === name)?.alias
   return alias === null || alias === undefined ? undefined : { name, alias }
 }

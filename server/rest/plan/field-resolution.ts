@@ -5,7 +5,7 @@ import { representationKey } from '../../schema-cache/representation.ts'
 import type { Column, Table } from '../../schema-cache/table.ts'
 import type { Field } from '../request/field.ts'
 import type { Filter, LogicTree } from '../request/filter.ts'
-import type { PlannedField, PlannedFilter, PlannedLogicTree } from './field.ts'
+import type { FieldFilter, FieldLogicTree, PlannedField } from './field.ts'
 
 /** A name of which nothing is known; Postgres will say if it is wrong. */
 export const unknownField = ({ name, jsonPath }: Field): PlannedField => ({
@@ -83,7 +83,7 @@ export function resolveFilter(
   table: Table | undefined,
   representations: Representations,
   { field, negated, operation }: Filter,
-): PlannedFilter {
+): FieldFilter {
   const toTsVector = operation.kind === 'fts' ? { language: operation.language } : null
   const resolved = resolveField(table, field, toTsVector)
   return {
@@ -99,7 +99,7 @@ export function resolveLogic(
   table: Table | undefined,
   representations: Representations,
   tree: LogicTree,
-): PlannedLogicTree {
+): FieldLogicTree {
   if (tree.kind === 'filter') return { kind: 'filter', filter: resolveFilter(table, representations, tree.filter) }
   const operands = tree.operands.map((operand) => resolveLogic(table, representations, operand))
   return { kind: 'logic', negated: tree.negated, operator: tree.operator, operands }

@@ -24,20 +24,32 @@ export type PlannedField = {
   readonly fullRow: boolean
 }
 
+/** A condition on a field. */
+export type FieldFilter = {
+  readonly kind: 'field'
+  readonly field: PlannedField
+  readonly negated: boolean
+  readonly operation: Operation
+}
+
 export type PlannedFilter =
-  | { readonly kind: 'field'; readonly field: PlannedField; readonly negated: boolean; readonly operation: Operation }
+  | FieldFilter
   /** `embed=is.null` and `embed=not.is.null`: whether the embed found anything. */
   | { readonly kind: 'null-embed'; readonly negated: boolean; readonly aggregateAlias: string }
 
+export type FieldLogicTree = LogicTree<FieldFilter>
 export type PlannedLogicTree = LogicTree<PlannedFilter>
 
+/** Order by a field of the relation itself. */
+export type FieldOrderTerm = {
+  readonly kind: 'field'
+  readonly field: PlannedField
+  readonly direction: OrderDirection | null
+  readonly nulls: OrderNulls | null
+}
+
 export type PlannedOrderTerm =
-  | {
-      readonly kind: 'field'
-      readonly field: PlannedField
-      readonly direction: OrderDirection | null
-      readonly nulls: OrderNulls | null
-    }
+  | FieldOrderTerm
   | {
       readonly kind: 'relation'
       /** Alias of the embed's join. */

@@ -54,7 +54,7 @@ function produce(context: PlanContext, mediaType: MediaType, wholeRows: boolean)
   const handler = vendored(mediaType)
   if (handler) return { handler, mediaType }
   const resolved = lookUp(context, mediaType, wholeRows)
-  return resolved && { handler: resolved.handler, mediaType: mediaTypeOf(resolved) }
+  return resolved && { handler: resolved.handler, mediaType: decodeMediaType(resolved.mime) }
 }
 
 /** Media types whose parameters say what is made of the rows; no handler of the database replaces them. */
@@ -75,14 +75,4 @@ function lookUp(
     ? (mediaHandlers.get(mediaHandlerKey(relation, anyMime)) ?? mediaHandlers.get(mediaHandlerKey(relation, mime)))
     : undefined
   return ofRelation ?? mediaHandlers.get(mediaHandlerKey(null, mime))
-}
-
-const decoded = new WeakMap<ResolvedHandler, MediaType>()
-
-function mediaTypeOf(resolved: ResolvedHandler): MediaType {
-  const known = decoded.get(resolved)
-  if (known) return known
-  const mediaType = decodeMediaType(resolved.mime)
-  decoded.set(resolved, mediaType)
-  return mediaType
 }

@@ -15,7 +15,7 @@ export function mapShared<T>(list: readonly T[], change: (element: T) => T): rea
 }
 
 /** Changes a plan and then, depth first, every embed below it. */
-export function mapTree(plan: ReadPlan, change: (plan: ReadPlan) => ReadPlan): ReadPlan {
+export function mapTree<P extends ReadPlan>(plan: P, change: <Q extends ReadPlan>(plan: Q) => Q): P {
   const changed = change(plan)
   if (changed.embeds.length === 0) return changed
   const embeds = mapShared(changed.embeds, (embed) => mapTree(embed, change))

@@ -2,6 +2,7 @@
 import { parseTreePath, type AtPath } from '../request/field.ts'
 import type { RowRange } from '../request/range.ts'
 import { updateAll } from './embed-path.ts'
+import type { EmbedTree } from './embed-tree.ts'
 import type { PlanContext } from './plan-context.ts'
 import { mapTree } from './plan-tree.ts'
 import type { ReadPlan } from './read-plan.ts'
@@ -12,15 +13,15 @@ import type { ReadPlan } from './read-plan.ts'
  *
  * @throws ApiError PGRST100 or PGRST108
  */
-export function addRanges(plan: ReadPlan, { request, settings }: PlanContext): ReadPlan {
-  if (request.shape.action.kind === 'mutate' || request.ranges.size === 0) return plan
+export function addRanges(tree: EmbedTree, { request, settings }: PlanContext): EmbedTree {
+  if (request.shape.action.kind === 'mutate' || request.ranges.size === 0) return tree
   const ranges: AtPath<RowRange>[] = []
   for (const [name, value] of request.ranges) {
     const { path } = parseTreePath(name)
     // The path ends where the name stops being one: `clients(.limit` is at the top level, where `limit` itself counts.
     if (path.length > 0 || name === 'limit' || !request.ranges.has('limit')) ranges.push({ path, value })
   }
-  return updateAll(plan, ranges, settings.urlUseLegacyTargetNames, (target, range) => ({ ...target, range }))
+  return updateAll(tree, ranges, settings.urlUseLegacyTargetNames, (target, range) => ({ ...target, range }))
 }
 
 /** `db-max-rows` limits the rows of every relation of a read, those of embeds per row of their parent. */

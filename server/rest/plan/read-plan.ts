@@ -43,6 +43,7 @@ export type Spread =
       readonly order: readonly PlannedOrderTerm[]
     }
 
+/** A relation to be read, with its embeds: the root, or what root and embed have in common. */
 export type ReadPlan = {
   readonly select: readonly PlannedSelectField[]
   readonly from: QualifiedIdentifier
@@ -53,9 +54,8 @@ export type ReadPlan = {
   /** Name that the client used for the relation. */
   readonly relationName: string
   readonly alias: string | null
-  /** Alias of the lateral join that holds this embed's result. */
+  /** Alias of the lateral join that holds an embed's result; empty for the root. */
   readonly aggregateAlias: string
-  readonly hint: string | null
   readonly joinType: JoinType | null
   /** Null for the root. */
   readonly toParent: Relationship | null
@@ -64,9 +64,10 @@ export type ReadPlan = {
   readonly joinConditions: readonly JoinCondition[]
   readonly spread: Spread | null
   readonly relationSelect: readonly RelationSelectField[]
-  /** 0 for the root. */
-  readonly depth: number
   /** The embed has an alias but was addressed by its relation's name (deprecated; answered with a Warning). */
   readonly addressedByLegacyName: boolean
-  readonly embeds: readonly ReadPlan[]
+  readonly embeds: readonly EmbedPlan[]
 }
+
+/** An embed, by the relationship that was chosen. */
+export type EmbedPlan = ReadPlan & { readonly toParent: Relationship }

@@ -2,9 +2,8 @@
 import { addAliases } from './aliases.ts'
 import { checkAggregates, hoistAggregates } from './aggregates.ts'
 import { addFilters, addLogic } from './conditions.ts'
-import { initialPlan } from './initial-plan.ts'
-import { filterByEmbeds } from './null-embeds.ts'
-import { addOrders, relateOrders } from './orders.ts'
+import { embedTree } from './embed-tree.ts'
+import { addOrders } from './orders.ts'
 import type { PlanContext } from './plan-context.ts'
 import { addRanges, limitRows } from './ranges.ts'
 import type { ReadPlan } from './read-plan.ts'
@@ -14,22 +13,20 @@ import { orderSpreads } from './spread-orders.ts'
 import { expandStars } from './stars.ts'
 
 /**
- * Plans the reading of a relation with its embeds, or of what a mutation or function of it returns. The order of the
- * passes decides which of several errors a client sees.
+ * Plans the reading of a relation with its embeds, or of what a mutation or function of it returns: first a tree of the
+ * client's names, then a plan in which all names are resolved. The order of the passes decides which of several errors a client sees.
  *
  * @throws ApiError PGRST108, PGRST118, PGRST123, PGRST127, PGRST200, PGRST201
  */
 export function planRead(context: PlanContext): ReadPlan {
-  let plan = initialPlan(context)
-  plan = addFilters(plan, context)
-  plan = addOrders(plan, context)
-  plan = addRanges(plan, context)
-  plan = addLogic(plan, context)
-  plan = relate(plan, context)
+  let tree = embedTree(context)
+  tree = addFilters(tree, context)
+  tree = addOrders(tree, context)
+  tree = addRanges(tree, context)
+  tree = addLogic(tree, context)
+  let plan = relate(tree, context)
   plan = expandStars(plan, context)
   plan = addAliases(plan)
-  plan = relateOrders(plan)
-  plan = filterByEmbeds(plan)
   plan = addRelationSelects(plan)
   plan = checkAggregates(plan, context)
   plan = hoistAggregates(plan)

@@ -2,20 +2,20 @@
 import { isToOne } from '../../schema-cache/relationship.ts'
 import { embedName } from './embed-path.ts'
 import { mapShared } from './plan-tree.ts'
-import type { ReadPlan, RelationSelectField, SpreadSelectField } from './read-plan.ts'
+import type { EmbedPlan, ReadPlan, RelationSelectField, SpreadSelectField } from './read-plan.ts'
 
 /** From the innermost embeds outwards, because a spread hands on what it was given. */
-export function addRelationSelects(plan: ReadPlan): ReadPlan {
+export function addRelationSelects<P extends ReadPlan>(plan: P): P {
   if (plan.embeds.length === 0) return plan
-  const embeds = mapShared(plan.embeds, addRelationSelects)
+  const embeds = mapShared<EmbedPlan>(plan.embeds, addRelationSelects)
   const relationSelect = embeds.map(selectFromParent)
   return { ...plan, embeds, relationSelect }
 }
 
-function selectFromParent(embed: ReadPlan): RelationSelectField {
+function selectFromParent(embed: EmbedPlan): RelationSelectField {
   const { aggregateAlias, spread, toParent } = embed
   if (spread !== null) return { kind: 'spread', fields: spreadFields(embed), aggregateAlias }
-  const mode = toParent !== null && isToOne(toParent) ? 'object' : 'array'
+  const mode = isToOne(toParent) ? 'object' : 'array'
   return { kind: 'json', name: embedName(embed), aggregateAlias, mode, empty: isEmpty(embed) }
 }
 

@@ -1,50 +1,92 @@
-// Pass that ties every embed to its parent: the relationship, the aliases and the join conditions.
+// Pass that makes the read plan of the tree that was asked for: relationships, aliases and join conditions.
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import { isToOne } from '../../schema-cache/relationship.ts'
-import type { ColumnPairs, ForeignKeyRelationship } from '../../schema-cache/relationship.ts'
-import { embedName } from './embed-path.ts'
+import type { ColumnPairs, ForeignKeyRelationship, Relationship } from '../../schema-cache/relationship.ts'
+import type { EmbedTree } from './embed-tree.ts'
+import { plannedConditions } from './null-embeds.ts'
+import { plannedOrder } from './orders.ts'
 import type { PlanContext } from './plan-context.ts'
-import { mapShared } from './plan-tree.ts'
 import { sourceCte } from './read-plan.ts'
-import type { JoinCondition, ReadPlan, Spread } from './read-plan.ts'
-import { chooseRelationship } from './relationship-choice.ts'
+import type { EmbedPlan, JoinCondition, ReadPlan, Spread } from './read-plan.ts'
+import { relatedEmbeds, type RelatedEmbed } from './related-embed.ts'
 
-/** @throws ApiError PGRST200, PGRST201 */
-export function relate(plan: ReadPlan, context: PlanContext): ReadPlan {
-  const { kind } = context.request.shape.action
+/**
+ * Faults of relationships come before those of orders, wherever in the tree they are.
+ *
+ * @throws ApiError PGRST200, PGRST201; PGRST108, PGRST118
+ */
+export function relate(tree: EmbedTree, context: PlanContext): ReadPlan {
+  const { relation, request } = context
+  const { kind } = request.shape.action
   // What a mutation or a function returns is read from a CTE, which goes by the relation's name in the query.
   const readsCte = kind === 'mutate' || kind === 'call'
-  const root = readsCte ? { ...plan, from: unqualified(sourceCte), fromAlias: plan.from.name } : plan
-  return relateEmbeds(root, context)
+  return {
+    ...planned(
+      tree,
+      relatedEmbeds(tree.embeds, relation.name, 1, context),
+      readsCte ? unqualified(sourceCte) : { schema: relation.schema, name: relation.name },
+      readsCte ? relation.name : null,
+      1,
+    ),
+    joinType: null,
+    aggregateAlias: '',
+    toParent: null,
+    computedArgument: null,
+    joinConditions: [],
+    spread: null,
+  }
 }
 
-function relateEmbeds(plan: ReadPlan, context: PlanContext): ReadPlan {
-  if (plan.embeds.length === 0) return plan
-  const embeds = mapShared(plan.embeds, (embed) => relateEmbeds(relateEmbed(embed, plan, context), context))
-  return { ...plan, embeds }
+type OfEmbed = 'joinType' | 'aggregateAlias' | 'toParent' | 'computedArgument' | 'joinConditions' | 'spread'
+
+/** What root and embed have in common. @param depth that of the embeds */
+function planned(
+  { relationName, alias, select, where, order, range, addressedByLegacyName }: EmbedTree,
+  embeds: readonly RelatedEmbed[],
+  from: QualifiedIdentifier,
+  fromAlias: string | null,
+  depth: number,
+): Omit<ReadPlan, OfEmbed> {
+  return {
+    select,
+    from,
+    fromAlias,
+    where: plannedConditions(where, embeds),
+    order: plannedOrder(order, from.name, embeds),
+    range,
+    relationName,
+    alias,
+    relationSelect: [],
+    addressedByLegacyName,
+    embeds: embeds.map((embed) => plannedEmbed(embed, fromAlias, depth)),
+  }
 }
 
-function relateEmbed(embed: ReadPlan, parent: ReadPlan, { cache, relation }: PlanContext): ReadPlan {
-  const origin = { schema: relation.schema, name: parent.depth === 0 ? relation.name : parent.from.name }
-  const relationship = chooseRelationship(cache, origin, embed.relationName, embed.hint)
-  const related = {
-    ...embed,
-    from: relationship.foreignTable,
-    toParent: relationship,
-    aggregateAlias: `${relationship.table.name}_${embedName(embed)}_${embed.depth}`,
-    spread: embed.spread && !isToOne(relationship) ? toManySpread : embed.spread,
-  }
-  const fromAlias = `${relationship.foreignTable.name}_${embed.depth}`
-  if (relationship.kind === 'computed') {
-    return { ...related, fromAlias, computedArgument: aliasOr(parent.fromAlias, relationship.table) }
-  }
+function plannedEmbed(
+  { tree, toParent, aggregateAlias, embeds }: RelatedEmbed,
+  parentAlias: string | null,
+  depth: number,
+): EmbedPlan {
+  const { foreignTable } = toParent
   // A junction is joined by the tables' own names, so the embed gets no alias.
-  const alias = relationship.cardinality.kind === 'many-to-many' ? null : fromAlias
-  return { ...related, fromAlias: alias, joinConditions: joinConditions(relationship, alias, parent.fromAlias) }
+  const isThroughJunction = toParent.kind !== 'computed' && toParent.cardinality.kind === 'many-to-many'
+  const fromAlias = isThroughJunction ? null : `${foreignTable.name}_${depth}`
+  return {
+    ...planned(tree, embeds, foreignTable, fromAlias, depth + 1),
+    joinType: tree.joinType,
+    aggregateAlias,
+    toParent,
+    computedArgument: toParent.kind === 'computed' ? aliasOr(parentAlias, toParent.table) : null,
+    joinConditions: toParent.kind === 'computed' ? [] : joinConditions(toParent, fromAlias, parentAlias),
+    spread: tree.isSpread ? spreadOf(toParent) : null,
+  }
 }
 
-/** How a to-many spread is ordered is worked out by a later pass. */
+const toOneSpread: Spread = { kind: 'to-one' }
+/** A later pass orders it. */
 const toManySpread: Spread = { kind: 'to-many', extraSelect: [], order: [] }
+
+const spreadOf = (relationship: Relationship): Spread => (isToOne(relationship) ? toOneSpread : toManySpread)
 
 const unqualified = (name: string): QualifiedIdentifier => ({ schema: '', name })
 

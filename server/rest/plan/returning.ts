@@ -12,8 +12,8 @@ export function returnedColumns({ select, embeds }: ReadPlan, primaryKey: readon
   const columns = new Set(select.map(({ field }) => field.name))
   if (columns.has('*')) return ['*']
   for (const { toParent } of embeds) {
-    if (toParent?.kind === 'computed') return ['*']
-    for (const column of toParent ? joinedColumns(toParent) : []) columns.add(column)
+    if (toParent.kind === 'computed') return ['*']
+    for (const column of joinedColumns(toParent)) columns.add(column)
   }
   for (const column of primaryKey) columns.add(column)
   return sortedTexts(columns)

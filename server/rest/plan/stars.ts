@@ -1,6 +1,6 @@
 // Pass that writes `*` out as columns where Postgres's own `*` will not do.
 import { qualifiedKey } from '../../schema-cache/identifier.ts'
-import type { Representations } from '../../schema-cache/representation.ts'
+import { representationKey, type Representations } from '../../schema-cache/representation.ts'
 import type { Table } from '../../schema-cache/table.ts'
 import type { PlannedSelectField } from './field.ts'
 import { columnField, toOutput } from './field-resolution.ts'
@@ -17,7 +17,7 @@ export function expandStars(plan: ReadPlan, context: PlanContext): ReadPlan {
   return expandFrom(plan, context, false)
 }
 
-function expandFrom(plan: ReadPlan, context: PlanContext, grouped: boolean): ReadPlan {
+function expandFrom<P extends ReadPlan>(plan: P, context: PlanContext, grouped: boolean): P {
   const groupedHere = grouped || plan.spread?.kind === 'to-many' || plan.select.some(({ aggregate }) => aggregate)
   const expanded = expandSelect(plan, context, groupedHere)
   if (plan.embeds.length === 0) return expanded
@@ -25,7 +25,7 @@ function expandFrom(plan: ReadPlan, context: PlanContext, grouped: boolean): Rea
   return embeds === plan.embeds ? expanded : { ...expanded, embeds }
 }
 
-function expandSelect(plan: ReadPlan, { cache, relation }: PlanContext, grouped: boolean): ReadPlan {
+function expandSelect<P extends ReadPlan>(plan: P, { cache, relation }: PlanContext, grouped: boolean): P {
   const { select, from, spread } = plan
   const { representations } = cache
   if (!grouped && representations.size === 0) return plan
@@ -48,17 +48,11 @@ function expandSelect(plan: ReadPlan, { cache, relation }: PlanContext, grouped:
 const isStar = ({ field, aggregate }: PlannedSelectField, spread: boolean): boolean =>
   field.name === '*' && (aggregate === null || (spread && aggregate === 'count'))
 
-const jsonSources = new WeakMap<Representations, ReadonlySet<string>>()
-
+/** Whether a column of the table is shown in JSON by a function. */
 function hasRepresentation(table: Table | undefined, representations: Representations): boolean {
   if (!table) return false
-  let sources = jsonSources.get(representations)
-  if (!sources) {
-    const toJson = [...representations.values()].filter(({ targetType }) => targetType === 'json')
-    sources = new Set(toJson.map(({ sourceType }) => sourceType))
-    jsonSources.set(representations, sources)
+  for (const { nominalType } of table.columns.values()) {
+    if (representations.has(representationKey(nominalType, 'json'))) return true
   }
-  if (sources.size === 0) return false
-  for (const { nominalType } of table.columns.values()) if (sources.has(nominalType)) return true
   return false
 }

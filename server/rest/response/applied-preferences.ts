@@ -3,7 +3,6 @@ import type { CrudPlan } from '../plan/plan.ts'
 import type { RequestShape } from '../request/api-request.ts'
 import { preferenceApplied } from '../request/preferences.ts'
 import type { Preferences } from '../request/preferences.ts'
-import type { Headers } from './header.ts'
 
 type AppliedShape = Pick<RequestShape, 'preferences' | 'onConflict'>
 
@@ -19,12 +18,12 @@ function limitsAffected(plan: CrudPlan): boolean {
   return plan.kind === 'call'
 }
 
-/** The header, or nothing. */
-export function appliedPreferences(plan: CrudPlan, shape: AppliedShape): Headers {
+/** The value of the header; undefined without one. */
+export function appliedPreferences(plan: CrudPlan, shape: AppliedShape): string | undefined {
   const { count, transaction, handling, timezone, representation, missing, maxAffected } = shape.preferences
   const isMutation = plan.kind === 'mutate'
   const takesRows = isMutation && (plan.mutation === 'create' || plan.mutation === 'update')
-  const text = preferenceApplied({
+  return preferenceApplied({
     resolution: resolution(plan, shape),
     representation: isMutation ? representation : undefined,
     count,
@@ -35,5 +34,4 @@ export function appliedPreferences(plan: CrudPlan, shape: AppliedShape): Headers
     maxAffected: limitsAffected(plan) ? maxAffected : undefined,
     invalid: [],
   })
-  return text === undefined ? [] : [['Preference-Applied', text]]
 }

@@ -48,9 +48,34 @@ export const isWritable = (text: string): boolean => writable.test(text)
 export const headerText = (text: string): string =>
   isWritable(text) ? text : Buffer.from(text.replace(control, ' ')).toString('latin1')
 
-export const hasHeader = (headers: Headers, name: string): boolean => {
+export function hasHeader(headers: Headers, name: string): boolean {
   const lowerCase = name.toLowerCase()
-  return headers.some(([other]) => other.toLowerCase() === lowerCase)
+  for (const [other] of headers) if (other.length === name.length && other.toLowerCase() === lowerCase) return true
+  return false
+}
+
+/** Builds the headers of a response, in the order in which they are sent. */
+export class HeaderList {
+  #headers: Header[] = []
+
+  get headers(): Headers {
+    return this.#headers
+  }
+
+  /** @param value any text; it is written as `headerText` says */
+  add(name: string, value: string): void {
+    this.#headers.push([name, headerText(value)])
+  }
+
+  addLength(body: Body): void {
+    this.#headers.push(contentLength(body))
+  }
+
+  /** Adds headers in place of those of the same name. */
+  replace(others: Headers): void {
+    this.#headers = this.#headers.filter(([name]) => !hasHeader(others, name))
+    for (const [name, value] of others) this.add(name, value)
+  }
 }
 
 export const contentLength = (body: Body): Header => [

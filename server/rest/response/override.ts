@@ -1,8 +1,8 @@
 // Answers changed by the database: the settings `response.status` and `response.headers`.
 // https://docs.postgrest.org/en/v14/references/transactions.html#response-headers
 import { errors } from '../errors.ts'
-import { framingWarning, hasHeader, isFramingHeader, isHeaderName, isHeaderValue } from './header.ts'
-import type { Header, Headers } from './header.ts'
+import { framingWarning, isFramingHeader, isHeaderName, isHeaderValue } from './header.ts'
+import type { Header, HeaderList, Headers } from './header.ts'
 import type { ResultRow } from './result.ts'
 
 /** Whether Node can send it as a final status: three digits, no interim response. */
@@ -43,26 +43,25 @@ function headersOf(setting: string): Headers {
 
 export type Overridden = {
   readonly status: number
-  readonly headers: Headers
   /** What was ignored, in words. */
   readonly warning?: string
 }
 
 /**
- * Status and headers with what the database set instead. Its headers replace those of the same name; framing headers
- * (see `isFramingHeader`) are left out, with a warning: a function that copies the headers of another server's answer
- * has worked before, and the transaction has been committed by now.
+ * The status that the database set instead. Its headers replace those of the same name in the list; framing headers (see
+ * `isFramingHeader`) are left out, with a warning: a function that copies the headers of another server's answer has
+ * worked before, and the transaction has been committed by now.
  *
  * @throws ApiError PGRST112 for an invalid status; PGRST111 for headers that are no list of single-key objects of
  * strings, or that HTTP does not allow
  */
-export function overridden({ statusSetting, headersSetting }: ResultRow, status: number, headers: Headers): Overridden {
+export function override({ statusSetting, headersSetting }: ResultRow, status: number, list: HeaderList): Overridden {
   const newStatus = statusSetting === null ? status : statusOf(statusSetting)
-  if (headersSetting === null) return { status: newStatus, headers }
+  if (headersSetting === null) return { status: newStatus }
   const given = headersOf(headersSetting)
   const added = given.filter(([name]) => !isFramingHeader(name))
-  const all = [...headers.filter(([name]) => !hasHeader(added, name)), ...added]
-  if (added.length === given.length) return { status: newStatus, headers: all }
+  list.replace(added)
+  if (added.length === given.length) return { status: newStatus }
   const ignored = given.map(([name]) => name).filter(isFramingHeader)
-  return { status: newStatus, headers: all, warning: framingWarning('response.headers', ignored) }
+  return { status: newStatus, warning: framingWarning('response.headers', ignored) }
 }

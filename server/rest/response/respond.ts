@@ -6,9 +6,8 @@ import { contentTypeOf } from '../media-type.ts'
 import type { CrudPlan, InspectPlan } from '../plan/plan.ts'
 import type { RequestInput, RequestShape } from '../request/api-request.ts'
 import { appliedPreferences } from './applied-preferences.ts'
-import { contentLength, headerText, isWritable, queryText } from './header.ts'
-import type { Header, Headers } from './header.ts'
-import { overridden } from './override.ts'
+import { HeaderList, queryText } from './header.ts'
+import { override } from './override.ts'
 import { contentRange, rangeAnswer } from './range.ts'
 import type { Body, RestResponse, ResultRow } from './result.ts'
 
@@ -20,16 +19,22 @@ export type ResponseShape = Pick<
 export type ResponseRequest = { readonly shape: ResponseShape; readonly input: Pick<RequestInput, 'canonicalQuery'> }
 export type ResponseSettings = Pick<RestSettings, 'clientErrorVerbosity'>
 
-type Answer = { readonly status: number; readonly headers: Headers; readonly body: Body }
+type Answer = { readonly status: number; readonly body: Body }
 type MutatePlan = CrudPlan & { kind: 'mutate' }
 
-const profile = ({ schema, negotiatedByProfile }: ResponseShape): Headers =>
-  negotiatedByProfile ? [['Content-Profile', schema]] : []
+function addProfile(list: HeaderList, { schema, negotiatedByProfile }: ResponseShape): void {
+  if (negotiatedByProfile) list.add('Content-Profile', schema)
+}
 
-const contentType = ({ mediaType }: CrudPlan, shape: ResponseShape): Headers => [
-  ['Content-Type', contentTypeOf(mediaType)],
-  ...profile(shape),
-]
+function addContentType(list: HeaderList, { mediaType }: CrudPlan, shape: ResponseShape): void {
+  list.add('Content-Type', contentTypeOf(mediaType))
+  addProfile(list, shape)
+}
+
+function addApplied(list: HeaderList, plan: CrudPlan, shape: ResponseShape): void {
+  const applied = appliedPreferences(plan, shape)
+  if (applied !== undefined) list.add('Preference-Applied', applied)
+}
 
 const countedTotal = ({ preferences: { count } }: ResponseShape, { queryTotal }: ResultRow): number | null =>
   count === 'exact' || count === 'estimated' ? queryTotal : null
@@ -48,58 +53,74 @@ function readAnswer(
   { shape, input }: ResponseRequest,
   settings: ResponseSettings,
   basePath: string,
+  list: HeaderList,
 ): Answer {
-  const { status, header } = rangeAnswer(shape.topLevelRange, row.queryTotal, row.tableTotal)
+  const { status, range } = rangeAnswer(shape.topLevelRange, row.queryTotal, row.tableTotal)
   const body = rangeBody(status, row, shape, settings)
-  const location = `${basePath}/${plan.relation.name}${input.canonicalQuery === '' ? '' : `?${input.canonicalQuery}`}`
-  const headers: Header[] = [header, ['Content-Location', location]]
-  if (!plan.headersOnly) headers.push(contentLength(body))
-  headers.push(...contentType(plan, shape), ...appliedPreferences(plan, shape))
-  return { status, headers, body: plan.headersOnly ? '' : body }
+  const query = input.canonicalQuery === '' ? '' : `?${input.canonicalQuery}`
+  list.add('Content-Range', range)
+  list.add('Content-Location', `${basePath}/${plan.relation.name}${query}`)
+  if (!plan.headersOnly) list.addLength(body)
+  addContentType(list, plan, shape)
+  addApplied(list, plan, shape)
+  return { status, body: plan.headersOnly ? '' : body }
 }
 
-function createAnswer(plan: MutatePlan, row: ResultRow, shape: ResponseShape, basePath: string): Answer {
+function createAnswer(
+  plan: MutatePlan,
+  row: ResultRow,
+  shape: ResponseShape,
+  basePath: string,
+  list: HeaderList,
+): Answer {
   const { resolution, representation } = shape.preferences
   const isFull = representation === 'representation'
   const body = isFull ? row.body : ''
-  const headers: Header[] = [contentLength(body)]
+  list.addLength(body)
   if (row.location.length > 0) {
     const pairs = row.location.map(([key, value]) => `${queryText(key)}=${queryText(value)}`)
-    headers.push(['Location', `${basePath}/${plan.relation.name}?${pairs.join('&')}`])
+    list.add('Location', `${basePath}/${plan.relation.name}?${pairs.join('&')}`)
   }
-  headers.push(contentRange(1, 0, countedTotal(shape, row)), ...appliedPreferences(plan, shape))
-  if (isFull) headers.push(...contentType(plan, shape))
+  list.add('Content-Range', contentRange(1, 0, countedTotal(shape, row)))
+  addApplied(list, plan, shape)
+  if (isFull) addContentType(list, plan, shape)
   const onlyUpdated = row.inserted === null || (row.inserted <= 0 && resolution === 'merge-duplicates')
-  return { status: onlyUpdated ? 200 : 201, headers, body }
+  return { status: onlyUpdated ? 200 : 201, body }
 }
 
 /** Answers with the rows written when they are asked for, with 204 otherwise. */
 function writtenAnswer(
   status: number,
-  headers: Headers,
   plan: MutatePlan,
   { body }: ResultRow,
   shape: ResponseShape,
+  list: HeaderList,
 ): Answer {
-  if (shape.preferences.representation !== 'representation') return { status: 204, headers, body: '' }
-  return { status, headers: [...headers, contentLength(body), ...contentType(plan, shape)], body }
+  addApplied(list, plan, shape)
+  if (shape.preferences.representation !== 'representation') return { status: 204, body: '' }
+  list.addLength(body)
+  addContentType(list, plan, shape)
+  return { status, body }
 }
 
-function mutateAnswer(plan: MutatePlan, row: ResultRow, shape: ResponseShape, basePath: string): Answer {
-  const applied = appliedPreferences(plan, shape)
+function mutateAnswer(
+  plan: MutatePlan,
+  row: ResultRow,
+  shape: ResponseShape,
+  basePath: string,
+  list: HeaderList,
+): Answer {
   switch (plan.mutation) {
     case 'create':
-      return createAnswer(plan, row, shape, basePath)
-    case 'update': {
-      const range = contentRange(0, row.queryTotal - 1, countedTotal(shape, row))
-      return writtenAnswer(200, [range, ...applied], plan, row, shape)
-    }
+      return createAnswer(plan, row, shape, basePath, list)
+    case 'update':
+      list.add('Content-Range', contentRange(0, row.queryTotal - 1, countedTotal(shape, row)))
+      return writtenAnswer(200, plan, row, shape, list)
     case 'single-upsert':
-      return writtenAnswer((row.inserted ?? 0) > 0 ? 201 : 200, applied, plan, row, shape)
-    case 'delete': {
-      const range = contentRange(1, 0, countedTotal(shape, row))
-      return writtenAnswer(200, [range, ...applied], plan, row, shape)
-    }
+      return writtenAnswer((row.inserted ?? 0) > 0 ? 201 : 200, plan, row, shape, list)
+    case 'delete':
+      list.add('Content-Range', contentRange(1, 0, countedTotal(shape, row)))
+      return writtenAnswer(200, plan, row, shape, list)
     default:
       return plan.mutation satisfies never
   }
@@ -110,15 +131,17 @@ function callAnswer(
   row: ResultRow,
   shape: ResponseShape,
   settings: ResponseSettings,
+  list: HeaderList,
 ): Answer {
-  const { status, header } = rangeAnswer(shape.topLevelRange, row.queryTotal, row.tableTotal)
-  const headers: Header[] = [header, ...appliedPreferences(plan, shape)]
-  if (returnsVoid(plan.routine)) return { status: 204, headers, body: '' }
+  const { status, range } = rangeAnswer(shape.topLevelRange, row.queryTotal, row.tableTotal)
+  list.add('Content-Range', range)
+  addApplied(list, plan, shape)
+  if (returnsVoid(plan.routine)) return { status: 204, body: '' }
   const body = rangeBody(status, row, shape, settings)
   const isHead = plan.method === 'head'
-  if (!isHead) headers.push(contentLength(body))
-  headers.push(...contentType(plan, shape))
-  return { status, headers, body: isHead ? '' : body }
+  if (!isHead) list.addLength(body)
+  addContentType(list, plan, shape)
+  return { status, body: isHead ? '' : body }
 }
 
 function answer(
@@ -127,21 +150,19 @@ function answer(
   request: ResponseRequest,
   settings: ResponseSettings,
   basePath: string,
+  list: HeaderList,
 ): Answer {
   switch (plan.kind) {
     case 'read':
-      return readAnswer(plan, row, request, settings, basePath)
+      return readAnswer(plan, row, request, settings, basePath, list)
     case 'mutate':
-      return mutateAnswer(plan, row, request.shape, basePath)
+      return mutateAnswer(plan, row, request.shape, basePath, list)
     case 'call':
-      return callAnswer(plan, row, request.shape, settings)
+      return callAnswer(plan, row, request.shape, settings, list)
     default:
       return plan satisfies never
   }
 }
-
-const writable = (headers: Headers): Headers =>
-  headers.every(([, value]) => isWritable(value)) ? headers : headers.map(([name, value]) => [name, headerText(value)])
 
 /**
  * The answer to a plan that was carried out. An explained plan has its lines as the row's body (see `explainBody`).
@@ -155,20 +176,23 @@ export function respond(
   settings: ResponseSettings,
   basePath: string,
 ): RestResponse {
+  const list = new HeaderList()
   if (plan.explain) {
-    const headers = [contentLength(row.body), ...contentType(plan, request.shape)]
-    return { status: 200, headers: writable(headers), body: row.body }
+    list.addLength(row.body)
+    addContentType(list, plan, request.shape)
+    return { status: 200, headers: list.headers, body: row.body }
   }
-  const { status, headers, body } = answer(plan, row, request, settings, basePath)
-  if (row.statusSetting === null && row.headersSetting === null) return { status, headers: writable(headers), body }
-  const final = overridden(row, status, headers)
-  return { ...final, headers: writable(final.headers), body }
+  const { status, body } = answer(plan, row, request, settings, basePath, list)
+  if (row.statusSetting === null && row.headersSetting === null) return { status, headers: list.headers, body }
+  const final = override(row, status, list)
+  return { ...final, headers: list.headers, body }
 }
 
 /** The answer to a request for the description of a schema. */
 export function respondInspect(plan: InspectPlan, document: string, shape: ResponseShape): RestResponse {
-  const headers: Header[] = [['Content-Type', contentTypeOf({ kind: 'openapi' })]]
-  if (!plan.headersOnly) headers.push(contentLength(document))
-  headers.push(...profile(shape))
-  return { status: 200, headers: writable(headers), body: plan.headersOnly ? '' : document }
+  const list = new HeaderList()
+  list.add('Content-Type', contentTypeOf({ kind: 'openapi' }))
+  if (!plan.headersOnly) list.addLength(document)
+  addProfile(list, shape)
+  return { status: 200, headers: list.headers, body: plan.headersOnly ? '' : document }
 }

@@ -64,15 +64,7 @@ class Texts {
   }
 }
 
-const texts = new Map<string, Texts>()
 const ofRequest = ['role', 'request.jwt.claims', 'request.method', 'request.path', 'request.headers', 'request.cookies']
-
-function textsOf(shape: TextShape): Texts {
-  const key = `${shape.checksSession} ${shape.readOnly} ${shape.before} ${shape.after} ${shape.timezone}`
-  let both = texts.get(key)
-  if (both === undefined) texts.set(key, (both = new Texts(shape)))
-  return both
-}
 
 function writeText(
   { checksSession, readOnly, before, after, timezone }: TextShape,
@@ -100,60 +92,88 @@ function writeText(
   return `select where num_nonnulls(${calls.join(', ')}) < 0`
 }
 
-const searchPaths = new WeakMap<readonly string[], Map<string, string>>()
-
-/** The search path of a request: its schema, and the extra ones. */
-function searchPathOf(schema: string, extra: readonly string[]): string {
-  let paths = searchPaths.get(extra)
-  if (!paths) searchPaths.set(extra, (paths = new Map<string, string>()))
-  let path = paths.get(schema)
-  if (path === undefined) paths.set(schema, (path = [schema, ...extra].map(identifier).join(', ')))
-  return path
-}
-
-/**
- * Makes all settings, local to the transaction. Those of the role are made before the role is taken: it may not be
- * allowed to make them itself. A read-only plan also makes the transaction read-only, so that no BEGIN has to say so.
- *
- * @param session is checked first, if there is one
- */
-export function settingsStatement(
-  identity: Identity,
-  { shape, input }: PlannedRequest,
-  plan: SettingsPlan,
-  config: Pick<RestSettings, 'dbExtraSearchPath' | 'appSettings'>,
-  roleSettings: RoleSettings,
-  session?: NamedSession,
-): SettingsStatement {
-  const { timezone } = shape.preferences
-  const before = roleSettings.settings.get(identity.role) ?? noPairs
-  const ofRoutine = plan.kind === 'call' ? plan.routine.settings : noPairs
-  const values: (string | null)[] = session ? [session.session, session.user, session.appRole] : []
-  values.push(searchPathOf(shape.schema, config.dbExtraSearchPath))
-  for (const pair of before) values.push(...pair)
-  values.push(
-    identity.role,
-    claimsText(identity),
-    shape.method,
-    lenientUtf8Text(shape.path),
-    pairsJson(input.headers),
-    pairsJson(input.cookies),
-  )
-  if (timezone !== undefined) values.push(timezone)
-  for (const pair of ofRoutine) values.push(...pair)
-  for (const pair of config.appSettings) values.push(...pair)
-  const texts = textsOf({
-    checksSession: session !== undefined,
-    readOnly: plan.readOnly,
-    before: before.length,
-    after: ofRoutine.length + config.appSettings.length,
-    timezone: timezone !== undefined,
-  })
-  for (const [index, value] of values.entries()) if (value?.includes('\0') === true) values[index] = cutAtNul(value)
-  return { text: texts.plain, values, hasNoEffect: true, texts, checksSession: session !== undefined }
-}
-
 const noPairs: readonly Pair[] = []
+
+/** Texts by their flags, as `flagsOf` counts them. */
+type TextsByFlags = (Texts | undefined)[]
+
+const flagsOf = ({ checksSession, readOnly, timezone }: TextShape): number =>
+  (checksSession ? 1 : 0) + (readOnly ? 2 : 0) + (timezone ? 4 : 0)
+
+/** The settings statements under one configuration. Search paths and texts that were written are kept. */
+export class SettingsStatements {
+  readonly #config: Pick<RestSettings, 'dbExtraSearchPath' | 'appSettings'>
+  readonly #roleSettings: RoleSettings['settings']
+  /** By schema. */
+  readonly #searchPaths = new Map<string, string>()
+  /** By how many settings of their own name stand before and after. */
+  readonly #texts = new Map<number, Map<number, TextsByFlags>>()
+
+  constructor(config: Pick<RestSettings, 'dbExtraSearchPath' | 'appSettings'>, { settings }: RoleSettings) {
+    this.#config = config
+    this.#roleSettings = settings
+  }
+
+  /**
+   * Makes all settings, local to the transaction. Those of the role are made before the role is taken: it may not be
+   * allowed to make them itself. A read-only plan also makes the transaction read-only, so that no BEGIN has to say so.
+   *
+   * @param session is checked first, if there is one
+   */
+  statement(
+    identity: Identity,
+    { shape, input }: PlannedRequest,
+    plan: SettingsPlan,
+    session?: NamedSession,
+  ): SettingsStatement {
+    const { appSettings } = this.#config
+    const { timezone } = shape.preferences
+    const before = this.#roleSettings.get(identity.role) ?? noPairs
+    const ofRoutine = plan.kind === 'call' ? plan.routine.settings : noPairs
+    const values: (string | null)[] = session ? [session.session, session.user, session.appRole] : []
+    values.push(this.#searchPathOf(shape.schema))
+    for (const pair of before) values.push(...pair)
+    values.push(
+      identity.role,
+      claimsText(identity),
+      shape.method,
+      lenientUtf8Text(shape.path),
+      pairsJson(input.headers),
+      pairsJson(input.cookies),
+    )
+    if (timezone !== undefined) values.push(timezone)
+    for (const pair of ofRoutine) values.push(...pair)
+    for (const pair of appSettings) values.push(...pair)
+    const texts = this.#textsOf({
+      checksSession: session !== undefined,
+      readOnly: plan.readOnly,
+      before: before.length,
+      after: ofRoutine.length + appSettings.length,
+      timezone: timezone !== undefined,
+    })
+    for (const [index, value] of values.entries()) if (value?.includes('\0') === true) values[index] = cutAtNul(value)
+    return { text: texts.plain, values, hasNoEffect: true, texts, checksSession: session !== undefined }
+  }
+
+  /** The search path of a request: its schema, and the extra ones. */
+  #searchPathOf(schema: string): string {
+    let path = this.#searchPaths.get(schema)
+    if (path === undefined) {
+      path = [schema, ...this.#config.dbExtraSearchPath].map(identifier).join(', ')
+      this.#searchPaths.set(schema, path)
+    }
+    return path
+  }
+
+  #textsOf(shape: TextShape): Texts {
+    const { before, after } = shape
+    let byAfter = this.#texts.get(before)
+    if (!byAfter) this.#texts.set(before, (byAfter = new Map<number, TextsByFlags>()))
+    let byFlags = byAfter.get(after)
+    if (!byFlags) byAfter.set(after, (byFlags = []))
+    return (byFlags[flagsOf(shape)] ??= new Texts(shape))
+  }
+}
 
 /** The call of `db-pre-request`, which runs after the settings and before the main statement. */
 export const preRequestStatement = (routine: QualifiedIdentifier): Fragment => `select ${qualified(routine)}()`

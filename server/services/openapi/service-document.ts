@@ -73,10 +73,10 @@ async function requireLiveSession(identity: Identity, cache: SchemaCache, query:
  */
 export function serviceDocumentHandler(options: ServiceDocumentOptions) {
   // Making a document takes longer than answering a request; roles are few, and a snapshot never changes.
-  const made = new WeakMap<Snapshot, Map<string, Promise<string>>>()
+  let current: { readonly snapshot: Snapshot; readonly byRole: Map<string, Promise<string>> } | undefined
   const documentFor = (identity: Identity, snapshot: Snapshot, cache: SchemaCache): Promise<string> => {
-    const byRole = made.get(snapshot) ?? new Map<string, Promise<string>>()
-    made.set(snapshot, byRole)
+    if (current?.snapshot !== snapshot) current = { snapshot, byRole: new Map<string, Promise<string>>() }
+    const { byRole } = current
     const known = byRole.get(identity.role)
     if (known) return known
     const document = makeDocument(identity, snapshot, cache, options)

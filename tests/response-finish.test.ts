@@ -1,16 +1,15 @@
 import t from 'tap'
-import { complete, retryAfter, serverTiming, traced } from '../server/rest/response/complete.ts'
+import { version } from '../server/common/version.ts'
 import { errorResponse } from '../server/rest/response/error.ts'
 import { mayFault, resultFault } from '../server/rest/response/fault.ts'
-import { headerText } from '../server/rest/response/header.ts'
+import { finish, serverTiming, traceHeader, type Finishing, type Notices } from '../server/rest/response/finish.ts'
+import { headerText, type Header, type Headers } from '../server/rest/response/header.ts'
 import { respondInfo } from '../server/rest/response/info.ts'
-import type { SchemaCache } from '../server/schema-cache/schema-cache.ts'
-import type { Tables } from '../server/schema-cache/table.ts'
+import type { RestResponse } from '../server/rest/response/result.ts'
 import { explainBody, readResult } from '../server/rest/response/result-row.ts'
 import { plannedRows, tableTotal } from '../server/rest/response/total.ts'
 import type { CrudPlan } from '../server/rest/plan/plan.ts'
 import { ApiError, errors } from '../server/rest/errors.ts'
-import { qualifiedKey } from '../server/schema-cache/identifier.ts'
 import type { Table } from '../server/schema-cache/table.ts'
 import {
   requestShape,
@@ -24,17 +23,22 @@ import {
   updatePlan,
   writing,
 } from './support/plans.ts'
+import { schemaCache } from './support/small-schema-cache.ts'
 
-t.test('headers of every response', async (t) => {
-  const response = { status: 200, headers: [['A', 'b']], body: '' } as const
-  t.strictSame(complete(response).headers, [
-    ['A', 'b'],
-    ['Vary', 'Accept, Prefer, Range'],
-  ])
-  t.strictSame(complete({ ...response, headers: [['vary', '*']] }).headers, [['vary', '*']])
+const answer: RestResponse = { status: 200, headers: [['A', 'b']], body: '' }
+const plain: Finishing = { notices: undefined, shared: [], closes: false, trace: undefined }
+const noNotices: Notices = { timing: undefined, legacy: [] }
+const server: Header = ['Server', `postgrest/16.2 rowhouse/${version}`]
+const headersOf = (response: Partial<RestResponse>, finishing: Partial<Finishing>): Headers =>
+  finish({ ...answer, ...response }, { ...plain, ...finishing }).headers
+
+t.test('headers of every result', async (t) => {
+  const vary: Header = ['Vary', 'Accept, Prefer, Range']
+  t.strictSame(headersOf({}, { notices: noNotices }), [['A', 'b'], vary, server])
+  t.strictSame(headersOf({ headers: [['vary', '*']] }, { notices: noNotices }), [['vary', '*'], server])
   const timing = { jwt: 0.04, parse: 1, plan: 2.25, transaction: 1234.56, response: 0 }
   t.equal(serverTiming(timing), 'jwt;dur=0.0, parse;dur=1.0, plan;dur=2.3, transaction;dur=1234.6, response;dur=0.0')
-  t.strictSame(complete(response, timing, [{ name: 'tasks', alias: 'the\n"tasks"' }]).headers, [
+  t.strictSame(headersOf({}, { notices: { timing, legacy: [{ name: 'tasks', alias: 'the\n"tasks"' }] } }), [
     ['A', 'b'],
     ['Server-Timing', serverTiming(timing)],
     [
@@ -42,18 +46,37 @@ t.test('headers of every response', async (t) => {
       '299 PostgRESTv16.2 "Embedded resource was referenced by relation name even though it has an alias. This is deprecated' +
         ' and will stop working in a future release. Update `tasks` to `the "tasks"` in query string filters, orders or limits."',
     ],
-    ['Vary', 'Accept, Prefer, Range'],
+    vary,
+    server,
   ])
 })
 
-t.test('Retry-After and trace headers', async (t) => {
+t.test('headers of every response', async (t) => {
   const error = errorResponse(errors.noSchemaCache(), 'verbose')
-  t.strictSame(retryAfter(error).headers[0], ['Retry-After', '0'])
-  const ok = { status: 200, headers: [], body: '' }
-  t.strictSame(retryAfter(ok), ok)
-  t.strictSame(traced(ok, null, [['x-id', '1']]), ok)
-  t.strictSame(traced(ok, 'X-Id', [['x-id', '1']]).headers, [['X-Id', '1']])
-  t.strictSame(traced(ok, 'X-Id', []).headers, [['X-Id', '']])
+  t.strictSame(finish(error, plain).headers, [['Retry-After', '0'], ...error.headers, server])
+  const later: Headers = [['retry-after', '7']]
+  t.strictSame(headersOf({ status: 503, headers: later }, {}), [...later, server])
+  t.strictSame(headersOf({ headers: [['SERVER', 'mine']] }, {}), [['SERVER', 'mine']])
+  t.strictSame(headersOf({ headers: [['b', '1']] }, { shared: [['B', '2'], ['C', '3']] }), [['b', '1'], ['C', '3'], server]) // prettier-ignore
+  const trace = traceHeader('X-Id', [['x-id', '1']])
+  t.strictSame(trace, ['X-Id', '1'])
+  t.strictSame(traceHeader('X-Id', []), ['X-Id', ''])
+  t.strictSame(
+    headersOf({ status: 503 }, { notices: noNotices, shared: [['C', '3']], closes: true, trace }),
+    [
+      ['Retry-After', '0'],
+      ['X-Id', '1'],
+      ['A', 'b'],
+      ['Vary', 'Accept, Prefer, Range'],
+      ['C', '3'],
+      ['Connection', 'close'],
+      server,
+    ],
+    'all at once, in their order',
+  )
+  const { headers } = answer
+  finish(answer, { ...plain, trace })
+  t.strictSame(headers, [['A', 'b']], 'the response itself stays as it was')
 })
 
 t.test('errors', async (t) => {
@@ -121,21 +144,10 @@ t.test('OPTIONS', async (t) => {
     ],
     body: '',
   })
-  const cacheOf = (tables: Tables): SchemaCache => ({
-    tables,
-    relationships: new Map(),
-    routines: new Map(),
-    representations: new Map(),
-    mediaHandlers: new Map(),
-    isSound: true,
-    stableRelations: new Set<string>(),
-    postgresVersion: 180000,
-    checksSessions: false,
-  })
-  const none = cacheOf(new Map())
+  const none = schemaCache({})
   for (const [more, methods] of allowed) {
-    const tables = new Map([[qualifiedKey('api', 'items'), table(more)]])
-    t.strictSame(respondInfo({ kind: 'relation-info', relation }, cacheOf(tables)), answer(methods))
+    const cache = schemaCache({ tables: [table(more)] })
+    t.strictSame(respondInfo({ kind: 'relation-info', relation }, cache), answer(methods))
   }
   t.throws(() => respondInfo({ kind: 'relation-info', relation }, none), { code: 'PGRST205' })
   t.strictSame(respondInfo({ kind: 'routine-info', routine: routine('f') }, none), answer('OPTIONS,POST'))

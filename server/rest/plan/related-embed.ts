@@ -1,0 +1,44 @@
+// Pass that chooses the relationship of every embed to its parent.
+import type { Relationship } from '../../schema-cache/relationship.ts'
+import { embedName } from './embed-path.ts'
+import type { EmbedTree } from './embed-tree.ts'
+import type { PlanContext } from './plan-context.ts'
+import { chooseRelationship } from './relationship-choice.ts'
+
+/** An embed by the relationship that was chosen. */
+export type RelatedEmbed = {
+  readonly tree: EmbedTree
+  readonly toParent: Relationship
+  /** Alias of the lateral join that holds the embed's result. */
+  readonly aggregateAlias: string
+  readonly embeds: readonly RelatedEmbed[]
+}
+
+/**
+ * The embeds of the root, or of an embed.
+ *
+ * @param parentName name of the relation that they are embedded in
+ * @param depth 1 for those of the root
+ * @throws ApiError PGRST200, PGRST201
+ */
+export function relatedEmbeds(
+  embeds: readonly EmbedTree[],
+  parentName: string,
+  depth: number,
+  context: PlanContext,
+): readonly RelatedEmbed[] {
+  const origin = { schema: context.relation.schema, name: parentName }
+  return embeds.map((tree) => {
+    const toParent = chooseRelationship(context.cache, origin, tree.relationName, tree.hint)
+    return {
+      tree,
+      toParent,
+      aggregateAlias: `${toParent.table.name}_${embedName(tree)}_${depth}`,
+      embeds: relatedEmbeds(tree.embeds, toParent.foreignTable.name, depth + 1, context),
+    }
+  })
+}
+
+/** The first embed that clients know by that name. */
+export const findByName = (embeds: readonly RelatedEmbed[], name: string): RelatedEmbed | undefined =>
+  embeds.find(({ tree }) => embedName(tree) === name)
