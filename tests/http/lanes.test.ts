@@ -1,0 +1,562 @@
+// Fast reads share connections; none waits for another's slow read, and each gets only its own result.
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import type pg from 'pg'
+import { loadConfig } from '../../server/config/load.ts'
+import { toPoolConfig } from '../../server/program/connection-setting.ts'
+import type { ArrivingField } from '../../server/postgres/protocol/arriving-field.ts'
+import { runPipeline, StatementError } from '../../server/postgres/protocol/pipeline.ts'
+import type { PipelineStatement, Row } from '../../server/rest/database.ts'
+import { withConnection } from '../../server/postgres/lending.ts'
+import { createPool, flushPool, type ConnectionPool } from '../../server/postgres/pool.ts'
+import { StatementStats } from '../../server/common/statement-stats.ts'
+import { mayBegin } from '../../server/postgres/sharing/turn-guard.ts'
+import { createDatabase } from '../support/database.ts'
+import { createLatch } from '../support/latch.ts'
+import { endKeepers, rowWaits } from '../support/locks.ts'
+import { until } from '../support/until.ts'
+
+const database = await createDatabase()
+const { config } = loadConfig({ env: { DATABASE_URL: database.adminUri } })
+const connection = toPoolConfig(database.adminUri, {})
+t.teardown(() => database.drop())
+
+function poolOf(t: Test, dbPool = 4, options: pg.PoolConfig = connection): ConnectionPool {
+  const pool = createPool(options, { ...config, dbPool, dbPoolAcquisitionTimeout: 2 })
+  t.teardown(async () => {
+    await pool.shared.end()
+    await pool.end()
+  })
+  return pool
+}
+
+function trusted(): StatementStats {
+  const history = new StatementStats()
+  for (let time = 0; time < 20; time++) history.record(0.1, 100)
+  return history
+}
+
+type Outcome = {
+  readonly texts: readonly (string | undefined)[]
+  readonly wasMoved: boolean
+  readonly arriving?: ArrivingField
+}
+
+type Read = {
+  /** Settled with the first row of the last statement. */
+  readonly outcome: Promise<Outcome>
+  readonly wasTaken: boolean
+  /** Whether it was moved to a separate connection. */
+  readonly isMoved: () => boolean
+}
+
+const statement = (text: string, ...values: string[]): PipelineStatement => ({ text, values, hasNoEffect: true })
+
+/** A read that counts how often it is settled, which must be once. */
+function share(
+  t: Test,
+  pool: ConnectionPool,
+  part: readonly PipelineStatement[],
+  history = trusted(),
+  prepare = true,
+  kind: 'read' | 'write' = 'read',
+): Read {
+  let wasMoved = false
+  let hasArrived = false
+  let settled = 0
+  let wasTaken = false
+  const outcome = new Promise<Outcome>((resolve, reject) => {
+    const settle = (error: Error | undefined, results: Row[][], arriving?: ArrivingField): void => {
+      // The received field is settled once more at its end.
+      if (++settled > 1 && !hasArrived) t.fail('settled twice')
+      hasArrived = arriving !== undefined
+      const texts = (results.at(-1)?.[0] ?? []).map((field) => field?.toString())
+      if (error) reject(error)
+      else resolve({ texts, wasMoved, ...(arriving ? { arriving } : {}) })
+    }
+    const alone = (): void => {
+      if (wasMoved) t.fail('moved twice')
+      wasMoved = true
+      withConnection(
+        pool,
+        (client) => runPipeline(client, [part], prepare),
+        () => true,
+      ).then(
+        (results) => settle(undefined, results),
+        (error: unknown) => settle(error as Error, []),
+      )
+    }
+    const onArriving = (fields: Row, arriving: ArrivingField): void => settle(undefined, [[fields]], arriving)
+    const guardedPart = (gate: string, turn: string): PipelineStatement[] => [
+      { ...statement(`select ${mayBegin('$1', '$2')}`, gate, turn), isGuard: true },
+      ...part,
+    ]
+    const run = { kind, part, mayRepeat: kind === 'read', guardedPart, history, onArriving, settle, alone }
+    wasTaken = pool.shared.share(run, prepare)
+    if (!wasTaken) resolve({ texts: [], wasMoved })
+  })
+  outcome.catch(() => undefined)
+  return { outcome, wasTaken, isMoved: () => wasMoved }
+}
+
+const pidAnd = (value: string) => statement('select pg_backend_pid(), $1::text', value)
+
+/** Terminates the backend that runs a statement with this text, once there is one. */
+async function terminate(text: string): Promise<void> {
+  const query =
+    'select pg_terminate_backend(pid) from pg_stat_activity where state = $2 and query like $1 and pid <> pg_backend_pid()'
+  while ((await database.query(query, [`%${text}%`, 'active'])).rowCount === 0) await pause(10)
+}
+
+t.test('statements that have been fast are trusted to be fast', async (t) => {
+  const pool = poolOf(t)
+  const history = new StatementStats()
+  for (let time = 0; time < 19; time++) history.record(0.1, 100)
+  t.notOk(share(t, pool, [pidAnd('')], history).wasTaken, 'too few samples')
+  history.record(0.1, 100)
+  t.ok(share(t, pool, [pidAnd('')], history).wasTaken)
+  history.record(0.1, 100_000)
+  t.notOk(share(t, pool, [pidAnd('')], history).wasTaken, 'one large result')
+  for (let time = 0; time < 20; time++) history.record(0.1, 100)
+  t.ok(share(t, pool, [pidAnd('')], history).wasTaken, 'after enough fast samples')
+  history.record(100, 100)
+  t.notOk(share(t, pool, [pidAnd('')], history).wasTaken, 'one slow sample')
+  const slow = new StatementStats()
+  for (let time = 0; time < 100; time++) slow.record(2, 100)
+  t.notOk(share(t, pool, [pidAnd('')], slow).wasTaken, 'never fast')
+  for (let time = 0; time < 32; time++) slow.record(time === 20 ? 0.1 : 3, 100)
+  t.ok(slow.expected <= 3)
+})
+
+for (const prepare of [true, false]) {
+  t.test(`many reads on one connection, prepared statements ${prepare ? 'on' : 'off'}`, async (t) => {
+    const pool = poolOf(t)
+    for (let round = 0; round < 5; round++) {
+      const history = trusted()
+      const reads = Array.from({ length: 5 }, (_, index) =>
+        share(t, pool, [pidAnd(`${round} ${index}`)], history, prepare),
+      )
+      const outcomes = await Promise.all(reads.map(({ outcome }) => outcome))
+      t.strictSame(
+        outcomes.map(({ texts: [, text] }) => text),
+        reads.map((_, index) => `${round} ${index}`),
+      )
+      // More than one connection is used only if the machine is so busy that the first read is slow.
+      t.ok(new Set(outcomes.map(({ texts: [pid] }) => pid)).size < reads.length, 'they shared a connection')
+    }
+    while (pool.idleCount < pool.totalCount) await pause(5)
+    t.ok(pool.totalCount < 5, 'and returned it')
+  })
+
+  t.test(`errors and settings are limited to their read, prepared statements ${prepare ? 'on' : 'off'}`, async (t) => {
+    const pool = poolOf(t)
+    const set = (value: string) => statement("select set_config('my.value', $1, true)", value)
+    const show = statement("select coalesce(nullif(current_setting('my.value', true), ''), 'none')")
+    // The second statement of the failing read is never prepared, although its Parse message was sent.
+    const unprepared = statement('select 7')
+    for (let round = 0; round < 3; round++) {
+      const history = trusted()
+      const reads = [
+        share(t, pool, [set('a'), show], history, prepare),
+        share(t, pool, [set('b'), statement('select 1 / $1::int', '0'), unprepared], history, prepare),
+        share(t, pool, [show], history, prepare),
+        share(t, pool, [unprepared], history, prepare),
+        share(t, pool, [set('c'), show], history, prepare),
+      ]
+      const [first, second, third, fourth, fifth] = await Promise.allSettled(reads.map(({ outcome }) => outcome))
+      t.match(first, { value: { texts: ['a'] } })
+      t.match(second, { status: 'rejected', reason: { server: { code: '22012' } } })
+      t.match(third, { value: { texts: ['none'] } })
+      t.match(fourth, { value: { texts: ['7'] } })
+      t.match(fifth, { value: { texts: ['c'] } })
+    }
+  })
+}
+
+t.test('a slow read does not delay the others', async (t) => {
+  const pool = poolOf(t)
+  const history = trusted()
+  const latch = await createLatch(t, database)
+  const long = share(t, pool, [statement(`select 'late' from ${latch.wait}`)], history)
+  const others = [1, 2, 3].map((index) => share(t, pool, [pidAnd(String(index))], history))
+  const outcomes = await Promise.all(others.map(({ outcome }) => outcome))
+  for (const [index, { texts, wasMoved }] of outcomes.entries()) {
+    t.equal(texts[1], String(index + 1))
+    t.ok(wasMoved, 'run on another connection')
+  }
+  t.match(await share(t, pool, [pidAnd('next')]).outcome, { texts: [/\d+/, 'next'] }, 'and so is a later read')
+  await latch.release()
+  t.match(await long.outcome, { texts: ['late'], wasMoved: false })
+})
+
+t.test('a large result is streamed, and does not delay the others', async (t) => {
+  const pool = poolOf(t)
+  const history = trusted()
+  const size = 20_000_000
+  const large = share(t, pool, [{ text: `select 'head', repeat('x', ${size})`, values: [] }], history)
+  const other = share(t, pool, [pidAnd('other')], history)
+  const { arriving, texts } = await large.outcome
+  t.strictSame(texts, ['head'], 'the fields before the last')
+  // The large result has no consumer yet.
+  t.match(await other.outcome, { wasMoved: true })
+  t.equal(arriving?.length, size)
+  arriving?.drop()
+  while (pool.idleCount < pool.totalCount) await pause(10)
+  t.pass('all connections were returned')
+})
+
+t.test('reads on a lost connection are retried', async (t) => {
+  const pool = poolOf(t)
+  const history = trusted()
+  const latch = await createLatch(t, database)
+  const long = share(t, pool, [statement(`select ${latch.wait}, 'ended'`)], history)
+  const others = [1, 2].map((index) => share(t, pool, [pidAnd(String(index))], history))
+  await terminate('ended')
+  await latch.release()
+  for (const { outcome } of others) t.match(await outcome, { wasMoved: true })
+  t.match(await long.outcome, { wasMoved: true })
+  t.match(await share(t, pool, [pidAnd('after')]).outcome, { texts: [/\d+/, 'after'] })
+})
+
+t.test('deallocated statements are prepared again', async (t) => {
+  const pool = poolOf(t, 1)
+  const part = [pidAnd('x')]
+  await share(t, pool, part).outcome
+  await withConnection(
+    pool,
+    (client) => client.query('deallocate all'),
+    () => true,
+  )
+  t.match(
+    await share(t, pool, part).outcome,
+    { texts: [/\d+/, 'x'], wasMoved: true },
+    'prepared again, on its own connection',
+  )
+  t.match(await share(t, pool, part).outcome, { texts: [/\d+/, 'x'], wasMoved: false }, 'then as before')
+})
+
+t.test('a flushed pool does not reuse a shared connection', async (t) => {
+  const pool = poolOf(t)
+  const history = trusted()
+  const latch = await createLatch(t, database)
+  const long = share(t, pool, [statement(`select pg_backend_pid() from ${latch.wait}`)], history)
+  t.ok(await latch.isAwaited())
+  flushPool(pool)
+  const later = share(t, pool, [pidAnd('later')], history)
+  await later.outcome
+  await latch.release()
+  t.not((await later.outcome).texts[0], (await long.outcome).texts[0])
+})
+
+t.test('a shared connection is closed after some time', async (t) => {
+  const pool = poolOf(t, 2)
+  const history = trusted()
+  let released = 0
+  pool.on('release', () => released++)
+  let running = 0
+  let started = 0
+  await new Promise<void>((resolve) => {
+    const next = (): void => {
+      if (started === 2500) {
+        if (running === 0) resolve()
+        return
+      }
+      started++
+      running++
+      void share(t, pool, [pidAnd('')], history).outcome.finally(() => {
+        running--
+        next()
+      })
+    }
+    for (let index = 0; index < 4; index++) next()
+  })
+  t.ok(released >= 2, `returned ${released} times`)
+})
+
+t.test('an exclusive connection is available, however many fast reads arrive', async (t) => {
+  const pool = poolOf(t, 1)
+  const history = trusted()
+  let isServed = false
+  let running = 0
+  const feed = (): void => {
+    if (isServed) return
+    running++
+    const { outcome, wasTaken } = share(t, pool, [pidAnd('')], history)
+    // The caller has gone, so the lent connection is not used.
+    void outcome.then(() => {
+      running--
+      if (wasTaken) feed()
+      else setImmediate(feed)
+    })
+  }
+  for (let index = 0; index < 4; index++) feed()
+  await withConnection(
+    pool,
+    async () => {
+      isServed = true
+    },
+    () => false,
+  )
+  t.ok(isServed)
+  while (running > 0) await pause(5)
+})
+
+t.test('without a connection, every read gets the error', async (t) => {
+  const port = 1
+  const pool = poolOf(t, 2, toPoolConfig(`postgresql://nobody@127.0.0.1:${port}/none`, {}))
+  const history = trusted()
+  for (const { outcome } of [1, 2, 3].map(() => share(t, pool, [pidAnd('')], history))) {
+    await t.rejects(outcome, { name: 'ConnectionError', kind: 'not connected' })
+  }
+})
+
+t.test('turns are no longer watched once their connection has failed', async (t) => {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const connected = once(server, 'connection') as Promise<[Socket]>
+  const { port } = server.address() as AddressInfo
+  const pool = poolOf(t, 1, toPoolConfig(`postgresql://nobody@127.0.0.1:${port}/none?sslmode=disable`, {}))
+  const history = trusted()
+  const reads = [1, 2].map(() => share(t, pool, [pidAnd('')], history))
+  // Whether a turn takes long is decided after what has arrived was read. Here the connection is lost in between.
+  const later: (() => void)[] = []
+  const postponed = t.intercept(globalThis, 'setImmediate', { value: (call: () => void) => later.push(call) })
+  t.ok(await until(() => later.length > 0))
+  postponed.restore()
+  const [socket] = await connected
+  socket.destroy()
+  for (const { outcome } of reads) await t.rejects(outcome, { name: 'ConnectionError', kind: 'not connected' })
+  const timers = t.capture(globalThis, 'setTimeout')
+  for (const call of later) call()
+  t.strictSame(timers(), [], 'no timer is started')
+  timers.restore()
+})
+
+t.test('when all connections are in use, reads are queued on shared ones', async (t) => {
+  const pool = poolOf(t, 2)
+  const history = new StatementStats()
+  for (let time = 0; time < 20; time++) history.record(0.4, 100)
+  const reads = Array.from({ length: 8 }, (_, index) => share(t, pool, [pidAnd(String(index))], history))
+  const outcomes = await Promise.all(reads.map(({ outcome }) => outcome))
+  t.strictSame(
+    outcomes.map(({ texts: [, text] }) => text),
+    ['0', '1', '2', '3', '4', '5', '6', '7'],
+  )
+  t.equal(new Set(outcomes.map(({ texts: [pid] }) => pid)).size, 2, 'on both connections')
+  // Whether the reads above counted as fast depends on the machine.
+  const known = new StatementStats()
+  for (let time = 0; time < 20; time++) known.record(0.4, 100)
+  const crowd = Array.from({ length: 60 }, () => share(t, pool, [pidAnd('')], known))
+  t.ok(
+    crowd.some(({ wasTaken }) => !wasTaken),
+    'but not too many on one',
+  )
+  await Promise.all(crowd.map(({ outcome }) => outcome))
+})
+
+t.test('errors of a shared connection are those of its statements', async (t) => {
+  const pool = poolOf(t)
+  await t.rejects(share(t, pool, [statement('select nothing')]).outcome, StatementError)
+})
+
+const write = (t: Test, pool: ConnectionPool, history: StatementStats, ...part: readonly PipelineStatement[]): Read =>
+  share(t, pool, part, history, true, 'write')
+
+/** Shares a write that changes nothing until the gates are open. */
+async function openGates(t: Test, pool: ConnectionPool): Promise<void> {
+  while (!write(t, pool, trusted(), statement('select 1')).wasTaken) await pause(5)
+  while (pool.idleCount < pool.totalCount) await pause(5)
+}
+
+const insert = (value: string) => statement('insert into written (value) values ($1) returning value', value)
+const increment = (id: string) => statement('update locked set times = times + 1 where id = $1 returning id', id)
+
+type Blocked = {
+  /** Writes of other rows, sent behind the front. */
+  readonly others: readonly Read[]
+  /** Unlocks the row, and checks that each write took effect once. */
+  readonly release: () => Promise<void>
+}
+
+/** Sends writes of four rows on one shared connection. The first one waits for its row, which is locked. */
+async function blockFront(t: Test): Promise<Blocked> {
+  const pool = poolOf(t, 6)
+  await openGates(t, pool)
+  const locker = await pool.connect()
+  await locker.query('begin')
+  await locker.query('select from locked where id = 1 for update')
+  const history = trusted()
+  const front = write(t, pool, history, increment('1'))
+  const others = ['2', '3', '4'].map((id) => write(t, pool, history, increment(id)))
+  const release = async (): Promise<void> => {
+    await locker.query('commit')
+    locker.release()
+    t.match(await front.outcome, { wasMoved: false })
+    t.ok(await until(() => pool.idleCount === pool.totalCount))
+    const { rows } = await database.query('select sum(times)::int as sum, max(times)::int as max from locked')
+    t.strictSame(rows, [{ sum: 4, max: 1 }], 'each write took effect once')
+  }
+  return { others, release }
+}
+
+async function rowsWritten(): Promise<readonly string[]> {
+  const { rows } = await database.query('select value from written order by value')
+  return (rows as { value: string }[]).map(({ value }) => value)
+}
+
+t.test('writes', async (t) => {
+  await database.query('create table written (value text); create table locked (id int primary key, times int)')
+  t.beforeEach(async () => {
+    await database.query('truncate written, locked; insert into locked select i, 0 from generate_series(1, 9) i')
+  })
+
+  t.test('share connections, but not with reads', async (t) => {
+    const pool = poolOf(t)
+    await openGates(t, pool)
+    const history = trusted()
+    const values = Array.from({ length: 8 }, (_, index) => String(index))
+    const writes = values.map((value) => write(t, pool, history, insert(value)))
+    const read = share(t, pool, [pidAnd('x')], history)
+    for (const [index, { outcome }] of writes.entries()) t.match(await outcome, { texts: [String(index)] })
+    await read.outcome
+    t.ok(pool.totalCount < 9)
+    t.strictSame(await rowsWritten(), values)
+  })
+
+  t.test('an error rolls back only its own write', async (t) => {
+    const pool = poolOf(t)
+    await openGates(t, pool)
+    const history = trusted()
+    const [first, second, third] = await Promise.allSettled([
+      write(t, pool, history, insert('a')).outcome,
+      write(t, pool, history, insert('b'), statement('select 1 / $1::int', '0')).outcome,
+      write(t, pool, history, insert('c')).outcome,
+    ])
+    t.match([first, second, third], [
+      { status: 'fulfilled' }, { reason: { server: { code: '22012' } } }, { status: 'fulfilled' },
+    ]) // prettier-ignore
+    t.strictSame(await rowsWritten(), ['a', 'c'])
+  })
+
+  t.test('a write that waits for a lock delays the others only briefly', async (t) => {
+    const pool = poolOf(t, 6)
+    await openGates(t, pool)
+    const locker = await pool.connect()
+    await locker.query('begin')
+    await locker.query('select from locked where id in (1, 2) for update')
+    const history = trusted()
+    const blocked = [write(t, pool, history, increment('1')), write(t, pool, history, increment('2'))]
+    const others = ['3', '4', '5'].map((id) => write(t, pool, history, increment(id)))
+    await Promise.race(others.map(({ outcome }) => outcome))
+    t.ok(
+      others.every(({ isMoved }) => isMoved()),
+      'all at once',
+    )
+    await Promise.all(others.map(({ outcome }) => outcome))
+    t.notOk(history.isFast, 'the next ones are not queued behind each other')
+    await locker.query('commit')
+    locker.release()
+    const [front, second] = await Promise.all(blocked.map(({ outcome }) => outcome))
+    t.match([front, second], [{ wasMoved: false }, { wasMoved: true }], 'the first one stays on its connection')
+    const { rows } = await database.query('select sum(times)::int as sum, max(times)::int as max from locked')
+    t.strictSame(rows, [{ sum: 5, max: 1 }], 'each write took effect once')
+  })
+
+  t.test('a write that waits for a lock delays the others only briefly even if the gates are lost', async (t) => {
+    const { others, release } = await blockFront(t)
+    // In one call, because those behind the first are moved after a short time.
+    await database.query(`do $$ begin
+      while not exists (${rowWaits}) loop
+        perform pg_sleep(0.001);
+        perform pg_stat_clear_snapshot();
+      end loop;
+      perform * from (${endKeepers}) as ended;
+    end $$`)
+    for (const { outcome } of others) t.match(await outcome, { wasMoved: true })
+    await release()
+  })
+
+  t.test('a write that finishes while the others are moved', async (t) => {
+    const pool = poolOf(t, 3)
+    await openGates(t, pool)
+    await database.query('create sequence if not exists runs; select setval($$runs$$, 1, false)')
+    let expected = 0
+    const values: string[] = []
+    for (let round = 0; round < 8; round++) {
+      const history = trusted()
+      const batch = Array.from({ length: 5 }, (_, index) => `${round} ${index}`)
+      values.push(...batch)
+      expected += batch.length
+      // About as long as the patience.
+      const slow = statement(`select pg_sleep(${0.097 + round * 0.001})`)
+      const count = statement("select nextval('runs')")
+      const writes = batch.map((value, index) =>
+        index % 2 === 0
+          ? write(t, pool, history, count, slow, insert(value))
+          : write(t, pool, history, count, insert(value)),
+      )
+      for (const { outcome, wasTaken } of writes) {
+        t.ok(wasTaken)
+        await outcome
+      }
+      await openGates(t, pool)
+    }
+    t.strictSame(await rowsWritten(), values.sort(), 'each was written once')
+    const { rows } = await database.query('select last_value::int as runs from runs')
+    t.strictSame(rows, [{ runs: expected }], 'and none started twice')
+  })
+
+  t.test('a write that is moved never starts on its first connection, whatever happens to the gates', async (t) => {
+    const { others, release } = await blockFront(t)
+    await Promise.all(others.map(({ outcome }) => outcome))
+    const keepers = await database.query(endKeepers)
+    t.ok(keepers.rows.length > 0)
+    await pause(50)
+    await release()
+  })
+
+  t.test('without gates, no write starts', async (t) => {
+    const pool = poolOf(t, 2)
+    await openGates(t, pool)
+    await database.query(endKeepers)
+    const writes = [1, 2, 3].map((value) => write(t, pool, trusted(), insert(String(value))))
+    for (const { outcome } of writes) await outcome
+    for (const [index, { wasTaken }] of writes.entries()) {
+      if (!wasTaken) await database.query('insert into written values ($1)', [String(index + 1)])
+    }
+    t.strictSame(await rowsWritten(), ['1', '2', '3'])
+  })
+
+  t.test('cancellations by the server are reported', async (t) => {
+    const pool = poolOf(t)
+    await openGates(t, pool)
+    const timeout = statement("select set_config('statement_timeout', '20ms', true)")
+    const slow = write(t, pool, trusted(), timeout, statement('select pg_sleep(0.2)'), insert('a'))
+    t.match(await slow.outcome.catch((error: unknown) => error), { server: { code: '57014' } })
+    t.strictSame(await rowsWritten(), [])
+  })
+
+  t.test('writes on a lost connection are reported as uncertain', async (t) => {
+    const pool = poolOf(t)
+    await openGates(t, pool)
+    const history = trusted()
+    const front = write(t, pool, history, statement('select pg_terminate_backend(pg_backend_pid())'), insert('a'))
+    const behind = write(t, pool, history, insert('b'))
+    await t.rejects(front.outcome)
+    // If losing the first write takes long on a slow machine, the one behind it is moved before.
+    if (behind.isMoved()) await behind.outcome
+    else await t.rejects(behind.outcome)
+    t.strictSame(await rowsWritten(), behind.isMoved() ? ['b'] : [])
+  })
+
+  t.test('are not shared without prepared statements, because there may be a pooler', async (t) => {
+    const pool = poolOf(t, 2)
+    await openGates(t, pool)
+    t.notOk(share(t, pool, [insert('a')], trusted(), false, 'write').wasTaken)
+    t.ok(share(t, pool, [pidAnd('x')], trusted(), false).wasTaken)
+  })
+})

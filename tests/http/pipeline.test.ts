@@ -1,0 +1,135 @@
+import t from 'tap'
+import type pg from 'pg'
+import { LibpqClient } from '../../server/postgres/connection/pool-config.ts'
+import { toPoolConfig } from '../../server/program/connection-setting.ts'
+import { intercept } from '../../server/postgres/protocol/incoming.ts'
+import { runPipeline, StatementError } from '../../server/postgres/protocol/pipeline.ts'
+import { PipelineClient } from '../../server/postgres/protocol/pipeline-client.ts'
+import { createDatabase } from '../support/database.ts'
+
+const database = await createDatabase()
+const client = new PipelineClient({ connectionString: database.adminUri })
+await client.connect()
+t.teardown(async () => {
+  await client.end()
+  await database.drop()
+})
+
+const statement = (text: string, ...values: (string | Buffer | null)[]) => ({ text, values })
+const texts = (results: readonly (readonly (Buffer | null)[])[][]) =>
+  results.map((rows) => rows.map((row) => row.map((field) => field?.toString() ?? null)))
+
+const serverError = (running: Promise<unknown>) =>
+  running.then(
+    () => undefined,
+    (error: unknown) => (error instanceof StatementError ? error.server : error),
+  )
+
+for (const prepare of [true, false]) {
+  t.test(`prepared statements ${prepare ? 'on' : 'off'}`, async (t) => {
+    t.test('one part is one transaction with local settings', async (t) => {
+      const part = [
+        statement(
+          "select set_config('request.method', $1, true), set_config('transaction_read_only', 'on', true)",
+          'GET',
+        ),
+        statement("select current_setting('request.method'), $1::int + 1, null", '41'),
+      ]
+      for (let time = 0; time < 3; time++) {
+        const results = texts(await runPipeline(client, [part], prepare))
+        t.strictSame(results[1], [['GET', '42', null]])
+      }
+      const after = texts(
+        await runPipeline(client, [[statement("select current_setting('request.method', true)")]], prepare),
+      )
+      t.strictSame(after, [[['']]], 'the setting ended with its transaction')
+    })
+
+    t.test('an error rolls back the part and leaves the connection usable', async (t) => {
+      await runPipeline(client, [[statement('create table if not exists undone (id int)')]], prepare)
+      const part = [
+        statement('insert into undone values ($1)', '1'),
+        statement('select 1 / $1::int', '0'),
+        statement('select 3'),
+      ]
+      t.match(await serverError(runPipeline(client, [part], prepare)), { code: '22012', message: 'division by zero' })
+      const again = texts(
+        await runPipeline(client, [[statement('select count(*) from undone'), statement('select 3')]], prepare),
+      )
+      t.strictSame(again, [[['0']], [['3']]])
+    })
+
+    t.test('a part that starts with BEGIN is ended by the next', async (t) => {
+      const open = [statement('begin isolation level serializable'), statement('show transaction_isolation')]
+      const results = texts(await runPipeline(client, [open, [statement('rollback')]], prepare))
+      t.strictSame(results, [[], [['serializable']], []])
+      await t.rejects(
+        runPipeline(client, [[statement('begin'), statement('select nothing')], [statement('commit')]], prepare),
+        StatementError,
+      )
+      const { rows } = await client.query('select 1 as one')
+      t.strictSame(rows, [{ one: 1 }], 'pg itself still works')
+    })
+
+    t.test('large values are sent and received', async (t) => {
+      const text = 'ä"€\u{1f600}\\'.repeat(200_000)
+      const results = await runPipeline(
+        client,
+        [[statement('select $1::text, $2::bytea', text, Buffer.from([0, 255]))]],
+        prepare,
+      )
+      t.equal(results[0]?.[0]?.[0]?.toString(), text)
+      t.equal(results[0]?.[0]?.[1]?.toString(), '\\x00ff')
+    })
+
+    t.test('many rows', async (t) => {
+      const results = await runPipeline(client, [[statement('select i from generate_series(1, 100000) i')]], prepare)
+      t.equal(results[0]?.length, 100_000)
+      t.equal(results[0]?.at(-1)?.[0]?.toString(), '100000')
+    })
+  })
+}
+
+t.test('statements that the server has deallocated are prepared again', async (t) => {
+  const part = [statement('select 1 + $1::int', '1')]
+  await runPipeline(client, [part], true)
+  await client.query('deallocate all')
+  t.strictSame(texts(await runPipeline(client, [part], true)), [[['2']]])
+})
+
+t.test('a changed result type is not an error', async (t) => {
+  await client.query('create table changing (a int); insert into changing values (1)')
+  const part = [statement('select * from changing')]
+  t.strictSame(texts(await runPipeline(client, [part], true)), [[['1']]])
+  await client.query("alter table changing add b text default 'x'")
+  t.strictSame(texts(await runPipeline(client, [part], true)), [[['1', 'x']]])
+})
+
+t.test('a lost connection rejects the pipeline', async (t) => {
+  const other = new PipelineClient({ connectionString: database.adminUri })
+  other.on('error', () => undefined)
+  await other.connect()
+  // Handled from here on, because it may be rejected before the termination is answered.
+  const error = serverError(runPipeline(other, [[statement('select pg_sleep(30)')]], true))
+  const pid = (other as unknown as { processID: number }).processID
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  await client.query('select pg_terminate_backend($1)', [pid])
+  t.match(await error, { severity: 'FATAL', code: '57P01' })
+})
+
+t.test('connections without TLS share their read buffer', async (t) => {
+  const memories = new Set<ArrayBufferLike>()
+  for (const mode of ['', '?sslmode=prefer', '?sslmode=allow', '?sslmode=disable']) {
+    const one = new LibpqClient(toPoolConfig(database.adminUri + mode, {}))
+    await one.connect()
+    const { stream } = (one as unknown as { connection: pg.Connection }).connection
+    const giveBack = intercept(stream, (chunk) => {
+      memories.add(chunk.buffer)
+      giveBack(chunk)
+    })
+    const { rows } = await one.query('select 1 as one')
+    t.strictSame(rows, [{ one: 1 }], `the rest is passed to the usual listeners, ${mode}`)
+    await one.end()
+  }
+  t.equal(memories.size, 1)
+})

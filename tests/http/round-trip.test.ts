@@ -1,0 +1,102 @@
+// Number of round trips to Postgres per request: one, unless something must be decided in between.
+import t, { type Test } from 'tap'
+import { startApplication } from '../support/application.ts'
+import { createFixtureDatabase } from '../support/fixture.ts'
+import { bearer } from '../support/request-table.ts'
+import { countRoundTrips } from '../support/round-trips.ts'
+import { writesSettings } from '../support/writes-service.ts'
+
+const database = await createFixtureDatabase('writes')
+t.teardown(() => database.drop())
+
+type Row = {
+  readonly send: readonly [method: string, path: string, body?: unknown]
+  readonly headers?: Record<string, string>
+  readonly as?: string
+  readonly trips: number
+  readonly status: number
+}
+
+const object = { Accept: 'application/vnd.pgrst.object+json' }
+const strict = { Prefer: 'handling=strict, max-affected=5' }
+
+const rows: readonly Row[] = [
+  { send: ['GET', '/vehicles'], status: 200, trips: 1 },
+  { send: ['HEAD', '/vehicles'], status: 200, trips: 1 },
+  { send: ['GET', '/vehicles?select=id,makes(name),fittings(part)&id=lt.3&order=plate'], status: 200, trips: 1 },
+  { send: ['GET', '/vehicles'], headers: { Prefer: 'count=exact' }, status: 200, trips: 1 },
+  { send: ['GET', '/vehicles'], headers: { Prefer: 'count=planned' }, status: 206, trips: 1 },
+  { send: ['GET', '/vehicles'], headers: { Prefer: 'timezone=UTC' }, status: 200, trips: 1 },
+  { send: ['GET', '/vehicles'], as: 'garage_clerk', status: 200, trips: 1 },
+  { send: ['GET', '/vehicles?id=eq.1'], headers: object, status: 200, trips: 1 },
+  { send: ['POST', '/notes', { message: 'x' }], status: 201, trips: 1 },
+  {
+    send: ['POST', '/notes', [{ message: 'x' }, { message: 'y' }]],
+    headers: { Prefer: 'return=representation' },
+    status: 201,
+    trips: 1,
+  },
+  {
+    send: ['POST', '/tags', { name: 'fast' }],
+    headers: { Prefer: 'resolution=merge-duplicates' },
+    status: 200,
+    trips: 1,
+  },
+  { send: ['PATCH', '/notes?level=eq.1', { level: 1 }], status: 204, trips: 1 },
+  { send: ['DELETE', '/notes?level=eq.99'], status: 204, trips: 1 },
+  { send: ['POST', '/rpc/write_volatile', {}], status: 200, trips: 1 },
+  { send: ['POST', '/rpc/add', { a: 1, b: 2 }], status: 200, trips: 1 },
+  { send: ['GET', '/rpc/gives_table?n=3&limit=1'], headers: { Prefer: 'count=exact' }, status: 206, trips: 1 },
+  { send: ['GET', '/rpc/gives_table'], headers: strict, status: 200, trips: 1 },
+  { send: ['POST', '/notes', { message: 'x' }], headers: { Prefer: 'tx=rollback' }, status: 201, trips: 1 },
+  { send: ['GET', '/vehicles'], as: 'garage_auditor', status: 200, trips: 1 },
+  { send: ['POST', '/rpc/isolation_serializable', {}], status: 200, trips: 1 },
+  // Errors
+  { send: ['POST', '/tags', { name: 'fast' }], status: 409, trips: 1 },
+  { send: ['POST', '/rpc/raise_state', { state: '40001' }], status: 500, trips: 1 },
+  { send: ['GET', '/vehicles?unknown=eq.1'], status: 400, trips: 1 },
+  // No query is needed if the response is known.
+  { send: ['GET', '/unknown'], status: 404, trips: 0 },
+  { send: ['POST', '/notes', '{'], status: 400, trips: 0 },
+  { send: ['OPTIONS', '/notes'], status: 200, trips: 0 },
+  // The returned rows decide on commit or rollback.
+  { send: ['POST', '/notes', { message: 'x' }], headers: object, status: 201, trips: 2 },
+  { send: ['PATCH', '/notes', { level: 3 }], headers: object, status: 406, trips: 2 },
+  { send: ['PATCH', '/notes?level=eq.99', { level: 3 }], headers: strict, status: 204, trips: 2 },
+  { send: ['DELETE', '/notes?level=eq.99'], headers: strict, status: 204, trips: 2 },
+  { send: ['PUT', '/tags?name=eq.fast', { name: 'fast' }], status: 204, trips: 2 },
+  { send: ['PUT', '/tags?name=eq.fast', { name: 'other' }], status: 400, trips: 2 },
+  { send: ['POST', '/rpc/delete_fittings', { vehicle: 9 }], headers: strict, status: 200, trips: 2 },
+]
+
+const cases = [
+  ['prepared statements', {}],
+  ['no prepared statements', { PGRST_DB_PREPARED_STATEMENTS: 'false' }],
+  ['a function before every request', { PGRST_DB_PRE_REQUEST: 'hidden.before_request' }],
+] as const
+
+for (const [title, environment] of cases) {
+  t.test(title, async (t) => {
+    const counter = await countRoundTrips(t, database.uri('garage_server', 'garage'))
+    // No LISTEN connection, and a single connection for requests, so that only the request's round trips are counted.
+    const { call } = await startApplication(t, counter.uri, {
+      ...writesSettings,
+      ...environment,
+      PGRST_DB_SCHEMAS: 'garage',
+      PGRST_DB_TX_END: 'commit-allow-override',
+      PGRST_DB_CHANNEL_ENABLED: 'false',
+      PGRST_DB_POOL: '1',
+    })
+    await call('GET', '/rest/v1/tags')
+    for (const round of ['cold', 'warm']) {
+      for (const row of rows) await check(t, row, round)
+    }
+
+    async function check(t: Test, { send: [method, path, body], headers, as, status, trips }: Row, round: string) {
+      counter.take()
+      const authorization: Record<string, string> = as === undefined ? {} : { Authorization: await bearer(as) }
+      const answer = await call(method, `/rest/v1${path}`, { body, headers: { ...headers, ...authorization } })
+      t.strictSame({ status: answer.status, trips: counter.take() }, { status, trips }, `${method} ${path} ${round}`)
+    }
+  })
+}

@@ -1,0 +1,12 @@
+// Functions: how arguments are read from a request, and how the function is chosen.
+// https://docs.postgrest.org/en/v14/references/api/functions.html
+import t from 'tap'
+import { exchangeAll } from '../support/request-table.ts'
+import { startWrites } from '../support/writes-service.ts'
+import { argumentTables } from '../tables/rpc-arguments.ts'
+
+const { call } = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage' })
+
+for (const [title, rows] of Object.entries(argumentTables)) {
+  t.test(title, (t) => exchangeAll(t, call, rows))
+}

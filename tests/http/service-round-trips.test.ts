@@ -1,0 +1,66 @@
+// How often a request of a service asks Postgres and waits for it: once for its session, and once for its statement.
+import t from 'tap'
+import { countRoundTrips } from '../support/round-trips.ts'
+import { createMigratedDatabase } from '../support/database.ts'
+import { startService } from '../support/service.ts'
+
+const database = await createMigratedDatabase()
+t.teardown(() => database.drop())
+const counter = await countRoundTrips(t, database.authenticatorUri)
+const { call } = await startService(t, counter.uri)
+
+const account = { email: 'ann@example.org', password: 'correct horse' }
+await call('POST', '/auth/signup', { body: { ...account, firstName: 'Ann' } })
+const { cookie = '' } = await call('POST', '/auth/signin', { body: account })
+const headers = { Cookie: cookie }
+const report = { manufacturer: 'Opel', model: 'Corsa', year: 2001, mileage: 90_000, price: 3000, lat: 48, lng: 11 }
+const created = await call('POST', '/report', { body: report, headers })
+const { id } = (created.body as { details: { id: string } }).details
+const vehicle = 'manufacturer=Opel&model=Corsa&year=2001&mileage=1&lat=48&lng=11'
+
+const rows: readonly (readonly [send: readonly [string, string, body?: object], status: number, trips: number])[] = [
+  [['POST', '/report', report], 201, 2],
+  [['GET', '/report'], 200, 2],
+  [['GET', `/report/${id}`], 200, 2],
+  [['GET', `/report/estimate?${vehicle}`], 200, 2],
+  [['GET', '/auth/me'], 200, 1],
+  [['GET', '/auth/sessions'], 200, 2],
+  // What the database refuses, and a report that is not there.
+  [['GET', '/report/pending'], 403, 2],
+  [['DELETE', `/report/${id}`], 200, 2],
+  [['GET', `/report/${id}`], 404, 2],
+  // A query that is not valid is refused once the session is known.
+  [['GET', '/report?limit=x'], 400, 1],
+]
+
+for (const [[method, path, body], status, trips] of rows) {
+  t.test(`${method} ${path}`, async (t) => {
+    counter.take()
+    const response = await call(method, path, { headers, ...(body ? { body } : {}) })
+    t.equal(response.status, status)
+    t.equal(counter.take(), trips)
+  })
+}
+
+t.test('without a cookie nothing is asked', async (t) => {
+  counter.take()
+  t.match(await call('GET', '/report'), { status: 401 })
+  t.equal(counter.take(), 0)
+})
+
+t.test('requests that come together share connections, and each gets its own rows', async (t) => {
+  // So often that the statements are known to be brief.
+  for (let time = 0; time < 30; time++) await call('GET', '/report', { headers })
+  const bob = { email: 'bob@example.org', password: 'correct horse' }
+  await call('POST', '/auth/signup', { body: { ...bob, firstName: 'Bob' } })
+  const other = { Cookie: (await call('POST', '/auth/signin', { body: bob })).cookie ?? '' }
+  await call('POST', '/report', { body: { ...report, manufacturer: 'Fiat' }, headers: other })
+  const listed = async (cookies: Record<string, string>): Promise<readonly string[]> => {
+    const { body } = await call('GET', '/report', { headers: cookies })
+    return (body as { details: { manufacturer: string }[] }).details.map(({ manufacturer }) => manufacturer)
+  }
+  const answers = await Promise.all(Array.from({ length: 60 }, (_, index) => listed(index % 2 === 0 ? headers : other)))
+  for (const [index, answer] of answers.entries()) {
+    t.ok(answer.length > 0 && answer.every((name) => name === (index % 2 === 0 ? 'Opel' : 'Fiat')), `list ${index}`)
+  }
+})

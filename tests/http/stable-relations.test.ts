@@ -1,0 +1,72 @@
+// What the schema cache proves about side effects. Each case adds objects to a database with one table, `api.plain`, a
+// view of it, and a volatile function `side.act`.
+import t from 'tap'
+import pg from 'pg'
+import { loadSchemaCache } from '../../server/schema-cache/load.ts'
+import { createDatabase } from '../support/database.ts'
+
+const database = await createDatabase()
+t.teardown(() => database.drop())
+await database.query(`
+  create schema side;
+  create schema api;
+  create function side.act(value int) returns int volatile language plpgsql as $$ begin return value; end $$;
+  create table api.plain (id int primary key, name text);
+  create view api.plain_view as select id, name from api.plain;
+  create type api.pair as (a int, b int)`)
+
+const volatileOf = (argument: string): string =>
+  `create function api.computed(${argument}) returns int volatile language plpgsql as $f$ begin return 1; end $f$`
+const both = ['plain', 'plain_view']
+
+/** The added objects, the relations then proved to be stable, and whether anything can be proved. */
+const table: readonly (readonly [string, string, readonly string[], boolean?])[] = [
+  ['nothing', 'select', both],
+  ['a computed column', volatileOf('api.plain'), []],
+  ['of a view', volatileOf('api.plain_view'), ['plain']],
+  ['with a default', volatileOf('a api.plain, b int default 1'), []],
+  ['of the rows of a variadic argument', volatileOf('variadic rows api.plain[]'), []],
+  ['of a domain over rows', `create domain api.some as api.plain; ${volatileOf('api.some')}`, []],
+  ['of a domain over a domain', `create domain api.some as api.plain; create domain api.more as api.some; ${volatileOf('api.more')}`, []],
+  ['of any row', volatileOf('record'), [], false],
+  ['of anything', volatileOf('anyelement'), [], false],
+  ['of anything compatible', volatileOf('anycompatible'), [], false],
+  ['of any variadic arguments', volatileOf('variadic anyarray'), [], false],
+  ['of what rows become by themselves', `create function side.pair(api.plain) returns api.pair immutable language sql as 'select null::api.pair';
+    create cast (api.plain as api.pair) with function side.pair as implicit; ${volatileOf('api.pair')}`, [], false],
+  ['of no row', volatileOf('int'), both],
+  ['a parent with a computed column', `create table api.parent (id int); alter table api.plain inherit api.parent; ${volatileOf('api.parent')}`, []],
+  ['a foreign child', `create foreign data wrapper nothing; create server nowhere foreign data wrapper nothing;
+    create foreign table side.child () inherits (api.plain) server nowhere`, []],
+  ['a partition that is foreign', `create table api.parted (id int) partition by list (id); create foreign data wrapper nothing;
+    create server nowhere foreign data wrapper nothing; create foreign table side.part partition of api.parted for values in (1) server nowhere`, both],
+  ['a view that calls it', 'create view api.acting as select side.act(id) from api.plain', both],
+  ['a view of such a view', 'create view side.acting as select side.act(id) from api.plain; create view api.outer as select from side.acting', both],
+  ['a view that calls it in a subquery', 'create view api.acting as select (select side.act(1)) as n from api.plain', both],
+  ['a policy', 'alter table api.plain enable row level security; create policy acting on api.plain using (side.act(id) = 1)', []],
+  ['a policy over another table', `create table side.acl (id int); alter table side.acl enable row level security; create policy acting on side.acl using (side.act(id) = 1);
+    alter table api.plain enable row level security; create policy acl on api.plain using (id in (select id from side.acl))`, []],
+  ['an operator', 'create operator api.### (function = side.act, rightarg = int)', [], false],
+  ['a cast', `create function side.cast(api.pair) returns text volatile language plpgsql as 'begin return null; end'; create cast (api.pair as text) with function side.cast`, [], false],
+  ['a domain', 'create domain api.checked as int check (side.act(value) > 0)', [], false],
+  ['a domain with a function of PostgreSQL', 'create domain api.checked as float8 check (random() < value)', [], false],
+  ['an aggregate in a view', `create function side.step(int, int) returns int volatile language plpgsql as 'begin return 1; end';
+    create aggregate side.all_of(int) (sfunc = side.step, stype = int); create view api.sums as select side.all_of(id) from api.plain`, both],
+] // prettier-ignore
+
+for (const [label, added, stable, isSound = true] of table) {
+  t.test(label, async (t) => {
+    const client = new pg.Client({ connectionString: database.adminUri })
+    await client.connect()
+    t.teardown(() => client.end())
+    await client.query(`begin; ${added}`)
+    const cache = await loadSchemaCache(
+      async (text, values) => (await client.query<Record<string, string>>(text, values)).rows,
+      { schemas: ['api'], extraSearchPath: [], hoistedSettings: [] },
+    )
+    t.equal(cache.isSound, isSound)
+    const names = [...cache.stableRelations].map((key) => key.split('\0')[1]).sort()
+    t.strictSame(names, stable)
+    await client.query('rollback')
+  })
+}

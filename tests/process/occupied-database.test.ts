@@ -1,0 +1,268 @@
+// Databases that `migrate` refuses before changing anything: Supabase's, those with our names, those of old versions.
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { startEmbedded } from '../../server/postgres/embedded/embedded.ts'
+import { migrate, pendingMigrations } from '../../server/postgres/migrate.ts'
+import { moveRows, OccupiedDatabase, requireFreeDatabase } from '../../server/postgres/occupied-database.ts'
+import { detailsOf } from '../support/account.ts'
+import { rowhouse } from '../support/command.ts'
+import { createDatabase, createMigratedDatabase, withClient, type TestDatabase } from '../support/database.ts'
+import { says, startProgram } from '../support/program.ts'
+import { startService } from '../support/service.ts'
+
+// Each run compiles the program, and an embedded database is created.
+t.setTimeout(300_000)
+
+const record = `
+  create schema rowhouse;
+  create table rowhouse.migrations
+    (id integer primary key, name varchar(100) unique not null, hash varchar(40) not null, executed_at timestamp)`
+
+/** The migrations of the earlier version, including the one of postgres-migrations. */
+const names = [
+  'create-migrations-table roles schemas claims tables triggers policies account_functions grants schema_reload',
+  'report_review valuation account_management faster_uid uid_parsed_once account_names session_check own_rows',
+  'whole_mileage',
+].flatMap((line) => line.split(' '))
+const earlier = (count: number): string => {
+  const rows = names.slice(0, count + 1).map((name, id) => `(${id}, '${name}', 'x')`)
+  return `${record}; insert into rowhouse.migrations (id, name, hash) values ${rows.join(', ')};`
+}
+
+/** Supabase's objects, as GoTrue creates them. `owner` stands for supabase_auth_admin. */
+const supabase = (owner: string): string => `
+  create role ${owner};
+  create schema auth authorization ${owner};
+  set role ${owner};
+  create table auth.users (instance_id uuid, id uuid not null unique, aud varchar(255), role varchar(255),
+    email varchar(255), encrypted_password varchar(255), raw_user_meta_data jsonb);
+  create table auth.schema_migrations (version varchar(14) not null);
+  create function auth.uid() returns uuid language sql stable as 'select null::uuid';
+  reset role`
+
+async function databaseWith(t: Test, sql: string): Promise<TestDatabase> {
+  // The template comes first: its migration creates the roles of the cluster.
+  await (await createMigratedDatabase()).drop()
+  const database = await createDatabase()
+  t.teardown(database.drop)
+  await database.query(sql)
+  return database
+}
+
+async function databaseOfSupabase(t: Test): Promise<TestDatabase> {
+  const database = await databaseWith(t, '')
+  const owner = `supabase_${database.name}`
+  await database.query(supabase(owner))
+  t.teardown(() => database.query(`drop owned by ${owner} cascade; drop role ${owner}`))
+  return database
+}
+
+/** Objects of the catalogue that a migration could change. */
+const catalogue = `select json_build_object(
+  'schemas', (select json_agg(n order by oid) from pg_namespace n where nspname !~ '^pg_(toast_)?temp_'),
+  'relations', (select json_agg(json_build_array(oid, relname, relowner, relacl) order by oid) from pg_class
+    where relnamespace::regnamespace::text !~ '^pg_'),
+  'functions', (select json_agg(json_build_array(oid, proname, proacl) order by oid) from pg_proc),
+  'extensions', (select json_agg(extname order by oid) from pg_extension),
+  'defaults', (select json_agg(d) from pg_default_acl d),
+  'event triggers', (select json_agg(evtname) from pg_event_trigger))::text as value`
+const stateOf = async ({ query }: TestDatabase): Promise<unknown> => (await query(catalogue)).rows[0]?.value
+
+t.test('each conflict is named, with the remedy', async (t) => {
+  const rows: readonly (readonly [string, (t: Test) => Promise<TestDatabase>, readonly RegExp[]])[] = [
+    [
+      "Supabase's",
+      databaseOfSupabase,
+      [
+        /^The database "test_\w+" has objects of Supabase, and /,
+        /^ {2}table auth\.users \(owner: supabase_test_\w+\)$/m,
+        /^ {2}table auth\.schema_migrations \(owner: supabase_test_\w+\)$/m,
+        /^ {2}function auth\.uid\(\) \(owner: supabase_test_\w+\)$/m,
+        /^Nothing was changed\.$/m,
+        /: create an empty database, and set MIGRATION_DATABASE_URL and DATABASE_URL to it\.$/m,
+        /run `rowhouse serve` without migrating \(MIGRATE_ON_START=false\)\.$/m,
+      ],
+    ],
+    [
+      "someone else's function",
+      (t) =>
+        databaseWith(
+          t,
+          "create schema auth; create function auth.jwt() returns json language sql as 'select null::json'",
+        ),
+      [/has objects that rowhouse did not create/, /^ {2}function auth\.jwt\(\) \(owner: postgres\)$/m],
+    ],
+    [
+      "someone else's view",
+      (t) => databaseWith(t, 'create view public.reports as select 1 as id'),
+      [/has objects that rowhouse did not create/, /^ {2}view public\.reports \(owner: postgres\)$/m],
+    ],
+    [
+      'the earlier migrations',
+      (t) => databaseWith(t, earlier(18)),
+      [/^The database "test_\w+" was set up by 18 migrations of an earlier version, /, /^ {2}pg_dump --data-only /m],
+    ],
+    [
+      'the migrations before full names',
+      (t) => databaseWith(t, earlier(14)),
+      [
+        /set up by 14 migrations/,
+        /^ {2}psql --command='alter table public\.profiles rename column display_name to full_name' "\$OLD"$/m,
+        /^ {2}pg_dump --data-only /m,
+      ],
+    ],
+    [
+      'the first migration only',
+      (t) => databaseWith(t, earlier(1)),
+      [/set up by one migration of an earlier version[^]*To start without its rows, create an empty database/],
+    ],
+    [
+      'the earlier migrations and one by a DBA',
+      (t) =>
+        databaseWith(t, `${earlier(18)} insert into rowhouse.migrations (id, name, hash) values (19, 'tasks', 'x')`),
+      [/set up by 19 migrations of an earlier version/],
+    ],
+  ]
+  for (const [name, create, messages] of rows) {
+    await t.test(name, async (t) => {
+      const database = await create(t)
+      const before = await stateOf(database)
+      await withClient(database.adminUri, async (client) => {
+        for (const attempt of [migrate, pendingMigrations]) {
+          const error = await attempt(client).then(
+            () => undefined,
+            (reason: unknown) => reason,
+          )
+          t.ok(error instanceof OccupiedDatabase, attempt.name)
+          for (const message of messages) t.match((error as Error).message, message, attempt.name)
+        }
+      })
+      t.equal(await stateOf(database), before, 'nothing was changed')
+    })
+  }
+})
+
+t.test(
+  'every table that the migrations create, and every function without arguments in auth, is a conflict',
+  async (t) => {
+    const migrated = await createMigratedDatabase()
+    t.teardown(migrated.drop)
+    const { rows } = await migrated.query(`
+    select format('create table %s ()', oid::regclass) as sql from pg_class
+    where relkind = 'r' and relnamespace::regnamespace::text in ('auth', 'public')
+    union all
+    select format('create function %s returns int language sql as ''select 1''', oid::regprocedure) from pg_proc
+    where pronamespace = 'auth'::regnamespace and pronargs = 0`)
+    t.equal(rows.length, 12)
+    const database = await databaseWith(t, 'create schema auth')
+    await withClient(database.adminUri, async (client) => {
+      await requireFreeDatabase(client)
+      for (const { sql } of rows) {
+        await client.query('begin')
+        await client.query(String(sql))
+        await t.rejects(requireFreeDatabase(client), { name: 'OccupiedDatabase' }, String(sql))
+        await client.query('rollback')
+      }
+    })
+  },
+)
+
+t.test('databases with unrelated objects, and migrated ones, are accepted', async (t) => {
+  const database = await databaseWith(
+    t,
+    `create schema auth; create table auth.tenants (); create table public.users ();
+     create function auth.tenant() returns int language sql as 'select 1'`,
+  )
+  await withClient(database.adminUri, async (client) => {
+    t.match((await migrate(client)).applied[0], /^000001_/)
+    t.strictSame(await migrate(client), { applied: [] })
+  })
+})
+
+t.test('migrate on the command line', async (t) => {
+  const [other, old] = [await databaseOfSupabase(t), await databaseWith(t, earlier(18))]
+  const before = [await stateOf(other), await stateOf(old)]
+  const found = /^The database "test_\w+" has objects of Supabase, and [^]*table auth\.users \(owner: supabase_/m
+  const replaced = /^The database "test_\w+" was set up by 18 migrations of an earlier version/m
+  const [otherUri, oldUri] = [{ DATABASE_URL: other.adminUri }, { PGRST_DB_URI: old.adminUri }]
+  const serving = { MIGRATE_ON_START: 'true', PGRST_SERVER_PORT: '0', PGRST_LOG_LEVEL: 'crit' }
+  const rows: readonly (readonly [string[], Record<string, string>, RegExp])[] = [
+    [['migrate'], otherUri, found],
+    [['migrate', '--dry-run'], otherUri, found],
+    [['serve'], { ...otherUri, ...serving }, found],
+    [['migrate'], oldUri, replaced],
+    [['migrate', '--json'], oldUri, /^\{"error":"The database \\"test_\w+\\" was set up by 18 migrations [^\n]*\}\n$/],
+    [['serve'], { ...oldUri, ...serving }, replaced],
+  ]
+  const all = await Promise.all(rows.map(([args, env]) => rowhouse(args, env)))
+  for (const [index, [args, , err]] of rows.entries()) t.match(all[index], { code: 1, out: '', err }, args.join(' '))
+  t.strictSame([await stateOf(other), await stateOf(old)], before, 'nothing was changed')
+
+  const program = startProgram(t, otherUri)
+  await program.line(says('listening'))
+  t.equal((await program.call('GET', '/rest/v1/none')).status, 404, 'without migrations, it serves')
+})
+
+t.test('an embedded database of an earlier version', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'rowhouse-occupied-'))
+  await chmod(folder, 0o711)
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  const dataDir = join(folder, 'data')
+  const use = async (text: string): Promise<unknown> => {
+    const embedded = await startEmbedded({ dataDir, log: () => undefined })
+    try {
+      return await withClient(embedded.adminUri, async (client) => (await client.query<object>(text)).rows)
+    } finally {
+      await embedded.stop()
+    }
+  }
+  await use(earlier(18))
+  const env = { DATA_DIR: dataDir, PORT: '0', PGRST_LOG_LEVEL: 'crit' }
+  const message = `The embedded database in ${dataDir} was set up by 18 migrations of an earlier version`
+  const advice = `To start without its rows, rename or delete the folder ${dataDir}, or set DATA_DIR to another folder.\n`
+  for (const args of [['migrate'], ['migrate', '--dry-run'], ['serve']]) {
+    const ran = await rowhouse(args, env)
+    t.match(ran, { code: 1, out: '' }, args.join(' '))
+    t.ok(ran.err.includes(message) && ran.err.includes(advice), ran.err)
+  }
+  t.strictSame(await use('select count(*)::int from rowhouse.migrations'), [{ count: 19 }], 'it is unchanged')
+})
+
+t.test('pg_dump moves the rows of the earlier version', async (t) => {
+  const database = await createMigratedDatabase()
+  t.teardown(database.drop)
+  const dumped = (name: string): Promise<string> =>
+    readFile(new URL(`../fixtures/earlier-version/${name}.sql`, import.meta.url), 'utf8')
+  await withClient(database.adminUri, async (client) => {
+    await client.query(`begin; ${await dumped('profiles')}; ${await dumped('rows')}; commit`)
+  })
+  const { rows } = await database.query(
+    `select full_name, mileage, price::text, status from public.profiles
+     left join public.reports on user_id = profiles.id order by profiles.id`,
+  )
+  t.strictSame(rows, [
+    { full_name: 'Old Timer', mileage: 15, price: '12.35', status: 'approved' },
+    { full_name: 'Bea Boss', mileage: 5, price: '3000.00', status: 'pending' },
+    { full_name: 'From Elsewhere', mileage: null, price: null, status: null },
+  ])
+  const counts = await database.query(
+    `select (select count(*) from auth.users)::int as users, (select count(*) from auth.sessions)::int as sessions,
+       (select count(*) from auth.api_keys)::int as keys, (select count(*) from public.classification_runs)::int as runs`,
+  )
+  t.strictSame(counts.rows, [{ users: 2, sessions: 1, keys: 1, runs: 1 }])
+  const { call } = await startService(t, database.authenticatorUri)
+  const body = { email: 'old.timer@example.org', password: 'correct horse' }
+  t.strictSame(detailsOf(await call('POST', '/auth/signin', { body })), {
+    id: 'dddddddd-0000-4000-8000-000000000001',
+    email: 'Old.Timer@example.org',
+    firstName: 'Old.Timer',
+  })
+})
+
+t.test('the README and the error message contain the same commands', async (t) => {
+  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
+  const [, commands] = /<!-- move -->([^]*?)<!-- \/move -->/.exec(readme) ?? []
+  t.equal(commands, `\n\n${moveRows.map((line) => `    ${line}\n`).join('')}\n`)
+})

@@ -1,0 +1,488 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import type { ApiKey } from '../../server/identity/api-key/api-key.ts'
+import type { Address, Dependencies, ServeOptions, Session } from '../../server/program/command-line/dependencies.ts'
+import { readExpiry } from '../../server/program/command-line/keys-command.ts'
+import { runProgram } from '../../server/program/command-line/program.ts'
+import { readyAddress } from '../../server/program/command-line/ready.ts'
+import type { Config } from '../../server/config/config.ts'
+
+const here = fileURLToPath(import.meta.url)
+
+const config = {
+  dbSchemas: ['public'],
+  dbAnonRole: 'web_anon',
+  adminServerHost: 'localhost',
+  adminServerPort: null,
+  adminServerUnixSocket: null,
+  serverHost: '127.0.0.1',
+  serverPort: 3000,
+  serverUnixSocket: null,
+} as unknown as Config
+
+const key: ApiKey & { key: string } = {
+  id: '7f4c5dbb-5a2c-4c58-9d0a-2f1f3a5b9c11',
+  hint: 'sb_secret_abcd',
+  label: 'service_role key',
+  role: 'service_role',
+  userId: null,
+  createdAt: new Date('2026-01-01T00:00:00Z'),
+  expiresAt: null,
+  revokedAt: null,
+  key: 'sb_secret_abcdefgh',
+}
+
+type Ran = { code: number; out: string; err: string; calls: unknown[] }
+
+/** Runs the command line with every other room replaced by a recorder of its calls. */
+async function run(args: string[], given: Partial<Dependencies> = {}, session: Partial<Session> = {}): Promise<Ran> {
+  const ran: Ran = { code: 0, out: '', err: '', calls: [] }
+  const called = <T>(name: string, result: T, ...values: unknown[]): T => (ran.calls.push([name, ...values]), result)
+  const database: Session = {
+    query: () => Promise.resolve({ rows: [{ migrated: true }] }),
+    migrate: () => Promise.resolve(called('migrate', { applied: ['1_roles.sql', '2_tables.sql'], notes: [] })),
+    pendingMigrations: () => Promise.resolve(called('pending', ['2_tables.sql'])),
+    createApiKey: (wanted) =>
+      Promise.resolve(
+        called(
+          'create',
+          { ...key, ...wanted, userId: wanted.userId ?? null, expiresAt: wanted.expiresAt ?? null },
+          wanted,
+        ),
+      ),
+    listApiKeys: () => Promise.resolve([key]),
+    revokeApiKey: (id) => Promise.resolve(called('revoke', id === key.id, id)),
+    addSampleData: (email) =>
+      Promise.resolve(called('sample', { accounts: 5, reports: 60, runs: 12, hasOwner: true }, email)),
+    ...session,
+  }
+  ran.code = await runProgram(args, {
+    version: '1.2.3',
+    print: (text) => void (ran.out += text),
+    printError: (text) => void (ran.err += text),
+    loadConfig: (file) => called('config', config, file),
+    withDatabaseSettings: (file) => Promise.resolve(called('config with database', config, file)),
+    dumpConfig: (_config, json) => (json ? '{"db-pool":10}\n' : 'db-pool = 10\n'),
+    exampleConfig: (json) => (json ? '[{"name":"db-pool"}]\n' : '# db-pool = 10\n'),
+    dumpSchema: () => Promise.resolve('{"dbTables":[]}'),
+    serve: (options: ServeOptions) => Promise.resolve(called('serve', undefined, options)),
+    withDatabase: (_config, wish, use) => use(called('database', database, wish)),
+    hasDatabase: () => Promise.resolve(true),
+    allMigrations: () => Promise.resolve(['1_roles.sql', '2_tables.sql']),
+    fetchStatus: (address: Address) => Promise.resolve(called('fetch', 200, address)),
+    ...given,
+  })
+  return ran
+}
+
+t.test('sample data', async (t) => {
+  const embedded = { ...config, dbUri: null, migrationDatabaseUrl: null }
+  const own = { ...config, dbUri: 'postgres://authenticator@db/app', migrationDatabaseUrl: null }
+  const counts = { accounts: 5, reports: 60, runs: 12, hasOwner: true }
+  const none = { accounts: 0, reports: 0, runs: 0, hasOwner: false }
+  const refused = /^This is not the embedded database for development\. .*rowhouse sample --yes\n$/
+  const table: [Config, string[], number, RegExp, unknown?][] = [
+    [embedded, ['sample'], 0, /^Added 5 accounts, 60 approved reports and 12 classification runs\.\n$/],
+    [embedded, ['sample', '--user', 'a@example.org'], 0, /^Added/],
+    [embedded, ['sample', '--json'], 0, /^\{"accounts":5,"reports":60,"runs":12,"hasOwner":true\}\n$/],
+    [own, ['sample'], 1, refused],
+    [{ ...embedded, migrationDatabaseUrl: 'postgres://owner@db/app' }, ['sample'], 1, refused],
+    [own, ['sample', '--yes'], 0, /^Added/],
+    [embedded, ['sample'], 0, /^The sample data already exists\.\nThere is no development user .* --user\.\n$/, none],
+  ]
+  for (const [given, args, code, text, result = counts] of table) {
+    const emails: unknown[] = []
+    const addSampleData = (email: string | undefined) => {
+      emails.push(email)
+      return Promise.resolve(result as typeof counts)
+    }
+    const ran = await run(args, { loadConfig: () => given }, { addSampleData })
+    t.equal(ran.code, code, args.join(' '))
+    t.match(code === 0 ? ran.out : ran.err, text, args.join(' '))
+    const wanted = args.includes('--user') ? 'a@example.org' : undefined
+    t.strictSame(emails, code === 0 ? [wanted] : [], 'nothing is added if it is refused')
+  }
+  const old = { query: () => Promise.resolve({ rows: [{ migrated: false }] }) }
+  const ran = await run(['sample'], { loadConfig: () => embedded }, old)
+  t.strictSame([ran.code, ran.err], [1, 'This database has pending migrations. Run `rowhouse migrate` first.\n'])
+})
+
+t.test('serving', async (t) => {
+  const table: [string[], ServeOptions][] = [
+    [[], {}],
+    [['serve'], {}],
+    [[here], { configFile: here }],
+    [['serve', here], { configFile: here }],
+    [['--json'], { json: true }],
+    [['serve', '--json', here], { configFile: here, json: true }],
+    [['--', here], { configFile: here }],
+    [['serve', '--sample'], { sample: true }],
+    [['--sample', here], { configFile: here, sample: true }],
+  ]
+  for (const [args, options] of table) {
+    const ran = await run(args)
+    t.strictSame(ran, { code: 0, out: '', err: '', calls: [['serve', options]] }, `rowhouse ${args.join(' ')}`)
+  }
+})
+
+t.test('PostgREST’s options', async (t) => {
+  const table: [string[], string, unknown[]][] = [
+    [['-v'], 'rowhouse 1.2.3\n', []],
+    [['--version'], 'rowhouse 1.2.3\n', []],
+    [['-e'], '# db-pool = 10\n', []],
+    [['--example'], '# db-pool = 10\n', []],
+    [['--dump-config'], 'db-pool = 10\n', [['config with database', undefined]]],
+    [['--dump-config', here], 'db-pool = 10\n', [['config with database', here]]],
+    [[here, '--dump-config'], 'db-pool = 10\n', [['config with database', here]]],
+    [['--dump-schema', here], '{"dbTables":[]}\n', [['config with database', here]]],
+    [
+      ['--ready'],
+      'OK: http://127.0.0.1:3000/ready\n',
+      [
+        ['config', undefined],
+        ['fetch', { kind: 'tcp', host: '127.0.0.1', port: 3000, path: '/ready' }],
+      ],
+    ],
+  ]
+  for (const [args, out, calls] of table)
+    t.strictSame(await run(args), { code: 0, out, err: '', calls }, args.join(' '))
+})
+
+t.test('every command accepts --json', async (t) => {
+  const rows: readonly (readonly [string[], unknown, Partial<Dependencies>?])[] = [
+    [['--version'], { name: 'rowhouse', version: '1.2.3' }],
+    [['--example'], [{ name: 'db-pool' }]],
+    [['--dump-config'], { 'db-pool': 10 }],
+    [['--dump-schema'], { dbTables: [] }],
+    [['--ready'], { ready: true, url: 'http://127.0.0.1:3000/ready' }],
+    [['migrate'], { applied: ['1_roles.sql', '2_tables.sql'], notes: [] }],
+    [['migrate', '--dry-run'], { pending: ['2_tables.sql'] }],
+    [['keys', 'list'], [{ ...key, createdAt: key.createdAt.toISOString() }]],
+    [['keys', 'revoke', key.id], { id: key.id, revoked: true }],
+    [['--help'], { help: String }],
+    [['keys', 'create', '--help'], { help: String }],
+  ]
+  for (const [args, expected] of rows) {
+    for (const order of [
+      [...args, '--json'],
+      ['--json', ...args],
+    ]) {
+      const { code, out, err } = await run(order)
+      t.strictSame([code, err], [0, ''], order.join(' '))
+      t.match(JSON.parse(out), expected, order.join(' '))
+    }
+  }
+  const failures: readonly (readonly [string[], RegExp, Partial<Dependencies>?])[] = [
+    [['migrat'], /^There is no command/],
+    [['--nonsense'], /^unknown option '--nonsense'$/],
+    [['keys'], /^Usage: rowhouse keys/],
+    [['keys', 'create'], /^Specify who the key acts as/],
+    [['keys', 'create', '--role', 'a', '--expires', 'soon'], /'soon' is invalid/],
+    [['--ready'], /^no response from /, { fetchStatus: () => Promise.reject(new Error('refused')) }],
+  ]
+  for (const [args, expected, given] of failures) {
+    const { code, out, err } = await run([...args, '--json'], given)
+    t.strictSame([code, out], [1, ''], args.join(' '))
+    t.match((JSON.parse(err) as { error: string }).error, expected, args.join(' '))
+  }
+})
+
+t.test('help', async (t) => {
+  const usage: [string[], RegExp][] = [
+    [
+      ['--help'],
+      /^Usage: rowhouse \[options\] \[command\] \[FILENAME\]\n[^]*\n {2}serve \[options\] \[FILENAME\][^]*migrate[^]*keys[^]*check/,
+    ],
+    [['-h'], /--dump-config[^]*--dump-schema[^]*--ready/],
+    [['help'], /^Usage: rowhouse \[options\] \[command\]/],
+    [['migrate', '--help'], /^Usage: rowhouse migrate \[options\]\n[^]*--dry-run[^]*--json/],
+    [['help', 'check'], /^Usage: rowhouse check \[options\]\n[^]*exit code 1/],
+    [['keys', '--help'], /^Usage: rowhouse keys [^]*create[^]*list[^]*revoke/],
+    [['keys', 'create', '--help'], /--role <name>[^]*--user <id>[^]*--label <text>[^]*--expires <when>/],
+  ]
+  for (const [args, expected] of usage) {
+    const { code, out, err, calls } = await run(args)
+    t.match(out, expected, args.join(' '))
+    t.strictSame([code, err, calls], [0, '', []], args.join(' '))
+    t.ok(out.split('\n').every((line) => line.length <= 80))
+  }
+})
+
+t.test('usage errors', async (t) => {
+  const table: [string[], RegExp][] = [
+    [
+      ['migrat'],
+      /^There is no command and no configuration file named "migrat"\. The commands are serve, migrate, sample, keys, check\.\n$/,
+    ],
+    [['no/such.conf'], /^There is no configuration file "no\/such\.conf"\.\n$/],
+    [['--dump-config', 'no.conf'], /^There is no configuration file "no\.conf"\.\n$/],
+    [['--nonsense'], /^error: unknown option '--nonsense'\n/],
+    [['--dump-config', '--ready'], /^error: option '--dump-config' cannot be used with option '--ready'/],
+    [['serve', 'a', 'b'], /^error: too many arguments/],
+    [['keys'], /^Usage: rowhouse keys/],
+    [['keys', 'make'], /^error: unknown command 'make'/],
+    [['keys', 'revoke'], /^error: missing required argument 'id'/],
+    [['keys', 'create'], /^Specify who the key acts as: --role anon/],
+    [
+      ['keys', 'create', '--role', 'anon', '--expires', 'soon'],
+      /^error: option '--expires <when>' argument 'soon' is invalid/,
+    ],
+    [['keys', 'revoke', 'x\u001b[2J'], /^There is no active key x.\[2J\.\n$/],
+  ]
+  for (const [args, message] of table) {
+    const { code, out, err } = await run(args)
+    t.strictSame([code, out], [1, ''], args.join(' '))
+    t.match(err, message, args.join(' '))
+    t.notOk(err.includes('\u001b'))
+  }
+})
+
+t.test('errors of commands are printed', async (t) => {
+  const broken = (): never => {
+    throw new Error('PGRST_DB_POOL: not a number')
+  }
+  const unreachable: Partial<Dependencies> = {
+    withDatabase: () =>
+      Promise.reject(
+        new AggregateError([
+          new Error('connect ECONNREFUSED ::1:5432'),
+          new Error('connect ECONNREFUSED 127.0.0.1:5432'),
+        ]),
+      ),
+  }
+  const refused = 'connect ECONNREFUSED ::1:5432; connect ECONNREFUSED 127.0.0.1:5432\n'
+  const table: [string[], Partial<Dependencies>, number, string][] = [
+    [['migrate'], { loadConfig: broken }, 1, 'PGRST_DB_POOL: not a number\n'],
+    [['migrate', '--json'], { loadConfig: broken }, 1, '{"error":"PGRST_DB_POOL: not a number"}\n'],
+    [['check'], { loadConfig: broken }, 2, 'PGRST_DB_POOL: not a number\n'],
+    [['keys', 'list'], unreachable, 1, refused],
+    [['check'], unreachable, 2, refused],
+    [['serve'], { serve: () => Promise.reject(new Error('the port 3000 is taken')) }, 1, 'the port 3000 is taken\n'],
+  ]
+  for (const [args, given, code, err] of table) {
+    t.match(await run(args, given), { code, out: '', err }, args.join(' '))
+  }
+  const bug = await run(['serve'], { serve: () => Promise.reject(new TypeError('x is not a function')) })
+  t.match(
+    bug,
+    { code: 1, err: /^TypeError: x is not a function\n\s+at / },
+    'an internal error is printed with its stack',
+  )
+})
+
+t.test('migrate', async (t) => {
+  const table: [string[], string, boolean, unknown[]][] = [
+    [['migrate'], 'Applied:\n  1_roles.sql\n  2_tables.sql\n', true, ['migrate']],
+    [['migrate', '--json'], '{"applied":["1_roles.sql","2_tables.sql"],"notes":[]}\n', true, ['migrate']],
+    [['migrate', '--dry-run'], 'Would apply:\n  2_tables.sql\n', false, ['pending']],
+    [['--json', 'migrate', '--dry-run'], '{"pending":["2_tables.sql"]}\n', false, ['pending']],
+  ]
+  for (const [args, out, creates, last] of table) {
+    const calls = [['config', undefined], ['database', { role: 'owner', creates }], last]
+    t.strictSame(await run(args), { code: 0, out, err: '', calls }, args.join(' '))
+  }
+  t.strictSame(
+    await run(['migrate', '--dry-run'], { hasDatabase: () => Promise.resolve(false) }),
+    { code: 0, out: 'Would apply:\n  1_roles.sql\n  2_tables.sql\n', err: '', calls: [['config', undefined]] },
+    'no database is created',
+  )
+  const noted = { migrate: () => Promise.resolve({ applied: [], notes: ['Set the password.'] }) }
+  t.match(await run(['migrate'], {}, noted), { code: 0, out: 'The database is up to date.\nSet the password.\n' })
+  const idle = {
+    migrate: () => Promise.resolve({ applied: [], notes: [] }),
+    pendingMigrations: () => Promise.resolve([]),
+  }
+  for (const args of [['migrate'], ['migrate', '--dry-run']]) {
+    t.match(await run(args, {}, idle), { code: 0, out: 'The database is up to date.\n' })
+  }
+  t.strictSame((await run(['migrate', '-c', 'my.conf'])).calls[0], ['config', 'my.conf'])
+})
+
+t.test('keys', async (t) => {
+  const created: [string[], unknown][] = [
+    [['--role', 'anon'], { role: 'anon', label: 'anon key' }],
+    [['--role', 'service_role', '--label', 'nightly job'], { role: 'service_role', label: 'nightly job' }],
+    [['--user', 'u1'], { role: 'authenticated', label: 'authenticated key', userId: 'u1' }],
+    [['--role', 'x', '--user', 'u1'], { role: 'x', label: 'x key', userId: 'u1' }],
+    [
+      ['--role', 'anon', '--expires', '2100-01-31'],
+      { role: 'anon', label: 'anon key', expiresAt: new Date('2100-01-31') },
+    ],
+  ]
+  for (const [args, wanted] of created) {
+    const { code, out, calls } = await run(['keys', 'create', ...args])
+    t.strictSame(calls.at(-1), ['create', wanted], args.join(' '))
+    t.match(
+      { code, out },
+      { code: 0, out: /^sb_secret_abcdefgh\n\n.*cannot be shown again.*rowhouse keys revoke 7f4c5dbb-/ },
+    )
+  }
+  t.match(JSON.parse((await run(['keys', 'create', '--role', 'anon', '--json'])).out), {
+    id: key.id,
+    key: key.key,
+    role: 'anon',
+  })
+
+  const list = await run(['keys', 'list'])
+  t.match(
+    list.out,
+    /^ID +KEY +ACTS AS +LABEL +VALID \(UTC\)\n7f4c5dbb-5a2c-4c58-9d0a-2f1f3a5b9c11 {2}sb_secret_abcd… +service_role +service_role key +always\n$/,
+  )
+  t.notMatch(list.out, /abcdefgh/)
+  const { out: json } = await run(['keys', 'list', '--json'])
+  t.match(JSON.parse(json), [{ id: key.id, hint: 'sb_secret_abcd', createdAt: '2026-01-01T00:00:00.000Z' }])
+  const states: [Partial<ApiKey>, string][] = [
+    [{ expiresAt: new Date('2100-01-31T12:30:00Z') }, 'until 2100-01-31 12:30'],
+    [{ expiresAt: new Date('2020-01-31T12:30:00Z') }, 'expired 2020-01-31 12:30'],
+    [{ expiresAt: new Date('2020-01-31'), revokedAt: new Date('2019-12-31') }, 'revoked 2019-12-31 00:00'],
+    [{ role: 'authenticated', userId: '1b2c3d4e-0000-4000-8000-000000000000' }, 'user 1b2c3d4e…'],
+  ]
+  for (const [change, expected] of states) {
+    const { out } = await run(['keys', 'list'], {}, { listApiKeys: () => Promise.resolve([{ ...key, ...change }]) })
+    t.ok(out.includes(expected), expected)
+    t.ok(out.split('\n').every((line) => line.length <= 120))
+  }
+  t.equal((await run(['keys', 'list'], {}, { listApiKeys: () => Promise.resolve([]) })).out, 'There are no keys.\n')
+
+  t.match(await run(['keys', 'revoke', key.id]), { code: 0, out: `Revoked ${key.id}.\n` })
+  t.match(await run(['keys', 'revoke', key.id, '--json']), { code: 0, out: `{"id":"${key.id}","revoked":true}\n` })
+  t.match(await run(['keys', 'revoke', 'other']), { code: 1, err: 'There is no active key other.\n' })
+
+  t.strictSame((await run(['keys', 'list'])).calls.at(-1), ['database', { role: 'owner', creates: false }])
+  const unmigrated = { query: () => Promise.resolve({ rows: [{ migrated: false }] }) }
+  t.match(await run(['keys', 'list'], {}, unmigrated), { code: 1, err: /Run `rowhouse migrate` first/ })
+})
+
+t.test('errors about missing privileges name the setting', async (t) => {
+  const denied = (): never => {
+    throw Object.assign(new Error('permission denied for schema auth'), { code: '42501', severity: 'ERROR' })
+  }
+  const withOwner = (url: string | null): Partial<Dependencies> => ({
+    loadConfig: () => ({ ...config, migrationDatabaseUrl: url }),
+  })
+  const table: [string[], string | null, RegExp][] = [
+    [['migrate'], null, /^permission denied for schema auth\nSet MIGRATION_DATABASE_URL to /],
+    [['migrate'], 'postgres://owner@h/d', /^permission denied for schema auth\n$/],
+    [['keys', 'list'], null, /^The role that serves requests may not manage keys\. Set MIGRATION_DATABASE_URL to /],
+    [['keys', 'list'], 'postgres://owner@h/d', /^The role in MIGRATION_DATABASE_URL may not manage keys/],
+  ]
+  for (const [args, url, message] of table) {
+    t.match(await run(args, withOwner(url), { query: denied, migrate: denied }), { code: 1, out: '', err: message })
+  }
+})
+
+t.test('--expires is parsed', async (t) => {
+  const now = Date.now()
+  const hour = 3_600_000
+  const spans: [string, number][] = [
+    ['12h', 12],
+    ['30d', 30 * 24],
+    ['8w', 8 * 7 * 24],
+  ]
+  for (const [text, hours] of spans) {
+    const time = readExpiry(text).getTime() - now - hours * hour
+    t.ok(time >= 0 && time < 10_000, text)
+  }
+  const times: [string, string][] = [
+    ['2030-01-31', '2030-01-31T00:00:00.000Z'],
+    ['2030-01-31T12:30Z', '2030-01-31T12:30:00.000Z'],
+    ['2028-02-29T23:59:59.5+02:00', '2028-02-29T21:59:59.500Z'],
+  ]
+  for (const [text, expected] of times) t.equal(readExpiry(text).toISOString(), expected, text)
+  const wrong = [
+    '',
+    '30',
+    'd',
+    '-1d',
+    '1.5h',
+    '2030-02-31',
+    '2030-13-01',
+    '2030-1-1',
+    '2030-01-31T12:30',
+    '2030-01-31T25:00Z',
+    '31.01.2030',
+    '9999999d',
+  ]
+  for (const text of wrong) t.throws(() => readExpiry(text), { code: 'commander.invalidArgument' }, text)
+})
+
+t.test('check', async (t) => {
+  const sound = {
+    kind: 'table',
+    schema: 'public',
+    name: 'films',
+    owner: 'me',
+    ownerBypassesRls: false,
+    rls: true,
+    securityInvoker: false,
+    roles: [],
+    policies: [],
+  }
+  const asked: unknown[] = []
+  const exposing = (...rows: unknown[]): Partial<Session> => ({
+    query: (text, values) => {
+      if (values) asked.push(values)
+      return Promise.resolve({ rows: text.includes('pg_policy') ? rows.map((row) => ({ row })) : [] })
+    },
+  })
+  t.match(await run(['check'], {}, exposing(sound)), {
+    code: 0,
+    err: '',
+    out: /Nothing to flag in 1 exposed objects\.\n$/,
+  })
+  t.match(await run(['check'], {}, exposing({ ...sound, rls: false })), {
+    code: 1,
+    err: '',
+    out: /! row-level security is off\n[^]*1 finding \(!\)/,
+  })
+  const { code, out } = await run(['check', '--json'], {}, exposing({ ...sound, rls: false }))
+  t.equal(code, 1)
+  t.strictSame(JSON.parse(out), { findings: 1, exposed: [{ ...sound, rls: false, findings: [{ kind: 'rls-off' }] }] })
+  t.strictSame(asked[0], ['["public"]', '["anon","authenticated","service_role","web_anon"]'])
+})
+
+t.test('--ready sends its request to the configured address', async (t) => {
+  const admin = { ...config, adminServerPort: 3001 }
+  const table: [Partial<Config>, Address][] = [
+    [{}, { kind: 'tcp', host: '127.0.0.1', port: 3000, path: '/ready' }],
+    [{ adminServerPort: 3001 }, { kind: 'tcp', host: 'localhost', port: 3001, path: '/ready' }],
+    [{ serverUnixSocket: '/run/api.sock' }, { kind: 'socket', socket: '/run/api.sock', path: '/ready' }],
+    [
+      { adminServerUnixSocket: '/run/a.sock', adminServerPort: 1 },
+      { kind: 'socket', socket: '/run/a.sock', path: '/ready' },
+    ],
+  ]
+  for (const [change, address] of table) t.strictSame(readyAddress({ ...config, ...change }), address)
+
+  const answers: [Partial<Config>, () => Promise<number>, Ran['code'], string, string][] = [
+    [admin, () => Promise.resolve(200), 0, 'OK: http://localhost:3001/ready\n', ''],
+    [{ ...admin, adminServerHost: '::1' }, () => Promise.resolve(204), 0, 'OK: http://[::1]:3001/ready\n', ''],
+    [admin, () => Promise.resolve(503), 1, '', 'ERROR: http://localhost:3001/ready responded with 503\n'],
+    [
+      admin,
+      () => Promise.reject(new Error('timed out')),
+      1,
+      '',
+      'ERROR: no response from http://localhost:3001/ready (timed out)\n',
+    ],
+  ]
+  for (const [settings, fetchStatus, code, out, err] of answers) {
+    t.match(await run(['--ready'], { loadConfig: () => ({ ...config, ...settings }), fetchStatus }), { code, out, err })
+  }
+  for (const host of ['*', '*4', '!4', '*6', '!6']) {
+    const ran = await run(['--ready'], { loadConfig: () => ({ ...admin, adminServerHost: host }) })
+    t.match(ran, { code: 1, calls: [], err: /^ERROR: .*set the host to "localhost"/ }, host)
+  }
+})
+
+t.test('a configuration file can have the name of a command', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'rowhouse-conf-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  const file = join(folder, 'migrate')
+  await writeFile(file, '')
+  t.strictSame((await run([file])).calls, [['serve', { configFile: file }]], 'or by its path')
+  t.strictSame(await readdir(folder), ['migrate'])
+})
