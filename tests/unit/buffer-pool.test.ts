@@ -72,6 +72,32 @@ t.test('a short piece shows nothing of a longer one before it', async (t) => {
   )
 })
 
+t.test('what was written of a message that cannot be written is removed', async (t) => {
+  const sent: Buffer[] = []
+  const stream = new Writable({
+    write: (chunk: Buffer, _, done) => {
+      sent.push(Buffer.from(chunk))
+      done()
+    },
+  })
+  const writer = new MessageWriter()
+  for (const before of [10, 5000, 2 * pieceSize]) {
+    writer.bind('', [Buffer.alloc(before, 'a')], [])
+    const { mark } = writer
+    const values = [Buffer.alloc(3 * pieceSize, 'secret'), 5 as unknown as string]
+    t.throws(() => writer.bind('', values, []), { name: 'TypeError', message: /number/ })
+    t.throws(() => writer.bind('', new Array<null>(70_000).fill(null), []), RangeError)
+    writer.undoTo(mark)
+    writer.sync()
+    writer.sendTo(stream)
+    await new Promise((resolve) => setImmediate(resolve))
+    const all = Buffer.concat(sent.splice(0))
+    const end = 1 + all.readInt32BE(1)
+    t.equal(all.toString('latin1', end), 'S\0\0\0\x04', 'the next message follows the one before')
+    t.notMatch(all.toString('latin1'), 'secret')
+  }
+})
+
 t.test('messages of every size arrive whole, while earlier ones are still being sent', async (t) => {
   const random = seededRandom(20261122)
   const sent: Buffer[] = []

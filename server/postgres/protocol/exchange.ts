@@ -7,7 +7,7 @@ import { ArrivingField } from './arriving-field.ts'
 import { intercept, type GiveBack } from './incoming.ts'
 import type { StatementStats } from '../../common/statement-stats.ts'
 import { statementName, type StatementCache } from './statement-cache.ts'
-import { MessageReader, MessageWriter, readError, readRow } from './wire.ts'
+import { MessageReader, MessageWriter, mostParameters, readError, readRow } from './wire.ts'
 
 /** Statements that share one Sync, and so one implicit transaction. */
 export type PipelinePart = readonly PipelineStatement[]
@@ -27,14 +27,17 @@ export type ErrorPosition = {
   readonly isBound: boolean
 }
 
-/** An error that the server sent for a statement. The connection goes on working, unless the severity is FATAL. */
+/**
+ * An error that the server sent for a statement, or that keeps it from being sent. The connection goes on working, unless
+ * the severity is FATAL.
+ */
 export class StatementError extends Error {
   readonly kind = 'statement failed' satisfies DatabaseFailure['kind']
   readonly server: ServerError
   readonly position: ErrorPosition
 
-  constructor(server: ServerError, position: ErrorPosition) {
-    super(server.message)
+  constructor(server: ServerError, position: ErrorPosition, cause?: unknown) {
+    super(server.message, ...(cause === undefined ? [] : [{ cause }]))
     this.name = 'StatementError'
     this.server = server
     this.position = position
@@ -156,9 +159,27 @@ export class Exchange implements pg.Submittable {
     this.#isFlushing = false
     if (!this.#stream || this.#unsent.length === 0) return
     if (this.#unsent.length === this.#turns.length) this.#since = performance.now()
-    for (const running of this.#unsent) this.#write(running)
+    for (const running of this.#unsent) this.#writeOrFail(running)
     this.#unsent = []
     writer.sendTo(this.#stream)
+  }
+
+  /**
+   * Writes a turn. One that cannot be written fails alone: nothing of it stays in the writer, which all connections share,
+   * and the server gets a Sync for each of its parts, so that its answers go on matching the turns.
+   */
+  #writeOrFail(running: Running): void {
+    const { mark } = writer
+    try {
+      this.#write(running)
+    } catch (error) {
+      writer.undoTo(mark)
+      const { parts, turn } = running
+      for (const progress of parts.splice(0)) this.#skip(progress)
+      running.error = unsendable(turn.parts, error)
+      parts.push(...turn.parts.map(() => ({ preparations: [], prepared: 0, bound: 0, completed: 0 })))
+      parts.forEach(() => writer.sync())
+    }
   }
 
   #write({ turn, parts }: Running): void {
@@ -330,6 +351,21 @@ export class Exchange implements pg.Submittable {
     arriving?.end(error)
     turn.settle(error, results)
   }
+}
+
+/** Not an error of the connection: it goes on working, and the statement would fail on any other one, too. */
+function unsendable(parts: readonly PipelinePart[], error: unknown): StatementError {
+  const values = Math.max(...parts.flat().map((statement) => statement.values.length))
+  const server: ServerError =
+    values > mostParameters
+      ? // program_limit_exceeded
+        {
+          severity: 'ERROR',
+          code: '54000',
+          message: `a statement has at most ${mostParameters} parameters, but this one needs ${values}`,
+        }
+      : { severity: 'ERROR', code: 'XX000', message: 'the statement could not be sent' }
+  return new StatementError(server, { part: 0, statement: 0, isBound: false }, error)
 }
 
 const statementError = (part: number, { bound, completed }: PartProgress, server: ServerError): StatementError =>

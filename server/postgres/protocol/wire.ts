@@ -11,11 +11,27 @@ const longText = 1024
 /** Bytes of a buffer of its own. A larger one comes from the buffer pool, and is sent itself and not a copy of it. */
 const smallBuffer = 4096
 
-/** Collects frontend messages into one buffer, to be sent in one write. */
+/** Parameters of a statement, at most: their number has 16 bits. */
+export const mostParameters = 65_535
+
+/**
+ * Collects frontend messages into one buffer, to be sent in one write. When writing a message throws, `undoTo` removes the
+ * part that was written.
+ */
 export class MessageWriter {
   #buffer: Buffer = Buffer.allocUnsafeSlow(smallBuffer)
   #end = 0
   #start = 0
+
+  /** Where the next message begins; see `undoTo`. */
+  get mark(): number {
+    return this.#end
+  }
+
+  /** Removes what was written since `mark` had this value. Nothing may have been sent since. */
+  undoTo(mark: number): void {
+    this.#end = mark
+  }
 
   #reserve(bytes: number): void {
     const needed = this.#end + bytes
@@ -36,6 +52,12 @@ export class MessageWriter {
 
   #close(): void {
     this.#buffer.writeInt32BE(this.#end - this.#start, this.#start)
+  }
+
+  /** A number of items, which the server reads without a sign. */
+  #count(value: number): void {
+    this.#reserve(2)
+    this.#end = this.#buffer.writeUInt16BE(value, this.#end)
   }
 
   #int16(value: number): void {
@@ -67,18 +89,22 @@ export class MessageWriter {
     this.#open('P')
     this.#terminated(name)
     this.#terminated(text)
-    this.#int16(0)
+    this.#count(0)
     this.#close()
   }
 
-  /** Binds to the unnamed portal: strings in text form, buffers in binary form. `formats` as in `PipelineStatement`. */
+  /**
+   * Binds to the unnamed portal: strings in text form, buffers in binary form. `formats` as in `PipelineStatement`.
+   *
+   * @throws RangeError for more than `mostParameters` values; TypeError for a value of another type
+   */
   bind(name: string, values: readonly (string | Buffer | null)[], formats: readonly (0 | 1)[]): void {
     this.#open('B')
     this.#terminated('')
     this.#terminated(name)
-    this.#int16(values.length)
+    this.#count(values.length)
     for (const value of values) this.#int16(Buffer.isBuffer(value) ? 1 : 0)
-    this.#int16(values.length)
+    this.#count(values.length)
     for (const value of values) {
       if (value === null) {
         this.#int32(-1)
@@ -88,13 +114,16 @@ export class MessageWriter {
         // Writing the text may move the buffer, so it comes first.
         const length = this.#text(value)
         this.#buffer.writeInt32BE(length, lengthAt)
+      } else if (!Buffer.isBuffer(value)) {
+        // Callers may have no compiler that checks them.
+        throw new TypeError(`a parameter of a statement is of the type ${typeof value}`)
       } else {
         this.#int32(value.length)
         this.#reserve(value.length)
         this.#end += value.copy(this.#buffer, this.#end)
       }
     }
-    this.#int16(formats.length)
+    this.#count(formats.length)
     for (const format of formats) this.#int16(format)
     this.#close()
   }
