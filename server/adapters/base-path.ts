@@ -3,11 +3,18 @@
 /**
  * Normalises a mount path for comparison: no trailing slash, empty for the root.
  *
- * @throws TypeError when it does not begin with a slash, or contains `?` or `#`
+ * @throws TypeError when it does not begin with a slash, contains `?` or `#`, or is written as no client writes the path of
+ *   a URL: `/café`, `/a b`, `/a/../b`
  */
 export function basePathOf(path = '/'): string {
   if (!/^\/[^?#]*$/.test(path)) {
     throw new TypeError(`basePath is ${JSON.stringify(path)}, but must begin with a slash, as in "/rest/v1"`)
+  }
+  const { pathname } = new URL(`http://localhost${path}`)
+  if (pathname !== path) {
+    throw new TypeError(
+      `basePath is ${JSON.stringify(path)}, but must be written as in a URL: ${JSON.stringify(pathname)}`,
+    )
   }
   return path.replace(/\/+$/, '')
 }

@@ -4,35 +4,52 @@ import type { StreamedBody } from '../rest/database.ts'
 import { errors } from '../rest/errors.ts'
 import { BodyMeter, type BodyGate } from '../rest/request/body.ts'
 
-/** Reads the whole body of a request; see `RestRequest.readBody`. */
+type BodyReader = ReadableStreamDefaultReader<Uint8Array>
+
+/**
+ * Reads the whole body of a request; see `RestRequest.readBody`. Ends when the request's signal aborts, however long the
+ * body takes.
+ */
 export async function readFetchBody(request: Request, gate: BodyGate): Promise<Buffer> {
-  const meter = new BodyMeter(gate)
-  await meter.begin(Number(request.headers.get('content-length') ?? 0))
   if (request.bodyUsed) throw new TypeError('the request body was already read before the request reached rowhouse')
+  const meter = new BodyMeter(gate)
+  const declared = Number(request.headers.get('content-length') ?? 0)
   const reader = request.body?.getReader()
-  const chunks: Uint8Array[] = []
-  if (!reader) return Buffer.alloc(0)
+  if (!reader) {
+    await meter.begin(declared)
+    return Buffer.alloc(0)
+  }
+  const { signal } = request
+  // Not awaited, because a stalled source would delay the response. A cancelled reader ends what it waits for.
+  const cancel = (reason: unknown): void => void reader.cancel(reason).catch(() => undefined)
+  const onAbort = (): void => cancel(signal.reason)
+  signal.addEventListener('abort', onAbort)
   try {
+    await meter.begin(declared)
+    const chunks: Uint8Array[] = []
     for (;;) {
-      const { done, value } = await next(reader)
+      const { done, value } = await next(reader, signal)
       if (done) return Buffer.concat(chunks)
       const waiting = meter.add(value.length)
       if (waiting) await waiting
       chunks.push(value)
     }
   } catch (error) {
-    // Not awaited, because a stalled source would delay the response.
-    reader.cancel(error).catch(() => undefined)
+    cancel(error)
     throw error
+  } finally {
+    signal.removeEventListener('abort', onAbort)
   }
 }
 
 /** @throws ApiError 400 when the client closed the connection */
-async function next(
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-): ReturnType<ReadableStreamDefaultReader<Uint8Array>['read']> {
+async function next(reader: BodyReader, signal: AbortSignal): ReturnType<BodyReader['read']> {
   try {
-    return await reader.read()
+    signal.throwIfAborted()
+    const chunk = await reader.read()
+    // Reading a stream that was cancelled on the way ends like one that is complete.
+    signal.throwIfAborted()
+    return chunk
   } catch {
     throw errors.incompleteBody()
   }

@@ -42,6 +42,7 @@ export class Database implements EngineDatabase {
   readonly #pool: ConnectionPool
   readonly #usage: () => TransactionOptions
   readonly #primary: PoolConfig | undefined
+  #closing: Promise<void> | undefined
 
   /** @param pool is closed by `close` */
   constructor(pool: ConnectionPool, { usage = () => preparedAndShared, primary }: DatabaseOptions = {}) {
@@ -183,8 +184,12 @@ export class Database implements EngineDatabase {
     this.#pool.flush()
   }
 
-  /** Closes all connections, once those that are in use are given back. */
-  async close(): Promise<void> {
+  /** Closes all connections, once those that are in use are given back. Further calls wait for the same. */
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close())
+  }
+
+  async #close(): Promise<void> {
     await this.#pool.shared.end()
     await this.#pool.end()
   }

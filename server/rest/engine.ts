@@ -125,6 +125,7 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
 export async function createRest(options: RestOptions): Promise<Rest> {
   const config = settingsOf(options)
   const { database, identify, validator = noValidator, onRequest = ignore, onSchema = reportFailure } = options
+  const reportSchema = reporting('onSchema', onSchema)
   const engine = new Engine({
     database,
     settings: {
@@ -136,9 +137,9 @@ export async function createRest(options: RestOptions): Promise<Rest> {
     },
     identify,
     validator,
-    onRequest,
+    onRequest: reporting('onRequest', onRequest),
     onEvent: (event) => {
-      if (isSchemaEvent(event)) onSchema(event)
+      if (isSchemaEvent(event)) reportSchema(event)
     },
     // The settings are correct: only the database can fail.
     isUnavailable: () => true,
@@ -155,6 +156,17 @@ export async function createRest(options: RestOptions): Promise<Rest> {
 const ignore = (): void => undefined
 const noValidator: BodyValidator = { forTable: () => undefined }
 const noRoleSettings: RoleSettings = { settings: new Map(), isolationLevels: new Map() }
+
+/** A callback of the application. Its error goes to the console: it must end neither a request nor loading. */
+const reporting =
+  <T>(name: string, callback: (value: T) => void) =>
+  (value: T): void => {
+    try {
+      callback(value)
+    } catch (error) {
+      console.error(`rowhouse: ${name} threw`, error)
+    }
+  }
 
 const isSchemaEvent = (event: EngineEvent): event is SchemaEvent =>
   event.kind === 'schema cache loaded' || event.kind === 'schema cache failed' || event.kind === 'channel lost'

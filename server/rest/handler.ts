@@ -39,7 +39,8 @@ export type RestObservation = {
 /**
  * Says who a request acts as.
  *
- * @throws CredentialError or ApiError for invalid credentials; any other error is answered with 500
+ * @throws CredentialError or ApiError for invalid credentials; any other error is answered with 500, as is an identity
+ *   without a role, or whose claims cannot be written as JSON
  */
 export type Identify = (request: RestRequest) => Identity | Promise<Identity>
 
@@ -92,7 +93,8 @@ export class RestHandler {
         result = preflight
       } else {
         const claimed = identify(request)
-        const acting = claimed instanceof Promise ? await claimed : claimed
+        const acting = isThenable(claimed) ? await claimed : claimed
+        checkIdentity(acting)
         identity = acting
         const authenticationTime = config.serverTimingEnabled ? performance.now() - start : undefined
         if (!snapshot.cache) throw errors.noSchemaCache()
@@ -162,6 +164,27 @@ export class RestHandler {
     })
     return response
   }
+}
+
+/** Promises of other libraries and realms are no instances of this one's `Promise`. */
+const isThenable = <T extends object>(value: T | Promise<T>): value is Promise<T> =>
+  value instanceof Promise || typeof (value as { readonly then?: unknown } | undefined)?.then === 'function'
+
+/**
+ * Callers of the package may have no compiler that checks what `identify` gives.
+ *
+ * @throws TypeError saying what is wrong
+ */
+function checkIdentity(identity: unknown): asserts identity is Identity {
+  const fail = (fault: string): never => {
+    throw new TypeError(`identify must return { role, claims } or a promise of it, but ${fault}`)
+  }
+  if (typeof identity !== 'object' || identity === null)
+    fail(`returned ${identity === null ? 'null' : typeof identity}`)
+  const { role, claims, claimsText } = identity as Readonly<Record<keyof Identity, unknown>>
+  if (typeof role !== 'string' || role === '') fail('role is not the name of a role')
+  if (typeof claims !== 'object' || claims === null || Array.isArray(claims)) fail('claims is not an object')
+  if (claimsText !== undefined && typeof claimsText !== 'string') fail('claimsText is not a string')
 }
 
 /** Node's timers take no more milliseconds. */

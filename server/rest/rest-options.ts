@@ -20,9 +20,12 @@ export type RestOptions = {
   readonly settings?: RestOptionSettings
   /** Checks bodies before the database is asked; nothing is checked when left out. */
   readonly validator?: BodyValidator
-  /** Called once for every request, before its response is sent. Must not throw. */
+  /** Called once for every request, before its response is sent. Its errors go to the console. */
   readonly onRequest?: (observation: RestObservation) => void
-  /** Called when the schema cache was loaded or could not be loaded. Failures go to the console when left out. */
+  /**
+   * Called when the schema cache was loaded or could not be loaded. Failures go to the console when left out, and so do its
+   * errors.
+   */
   readonly onSchema?: (event: SchemaEvent) => void
 }
 
