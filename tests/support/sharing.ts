@@ -1,5 +1,6 @@
-// Makes statements share connections, independently of the machine's speed.
+// Makes statements share connections, independently of the machine's speed, and counts them.
 import { StatementStats } from '../../server/common/statement-stats.ts'
+import { PipelinedConnection, type SharedRun } from '../../server/postgres/sharing/pipelined-connection.ts'
 
 /** After this call, this process treats every statement of a known shape as fast. */
 export function trustAllStatements(): void {
@@ -7,4 +8,25 @@ export function trustAllStatements(): void {
     isFast: { get: () => true },
     expected: { get: () => 0.1 },
   })
+}
+
+export type SharedRuns = {
+  /** Statements that ran on shared connections, by kind. */
+  readonly reads: number
+  readonly writes: number
+  /** Those that were sent behind another one that had not been answered. */
+  readonly behind: number
+}
+
+/** Counts what this process runs on shared connections from this call on. */
+export function countSharedRuns(): SharedRuns {
+  const counts = { reads: 0, writes: 0, behind: 0 }
+  // Replaced for the rest of the process.
+  const add: (run: SharedRun) => void = Reflect.get<PipelinedConnection, 'add'>(PipelinedConnection.prototype, 'add')
+  PipelinedConnection.prototype.add = function (run) {
+    counts[run.kind === 'read' ? 'reads' : 'writes']++
+    if (this.expectedWait > 0) counts.behind++
+    add.call(this, run)
+  }
+  return counts
 }
