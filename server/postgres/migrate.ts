@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
 import { loadMigrationFiles, migrate as applyMigrations } from 'postgres-migrations'
-import { requireFreeDatabase } from './occupied-database.ts'
+import { requireFreeDatabase, requireUnchanged } from './occupied-database.ts'
 
 export type MigrationOptions = {
   /** Folder of `000001_name.sql`, `000002_name.sql` …; the program's own when left out. */
@@ -24,16 +24,18 @@ const lock = '7386301952746110583'
  *
  * @param client a connected client of a role that owns the database, not behind a transaction pooler
  * @returns file names, in the order applied; those before a failing one stay applied
- * @throws OccupiedDatabase before anything is changed; Error saying which file failed and why, or that an applied file was
- *   changed since
+ * @throws OccupiedDatabase before anything is changed, also when an applied file was changed since; Error saying which file
+ *   failed and why
  */
 export async function migrate(client: pg.Client, options: MigrationOptions = {}): Promise<{ applied: string[] }> {
   const directory = options.directory ?? ownMigrations
-  const texts = new Set((await loadMigrationFiles(directory)).filter(({ id }) => id > 0).map(({ sql }) => sql))
+  const files = await filesOf(directory)
+  const texts = new Set(files.map(({ sql }) => sql))
   const searchPath = await setting(client, 'search_path')
   try {
     await client.query(`select pg_advisory_lock(${lock})`)
     if (directory === ownMigrations) await requireFreeDatabase(client, options.dataDir)
+    await requireUnapplied(client, files, options)
     await createRecord(client)
     await client.query('set search_path to rowhouse')
     const applied = await applyMigrations({ client: forMigrations(client, texts, searchPath, options) }, directory)
@@ -45,26 +47,43 @@ export async function migrate(client: pg.Client, options: MigrationOptions = {})
 
 /** File names of all migrations, in order. */
 export async function allMigrations({ directory = ownMigrations }: MigrationOptions = {}): Promise<string[]> {
-  return (await loadMigrationFiles(directory)).filter(({ id }) => id > 0).map(({ fileName }) => fileName)
+  return (await filesOf(directory)).map(({ fileName }) => fileName)
 }
+
+type MigrationFile = Awaited<ReturnType<typeof loadMigrationFiles>>[number]
+
+/** Without the one of postgres-migrations, which creates its table. */
+const filesOf = async (directory: string): Promise<readonly MigrationFile[]> =>
+  (await loadMigrationFiles(directory)).filter(({ id }) => id > 0)
 
 /**
  * The files that `migrate` would apply, in order. Changes nothing.
  *
- * @throws OccupiedDatabase, as `migrate` would; Error when an applied file was changed since
+ * @throws OccupiedDatabase, as `migrate` would
  */
 export async function pendingMigrations(client: pg.Client, options: MigrationOptions = {}): Promise<string[]> {
   const directory = options.directory ?? ownMigrations
   if (directory === ownMigrations) await requireFreeDatabase(client, options.dataDir)
-  const files = (await loadMigrationFiles(directory)).filter(({ id }) => id > 0)
+  return requireUnapplied(client, await filesOf(directory), options)
+}
+
+/**
+ * The names of the files that are not applied.
+ *
+ * @throws OccupiedDatabase when an applied one was changed
+ */
+async function requireUnapplied(
+  client: pg.Client,
+  files: readonly MigrationFile[],
+  { dataDir }: MigrationOptions,
+): Promise<string[]> {
   const { rows: found } = await client.query("select to_regclass('rowhouse.migrations') is not null as exists")
   if ((found as { exists: boolean }[])[0]?.exists !== true) return files.map(({ fileName }) => fileName)
   const { rows } = await client.query<{ id: number; hash: string }>('select id, hash from rowhouse.migrations')
   const applied = new Map(rows.map(({ id, hash }) => [id, hash]))
   const changed = files.filter(({ id, hash }) => applied.has(id) && applied.get(id) !== hash)
-  if (changed.length > 0) {
-    throw new Error(`changed since they were applied: ${changed.map(({ fileName }) => fileName).join(', ')}`)
-  }
+  const names = changed.map(({ fileName }) => fileName)
+  await requireUnchanged(client, names, dataDir)
   return files.filter(({ id }) => !applied.has(id)).map(({ fileName }) => fileName)
 }
 

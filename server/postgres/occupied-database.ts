@@ -46,6 +46,19 @@ export async function requireFreeDatabase(client: pg.Client, dataDir?: string): 
   if (found.length > 0) throw new OccupiedDatabase(foreignMessage(await placeOf(client, dataDir), dataDir, found))
 }
 
+/**
+ * @param changed file names of applied migrations that have another text now
+ * @param dataDir see `requireFreeDatabase`
+ * @throws OccupiedDatabase when there are any
+ */
+export async function requireUnchanged(
+  client: pg.Client,
+  changed: readonly string[],
+  dataDir: string | undefined,
+): Promise<void> {
+  if (changed.length > 0) throw new OccupiedDatabase(changedMessage(await placeOf(client, dataDir), dataDir, changed))
+}
+
 type Applied = { readonly id: number; readonly name: string }
 
 async function appliedMigrations(client: pg.Client): Promise<readonly Applied[]> {
@@ -106,26 +119,36 @@ function foreignMessage(place: string, dataDir: string | undefined, found: reado
 }
 
 function earlierMessage(place: string, dataDir: string | undefined, count: number): string {
-  const fresh =
-    dataDir === undefined
-      ? `${anotherDatabase(undefined)}. The old one stays as it is`
-      : `rename or delete the folder ${dataDir}, or ${anotherDatabase(dataDir)}`
-  const move = [
-    'To move its rows, create the new database as well, run `rowhouse migrate` for it, and then, with both connection strings:',
-    ...(count < fullNameSince ? [`  ${renameColumn}`] : []),
-    ...moveRows.map((line) => `  ${line}`),
-    ...(dataDir === undefined
-      ? []
-      : [
-          'The section "Move rows from an earlier version" of the README shows how to start and reach both embedded databases.',
-        ]),
-  ]
   return [
     `${place} was set up by ${count === 1 ? 'one migration' : `${count} migrations`} of an earlier version, which this version replaces. Nothing was changed.`,
-    `To start without its rows, ${fresh}.`,
-    ...(count < tablesSince ? [] : move),
+    startAnew(dataDir),
+    ...(count < tablesSince ? [] : move(dataDir, count < fullNameSince ? [renameColumn] : [])),
   ].join('\n')
 }
+
+const changedMessage = (place: string, dataDir: string | undefined, changed: readonly string[]): string =>
+  [
+    `${place} has migrations that were changed since they were applied: ${changed.join(', ')}. Nothing was changed in it.`,
+    'If you changed them, undo that, and add a migration with the next number instead.',
+    `If not, the database was set up by an unreleased version. ${startAnew(dataDir)}`,
+    ...move(dataDir, []),
+  ].join('\n')
+
+const startAnew = (dataDir: string | undefined): string =>
+  dataDir === undefined
+    ? `To start without its rows, ${anotherDatabase(undefined)}. The old one stays as it is.`
+    : `To start without its rows, rename or delete the folder ${dataDir}, or ${anotherDatabase(dataDir)}.`
+
+/** @param before commands that change the old database first */
+const move = (dataDir: string | undefined, before: readonly string[]): readonly string[] => [
+  'To move its rows, create the new database as well, run `rowhouse migrate` for it, and then, with both connection strings:',
+  ...[...before, ...moveRows].map((line) => `  ${line}`),
+  ...(dataDir === undefined
+    ? []
+    : [
+        'The section "Move rows from an earlier version" of the README shows how to start and reach both embedded databases.',
+      ]),
+]
 
 const renameColumn = 'psql --command=\'alter table public.profiles rename column display_name to full_name\' "$OLD"'
 

@@ -137,6 +137,8 @@ async function setPassword(owner: pg.Client, role: string, verifier: string): Pr
     return true
   } catch (error) {
     if (isForbidden(error)) return false
+    // Another process has just set it: "tuple concurrently updated". The next login shows whether it is the same one.
+    if (sqlState(error) === 'XX000') return true
     throw error
   }
 }

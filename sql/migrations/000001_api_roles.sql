@@ -43,7 +43,13 @@ begin
       where roleid = name::regrole and member = 'authenticator'::regrole
     )
   loop
-    execute format('grant %I to authenticator', wanted.name);
+    begin
+      execute format('grant %I to authenticator', wanted.name);
+    exception
+      -- Another database of the cluster is being migrated at the same time.
+      when unique_violation then
+        null;
+    end;
   end loop;
 end
 $$;

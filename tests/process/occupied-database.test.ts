@@ -124,6 +124,21 @@ t.test('each conflict is named, with the remedy', async (t) => {
         databaseWith(t, `${earlier(18)} insert into rowhouse.migrations (id, name, hash) values (19, 'tasks', 'x')`),
       [/set up by 19 migrations of an earlier version/],
     ],
+    [
+      'another text of a migration',
+      async (t) => {
+        const database = await createMigratedDatabase()
+        t.teardown(database.drop)
+        await database.query("update rowhouse.migrations set hash = 'x' where name in ('reports', 'valuation')")
+        return database
+      },
+      [
+        /^The database "test_\w+" has migrations that were changed since they were applied: 000006_reports\.sql, 000007_valuation\.sql\. /,
+        /^If you changed them, undo that, and add a migration with the next number instead\.$/m,
+        /^If not, the database was set up by an unreleased version\. To start without its rows, create an empty database/m,
+        /^ {2}pg_dump --data-only /m,
+      ],
+    ],
   ]
   for (const [name, create, messages] of rows) {
     await t.test(name, async (t) => {
