@@ -3,8 +3,16 @@ import type { IncomingMessage } from 'node:http'
 import { errors } from '../rest/errors.ts'
 import { BodyMeter, type BodyGate } from '../rest/request/body.ts'
 
-/** Reads the whole body; see `RestRequest.readBody`. */
+/**
+ * Reads the whole body; see `RestRequest.readBody`.
+ *
+ * @throws TypeError as a rejection, when something has read of the body before: a body parser, for example
+ */
 export function readNodeBody(request: IncomingMessage, gate: BodyGate): Promise<Buffer> {
+  // It would be waited for without end.
+  if (request.readableDidRead) {
+    return Promise.reject(new TypeError('the request body was already read before the request reached rowhouse'))
+  }
   const meter = new BodyMeter(gate)
   try {
     const waiting = meter.begin(Number(request.headers['content-length'] ?? 0))

@@ -89,7 +89,8 @@ async function prepareLogin(
     (await isOrdinary(owner, role)) &&
     (await lacksPassword(owner, role, existed)) &&
     (await setPassword(owner, role, await scramVerifier(password)))
-  if (isSet && (await tryLogin(connection)) === undefined) return { kind: 'password set', role }
+  // Even if it was not set here: another process that migrates may have set it meanwhile.
+  if ((await tryLogin(connection)) === undefined) return isSet ? { kind: 'password set', role } : { kind: 'works' }
   return {
     kind: 'refused',
     advice: `The role ${role} cannot sign in with the password in ${setting}. A superuser can set it: ${line(role)}`,

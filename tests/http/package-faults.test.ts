@@ -321,6 +321,22 @@ t.test('NUL characters in names reach no statement', async (t) => {
   }
 })
 
+t.test('a body that something else has read is an error, not waited for', async (t) => {
+  const { rest, ask, observed } = await start(t)
+  const app = express()
+  app.use(express.json(), nodeHandler(rest))
+  const url = await listen(t, app)
+  const sent = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"id":50}' }
+  t.equal((await fetch(`${url}/items`, sent)).status, 500)
+  const request = new Request('http://localhost/items', sent)
+  await request.text()
+  t.equal((await fetchHandler(rest)(request)).status, 500)
+  for (const { error } of observed) t.match(error, { message: /^the request body was already read before/ })
+  t.equal(observed.length, 2)
+  t.equal((await fetch(`${url}/items`)).status, 200)
+  t.equal(((await (await ask('/items')).json()) as unknown[]).length, 3)
+})
+
 t.test('HEAD requests and empty responses have no body, below Express too', async (t) => {
   const { rest, ask } = await start(t)
   const app = express()

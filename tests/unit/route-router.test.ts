@@ -115,6 +115,38 @@ t.test('request -> response', async (t) => {
   t.equal(refused.status, 401, 'the caller comes before anything of the request')
 })
 
+t.test('odd paths and queries', async (t) => {
+  const call = await serve(t, [{ guards: [], routes: things }])
+  const rows: readonly (readonly [method: string, path: string, status: number])[] = [
+    ['HEAD', '/things/first', 200],
+    ['OPTIONS', '/things/first', 405],
+    ['GET', '/things/first/', 200],
+    ['GET', '/THINGS/first', 200],
+    ['GET', '/things/FIRST', 400],
+    ['GET', '/things//first', 404],
+    ['GET', '/things/', 405],
+    ['GET', '/things/first%2Fmore', 400],
+    ['GET', '/things/%2Ffirst', 400],
+    ['GET', '/things/first%00', 400],
+    ['GET', '/things/%zz', 400],
+    ['GET', '/things/%ff', 400],
+    ['GET', '/things/__proto__', 400],
+    ['GET', '/things/constructor', 400],
+    ['GET', '/things/all?__proto__=1', 400],
+    ['GET', '/things/all?constructor=1', 400],
+    ['GET', '/things/all?__proto__[limit]=1', 400],
+    ['GET', '/things/all?limit=1&limit=1', 400],
+    ['GET', '/things/all?limit=%zz', 400],
+    ['GET', '/things/all?limit=5&', 200],
+    ['GET', '/things/first?limit=%zz', 200],
+  ]
+  for (const [method, path, status] of rows) {
+    const given = await call(method, path)
+    t.equal(given.status, status, `${method} ${path}: ${given.text}`)
+    if (status >= 400) t.match(given.body, { status: 'fail', statusCode: status }, `${method} ${path}`)
+  }
+})
+
 t.test('responses that follow from the parts of a route are documented', async (t) => {
   const statuses = things.map(({ responses }) => Object.keys(responses).map(Number))
   t.strictSame(statuses, [
