@@ -1,4 +1,4 @@
-// What is different in the answer for one row that was addressed by its key (see `request/row-address.ts`).
+// What is different in the answer for one row that was addressed by its key (see `request/row-by-key.ts`).
 import { ApiError } from '../errors.ts'
 import type { ActionPlan, CrudPlan } from '../plan/plan.ts'
 import type { RequestShape } from '../request/api-request.ts'
