@@ -5,7 +5,7 @@ import type { MutatePlan } from '../../server/rest/plan/mutate-plan.ts'
 import type { CrudPlan } from '../../server/rest/plan/plan.ts'
 import type { Preferences } from '../../server/rest/request/preferences.ts'
 import type { ResultRow } from '../../server/rest/response/result.ts'
-import { resultFault } from '../../server/rest/response/fault.ts'
+import { resultFault } from '../../server/rest/response/result-check.ts'
 import type { Routine } from '../../server/schema-cache/routine.ts'
 import { createDatabase } from '../support/database.ts'
 import {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { version } from '../../server/common/version.ts'
 import { errorResponse } from '../../server/rest/response/error.ts'
-import { mayFault, resultFault } from '../../server/rest/response/fault.ts'
+import { mayFault, resultFault } from '../../server/rest/response/result-check.ts'
 import { finish, serverTiming, traceHeader, type Finishing, type Notices } from '../../server/rest/response/finish.ts'
 import { headerText, type Header, type Headers } from '../../server/rest/response/header.ts'
 import { respondInfo } from '../../server/rest/response/info.ts'
