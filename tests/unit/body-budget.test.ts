@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { BodyBudget } from '../../server/rest/request/body-budget.ts'
-import { ParseTurns } from '../../server/rest/request/parse-turns.ts'
+import { ParseTurns } from '../../server/rest/request/parse-queue.ts'
 import { createRandom } from '../support/random.ts'
 
 const exhausted = new Error('exhausted')
