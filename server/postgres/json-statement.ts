@@ -39,7 +39,7 @@ export class JsonStatement {
       readOnly: access === 'read',
       hasNoEffect,
       rollback: false,
-      judge: undefined,
+      checkResult: undefined,
       history: this.#history,
       caller: patient,
     }

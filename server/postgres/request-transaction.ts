@@ -31,8 +31,8 @@ const rollback = command('ROLLBACK', { hasNoEffect: true })
 const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
 
 /** Whether nothing but the statements themselves is needed, so that they are one implicit transaction. */
-const isPlain = ({ isolation, rollback, judge }: RestTransaction): boolean =>
-  isolation === null && !rollback && judge === undefined
+const isPlain = ({ isolation, rollback, checkResult }: RestTransaction): boolean =>
+  isolation === null && !rollback && checkResult === undefined
 
 export type RunOptions = {
   /** Whose connections are used where none is shared: the pool's, or the reserve's when the pool has none at once. */
@@ -203,7 +203,7 @@ async function runOn(
   prepare: boolean,
   observer: PipelineObserver,
 ): Promise<Row[][]> {
-  const { statements, isolation, rollback: undo, judge } = transaction
+  const { statements, isolation, rollback: undo, checkResult } = transaction
   const first = all.length - statements.length
   if (isPlain(transaction)) {
     const results = await runPipeline(client, [all], prepare, observer)
@@ -215,7 +215,7 @@ async function runOn(
   )
   const open = [begin, ...all]
   const pick = (results: Row[][]): Row[][] => results.slice(1 + first, open.length)
-  if (!judge) {
+  if (!checkResult) {
     const parts = undo ? [[...open, checkConstraints], [rollback]] : [open, [commit]]
     return pick(await runPipeline(client, parts, prepare))
   }
@@ -227,7 +227,7 @@ async function runOn(
       await runPipeline(client, [[rollback]], prepare)
     throw error
   }
-  const fault = judge(results)
+  const fault = checkResult(results)
   if (fault) {
     await runPipeline(client, [[rollback]], prepare)
     throw new Refusal(fault)

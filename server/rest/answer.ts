@@ -166,7 +166,7 @@ async function runCrud(
   const statements: PipelineStatement[] = [{ text: main.text, values: main.values, resultFormats }]
   const planned = needsPlannedCount(plan, request.shape)
   if (planned) statements.push({ ...render(explainCountStatement(plan.read)), isUnprepared: true })
-  const judge = (results: readonly (readonly Row[])[]): ApiError | undefined =>
+  const checkResult = (results: readonly (readonly Row[])[]): ApiError | undefined =>
     resultFault(plan, readResult(plan.kind, results[0] ?? []), request.shape)
   // Only a write has anything to be undone for a result that may not stand.
   const undoes = !plan.readOnly && mayFault(plan, request.shape)
@@ -176,7 +176,7 @@ async function runCrud(
     identity,
     context,
     statements,
-    undoes ? judge : undefined,
+    undoes ? checkResult : undefined,
     mayShare(plan) ? history : undefined,
   )
   const row = readResult(plan.kind, rows[0] ?? [], arriving)
@@ -203,7 +203,7 @@ async function run(
   identity: Identity,
   { database, caller, snapshot, cache, trace }: AnswerContext,
   statements: readonly PipelineStatement[],
-  judge?: RestTransaction['judge'],
+  checkResult?: RestTransaction['checkResult'],
   history?: StatementStats,
 ): Promise<TransactionResult> {
   const { config } = snapshot
@@ -224,7 +224,7 @@ async function run(
         readOnly: plan.readOnly,
         hasNoEffect: preRequest === undefined && hasNoEffect,
         rollback: transaction === 'rollback' || (config.dbTxEnd.startsWith('rollback') && transaction !== 'commit'),
-        judge,
+        checkResult,
         history,
         caller,
       },

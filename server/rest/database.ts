@@ -84,7 +84,7 @@ export type RestTransaction = {
   /** Undo everything at the end (`Prefer: tx=rollback`). */
   readonly rollback: boolean
   /** Decides from the statements' rows whether a write may stand; its error undoes it. Costs a second round trip. */
-  readonly judge: ((results: readonly (readonly Row[])[]) => Error | undefined) | undefined
+  readonly checkResult: ((results: readonly (readonly Row[])[]) => Error | undefined) | undefined
   /** How the statement went before, if that is known, and if it may share a connection. */
   readonly history: StatementStats | undefined
   /** Whose departure ends it, unless it shares a connection. */
