@@ -76,10 +76,10 @@ export function answer(http: HttpRequest, identity: Identity, context: AnswerCon
   let parsing = 0
   const prepared = prepare(http, context, () => (parsing = lap()))
   if (prepared instanceof ApiError) return prepared
-  return carryOut(prepared, identity, context, lap, parsing)
+  return execute(prepared, identity, context, lap, parsing)
 }
 
-async function carryOut(
+async function execute(
   prepared: Prepared,
   identity: Identity,
   context: AnswerContext,
