@@ -40,7 +40,7 @@ export class JsonStatement {
       hasNoEffect,
       rollback: false,
       checkResult: undefined,
-      history: this.#history,
+      stats: this.#history,
       caller: patient,
     }
   }

@@ -98,14 +98,14 @@ class TransactionRun implements SharedRun {
   }
 
   start(): void {
-    const { history, statements } = this.#transaction
+    const { stats, statements } = this.#transaction
     const { prepare, sharing } = this.#options
-    const mayShare = history !== undefined && statements.length === 1 && isPlain(this.#transaction)
+    const mayShare = stats !== undefined && statements.length === 1 && isPlain(this.#transaction)
     if (!mayShare || !this.#pool.shared.share(this, prepare, sharing)) this.alone()
   }
 
-  get history(): StatementStats | undefined {
-    return this.#transaction.history
+  get stats(): StatementStats | undefined {
+    return this.#transaction.stats
   }
 
   guardedPart(gate: string, turn: string): PipelinePart {
@@ -175,13 +175,13 @@ class TransactionRun implements SharedRun {
   }
 
   #runOn(client: PipelineClient): Promise<Row[][]> {
-    const { history, readOnly, statements } = this.#transaction
+    const { stats, readOnly, statements } = this.#transaction
     const observer: PipelineObserver = {
       onArriving:
         readOnly && statements.length === 1 && !this.waitsForLargeRows
           ? (fields, arriving) => this.onArriving(fields, arriving)
           : undefined,
-      history,
+      stats,
     }
     const before = this.#resetsRole ? [loginRole] : []
     return runOn(client, this.#transaction, [...before, ...this.part], this.#options.prepare, observer)

@@ -158,7 +158,7 @@ async function runCrud(
   context: AnswerContext,
 ): Promise<ResultRow> {
   const { config } = context.snapshot
-  const { request, main = noStatement(), history } = prepared
+  const { request, main = noStatement(), stats } = prepared
   if (plan.explain) {
     const { rows } = await run(plan, prepared, identity, context, [main])
     return { ...readResult(plan.kind, []), body: explainBody(rows[0] ?? []) }
@@ -177,7 +177,7 @@ async function runCrud(
     context,
     statements,
     undoes ? checkResult : undefined,
-    mayShare(plan) ? history : undefined,
+    mayShare(plan) ? stats : undefined,
   )
   const row = readResult(plan.kind, rows[0] ?? [], arriving)
   const fault = undoes ? undefined : resultFault(plan, row, request.shape)
@@ -204,7 +204,7 @@ async function run(
   { database, caller, snapshot, cache, trace }: AnswerContext,
   statements: readonly PipelineStatement[],
   checkResult?: RestTransaction['checkResult'],
-  history?: StatementStats,
+  stats?: StatementStats,
 ): Promise<TransactionResult> {
   const { config } = snapshot
   const session = cache.checksSessions ? namedSession(identity) : undefined
@@ -225,7 +225,7 @@ async function run(
         hasNoEffect: preRequest === undefined && hasNoEffect,
         rollback: transaction === 'rollback' || (config.dbTxEnd.startsWith('rollback') && transaction !== 'commit'),
         checkResult,
-        history,
+        stats,
         caller,
       },
       { prepare: config.dbPreparedStatements, sharing: config.dbPoolSharing },

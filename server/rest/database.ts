@@ -86,7 +86,7 @@ export type RestTransaction = {
   /** Decides from the statements' rows whether a write may stand; its error undoes it. Costs a second round trip. */
   readonly checkResult: ((results: readonly (readonly Row[])[]) => Error | undefined) | undefined
   /** How the statement went before, if that is known, and if it may share a connection. */
-  readonly history: StatementStats | undefined
+  readonly stats: StatementStats | undefined
   /** Whose departure ends it, unless it shares a connection. */
   readonly caller: Caller
 }

@@ -48,7 +48,7 @@ export type Turn = {
   /** Takes a large row before the transaction has ended; without it, it is waited for. */
   readonly onArriving?: OnArriving | undefined
   /** Where it is noted how the turn went. */
-  readonly history?: StatementStats | undefined
+  readonly stats?: StatementStats | undefined
   /** Hears that the turn ahead has ended, or that there is none. */
   onBegin?(): void
   /** The rows of every statement in order; or the first error of the server, or that of a lost connection. */
@@ -233,7 +233,7 @@ export class Exchange implements pg.Submittable {
     const now = performance.now()
     const each = (now - this.#since) / this.#answered.length
     this.#since = now
-    for (const { turn, bytes, error } of this.#answered) if (!error) turn.history?.record(each, bytes)
+    for (const { turn, bytes, error } of this.#answered) if (!error) turn.stats?.record(each, bytes)
     this.#answered = []
   }
 

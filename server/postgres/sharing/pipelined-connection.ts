@@ -24,7 +24,7 @@ export type SharedRun = {
    */
   guardedPart(gate: string, turn: string): PipelinePart
   /** How the statement went before. Without it, it does not share a connection. */
-  readonly history: StatementStats | undefined
+  readonly stats: StatementStats | undefined
   /** Whether large rows are not taken while they arrive. */
   readonly waitsForLargeRows?: boolean
   /** Takes a large row of a read. */
@@ -43,7 +43,7 @@ class QueuedTurn implements Turn {
   readonly number: number
   readonly part: PipelinePart
   readonly parts: readonly PipelinePart[]
-  readonly history: StatementStats | undefined
+  readonly stats: StatementStats | undefined
   readonly onArriving: OnArriving | undefined
   /** Milliseconds that it is expected to take. */
   readonly expected: number
@@ -56,8 +56,8 @@ class QueuedTurn implements Turn {
     this.number = gate?.nextTurn() ?? 0
     this.part = gate && !run.mayRepeat ? run.guardedPart(String(gate.id), String(this.number)) : run.part
     this.parts = [this.part]
-    this.history = run.history
-    this.expected = run.history?.expected ?? 0
+    this.stats = run.stats
+    this.expected = run.stats?.expected ?? 0
     this.onArriving =
       run.kind === 'read' && run.waitsForLargeRows !== true
         ? (fields, last) => connection.hasArriving(this, fields, last)
@@ -224,7 +224,7 @@ export class PipelinedConnection implements TurnListener {
       const isLong =
         this.#queue[0] === front && front.hasBegun && performance.now() - this.#since >= patience[this.kind]
       if (isLong && this.#queue.length > 1) {
-        front.history?.record(patience[this.kind], 0)
+        front.stats?.record(patience[this.kind], 0)
         void this.#moveOthers()
       }
       this.#watch()

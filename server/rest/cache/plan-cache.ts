@@ -21,7 +21,7 @@ export type PreparedShape = {
   readonly hasNoEffect: boolean
   readonly text: string
   readonly sources: readonly Source[]
-  readonly history: StatementStats
+  readonly stats: StatementStats
 }
 
 /** A value as a parameter of the statement. */

@@ -37,7 +37,7 @@ export type Prepared = {
   /** The main statement of a plan that has one. */
   readonly main: Statement | undefined
   /** How the statement went before, once its shape is known. */
-  readonly history?: StatementStats
+  readonly stats?: StatementStats
   /** The shape of the request as it was before it was narrowed to a row that its path addresses. */
   readonly addressed: RequestShape | undefined
 }
@@ -161,7 +161,7 @@ function prepareShape(
     hasNoEffect: hasNoEffect(shapePlan, cache),
     text,
     sources,
-    history: new StatementStats(),
+    stats: new StatementStats(),
   }
 }
 
@@ -173,7 +173,7 @@ function fromShape(
   { validator }: PrepareContext,
   lap: Lap,
 ): Prepared | undefined {
-  const { shape, body, plan, hasNoEffect, history } = known
+  const { shape, body, plan, hasNoEffect, stats } = known
   const { payload, columns, value } = parsePayload(http.body, shape.contentType, shape.namedColumns, shape.action)
   if (!fits(payload, columns, known)) return undefined
   const { others: headers, cookies } = readHeaders(http.headers)
@@ -182,7 +182,7 @@ function fromShape(
   lap()
   checkPayload(request, value, validator)
   const text = body && isText(payload) ? payload.text : null
-  return { request, plan, hasNoEffect, main: bind(known, values, text), history, addressed: undefined }
+  return { request, plan, hasNoEffect, main: bind(known, values, text), stats, addressed: undefined }
 }
 
 /** Whether a body is read into the same columns, and is an object or not, as the one of the shape was. */
