@@ -31,7 +31,7 @@ const anyObject = Buffer.from('{}')
  * @throws ApiError the refusal; PGRST000 and PGRST003 when there is no connection
  */
 export async function admit(http: HttpRequest, identity: Identity, context: AnswerContext): Promise<void> {
-  const { cache, snapshot, trace } = context
+  const { schemaCache: cache, snapshot, trace } = context
   const address = parseRowAddress(http)
   // Whatever is wrong with the rest of the request comes before the body. Any body of the most ordinary type will do.
   const headers = http.headers.filter(([name]) => name !== 'content-type')

@@ -32,7 +32,7 @@ export type AnswerContext = {
   /** Who waits for the answer. */
   readonly caller: Caller
   readonly snapshot: Snapshot
-  readonly cache: SchemaCache
+  readonly schemaCache: SchemaCache
   readonly validator: BodyValidator
   /** Mount path without a slash at its end. */
   readonly basePath: string
@@ -86,7 +86,7 @@ async function execute(
   lap: () => number,
   parsing: number,
 ): Promise<Answered> {
-  const { snapshot, cache, basePath, authenticationTime } = context
+  const { snapshot, schemaCache: cache, basePath, authenticationTime } = context
   const { config } = snapshot
   const { request, plan, addressed } = prepared
   if (plan.kind === 'call') context.trace.route = `rpc/${plan.relation.name}`
@@ -201,7 +201,7 @@ async function run(
   plan: CrudPlan | InspectPlan,
   { request, hasNoEffect }: Prepared,
   identity: Identity,
-  { database, caller, snapshot, cache, trace }: AnswerContext,
+  { database, caller, snapshot, schemaCache: cache, trace }: AnswerContext,
   statements: readonly PipelineStatement[],
   checkResult?: RestTransaction['checkResult'],
   stats?: StatementStats,

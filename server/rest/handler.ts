@@ -95,14 +95,14 @@ export class RestHandler {
         const acting = claimed instanceof Promise ? await claimed : claimed
         identity = acting
         const authenticationTime = config.serverTimingEnabled ? performance.now() - start : undefined
-        if (!snapshot.cache) throw errors.noSchemaCache()
+        if (!snapshot.schemaCache) throw errors.noSchemaCache()
         const { basePath, target } = request
         const question = target.indexOf('?')
         const context = {
           database: state.database,
           caller: request,
           snapshot,
-          cache: snapshot.cache,
+          cache: snapshot.schemaCache,
           validator,
           basePath,
           authenticationTime,

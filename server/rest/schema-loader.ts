@@ -79,7 +79,7 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
 
   /** Whether there is no schema cache yet, or the last attempt to load it failed. */
   get isPending(): boolean {
-    return this.#hasFailed || this.#snapshot.cache === undefined
+    return this.#hasFailed || this.#snapshot.schemaCache === undefined
   }
 
   /** Reads the settings again. Wrong values leave the old ones in force. Never rejects. */
@@ -126,7 +126,7 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
     this.#unavailable = undefined
     try {
       const next = await settings.read(onInvalid)
-      this.#snapshot = new Snapshot(next, this.#snapshot.cache)
+      this.#snapshot = new Snapshot(next, this.#snapshot.schemaCache)
       observe({ kind: 'settings read', settings: next })
     } catch (error) {
       if (isUnavailable(error)) this.#unavailable = errorOf(error)
@@ -138,7 +138,7 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
   async #load(): Promise<void> {
     if (this.#isStopped) return
     const start = performance.now()
-    const isFirst = this.#snapshot.cache === undefined
+    const isFirst = this.#snapshot.schemaCache === undefined
     try {
       await this.#settings.run()
       if (this.#unavailable) throw this.#unavailable

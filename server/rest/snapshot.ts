@@ -17,7 +17,7 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
   readonly config: Loaded['config']
   readonly roleSettings: RoleSettings
   /** Undefined until it was loaded for the first time. */
-  readonly cache: SchemaCache | undefined
+  readonly schemaCache: SchemaCache | undefined
   readonly plans: PlanCache
   /** The statements that set role, claims and headers for a transaction. */
   readonly settings: SettingsStatements
@@ -26,7 +26,7 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
     this.loaded = loaded
     this.config = loaded.config
     this.roleSettings = loaded.roleSettings
-    this.cache = cache
+    this.schemaCache = cache
     this.plans = new PlanCache(loaded.config.planCacheMaxEntries)
     this.settings = new SettingsStatements(loaded.config, loaded.roleSettings)
   }

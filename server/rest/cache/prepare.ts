@@ -25,7 +25,7 @@ import { mainStatement, needsPlannedCount } from '../sql/statement.ts'
 
 export type PrepareContext = {
   readonly snapshot: { readonly config: RestSettings; readonly plans: PlanCache }
-  readonly cache: SchemaCache
+  readonly schemaCache: SchemaCache
   readonly validator: BodyValidator
 }
 
@@ -51,17 +51,17 @@ type Lap = () => void
  */
 export function prepare(http: HttpRequest, context: PrepareContext, lap: Lap): Prepared | ApiError {
   const uncached = (): Prepared | ApiError => orRefusal(() => prepareUncached(http, context, lap))
-  const cache = context.snapshot.plans
+  const plans = context.snapshot.plans
   // A body that is not what its shape expects would be parsed twice, which takes longer than planning when it is large.
-  if (!cache.isOn || addressesRow(http.path) || http.body.length > largeBody) return uncached()
+  if (!plans.isOn || addressesRow(http.path) || http.body.length > largeBody) return uncached()
   const split = splitRequest(http)
   if (!split) return uncached()
-  const known = cache.get(split.key)
+  const known = plans.get(split.key)
   if (known === undefined) {
     const prepared = uncached()
     // A rejection of a body says nothing about others, nor whether the shape can be cached.
     const isOfBody = prepared instanceof ApiError && http.body.length > 0
-    if (!isOfBody && cache.seenBefore(split.key)) cache.add(split.key, knownShape(http, split, prepared, context))
+    if (!isOfBody && plans.seenBefore(split.key)) plans.add(split.key, knownShape(http, split, prepared, context))
     return prepared
   }
   if (known === 'uncacheable') return uncached()
@@ -100,7 +100,7 @@ const isSame = (one: ApiError, other: ApiError): boolean =>
   one.status === other.status && errorBody(one, 'verbose') === errorBody(other, 'verbose')
 
 function prepareUncached(http: HttpRequest, context: PrepareContext, lap: Lap): Prepared {
-  const { snapshot, cache, validator } = context
+  const { snapshot, schemaCache: cache, validator } = context
   const address = parseRowAddress(http)
   // To PostgREST no path of two segments names anything, which it finds before all other faults of a request.
   if (address && !isAddressable(address.http.path, snapshot.config.dbSchemas, cache)) throw errors.path()
@@ -130,7 +130,7 @@ function prepareShape(
   template: HttpRequest,
   { forms }: SplitRequest,
   { request, plan }: Prepared,
-  { snapshot, cache }: PrepareContext,
+  { snapshot, schemaCache: cache }: PrepareContext,
 ): PreparedShape | 'uncacheable' {
   const { payload } = request.input
   const suits =

@@ -107,10 +107,10 @@ async function respond(
         snapshot.loaded.verifier,
         lookupApiKey,
       ))
-    if (!snapshot.cache)
+    if (!snapshot.schemaCache)
       throw new ApiError({ code: 'PGRST002', status: 503, message: 'The schema cache is not loaded' })
-    if (!bySession) await requireLiveSession(identity, snapshot.cache, query)
-    const body = await documentFor(identity, snapshot, snapshot.cache).catch((error: unknown) => {
+    if (!bySession) await requireLiveSession(identity, snapshot.schemaCache, query)
+    const body = await documentFor(identity, snapshot, snapshot.schemaCache).catch((error: unknown) => {
       // The database refuses a role that is not there, or that it does not let the caller act as.
       throw sqlState(error) === undefined
         ? error
