@@ -13,7 +13,7 @@ import { findTable } from './plan/planner.ts'
 import { routineHint } from './plan/suggestion.ts'
 import type { HttpRequest, PlannedRequest, RequestShape } from './request/api-request.ts'
 import { parseApiRequest } from './request/parse-api-request.ts'
-import { addressRow, parseRowAddress } from './request/row-by-key.ts'
+import { filterByKey, parseRowByKey } from './request/row-by-key.ts'
 import { serverError, toApiError, transactionError } from './sql-errors.ts'
 import { render } from './sql/fragment.ts'
 import { preRequestStatement } from './sql/settings.ts'
@@ -32,12 +32,12 @@ const anyObject = Buffer.from('{}')
  */
 export async function admit(http: HttpRequest, identity: Identity, context: AnswerContext): Promise<void> {
   const { schemaCache: cache, snapshot, trace } = context
-  const address = parseRowAddress(http)
+  const rowByKey = parseRowByKey(http)
   // Whatever is wrong with the rest of the request comes before the body. Any body of the most ordinary type will do.
   const headers = http.headers.filter(([name]) => name !== 'content-type')
-  const bodied = { ...(address?.http ?? http), headers, body: anyObject }
+  const bodied = { ...(rowByKey?.http ?? http), headers, body: anyObject }
   const { request: parsed } = parseApiRequest(bodied, snapshot.config)
-  const request = address ? addressRow(parsed, address.id, cache) : parsed
+  const request = rowByKey ? filterByKey(parsed, rowByKey.id, cache) : parsed
   const target = targetOf(parsed.shape, cache)
   if (!target) return
   trace.route = target.kind === 'call' ? `rpc/${target.routine.name}` : target.into.name

@@ -6,7 +6,7 @@ import type { Snapshot } from './snapshot.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import type { BodyValidator } from './validation.ts'
-import { answerAddressed } from './response/row-by-key.ts'
+import { respondRowByKey } from './response/row-by-key.ts'
 import { ApiError } from './errors.ts'
 import { inspectDocument, inspectStatements } from './openapi/inspect.ts'
 import type { LegacyName } from './plan/embed-path.ts'
@@ -88,7 +88,7 @@ async function execute(
 ): Promise<Answered> {
   const { snapshot, schemaCache: cache, basePath, authenticationTime } = context
   const { config } = snapshot
-  const { request, plan, addressed } = prepared
+  const { request, plan, tableShape } = prepared
   if (plan.kind === 'call') context.trace.route = `rpc/${plan.relation.name}`
   else if (plan.kind === 'read' || plan.kind === 'mutate') context.trace.route = plan.relation.name
   const planTime = lap()
@@ -116,7 +116,7 @@ async function execute(
       transaction = lap()
       try {
         response = respond(plan, row, request, config, basePath)
-        if (addressed) response = answerAddressed(response, plan, row, addressed)
+        if (tableShape) response = respondRowByKey(response, plan, row, tableShape)
       } catch (error) {
         drop(row.body)
         throw error

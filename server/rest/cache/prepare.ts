@@ -4,7 +4,7 @@ import { StatementStats } from '../../common/statement-stats.ts'
 import type { RestSettings } from '../settings.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import type { BodyValidator } from '../validation.ts'
-import { planAddressed } from '../response/row-by-key.ts'
+import { planRowByKey } from '../response/row-by-key.ts'
 import { ApiError, errorBody, errors } from '../errors.ts'
 import { checkPayload } from '../request/payload-check.ts'
 import { bind, type PlanCache, refuse, sourcesOf, type KnownShape, type PreparedShape } from './plan-cache.ts'
@@ -17,7 +17,7 @@ import { parseApiRequest } from '../request/parse-api-request.ts'
 import { parsePayload, type Payload } from '../request/payload.ts'
 import { readHeaders } from '../request/headers.ts'
 import { canonicalQueryString, parseQueryString } from '../request/query-string.ts'
-import { addressesRow, addressRow, isAddressable, parseRowAddress } from '../request/row-by-key.ts'
+import { isRowPath, filterByKey, hasSingleColumnKey, parseRowByKey } from '../request/row-by-key.ts'
 import { marker, splitRequest, type SplitRequest } from './split-request.ts'
 import { render, type Statement } from '../sql/fragment.ts'
 import { isObject } from '../sql/payload.ts'
@@ -39,7 +39,7 @@ export type Prepared = {
   /** How the statement went before, once its shape is known. */
   readonly stats?: StatementStats
   /** The shape of the request as it was before it was narrowed to a row that its path addresses. */
-  readonly addressed: RequestShape | undefined
+  readonly tableShape: RequestShape | undefined
 }
 
 /** Called between parsing and planning, for those who measure stages. */
@@ -53,7 +53,7 @@ export function prepare(http: HttpRequest, context: PrepareContext, lap: Lap): P
   const uncached = (): Prepared | ApiError => orRefusal(() => prepareUncached(http, context, lap))
   const plans = context.snapshot.plans
   // A body that is not what its shape expects would be parsed twice, which takes longer than planning when it is large.
-  if (!plans.isOn || addressesRow(http.path) || http.body.length > largeBody) return uncached()
+  if (!plans.isOn || isRowPath(http.path) || http.body.length > largeBody) return uncached()
   const split = splitRequest(http)
   if (!split) return uncached()
   const known = plans.get(split.key)
@@ -101,17 +101,17 @@ const isSame = (one: ApiError, other: ApiError): boolean =>
 
 function prepareUncached(http: HttpRequest, context: PrepareContext, lap: Lap): Prepared {
   const { snapshot, schemaCache: cache, validator } = context
-  const address = parseRowAddress(http)
+  const rowByKey = parseRowByKey(http)
   // To PostgREST no path of two segments names anything, which it finds before all other faults of a request.
-  if (address && !isAddressable(address.http.path, snapshot.config.dbSchemas, cache)) throw errors.path()
-  const { request: parsed, value } = parseApiRequest(address?.http ?? http, snapshot.config)
-  const request = address ? addressRow(parsed, address.id, cache) : parsed
+  if (rowByKey && !hasSingleColumnKey(rowByKey.http.path, snapshot.config.dbSchemas, cache)) throw errors.path()
+  const { request: parsed, value } = parseApiRequest(rowByKey?.http ?? http, snapshot.config)
+  const request = rowByKey ? filterByKey(parsed, rowByKey.id, cache) : parsed
   lap()
   checkPayload(request, value, validator)
   const planned = planRequest(request, cache, snapshot.config)
-  const plan = address ? planAddressed(planned) : planned
+  const plan = rowByKey ? planRowByKey(planned) : planned
   const main = isCrud(plan) ? render(mainStatement(plan, request.shape, snapshot.config)) : undefined
-  return { request, plan, hasNoEffect: hasNoEffect(plan, cache), main, addressed: address ? parsed.shape : undefined }
+  return { request, plan, hasNoEffect: hasNoEffect(plan, cache), main, tableShape: rowByKey ? parsed.shape : undefined }
 }
 
 const isCrud = (plan: ActionPlan): plan is CrudPlan =>
@@ -182,7 +182,7 @@ function fromShape(
   lap()
   checkPayload(request, value, validator)
   const text = body && isText(payload) ? payload.text : null
-  return { request, plan, hasNoEffect, main: bind(known, values, text), stats, addressed: undefined }
+  return { request, plan, hasNoEffect, main: bind(known, values, text), stats, tableShape: undefined }
 }
 
 /** Whether a body is read into the same columns, and is an object or not, as the one of the shape was. */

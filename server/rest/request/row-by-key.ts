@@ -8,10 +8,10 @@ import type { Filter } from './filter.ts'
 import { pathSegments } from './resource.ts'
 
 /** The request for the table, and the key's value. */
-export type RowAddress = { readonly http: HttpRequest; readonly id: string }
+export type RowByKey = { readonly http: HttpRequest; readonly id: string }
 
 /** Whether a path is `/table/id`. */
-export function addressesRow(path: string): boolean {
+export function isRowPath(path: string): boolean {
   const second = path.indexOf('/', 1)
   if (second < 0 || second === path.length - 1 || path.startsWith('/rpc/')) return false
   return !path.includes('/', second + 1)
@@ -22,8 +22,8 @@ export function addressesRow(path: string): boolean {
  *
  * @throws ApiError PGRST125 when the id is not valid percent-encoded UTF-8
  */
-export function parseRowAddress(http: HttpRequest): RowAddress | undefined {
-  if (!addressesRow(http.path)) return undefined
+export function parseRowByKey(http: HttpRequest): RowByKey | undefined {
+  if (!isRowPath(http.path)) return undefined
   const second = http.path.indexOf('/', 1)
   try {
     const id = decodeURIComponent(Buffer.from(http.path.slice(second + 1), 'latin1').toString('utf8'))
@@ -40,7 +40,7 @@ function keyColumn(cache: SchemaCache, schema: string, table: string): string | 
 }
 
 /** Whether a path names a table of one of the schemas whose rows can be addressed. */
-export function isAddressable(path: string, schemas: readonly string[], cache: SchemaCache): boolean {
+export function hasSingleColumnKey(path: string, schemas: readonly string[], cache: SchemaCache): boolean {
   const [table = ''] = pathSegments(path)
   return schemas.some((schema) => keyColumn(cache, schema, table) !== undefined)
 }
@@ -50,7 +50,7 @@ export function isAddressable(path: string, schemas: readonly string[], cache: S
  *
  * @throws ApiError PGRST125 when the table is unknown or its key is not one column; PGRST117 for POST
  */
-export function addressRow(request: ApiRequest, id: string, cache: SchemaCache): ApiRequest {
+export function filterByKey(request: ApiRequest, id: string, cache: SchemaCache): ApiRequest {
   const { shape, queryParams } = request
   const { action } = shape
   if (action.kind !== 'read' && action.kind !== 'mutate' && action.kind !== 'relation-info') throw errors.path()

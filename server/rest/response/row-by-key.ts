@@ -5,7 +5,7 @@ import type { RequestShape } from '../request/api-request.ts'
 import type { RestResponse, ResultRow } from './result.ts'
 
 /** JSON becomes one object instead of an array of one. */
-export function planAddressed(plan: ActionPlan): ActionPlan {
+export function planRowByKey(plan: ActionPlan): ActionPlan {
   if (plan.kind !== 'read' && plan.kind !== 'mutate') return plan
   if (plan.handler.kind === 'json') return { ...plan, handler: { kind: 'single-json', stripNulls: false } }
   if (plan.handler.kind === 'array-json-strip') return { ...plan, handler: { kind: 'single-json', stripNulls: true } }
@@ -18,7 +18,7 @@ export function planAddressed(plan: ActionPlan): ActionPlan {
  * @param shape as it was before it was narrowed to the row
  * @throws ApiError PGRST116 with 404 when no visible row has the key
  */
-export function answerAddressed(
+export function respondRowByKey(
   response: RestResponse,
   plan: CrudPlan,
   row: ResultRow,
