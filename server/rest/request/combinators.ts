@@ -1,6 +1,6 @@
 // Parsers made of parsers: Parsec's combinators. What they do with faults matters only to error texts.
 // https://hackage.haskell.org/package/parsec (Text.Parsec.Prim, Text.Parsec.Combinator)
-import { failed, metHere, noFault } from './parser.ts'
+import { failed, metHere, noParseError } from './parser.ts'
 import type { Message, Parser } from './parser.ts'
 import { showCharacter, showText } from '../../text/haskell-show.ts'
 
@@ -21,7 +21,7 @@ export function character(test: (codePoint: number) => boolean, ...expected: rea
       return failed
     }
     input.at = at + (met > 0xffff ? 2 : 1)
-    input.fault = noFault
+    input.parseError = noParseError
     return text.slice(at, input.at)
   }
 }
@@ -69,13 +69,13 @@ export function literal(wanted: string): Parser<string> {
     const { text, at: start } = input
     if (text.startsWith(wanted, start)) {
       input.at = start + wanted.length
-      input.fault = noFault
+      input.parseError = noParseError
       return wanted
     }
     if (input.tracing) {
       let at = start
       while (at < text.length && text[at] === wanted[at - start]) at += 1
-      input.fault = { at: start, messages: [{ kind: 'met', at }, ...messages] }
+      input.parseError = { at: start, messages: [{ kind: 'met', at }, ...messages] }
     }
     if (text[start] === wanted[0]) input.at = start + 1
     return failed
@@ -88,7 +88,7 @@ export const end: Parser<undefined> = (input) => {
   if (input.tracing) {
     const found: Message =
       met === undefined ? metHere : { kind: 'unexpected', text: showCharacter(String.fromCodePoint(met)) }
-    input.fault = { at: input.at, messages: [found, ...endExpected] }
+    input.parseError = { at: input.at, messages: [found, ...endExpected] }
   }
   return met === undefined ? undefined : failed
 }
@@ -97,7 +97,7 @@ const endExpected = expectations(['end of input'])
 /** Succeeds without reading. */
 export function succeed<T>(value: T): Parser<T> {
   return (input) => {
-    input.fault = noFault
+    input.parseError = noParseError
     return value
   }
 }
@@ -115,11 +115,11 @@ export function sequence<T extends readonly unknown[]>(
 ): Parser<T> {
   return (input) => {
     const values: unknown[] = []
-    input.fault = noFault
+    input.parseError = noParseError
     for (const parser of parsers as readonly Parser<unknown>[]) {
-      const { at, fault } = input
+      const { at, parseError } = input
       const value = parser(input)
-      if (input.tracing && input.at === at) input.merge(fault)
+      if (input.tracing && input.at === at) input.merge(parseError)
       if (value === failed) return failed
       values.push(value)
     }
@@ -131,13 +131,13 @@ export function sequence<T extends readonly unknown[]>(
 export function choice<T>(...parsers: readonly Parser<T>[]): Parser<T> {
   return (input) => {
     const start = input.at
-    let fault = noFault
+    let parseError = noParseError
     for (const parser of parsers) {
       const value = parser(input)
       if (input.at !== start) return value
       if (input.tracing) {
-        input.merge(fault)
-        fault = input.fault
+        input.merge(parseError)
+        parseError = input.parseError
       }
       if (value !== failed) return value
     }
@@ -162,7 +162,7 @@ export function ahead<T>(parser: Parser<T>): Parser<T> {
     const value = parser(input)
     if (value !== failed) {
       input.at = at
-      input.fault = noFault
+      input.parseError = noParseError
     }
     return value
   }
@@ -174,9 +174,9 @@ export function label<T>(parser: Parser<T>, text: string): Parser<T> {
   return (input) => {
     const { at } = input
     const value = parser(input)
-    if (input.tracing && input.at === at && (value === failed || input.fault.messages.length > 0)) {
-      const others = input.fault.messages.filter((message) => message.kind !== 'expected')
-      input.fault = { at: input.fault.at, messages: [...messages, ...others] }
+    if (input.tracing && input.at === at && (value === failed || input.parseError.messages.length > 0)) {
+      const others = input.parseError.messages.filter((message) => message.kind !== 'expected')
+      input.parseError = { at: input.parseError.at, messages: [...messages, ...others] }
     }
     return value
   }
@@ -195,7 +195,8 @@ export function notFollowedBy(parser: Parser<string>): Parser<undefined> {
       input.at = at
       return undefined
     }
-    if (input.tracing) input.fault = { at: input.at, messages: [{ kind: 'unexpected', text: showCharacter(value) }] }
+    if (input.tracing)
+      input.parseError = { at: input.at, messages: [{ kind: 'unexpected', text: showCharacter(value) }] }
     input.at = at
     return failed
   }
@@ -208,18 +209,18 @@ export function notFollowedBy(parser: Parser<string>): Parser<undefined> {
 export function many<T>(parser: Parser<T>, mergeLast = false): Parser<T[]> {
   return (input) => {
     const values: T[] = []
-    let fault = noFault
+    let parseError = noParseError
     for (;;) {
       const { at } = input
       const value = parser(input)
       if (value === failed) {
         if (input.at !== at) return failed
-        if (input.tracing && mergeLast) input.merge(fault)
+        if (input.tracing && mergeLast) input.merge(parseError)
         return values
       }
       // A parser that reads nothing would be repeated without end.
       if (input.at === at) throw new Error('a repeated parser must consume input')
-      fault = input.fault
+      parseError = input.parseError
       values.push(value)
     }
   }

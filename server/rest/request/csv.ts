@@ -12,7 +12,7 @@ const fieldAndEnd = /(?:"[^"]*(?:""[^"]*)*"|[^",\r\n]*)(,|\r\n|\n|\r|$)/y
 const fieldAlone = /"[^"]*(?:""[^"]*)*"|[^",\r\n]*/y
 
 /** Where the text stops being CSV. */
-function faultAt(text: string): number {
+function errorPosition(text: string): number {
   let at = 0
   for (;;) {
     fieldAndEnd.lastIndex = at
@@ -47,7 +47,7 @@ function readRecords(body: Buffer): string[][] {
     if (!(error instanceof CsvError)) throw error
     if (error.code === 'CSV_QUOTE_NOT_CLOSED') throw unclosedQuote(body, error.records === 0)
     const bytes = body.toString('latin1')
-    throw parseError('Failed reading: satisfy', bytes.slice(faultAt(bytes)))
+    throw parseError('Failed reading: satisfy', bytes.slice(errorPosition(bytes)))
   }
 }
 

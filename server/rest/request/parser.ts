@@ -16,11 +16,11 @@ export type Parser<T> = (input: Input) => T | typeof failed
 /** What was met is read from the text when it is told: where the fault is, or at a place of its own. */
 export type Message =
   { readonly kind: 'unexpected' | 'expected'; readonly text: string } | { readonly kind: 'met'; readonly at?: number }
-export type Fault = { readonly at: number; readonly messages: readonly Message[] }
+export type ParseError = { readonly at: number; readonly messages: readonly Message[] }
 
 export const metHere: Message = { kind: 'met' }
 
-export const noFault: Fault = { at: 0, messages: [] }
+export const noParseError: ParseError = { at: 0, messages: [] }
 
 /** Text being read. Faults are kept only when `tracing`: they do not change what is accepted. */
 export class Input {
@@ -30,7 +30,7 @@ export class Input {
   readonly tracing: boolean
   at = 0
   depth = 0
-  fault: Fault = noFault
+  parseError: ParseError = noParseError
 
   constructor(what: string, shown: string, text: string, tracing: boolean) {
     this.what = what
@@ -42,15 +42,15 @@ export class Input {
   /** Notes that the text at `at` is none of what was expected. */
   expected(at: number, expected: readonly Message[]): void {
     if (!this.tracing) return
-    this.fault = { at, messages: [metHere, ...expected] }
+    this.parseError = { at, messages: [metHere, ...expected] }
   }
 
   /** Joins an earlier fault with the one just made, when nothing was consumed between them. */
-  merge(earlier: Fault): void {
-    const later = this.fault
-    if (later.messages.length === 0 || (earlier.messages.length > 0 && earlier.at > later.at)) this.fault = earlier
+  merge(earlier: ParseError): void {
+    const later = this.parseError
+    if (later.messages.length === 0 || (earlier.messages.length > 0 && earlier.at > later.at)) this.parseError = earlier
     else if (earlier.messages.length > 0 && earlier.at === later.at)
-      this.fault = { at: later.at, messages: [...earlier.messages, ...later.messages] }
+      this.parseError = { at: later.at, messages: [...earlier.messages, ...later.messages] }
   }
 
   /** The error for a client: where, and what was met and expected there. */
@@ -71,7 +71,7 @@ function placeOf(text: string, at: number): string {
   return `(line ${line}, column ${column})`
 }
 
-function describe(text: string, { at, messages }: Fault): string {
+function describe(text: string, { at, messages }: ParseError): string {
   if (messages.length === 0) return 'unknown parse error'
   const texts = (kind: 'unexpected' | 'expected'): readonly string[] => {
     const found = new Set<string>()
@@ -104,5 +104,5 @@ export function parse<T>(parser: Parser<T>, what: string, shown: string, text = 
   // Only a request that is refused anyway pays for the description.
   const traced = new Input(what, shown, text, true)
   parser(traced)
-  throw traced.error(traced.fault.at, describe(text, traced.fault))
+  throw traced.error(traced.parseError.at, describe(text, traced.parseError))
 }
