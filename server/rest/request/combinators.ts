@@ -1,6 +1,6 @@
 // Parsers made of parsers: Parsec's combinators. What they do with faults matters only to error texts.
 // https://hackage.haskell.org/package/parsec (Text.Parsec.Prim, Text.Parsec.Combinator)
-import { failed, metHere, noParseError } from './parser.ts'
+import { failed, unexpectedHere, noParseError } from './parser.ts'
 import type { Message, Parser } from './parser.ts'
 import { showCharacter, showText } from '../../text/haskell-show.ts'
 
@@ -15,12 +15,12 @@ export function character(test: (codePoint: number) => boolean, ...expected: rea
   const messages = expectations(expected)
   return (input) => {
     const { text, at } = input
-    const met = text.codePointAt(at)
-    if (met === undefined || !test(met)) {
+    const codePoint = text.codePointAt(at)
+    if (codePoint === undefined || !test(codePoint)) {
       input.expected(at, messages)
       return failed
     }
-    input.at = at + (met > 0xffff ? 2 : 1)
+    input.at = at + (codePoint > 0xffff ? 2 : 1)
     input.parseError = noParseError
     return text.slice(at, input.at)
   }
@@ -29,7 +29,7 @@ export function character(test: (codePoint: number) => boolean, ...expected: rea
 /** One given character. */
 export function symbol(wanted: string): Parser<string> {
   const code = wanted.codePointAt(0)
-  return character((met) => met === code, showText(wanted))
+  return character((codePoint) => codePoint === code, showText(wanted))
 }
 
 /** At least `minimum` (0 or 1) code points that pass the test. */
@@ -43,9 +43,9 @@ export function run(
     const { text, at: start } = input
     let at = start
     while (at < text.length) {
-      const met = text.codePointAt(at) ?? 0
-      if (!test(met)) break
-      at += met > 0xffff ? 2 : 1
+      const codePoint = text.codePointAt(at) ?? 0
+      if (!test(codePoint)) break
+      at += codePoint > 0xffff ? 2 : 1
     }
     input.expected(at, messages)
     if (at - start < minimum) return failed
@@ -84,13 +84,15 @@ export function literal(wanted: string): Parser<string> {
 
 /** The end of the text. */
 export const end: Parser<undefined> = (input) => {
-  const met = input.text.codePointAt(input.at)
+  const codePoint = input.text.codePointAt(input.at)
   if (input.tracing) {
     const found: Message =
-      met === undefined ? metHere : { kind: 'unexpected', text: showCharacter(String.fromCodePoint(met)) }
+      codePoint === undefined
+        ? unexpectedHere
+        : { kind: 'unexpected', text: showCharacter(String.fromCodePoint(codePoint)) }
     input.parseError = { at: input.at, messages: [found, ...endExpected] }
   }
-  return met === undefined ? undefined : failed
+  return codePoint === undefined ? undefined : failed
 }
 const endExpected = expectations(['end of input'])
 

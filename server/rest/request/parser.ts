@@ -18,7 +18,7 @@ export type Message =
   { readonly kind: 'unexpected' | 'expected'; readonly text: string } | { readonly kind: 'met'; readonly at?: number }
 export type ParseError = { readonly at: number; readonly messages: readonly Message[] }
 
-export const metHere: Message = { kind: 'met' }
+export const unexpectedHere: Message = { kind: 'met' }
 
 export const noParseError: ParseError = { at: 0, messages: [] }
 
@@ -42,7 +42,7 @@ export class Input {
   /** Notes that the text at `at` is none of what was expected. */
   expected(at: number, expected: readonly Message[]): void {
     if (!this.tracing) return
-    this.parseError = { at, messages: [metHere, ...expected] }
+    this.parseError = { at, messages: [unexpectedHere, ...expected] }
   }
 
   /** Joins an earlier fault with the one just made, when nothing was consumed between them. */
@@ -85,9 +85,10 @@ function describe(text: string, { at, messages }: ParseError): string {
   const parts: string[] = []
   if (unexpected.length > 0) parts.push(`unexpected ${list(unexpected)}`)
   else if (!messages.some(({ kind }) => kind === 'unexpected')) {
-    const met = messages.find((message) => message.kind === 'met')
-    const code = met && text.codePointAt(met.at ?? at)
-    if (met) parts.push(`unexpected ${code === undefined ? 'end of input' : showText(String.fromCodePoint(code))}`)
+    const unexpectedInput = messages.find((message) => message.kind === 'met')
+    const code = unexpectedInput && text.codePointAt(unexpectedInput.at ?? at)
+    if (unexpectedInput)
+      parts.push(`unexpected ${code === undefined ? 'end of input' : showText(String.fromCodePoint(code))}`)
   }
   if (expected.length > 0) parts.push(`expecting ${list(expected)}`)
   return parts.join(' ').trim()
