@@ -5,7 +5,7 @@ import { admit } from './admission.ts'
 import { answer, type AnswerTrace } from './answer.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import { ApiError, errors } from './errors.ts'
-import { bodyTypeFault } from './request/payload-check.ts'
+import { bodyTypeError } from './request/payload-check.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import { BodyBudget, type BodyShare } from './request/body-budget.ts'
 import { largeBody } from './request/body.ts'
@@ -138,7 +138,7 @@ export class RestHandler {
     }
     share?.release()
     if (!result) {
-      if (http) failure = bodyTypeFault(failure, http, config.dbSchemas, validator)
+      if (http) failure = bodyTypeError(failure, http, config.dbSchemas, validator)
       result = errorResponse(failure instanceof ApiError ? failure : unforeseen(), config.clientErrorVerbosity)
     }
     trace.warning ??= result.warning

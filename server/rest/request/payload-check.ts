@@ -1,6 +1,6 @@
 // Bodies for tables with a JSON Schema are checked before the database is asked, and all faults are told at once. Tables
 // without one are guarded by Postgres alone.
-import type { BodyFault, BodyValidator } from '../validation.ts'
+import type { BodyProblem, BodyValidator } from '../validation.ts'
 import { ApiError, errors } from '../errors.ts'
 import type { HttpRequest, PlannedRequest } from './api-request.ts'
 import { parseJson, type Payload } from './payload.ts'
@@ -20,8 +20,9 @@ export function checkPayload({ shape, input }: PlannedRequest, value: unknown, v
   if (!table) return
   const body = withColumns(value ?? valueOf(payload), payload, columns)
   const isText = contentType.kind !== 'json'
-  const faults = action.mutation === 'update' ? table.validateUpdate(body, isText) : table.validateInsert(body, isText)
-  if (faults.length > 0) throw errors.invalidBody('The body does not match the schema of the table', listed(faults))
+  const problems =
+    action.mutation === 'update' ? table.validateUpdate(body, isText) : table.validateInsert(body, isText)
+  if (problems.length > 0) throw errors.invalidBody('The body does not match the schema of the table', listed(problems))
 }
 
 const valueOf = (payload: Payload): unknown =>
@@ -41,14 +42,14 @@ function withColumns(value: unknown, payload: Payload, columns: readonly string[
   return Array.isArray(value) ? value.map(pick) : pick(value)
 }
 
-const listed = (faults: readonly BodyFault[]): string =>
-  faults.map(({ pointer, message }) => (pointer === '' ? message : `${pointer} ${message}`)).join('; ')
+const listed = (problems: readonly BodyProblem[]): string =>
+  problems.map(({ pointer, message }) => (pointer === '' ? message : `${pointer} ${message}`)).join('; ')
 
 /**
  * What to answer to an error of parsing a request. A body of a type that no table takes is an unsupported media type
  * (415) where the table has a schema; elsewhere it stays what PostgREST answers.
  */
-export function bodyTypeFault(
+export function bodyTypeError(
   error: unknown,
   http: HttpRequest,
   schemas: readonly string[],
