@@ -227,10 +227,10 @@ async function runOn(
       await runPipeline(client, [[rollback]], prepare)
     throw error
   }
-  const fault = checkResult(results)
-  if (fault) {
+  const error = checkResult(results)
+  if (error) {
     await runPipeline(client, [[rollback]], prepare)
-    throw new Refusal(fault)
+    throw new Refusal(error)
   }
   await runPipeline(client, undo ? [[checkConstraints], [rollback]] : [[commit]], prepare)
   return results

@@ -15,7 +15,7 @@ import type { CrudPlan, InspectPlan } from './plan/plan.ts'
 import { prepare, type Prepared } from './cache/prepare.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import type { Notices } from './response/finish.ts'
-import { mayFault, resultFault } from './response/result-check.ts'
+import { needsResultCheck, resultError } from './response/result-check.ts'
 import { respondInfo } from './response/info.ts'
 import { explainBody, readResult, resultFormats } from './response/result-row.ts'
 import { respond, respondInspect } from './response/respond.ts'
@@ -167,9 +167,9 @@ async function runCrud(
   const planned = needsPlannedCount(plan, request.shape)
   if (planned) statements.push({ ...render(explainCountStatement(plan.read)), isUnprepared: true })
   const checkResult = (results: readonly (readonly Row[])[]): ApiError | undefined =>
-    resultFault(plan, readResult(plan.kind, results[0] ?? []), request.shape)
+    resultError(plan, readResult(plan.kind, results[0] ?? []), request.shape)
   // Only a write has anything to be undone for a result that may not stand.
-  const undoes = !plan.readOnly && mayFault(plan, request.shape)
+  const undoes = !plan.readOnly && needsResultCheck(plan, request.shape)
   const { rows, arriving } = await run(
     plan,
     prepared,
@@ -180,10 +180,10 @@ async function runCrud(
     mayShare(plan) ? stats : undefined,
   )
   const row = readResult(plan.kind, rows[0] ?? [], arriving)
-  const fault = undoes ? undefined : resultFault(plan, row, request.shape)
-  if (fault) {
+  const error = undoes ? undefined : resultError(plan, row, request.shape)
+  if (error) {
     drop(row.body)
-    throw fault
+    throw error
   }
   if (!planned) return row
   const estimate = plannedRows(rows[1]?.[0]?.[0]?.toString() ?? 'null')

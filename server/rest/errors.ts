@@ -121,18 +121,18 @@ export const errors = {
   incompleteBody: () =>
     new ApiError({ code: 'PGRST102', status: 400, message: 'The connection ended before the whole body had arrived' }),
   rangeNotSatisfiable: (
-    fault: 'negative limit' | 'lower above upper' | { readonly offset: string; readonly total: string },
+    problem: 'negative limit' | 'lower above upper' | { readonly offset: string; readonly total: string },
   ) =>
     new ApiError({
       code: 'PGRST103',
       status: 416,
       message: 'Requested range not satisfiable',
       details:
-        fault === 'negative limit'
+        problem === 'negative limit'
           ? 'Limit should be greater than or equal to zero.'
-          : fault === 'lower above upper'
+          : problem === 'lower above upper'
             ? 'The lower boundary must be lower than or equal to the upper boundary in the Range header.'
-            : `An offset of ${fault.offset} was requested, but there are only ${fault.total} rows.`,
+            : `An offset of ${problem.offset} was requested, but there are only ${problem.total} rows.`,
     }),
   putFilters: () =>
     new ApiError({
@@ -210,7 +210,7 @@ export const errors = {
       details: 'Only is null or not is null filters are allowed on embedded resources',
     }),
   raiseUnreadable: (
-    fault:
+    problem:
       | { readonly part: 'message'; readonly text: string }
       | { readonly part: 'detail'; readonly text: string }
       | { readonly part: 'no detail' },
@@ -220,13 +220,13 @@ export const errors = {
       status: 500,
       message: `Could not parse JSON in the "RAISE SQLSTATE 'PGRST'" error`,
       details:
-        fault.part === 'message'
-          ? `Invalid JSON value for MESSAGE: '${fault.text}'`
-          : fault.part === 'detail'
-            ? `Invalid JSON value for DETAIL: '${fault.text}'`
+        problem.part === 'message'
+          ? `Invalid JSON value for MESSAGE: '${problem.text}'`
+          : problem.part === 'detail'
+            ? `Invalid JSON value for DETAIL: '${problem.text}'`
             : 'DETAIL is missing in the RAISE statement',
       hint:
-        fault.part === 'message'
+        problem.part === 'message'
           ? "MESSAGE must be a JSON object with obligatory keys: 'code', 'message' and optional keys: 'details', 'hint'."
           : "DETAIL must be a JSON object with obligatory keys: 'status', 'headers' and optional key: 'status_text'.",
     }),

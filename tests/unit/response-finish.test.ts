@@ -1,7 +1,7 @@
 import t from 'tap'
 import { version } from '../../server/common/version.ts'
 import { errorResponse } from '../../server/rest/response/error.ts'
-import { mayFault, resultFault } from '../../server/rest/response/result-check.ts'
+import { needsResultCheck, resultError } from '../../server/rest/response/result-check.ts'
 import { finish, serverTiming, traceHeader, type Finishing, type Notices } from '../../server/rest/response/finish.ts'
 import { headerText, type Header, type Headers } from '../../server/rest/response/header.ts'
 import { respondInfo } from '../../server/rest/response/info.ts'
@@ -236,13 +236,13 @@ for (const [title, plan, queryTotal, preferences, code] of faults) {
   t.test(`error: ${title}`, async (t) => {
     const row = { ...readResult(plan.kind, []), queryTotal }
     const request = requestShape({ preferences: { ...preferences, invalid: [] } })
-    t.equal(resultFault(plan, row, request)?.code, code)
-    if (code !== undefined) t.ok(mayFault(plan, request), 'foreseen')
+    t.equal(resultError(plan, row, request)?.code, code)
+    if (code !== undefined) t.ok(needsResultCheck(plan, request), 'foreseen')
   })
 }
 
 t.test('details of errors', async (t) => {
   const row = { ...readResult('read', []), queryTotal: 2 }
-  t.equal(resultFault(reading(readPlan('items'), singular), row, requestShape())?.details, 'The result contains 2 rows')
-  t.notOk(mayFault(reading(readPlan('items')), requestShape()))
+  t.equal(resultError(reading(readPlan('items'), singular), row, requestShape())?.details, 'The result contains 2 rows')
+  t.notOk(needsResultCheck(reading(readPlan('items')), requestShape()))
 })
