@@ -9,7 +9,7 @@ import { bodyTypeError } from './request/payload-check.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import { BodyBudget, type BodyShare } from './request/body-budget.ts'
 import { largeBody } from './request/body.ts'
-import { ParseTurns } from './request/parse-queue.ts'
+import { ParseQueue } from './request/parse-queue.ts'
 import { errorResponse } from './response/error.ts'
 import { finish, traceHeader, type Notices } from './response/finish.ts'
 import type { Headers } from './response/header.ts'
@@ -55,7 +55,7 @@ export type RestHandlerOptions = {
 export class RestHandler {
   readonly #options: RestHandlerOptions
   readonly #budget: BodyBudget
-  readonly #turns = new ParseTurns()
+  readonly #parseQueue = new ParseQueue()
 
   constructor(options: RestHandlerOptions) {
     const { restBodyBudget, dbPoolAcquisitionTimeout } = options.state.snapshot.config
@@ -123,7 +123,7 @@ export class RestHandler {
         const received = http
         const answered =
           received.body.length > largeBody
-            ? this.#turns.run(() => (request.isGone ? errors.callerGone() : answer(received, acting, context)))
+            ? this.#parseQueue.run(() => (request.isGone ? errors.callerGone() : answer(received, acting, context)))
             : answer(received, acting, context)
         const outcome = answered instanceof ApiError ? answered : await answered
         if (outcome instanceof ApiError) failure = outcome

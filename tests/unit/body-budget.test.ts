@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { BodyBudget } from '../../server/rest/request/body-budget.ts'
-import { ParseTurns } from '../../server/rest/request/parse-queue.ts'
+import { ParseQueue } from '../../server/rest/request/parse-queue.ts'
 import { createRandom } from '../support/random.ts'
 
 const exhausted = new Error('exhausted')
@@ -91,7 +91,7 @@ t.test('any order of growing and releasing frees everything, and stays close to 
 })
 
 t.test('bodies are parsed one at a time, and the event loop runs in between', async (t) => {
-  const turns = new ParseTurns()
+  const turns = new ParseQueue()
   const done: string[] = []
   const work = (name: string) =>
     turns.run(() => {

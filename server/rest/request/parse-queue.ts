@@ -5,12 +5,12 @@ import { setImmediate, setTimeout } from 'node:timers/promises'
 const longestPause = 100
 
 /** Runs one piece of work at a time, and lets other requests go on between two for as long as the last one took. */
-export class ParseTurns {
+export class ParseQueue {
   #last: Promise<number> = Promise.resolve(0)
 
   /** Runs `work` when it is its turn; gives what it gives. */
   run<T>(work: () => T): Promise<T> {
-    const turn = this.#last.then(async (pause) => {
+    const result = this.#last.then(async (pause) => {
       // A timer alone may be due before what has arrived was looked at.
       if (pause > 0) await setTimeout(Math.min(pause, longestPause))
       await setImmediate()
@@ -21,8 +21,8 @@ export class ParseTurns {
         return { error, took: performance.now() - start }
       }
     })
-    this.#last = turn.then(({ took }) => took)
-    return turn.then((outcome) => {
+    this.#last = result.then(({ took }) => took)
+    return result.then((outcome) => {
       if ('error' in outcome) throw outcome.error
       return outcome.value
     })
