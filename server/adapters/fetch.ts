@@ -38,7 +38,7 @@ export function fetchHandler(rest: Answering, options: FetchHandlerOptions = {})
 
 const highestStatus = 599
 /** An error of the adapter's own. */
-const plain: Finishing = { notices: undefined, shared: [], closes: false, trace: undefined }
+const plain: Finishing = { notices: undefined, cors: [], closes: false, trace: undefined }
 /** https://fetch.spec.whatwg.org/#null-body-status */
 const bodilessStatuses: ReadonlySet<number> = new Set([204, 205, 304])
 

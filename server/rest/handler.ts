@@ -145,7 +145,7 @@ export class RestHandler {
     const { serverCorsAllowedOrigins, serverTraceHeader } = config
     const response = finish(result, {
       notices,
-      shared: origin === undefined || method === 'OPTIONS' ? noHeaders : corsHeaders(origin, serverCorsAllowedOrigins),
+      cors: origin === undefined || method === 'OPTIONS' ? noHeaders : corsHeaders(origin, serverCorsAllowedOrigins),
       // The end of a body without a length may never come.
       closes: failure !== undefined && request.isOpenEnded,
       trace: serverTraceHeader === null ? undefined : traceHeader(serverTraceHeader, headers),

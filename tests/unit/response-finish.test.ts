@@ -26,7 +26,7 @@ import {
 import { schemaCache } from '../support/small-schema-cache.ts'
 
 const answer: RestResponse = { status: 200, headers: [['A', 'b']], body: '' }
-const plain: Finishing = { notices: undefined, shared: [], closes: false, trace: undefined }
+const plain: Finishing = { notices: undefined, cors: [], closes: false, trace: undefined }
 const noNotices: Notices = { timing: undefined, legacy: [] }
 const server: Header = ['Server', `postgrest/16.2 rowhouse/${version}`]
 const headersOf = (response: Partial<RestResponse>, finishing: Partial<Finishing>): Headers =>
@@ -57,12 +57,12 @@ t.test('headers of every response', async (t) => {
   const later: Headers = [['retry-after', '7']]
   t.strictSame(headersOf({ status: 503, headers: later }, {}), [...later, server])
   t.strictSame(headersOf({ headers: [['SERVER', 'mine']] }, {}), [['SERVER', 'mine']])
-  t.strictSame(headersOf({ headers: [['b', '1']] }, { shared: [['B', '2'], ['C', '3']] }), [['b', '1'], ['C', '3'], server]) // prettier-ignore
+  t.strictSame(headersOf({ headers: [['b', '1']] }, { cors: [['B', '2'], ['C', '3']] }), [['b', '1'], ['C', '3'], server]) // prettier-ignore
   const trace = traceHeader('X-Id', [['x-id', '1']])
   t.strictSame(trace, ['X-Id', '1'])
   t.strictSame(traceHeader('X-Id', []), ['X-Id', ''])
   t.strictSame(
-    headersOf({ status: 503 }, { notices: noNotices, shared: [['C', '3']], closes: true, trace }),
+    headersOf({ status: 503 }, { notices: noNotices, cors: [['C', '3']], closes: true, trace }),
     [
       ['Retry-After', '0'],
       ['X-Id', '1'],

@@ -41,7 +41,7 @@ export type Finishing = {
   /** Undefined for errors and responses to preflight requests. */
   readonly notices: Notices | undefined
   /** CORS headers; those that the response has already are left out. */
-  readonly shared: Headers
+  readonly cors: Headers
   /** Whether the connection ends with the response. */
   readonly closes: boolean
   /** The request's trace header, as it is sent back. */
@@ -59,7 +59,7 @@ const retryAtOnce: Header = ['Retry-After', '0']
  * `Server-Timing`, `Warning`, `Vary`, CORS, `Connection`, `Server`. What the database has set stays: `Vary`, `Server`,
  * `Retry-After` and CORS headers.
  */
-export function finish(response: RestResponse, { notices, shared, closes, trace }: Finishing): RestResponse {
+export function finish(response: RestResponse, { notices, cors, closes, trace }: Finishing): RestResponse {
   const { status, headers: own, body, statusText, warning: ignored } = response
   const headers: Header[] = trace === undefined ? [] : [trace]
   for (const header of own) headers.push(header)
@@ -69,7 +69,7 @@ export function finish(response: RestResponse, { notices, shared, closes, trace 
     if (legacy.length > 0) headers.push(['Warning', headerText(warning(legacy))])
     if (!hasHeader(own, 'Vary')) headers.push(vary)
   }
-  for (const header of shared) if (!hasHeader(own, header[0])) headers.push(header)
+  for (const header of cors) if (!hasHeader(own, header[0])) headers.push(header)
   if (closes) headers.push(close)
   if (status === 503 && !hasHeader(headers, 'Retry-After')) headers.unshift(retryAtOnce)
   if (!hasHeader(headers, 'Server')) headers.push(server)
