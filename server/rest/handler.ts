@@ -62,7 +62,7 @@ export class RestHandler {
     this.#options = options
     this.#budget = new BodyBudget({
       limit: restBodyBudget,
-      patience: Math.min(dbPoolAcquisitionTimeout * 1000, longestTimer),
+      maxWait: Math.min(dbPoolAcquisitionTimeout * 1000, longestTimer),
       exhausted: () => errors.bodyBudget(restBodyBudget),
     })
   }
@@ -87,7 +87,7 @@ export class RestHandler {
       warning: undefined,
     }
     try {
-      const preflight = method === 'OPTIONS' ? preflightAnswer(request, origin, snapshot) : undefined
+      const preflight = method === 'OPTIONS' ? respondPreflight(request, origin, snapshot) : undefined
       if (preflight) {
         result = preflight
       } else {
@@ -139,7 +139,7 @@ export class RestHandler {
     share?.release()
     if (!result) {
       if (http) failure = bodyTypeError(failure, http, config.dbSchemas, validator)
-      result = errorResponse(failure instanceof ApiError ? failure : unforeseen(), config.clientErrorVerbosity)
+      result = errorResponse(failure instanceof ApiError ? failure : internalError(), config.clientErrorVerbosity)
     }
     trace.warning ??= result.warning
     const { serverCorsAllowedOrigins, serverTraceHeader } = config
@@ -171,10 +171,10 @@ const noBody = Buffer.alloc(0)
 const noHeaders: Headers = []
 
 /** An error that no stage foresaw. Nothing of it is shown. */
-const unforeseen = (): ApiError => new ApiError({ code: 'PGRSTX00', status: 500, message: 'Internal server error' })
+const internalError = (): ApiError => new ApiError({ code: 'PGRSTX00', status: 500, message: 'Internal server error' })
 
 /** A browser's question whether it may send a request. It carries no credential, so none is asked for. */
-function preflightAnswer(
+function respondPreflight(
   request: RestRequest,
   origin: string | undefined,
   { config }: Snapshot,

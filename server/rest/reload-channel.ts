@@ -69,7 +69,7 @@ export class ReloadChannel {
     this.#channel = wanted
     this.#stopListening = await this.#database.listen(wanted, (event) => {
       // Changes follow one another, so that only events of the current channel arrive, or of one that is being stopped.
-      if (this.#channel === wanted) this.#hear(wanted, event)
+      if (this.#channel === wanted) this.#handle(wanted, event)
     })
   }
 
@@ -81,7 +81,7 @@ export class ReloadChannel {
     await stopListening?.()
   }
 
-  #hear(channel: string, event: ChannelEvent): void {
+  #handle(channel: string, event: ChannelEvent): void {
     switch (event.kind) {
       case 'lost':
         this.#isOn = false
@@ -96,14 +96,14 @@ export class ReloadChannel {
         this.#hasMissed = false
         return
       case 'notified':
-        this.#obey(channel, event.payload)
+        this.#reload(channel, event.payload)
         return
       default:
         event satisfies never
     }
   }
 
-  #obey(channel: string, payload: string): void {
+  #reload(channel: string, payload: string): void {
     switch (payload) {
       // Loading the schema cache begins with the settings, so that this one means both.
       case '':

@@ -42,7 +42,7 @@ export type SchemaLoaderOptions<Loaded extends LoadedSettings> = {
 
 const maxRetrySeconds = 32
 /** Milliseconds after a load in which lost connections cause no further one. */
-const calm = 1000
+const minRecoveryInterval = 1000
 
 /** A `ConnectionError` hides its cause from clients. */
 const causeOf = (error: Error): Error => (error.cause instanceof Error ? error.cause : error)
@@ -99,7 +99,7 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
 
   /** Loads again, because a request found the database gone: it may come back changed. */
   recover(): void {
-    if (this.isPending || this.#schema.isRunning || performance.now() - this.#loadedAt < calm) return
+    if (this.isPending || this.#schema.isRunning || performance.now() - this.#loadedAt < minRecoveryInterval) return
     void this.reload()
   }
 

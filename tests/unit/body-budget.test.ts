@@ -6,7 +6,8 @@ import { ParseQueue } from '../../server/rest/request/parse-queue.ts'
 import { createRandom } from '../support/random.ts'
 
 const exhausted = new Error('exhausted')
-const budgetOf = (limit: number, patience = 60_000) => new BodyBudget({ limit, patience, exhausted: () => exhausted })
+const budgetOf = (limit: number, patience = 60_000) =>
+  new BodyBudget({ limit, maxWait: patience, exhausted: () => exhausted })
 
 /** Whether a promise is settled. */
 async function isSettled(promise: Promise<unknown> | undefined): Promise<boolean> {

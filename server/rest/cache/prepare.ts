@@ -133,13 +133,13 @@ function prepareShape(
   { snapshot, schemaCache: cache }: PrepareContext,
 ): PreparedShape | 'uncacheable' {
   const { payload } = request.input
-  const suits =
+  const isCacheable =
     isCrud(plan) &&
     !plan.explain &&
     !needsPlannedCount(plan, request.shape) &&
     !(plan.kind === 'mutate' && plan.mutation === 'single-upsert') &&
     (payload === undefined || isText(payload))
-  if (!suits) return 'uncacheable'
+  if (!isCacheable) return 'uncacheable'
   const body = payload && { kind: payload.kind, isObject: isObject(payload.text) }
   const bodyMarker = body && (body.isObject ? '{' : '') + marker(forms.length)
   const { request: parsed } = parseApiRequest(template, snapshot.config)

@@ -41,7 +41,7 @@ export const withValues = (text: string, values: readonly string[]): string =>
 
 const longestQuery = 2048
 /** Headers that decide how a request is understood. */
-const telling = new Set(['accept', 'accept-profile', 'content-profile', 'content-type', 'prefer', 'range'])
+const shapeHeaders = new Set(['accept', 'accept-profile', 'content-profile', 'content-type', 'prefer', 'range'])
 
 const plainName = /^[\w.>-]+$/
 /** The last word of a parameter that names columns, embeds or row numbers: it has no values to leave out. */
@@ -180,7 +180,7 @@ export function splitRequest(http: HttpRequest): SplitRequest | undefined {
   const reader = new ShapeReader(http)
   if (query !== '') for (const part of query.split('&')) if (!reader.addPart(part)) return undefined
   for (const [name, text] of headers) {
-    if (telling.has(name)) reader.key += keyPart(partKind.header, name) + keyPart(partKind.headerValue, text)
+    if (shapeHeaders.has(name)) reader.key += keyPart(partKind.header, name) + keyPart(partKind.headerValue, text)
   }
   const { key, values, forms, template, canBeRejected } = reader
   return { key, values, forms, template: template.join('&'), canBeRejected }

@@ -25,7 +25,7 @@ export type BodyBudgetOptions = {
   /** Bytes. */
   readonly limit: number
   /** Milliseconds that a body waits for room. */
-  readonly patience: number
+  readonly maxWait: number
   /** The error of a body that has waited for too long. */
   readonly exhausted: () => Error
 }
@@ -84,7 +84,7 @@ export class BodyBudget {
       const timer = setTimeout(() => {
         this.#waiting.splice(this.#waiting.indexOf(waiter), 1)
         reject(this.#options.exhausted())
-      }, this.#options.patience)
+      }, this.#options.maxWait)
       const waiter = { share, bytes, resolve, timer }
       this.#waiting.push(waiter)
       this.#serve()

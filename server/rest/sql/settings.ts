@@ -35,12 +35,12 @@ type TextShape = {
  * Takes back what a function has set for its whole session instead of its transaction, which the next request on the
  * connection would see. Reading a setting costs a tenth of making it. NULL is RESET: the default of the login role stays.
  */
-const takeBack = (name: string, unset: string): string =>
+const resetIfSet = (name: string, unset: string): string =>
   `case when current_setting('${name}', true) <> '${unset}' then set_config('${name}', null, false) end`
 
-const answerSettings = ['response.headers', 'response.status'].map((name) => takeBack(name, ''))
+const answerSettings = ['response.headers', 'response.status'].map((name) => resetIfSet(name, ''))
 /** Settings of the role are made with the privileges of the login role. */
-const loginRole = takeBack('role', 'none')
+const loginRole = resetIfSet('role', 'none')
 
 /** The statement, and the one that fails unless its turn on a shared connection may begin. */
 class Texts {
