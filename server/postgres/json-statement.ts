@@ -2,7 +2,7 @@
 // to be brief.
 import { StatementStats } from '../common/statement-stats.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { Caller, RestTransaction, Row, TransactionResult } from '../rest/database.ts'
+import type { Caller, RestTransaction, RawRow, TransactionResult } from '../rest/database.ts'
 import type { Access } from './admission.ts'
 import { identitySettings } from './identity-settings.ts'
 
@@ -55,6 +55,6 @@ const parameterText = (value: Parameter): string | Buffer | null =>
 /** The parsed column of every row. */
 export const jsonRows = ({ rows }: TransactionResult): unknown[] => (rows[0] ?? []).map(jsonOf)
 
-function jsonOf([field]: Row): unknown {
+function jsonOf([field]: RawRow): unknown {
   return field ? JSON.parse(field.toString()) : null
 }

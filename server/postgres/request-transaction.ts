@@ -4,7 +4,7 @@ import type { StatementStats } from '../common/statement-stats.ts'
 import type {
   PipelineStatement,
   RestTransaction,
-  Row,
+  RawRow,
   TransactionOptions,
   TransactionResult,
 } from '../rest/database.ts'
@@ -120,13 +120,13 @@ class TransactionRun implements SharedRun {
   }
 
   /** Nothing that comes after a row can undo what a read-only transaction has read. */
-  onArriving(fields: Row, arriving: ArrivingField): void {
+  onArriving(fields: RawRow, arriving: ArrivingField): void {
     this.#hasArrived = true
     this.#pool.streams.add(arriving)
     this.#resolve({ rows: [[fields]], arriving })
   }
 
-  settle(error: Error | undefined, results: Row[][]): void {
+  settle(error: Error | undefined, results: RawRow[][]): void {
     if (!error) this.#resolve({ rows: results.slice(this.part.length - this.#transaction.statements.length) })
     else if (this.#mayRetry(error)) this.alone()
     else this.#reject(error)
@@ -143,8 +143,8 @@ class TransactionRun implements SharedRun {
     )
   }
 
-  #lend(): Promise<Row[][]> {
-    const use = (client: PipelineClient): Promise<Row[][]> => this.#runOn(client)
+  #lend(): Promise<RawRow[][]> {
+    const use = (client: PipelineClient): Promise<RawRow[][]> => this.#runOn(client)
     if (this.#source === 'reserve') return withReservedConnection(this.#pool, use, isLostConnection)
     const { caller } = this.#transaction
     return withConnection(this.#pool, use, isLostConnection, { access: this.kind, caller, since: this.#since })
@@ -174,7 +174,7 @@ class TransactionRun implements SharedRun {
     return error.server.code === noPrivilege && part === 0 && statement === first && !isBound
   }
 
-  #runOn(client: PipelineClient): Promise<Row[][]> {
+  #runOn(client: PipelineClient): Promise<RawRow[][]> {
     const { stats, readOnly, statements } = this.#transaction
     const observer: PipelineObserver = {
       onArriving:
@@ -202,7 +202,7 @@ async function runOn(
   all: PipelinePart,
   prepare: boolean,
   observer: PipelineObserver,
-): Promise<Row[][]> {
+): Promise<RawRow[][]> {
   const { statements, isolation, rollback: undo, checkResult } = transaction
   const first = all.length - statements.length
   if (isPlain(transaction)) {
@@ -214,12 +214,12 @@ async function runOn(
     { hasNoEffect: true },
   )
   const open = [begin, ...all]
-  const pick = (results: Row[][]): Row[][] => results.slice(1 + first, open.length)
+  const pick = (results: RawRow[][]): RawRow[][] => results.slice(1 + first, open.length)
   if (!checkResult) {
     const parts = undo ? [[...open, checkConstraints], [rollback]] : [open, [commit]]
     return pick(await runPipeline(client, parts, prepare))
   }
-  let results: Row[][]
+  let results: RawRow[][]
   try {
     results = pick(await runPipeline(client, [open], prepare))
   } catch (error) {

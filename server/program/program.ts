@@ -39,7 +39,10 @@ async function loadWithDatabase(file: string | undefined): Promise<Config> {
   try {
     rows = await withConnection(loaded.config, process.env, reading, log, (client) =>
       readOnly(client, () =>
-        readDatabaseSettings(async (text, values) => (await client.query(text, values)).rows as Row[], dbPreConfig),
+        readDatabaseSettings(
+          async (text, values) => (await client.query(text, values)).rows as SettingRow[],
+          dbPreConfig,
+        ),
       ),
     )
   } catch (error) {
@@ -49,7 +52,7 @@ async function loadWithDatabase(file: string | undefined): Promise<Config> {
   return withDatabaseSettings(loaded, rows).config
 }
 
-type Row = Record<string, unknown>
+type SettingRow = Record<string, unknown>
 
 const reading: ConnectionWish = { role: 'authenticator', creates: false }
 
@@ -68,11 +71,14 @@ async function dumpSchema(config: Config): Promise<string> {
   return withConnection(config, process.env, reading, log, (client) =>
     readOnly(client, async () => {
       await client.query(introspectionSettings)
-      const cache = await loadSchemaCache(async (text, values) => (await client.query(text, values)).rows as Row[], {
-        schemas: config.dbSchemas,
-        extraSearchPath: config.dbExtraSearchPath,
-        hoistedSettings: config.dbHoistedTxSettings,
-      })
+      const cache = await loadSchemaCache(
+        async (text, values) => (await client.query(text, values)).rows as SettingRow[],
+        {
+          schemas: config.dbSchemas,
+          extraSearchPath: config.dbExtraSearchPath,
+          hoistedSettings: config.dbHoistedTxSettings,
+        },
+      )
       return JSON.stringify(toJson(cache))
     }),
   )
@@ -84,7 +90,7 @@ async function sessionOn(client: Client, config: Config): Promise<Session> {
   const keys = await import('../identity/api-key/api-key.ts')
   const { addSampleData } = await import('./command-line/sample-data.ts')
   return {
-    query: (text, values) => client.query<Row>(text, values),
+    query: (text, values) => client.query<SettingRow>(text, values),
     migrate: () => migrateWith(client, config),
     pendingMigrations: () => pendingMigrations(client, { dataDir: embeddedFolder(config) }),
     createApiKey: (wanted) => keys.createApiKey(client, wanted),

@@ -1,5 +1,5 @@
 // A request's way through the stages: parse, plan, build SQL, run, respond. Only composition; each stage has its room.
-import type { Caller, Database, PipelineStatement, RestTransaction, Row, TransactionResult } from './database.ts'
+import type { Caller, Database, PipelineStatement, RestTransaction, RawRow, TransactionResult } from './database.ts'
 import type { StatementStats } from '../common/statement-stats.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -166,7 +166,7 @@ async function runCrud(
   const statements: PipelineStatement[] = [{ text: main.text, values: main.values, resultFormats }]
   const planned = needsPlannedCount(plan, request.shape)
   if (planned) statements.push({ ...render(explainCountStatement(plan.read)), isUnprepared: true })
-  const checkResult = (results: readonly (readonly Row[])[]): ApiError | undefined =>
+  const checkResult = (results: readonly (readonly RawRow[])[]): ApiError | undefined =>
     resultError(plan, readResult(plan.kind, results[0] ?? []), request.shape)
   // Only a write has anything to be undone for a result that may not stand.
   const undoes = !plan.readOnly && needsResultCheck(plan, request.shape)

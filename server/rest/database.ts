@@ -5,7 +5,7 @@ import type { RunQuery } from '../schema-cache/introspection.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
 
 /** A row as the server sent it: the bytes of every field, null for NULL. */
-export type Row = readonly (Buffer | null)[]
+export type RawRow = readonly (Buffer | null)[]
 
 /** An error or notice of the server. https://www.postgresql.org/docs/current/protocol-error-fields.html */
 export type ServerError = {
@@ -84,7 +84,7 @@ export type RestTransaction = {
   /** Undo everything at the end (`Prefer: tx=rollback`). */
   readonly rollback: boolean
   /** Decides from the statements' rows whether a write may stand; its error undoes it. Costs a second round trip. */
-  readonly checkResult: ((results: readonly (readonly Row[])[]) => Error | undefined) | undefined
+  readonly checkResult: ((results: readonly (readonly RawRow[])[]) => Error | undefined) | undefined
   /** How the statement went before, if that is known, and if it may share a connection. */
   readonly stats: StatementStats | undefined
   /** Whose departure ends it, unless it shares a connection. */
@@ -103,7 +103,7 @@ export type TransactionOptions = {
 
 export type TransactionResult = {
   /** The rows of each statement. */
-  readonly rows: readonly (readonly Row[])[]
+  readonly rows: readonly (readonly RawRow[])[]
   /** The last field of the only row, while it still arrives; the row then has only the fields before it. */
   readonly arriving?: StreamedBody
 }

@@ -1,11 +1,11 @@
 // Settings of the roles that requests run as: `alter role … set …`.
 // https://docs.postgrest.org/en/v16/references/transactions.html#impersonated-role-settings
-import { introspectionQuery, type Row } from '../schema-cache/introspection.ts'
+import { introspectionQuery, type CatalogRow } from '../schema-cache/introspection.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
 import type { RoleSettings } from './settings.ts'
 
 /** Runs one statement, and all of a call's in one transaction. */
-type Query = (text: string, values: unknown[]) => Promise<readonly Row[]>
+type Query = (text: string, values: unknown[]) => Promise<readonly CatalogRow[]>
 
 const isolationLevel = (value: string): IsolationLevel => {
   const level = value.toLowerCase()

@@ -8,7 +8,7 @@ import { loadConfig } from '../../server/config/load.ts'
 import { toPoolConfig } from '../../server/program/connection-setting.ts'
 import type { ArrivingField } from '../../server/postgres/protocol/arriving-field.ts'
 import { runPipeline, StatementError } from '../../server/postgres/protocol/pipeline.ts'
-import type { PipelineStatement, Row } from '../../server/rest/database.ts'
+import type { PipelineStatement, RawRow } from '../../server/rest/database.ts'
 import { withConnection } from '../../server/postgres/lending.ts'
 import { createPool, flushPool, type ConnectionPool } from '../../server/postgres/pool.ts'
 import { StatementStats } from '../../server/common/statement-stats.ts'
@@ -68,7 +68,7 @@ function share(
   let settled = 0
   let wasTaken = false
   const outcome = new Promise<Outcome>((resolve, reject) => {
-    const settle = (error: Error | undefined, results: Row[][], arriving?: ArrivingField): void => {
+    const settle = (error: Error | undefined, results: RawRow[][], arriving?: ArrivingField): void => {
       // The received field is settled once more at its end.
       if (++settled > 1 && !hasArrived) t.fail('settled twice')
       hasArrived = arriving !== undefined
@@ -88,7 +88,7 @@ function share(
         (error: unknown) => settle(error as Error, []),
       )
     }
-    const onArriving = (fields: Row, arriving: ArrivingField): void => settle(undefined, [[fields]], arriving)
+    const onArriving = (fields: RawRow, arriving: ArrivingField): void => settle(undefined, [[fields]], arriving)
     const guardedPart = (gate: string, turn: string): PipelineStatement[] => [
       { ...statement(`select ${mayBegin('$1', '$2')}`, gate, turn), isGuard: true },
       ...part,

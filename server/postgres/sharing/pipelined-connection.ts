@@ -9,7 +9,7 @@ import type { ConnectionPool } from '../pool.ts'
 import type { StatementStats } from '../../common/statement-stats.ts'
 import { sharingPolicy } from './policy.ts'
 import { calledOff, type Gate } from './turn-guard.ts'
-import type { Row } from '../../rest/database.ts'
+import type { RawRow } from '../../rest/database.ts'
 
 /** One implicit transaction. */
 export type SharedRun = {
@@ -28,8 +28,8 @@ export type SharedRun = {
   /** Whether large rows are not taken while they arrive. */
   readonly waitsForLargeRows?: boolean
   /** Takes a large row of a read. */
-  onArriving(fields: Row, last: ArrivingField): void
-  settle(error: Error | undefined, results: Row[][]): void
+  onArriving(fields: RawRow, last: ArrivingField): void
+  settle(error: Error | undefined, results: RawRow[][]): void
   /** Runs it on a connection of its own instead. */
   alone(): void
 }
@@ -70,7 +70,7 @@ class QueuedTurn implements Turn {
     this.#connection.hasBegun()
   }
 
-  settle(error: Error | undefined, results: Row[][]): void {
+  settle(error: Error | undefined, results: RawRow[][]): void {
     this.#connection.hasEnded(this, error, results)
   }
 }
@@ -78,8 +78,8 @@ class QueuedTurn implements Turn {
 /** Hears how turns go. */
 type TurnListener = {
   hasBegun(): void
-  hasArriving(turn: QueuedTurn, fields: Row, last: ArrivingField): void
-  hasEnded(turn: QueuedTurn, error: Error | undefined, results: Row[][]): void
+  hasArriving(turn: QueuedTurn, fields: RawRow, last: ArrivingField): void
+  hasEnded(turn: QueuedTurn, error: Error | undefined, results: RawRow[][]): void
 }
 
 export class PipelinedConnection implements TurnListener {
@@ -180,14 +180,14 @@ export class PipelinedConnection implements TurnListener {
     this.#since = performance.now()
   }
 
-  hasArriving({ run, hasMoved }: QueuedTurn, fields: Row, last: ArrivingField): void {
+  hasArriving({ run, hasMoved }: QueuedTurn, fields: RawRow, last: ArrivingField): void {
     if (hasMoved) last.drop()
     else run.onArriving(fields, last)
     // It is passed on at the pace of its reader.
     if (last.length > largeResult) void this.#moveOthers()
   }
 
-  hasEnded({ run, part, hasMoved, expected }: QueuedTurn, error: Error | undefined, results: Row[][]): void {
+  hasEnded({ run, part, hasMoved, expected }: QueuedTurn, error: Error | undefined, results: RawRow[][]): void {
     this.#queue.shift()
     this.#expectedWait -= expected
     if (isStaleStatement(error)) this.#isClosed = this.#hasStaleStatements = true

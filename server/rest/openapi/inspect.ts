@@ -1,6 +1,6 @@
 // The description of a schema (OpenAPI) as the caller may see it: what is asked of the database, and the document.
 import type { RestSettings } from '../settings.ts'
-import type { PipelineStatement, Row } from '../database.ts'
+import type { PipelineStatement, RawRow } from '../database.ts'
 import {
   accessibleRoutinesQuery,
   accessibleTablesQuery,
@@ -25,7 +25,7 @@ export function inspectStatements(
   return [description, accessibleTablesQuery(schema), accessibleRoutinesQuery(schema)]
 }
 
-const decodable = (rows: readonly Row[] = []): { row: unknown }[] =>
+const decodable = (rows: readonly RawRow[] = []): { row: unknown }[] =>
   rows.map(([field]) => ({ row: field?.toString() ?? null }))
 
 const inSchema = (schema: string, routines: Iterable<readonly Routine[]>): Routine[] =>
@@ -34,7 +34,7 @@ const inSchema = (schema: string, routines: Iterable<readonly Routine[]>): Routi
 /** The document as JSON text, from the rows of `inspectStatements`. */
 export function inspectDocument(
   { schema }: InspectPlan,
-  [description, tables, routines]: readonly (readonly Row[])[],
+  [description, tables, routines]: readonly (readonly RawRow[])[],
   cache: SchemaCache,
   settings: DescribedSchema['settings'],
   mountPath: string,

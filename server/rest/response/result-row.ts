@@ -1,6 +1,6 @@
 // The row of a main statement (see `mainStatement`), as Postgres sends it, to a ResultRow.
 import { parse as parseTextArray } from 'postgres-array'
-import type { Row, StreamedBody } from '../database.ts'
+import type { RawRow, StreamedBody } from '../database.ts'
 import type { CrudPlan } from '../plan/plan.ts'
 import type { ResultRow } from './result.ts'
 
@@ -28,7 +28,7 @@ export const resultFormats: readonly (0 | 1)[] = [0, 0, 0, 0, 0, 0, 1]
  * @param arriving the body, when it is not in the row because it still arrives
  * @param rows at most one; none when a media type handler that is no aggregate had nothing to handle
  */
-export function readResult(kind: CrudPlan['kind'], [row]: readonly Row[], arriving?: StreamedBody): ResultRow {
+export function readResult(kind: CrudPlan['kind'], [row]: readonly RawRow[], arriving?: StreamedBody): ResultRow {
   if (row === undefined) {
     const tableTotal = kind === 'call' ? 0 : null
     return {
@@ -54,4 +54,4 @@ export function readResult(kind: CrudPlan['kind'], [row]: readonly Row[], arrivi
 }
 
 /** The body of an explained request: the lines that EXPLAIN returned. */
-export const explainBody = (rows: readonly Row[]): string => rows.map(([line]) => `${text(line) ?? ''}\n`).join('')
+export const explainBody = (rows: readonly RawRow[]): string => rows.map(([line]) => `${text(line) ?? ''}\n`).join('')
