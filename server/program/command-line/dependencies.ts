@@ -2,7 +2,7 @@
 import type { Config } from '../../config/config.ts'
 import type { DatabaseRole } from '../../config/database-choice.ts'
 import type { ApiKey } from '../../identity/api-key/api-key.ts'
-import type { Query } from '../operations/exposure.ts'
+import type { RunClientQuery } from '../operations/exposure.ts'
 
 export type ServeOptions = {
   readonly configFile?: string
@@ -43,7 +43,7 @@ export type SampleCounts = {
 
 /** The operations of commands on a database connection. */
 export type Session = {
-  readonly query: Query
+  readonly query: RunClientQuery
   readonly migrate: () => Promise<Migrated>
   readonly pendingMigrations: () => Promise<readonly string[]>
   readonly createApiKey: (wanted: NewKey) => Promise<ApiKey & { readonly key: string }>
