@@ -9,7 +9,7 @@ import type {
   Dependencies,
   Migrated,
   ServeOptions,
-  Session,
+  DatabaseOperations,
 } from './command-line/dependencies.ts'
 import { messageOf, runProgram } from './command-line/program.ts'
 import { readDatabaseSettings } from '../config/database-settings.ts'
@@ -85,7 +85,7 @@ async function dumpSchema(config: Config): Promise<string> {
 }
 
 /** Imports modules on demand, so that commands such as `--help` start quickly. */
-async function sessionOn(client: Client, config: Config): Promise<Session> {
+async function sessionOn(client: Client, config: Config): Promise<DatabaseOperations> {
   const { pendingMigrations } = await import('../postgres/migrate.ts')
   const keys = await import('../identity/api-key/api-key.ts')
   const { addSampleData } = await import('./command-line/sample-data.ts')

@@ -42,7 +42,7 @@ export type SampleCounts = {
 }
 
 /** The operations of commands on a database connection. */
-export type Session = {
+export type DatabaseOperations = {
   readonly query: RunClientQuery
   readonly migrate: () => Promise<Migrated>
   readonly pendingMigrations: () => Promise<readonly string[]>
@@ -71,7 +71,11 @@ export type Dependencies = {
   readonly dumpSchema: (config: Config) => Promise<string>
   readonly serve: (options: ServeOptions) => Promise<void>
   /** Runs `use` with a connection. Throws CommandError when no database is configured. */
-  readonly withDatabase: <T>(config: Config, wish: ConnectionWish, use: (session: Session) => Promise<T>) => Promise<T>
+  readonly withDatabase: <T>(
+    config: Config,
+    wish: ConnectionWish,
+    use: (session: DatabaseOperations) => Promise<T>,
+  ) => Promise<T>
   /** Whether a database is available: a configured one, or an embedded one. */
   readonly hasDatabase: (config: Config) => Promise<boolean>
   /** File names of all migrations, in order. */
