@@ -1,5 +1,5 @@
-// The package's public door: the REST API as an object. `rowhouse/postgres` connects its database, `rowhouse/node` and
-// `rowhouse/fetch` mount it in a server.
+// The package's entry point: the REST API as an object. `rowhouse/postgres` connects to its database, `rowhouse/node`
+// and `rowhouse/fetch` mount it in a server.
 export { createRest, type Rest, type SchemaEvent } from './rest/engine.ts'
 export type { RestOptions, RestOptionSettings } from './rest/rest-options.ts'
 export type { Identify, RestObservation } from './rest/handler.ts'

@@ -1,8 +1,8 @@
-// Refuses requests with large bodies before the body is read, where they fail whatever it says: their path names nothing,
-// or the role has no right on what it names.
+// Rejects requests with large bodies before reading the body, if they fail for any body: the path names no table or
+// function, or the role lacks the privilege for it.
 //
-// The database is asked, not the schema cache: privileges change without a reload, and what the database refuses in a
-// request with a small body it must refuse here in the same words.
+// Privileges are read from the database, not from the schema cache: they change without a reload, and the error must be
+// the same as for a request with a small body.
 import type { Identity } from '../identity/identity.ts'
 import { qualifiedKey } from '../schema-cache/identifier.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
@@ -25,15 +25,15 @@ const noPrivilege = '42501'
 const anyObject = Buffer.from('{}')
 
 /**
- * Lets a request with a large body pass, or refuses it.
+ * Checks whether the body of a request is worth reading.
  *
  * @param http the request without its body
- * @throws ApiError the refusal; PGRST000 and PGRST003 when there is no connection
+ * @throws ApiError the error that the request would end with; PGRST000 and PGRST003 when there is no connection
  */
 export async function admit(http: HttpRequest, identity: Identity, context: AnswerContext): Promise<void> {
   const { schemaCache: cache, snapshot, trace } = context
   const rowByKey = parseRowByKey(http)
-  // Whatever is wrong with the rest of the request comes before the body. Any body of the most ordinary type will do.
+  // Errors in the rest of the request take precedence over those of the body. `{}` is a valid body for parsing.
   const headers = http.headers.filter(([name]) => name !== 'content-type')
   const bodied = { ...(rowByKey?.http ?? http), headers, body: anyObject }
   const { request: parsed } = parseApiRequest(bodied, snapshot.config)
@@ -46,7 +46,7 @@ export async function admit(http: HttpRequest, identity: Identity, context: Answ
   if (refusal) throw refusal
 }
 
-/** @throws ApiError PGRST205 or PGRST202 when it is not there */
+/** @throws ApiError PGRST205 for an unknown table, PGRST202 for an unknown function */
 function targetOf({ action }: RequestShape, cache: SchemaCache): WriteTarget | undefined {
   switch (action.kind) {
     case 'mutate': {
@@ -73,9 +73,9 @@ function targetOf({ action }: RequestShape, cache: SchemaCache): WriteTarget | u
 const inspection = (schema: string): InspectPlan => ({ kind: 'inspect', schema, headersOnly: false, readOnly: true })
 
 /**
- * Whether it depends on the body, or on a pre-request function: that may take another role, and then run once more with
- * the body, which only one that is not volatile may. An error leaves it to the body, too: the role may not even read the
- * catalogue.
+ * Whether the request may succeed. That includes a volatile pre-request function: it may switch to another role, and
+ * the check must not run it, since it runs again with the body. It also includes errors of the check itself, such as a
+ * role without access to the catalog.
  */
 async function mayPass(
   target: WriteTarget,
@@ -104,13 +104,13 @@ const plain = {
   preRequest: undefined,
   isolation: null,
   rollback: false,
-  judge: undefined,
-  history: undefined,
+  checkResult: undefined,
+  stats: undefined,
 }
 
 /**
- * What the database answers to a role without the right, after the pre-request function, which may refuse for reasons of
- * its own or take another role. Undefined when it is not certain that the request fails.
+ * The error that the database raises for a role without the privilege, or the error of the pre-request function, which
+ * runs first and may switch to another role. Undefined unless the request is certain to fail.
  */
 async function refusalOf(
   target: WriteTarget,

@@ -1,4 +1,4 @@
-// From a request to its response, without a server: adapters pass requests in and send what comes out.
+// Turns requests into responses, independent of the HTTP server: adapters pass requests in and send the responses.
 import type { Identity } from '../identity/identity.ts'
 import type { BodyValidator } from './validation.ts'
 import { admit } from './admission.ts'
@@ -22,24 +22,24 @@ import { isConnectionLoss, withCode } from './sql-errors.ts'
 export type RestObservation = {
   readonly request: RestRequest
   readonly response: RestResponse
-  /** Undefined when the credential was refused. */
+  /** Undefined when the credentials were rejected. */
   readonly role: string | undefined
-  /** From the arrival of the head until the response is ready to be sent. */
+  /** Time from the arrival of the request's headers until the response is ready to be sent. */
   readonly milliseconds: number
-  /** What went wrong, if anything; it may say more than the client was told. */
+  /** The error, if any. It may contain more than the response says. */
   readonly error: unknown
-  /** The relation or function of the request, once it was found. */
+  /** The relation or function of the request; undefined when there is none, or it does not exist. */
   readonly route: string | undefined
-  /** Texts of the statements that were run, where `log-query` wants them. */
+  /** Texts of the statements that were run, if `log-query` is on. */
   readonly statements: readonly string[] | undefined
-  /** What is deprecated in the request, in words. */
+  /** Describes deprecated features that the request uses. */
   readonly warning: string | undefined
 }
 
 /**
- * Says who a request acts as.
+ * Authenticates a request.
  *
- * @throws CredentialError or ApiError for invalid credentials; any other error is answered with 500
+ * @throws CredentialError or ApiError for invalid credentials; any other error causes a response with status 500
  */
 export type Identify = (request: RestRequest) => Identity | Promise<Identity>
 
@@ -51,7 +51,7 @@ export type RestHandlerOptions = {
   readonly observe: (observation: RestObservation) => void
 }
 
-/** Answers requests: a request's identity, its body, its way through the stages, and what all responses have in common. */
+/** Authenticates requests, reads their bodies, answers them, and adds the headers that all responses have. */
 export class RestHandler {
   readonly #options: RestHandlerOptions
   readonly #budget: BodyBudget
@@ -102,7 +102,7 @@ export class RestHandler {
           database: state.database,
           caller: request,
           snapshot,
-          cache: snapshot.schemaCache,
+          schemaCache: snapshot.schemaCache,
           validator,
           basePath,
           authenticationTime,
@@ -146,7 +146,7 @@ export class RestHandler {
     const response = finish(result, {
       notices,
       cors: origin === undefined || method === 'OPTIONS' ? noHeaders : corsHeaders(origin, serverCorsAllowedOrigins),
-      // The end of a body without a length may never come.
+      // A body without a declared length might never end, so it is not worth waiting for.
       closes: failure !== undefined && request.isOpenEnded,
       trace: serverTraceHeader === null ? undefined : traceHeader(serverTraceHeader, headers),
     })
@@ -164,16 +164,16 @@ export class RestHandler {
   }
 }
 
-/** Node's timers take no more milliseconds. */
+/** Maximum delay of Node's timers, in milliseconds. */
 const longestTimer = 2 ** 31 - 1
 const methodsWithBody = new Set(['POST', 'PATCH', 'PUT'])
 const noBody = Buffer.alloc(0)
 const noHeaders: Headers = []
 
-/** An error that no stage foresaw. Nothing of it is shown. */
+/** The response to an unexpected error. It reveals nothing about the error. */
 const internalError = (): ApiError => new ApiError({ code: 'PGRSTX00', status: 500, message: 'Internal server error' })
 
-/** A browser's question whether it may send a request. It carries no credential, so none is asked for. */
+/** Answers a CORS preflight request. Browsers send no credentials with it, so none are required. */
 function respondPreflight(
   request: RestRequest,
   origin: string | undefined,

@@ -8,7 +8,7 @@ export type IntrospectionQuery = { readonly text: string; readonly values: reado
 export type CatalogRow = Record<string, unknown>
 
 /** Runs one statement in the caller's open transaction. */
-export type RunQuery = (text: string, values: unknown[]) => Promise<CatalogRow[]>
+export type RunQuery = (text: string, values: unknown[]) => Promise<readonly CatalogRow[]>
 
 /** The same relative path is valid from `server/` and from the compiled file in `dist/`. */
 const folder = new URL('../../sql/introspection/', import.meta.url)

@@ -42,7 +42,7 @@ export const introspectionSettings = `select set_config('search_path', '', true)
  * fails.
  */
 export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptions): Promise<SchemaCache> {
-  const run = ({ text, values }: IntrospectionQuery): Promise<CatalogRow[]> => query(text, [...values])
+  const run = ({ text, values }: IntrospectionQuery): Promise<readonly CatalogRow[]> => query(text, [...values])
   const read = async <T>(name: string, ...values: string[]): Promise<T[]> =>
     (await run(introspectionQuery(name, ...values))).map(decodeRow<T>)
 

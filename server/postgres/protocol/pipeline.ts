@@ -8,7 +8,7 @@ import type { PipelineClient } from './pipeline-client.ts'
 import type { StatementCache } from './statement-cache.ts'
 
 /** Who is told of a run besides the caller: see `Turn`. */
-export type PipelineObserver = Pick<Turn, 'onArriving' | 'history'>
+export type PipelineObserver = Pick<Turn, 'onArriving' | 'stats'>
 
 export { StatementError, type OnArriving, type PipelinePart } from './exchange.ts'
 

@@ -1,5 +1,5 @@
-// From an HTTP request to a plan and its statement, or to the reason why it is rejected: by parsing and planning, or from
-// the cache of request shapes.
+// Turns an HTTP request into a plan with its statement, or into the error that rejects it: by parsing and planning, or
+// from the plan cache.
 import { StatementStats } from '../../common/statement-stats.ts'
 import type { RestSettings } from '../settings.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
@@ -32,41 +32,41 @@ export type PrepareContext = {
 export type Prepared = {
   readonly request: PlannedRequest
   readonly plan: ActionPlan
-  /** Whether it is proved that nothing in it has an effect outside its transaction; see `effect.ts`. */
+  /** Whether it certainly has no effect outside its transaction; see `effect.ts`. */
   readonly hasNoEffect: boolean
-  /** The main statement of a plan that has one. */
+  /** The main statement; undefined for plans without one. */
   readonly main: Statement | undefined
-  /** How the statement went before, once its shape is known. */
+  /** Statistics of earlier runs of the statement, if its shape is cached. */
   readonly stats?: StatementStats
-  /** The shape of the request as it was before it was narrowed to a row that its path addresses. */
+  /** For a request for a row by key: its shape before the filter by key was added. */
   readonly tableShape: RequestShape | undefined
 }
 
-/** Called between parsing and planning, for those who measure stages. */
-type Lap = () => void
+/** Called between parsing and planning, to measure the stages. */
+type OnParsed = () => void
 
 /**
- * Parses, checks and plans a request, and writes its statement. Errors of the request are returned, not thrown: throwing
- * costs more than answering with a cached rejection.
+ * Parses, checks and plans a request, and writes its statement. Errors of the request are returned, because throwing
+ * costs more than looking up a cached rejection.
  */
-export function prepare(http: HttpRequest, context: PrepareContext, lap: Lap): Prepared | ApiError {
-  const uncached = (): Prepared | ApiError => orRefusal(() => prepareUncached(http, context, lap))
+export function prepare(http: HttpRequest, context: PrepareContext, onParsed: OnParsed): Prepared | ApiError {
+  const uncached = (): Prepared | ApiError => orRefusal(() => prepareUncached(http, context, onParsed))
   const plans = context.snapshot.plans
-  // A body that is not what its shape expects would be parsed twice, which takes longer than planning when it is large.
+  // A body that does not fit its cached shape is parsed twice. For a large body that takes longer than planning.
   if (!plans.isOn || isRowPath(http.path) || http.body.length > largeBody) return uncached()
   const split = splitRequest(http)
   if (!split) return uncached()
   const known = plans.get(split.key)
   if (known === undefined) {
     const prepared = uncached()
-    // A rejection of a body says nothing about others, nor whether the shape can be cached.
-    const isOfBody = prepared instanceof ApiError && http.body.length > 0
-    if (!isOfBody && plans.seenBefore(split.key)) plans.add(split.key, knownShape(http, split, prepared, context))
+    // If the body may be the reason for a rejection, other requests of the same shape may succeed.
+    const mayBeOfBody = prepared instanceof ApiError && http.body.length > 0
+    if (!mayBeOfBody && plans.seenBefore(split.key)) plans.add(split.key, knownShape(http, split, prepared, context))
     return prepared
   }
   if (known === 'uncacheable') return uncached()
   if (known instanceof ApiError) return refuse(known, split.values)
-  return orRefusal(() => fromShape(http, split.values, known, context, lap)) ?? uncached()
+  return orRefusal(() => fromShape(http, split.values, known, context, onParsed)) ?? uncached()
 }
 
 function orRefusal<T>(run: () => T): T | ApiError {
@@ -78,10 +78,10 @@ function orRefusal<T>(run: () => T): T | ApiError {
   }
 }
 
-/** A copy of a text that does not keep alive the longer one which it was cut from. */
+/** Copies a string, so that the longer string it is a slice of can be garbage-collected. */
 const copied = (text: string): string => Buffer.from(text, 'latin1').toString('latin1')
 
-/** What is to be cached of a request that was just prepared, or rejected. */
+/** Creates the cache entry for a request that was just prepared or rejected. */
 function knownShape(
   http: HttpRequest,
   split: SplitRequest,
@@ -99,14 +99,14 @@ function knownShape(
 const isSame = (one: ApiError, other: ApiError): boolean =>
   one.status === other.status && errorBody(one, 'verbose') === errorBody(other, 'verbose')
 
-function prepareUncached(http: HttpRequest, context: PrepareContext, lap: Lap): Prepared {
+function prepareUncached(http: HttpRequest, context: PrepareContext, onParsed: OnParsed): Prepared {
   const { snapshot, schemaCache: cache, validator } = context
   const rowByKey = parseRowByKey(http)
-  // To PostgREST no path of two segments names anything, which it finds before all other faults of a request.
+  // In PostgREST, a path of two segments is invalid, and that error takes precedence over all others.
   if (rowByKey && !hasSingleColumnKey(rowByKey.http.path, snapshot.config.dbSchemas, cache)) throw errors.path()
   const { request: parsed, value } = parseApiRequest(rowByKey?.http ?? http, snapshot.config)
   const request = rowByKey ? filterByKey(parsed, rowByKey.id, cache) : parsed
-  lap()
+  onParsed()
   checkPayload(request, value, validator)
   const planned = planRequest(request, cache, snapshot.config)
   const plan = rowByKey ? planRowByKey(planned) : planned
@@ -117,12 +117,12 @@ function prepareUncached(http: HttpRequest, context: PrepareContext, lap: Lap): 
 const isCrud = (plan: ActionPlan): plan is CrudPlan =>
   plan.kind === 'read' || plan.kind === 'mutate' || plan.kind === 'call'
 
-/** Bodies that go into the statement as one text, whose first character decides how they are read. */
+/** Whether a body is JSON text, which is one parameter of the statement. */
 const isText = (payload: Payload | undefined): payload is Extract<Payload, { kind: 'json' | 'raw-json' }> =>
   payload?.kind === 'json' || payload?.kind === 'raw-json'
 
 /**
- * Prepares the shape of a request that was just prepared itself.
+ * Prepares the shape of a request that was just prepared.
  *
  * @param template the request with markers in place of its values
  */
@@ -154,7 +154,7 @@ function prepareShape(
   if (!sources) return 'uncacheable'
   const { text } = statement
   return {
-    // Preferences that are not known have been rejected, or ignored, by the planner.
+    // The planner has already rejected or ignored unknown preferences.
     shape: { ...parsed.shape, preferences: { ...parsed.shape.preferences, invalid: [] } },
     body,
     plan: shapePlan,
@@ -165,13 +165,13 @@ function prepareShape(
   }
 }
 
-/** A request of a known shape; undefined when its body does not fit it. */
+/** Prepares a request from its cached shape; undefined when its body does not fit. */
 function fromShape(
   http: HttpRequest,
   values: readonly string[],
   known: PreparedShape,
   { validator }: PrepareContext,
-  lap: Lap,
+  onParsed: OnParsed,
 ): Prepared | undefined {
   const { shape, body, plan, hasNoEffect, stats } = known
   const { payload, columns, value } = parsePayload(http.body, shape.contentType, shape.namedColumns, shape.action)
@@ -179,13 +179,13 @@ function fromShape(
   const { others: headers, cookies } = readHeaders(http.headers)
   const canonicalQuery = http.query === '' ? '' : canonicalQueryString(parseQueryString(http.query))
   const request: PlannedRequest = { shape, input: { headers, cookies, payload, canonicalQuery } }
-  lap()
+  onParsed()
   checkPayload(request, value, validator)
   const text = body && isText(payload) ? payload.text : null
   return { request, plan, hasNoEffect, main: bind(known, values, text), stats, tableShape: undefined }
 }
 
-/** Whether a body is read into the same columns, and is an object or not, as the one of the shape was. */
+/** Whether a body has the same columns as the shape, and is an object or an array like the body of the shape. */
 function fits(payload: Payload | undefined, columns: readonly string[], { body, shape }: PreparedShape): boolean {
   if (body === undefined || !isText(payload)) return body === undefined && payload === undefined
   return (

@@ -1,4 +1,4 @@
-// The description of a schema (OpenAPI) as the caller may see it: what is asked of the database, and the document.
+// The OpenAPI description of a schema as the caller may see it: its statements, and the document.
 import type { RestSettings } from '../settings.ts'
 import type { PipelineStatement, RawRow } from '../database.ts'
 import {
@@ -15,7 +15,7 @@ import { postgrestVersion } from '../../common/version.ts'
 import type { InspectPlan } from '../plan/plan.ts'
 import { postgrestDocument, type DescribedSchema } from './document.ts'
 
-/** What is asked: the caller's privileges, unless they are to be ignored, and the comment on the schema. */
+/** The statements: the comment on the schema, and the caller's privileges unless they are ignored. */
 export function inspectStatements(
   { schema }: InspectPlan,
   { openapiMode }: Pick<RestSettings, 'openapiMode'>,
@@ -54,5 +54,3 @@ export function inspectDocument(
     documentation: 'https://postgrest.org/en/v16/references/api.html',
   })
 }
-
-/** The release whose API this is. */

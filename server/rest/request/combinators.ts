@@ -1,16 +1,16 @@
-// Parsers made of parsers: Parsec's combinators. What they do with faults matters only to error texts.
+// Parsec's combinators, which build parsers from parsers. They track parse errors only for error messages.
 // https://hackage.haskell.org/package/parsec (Text.Parsec.Prim, Text.Parsec.Combinator)
 import { failed, unexpectedHere, noParseError } from './parser.ts'
 import type { Message, Parser } from './parser.ts'
 import { showCharacter, showText } from '../../text/haskell-show.ts'
 
-/** Deepest nesting of parentheses in a parameter. The parsers and the stages after them recurse, so there is an end. */
+/** Maximum nesting of parentheses in a parameter. Limits the recursion of the parsers and of the later stages. */
 export const maxNesting = 250
 
 const expectations = (texts: readonly string[]): readonly Message[] =>
   texts.map((text) => ({ kind: 'expected', text }) as const)
 
-/** One code point that passes the test. */
+/** Matches one code point that passes the test. */
 export function character(test: (codePoint: number) => boolean, ...expected: readonly string[]): Parser<string> {
   const messages = expectations(expected)
   return (input) => {
@@ -26,13 +26,13 @@ export function character(test: (codePoint: number) => boolean, ...expected: rea
   }
 }
 
-/** One given character. */
+/** Matches one given character. */
 export function symbol(wanted: string): Parser<string> {
   const code = wanted.codePointAt(0)
   return character((codePoint) => codePoint === code, showText(wanted))
 }
 
-/** At least `minimum` (0 or 1) code points that pass the test. */
+/** Matches at least `minimum` code points that pass the test. */
 export function run(
   test: (codePoint: number) => boolean,
   minimum: 0 | 1,
@@ -54,7 +54,7 @@ export function run(
   }
 }
 
-/** All that is left, which may be nothing. */
+/** Matches the rest of the input, which may be empty. */
 export const rest: Parser<string> = (input) => {
   const { text, at } = input
   input.at = text.length
@@ -62,7 +62,7 @@ export const rest: Parser<string> = (input) => {
   return text.slice(at)
 }
 
-/** A given text. Failing after its first character counts as consumed, though the fault stays at its beginning. */
+/** Matches a given text. Failing after its first character consumes input, but the error position is the beginning. */
 export function literal(wanted: string): Parser<string> {
   const messages = expectations([showText(wanted)])
   return (input) => {
@@ -75,14 +75,14 @@ export function literal(wanted: string): Parser<string> {
     if (input.tracing) {
       let at = start
       while (at < text.length && text[at] === wanted[at - start]) at += 1
-      input.parseError = { at: start, messages: [{ kind: 'met', at }, ...messages] }
+      input.parseError = { at: start, messages: [{ kind: 'unexpected input', at }, ...messages] }
     }
     if (text[start] === wanted[0]) input.at = start + 1
     return failed
   }
 }
 
-/** The end of the text. */
+/** Matches the end of the input. */
 export const end: Parser<undefined> = (input) => {
   const codePoint = input.text.codePointAt(input.at)
   if (input.tracing) {
@@ -96,7 +96,7 @@ export const end: Parser<undefined> = (input) => {
 }
 const endExpected = expectations(['end of input'])
 
-/** Succeeds without reading. */
+/** Succeeds without consuming input. */
 export function succeed<T>(value: T): Parser<T> {
   return (input) => {
     input.parseError = noParseError
@@ -104,6 +104,7 @@ export function succeed<T>(value: T): Parser<T> {
   }
 }
 
+/** Converts the value of a parser. */
 export function map<A, B>(parser: Parser<A>, change: (value: A) => B): Parser<B> {
   return (input) => {
     const value = parser(input)
@@ -111,7 +112,7 @@ export function map<A, B>(parser: Parser<A>, change: (value: A) => B): Parser<B>
   }
 }
 
-/** All of them, one after the other. */
+/** Matches all parsers, one after the other. */
 export function sequence<T extends readonly unknown[]>(
   ...parsers: { readonly [K in keyof T]: Parser<T[K]> }
 ): Parser<T> {
@@ -129,7 +130,7 @@ export function sequence<T extends readonly unknown[]>(
   }
 }
 
-/** The first that succeeds or fails fatally. */
+/** Tries parsers in order until one succeeds or fails fatally. */
 export function choice<T>(...parsers: readonly Parser<T>[]): Parser<T> {
   return (input) => {
     const start = input.at
@@ -147,7 +148,7 @@ export function choice<T>(...parsers: readonly Parser<T>[]): Parser<T> {
   }
 }
 
-/** Makes a fatal failure an ordinary one, so that alternatives are tried. */
+/** Turns a fatal failure into an ordinary one, so that alternatives are tried. */
 export function attempt<T>(parser: Parser<T>): Parser<T> {
   return (input) => {
     const { at } = input
@@ -157,7 +158,7 @@ export function attempt<T>(parser: Parser<T>): Parser<T> {
   }
 }
 
-/** Looks without reading. */
+/** Matches without consuming input. */
 export function ahead<T>(parser: Parser<T>): Parser<T> {
   return (input) => {
     const { at } = input
@@ -170,7 +171,7 @@ export function ahead<T>(parser: Parser<T>): Parser<T> {
   }
 }
 
-/** Names what is expected, in place of the single expectations, where nothing has been consumed. */
+/** Replaces the expectations of a parser by one name, unless it has consumed input. */
 export function label<T>(parser: Parser<T>, text: string): Parser<T> {
   const messages = expectations([text])
   return (input) => {
@@ -184,11 +185,12 @@ export function label<T>(parser: Parser<T>, text: string): Parser<T> {
   }
 }
 
+/** Matches the parser or nothing. */
 export function optional<T>(parser: Parser<T>): Parser<T | null> {
   return choice<T | null>(parser, succeed(null))
 }
 
-/** Succeeds where a single character does not match. */
+/** Succeeds without consuming input if a parser of a single character fails. */
 export function notFollowedBy(parser: Parser<string>): Parser<undefined> {
   return (input) => {
     const { at } = input
@@ -205,8 +207,10 @@ export function notFollowedBy(parser: Parser<string>): Parser<undefined> {
 }
 
 /**
- * As many as there are, which may be none. `mergeLast` keeps the expectations of the last one beside those for another:
- * Haskell has both kinds (`Control.Applicative.many` keeps them, Parsec's own `many` does not).
+ * Matches zero or more times.
+ *
+ * @param mergeLast whether to keep the expectations of the last match beside those for another one, like Haskell's
+ *   `Control.Applicative.many` and unlike Parsec's `many`
  */
 export function many<T>(parser: Parser<T>, mergeLast = false): Parser<T[]> {
   return (input) => {
@@ -220,7 +224,7 @@ export function many<T>(parser: Parser<T>, mergeLast = false): Parser<T[]> {
         if (input.tracing && mergeLast) input.merge(parseError)
         return values
       }
-      // A parser that reads nothing would be repeated without end.
+      // A parser that consumes nothing would repeat forever.
       if (input.at === at) throw new Error('a repeated parser must consume input')
       parseError = input.parseError
       values.push(value)
@@ -237,17 +241,17 @@ export const keepRight = <A, B>(left: Parser<A>, right: Parser<B>): Parser<B> =>
 export const between = <T>(open: Parser<unknown>, close: Parser<unknown>, parser: Parser<T>): Parser<T> =>
   map(sequence<[unknown, T, unknown]>(open, parser, close), ([, value]) => value)
 
-/** One or more. */
+/** Matches one or more times. */
 export const separatedBy1 = <T>(parser: Parser<T>, separator: Parser<unknown>): Parser<T[]> =>
   map(sequence<[T, T[]]>(parser, many(keepRight(separator, parser))), ([first, rest]) => [first, ...rest])
 
-/** None or more. */
+/** Matches zero or more times. */
 export const separatedBy = <T>(parser: Parser<T>, separator: Parser<unknown>): Parser<T[]> =>
   map(optional(separatedBy1(parser, separator)), (values) => values ?? [])
 
 /**
- * A parser that contains itself.
- * @throws PGRST100 when it is nested deeper than `maxNesting`
+ * Limits the depth of a recursive parser.
+ * @throws PGRST100 when the input is nested deeper than `maxNesting`
  */
 export function nested<T>(parser: Parser<T>): Parser<T> {
   return (input) => {

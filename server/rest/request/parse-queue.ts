@@ -1,17 +1,17 @@
-// Large bodies are parsed one after the other: each blocks the process for as long as it takes.
+// Parses large bodies one at a time, with pauses between them, because parsing blocks the event loop.
 import { setImmediate, setTimeout } from 'node:timers/promises'
 
-/** Milliseconds that other requests get at most between two large bodies. */
+/** Maximum pause between two large bodies, in milliseconds. */
 const longestPause = 100
 
-/** Runs one piece of work at a time, and lets other requests go on between two for as long as the last one took. */
+/** Runs one function at a time. Pauses for as long as the previous one took, so that other requests are served. */
 export class ParseQueue {
   #last: Promise<number> = Promise.resolve(0)
 
-  /** Runs `work` when it is its turn; gives what it gives. */
+  /** Runs `work` after all earlier work, and resolves to its result. */
   run<T>(work: () => T): Promise<T> {
     const result = this.#last.then(async (pause) => {
-      // A timer alone may be due before what has arrived was looked at.
+      // A timer may fire before received data is processed, so `setImmediate` follows.
       if (pause > 0) await setTimeout(Math.min(pause, longestPause))
       await setImmediate()
       const start = performance.now()

@@ -1,4 +1,4 @@
-// Answers to reads, writes and calls: the plan and its row to status, headers and body.
+// Builds status, headers and body of the responses to reads, writes and calls.
 import type { RestSettings } from '../settings.ts'
 import { returnsVoid } from '../../schema-cache/routine.ts'
 import { errorBody, errors } from '../errors.ts'
@@ -15,7 +15,7 @@ export type ResponseShape = Pick<
   RequestShape,
   'preferences' | 'onConflict' | 'topLevelRange' | 'schema' | 'negotiatedByProfile'
 >
-/** What the response depends on beside plan and row. */
+/** The part of the request that affects its response. */
 export type ResponseRequest = { readonly shape: ResponseShape; readonly input: Pick<RequestInput, 'canonicalQuery'> }
 export type ResponseSettings = Pick<RestSettings, 'clientErrorVerbosity'>
 
@@ -39,7 +39,7 @@ function addApplied(list: HeaderList, plan: CrudPlan, shape: ResponseShape): voi
 const countedTotal = ({ preferences: { count } }: ResponseShape, { queryTotal }: ResultRow): number | null =>
   count === 'exact' || count === 'estimated' ? queryTotal : null
 
-/** The body of rows read, or that of the error when the offset lies beyond them. */
+/** The rows, or an error if the offset is beyond them. */
 function rangeBody(status: number, row: ResultRow, shape: ResponseShape, settings: ResponseSettings) {
   if (status !== 416) return row.body
   const offset = String(shape.topLevelRange.offset)
@@ -88,7 +88,7 @@ function createAnswer(
   return { status: onlyUpdated ? 200 : 201, body }
 }
 
-/** Answers with the rows written when they are asked for, with 204 otherwise. */
+/** Responds with the written rows if they were requested, otherwise with 204. */
 function writtenAnswer(
   status: number,
   plan: MutatePlan,
@@ -165,9 +165,11 @@ function answer(
 }
 
 /**
- * The answer to a plan that was carried out. An explained plan has its lines as the row's body (see `explainBody`).
- * `basePath` is where the API is mounted, without a slash at its end. Errors: PGRST111 and PGRST112, when what the
- * database set for the answer cannot be read.
+ * Builds the response from the result of a plan.
+ *
+ * @param row for an explained plan, its body is the result of `explainBody`
+ * @param basePath mount path without a slash at its end
+ * @throws ApiError PGRST111 and PGRST112 when the database has set invalid headers or an invalid status
  */
 export function respond(
   plan: CrudPlan,
@@ -188,7 +190,7 @@ export function respond(
   return { ...final, headers: list.headers, body }
 }
 
-/** The answer to a request for the description of a schema. */
+/** The response to a request for the description of a schema. */
 export function respondInspect(plan: InspectPlan, document: string, shape: ResponseShape): RestResponse {
   const list = new HeaderList()
   list.add('Content-Type', contentTypeOf({ kind: 'openapi' }))

@@ -1,4 +1,4 @@
-// Results that may not stand: the transaction is rolled back and the error is answered.
+// Rejects results that break a rule of the request. The transaction is rolled back.
 import { errors } from '../errors.ts'
 import type { ApiError } from '../errors.ts'
 import type { CrudPlan } from '../plan/plan.ts'
@@ -18,8 +18,8 @@ function tooManyAffected({ queryTotal }: ResultRow, { preferences }: CheckedShap
 }
 
 /**
- * Whether the result of a plan breaks a rule that only its rows can tell: a single object of other than one row
- * (PGRST116), a PUT whose body is for another row than its URL (PGRST115), more rows than `max-affected` (PGRST124).
+ * The error of a result that breaks a rule: a single object that is not exactly one row (PGRST116), a PUT whose body and
+ * URL are for different rows (PGRST115), more rows than `max-affected` (PGRST124). Undefined for a valid result.
  */
 export function resultError(plan: CrudPlan, row: ResultRow, shape: CheckedShape): ApiError | undefined {
   if (plan.explain) return undefined
@@ -46,7 +46,7 @@ export function resultError(plan: CrudPlan, row: ResultRow, shape: CheckedShape)
   }
 }
 
-/** Whether the rows can make a plan's result fault: then the transaction must not be committed unseen. */
+/** Whether the result may be invalid, so that a write must be checked before it is committed. */
 export function needsResultCheck(plan: CrudPlan, { preferences }: CheckedShape): boolean {
   if (plan.explain) return false
   if (plan.mediaType.kind === 'single-json') return true
