@@ -6,8 +6,8 @@ const special = /[~/%#]/g
 const escapes: Readonly<Record<string, string>> = { '~': '~0', '/': '~1', '%': '%25', '#': '%23' }
 
 /**
- * A reference to a member of the document, with special characters escaped. PostgREST does not escape them, so that tools
- * cannot read its document.
+ * A reference to a member of the document, with special characters escaped. PostgREST does not escape them, so that
+ * tools cannot read its document.
  */
 export const reference = (section: 'definitions' | 'parameters', name: string): OrderedJson =>
   object(['$ref', `#/${section}/${name.replaceAll(special, (character) => escapes[character] ?? character)}`])

@@ -22,7 +22,7 @@ const formats = new Map([
   ['bigint', 'int64'],
 ])
 
-/** The Swagger type of a type name as `format_type` writes it; undefined for json and jsonb, string for unknown types. */
+/** The Swagger type of a type as `format_type` writes it; undefined for json and jsonb, `string` for unknown types. */
 export function swaggerType(type: string): SwaggerType | undefined {
   if (types.has(type)) return types.get(type)
   return type.endsWith('[]') ? 'array' : 'string'

@@ -28,8 +28,8 @@ const framing: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Whether a header determines the length of the message or the use of the connection. Only the HTTP server may set these:
- * with a wrong value, clients would read part of the next response, or wait forever.
+ * Whether a header determines the length of the message or the use of the connection. Only the HTTP server may set
+ * these: with a wrong value, clients would read part of the next response, or wait forever.
  */
 export const isFramingHeader = (name: string): boolean => framing.has(name.toLowerCase())
 
@@ -41,9 +41,9 @@ export const framingWarning = (source: string, names: readonly string[]): string
 export const isWritable = (text: string): boolean => writable.test(text)
 
 /**
- * Encodes a text for a header: UTF-8 with one character per byte, since Node writes strings as latin1. Control characters
- * become spaces (RFC 9110, section 5.5), because names in the database may contain any character, and must not inject
- * another header or response.
+ * Encodes a text for a header: UTF-8 with one character per byte, since Node writes strings as latin1. Control
+ * characters become spaces (RFC 9110, section 5.5), because names in the database may contain any character, and must
+ * not inject another header or response.
  */
 export const headerText = (text: string): string =>
   isWritable(text) ? text : Buffer.from(text.replace(control, ' ')).toString('latin1')

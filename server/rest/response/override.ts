@@ -52,8 +52,8 @@ export type Overridden = {
  * headers (see `isFramingHeader`) are ignored with a warning, not an error, because functions that copy the headers of
  * another server's response work with PostgREST, and the transaction is already committed.
  *
- * @throws ApiError PGRST112 for an invalid status; PGRST111 unless the headers are a list of objects with a single key and
- *   a string value, and valid in HTTP
+ * @throws ApiError PGRST112 for an invalid status; PGRST111 unless the headers are a list of objects with a single key
+ *   and a string value, and valid in HTTP
  */
 export function override({ statusSetting, headersSetting }: ResultRow, status: number, list: HeaderList): Overridden {
   const newStatus = statusSetting === null ? status : statusOf(statusSetting)

@@ -18,8 +18,8 @@ function tooManyAffected({ queryTotal }: ResultRow, { preferences }: CheckedShap
 }
 
 /**
- * The error of a result that breaks a rule: a single object that is not exactly one row (PGRST116), a PUT whose body and
- * URL are for different rows (PGRST115), more rows than `max-affected` (PGRST124). Undefined for a valid result.
+ * The error of a result that breaks a rule: a single object that is not exactly one row (PGRST116), a PUT whose body
+ * and URL are for different rows (PGRST115), more rows than `max-affected` (PGRST124). Undefined for a valid result.
  */
 export function resultError(plan: CrudPlan, row: ResultRow, shape: CheckedShape): ApiError | undefined {
   if (plan.explain) return undefined
