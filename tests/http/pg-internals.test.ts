@@ -22,9 +22,9 @@ async function connected(): Promise<{ client: LibpqClient; members: Record<strin
 t.test('one version is named, and installed', async (t) => {
   const read = async (path: string): Promise<{ dependencies?: Record<string, string>; version?: string }> =>
     JSON.parse(await readFile(new URL(path, import.meta.url), 'utf8')) as { version?: string }
-  const named = (await read('../package.json')).dependencies?.pg
+  const named = (await read('../../package.json')).dependencies?.pg
   t.match(named, /^\d+\.\d+\.\d+$/)
-  t.equal((await read('../node_modules/pg/package.json')).version, named)
+  t.equal((await read('../../node_modules/pg/package.json')).version, named)
 })
 
 t.test('a connection is ours: it fills what pg.Connection keeps, and is given to the client', async (t) => {

@@ -120,7 +120,9 @@ t.test('a server that is too old is refused', async (t) => {
     'query LISTEN "pgrst"',
     'plain startup',
     'query select pg_catalog.pg_backend_pid() as pid',
+    'query begin isolation level repeatable read read only',
     /^query .*server_version_num/,
+    'query rollback',
   ])
 })
 

@@ -92,6 +92,6 @@ t.test('killed workers are replaced, while the others serve', async (t) => {
 t.test('the start fails if the first worker fails', async (t) => {
   const program = await start(t, { PGRST_DB_CONFIG: 'false', DATABASE_URL: 'host=127.0.0.1 port=1 sslmode=wrong' })
   t.equal(await program.ended, 1)
-  t.match(program.written(), /worker \d has ended \(exit code 1\) before it could serve/)
+  t.match(program.written(), /worker \d ended \(exit code 1\) before it could serve/)
   t.match(program.written(), /DATABASE_URL: invalid sslmode: must be one of /)
 })
