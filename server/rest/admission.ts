@@ -17,7 +17,7 @@ import { filterByKey, parseRowByKey } from './request/row-by-key.ts'
 import { serverError, toApiError, transactionError } from './sql-errors.ts'
 import { render } from './sql/fragment.ts'
 import { preRequestStatement } from './sql/settings.ts'
-import { mayRepeatStatement, refusedStatement, rightStatement, type WriteTarget } from './sql/write-right.ts'
+import { mayRepeatStatement, refusedStatement, rightStatement, type WriteTarget } from './sql/write-privilege.ts'
 
 /** insufficient_privilege */
 const noPrivilege = '42501'
