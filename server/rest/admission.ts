@@ -17,10 +17,10 @@ import { filterByKey, parseRowByKey } from './request/row-by-key.ts'
 import { serverError, toApiError, transactionError } from './sql-errors.ts'
 import { render } from './sql/fragment.ts'
 import { preRequestStatement } from './sql/settings.ts'
-import { mayRepeatStatement, refusedStatement, rightStatement, type WriteTarget } from './sql/write-privilege.ts'
+import { mayRepeatStatement, failingStatement, privilegeStatement, type WriteTarget } from './sql/write-privilege.ts'
 
 /** insufficient_privilege */
-const noPrivilege = '42501'
+const insufficientPrivilege = '42501'
 
 const anyObject = Buffer.from('{}')
 
@@ -41,9 +41,9 @@ export async function admit(http: HttpRequest, identity: Identity, context: Answ
   const target = targetOf(parsed.shape, cache)
   if (!target) return
   trace.route = target.kind === 'call' ? `rpc/${target.routine.name}` : target.into.name
-  if (await mayPass(target, request, identity, context)) return
-  const refusal = await refusalOf(target, request, identity, context)
-  if (refusal) throw refusal
+  if (await maySucceed(target, request, identity, context)) return
+  const rejection = await rejectionOf(target, request, identity, context)
+  if (rejection) throw rejection
 }
 
 /** @throws ApiError PGRST205 for an unknown table, PGRST202 for an unknown function */
@@ -77,7 +77,7 @@ const inspection = (schema: string): InspectPlan => ({ kind: 'inspect', schema, 
  * the check must not run it, since it runs again with the body. It also includes errors of the check itself, such as a
  * role without access to the catalog.
  */
-async function mayPass(
+async function maySucceed(
   target: WriteTarget,
   request: PlannedRequest,
   identity: Identity,
@@ -85,15 +85,15 @@ async function mayPass(
 ): Promise<boolean> {
   const { config } = snapshot
   const settings = snapshot.settings.statement(identity, request, inspection(request.shape.schema))
-  const statements = [render(rightStatement(target))]
+  const statements = [render(privilegeStatement(target))]
   if (config.dbPreRequest) statements.push(render(mayRepeatStatement(config.dbPreRequest)))
   try {
     const { rows } = await database.run(
       { ...plain, caller, settings, statements, readOnly: true, hasNoEffect: true },
       { prepare: config.dbPreparedStatements, sharing: 'none' },
     )
-    const [hasRight, mayRepeat] = rows.map(([row]) => row?.[0]?.toString())
-    return hasRight !== 'f' || (config.dbPreRequest !== null && mayRepeat !== 't')
+    const [hasPrivilege, mayRepeat] = rows.map(([row]) => row?.[0]?.toString())
+    return hasPrivilege !== 'f' || (config.dbPreRequest !== null && mayRepeat !== 't')
   } catch (error) {
     if (serverError(error)) return true
     throw transactionError(error, false)
@@ -112,7 +112,7 @@ const plain = {
  * The error that the database raises for a role without the privilege, or the error of the pre-request function, which
  * runs first and may switch to another role. Undefined unless the request is certain to fail.
  */
-async function refusalOf(
+async function rejectionOf(
   target: WriteTarget,
   request: PlannedRequest,
   identity: Identity,
@@ -123,7 +123,7 @@ async function refusalOf(
   const { config } = snapshot
   const settings = snapshot.settings.statement(identity, request, plan)
   const preRequest = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
-  const statements = [render(refusedStatement(target))]
+  const statements = [render(failingStatement(target))]
   if (trace.statements) {
     for (const { text } of [settings, ...(preRequest ? [preRequest] : []), ...statements]) trace.statements.push(text)
   }
@@ -134,8 +134,10 @@ async function refusalOf(
     )
     return undefined
   } catch (error) {
-    const refusal = serverError(error)
-    if (!refusal) throw transactionError(error, false)
-    return refusal.code === noPrivilege ? toApiError(refusal, identity.role !== config.dbAnonRole) : undefined
+    const rejection = serverError(error)
+    if (!rejection) throw transactionError(error, false)
+    return rejection.code === insufficientPrivilege
+      ? toApiError(rejection, identity.role !== config.dbAnonRole)
+      : undefined
   }
 }

@@ -79,7 +79,7 @@ export function bind({ text, sources }: PreparedShape, values: readonly string[]
 }
 
 /** Fills the values of one request into the error of a shape. */
-export function refuse(error: ApiError, values: readonly string[]): ApiError {
+export function bindError(error: ApiError, values: readonly string[]): ApiError {
   if (values.length === 0) return error
   const { message, details, hint } = error
   return new ApiError({

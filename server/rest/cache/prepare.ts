@@ -7,7 +7,7 @@ import type { BodyValidator } from '../validation.ts'
 import { planRowByKey } from '../response/row-by-key.ts'
 import { ApiError, errorBody, errors } from '../errors.ts'
 import { checkPayload } from '../request/payload-check.ts'
-import { bind, type PlanCache, refuse, sourcesOf, type KnownShape, type PreparedShape } from './plan-cache.ts'
+import { bind, type PlanCache, bindError, sourcesOf, type KnownShape, type PreparedShape } from './plan-cache.ts'
 import { hasNoEffect } from '../plan/effect.ts'
 import { planRequest } from '../plan/planner.ts'
 import type { ActionPlan, CrudPlan } from '../plan/plan.ts'
@@ -50,7 +50,7 @@ type OnParsed = () => void
  * costs more than looking up a cached rejection.
  */
 export function prepare(http: HttpRequest, context: PrepareContext, onParsed: OnParsed): Prepared | ApiError {
-  const uncached = (): Prepared | ApiError => orRefusal(() => prepareUncached(http, context, onParsed))
+  const uncached = (): Prepared | ApiError => catchApiError(() => prepareUncached(http, context, onParsed))
   const plans = context.snapshot.plans
   // A body that does not fit its cached shape is parsed twice. For a large body that takes longer than planning.
   if (!plans.isOn || isRowPath(http.path) || http.body.length > largeBody) return uncached()
@@ -65,11 +65,11 @@ export function prepare(http: HttpRequest, context: PrepareContext, onParsed: On
     return prepared
   }
   if (known === 'uncacheable') return uncached()
-  if (known instanceof ApiError) return refuse(known, split.values)
-  return orRefusal(() => fromShape(http, split.values, known, context, onParsed)) ?? uncached()
+  if (known instanceof ApiError) return bindError(known, split.values)
+  return catchApiError(() => fromShape(http, split.values, known, context, onParsed)) ?? uncached()
 }
 
-function orRefusal<T>(run: () => T): T | ApiError {
+function catchApiError<T>(run: () => T): T | ApiError {
   try {
     return run()
   } catch (error) {
@@ -92,8 +92,8 @@ function knownShape(
   const template: HttpRequest = { ...http, path: copied(http.path), query }
   if (!(prepared instanceof ApiError)) return prepareShape(template, split, prepared, context)
   if (!split.canBeRejected) return 'uncacheable'
-  const refusal = orRefusal(() => prepareUncached(template, context, () => undefined))
-  return refusal instanceof ApiError && isSame(refuse(refusal, values), prepared) ? refusal : 'uncacheable'
+  const rejection = catchApiError(() => prepareUncached(template, context, () => undefined))
+  return rejection instanceof ApiError && isSame(bindError(rejection, values), prepared) ? rejection : 'uncacheable'
 }
 
 const isSame = (one: ApiError, other: ApiError): boolean =>

@@ -60,7 +60,7 @@ function applyHoisted(item: RelationSelectField, hoisted: readonly Hoisted[]): R
 }
 
 /** @throws ApiError PGRST127 when a to-many spread contains an aggregate */
-export function refuseAggregatesInToManySpreads({ select, relationSelect }: ReadPlan): void {
+export function rejectAggregatesInToManySpreads({ select, relationSelect }: ReadPlan): void {
   const own = select.some(({ aggregate }) => aggregate !== null)
   const spread = relationSelect.some((item) => item.kind === 'spread' && item.fields.some(({ aggregate }) => aggregate))
   if (own || spread) {

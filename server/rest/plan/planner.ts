@@ -72,7 +72,7 @@ function planReading(
   const context = { request, cache, settings, relation }
   const read = planRead(context)
   const { handler, mediaType, explain } = negotiate(context, selectsAll(read))
-  refuseInvalidPreferences(request.shape)
+  rejectInvalidPreferences(request.shape)
   return { kind: 'read', read, readOnly: true, headersOnly, relation, handler, mediaType, explain }
 }
 
@@ -87,7 +87,7 @@ function planMutating(
   const context = { request, cache, settings, relation }
   const read = planRead(context)
   const mutate = planMutation(mutation, table, context, read)
-  refuseInvalidPreferences(request.shape)
+  rejectInvalidPreferences(request.shape)
   const { handler, mediaType, explain } = negotiate(context, selectsAll(read))
   return { kind: 'mutate', read, mutate, mutation, readOnly: false, relation, handler, mediaType, explain }
 }
@@ -109,8 +109,8 @@ function planCalling(
   const read = planRead(context)
   const call = planCall(routine, request, method, names, read)
   const { handler, mediaType, explain } = negotiate(context, selectsAll(read))
-  refuseInvalidPreferences(request.shape)
-  refuseMaxAffected(request.shape, routine)
+  rejectInvalidPreferences(request.shape)
+  rejectMaxAffected(request.shape, routine)
   const readOnly = !byBody || routine.volatility !== 'volatile'
   return { kind: 'call', read, call, routine, method, readOnly, relation: identifier, handler, mediaType, explain }
 }
@@ -122,13 +122,13 @@ function planInspection(request: ApiRequest, schema: string, headersOnly: boolea
 }
 
 /** @throws ApiError PGRST122 */
-function refuseInvalidPreferences({ preferences }: RequestShape): void {
+function rejectInvalidPreferences({ preferences }: RequestShape): void {
   const { handling, invalid } = preferences
   if (handling === 'strict' && invalid.length > 0) throw errors.invalidPreferences(invalid)
 }
 
 /** @throws ApiError PGRST128: the rows affected by a function that returns a single value cannot be counted */
-function refuseMaxAffected({ preferences }: RequestShape, routine: Routine): void {
+function rejectMaxAffected({ preferences }: RequestShape, routine: Routine): void {
   const { handling, maxAffected } = preferences
   if (handling === 'strict' && maxAffected !== undefined && returnsSingle(routine)) throw errors.maxAffectedRoutine()
 }

@@ -1,6 +1,6 @@
 // Pass that orders to-many spreads.
 import type { PlannedOrderTerm, PlannedSelectField } from './field.ts'
-import { refuseAggregatesInToManySpreads } from './aggregates.ts'
+import { rejectAggregatesInToManySpreads } from './aggregates.ts'
 import { unknownField } from './field-resolution.ts'
 import { mapTree } from './plan-tree.ts'
 import type { ReadPlan, Spread } from './read-plan.ts'
@@ -17,7 +17,7 @@ export function orderSpreads(plan: ReadPlan): ReadPlan {
   if (plan.embeds.length === 0) return plan
   return mapTree(plan, (node) => {
     if (node.spread?.kind !== 'to-many') return node
-    refuseAggregatesInToManySpreads(node)
+    rejectAggregatesInToManySpreads(node)
     return { ...node, order: [], spread: orderedSpread(node) }
   })
 }

@@ -19,7 +19,7 @@ export type WriteTarget =
  * Returns one row with one column: whether the role has the privilege on the relation or any of its columns, or on any
  * function of that name. Null if the object does not exist.
  */
-export function rightStatement(target: WriteTarget): Fragment {
+export function privilegeStatement(target: WriteTarget): Fragment {
   if (target.kind === 'call') {
     const { schema, name } = target.routine
     return [
@@ -53,7 +53,7 @@ export const mayRepeatStatement = ({ schema, name }: QualifiedIdentifier): Fragm
  * A statement that raises the same error as the real one if the privilege is missing. EXPLAIN checks privileges without
  * executing the statement.
  */
-export function refusedStatement(target: WriteTarget): Fragment {
+export function failingStatement(target: WriteTarget): Fragment {
   switch (target.kind) {
     case 'insert':
       return `EXPLAIN INSERT INTO ${qualified(target.into)} DEFAULT VALUES`
