@@ -121,11 +121,11 @@ export class RestHandler {
           http = { ...bodiless, body: await request.readBody(gate) }
         } else http = bodiless
         const received = http
-        const answered =
+        const pending =
           received.body.length > largeBody
             ? this.#parseQueue.run(() => (request.isGone ? errors.callerGone() : answer(received, acting, context)))
             : answer(received, acting, context)
-        const outcome = answered instanceof ApiError ? answered : await answered
+        const outcome = pending instanceof ApiError ? pending : await pending
         if (outcome instanceof ApiError) failure = outcome
         else {
           result = outcome.response

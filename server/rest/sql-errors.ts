@@ -104,24 +104,24 @@ function raisedError(message: string, detail: string | undefined, cause: unknown
     return errors.raiseUnreadable({ part: 'message', text: message })
   }
   if (detail === undefined) return errors.raiseUnreadable({ part: 'no detail' })
-  const answer = parsedObject(detail)
+  const response = parsedObject(detail)
   const unreadable = errors.raiseUnreadable({ part: 'detail', text: detail })
-  if (answer === undefined || typeof answer.status !== 'number' || !isStatus(answer.status)) return unreadable
-  if (!isOptionalText(answer.status_text) || typeof answer.headers !== 'object' || answer.headers === null) {
+  if (response === undefined || typeof response.status !== 'number' || !isStatus(response.status)) return unreadable
+  if (!isOptionalText(response.status_text) || typeof response.headers !== 'object' || response.headers === null) {
     return unreadable
   }
-  const headers: [string, unknown][] = Object.entries(answer.headers)
-  if (Array.isArray(answer.headers) || !headers.every(isHeader)) return unreadable
+  const headers: [string, unknown][] = Object.entries(response.headers)
+  if (Array.isArray(response.headers) || !headers.every(isHeader)) return unreadable
   const ignored = headers.map(([name]) => name).filter(isFramingHeader)
   return new ApiError({
     code: body.code,
-    status: answer.status,
+    status: response.status,
     message: body.message,
     details: body.details,
     hint: body.hint,
     headers: headers.filter(([name]) => !isFramingHeader(name)).sort(([a], [b]) => (a < b ? -1 : 1)),
     warning: ignored.length > 0 ? framingWarning("The detail of RAISE SQLSTATE 'PGRST'", ignored) : undefined,
-    statusText: answer.status_text ?? undefined,
+    statusText: response.status_text ?? undefined,
     cause,
   })
 }

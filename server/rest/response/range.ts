@@ -9,7 +9,7 @@ export function contentRange(lower: RowNumber, upper: RowNumber, total: number |
 }
 
 /** Status and `Content-Range` of a read: 206 for part of a known total, 416 for an offset beyond it. */
-export function rangeAnswer(
+export function rangeResult(
   { offset }: RowRange,
   queryTotal: number,
   total: number | null,

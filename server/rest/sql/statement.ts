@@ -48,16 +48,16 @@ function resultSelect(
   { explain, handler }: CrudPlan,
 ): Fragment {
   const counts = `${total} AS total_result_set, ${page} AS page_total`
-  const answer = `${responseHeaders} AS response_headers, ${responseStatus} AS response_status, ${inserted} AS response_inserted`
+  const overrides = `${responseHeaders} AS response_headers, ${responseStatus} AS response_status, ${inserted} AS response_inserted`
   const from: Fragment = [' FROM (', source, `) ${resultAlias}`]
   if (explain) {
     const key = location === undefined ? '' : `, ${location} AS header`
-    return [`SELECT ${counts}${key}, ${body} AS body, ${answer}`, from]
+    return [`SELECT ${counts}${key}, ${body} AS body, ${overrides}`, from]
   }
   const key = `${location ?? noLocation} AS header`
-  if (handler.kind !== 'custom') return [`SELECT ${counts}, ${key}, ${answer}, ${body} AS body`, from]
+  if (handler.kind !== 'custom') return [`SELECT ${counts}, ${key}, ${overrides}, ${body} AS body`, from]
   return [
-    `SELECT total_result_set, page_total, header, ${answer}, body FROM (SELECT ${counts}, ${key}, ${body} AS body`,
+    `SELECT total_result_set, page_total, header, ${overrides}, body FROM (SELECT ${counts}, ${key}, ${body} AS body`,
     from,
     ' OFFSET 0) _postgrest_r',
   ]
