@@ -45,14 +45,14 @@ export type Preflight = {
  * @returns headers of a response with status 200 and no body; undefined when origin, method or headers are not allowed,
  *   so that the request is handled like any other OPTIONS request
  */
-export function preflightHeaders(asked: Preflight, allowed: readonly string[]): readonly Header[] | undefined {
-  const headers = originHeaders(asked.origin, allowed)
-  const names = asked.headers === undefined ? [] : allowedNames(asked.headers)
-  if (!headers || !names || !methods.includes(asked.method)) return undefined
+export function preflightHeaders(preflight: Preflight, allowed: readonly string[]): readonly Header[] | undefined {
+  const headers = originHeaders(preflight.origin, allowed)
+  const names = preflight.headers === undefined ? [] : allowedNames(preflight.headers)
+  if (!headers || !names || !methods.includes(preflight.method)) return undefined
   return [
     ...headers,
     ['Access-Control-Allow-Methods', methods.join(', ')],
-    ...(asked.headers === undefined ? [] : [['Access-Control-Allow-Headers', names.join(', ')] as const]),
+    ...(preflight.headers === undefined ? [] : [['Access-Control-Allow-Headers', names.join(', ')] as const]),
     ['Access-Control-Max-Age', maxAge],
   ]
 }
@@ -61,11 +61,11 @@ const namePrefix = /^[!#$%&'*+\-.0-9A-Z^_`a-z|~]+/
 
 /** The requested header names and those that are always allowed; undefined when an item is not a header name. */
 function allowedNames(list: string): readonly string[] | undefined {
-  const asked = ['Authorization', ...(list === '' ? [] : list.split(',').map((name) => name.trim()))]
-  const known = new Set(asked.map((name) => name.toLowerCase()))
-  const names = [...asked, ...simpleRequestHeaders.filter((name) => !known.has(name.toLowerCase()))]
+  const requested = ['Authorization', ...(list === '' ? [] : list.split(',').map((name) => name.trim()))]
+  const known = new Set(requested.map((name) => name.toLowerCase()))
+  const names = [...requested, ...simpleRequestHeaders.filter((name) => !known.has(name.toLowerCase()))]
   // An empty item ends the list; an item that is more than a name is not allowed.
-  for (const name of asked) {
+  for (const name of requested) {
     const [word] = namePrefix.exec(name) ?? []
     if (word === undefined) return names
     if (word !== name) return undefined

@@ -147,7 +147,7 @@ export class RestHandler {
       notices,
       cors: origin === undefined || method === 'OPTIONS' ? noHeaders : corsHeaders(origin, serverCorsAllowedOrigins),
       // A body without a declared length might never end, so it is not worth waiting for.
-      closes: failure !== undefined && request.isOpenEnded,
+      closesConnection: failure !== undefined && request.isOpenEnded,
       trace: serverTraceHeader === null ? undefined : traceHeader(serverTraceHeader, headers),
     })
     observe({
@@ -181,7 +181,7 @@ function respondPreflight(
 ): RestResponse | undefined {
   const method = request.header('access-control-request-method')
   if (origin === undefined || method === undefined) return undefined
-  const asked = { origin, method, headers: request.header('access-control-request-headers') }
-  const allowed = preflightHeaders(asked, config.serverCorsAllowedOrigins)
+  const preflight = { origin, method, headers: request.header('access-control-request-headers') }
+  const allowed = preflightHeaders(preflight, config.serverCorsAllowedOrigins)
   return allowed && { status: 200, headers: [...allowed, ['Content-Length', '0']], body: '' }
 }

@@ -78,8 +78,8 @@ function checkSetting(name: string, value: unknown): void {
   if (value === undefined) return
   const rule = nullable[name]
   if (rule) {
-    const [isRight, allowed] = rule
-    if (value !== null && !isRight(value)) fail(allowed)
+    const [isValid, allowed] = rule
+    if (value !== null && !isValid(value)) fail(allowed)
     return
   }
   const allowed = choices[name]
@@ -87,10 +87,10 @@ function checkSetting(name: string, value: unknown): void {
     if (!allowed.some((choice) => choice === value)) fail(`one of ${allowed.join(', ')}`)
     return
   }
-  const standard: unknown = defaultSettings[name as keyof typeof defaultSettings]
-  if (Array.isArray(standard)) {
+  const defaultValue: unknown = defaultSettings[name as keyof typeof defaultSettings]
+  if (Array.isArray(defaultValue)) {
     if (!Array.isArray(value)) fail('an array')
-  } else if (typeof standard === 'number') {
+  } else if (typeof defaultValue === 'number') {
     if (!Number.isSafeInteger(value) || Number(value) < 0) fail('a whole number, 0 or more')
-  } else if (typeof value !== typeof standard) fail(`a ${typeof standard}`)
+  } else if (typeof value !== typeof defaultValue) fail(`a ${typeof defaultValue}`)
 }

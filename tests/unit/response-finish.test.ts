@@ -2,7 +2,13 @@ import t from 'tap'
 import { version } from '../../server/common/version.ts'
 import { errorResponse } from '../../server/rest/response/error.ts'
 import { needsResultCheck, resultError } from '../../server/rest/response/result-check.ts'
-import { finish, serverTiming, traceHeader, type Finishing, type Notices } from '../../server/rest/response/finish.ts'
+import {
+  finish,
+  serverTiming,
+  traceHeader,
+  type FinishOptions,
+  type Notices,
+} from '../../server/rest/response/finish.ts'
 import { headerText, type Header, type Headers } from '../../server/rest/response/header.ts'
 import { respondInfo } from '../../server/rest/response/info.ts'
 import type { RestResponse } from '../../server/rest/response/result.ts'
@@ -26,10 +32,10 @@ import {
 import { schemaCache } from '../support/small-schema-cache.ts'
 
 const answer: RestResponse = { status: 200, headers: [['A', 'b']], body: '' }
-const plain: Finishing = { notices: undefined, cors: [], closes: false, trace: undefined }
+const plain: FinishOptions = { notices: undefined, cors: [], closesConnection: false, trace: undefined }
 const noNotices: Notices = { timing: undefined, legacy: [] }
 const server: Header = ['Server', `postgrest/16.2 rowhouse/${version}`]
-const headersOf = (response: Partial<RestResponse>, finishing: Partial<Finishing>): Headers =>
+const headersOf = (response: Partial<RestResponse>, finishing: Partial<FinishOptions>): Headers =>
   finish({ ...answer, ...response }, { ...plain, ...finishing }).headers
 
 t.test('headers of every result', async (t) => {
@@ -62,7 +68,7 @@ t.test('headers of every response', async (t) => {
   t.strictSame(trace, ['X-Id', '1'])
   t.strictSame(traceHeader('X-Id', []), ['X-Id', ''])
   t.strictSame(
-    headersOf({ status: 503 }, { notices: noNotices, cors: [['C', '3']], closes: true, trace }),
+    headersOf({ status: 503 }, { notices: noNotices, cors: [['C', '3']], closesConnection: true, trace }),
     [
       ['Retry-After', '0'],
       ['X-Id', '1'],

@@ -25,7 +25,7 @@ export type PreparedShape = {
 }
 
 /** Converts a value to a parameter of the statement. */
-function formed(value: string, form: ValueForm): string {
+function parameterText(value: string, form: ValueForm): string {
   switch (form) {
     case 'plain':
       return value
@@ -50,7 +50,7 @@ export function sourcesOf(
   bodyMarker: string | undefined,
 ): Source[] | undefined {
   if (hasMarker(statement.text)) return undefined
-  const markers = new Map(forms.map((form, index) => [formed(marker(index), form), { index, form }]))
+  const markers = new Map(forms.map((form, index) => [parameterText(marker(index), form), { index, form }]))
   const found = new Set<number>()
   const sources: Source[] = []
   for (const value of statement.values) {
@@ -73,7 +73,7 @@ export function bind({ text, sources }: PreparedShape, values: readonly string[]
     text,
     values: sources.map((source) => {
       if (source === 'body') return body
-      return 'constant' in source ? source.constant : formed(values[source.index] ?? '', source.form)
+      return 'constant' in source ? source.constant : parameterText(values[source.index] ?? '', source.form)
     }),
   }
 }

@@ -8,7 +8,7 @@ import { resolveField, toOutput } from './field-resolution.ts'
 import type { PlanContext } from './plan-context.ts'
 
 /** An embed as the request specifies it. For the root, only the name is set. */
-type Asked = {
+type RequestedEmbed = {
   /** Name of the relation in the request. */
   readonly relationName: string
   readonly alias: string | null
@@ -25,7 +25,7 @@ export type RequestedOrderTerm = FieldOrderTerm | EmbedOrderTerm
  * A relation and its embeds, with the conditions, orders and ranges of the request. Fields have the types of the table
  * of that name. The relationships of embeds are not chosen yet.
  */
-export type EmbedTree = Asked & {
+export type EmbedTree = RequestedEmbed & {
   readonly select: readonly PlannedSelectField[]
   readonly where: readonly FieldLogicTree[]
   readonly order: readonly RequestedOrderTerm[]
@@ -40,7 +40,10 @@ export function embedTree({ request, cache, relation }: PlanContext): EmbedTree 
   const root = { relationName: relation.name, alias: null, hint: null, joinType: null, isSpread: false }
   return treeOf(root, request.queryParams.select)
 
-  function treeOf({ relationName, alias, hint, joinType, isSpread }: Asked, items: readonly SelectItem[]): EmbedTree {
+  function treeOf(
+    { relationName, alias, hint, joinType, isSpread }: RequestedEmbed,
+    items: readonly SelectItem[],
+  ): EmbedTree {
     const table = cache.tables.get(qualifiedKey(relation.schema, relationName))
     const select: PlannedSelectField[] = []
     const embeds: EmbedTree[] = []
@@ -50,7 +53,7 @@ export function embedTree({ request, cache, relation }: PlanContext): EmbedTree 
         const field = toOutput(cache.representations, resolveField(table, item.field))
         select.push({ field, aggregate, aggregateCast, cast, alias })
       } else {
-        embeds.push(treeOf(asked(item), item.select))
+        embeds.push(treeOf(requestedEmbed(item), item.select))
       }
     }
     return {
@@ -69,7 +72,7 @@ export function embedTree({ request, cache, relation }: PlanContext): EmbedTree 
   }
 }
 
-const asked = (item: Exclude<SelectItem, { kind: 'field' }>): Asked => ({
+const requestedEmbed = (item: Exclude<SelectItem, { kind: 'field' }>): RequestedEmbed => ({
   relationName: item.relation,
   alias: item.kind === 'embed' ? item.alias : null,
   hint: item.hint,

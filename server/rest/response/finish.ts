@@ -37,13 +37,13 @@ export type Notices = {
 }
 
 /** The input of the last step. */
-export type Finishing = {
+export type FinishOptions = {
   /** Undefined for errors and responses to preflight requests. */
   readonly notices: Notices | undefined
   /** CORS headers. They do not replace headers of the response. */
   readonly cors: Headers
   /** Whether to close the connection after the response. */
-  readonly closes: boolean
+  readonly closesConnection: boolean
   /** The trace header to send back. */
   readonly trace: Header | undefined
 }
@@ -59,7 +59,10 @@ const retryAtOnce: Header = ['Retry-After', '0']
  * `Warning`, `Vary`, CORS, `Connection`, `Server`. If the database has set `Vary`, `Server`, `Retry-After` or a CORS
  * header, that value is kept.
  */
-export function finish(response: RestResponse, { notices, cors, closes, trace }: Finishing): RestResponse {
+export function finish(
+  response: RestResponse,
+  { notices, cors, closesConnection: closes, trace }: FinishOptions,
+): RestResponse {
   const { status, headers: own, body, statusText, warning: ignored } = response
   const headers: Header[] = trace === undefined ? [] : [trace]
   for (const header of own) headers.push(header)
