@@ -145,9 +145,9 @@ const noStatement = (): never => {
 }
 
 const legacyText = (names: readonly LegacyName[]): string =>
-  `an embed that has an alias is addressed by the name of its relation, which is deprecated; instead of ${names
-    .map(({ name, alias }) => `${name}, use ${alias}`)
-    .join('; instead of ')
+  `parameters refer to embeds by the names of their relations, which is deprecated for embeds with an alias: use ${names
+    .map(({ name, alias }) => `${alias} instead of ${name}`)
+    .join(', ')
     .slice(0, 1000)}`
 
 /** Whether the statement may share a connection. A volatile function may have effects outside its transaction. */

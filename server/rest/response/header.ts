@@ -35,7 +35,7 @@ export const isFramingHeader = (name: string): boolean => framing.has(name.toLow
 
 /** The warning about framing headers that SQL set. */
 export const framingWarning = (source: string, names: readonly string[]): string =>
-  `${source} must not set ${names.join(', ')}: the server does that itself; ignored`
+  `${source} must not set ${names.join(', ')}: reserved for the server; ignored`
 
 /** Whether `headerText` returns a text unchanged. */
 export const isWritable = (text: string): boolean => writable.test(text)
