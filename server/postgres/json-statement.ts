@@ -20,7 +20,7 @@ export class JsonStatement {
   readonly text: string
   readonly access: Access
   readonly hasNoEffect: boolean
-  readonly #history = new StatementStats()
+  readonly #stats = new StatementStats()
 
   constructor(text: string, { access, hasNoEffect = false }: JsonStatementOptions) {
     this.text = text
@@ -40,7 +40,7 @@ export class JsonStatement {
       hasNoEffect,
       rollback: false,
       checkResult: undefined,
-      stats: this.#history,
+      stats: this.#stats,
       caller: patient,
     }
   }

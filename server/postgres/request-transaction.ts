@@ -49,7 +49,7 @@ const ofRequest: RunOptions = { source: 'pool', streams: true }
  * outside the transaction is run once more when its connection is lost.
  *
  * @throws StatementError of the server; ConnectionError when there is no connection (see `withConnection`); the error of
- *   `judge`
+ *   `checkResult`
  */
 export const runTransaction = (
   pool: ConnectionPool,
