@@ -57,10 +57,20 @@ export const failures = {
 const fieldOf = (pointer: string): string =>
   pointer.lastIndexOf('/') === 0 ? pointer.slice(1).replaceAll('~1', '/').replaceAll('~0', '~') : pointer
 
+/** JSON that is sent as it is. */
+export class JsonText {
+  readonly text: string
+
+  /** @param text a complete JSON value */
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
 export type Success = {
   /** What was done, where the details do not show it. */
   readonly message?: string
-  /** What was asked for: an object, or a list. */
+  /** What was asked for: an object, or a list; or the JSON of it. */
   readonly details?: object
   /** Beside a list that has pages: where the next one begins, or null on the last. */
   readonly nextCursor?: string | null
@@ -73,7 +83,13 @@ export function sendSuccess(
   { message, details, nextCursor }: Success,
 ): void {
   // What is undefined is left out of JSON.
-  send(response, statusCode, { status: 'success', message, details, nextCursor }, {})
+  if (!(details instanceof JsonText)) {
+    send(response, statusCode, { status: 'success', message, details, nextCursor }, {})
+    return
+  }
+  const before = JSON.stringify({ status: 'success', message }).slice(0, -1)
+  const after = nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(nextCursor)}`
+  sendText(response, statusCode, `${before},"details":${details.text}${after}}`, {})
 }
 
 function send(
@@ -82,7 +98,15 @@ function send(
   body: object,
   headers: Readonly<Record<string, string>>,
 ): void {
-  const text = JSON.stringify(body)
+  sendText(response, statusCode, JSON.stringify(body), headers)
+}
+
+function sendText(
+  response: ServerResponse,
+  statusCode: number,
+  text: string,
+  headers: Readonly<Record<string, string>>,
+): void {
   response.writeHead(statusCode, {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': Buffer.byteLength(text),

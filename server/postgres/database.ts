@@ -7,7 +7,7 @@ import type { Access } from './admission.ts'
 import type { PoolConfig } from './connection/pool-config.ts'
 import { requireSupportedVersion } from './connection/server-version.ts'
 import { leavesConnection, sqlState } from './database-error.ts'
-import { jsonRows, type JsonStatement, type Parameter } from './json-statement.ts'
+import { jsonRows, textRows, type JsonStatement, type Parameter, type TextRow } from './json-statement.ts'
 import { withConnection, withReservedConnection } from './lending.ts'
 import { Listener, type ListenerEvent } from './listener.ts'
 import type { ConnectionPool } from './pool.ts'
@@ -58,7 +58,7 @@ export class Database implements EngineDatabase {
    * Runs one statement in a transaction of its own: one round trip. Without an identity it runs as the role that the
    * program connects as, and gets a connection however busy the pool is: see `withReservedConnection`.
    *
-   * @returns the column of every row, parsed
+   * @returns the first column of every row, parsed
    * @throws StatementError of the server; ConnectionError when there is no connection
    */
   async ask(
@@ -66,9 +66,26 @@ export class Database implements EngineDatabase {
     identity: Identity | undefined,
     values: readonly Parameter[],
   ): Promise<unknown[]> {
+    return jsonRows(await this.#runStatement(statement, identity, values))
+  }
+
+  /** The same with all columns of every row as text, for JSON that is sent as it is. */
+  async askRows(
+    statement: JsonStatement,
+    identity: Identity | undefined,
+    values: readonly Parameter[],
+  ): Promise<TextRow[]> {
+    return textRows(await this.#runStatement(statement, identity, values))
+  }
+
+  #runStatement(
+    statement: JsonStatement,
+    identity: Identity | undefined,
+    values: readonly Parameter[],
+  ): Promise<TransactionResult> {
     const transaction = statement.transaction(identity, values)
     const source = identity ? 'pool' : 'reserve'
-    return jsonRows(await runTransaction(this.#pool, transaction, this.#usage(), { source, streams: false }))
+    return runTransaction(this.#pool, transaction, this.#usage(), { source, streams: false })
   }
 
   /**

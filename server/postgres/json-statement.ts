@@ -15,7 +15,7 @@ export type JsonStatementOptions = {
 /** What a parameter may be. Buffers are `bytea`. */
 export type Parameter = string | number | boolean | Buffer | null
 
-/** A statement with one column, of type `json`. */
+/** A statement whose first column is of type `json`. */
 export class JsonStatement {
   readonly text: string
   readonly access: Access
@@ -52,8 +52,15 @@ const patient: Caller = { isGone: false, onGone: () => () => undefined }
 const parameterText = (value: Parameter): string | Buffer | null =>
   value === null || Buffer.isBuffer(value) ? value : String(value)
 
-/** The parsed column of every row. */
+/** The columns of a row as text. */
+export type TextRow = readonly (string | null)[]
+
+/** The first column of every row, parsed. */
 export const jsonRows = ({ rows }: TransactionResult): unknown[] => (rows[0] ?? []).map(jsonOf)
+
+/** All columns of every row, as the server sent them. */
+export const textRows = ({ rows }: TransactionResult): TextRow[] =>
+  (rows[0] ?? []).map((row) => row.map((field) => (field ? field.toString() : null)))
 
 function jsonOf([field]: RawRow): unknown {
   return field ? JSON.parse(field.toString()) : null

@@ -115,6 +115,7 @@ t.test('lists are paginated', async (t) => {
         'GET',
         `/report?limit=${limit}${cursor === null ? '' : `&cursor=${cursor}`}`,
       )
+      t.equal(answer.text, JSON.stringify(answer.body), 'as JSON.stringify writes it')
       const { details, nextCursor: next, ...rest } = answer.body as Page
       t.strictSame([answer.status, rest], [200, { status: 'success' }])
       t.ok(details.length <= limit && (next === null || details.length === limit))

@@ -18,7 +18,7 @@ const withoutSecrets = await startService(t, database.authenticatorUri, { sessio
 const limited = await startService(t, database.authenticatorUri, { addressLimit: 1 })
 const unforeseen = (): Promise<never> => Promise.reject(new Error('an unforeseen error'))
 const broken = await startService(t, database.authenticatorUri, {
-  database: { ask: unforeseen, transaction: unforeseen },
+  database: { ask: unforeseen, askRows: unforeseen, transaction: unforeseen },
   query: unforeseen,
 })
 const withoutKeys = await startService(t, database.authenticatorUri, {

@@ -7,7 +7,7 @@ const notCalled = (): never => {
 }
 
 export const tables: readonly RouteTable[] = serviceTables({
-  database: { ask: notCalled, transaction: notCalled },
+  database: { ask: notCalled, askRows: notCalled, transaction: notCalled },
   query: notCalled,
   sessionSecrets: [],
   secureCookies: false,

@@ -12,7 +12,7 @@ import { readCursor } from './report-cursor.ts'
 import { createReports, type CreateReportDto, type EstimateQuery, type UpdateReportDto } from './report.ts'
 
 export type ReportSettings = SessionSettings & {
-  readonly database: Pick<Database, 'ask' | 'transaction'>
+  readonly database: Pick<Database, 'ask' | 'askRows' | 'transaction'>
   /** Origins beside our own whose pages may use the service; read at each request. */
   readonly allowedOrigins: () => readonly string[]
 }

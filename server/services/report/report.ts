@@ -1,8 +1,8 @@
 // Vehicle reports as the database keeps them.
-import { Failure } from '../../http/envelope.ts'
+import { Failure, JsonText } from '../../http/envelope.ts'
 import { sqlState } from '../../postgres/database-error.ts'
 import type { Database } from '../../postgres/database.ts'
-import { JsonStatement, type Parameter } from '../../postgres/json-statement.ts'
+import { JsonStatement, type Parameter, type TextRow } from '../../postgres/json-statement.ts'
 import type { Identity } from '../../identity/identity.ts'
 import { cursorText, type ReportCursor } from './report-cursor.ts'
 
@@ -38,7 +38,7 @@ export type Reports = {
   readonly estimate: (caller: Identity, vehicle: EstimateQuery) => Promise<object>
 }
 
-export type ReportPage = { readonly reports: readonly object[]; readonly next: string | null }
+export type ReportPage = { readonly reports: JsonText; readonly next: string | null }
 
 const columns = ['manufacturer', 'model', 'year', 'mileage', 'price', 'lat', 'lng'] as const
 
@@ -64,12 +64,18 @@ const insert = `
   values (${columns.map((_, index) => `$${index + 1}`).join(', ')})
   returning ${valued}`
 
-/** `ListedRow` */
-const listed = `json_build_object('report', json_build_object(${dtoArguments}), 'id', report.id,
-  'createdAt', to_char(report.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))`
+/** Written by `row_to_json`, because its text is sent as it is: without blanks, and with the price as a plain number. */
+const listedDto = dtoFields
+  .map((field) => (typeof field === 'string' ? [field, field] : field))
+  .map(([key, column]) => `report.${column}${column === 'price' ? '::float8' : ''} as "${key}"`)
+  .join(', ')
 
-/** A report, and its place in the order of the list. */
-type ListedRow = ReportCursor & { readonly report: object }
+/** `ListedRow` */
+const listed = `(select row_to_json(dto)::text from (select ${listedDto}) as dto), report.id::text,
+  to_char(report.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
+
+/** The JSON of a report, and its place in the order of the list. */
+type ListedRow = readonly [report: string, id: string, createdAt: string]
 
 /** Says whose they are, though the policies do, too: so the index on owner and time serves, whatever policies there are. */
 const page = (after: boolean): string => `
@@ -99,7 +105,7 @@ const selectEstimate = 'select public.estimate_report($1, $2, $3, $4, $5, $6)'
  * @throws Failure 404 for a report that is not there for the caller; 403 when policies or grants say no; 409 when the
  *   caller has deleted their profile, or for a change of a report that is reviewed already
  */
-export function createReports(database: Pick<Database, 'ask' | 'transaction'>): Reports {
+export function createReports(database: Pick<Database, 'ask' | 'askRows' | 'transaction'>): Reports {
   // Whatever policies a database adds may have effects: reads are not repeated.
   const write = (text: string): JsonStatement => new JsonStatement(text, { access: 'write' })
   const read = (text: string): JsonStatement => new JsonStatement(text, { access: 'read' })
@@ -115,6 +121,8 @@ export function createReports(database: Pick<Database, 'ask' | 'transaction'>): 
   }
   const many = (caller: Identity, statement: JsonStatement, values: readonly Parameter[]): Promise<unknown[]> =>
     withFailures(() => database.ask(statement, caller, values))
+  const rows = (caller: Identity, statement: JsonStatement, values: readonly Parameter[]): Promise<TextRow[]> =>
+    withFailures(() => database.askRows(statement, caller, values))
   const one = async (caller: Identity, statement: JsonStatement, values: readonly Parameter[]): Promise<object> => {
     const [row] = await many(caller, statement, values)
     if (row === undefined) throw missing()
@@ -130,13 +138,13 @@ export function createReports(database: Pick<Database, 'ask' | 'transaction'>): 
     list: async (caller, limit, after) =>
       pageOf(
         after
-          ? await many(caller, statements.laterPage, [limit + 1, after.createdAt, after.id])
-          : await many(caller, statements.firstPage, [limit + 1]),
+          ? await rows(caller, statements.laterPage, [limit + 1, after.createdAt, after.id])
+          : await rows(caller, statements.firstPage, [limit + 1]),
         limit,
       ),
     pending: async (caller, limit, after) =>
       pageOf(
-        await many(caller, statements.pendingPage, [limit + 1, after?.createdAt ?? null, after?.id ?? null]),
+        await rows(caller, statements.pendingPage, [limit + 1, after?.createdAt ?? null, after?.id ?? null]),
         limit,
       ),
     find: (caller, id) => one(caller, statements.find, [id]),
@@ -179,13 +187,14 @@ async function withFailures<T>(use: () => Promise<T>): Promise<T> {
   }
 }
 
-/** One row more than the page tells whether there is a next one. */
-function pageOf(found: readonly unknown[], limit: number): ReportPage {
+/** One row more than the page shows whether there is a next one. */
+function pageOf(found: readonly (readonly (string | null)[])[], limit: number): ReportPage {
   const rows = found as readonly ListedRow[]
   const last = rows.length > limit ? rows[limit - 1] : undefined
+  const reports = rows.slice(0, limit).map(([report]) => report)
   return {
-    reports: rows.slice(0, limit).map(({ report }) => report),
-    next: last ? cursorText(last) : null,
+    reports: new JsonText(`[${reports.join(',')}]`),
+    next: last ? cursorText({ id: last[1], createdAt: last[2] }) : null,
   }
 }
 
