@@ -2,7 +2,7 @@
 // the one ahead of it has been answered.
 // https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
 import type pg from 'pg'
-import type { DatabaseFailure, PipelineStatement, Row, ServerError } from '../../rest/database.ts'
+import type { DatabaseFailure, PipelineStatement, RawRow, ServerError } from '../../rest/database.ts'
 import { ArrivingField } from './arriving-field.ts'
 import { intercept, type GiveBack } from './incoming.ts'
 import type { StatementStats } from '../../common/statement-stats.ts'
@@ -16,7 +16,7 @@ export type PipelinePart = readonly PipelineStatement[]
  * Takes a row that is so large that it has not arrived as a whole: its fields but the last, and the last one. Such a row is
  * not among the results.
  */
-export type OnArriving = (fields: Row, last: ArrivingField) => void
+export type OnArriving = (fields: RawRow, last: ArrivingField) => void
 
 /** Where in a turn an error came up. */
 export type ErrorPosition = {
@@ -51,11 +51,11 @@ export type Turn = {
   /** Takes a large row before the transaction has ended; without it, it is waited for. */
   readonly onArriving?: OnArriving | undefined
   /** Where it is noted how the turn went. */
-  readonly history?: StatementStats | undefined
+  readonly stats?: StatementStats | undefined
   /** Hears that the turn ahead has ended, or that there is none. */
   onBegin?(): void
   /** The rows of every statement in order; or the first error of the server, or that of a lost connection. */
-  settle(error: Error | undefined, results: Row[][]): void
+  settle(error: Error | undefined, results: RawRow[][]): void
 }
 
 /** A Parse or Close that was sent; an empty name is that of the unnamed statement. */
@@ -73,8 +73,8 @@ type PartProgress = {
 /** A turn on its way. */
 type Running = {
   readonly turn: Turn
-  readonly results: Row[][]
-  rows: Row[]
+  readonly results: RawRow[][]
+  rows: RawRow[]
   syncs: number
   readonly parts: PartProgress[]
   /** Of its rows. */
@@ -254,7 +254,7 @@ export class Exchange implements pg.Submittable {
     const now = performance.now()
     const each = (now - this.#since) / this.#answered.length
     this.#since = now
-    for (const { turn, bytes, error } of this.#answered) if (!error) turn.history?.record(each, bytes)
+    for (const { turn, bytes, error } of this.#answered) if (!error) turn.stats?.record(each, bytes)
     this.#answered = []
   }
 
@@ -320,7 +320,7 @@ export class Exchange implements pg.Submittable {
     progress.prepared = progress.preparations.length
   }
 
-  #beginArriving(fields: Row, length: number): ArrivingField {
+  #beginArriving(fields: RawRow, length: number): ArrivingField {
     const flow = { pause: () => this.#stream?.pause(), resume: () => this.#stream?.resume() }
     const field = new ArrivingField(length, flow)
     const [running] = this.#turns

@@ -1,14 +1,14 @@
 // Several statements in one round trip: everything is sent in one write. What stands before one Sync is one implicit
 // transaction, which an error anywhere in it undoes.
 import { TracelessError } from '../../common/traceless-error.ts'
-import type { PipelineStatement, Row } from '../../rest/database.ts'
+import type { PipelineStatement, RawRow } from '../../rest/database.ts'
 import { ConnectionError } from '../connection-error.ts'
 import { Exchange, StatementError, type PipelinePart, type Turn } from './exchange.ts'
 import type { PipelineClient } from './pipeline-client.ts'
 import type { StatementCache } from './statement-cache.ts'
 
 /** Who is told of a run besides the caller: see `Turn`. */
-export type PipelineObserver = Pick<Turn, 'onArriving' | 'history'>
+export type PipelineObserver = Pick<Turn, 'onArriving' | 'stats'>
 
 export { StatementError, type OnArriving, type PipelinePart } from './exchange.ts'
 
@@ -61,7 +61,7 @@ const exchange = (
   cache: StatementCache | undefined,
   observer: PipelineObserver = {},
 ) =>
-  new Promise<Row[][]>((resolve, reject) => {
+  new Promise<RawRow[][]>((resolve, reject) => {
     const one = new Exchange(cache, () => undefined)
     one.add({
       parts,
@@ -109,7 +109,7 @@ export async function runPipeline(
   parts: readonly PipelinePart[],
   prepare: boolean,
   observer?: PipelineObserver,
-): Promise<Row[][]> {
+): Promise<RawRow[][]> {
   const cache = prepare ? client.statements : undefined
   const isOutermost = client.getTransactionStatus() === 'I'
   for (let isFirst = true; ; isFirst = false) {

@@ -9,7 +9,7 @@ import type { ConnectionPool } from '../pool.ts'
 import type { StatementStats } from '../../common/statement-stats.ts'
 import { sharingPolicy } from './policy.ts'
 import { calledOff, type Gate } from './turn-guard.ts'
-import type { Row } from '../../rest/database.ts'
+import type { RawRow } from '../../rest/database.ts'
 
 /** One implicit transaction. */
 export type SharedRun = {
@@ -24,12 +24,12 @@ export type SharedRun = {
    */
   guardedPart(gate: string, turn: string): PipelinePart
   /** How the statement went before. Without it, it does not share a connection. */
-  readonly history: StatementStats | undefined
+  readonly stats: StatementStats | undefined
   /** Whether large rows are not taken while they arrive. */
   readonly waitsForLargeRows?: boolean
   /** Takes a large row of a read. */
-  onArriving(fields: Row, last: ArrivingField): void
-  settle(error: Error | undefined, results: Row[][]): void
+  onArriving(fields: RawRow, last: ArrivingField): void
+  settle(error: Error | undefined, results: RawRow[][]): void
   /** Runs it on a connection of its own instead. */
   alone(): void
 }
@@ -43,7 +43,7 @@ class QueuedTurn implements Turn {
   readonly number: number
   readonly part: PipelinePart
   readonly parts: readonly PipelinePart[]
-  readonly history: StatementStats | undefined
+  readonly stats: StatementStats | undefined
   readonly onArriving: OnArriving | undefined
   /** Milliseconds that it is expected to take. */
   readonly expected: number
@@ -56,8 +56,8 @@ class QueuedTurn implements Turn {
     this.number = gate?.nextTurn() ?? 0
     this.part = gate && !run.mayRepeat ? run.guardedPart(String(gate.id), String(this.number)) : run.part
     this.parts = [this.part]
-    this.history = run.history
-    this.expected = run.history?.expected ?? 0
+    this.stats = run.stats
+    this.expected = run.stats?.expected ?? 0
     this.onArriving =
       run.kind === 'read' && run.waitsForLargeRows !== true
         ? (fields, last) => connection.hasArriving(this, fields, last)
@@ -70,7 +70,7 @@ class QueuedTurn implements Turn {
     this.#connection.hasBegun()
   }
 
-  settle(error: Error | undefined, results: Row[][]): void {
+  settle(error: Error | undefined, results: RawRow[][]): void {
     this.#connection.hasEnded(this, error, results)
   }
 }
@@ -78,8 +78,8 @@ class QueuedTurn implements Turn {
 /** Hears how turns go. */
 type TurnListener = {
   hasBegun(): void
-  hasArriving(turn: QueuedTurn, fields: Row, last: ArrivingField): void
-  hasEnded(turn: QueuedTurn, error: Error | undefined, results: Row[][]): void
+  hasArriving(turn: QueuedTurn, fields: RawRow, last: ArrivingField): void
+  hasEnded(turn: QueuedTurn, error: Error | undefined, results: RawRow[][]): void
 }
 
 export class PipelinedConnection implements TurnListener {
@@ -180,14 +180,14 @@ export class PipelinedConnection implements TurnListener {
     this.#since = performance.now()
   }
 
-  hasArriving({ run, hasMoved }: QueuedTurn, fields: Row, last: ArrivingField): void {
+  hasArriving({ run, hasMoved }: QueuedTurn, fields: RawRow, last: ArrivingField): void {
     if (hasMoved) last.drop()
     else run.onArriving(fields, last)
     // It is passed on at the pace of its reader.
     if (last.length > largeResult) void this.#moveOthers()
   }
 
-  hasEnded({ run, part, hasMoved, expected }: QueuedTurn, error: Error | undefined, results: Row[][]): void {
+  hasEnded({ run, part, hasMoved, expected }: QueuedTurn, error: Error | undefined, results: RawRow[][]): void {
     this.#queue.shift()
     this.#expectedWait -= expected
     if (isStaleStatement(error)) this.#isClosed = this.#hasStaleStatements = true
@@ -224,7 +224,7 @@ export class PipelinedConnection implements TurnListener {
       const isLong =
         this.#queue[0] === front && front.hasBegun && performance.now() - this.#since >= patience[this.kind]
       if (isLong && this.#queue.length > 1) {
-        front.history?.record(patience[this.kind], 0)
+        front.stats?.record(patience[this.kind], 0)
         void this.#moveOthers()
       }
       this.#watch()

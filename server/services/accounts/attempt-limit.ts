@@ -5,13 +5,13 @@
 // accounts that of the network. An address without an account is counted like any other, so counts tell nothing.
 import { createHash } from 'node:crypto'
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
-import type { Query } from '../../postgres/database.ts'
+import type { RunQuery } from '../../postgres/database.ts'
 import { askAccounts } from './account.ts'
 import { Failure } from '../../http/envelope.ts'
 
 export type AttemptLimitSettings = {
   /** Runs statements as `authenticator`. */
-  readonly query: Query
+  readonly query: RunQuery
   /** Wrong passwords for one account from one network in a quarter of an hour. */
   readonly accountLimit: number
   /** Wrong passwords for one account from all networks together. */

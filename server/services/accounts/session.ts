@@ -1,7 +1,7 @@
 // Sessions: rows in the database, named by a random id that only the cookie holds.
 import { createHash, randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Database, Query } from '../../postgres/database.ts'
+import type { Database, RunQuery } from '../../postgres/database.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import type { Identity } from '../../identity/identity.ts'
 import { askAccounts, fromAccounts, type Account } from './account.ts'
@@ -13,7 +13,7 @@ import { noteRole } from '../../http/request-log.ts'
 export type SessionSettings = CookieSettings & {
   readonly database: Pick<Database, 'ask'>
   /** Runs statements as `authenticator`. */
-  readonly query: Query
+  readonly query: RunQuery
 }
 
 export type Session = {
@@ -158,14 +158,14 @@ async function renew(session: Session, response: ServerResponse, settings: Sessi
 }
 
 /** Ends the session for good, wherever its cookie is. */
-export async function revokeSession({ cookie }: Session, query: Query): Promise<void> {
+export async function revokeSession({ cookie }: Session, query: RunQuery): Promise<void> {
   await askAccounts(query, 'select auth.revoke_session($1)', [hashOf(cookie.id)])
 }
 
 export type ListedSession = { readonly id: string; readonly createdAt: Date; readonly expiresAt: Date }
 
 /** The sessions of a user that are not over, the newest first, at most 100. */
-export async function listSessions(userId: string, query: Query): Promise<readonly ListedSession[]> {
+export async function listSessions(userId: string, query: RunQuery): Promise<readonly ListedSession[]> {
   const rows = await askAccounts(query, 'select id, created_at, expires_at from auth.list_sessions($1)', [userId])
   return rows.map((row) => {
     const { id, created_at, expires_at } = row as { id: string; created_at: Date; expires_at: Date }
@@ -174,7 +174,7 @@ export async function listSessions(userId: string, query: Query): Promise<readon
 }
 
 /** Ends the session of that id, or with `others` all but the given one; only if they are the user's. Gives their number. */
-export async function revokeNamedSessions(session: Session, id: string, query: Query): Promise<number> {
+export async function revokeNamedSessions(session: Session, id: string, query: RunQuery): Promise<number> {
   const [only, except] = id === 'others' ? [null, session.id] : [id, null]
   const [row] = await askAccounts(query, 'select auth.revoke_sessions($1, $2, $3) as revoked', [
     session.account.id,

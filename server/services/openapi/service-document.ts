@@ -1,6 +1,6 @@
 // `GET /openapi.json`: the whole service as the caller may see it.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Database, Query } from '../../postgres/database.ts'
+import type { Database, RunQuery } from '../../postgres/database.ts'
 import { sqlState } from '../../postgres/database-error.ts'
 import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
 import { authenticate } from '../../identity/authenticate.ts'
@@ -39,7 +39,7 @@ export type ServiceDocumentOptions = {
   /** Settings and schema at the moment. */
   readonly snapshot: () => Snapshot
   /** Asks whether the session of a token is alive. */
-  readonly query: Query
+  readonly query: RunQuery
   /** Asks for the caller's privileges. */
   readonly database: Pick<Database, 'transaction'>
   readonly lookupApiKey: ApiKeyLookup
@@ -56,7 +56,7 @@ export type ServiceDocumentOptions = {
  *
  * @throws ApiError 401, or that of the database
  */
-async function requireLiveSession(identity: Identity, cache: SchemaCache, query: Query): Promise<void> {
+async function requireLiveSession(identity: Identity, cache: SchemaCache, query: RunQuery): Promise<void> {
   const session = cache.checksSessions ? namedSession(identity) : undefined
   if (!session) return
   try {
@@ -107,10 +107,10 @@ async function respond(
         snapshot.loaded.verifier,
         lookupApiKey,
       ))
-    if (!snapshot.cache)
+    if (!snapshot.schemaCache)
       throw new ApiError({ code: 'PGRST002', status: 503, message: 'The schema cache is not loaded' })
-    if (!bySession) await requireLiveSession(identity, snapshot.cache, query)
-    const body = await documentFor(identity, snapshot, snapshot.cache).catch((error: unknown) => {
+    if (!bySession) await requireLiveSession(identity, snapshot.schemaCache, query)
+    const body = await documentFor(identity, snapshot, snapshot.schemaCache).catch((error: unknown) => {
       // The database refuses a role that is not there, or that it does not let the caller act as.
       throw sqlState(error) === undefined
         ? error
