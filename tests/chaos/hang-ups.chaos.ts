@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { startApplication } from '../support/application.ts'
 import { createOwnedDatabase } from '../support/authenticator.ts'
-import { createRandom } from '../support/random.ts'
+import { seededRandom } from '../support/seeded-random.ts'
 import { figures } from '../support/timings.ts'
 
 t.setTimeout(600_000)
@@ -32,7 +32,7 @@ const { url, service } = await startApplication(t, uri, {
 })
 const port = Number(new URL(url).port)
 const served = service.database
-const random = createRandom(seed)
+const random = seededRandom(seed)
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
 const send = (method: string, path: string, body: string): string =>

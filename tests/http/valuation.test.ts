@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto'
 import pg from 'pg'
 import t from 'tap'
 import { createMigratedDatabase } from '../support/database.ts'
-import { createRandom, type Random } from '../support/random.ts'
+import { seededRandom, type Random } from '../support/seeded-random.ts'
 import { valuationOf, type StoredReport, type Valuation, type Vehicle } from '../support/valuation-reference.ts'
 
 const database = await createMigratedDatabase()
@@ -109,7 +109,7 @@ function randomSpread(random: Random): Spread {
 t.test('random data: SQL and reference agree', async (t) => {
   const seed = Number(process.env.SEED ?? randomInt(2 ** 31))
   t.comment(`SEED=${seed}`)
-  const random = createRandom(seed)
+  const random = seededRandom(seed)
   const methods = new Set<string>()
   let mostComparables = 0
   for (let round = 0; round < 60; round++) {

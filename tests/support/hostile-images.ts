@@ -2,6 +2,7 @@
 import { crc32, deflateSync } from 'node:zlib'
 import sharp from 'sharp'
 import { noise, picture, plants, water } from './test-image.ts'
+import { seededRandom } from './seeded-random.ts'
 
 export type HostileFile = { readonly name: string; readonly bytes: Buffer }
 
@@ -139,15 +140,11 @@ export async function hostileFiles(): Promise<readonly HostileFile[]> {
       bytes: bytes.subarray(0, Math.floor((bytes.length * (index + 1)) / 25)),
     })),
   )
-  let state = 7
-  const random = (below: number): number => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
-    return Math.floor((state / 2 ** 32) * below)
-  }
+  const random = seededRandom(7)
   const damaged = images.flatMap(({ name, bytes }) =>
     Array.from({ length: 45 }, (_, index) => {
       const copy = Buffer.from(bytes)
-      for (let flips = 0; flips <= index; flips++) copy[random(copy.length)] = random(256)
+      for (let flips = 0; flips <= index; flips++) copy[random.below(copy.length)] = random.below(256)
       return { name: `${name} with ${index + 1} bytes changed`, bytes: copy }
     }),
   )

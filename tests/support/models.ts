@@ -1,5 +1,6 @@
 // Models with known results: fixed in the file, or simple functions of the image.
 import { floats, integers, type Constant, type Graph, type Node, type Side } from './onnx.ts'
+import { seededRandom } from './seeded-random.ts'
 
 const image = (height: Side, width: Side) => ({ name: 'image', shape: [1, 3, height, width] })
 
@@ -110,11 +111,8 @@ export const endlessClassifier = (side: number): Graph => ({
 
 /** Deterministic numbers between -1 and 1. */
 function* someNumbers(count: number): Generator<number> {
-  let state = 11
-  for (let index = 0; index < count; index++) {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    yield state / 2 ** 31 - 1
-  }
+  const random = seededRandom(11)
+  for (let index = 0; index < count; index++) yield 2 * random.next() - 1
 }
 
 /**

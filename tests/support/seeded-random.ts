@@ -1,9 +1,13 @@
 /** Random choices, determined by a seed. */
 export type Random = {
+  /** A number from 0 (inclusive) to 1 (exclusive). */
+  readonly next: () => number
   /** True with this probability. */
   readonly chance: (probability: number) => boolean
   /** An integer from 0 (inclusive) to `end` (exclusive). */
   readonly below: (end: number) => number
+  /** An integer, both bounds inclusive. */
+  readonly integer: (from: number, to: number) => number
   readonly pick: <T>(choices: readonly [T, ...T[]]) => T
   /** Between `least` and `most` items, created one by one. */
   readonly some: <T>(least: number, most: number, make: () => T) => T[]
@@ -20,8 +24,10 @@ export function seededRandom(seed: number): Random {
   }
   const below = (end: number): number => Math.floor(next() * end)
   return {
+    next,
     chance: (probability) => next() < probability,
     below,
+    integer: (from, to) => from + below(to - from + 1),
     pick: (choices) => choices[below(choices.length)] ?? choices[0],
     some: (least, most, make) => Array.from({ length: least + below(most - least + 1) }, make),
   }

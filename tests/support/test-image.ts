@@ -1,5 +1,6 @@
 // Generated test images.
 import sharp, { type Sharp } from 'sharp'
+import { seededRandom } from './seeded-random.ts'
 
 type Colour = string
 
@@ -34,10 +35,7 @@ export const greenLake = (width = 320, height = 240): Promise<Buffer> =>
 /** Noise derived from a seed, which compresses badly. */
 export function noise(width: number, height: number, seed = 1): Sharp {
   const data = new Uint8Array(3 * width * height)
-  let state = seed
-  for (let index = 0; index < data.length; index++) {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    data[index] = state >>> 24
-  }
+  const random = seededRandom(seed)
+  for (let index = 0; index < data.length; index++) data[index] = random.below(256)
   return sharp(data, { raw: { width, height, channels: 3 } })
 }
