@@ -2,15 +2,11 @@
 import t from 'tap'
 import { createAdmin } from '../../server/program/operations/admin.ts'
 import { startApplication } from '../support/application.ts'
-import { createOwnedDatabase } from '../support/authenticator.ts'
+import { createFilmDatabase } from '../support/authenticator.ts'
 import { caller } from '../support/call.ts'
 import { listen } from '../support/listening.ts'
 
-const { database, anonymous, uri } = await createOwnedDatabase(t)
-await database.query(`
-  create table public.films (id int primary key);
-  grant select on public.films to ${anonymous};
-`)
+const { database, anonymous, uri } = await createFilmDatabase(t)
 
 const { call, service } = await startApplication(t, uri, {
   REST_BASE_PATH: '/',

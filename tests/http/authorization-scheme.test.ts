@@ -1,13 +1,9 @@
 // Headers that are not credentials: which requests are anonymous, and which are refused.
 import t from 'tap'
 import { startApplication } from '../support/application.ts'
-import { createOwnedDatabase } from '../support/authenticator.ts'
+import { createFilmDatabase } from '../support/authenticator.ts'
 
-const { database, anonymous, uri } = await createOwnedDatabase(t)
-await database.query(`
-  create table public.films (id int primary key);
-  grant select on public.films to ${anonymous};
-`)
+const { anonymous, uri } = await createFilmDatabase(t)
 const { call } = await startApplication(t, uri, { PGRST_DB_ANON_ROLE: anonymous, SESSION_SECRETS: 's'.repeat(32) })
 
 t.test('authorization schemes other than Bearer', async (t) => {

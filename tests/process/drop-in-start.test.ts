@@ -6,17 +6,15 @@ import t from 'tap'
 import { chooseDatabase } from '../../server/config/database-choice.ts'
 import { applicationName, serverName } from '../../server/common/version.ts'
 import { startApplication } from '../support/application.ts'
-import { createOwnedDatabase } from '../support/authenticator.ts'
+import { createFilmDatabase } from '../support/authenticator.ts'
 import { fakePostgres } from '../support/fake-postgres.ts'
 import { says, startProgram, type Program } from '../support/program.ts'
 
 // Each start compiles the program.
 t.setTimeout(300_000)
 
-const { database, anonymous, uri } = await createOwnedDatabase(t)
+const { database, anonymous, uri } = await createFilmDatabase(t)
 await database.query(`
-  create table public.films (id int primary key);
-  grant select on public.films to ${anonymous};
   create function public.breaks() returns int language plpgsql as
     $$ begin raise 'no' using errcode = 'XX000'; end $$;
   create function public.names_itself() returns void language sql as

@@ -3,21 +3,18 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Environment } from '../../server/config/load.ts'
 import { startApplication, type Application } from '../support/application.ts'
-import { createOwnedDatabase } from '../support/authenticator.ts'
+import { createFilmDatabase } from '../support/authenticator.ts'
 import { createGate } from '../support/gate.ts'
 import { createLatch } from '../support/latch.ts'
 import { says } from '../support/program.ts'
 import { until } from '../support/until.ts'
 
-const { database, authenticator, anonymous, uri } = await createOwnedDatabase(t)
+const { database, authenticator, anonymous, uri } = await createFilmDatabase(t, 9)
 await database.query(`
-  create table public.films (id int primary key);
-  insert into public.films select generate_series(1, 9);
   create function public.backend() returns int language sql as 'select pg_backend_pid()';
   create function public.nap(seconds float) returns void language sql as 'select pg_sleep(seconds)';
   create function public.leave() returns void language plpgsql as
     $$ begin raise 'not now' using errcode = 'PT503'; end $$;
-  grant select on public.films to ${anonymous};
   alter role ${authenticator} in database ${database.name} set pgrst.db_max_rows = '4';
 `)
 

@@ -6,16 +6,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { missingSecrets } from '../../server/config/missing-secrets.ts'
-import { createOwnedDatabase } from '../support/authenticator.ts'
+import { createFilmDatabase } from '../support/authenticator.ts'
 import { createLatch } from '../support/latch.ts'
 import { says, startProgram } from '../support/program.ts'
 import { until } from '../support/until.ts'
 
-const { database, anonymous, uri } = await createOwnedDatabase(t)
-await database.query(`
-  create table public.films (id int primary key);
-  grant select on public.films to ${anonymous};
-`)
+const { database, anonymous, uri } = await createFilmDatabase(t)
 const latch = await createLatch(t, database)
 await database.query(
   `create function public.hold() returns text language sql as $$ select ${latch.wait}; select 'let go' $$`,

@@ -5,19 +5,16 @@ import { join } from 'node:path'
 import t from 'tap'
 import { ReloadChannel } from '../../server/rest/reload-channel.ts'
 import { startApplication } from '../support/application.ts'
-import { createOwnedDatabase } from '../support/authenticator.ts'
+import { createFilmDatabase } from '../support/authenticator.ts'
 import type { Call } from '../support/call.ts'
 import { says, startProgram } from '../support/program.ts'
 import { until } from '../support/until.ts'
 
-const { database, authenticator, anonymous, uri } = await createOwnedDatabase(t)
+const { database, authenticator, anonymous, uri } = await createFilmDatabase(t, 9)
 await database.query(`
-  create table public.films (id int primary key);
-  insert into public.films select generate_series(1, 9);
   create function public.of_session(name text) returns text language sql as $$ select current_setting(name, true) $$;
   create function public.backend() returns int language sql as 'select pg_backend_pid()';
   create function public.nap(seconds float) returns void language sql as 'select pg_sleep(seconds)';
-  grant select on public.films to ${anonymous};
 `)
 
 const env = { PGRST_DB_URI: uri, PGRST_DB_ANON_ROLE: anonymous, REST_BASE_PATH: '/', PGRST_LOG_LEVEL: 'info' }

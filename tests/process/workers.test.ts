@@ -1,7 +1,7 @@
 // Several processes on one port share its requests and the connections.
 import t, { type Test } from 'tap'
 import { pauseAfter, poolShare } from '../../server/program/workers.ts'
-import { createOwnedDatabase } from '../support/authenticator.ts'
+import { createFilmDatabase } from '../support/authenticator.ts'
 import { childProcesses } from '../support/child-processes.ts'
 import { says, startProgram, type Program } from '../support/program.ts'
 
@@ -25,11 +25,7 @@ t.test('restarts of a failing worker are delayed', async (t) => {
 })
 
 async function start(t: Test, more: Record<string, string> = {}): Promise<Program> {
-  const { database, anonymous, uri } = await createOwnedDatabase(t)
-  await database.query(`
-    create table public.films (id int primary key);
-    insert into public.films values (1);
-    grant select on public.films to ${anonymous}`)
+  const { anonymous, uri } = await createFilmDatabase(t, 1)
   return startProgram(t, {
     DATABASE_URL: uri,
     PGRST_DB_ANON_ROLE: anonymous,

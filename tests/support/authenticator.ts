@@ -27,3 +27,18 @@ export async function createOwnedDatabase(t: Pick<Test, 'teardown'>): Promise<Ow
   `)
   return { database, authenticator, anonymous, uri: database.uri(authenticator, 'secret') }
 }
+
+/**
+ * Creates such a database with a table of films, `public.films`, which the anonymous role may read.
+ *
+ * @param rows the number of films; their ids count from 1
+ */
+export async function createFilmDatabase(t: Pick<Test, 'teardown'>, rows = 0): Promise<OwnedDatabase> {
+  const owned = await createOwnedDatabase(t)
+  await owned.database.query(`
+    create table public.films (id int primary key);
+    insert into public.films select generate_series(1, ${rows});
+    grant select on public.films to ${owned.anonymous};
+  `)
+  return owned
+}
