@@ -1,5 +1,4 @@
 // PostgREST's OpenAPI 2.0 document and the tools that convert it to types: swagger2openapi, then openapi-typescript.
-import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript'
@@ -8,7 +7,7 @@ import ts from 'typescript'
 import { postgrestDocument, type DescribedSchema } from '../../server/rest/openapi/document.ts'
 import { column, manyToOne, parameter, relationships, routine, table } from '../support/described-schema.ts'
 import { startApplication } from '../support/application.ts'
-import { createDatabase } from '../support/database.ts'
+import { createFixtureDatabase } from '../support/fixture.ts'
 
 t.setTimeout(300_000)
 
@@ -129,9 +128,8 @@ t.test('the documents of whole databases convert', async (t) => {
     ['schema-cache', ['api', 'extra']],
     ['reads', ['garage', 'depot', 'tools']],
   ] as const) {
-    const database = await createDatabase()
+    const database = await createFixtureDatabase(fixture)
     t.teardown(() => database.drop())
-    await database.query(await readFile(new URL(`../fixtures/${fixture}.sql`, import.meta.url), 'utf8'))
     if (fixture === 'reads') await database.query('drop table garage."__proto__"')
     const { call } = await startApplication(t, database.adminUri, {
       PGRST_DB_SCHEMAS: schemas.join(','),

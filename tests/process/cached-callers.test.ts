@@ -9,13 +9,14 @@ import t from 'tap'
 import { createApiKey } from '../../server/identity/api-key/api-key.ts'
 import { jwtSecret } from '../support/application.ts'
 import { createMigratedDatabase, withClient } from '../support/database.ts'
+import { loadFixture } from '../support/fixture.ts'
 import { says, startProgram } from '../support/program.ts'
 import { RawConnection, requestHead, type RawResponse } from '../support/raw-connection.ts'
 import { until } from '../support/until.ts'
 
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
-await database.query(await readFile(new URL('../fixtures/cache-differential.sql', import.meta.url), 'utf8'))
+await loadFixture(database, 'cache-differential')
 // V8 represents a substring of 13 characters or more as a slice of the URL, which keeps the whole URL in memory.
 await database.query(`
   create view public.items_by_a_long_name with (security_invoker) as select * from public.items;

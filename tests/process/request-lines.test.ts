@@ -1,16 +1,16 @@
 // Request lines and headers on the wire: targets and methods that Node's parser rejects, long headers, bytes above 127.
 import type { AddressInfo } from 'node:net'
-import { readFile } from 'node:fs/promises'
 import t, { type Test } from 'tap'
 import { createHttpServer } from '../../server/program/http-server.ts'
 import { startApplication } from '../support/application.ts'
 import { createMigratedDatabase } from '../support/database.ts'
+import { loadFixture } from '../support/fixture.ts'
 import { postgrestVersion, startPostgrest } from '../support/postgrest.ts'
 import { RawConnection, requestHead, type RawResponse } from '../support/raw-connection.ts'
 
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
-await database.query(await readFile(new URL('../fixtures/cache-differential.sql', import.meta.url), 'utf8'))
+await loadFixture(database, 'cache-differential')
 await database.query(`
   create table public."café" (id integer primary key);
   insert into public."café" values (1);

@@ -1,12 +1,12 @@
 // Two services on one database, one with caches and one without, which must give equal responses to any request.
 import { SignJWT } from 'jose'
 import type { Test } from 'tap'
-import { readFile } from 'node:fs/promises'
 import { createApiKey } from '../../server/identity/api-key/api-key.ts'
 import type { KnownShape } from '../../server/rest/cache/plan-cache.ts'
 import { ApiError } from '../../server/rest/errors.ts'
 import { jwtSecret, startApplication } from './application.ts'
 import { createMigratedDatabase, withClient } from './database.ts'
+import { loadFixture } from './fixture.ts'
 import { generatedAttacks, type Attack, type Header } from './generated-attacks.ts'
 import { RawConnection, requestHead, type RawResponse } from './raw-connection.ts'
 import { seededRandom } from './seeded-random.ts'
@@ -39,7 +39,7 @@ const token = (claims: Record<string, unknown>): Promise<string> =>
 export async function startCacheComparison(t: Pick<Test, 'teardown'>): Promise<CacheComparison> {
   const database = await createMigratedDatabase()
   t.teardown(() => database.drop())
-  await database.query(await readFile(new URL('../fixtures/cache-differential.sql', import.meta.url), 'utf8'))
+  await loadFixture(database, 'cache-differential')
   const { key } = await withClient(database.adminUri, (client) =>
     createApiKey(client, { role: 'service_role', label: 'test' }),
   )

@@ -1,8 +1,8 @@
 // The database of the read tests: `fixtures/reads.sql`, read with a read-only role.
-import { readFile } from 'node:fs/promises'
 import type { Test } from 'tap'
 import type { Environment } from '../../server/config/load.ts'
-import { createDatabase, type TestDatabase } from './database.ts'
+import type { TestDatabase } from './database.ts'
+import { createFixtureDatabase } from './fixture.ts'
 
 export type Garage = {
   readonly database: TestDatabase
@@ -12,13 +12,12 @@ export type Garage = {
 
 /** Creates the database for the duration of a test. */
 export async function createGarage(t: Pick<Test, 'teardown'>): Promise<Garage> {
-  const database = await createDatabase()
+  const database = await createFixtureDatabase('reads')
   const visitor = `visitor_${database.name}`
   t.teardown(async () => {
     await database.drop()
   })
   await database.query(`create role ${visitor}`)
-  await database.query(await readFile(new URL('../fixtures/reads.sql', import.meta.url), 'utf8'))
   const environment = {
     PGRST_DB_URI: database.adminUri,
     PGRST_DB_ANON_ROLE: visitor,

@@ -1,9 +1,9 @@
 // Loads the schema cache of a test database, as the server does.
-import { readFile } from 'node:fs/promises'
 import pg from 'pg'
 import { loadSchemaCache, type SchemaCacheOptions } from '../../server/schema-cache/load.ts'
 import type { SchemaCache } from '../../server/schema-cache/schema-cache.ts'
-import { createDatabase, type TestDatabase } from './database.ts'
+import type { TestDatabase } from './database.ts'
+import { createFixtureDatabase } from './fixture.ts'
 
 const defaults: SchemaCacheOptions = {
   schemas: ['api'],
@@ -12,11 +12,7 @@ const defaults: SchemaCacheOptions = {
 }
 
 /** A database with the objects of `fixtures/schema-cache.sql`. */
-export async function createSchemaCacheDatabase(): Promise<TestDatabase> {
-  const database = await createDatabase()
-  await database.query(await readFile(new URL('../fixtures/schema-cache.sql', import.meta.url), 'utf8'))
-  return database
-}
+export const createSchemaCacheDatabase = (): Promise<TestDatabase> => createFixtureDatabase('schema-cache')
 
 export async function loadFrom(
   database: TestDatabase,
