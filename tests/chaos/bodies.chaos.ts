@@ -7,7 +7,7 @@ import { createFixtureDatabase } from '../support/fixture.ts'
 import { startPosting } from '../support/posting-process.ts'
 import { says, startProgram, type Program } from '../support/program.ts'
 import { postHead, rawRequest } from '../support/raw-request.ts'
-import { bearer } from '../support/request-table.ts'
+import { bearer } from '../support/token.ts'
 
 const database = await createFixtureDatabase('writes')
 t.teardown(() => database.drop())

@@ -7,7 +7,7 @@ import { detailsOf, signUp } from '../support/account.ts'
 import { startApplication } from '../support/application.ts'
 import { createMigratedDatabase, withClient } from '../support/database.ts'
 import { form, patient, prefix, upload } from '../support/image-upload.ts'
-import { bearer } from '../support/request-table.ts'
+import { bearer } from '../support/token.ts'
 import { greenLake, lake } from '../support/test-image.ts'
 
 t.setTimeout(300_000)

@@ -14,7 +14,7 @@ import { createGate } from '../support/gate.ts'
 import { form, patient, prefix, upload } from '../support/image-upload.ts'
 import { endlessClassifier } from '../support/models.ts'
 import { writeOnnx } from '../support/onnx.ts'
-import { bearer } from '../support/request-table.ts'
+import { bearer } from '../support/token.ts'
 import { lake } from '../support/test-image.ts'
 
 t.setTimeout(600_000)

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import t from 'tap'
 import { startApplication, type Application } from '../support/application.ts'
 import { createFixtureDatabase } from '../support/fixture.ts'
-import { bearer } from '../support/request-table.ts'
+import { bearer } from '../support/token.ts'
 
 const database = await createFixtureDatabase('writes')
 t.teardown(() => database.drop())

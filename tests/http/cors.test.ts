@@ -2,7 +2,7 @@ import t from 'tap'
 import { corsHeaders, preflightHeaders, type Preflight } from '../../server/rest/cors.ts'
 import { startApplication } from '../support/application.ts'
 import { createMigratedDatabase } from '../support/database.ts'
-import { sendWrite as send } from '../support/write-request.ts'
+import { send } from '../support/sent-request.ts'
 
 const shop = 'https://shop.test'
 const methods = 'GET, POST, PATCH, PUT, DELETE, OPTIONS, HEAD'

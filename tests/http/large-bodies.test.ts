@@ -4,7 +4,7 @@ import { startApplication, type Application } from '../support/application.ts'
 import { createFixtureDatabase } from '../support/fixture.ts'
 import { postHead, rawRequest } from '../support/raw-request.ts'
 import { until } from '../support/until.ts'
-import { bearer } from '../support/request-table.ts'
+import { bearer } from '../support/token.ts'
 import { countRoundTrips } from '../support/round-trips.ts'
 
 const database = await createFixtureDatabase('writes')

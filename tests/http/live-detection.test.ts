@@ -7,7 +7,7 @@ import { createMigratedDatabase } from '../support/database.ts'
 import { patient, prefix } from '../support/image-upload.ts'
 import { rawRequest } from '../support/raw-request.ts'
 import { until } from '../support/until.ts'
-import { bearer } from '../support/request-table.ts'
+import { bearer } from '../support/token.ts'
 import { greenLake, lake } from '../support/test-image.ts'
 
 t.setTimeout(600_000)

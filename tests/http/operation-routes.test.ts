@@ -7,7 +7,7 @@ import { createMigratedDatabase } from '../support/database.ts'
 import { walkRoute, type Provocation } from '../support/documented-answers.ts'
 import { createGate } from '../support/gate.ts'
 import { createLatch } from '../support/latch.ts'
-import { bearer } from '../support/request-table.ts'
+import { bearer } from '../support/token.ts'
 import { tables } from '../support/service-routes.ts'
 
 t.setTimeout(300_000)

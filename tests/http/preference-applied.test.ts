@@ -4,7 +4,7 @@ import t from 'tap'
 import { exchangeAll, fault, type Exchange } from '../support/request-table.ts'
 import { startWrites } from '../support/writes-service.ts'
 
-const { call } = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage' })
+const { url } = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage' })
 
 const kinds = {
   read: { send: ['GET', '/tags?select=name&order=name'], status: 200, body: [{ name: 'clean' }, { name: 'fast' }] },
@@ -72,14 +72,14 @@ t.test('single preferences', async (t) => {
       if (method === 'GET') return !/^count=(planned|estimated)$/.test(preference) // estimates of the planner
       return preference !== 'tx=commit' // later rows would see the written rows
     })
-    await exchangeAll(t, call, sent)
+    await exchangeAll(t, url, sent)
   }
 })
 
 t.test('return=', (t) =>
   exchangeAll(
     t,
-    call,
+    url,
     writes.map((kind): Exchange => {
       const [range] = ranges[kind]
       return {
@@ -198,7 +198,7 @@ const together: readonly Exchange[] = [
   },
 ]
 
-t.test('combined preferences', (t) => exchangeAll(t, call, together))
+t.test('combined preferences', (t) => exchangeAll(t, url, together))
 
 t.test('time zones', async (t) => {
   const fresh = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage' })
@@ -219,7 +219,7 @@ t.test('time zones', async (t) => {
     status: 400,
     body: fault('22023', `invalid value for parameter "TimeZone": "${zone}"`),
   })
-  await exchangeAll(t, fresh.call, [
+  await exchangeAll(t, fresh.url, [
     at('America/Los_Angeles', '2020-06-01T05:00:00-07:00'),
     at('UTC', '2020-06-01T12:00:00+00:00'),
     at('-03:30', '2020-06-01T15:30:00+03:30'),

@@ -1,20 +1,16 @@
-// Reads, over HTTP, below the mount path: the tables of `reads/`.
+// Reads, over HTTP, below the mount path: the tables of `tables/reads/`.
 import t from 'tap'
-import { commonSettings, topics } from '../reads/topics.ts'
 import { startApplication } from '../support/application.ts'
-import { matches, readRequest, send } from '../support/exchange.ts'
 import { createGarage } from '../support/garage.ts'
+import { exchangeAll } from '../support/request-table.ts'
+import { commonSettings, topics } from '../tables/reads/topics.ts'
 
-const mountPath = '/rest/v1'
 const garage = await createGarage(t)
-const { PGRST_DB_URI: uri = '', ...settings } = garage.environment
+const { PGRST_DB_URI: uri = '', ...environment } = garage.environment
 
-for (const topic of topics) {
-  t.test(topic.title, async (t) => {
-    const { url } = await startApplication(t, uri, { ...settings, ...commonSettings, ...topic.settings })
-    for (const [request, expected] of topic.exchanges) {
-      const sent = readRequest(request)
-      matches(t, await send(url + mountPath, sent), expected, mountPath, `${sent.method ?? 'GET'} ${sent.path}`)
-    }
+for (const { title, settings, rows } of topics) {
+  t.test(title, async (t) => {
+    const { url } = await startApplication(t, uri, { ...environment, ...commonSettings, ...settings })
+    await exchangeAll(t, url, rows)
   })
 }

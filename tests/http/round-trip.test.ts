@@ -2,43 +2,38 @@
 import t, { type Test } from 'tap'
 import { startApplication } from '../support/application.ts'
 import { createFixtureDatabase } from '../support/fixture.ts'
-import { bearer } from '../support/request-table.ts'
+import { requestOf, type TableRequest } from '../support/request-table.ts'
 import { countRoundTrips } from '../support/round-trips.ts'
+import { send } from '../support/sent-request.ts'
 import { writesSettings } from '../support/writes-service.ts'
 
 const database = await createFixtureDatabase('writes')
 t.teardown(() => database.drop())
 
-type Row = {
-  readonly send: readonly [method: string, path: string, body?: unknown]
-  readonly headers?: Record<string, string>
-  readonly as?: string
-  readonly trips: number
-  readonly status: number
-}
+type Row = TableRequest & { readonly status: number; readonly trips: number }
 
-const object = { Accept: 'application/vnd.pgrst.object+json' }
-const strict = { Prefer: 'handling=strict, max-affected=5' }
+const object = 'application/vnd.pgrst.object+json'
+const strict = 'handling=strict, max-affected=5'
 
 const rows: readonly Row[] = [
   { send: ['GET', '/vehicles'], status: 200, trips: 1 },
   { send: ['HEAD', '/vehicles'], status: 200, trips: 1 },
   { send: ['GET', '/vehicles?select=id,makes(name),fittings(part)&id=lt.3&order=plate'], status: 200, trips: 1 },
-  { send: ['GET', '/vehicles'], headers: { Prefer: 'count=exact' }, status: 200, trips: 1 },
-  { send: ['GET', '/vehicles'], headers: { Prefer: 'count=planned' }, status: 206, trips: 1 },
-  { send: ['GET', '/vehicles'], headers: { Prefer: 'timezone=UTC' }, status: 200, trips: 1 },
+  { send: ['GET', '/vehicles'], prefer: 'count=exact', status: 200, trips: 1 },
+  { send: ['GET', '/vehicles'], prefer: 'count=planned', status: 206, trips: 1 },
+  { send: ['GET', '/vehicles'], prefer: 'timezone=UTC', status: 200, trips: 1 },
   { send: ['GET', '/vehicles'], as: 'garage_clerk', status: 200, trips: 1 },
-  { send: ['GET', '/vehicles?id=eq.1'], headers: object, status: 200, trips: 1 },
+  { send: ['GET', '/vehicles?id=eq.1'], accept: object, status: 200, trips: 1 },
   { send: ['POST', '/notes', { message: 'x' }], status: 201, trips: 1 },
   {
     send: ['POST', '/notes', [{ message: 'x' }, { message: 'y' }]],
-    headers: { Prefer: 'return=representation' },
+    prefer: 'return=representation',
     status: 201,
     trips: 1,
   },
   {
     send: ['POST', '/tags', { name: 'fast' }],
-    headers: { Prefer: 'resolution=merge-duplicates' },
+    prefer: 'resolution=merge-duplicates',
     status: 200,
     trips: 1,
   },
@@ -46,9 +41,9 @@ const rows: readonly Row[] = [
   { send: ['DELETE', '/notes?level=eq.99'], status: 204, trips: 1 },
   { send: ['POST', '/rpc/write_volatile', {}], status: 200, trips: 1 },
   { send: ['POST', '/rpc/add', { a: 1, b: 2 }], status: 200, trips: 1 },
-  { send: ['GET', '/rpc/gives_table?n=3&limit=1'], headers: { Prefer: 'count=exact' }, status: 206, trips: 1 },
-  { send: ['GET', '/rpc/gives_table'], headers: strict, status: 200, trips: 1 },
-  { send: ['POST', '/notes', { message: 'x' }], headers: { Prefer: 'tx=rollback' }, status: 201, trips: 1 },
+  { send: ['GET', '/rpc/gives_table?n=3&limit=1'], prefer: 'count=exact', status: 206, trips: 1 },
+  { send: ['GET', '/rpc/gives_table'], prefer: strict, status: 200, trips: 1 },
+  { send: ['POST', '/notes', { message: 'x' }], prefer: 'tx=rollback', status: 201, trips: 1 },
   { send: ['GET', '/vehicles'], as: 'garage_auditor', status: 200, trips: 1 },
   { send: ['POST', '/rpc/isolation_serializable', {}], status: 200, trips: 1 },
   // Errors
@@ -60,13 +55,13 @@ const rows: readonly Row[] = [
   { send: ['POST', '/notes', '{'], status: 400, trips: 0 },
   { send: ['OPTIONS', '/notes'], status: 200, trips: 0 },
   // The returned rows decide on commit or rollback.
-  { send: ['POST', '/notes', { message: 'x' }], headers: object, status: 201, trips: 2 },
-  { send: ['PATCH', '/notes', { level: 3 }], headers: object, status: 406, trips: 2 },
-  { send: ['PATCH', '/notes?level=eq.99', { level: 3 }], headers: strict, status: 204, trips: 2 },
-  { send: ['DELETE', '/notes?level=eq.99'], headers: strict, status: 204, trips: 2 },
+  { send: ['POST', '/notes', { message: 'x' }], accept: object, status: 201, trips: 2 },
+  { send: ['PATCH', '/notes', { level: 3 }], accept: object, status: 406, trips: 2 },
+  { send: ['PATCH', '/notes?level=eq.99', { level: 3 }], prefer: strict, status: 204, trips: 2 },
+  { send: ['DELETE', '/notes?level=eq.99'], prefer: strict, status: 204, trips: 2 },
   { send: ['PUT', '/tags?name=eq.fast', { name: 'fast' }], status: 204, trips: 2 },
   { send: ['PUT', '/tags?name=eq.fast', { name: 'other' }], status: 400, trips: 2 },
-  { send: ['POST', '/rpc/delete_fittings', { vehicle: 9 }], headers: strict, status: 200, trips: 2 },
+  { send: ['POST', '/rpc/delete_fittings', { vehicle: 9 }], prefer: strict, status: 200, trips: 2 },
 ]
 
 const cases = [
@@ -79,7 +74,7 @@ for (const [title, environment] of cases) {
   t.test(title, async (t) => {
     const counter = await countRoundTrips(t, database.uri('garage_server', 'garage'))
     // No LISTEN connection, and a single connection for requests, so that only the request's round trips are counted.
-    const { call } = await startApplication(t, counter.uri, {
+    const { call, url } = await startApplication(t, counter.uri, {
       ...writesSettings,
       ...environment,
       PGRST_DB_SCHEMAS: 'garage',
@@ -92,11 +87,13 @@ for (const [title, environment] of cases) {
       for (const row of rows) await check(t, row, round)
     }
 
-    async function check(t: Test, { send: [method, path, body], headers, as, status, trips }: Row, round: string) {
+    async function check(t: Test, row: Row, round: string) {
+      const { status, trips } = row
+      const request = await requestOf(row)
       counter.take()
-      const authorization: Record<string, string> = as === undefined ? {} : { Authorization: await bearer(as) }
-      const answer = await call(method, `/rest/v1${path}`, { body, headers: { ...headers, ...authorization } })
-      t.strictSame({ status: answer.status, trips: counter.take() }, { status, trips }, `${method} ${path} ${round}`)
+      const answer = await send(`${url}/rest/v1`, request)
+      const found = { status: answer.status, trips: counter.take() }
+      t.strictSame(found, { status, trips }, `${request.method} ${request.path} ${round}`)
     }
   })
 }

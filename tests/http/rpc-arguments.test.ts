@@ -5,8 +5,8 @@ import { exchangeAll } from '../support/request-table.ts'
 import { startWrites } from '../support/writes-service.ts'
 import { argumentTables } from '../tables/rpc-arguments.ts'
 
-const { call } = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage' })
+const { url } = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage' })
 
-for (const [title, rows] of Object.entries(argumentTables)) {
-  t.test(title, (t) => exchangeAll(t, call, rows))
+for (const { title, rows } of argumentTables) {
+  t.test(title, (t) => exchangeAll(t, url, rows))
 }

@@ -1,11 +1,11 @@
 // Every method of the query builder of `@supabase/supabase-js`, unmodified, against the whole service.
-import { readFile } from 'node:fs/promises'
 import { createClient } from '@supabase/supabase-js'
 import t, { type Test } from 'tap'
 import { createApiKey } from '../../server/identity/api-key/api-key.ts'
 import { startApplication } from '../support/application.ts'
 import { createMigratedDatabase, withClient } from '../support/database.ts'
-import { bearer } from '../support/request-table.ts'
+import { loadFixture } from '../support/fixture.ts'
+import { bearer } from '../support/token.ts'
 
 type Record_ = Record<string, unknown>
 type Table = { Row: Record_; Insert: Record_; Update: Record_; Relationships: [] }
@@ -18,7 +18,7 @@ type Database = { __InternalSupabase: { PostgrestVersion: '14' }; public: Schema
 
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
-await database.query(await readFile(new URL('../fixtures/shop.sql', import.meta.url), 'utf8'))
+await loadFixture(database, 'shop')
 const { url } = await startApplication(t, database.authenticatorUri, {
   PGRST_DB_SCHEMAS: 'public, shop',
   PGRST_DB_EXTRA_SEARCH_PATH: 'public',

@@ -4,7 +4,7 @@ import t from 'tap'
 import { exchangeAll, fault, type Exchange } from '../support/request-table.ts'
 import { startWrites } from '../support/writes-service.ts'
 
-const { call, url } = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage', PGRST_DB_TX_END: 'commit' })
+const { url } = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage', PGRST_DB_TX_END: 'commit' })
 
 /** One SQLSTATE for each line of the documentation's table, and some that could be confused with another line. */
 const statuses: readonly (readonly [state: string, status: number])[] = [
@@ -92,14 +92,14 @@ const statuses: readonly (readonly [state: string, status: number])[] = [
 t.test('every SQLSTATE has a status', (t) =>
   exchangeAll(
     t,
-    call,
+    url,
     statuses.map(([state, status]): Exchange => ({
       send: ['POST', '/rpc/raise_state', { state, message: `m ${state}`, detail: 'd', hint: 'h' }],
       status,
       body: fault(state, `m ${state}`, 'd', 'h'),
       also: {
-        'www-authenticate': status === 401 ? 'Bearer' : null,
-        'proxy-status': `PostgREST; error=${state}`,
+        'WWW-Authenticate': status === 401 ? 'Bearer' : null,
+        'Proxy-Status': `PostgREST; error=${state}`,
       },
     })),
   ),
@@ -108,13 +108,13 @@ t.test('every SQLSTATE has a status', (t) =>
 const raise = (state: string, message: string): Exchange['send'] => ['POST', '/rpc/raise_bare', { state, message }]
 
 t.test('statuses that depend on more than the SQLSTATE', (t) =>
-  exchangeAll(t, call, [
+  exchangeAll(t, url, [
     {
       send: raise('42501', 'no'),
       as: 'garage_clerk',
       status: 403,
       body: fault('42501', 'no'),
-      also: { 'www-authenticate': null },
+      also: { 'WWW-Authenticate': null },
     },
     {
       name: 'a token of the anonymous role is anonymous',
@@ -122,6 +122,7 @@ t.test('statuses that depend on more than the SQLSTATE', (t) =>
       as: 'garage_anon',
       status: 401,
       body: fault('42501', 'no'),
+      also: { 'WWW-Authenticate': 'Bearer' },
     },
     {
       send: raise('21000', 'UPDATE requires a WHERE clause'),
@@ -132,7 +133,7 @@ t.test('statuses that depend on more than the SQLSTATE', (t) =>
       send: raise('22023', 'role "x" does not exist'),
       status: 401,
       body: fault('22023', 'role "x" does not exist'),
-      also: { 'www-authenticate': 'Bearer' },
+      also: { 'WWW-Authenticate': 'Bearer' },
     },
     {
       send: raise('42883', 'function xmlagg(json) does not exist'),
@@ -145,7 +146,7 @@ t.test('statuses that depend on more than the SQLSTATE', (t) =>
       as: 'nobody',
       status: 401,
       body: fault('22023', 'role "nobody" does not exist'),
-      also: { 'www-authenticate': 'Bearer' },
+      also: { 'WWW-Authenticate': 'Bearer' },
     },
     {
       name: 'a role that may not be switched to',
@@ -157,7 +158,7 @@ t.test('statuses that depend on more than the SQLSTATE', (t) =>
     { send: raise('PT402', 'Payment Required'), status: 402, body: fault('PT402', 'Payment Required') },
     { send: raise('PT200', 'fine'), status: 200, body: fault('PT200', 'fine') },
     { send: raise('PT999', 'odd'), status: 999, body: fault('PT999', 'odd') },
-    { send: raise('PT401', 'who'), status: 401, body: fault('PT401', 'who'), also: { 'www-authenticate': 'Bearer' } },
+    { send: raise('PT401', 'who'), status: 401, body: fault('PT401', 'who'), also: { 'WWW-Authenticate': 'Bearer' } },
   ]),
 )
 
@@ -188,7 +189,7 @@ const badDetail = (text: string) =>
 const said = { code: '123', message: 'ABC' }
 
 t.test('errors that contain the whole response', (t) =>
-  exchangeAll(t, call, [
+  exchangeAll(t, url, [
     {
       send: pgrst(
         { ...said, details: 'DEF', hint: 'XYZ' },
@@ -196,14 +197,14 @@ t.test('errors that contain the whole response', (t) =>
       ),
       status: 332,
       body: fault('123', 'ABC', 'DEF', 'XYZ'),
-      also: { 'x-one': '1', 'x-two': '2', 'proxy-status': 'PostgREST; error=123' },
+      also: { 'X-One': '1', 'X-Two': '2', 'Proxy-Status': 'PostgREST; error=123' },
     },
     { send: pgrst(said, { status: 400, headers: {} }), status: 400, body: fault('123', 'ABC') },
     {
       send: pgrst(said, { status: 401, headers: {} }),
       status: 401,
       body: fault('123', 'ABC'),
-      also: { 'www-authenticate': null },
+      also: { 'WWW-Authenticate': null },
     },
     { send: pgrst('no JSON', { status: 400, headers: {} }), status: 500, body: badMessage('no JSON') },
     { send: pgrst({ code: '1' }, { status: 400, headers: {} }), status: 500, body: badMessage('{"code":"1"}') },
@@ -219,7 +220,7 @@ t.test('errors that contain the whole response', (t) =>
 )
 
 t.test('an error rolls back everything, and nothing is retried', async (t) => {
-  const { call, database } = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage', PGRST_DB_TX_END: 'commit' })
+  const { call, url, database } = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage', PGRST_DB_TX_END: 'commit' })
   await database.query('alter sequence garage.counter restart')
   await database.query(`create function garage.count_and_fail(state text) returns void language plpgsql as $$
     begin perform nextval('garage.counter'); raise exception using errcode = state, message = 'no'; end $$`)
@@ -232,7 +233,7 @@ t.test('an error rolls back everything, and nothing is retried', async (t) => {
   }
   const { rows } = await database.query('select last_value::int as runs from garage.counter')
   t.strictSame(rows, [{ runs: 1 }])
-  await exchangeAll(t, call, [
+  await exchangeAll(t, url, [
     { send: ['POST', '/rpc/raise_after_write', { state: '40001' }], status: 500, body: fault('40001', 'no') },
     { send: ['POST', '/rpc/raise_after_write', { state: '40P01' }], status: 500, body: fault('40P01', 'no') },
     { send: ['GET', '/tags?name=eq.half done'], status: 200, range: '*/*', body: [] },

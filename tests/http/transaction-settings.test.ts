@@ -1,10 +1,11 @@
 // The transaction's settings for SQL, and SQL's settings for the response.
 // https://docs.postgrest.org/en/v14/references/transactions.html
 import t from 'tap'
-import { bearer, exchangeAll, fault, type Exchange } from '../support/request-table.ts'
+import { exchangeAll, fault, type Exchange } from '../support/request-table.ts'
+import { bearer } from '../support/token.ts'
 import { startWrites } from '../support/writes-service.ts'
 
-const { call } = await startWrites(t, {
+const { call, url } = await startWrites(t, {
   PGRST_DB_SCHEMAS: 'garage, depot',
   PGRST_DB_EXTRA_SEARCH_PATH: 'hidden, public',
   PGRST_APP_SETTINGS_COLOUR: 'red',
@@ -12,7 +13,7 @@ const { call } = await startWrites(t, {
 })
 
 const rpc = (method: string, rest: string, body?: unknown): Exchange['send'] => [method, `/rpc/${rest}`, body]
-const also = { 'content-profile': 'garage' }
+const also = { 'Content-Profile': 'garage' }
 const one = { status: 200, range: '0-0/*', also } as const
 
 t.test('settings of the request', async (t) => {
@@ -70,7 +71,7 @@ t.test('settings of the request', async (t) => {
   t.strictSame(JSON.parse(sent['request.cookies'] ?? ''), JSON.parse('{"one": "1", "two": "a%20b", "__proto__": "x"}'))
   const { body } = await call('GET', '/rest/v1/rpc/who', { headers: { Authorization: clerk } })
   t.strictSame(body, { current_user: 'garage_clerk', session_user: 'garage_server' })
-  await exchangeAll(t, call, [
+  await exchangeAll(t, url, [
     { send: rpc('GET', 'setting?name=request.method'), ...one, body: '"GET"' },
     {
       name: 'the path below the mount point',
@@ -88,7 +89,7 @@ t.test('settings of the request', async (t) => {
 })
 
 t.test('settings of roles and functions', (t) =>
-  exchangeAll(t, call, [
+  exchangeAll(t, url, [
     { send: rpc('GET', 'setting?name=statement_timeout'), ...one, body: '"0"' },
     { send: rpc('GET', 'setting?name=statement_timeout'), as: 'garage_clerk', ...one, body: '"7s"' },
     { send: rpc('GET', 'setting?name=work_mem'), as: 'garage_clerk', ...one, body: '"5MB"' },
@@ -125,14 +126,19 @@ t.test('settings of roles and functions', (t) =>
 const readOnly = (statement: string) => fault('25006', `cannot execute ${statement} in a read-only transaction`)
 
 t.test('access modes', (t) =>
-  exchangeAll(t, call, [
+  exchangeAll(t, url, [
     { send: rpc('GET', 'read_only'), ...one, body: '"on"' },
     { send: rpc('POST', 'read_only', {}), ...one, body: '"off"' },
     { send: rpc('GET', 'read_only_stable'), ...one, body: '"on"' },
     { send: rpc('POST', 'read_only_stable', {}), ...one, body: '"on"' },
     { send: rpc('POST', 'read_only_stable', {}), as: 'garage_auditor', ...one, body: '"on"' },
     { send: rpc('GET', 'write_volatile'), status: 405, body: readOnly('nextval()') },
-    { send: rpc('HEAD', 'write_volatile'), status: 405, contentType: 'application/json; charset=utf-8' },
+    {
+      send: rpc('HEAD', 'write_volatile'),
+      status: 405,
+      contentType: 'application/json; charset=utf-8',
+      also: { 'Proxy-Status': 'PostgREST; error=25006' },
+    },
     { send: rpc('GET', 'write_volatile'), as: 'garage_auditor', status: 405, body: readOnly('nextval()') },
     { send: rpc('POST', 'write_volatile', {}), ...one, body: '1' },
     { send: rpc('POST', 'write_stable', {}), status: 405, body: readOnly('nextval()') },
@@ -151,7 +157,7 @@ const respond = (status: string | null, headers?: string): Exchange['send'] =>
 const done = { range: '0-0/*', body: '"done"', also } as const
 
 t.test('settings of the response', (t) =>
-  exchangeAll(t, call, [
+  exchangeAll(t, url, [
     { send: respond('418'), ...done, status: 418 },
     { send: respond('202'), ...done, status: 202 },
     { send: respond('299'), ...done, status: 299 },
@@ -163,14 +169,14 @@ t.test('settings of the response', (t) =>
       send: respond(null, '[{"X-One": "1"}, {"X-Two": "a, b"}]'),
       status: 200,
       ...done,
-      also: { 'x-one': '1', 'x-two': 'a, b' },
+      also: { 'X-One': '1', 'X-Two': 'a, b' },
     },
     {
       name: 'repeated headers are joined',
       send: respond(null, '[{"Cache-Control": "public"}, {"Cache-Control": "max-age=5"}]'),
       status: 200,
       ...done,
-      also: { 'cache-control': 'public, max-age=5' },
+      also: { 'Cache-Control': 'public, max-age=5' },
     },
     {
       name: 'replaces the header of the server',
@@ -191,7 +197,7 @@ t.test('settings of the response', (t) =>
 )
 
 t.test('db-pre-request runs before every request', async (t) => {
-  const { call } = await startWrites(t, {
+  const { url } = await startWrites(t, {
     PGRST_DB_SCHEMAS: 'garage',
     PGRST_DB_PRE_REQUEST: 'hidden.before_request',
     PGRST_DB_TX_END: 'commit',
@@ -199,7 +205,7 @@ t.test('db-pre-request runs before every request', async (t) => {
   const before = (wish: string) => ({ headers: { 'X-Before': wish } })
   const row = { status: 200, range: '0-0/*' } as const
   const refused = fault('PT402', 'Payment Required', 'Quota exceeded', 'Upgrade your plan')
-  await exchangeAll(t, call, [
+  await exchangeAll(t, url, [
     { send: rpc('GET', 'setting?name=app.before'), ...row, body: '"GET garage_anon"' },
     { send: rpc('GET', 'setting?name=app.before'), as: 'garage_clerk', ...row, body: '"GET garage_clerk"' },
     { send: ['GET', '/tags'], ...before('refuse'), status: 402, body: refused },
@@ -210,9 +216,9 @@ t.test('db-pre-request runs before every request', async (t) => {
       ...before('header'),
       ...row,
       body: [{ name: 'fast' }],
-      also: { 'x-before': 'yes' },
+      also: { 'X-Before': 'yes' },
     },
-    { send: ['POST', '/tags', { name: 'one' }], ...before('header'), status: 201, also: { 'x-before': 'yes' } },
+    { send: ['POST', '/tags', { name: 'one' }], ...before('header'), status: 201, also: { 'X-Before': 'yes' } },
     { send: ['GET', '/tags'], ...before('write'), status: 405, body: readOnly('INSERT') },
     { send: ['POST', '/tags', { name: 'two' }], ...before('write'), status: 201 },
     { send: ['GET', '/tags?name=eq.from before'], ...row, body: [{ name: 'from before' }] },
@@ -231,7 +237,7 @@ t.test('db-pre-request runs before every request', async (t) => {
       send: ['GET', '/secrets'],
       status: 401,
       body: fault('42501', 'permission denied for table secrets'),
-      also: { 'www-authenticate': 'Bearer' },
+      also: { 'WWW-Authenticate': 'Bearer' },
     },
     {
       name: 'it may change the role',
@@ -247,7 +253,7 @@ t.test('db-pre-request runs before every request', async (t) => {
       send: ['OPTIONS', '/tags'],
       ...before('refuse'),
       status: 200,
-      also: { allow: 'OPTIONS,GET,HEAD,POST,PUT,PATCH,DELETE' },
+      also: { 'Access-Control-Allow-Origin': '*', Allow: 'OPTIONS,GET,HEAD,POST,PUT,PATCH,DELETE' },
     },
   ])
 })

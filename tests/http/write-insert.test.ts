@@ -6,8 +6,8 @@ import { startWrites } from '../support/writes-service.ts'
 import { insertRowTables } from '../tables/write-insert-rows.ts'
 import { insertBodyTables } from '../tables/write-insert.ts'
 
-const { call } = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage' })
+const { url } = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage' })
 
-for (const [title, rows] of Object.entries({ ...insertBodyTables, ...insertRowTables })) {
-  t.test(title, (t) => exchangeAll(t, call, rows))
+for (const { title, rows } of [...insertBodyTables, ...insertRowTables]) {
+  t.test(title, (t) => exchangeAll(t, url, rows))
 }

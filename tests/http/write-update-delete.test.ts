@@ -5,14 +5,14 @@ import { exchangeAll, type Exchange } from '../support/request-table.ts'
 import { startWrites } from '../support/writes-service.ts'
 import { notOne, object, strict, tooMany, updateAndDeleteTables } from '../tables/write-update-delete.ts'
 
-const { call } = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage' })
+const { url } = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage' })
 
-for (const [title, rows] of Object.entries(updateAndDeleteTables)) {
-  t.test(title, (t) => exchangeAll(t, call, rows))
+for (const { title, rows } of updateAndDeleteTables) {
+  t.test(title, (t) => exchangeAll(t, url, rows))
 }
 
 t.test('writes are rolled back if their result is refused', async (t) => {
-  const { call } = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage', PGRST_DB_TX_END: 'commit' })
+  const { url } = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage', PGRST_DB_TX_END: 'commit' })
   const untouched: Exchange = {
     send: ['GET', '/notes?order=level'],
     status: 200,
@@ -22,7 +22,7 @@ t.test('writes are rolled back if their result is refused', async (t) => {
       { message: 'second', level: 2 },
     ],
   }
-  await exchangeAll(t, call, [
+  await exchangeAll(t, url, [
     { send: ['PATCH', '/notes', { level: 9 }], prefer: strict(1), status: 400, body: tooMany(2) },
     untouched,
     { send: ['DELETE', '/notes'], prefer: strict(1), status: 400, body: tooMany(2) },

@@ -5,15 +5,15 @@ import { exchangeAll } from '../support/request-table.ts'
 import { startWrites } from '../support/writes-service.ts'
 import { mismatch, upsertTables } from '../tables/write-upsert.ts'
 
-const { call } = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage' })
+const { url } = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage' })
 
-for (const [title, rows] of Object.entries(upsertTables)) {
-  t.test(title, (t) => exchangeAll(t, call, rows))
+for (const { title, rows } of upsertTables) {
+  t.test(title, (t) => exchangeAll(t, url, rows))
 }
 
 t.test('a refused PUT writes nothing', async (t) => {
-  const { call } = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage', PGRST_DB_TX_END: 'commit' })
-  await exchangeAll(t, call, [
+  const { url } = await startWrites(t, { PGRST_DB_SCHEMAS: 'garage', PGRST_DB_TX_END: 'commit' })
+  await exchangeAll(t, url, [
     { send: ['PUT', '/makes?id=eq.2', { id: 7, name: 'F' }], status: 400, body: mismatch },
     { send: ['GET', '/makes?id=eq.7'], status: 200, body: [], range: '*/*' },
     { send: ['PUT', '/makes?id=eq.7', { id: 7, name: 'F' }], status: 204 },

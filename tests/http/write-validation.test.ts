@@ -3,13 +3,15 @@
 import t from 'tap'
 import { startApplication } from '../support/application.ts'
 import { createMigratedDatabase } from '../support/database.ts'
-import { bearer } from '../support/request-table.ts'
+import { requestOf, titleOf, type TableRequest } from '../support/request-table.ts'
 import { countRoundTrips } from '../support/round-trips.ts'
+import { send } from '../support/sent-request.ts'
+import { bearer } from '../support/token.ts'
 
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 const counter = await countRoundTrips(t, database.authenticatorUri)
-const { call } = await startApplication(t, counter.uri, {
+const { url } = await startApplication(t, counter.uri, {
   SESSION_SECRETS: 's'.repeat(32),
   PGRST_DB_CHANNEL_ENABLED: 'false',
   PGRST_DB_POOL: '1',
@@ -38,10 +40,7 @@ const runs = '/classification_runs'
 const own = `/profiles?id=eq.${ann}`
 const stranger = `/profiles?id=eq.${other}`
 
-type Row = {
-  readonly send: readonly [method: string, path: string, body: unknown]
-  readonly type?: string
-  readonly prefer?: string
+type Row = TableRequest & {
   readonly status: number
   /** JSON pointers of the errors, in order; the database is not queried. */
   readonly faults?: readonly string[]
@@ -143,28 +142,20 @@ const rows: readonly Row[] = [
   },
 ]
 
-for (const {
-  send: [method, path, body],
-  type,
-  prefer,
-  status,
-  faults,
-} of rows) {
-  t.test(`${method} ${path} ${typeof body === 'string' ? body : JSON.stringify(body)}`.slice(0, 160), async (t) => {
+for (const row of rows) {
+  const { status, faults } = row
+  t.test(titleOf(row), async (t) => {
+    const { headers, ...request } = await requestOf(row)
     counter.take()
-    const headers = {
-      Authorization: authorization,
-      ...(type === undefined ? {} : { 'Content-Type': type }),
-      ...(prefer === undefined ? {} : { Prefer: prefer }),
-    }
-    const answer = await call(method, `/rest/v1${path}`, { body, headers })
+    const answer = await send(`${url}/rest/v1`, { ...request, headers: { ...headers, Authorization: authorization } })
     const trips = counter.take()
-    t.equal(answer.status, status, answer.text)
+    const text = answer.body.toString()
+    t.equal(answer.status, status, text)
     if (!faults) {
       t.ok(trips > 0, 'the database is queried')
       return
     }
-    const { code, details } = answer.body as { code: string; details: string }
+    const { code, details } = JSON.parse(text) as { code: string; details: string }
     const pointers = details.split('; ').map((fault) => fault.split(' ')[0])
     t.strictSame(
       { code, pointers: pointers.sort(), trips },

@@ -1,22 +1,22 @@
 // Read requests to this server and to the real PostgREST 12.0.2, over the same database.
 // The seed of the generated requests is printed; the environment variable READS_SEED sets it.
 import t from 'tap'
-import { commonSettings, topics } from '../reads/topics.ts'
 import { startApplication } from '../support/application.ts'
 import { differences, type Difference } from '../support/differences.ts'
-import { readRequest, send, type ReadRequest } from '../support/exchange.ts'
 import { createGarage } from '../support/garage.ts'
 import { generatedRead } from '../support/generated-reads.ts'
-import { explanationOf, knownDifferences, type KnownDifference } from '../support/known-differences.ts'
+import type { KnownDifference } from '../support/known-difference.ts'
+import { explanationOf, knownDifferences } from '../support/known-differences.ts'
 import { postgrestVersion, startPostgrest } from '../support/postgrest.ts'
+import { requestOf } from '../support/request-table.ts'
 import { seededRandom } from '../support/seeded-random.ts'
+import { send, type SentRequest } from '../support/sent-request.ts'
+import { commonSettings, topics } from '../tables/reads/topics.ts'
 
 const generated = 1200
 const defaultSeed = 20_261_121
 /** The requests of the tables that need no special settings. */
-const written = topics
-  .filter(({ settings }) => settings === undefined)
-  .flatMap(({ exchanges }) => exchanges.map(([request]) => readRequest(request)))
+const written = topics.filter(({ settings }) => settings === undefined).flatMap(({ rows }) => rows)
 
 t.test('this server responds as PostgREST does, except for changes in later versions', async (t) => {
   const { environment } = await createGarage(t)
@@ -32,23 +32,23 @@ t.test('this server responds as PostgREST does, except for changes in later vers
   const seed = wanted === '' ? defaultSeed : Number(wanted)
   t.comment(`seed ${seed}`)
   const random = seededRandom(seed)
-  const requests: readonly ReadRequest[] = [
-    ...written,
+  const requests: readonly SentRequest[] = [
+    ...(await Promise.all(written.map(requestOf))),
     ...random.some(generated, generated, () => generatedRead(random)),
   ]
   t.ok(requests.length >= 1000, `${requests.length} requests`)
 
   const seen = new Set<KnownDifference>()
-  const compare = async (request: ReadRequest): Promise<void> => {
+  const compare = async (request: SentRequest): Promise<void> => {
     const [theirs, ours] = await Promise.all([send(theirUrl, request), send(ourUrl, request)])
     const pair = { request, theirs, ours }
     const unexplained: Difference[] = []
     for (const difference of differences(theirs, ours)) {
-      const explanation = explanationOf(pair, difference)
+      const explanation = explanationOf(difference, pair)
       if (explanation) seen.add(explanation)
       else unexplained.push(difference)
     }
-    if (unexplained.length > 0) t.fail(`${request.method ?? 'GET'} ${readable(request.path)}`, { request, unexplained })
+    if (unexplained.length > 0) t.fail(`${request.method} ${readable(request.path)}`, { request, unexplained })
   }
   const queue = requests.values()
   const work = async (): Promise<void> => {

@@ -1,18 +1,19 @@
 // One script of requests to this program and to the real PostgREST 12.0.2, both started with the same settings: from
 // the environment, from a configuration file, and from the database.
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { startApplication } from '../support/application.ts'
 import { createOwnedDatabase } from '../support/authenticator.ts'
+import { readFixture } from '../support/fixture.ts'
 import { differences, type Difference } from '../support/differences.ts'
 import { dropInDifferences, explanationOf } from '../support/drop-in-differences.ts'
 import { dropInScript, keySet } from '../support/drop-in-script.ts'
 import { postgrestVersion, startPostgrest } from '../support/postgrest.ts'
 import { says, startProgram } from '../support/program.ts'
-import { sendWrite } from '../support/write-request.ts'
+import { send } from '../support/sent-request.ts'
 
 const { database, authenticator, anonymous, uri } = await createOwnedDatabase(t)
 const member = `member_${database.name}`
@@ -23,7 +24,7 @@ await database.query(`
   create role ${configured} login noinherit password 'secret' in role ${anonymous}, ${member};
   grant ${member} to ${authenticator};
 `)
-const fixture = await readFile(new URL('../fixtures/drop-in.sql', import.meta.url), 'utf8')
+const fixture = await readFixture('drop-in')
 await database.query(fixture.replaceAll(':anonymous', anonymous).replaceAll(':member', member))
 const folder = await mkdtemp(join(tmpdir(), 'rowhouse-drop-in-'))
 t.teardown(async () => {
@@ -95,7 +96,7 @@ async function compare(
   const ourUrl = await start()
   const seen = new Set<unknown>()
   for (const request of await dropInScript(member)) {
-    const [theirs, ours] = await Promise.all([sendWrite(theirUrl, request), sendWrite(ourUrl, request)])
+    const [theirs, ours] = await Promise.all([send(theirUrl, request), send(ourUrl, request)])
     const pair = { request, theirs, ours }
     const unexplained: Difference[] = []
     for (const difference of differences(theirs, ours)) {

@@ -5,7 +5,7 @@ import { jwtSecret, startApplication } from '../support/application.ts'
 import { createMigratedDatabase, createDatabase } from '../support/database.ts'
 import { startProgram } from '../support/program.ts'
 import { until } from '../support/until.ts'
-import { sendWrite as send } from '../support/write-request.ts'
+import { send } from '../support/sent-request.ts'
 
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())

@@ -1,12 +1,13 @@
 // Two responses to one request, and how they differ.
 import { bodyOf } from './differences.ts'
-import type { RawAnswer, ReadRequest } from './exchange.ts'
+import type { RawAnswer, SentRequest } from './sent-request.ts'
 
-export type Pair = { readonly request: ReadRequest; readonly theirs: RawAnswer; readonly ours: RawAnswer }
+export type Pair = { readonly request: SentRequest; readonly theirs: RawAnswer; readonly ours: RawAnswer }
 
 type ErrorField = 'code' | 'message' | 'details' | 'hint'
 
-const errorOf = (answer: RawAnswer): Readonly<Partial<Record<ErrorField, unknown>>> => {
+/** The body of an error; empty if it is no object. */
+export const errorOf = (answer: RawAnswer): Readonly<Partial<Record<ErrorField, unknown>>> => {
   const body = bodyOf(answer)
   return typeof body === 'object' && body !== null && !Array.isArray(body) ? body : {}
 }

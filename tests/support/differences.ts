@@ -1,6 +1,6 @@
 // The differences between two responses to one request.
 import { isDeepStrictEqual } from 'node:util'
-import type { AnswerHeader, RawAnswer } from './exchange.ts'
+import type { AnswerHeader, RawAnswer } from './sent-request.ts'
 
 /** The headers that are relevant to clients. */
 export const comparedHeaders = [

@@ -1,7 +1,9 @@
 // Known differences of PostgREST 12.0.2's responses to the script of `drop-in-script.ts`, due to changes in later
 // versions, up to 16.2. Differences of writes and calls in general are in `known-write-differences.ts`.
+import type { Pair } from './answer-pair.ts'
 import { bodyOf, type Difference } from './differences.ts'
-import { explanationOf as explanationOfWrite, type KnownDifference, type Pair } from './known-write-differences.ts'
+import { explanationIn, type KnownDifference } from './known-difference.ts'
+import { explanationOf as explanationOfWrite } from './known-write-differences.ts'
 import { modernDocument } from './modern-document.ts'
 
 type Answer = Pair['theirs']
@@ -124,6 +126,4 @@ function sorted(value: unknown): unknown {
 
 /** The entry that explains a difference, if any: of this table, or of that of all writes and calls. */
 export const explanationOf = (difference: Difference, pair: Pair): KnownDifference | undefined =>
-  dropInDifferences.find(
-    ({ aspects, explains }) => (aspects === 'all' || aspects.includes(difference.aspect)) && explains(difference, pair),
-  ) ?? explanationOfWrite(difference, pair)
+  explanationIn(dropInDifferences, difference, pair) ?? explanationOfWrite(difference, pair)

@@ -2,7 +2,7 @@
 // transaction rolled back, so the script changes nothing.
 import { generateKeyPairSync, createSecretKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { SignJWT, UnsecuredJWT, type JWTPayload } from 'jose'
-import type { WriteRequest } from './write-request.ts'
+import type { SentRequest } from './sent-request.ts'
 
 const hmac = createSecretKey(Buffer.from('a secret for scripts, of more than 32 characters'))
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -183,7 +183,7 @@ const documents: readonly Row[] = [
 ]
 
 /** The script. Tokens are for the role `memberRole`, which is in the claim `app`. */
-export async function dropInScript(memberRole: string): Promise<readonly WriteRequest[]> {
+export async function dropInScript(memberRole: string): Promise<readonly SentRequest[]> {
   const app = { role: memberRole }
   const now = Math.floor(Date.now() / 1000)
   const good = { app, aud: 'shop', sub: 'someone', exp: 4_000_000_000, large: 9_007_199_254_740_991, text: 'ü"\\' }

@@ -1,9 +1,9 @@
 // Random read requests from the grammar of PostgREST's URLs and headers, over `fixtures/reads.sql`.
 // Most are valid; some have a value of the wrong type, or a syntax error.
-import type { ReadRequest } from './exchange.ts'
 import { column, field, logicTree, operation } from './generated-filters.ts'
 import { vocabularies, vocabularyOf, type Vocabulary } from './read-vocabulary.ts'
 import type { Random } from './seeded-random.ts'
+import type { SentRequest } from './sent-request.ts'
 
 function orderOf(random: Random, vocabulary: Vocabulary, related: readonly string[]): string {
   const terms = random.some(0, 2, () => {
@@ -101,7 +101,7 @@ const accepts = [
   'image/png',
 ] as const
 
-function headersOf(random: Random): NonNullable<ReadRequest['headers']> {
+function headersOf(random: Random): SentRequest['headers'] {
   const preferences: string[] = []
   if (random.chance(0.3)) preferences.push(`count=${random.pick(['exact', 'exact', 'planned', 'estimated', 'none'])}`)
   if (random.chance(0.05))
@@ -116,7 +116,7 @@ function headersOf(random: Random): NonNullable<ReadRequest['headers']> {
 const unescaped = /[^A-Za-z0-9_.,:()!*"'>~&=-]/g
 
 /** Returns one request. The same random numbers give the same request. */
-export function generatedRead(random: Random): ReadRequest {
+export function generatedRead(random: Random): SentRequest {
   const vocabulary = random.pick(vocabularies)
   const parameters: Parameters = []
   const related: string[] = []

@@ -1,7 +1,7 @@
 // Random writes and calls, over `fixtures/writes.sql`. Most are valid; some have a value of the wrong type, or a syntax
 // error.
 import type { Random } from './seeded-random.ts'
-import type { WriteRequest } from './write-request.ts'
+import type { SentRequest } from './sent-request.ts'
 
 type Choices = readonly [string, ...string[]]
 
@@ -309,7 +309,7 @@ function bodyOf(random: Random, columns: readonly (readonly [string, Kind])[], m
 }
 
 /** Returns one request. */
-export function generatedWrite(random: Random): WriteRequest {
+export function generatedWrite(random: Random): SentRequest {
   return random.chance(0.3) ? call(random) : write(random)
 }
 
@@ -322,7 +322,7 @@ function headersOf(random: Random, type: string | undefined): Record<string, str
   }
 }
 
-function write(random: Random): WriteRequest {
+function write(random: Random): SentRequest {
   const target = random.pick(targets)
   const method = random.pick(['POST', 'POST', 'PATCH', 'PATCH', 'PUT', 'DELETE'])
   const others = target.others.filter(() => random.chance(0.4))
@@ -349,7 +349,7 @@ function write(random: Random): WriteRequest {
   return { method, path: target.path + query, headers, body: body.text }
 }
 
-function call(random: Random): WriteRequest {
+function call(random: Random): SentRequest {
   const [name, parameters] = random.pick(calls)
   const given = parameters.filter(() => random.chance(0.85))
   const query: string[] = []

@@ -1,17 +1,8 @@
 // Known differences of PostgREST 12.0.2's responses, due to changes in later versions, up to 16.2.
 // Versions and issues are those of PostgREST's changelog. A difference without an entry is a bug in this server.
-import type { Aspect, Difference } from './differences.ts'
+import type { Difference } from './differences.ts'
+import { explanationIn, type KnownDifference } from './known-difference.ts'
 import { code, hasTotalOfItsRows, is, sameBut, said, type Pair } from './answer-pair.ts'
-
-export type KnownDifference = {
-  readonly version: string
-  readonly issue: number
-  readonly reason: string
-  /** The aspects of a response that it explains. */
-  readonly aspects: 'all' | readonly [Aspect, ...Aspect[]]
-  /** Whether it explains the difference in one of the aspects. */
-  readonly explains: (pair: Pair, difference: Difference) => boolean
-}
 
 export const knownDifferences: readonly KnownDifference[] = [
   {
@@ -19,14 +10,14 @@ export const knownDifferences: readonly KnownDifference[] = [
     issue: 4609,
     reason: 'Responses of tables and functions list the request headers that they depend on',
     aspects: ['Vary'],
-    explains: (_, { theirs, ours }) => theirs === null && (ours === 'Accept, Prefer, Range' || ours === 'X-Garage'),
+    explains: ({ theirs, ours }) => theirs === null && (ours === 'Accept, Prefer, Range' || ours === 'X-Garage'),
   },
   {
     version: '13.0.0',
     issue: 4016,
     reason: 'Responses contain the length of their body',
     aspects: ['Content-Length'],
-    explains: ({ request, ours: answer }, { theirs, ours }) =>
+    explains: ({ theirs, ours }, { request, ours: answer }) =>
       theirs === null &&
       // The length of an error is reported even if its body is omitted.
       (request.method === 'HEAD' && answer.status >= 300
@@ -38,7 +29,7 @@ export const knownDifferences: readonly KnownDifference[] = [
     issue: 2967,
     reason: 'A header repeats the error code',
     aspects: ['Proxy-Status'],
-    explains: (pair, { theirs, ours }) =>
+    explains: ({ theirs, ours }, pair) =>
       theirs === null &&
       (pair.request.method === 'HEAD'
         ? /^PostgREST; error=\w+$/.test(String(ours))
@@ -49,44 +40,44 @@ export const knownDifferences: readonly KnownDifference[] = [
     issue: 4075,
     reason: 'Filtering, ordering or limiting an embed with an alias by the name of its table is deprecated',
     aspects: ['Warning'],
-    explains: (_, { theirs, ours }) => theirs === null && typeof ours === 'string' && ours.startsWith('299 PostgREST'),
+    explains: ({ theirs, ours }) => theirs === null && typeof ours === 'string' && ours.startsWith('299 PostgREST'),
   },
   {
     version: '16.0',
     issue: 3957,
     reason: 'Without a range, the exact count is the number of returned rows',
     aspects: ['Content-Range', 'status'],
-    explains: ({ request, theirs, ours }) =>
-      /count=(exact|estimated)/.test(request.headers?.Prefer ?? '') &&
-      request.headers?.Range === undefined &&
+    explains: (_, { request, theirs, ours }) =>
+      /count=(exact|estimated)/.test(request.headers.Prefer ?? '') &&
+      request.headers.Range === undefined &&
       !/[?&](limit=|offset=[1-9])/.test(request.path) &&
       // Aggregates and limits of inner embeds make the number of rows differ from the count.
       /\w\(\)|\.(limit|offset)=/.test(request.path) &&
       [200, 206].includes(theirs.status) &&
       [200, 206].includes(ours.status) &&
-      (hasTotalOfItsRows(ours) || request.headers?.Prefer?.includes('estimated') === true),
+      (hasTotalOfItsRows(ours) || request.headers.Prefer?.includes('estimated') === true),
   },
   {
     version: '12.0.3',
     issue: 3224,
     reason: 'An unavailable media type gets 406 instead of 415',
     aspects: ['status'],
-    explains: ({ theirs, ours }) => is(theirs, 415, 'PGRST107') && is(ours, 406, 'PGRST107'),
+    explains: (_, { theirs, ours }) => is(theirs, 415, 'PGRST107') && is(ours, 406, 'PGRST107'),
   },
   {
     version: '12.2.0',
     issue: 3478,
     reason: 'Media types are case-insensitive',
     aspects: 'all',
-    explains: ({ request, theirs, ours }) =>
-      /[A-Z]/.test(request.headers?.Accept ?? '') && is(theirs, 415, 'PGRST107') && ours.status === 200,
+    explains: (_, { request, theirs, ours }) =>
+      /[A-Z]/.test(request.headers.Accept ?? '') && is(theirs, 415, 'PGRST107') && ours.status === 200,
   },
   {
     version: '12.0.3',
     issue: 3160,
     reason: 'A handler for the rows of a table is not applied to other columns',
     aspects: 'all',
-    explains: ({ request, theirs, ours }) =>
+    explains: (_, { request, theirs, ours }) =>
       request.path.includes('select=') && is(theirs, 400, '42846') && is(ours, 406, 'PGRST107'),
   },
   {
@@ -94,7 +85,7 @@ export const knownDifferences: readonly KnownDifference[] = [
     issue: 3795,
     reason: 'The error about a single object is clearer',
     aspects: ['body'],
-    explains: (pair) =>
+    explains: (_, pair) =>
       is(pair.ours, 406, 'PGRST116') &&
       sameBut(pair, 'message') &&
       said(pair.ours, 'message') === 'Cannot coerce the result to a single JSON object',
@@ -104,7 +95,7 @@ export const knownDifferences: readonly KnownDifference[] = [
     issue: 3747,
     reason: 'The message about values for `is` has changed',
     aspects: ['body'],
-    explains: (pair) =>
+    explains: (_, pair) =>
       is(pair.ours, 400, 'PGRST100') &&
       sameBut(pair, 'details') &&
       said(pair.theirs, 'details').includes('trilean') &&
@@ -119,7 +110,7 @@ export const knownDifferences: readonly KnownDifference[] = [
     issue: 3747,
     reason: '`is.not_null` was added',
     aspects: 'all',
-    explains: ({ request, theirs, ours }) =>
+    explains: (_, { request, theirs, ours }) =>
       request.path.includes('is.not_null') &&
       is(theirs, 400, 'PGRST100') &&
       said(theirs, 'details').includes('trilean') &&
@@ -130,7 +121,7 @@ export const knownDifferences: readonly KnownDifference[] = [
     issue: 2255,
     reason: 'A column that is not a tsvector is converted to one for text search, in the language of the search',
     aspects: 'all',
-    explains: ({ request, theirs, ours }) =>
+    explains: (_, { request, theirs, ours }) =>
       /(?<!words)=(not\.)?(pl|ph|w)?fts/.test(request.path) &&
       (is(theirs, 404, '42883')
         ? said(theirs, 'message').endsWith(' @@ tsquery') && (ours.status === 200 || is(ours, 404, '42883'))
@@ -141,7 +132,7 @@ export const knownDifferences: readonly KnownDifference[] = [
     issue: 3697,
     reason: 'Only tables of the schema cache are queried, and others have their own error',
     aspects: 'all',
-    explains: ({ request, theirs, ours }) =>
+    explains: (_, { request, theirs, ours }) =>
       is(ours, 404, 'PGRST205') &&
       (is(theirs, 404, '42P01') ||
         // Partitions exist, but are not in the schema cache.
@@ -153,7 +144,7 @@ export const knownDifferences: readonly KnownDifference[] = [
     issue: 3906,
     reason: 'An invalid path has its own error',
     aspects: ['body'],
-    explains: ({ theirs, ours }) =>
+    explains: (_, { theirs, ours }) =>
       theirs.status === 404 && theirs.body.toString() === '{}' && is(ours, 404, 'PGRST125'),
   },
   {
@@ -161,7 +152,7 @@ export const knownDifferences: readonly KnownDifference[] = [
     issue: 4089,
     reason: 'The error about a schema that is not exposed names it, and lists the exposed ones in its hint',
     aspects: ['body'],
-    explains: (pair) =>
+    explains: (_, pair) =>
       is(pair.theirs, 406, 'PGRST106') && is(pair.ours, 406, 'PGRST106') && sameBut(pair, 'message', 'hint'),
   },
   {
@@ -169,7 +160,7 @@ export const knownDifferences: readonly KnownDifference[] = [
     issue: 4675,
     reason: 'Hints contain only names that are similar',
     aspects: ['body'],
-    explains: (pair) =>
+    explains: (_, pair) =>
       is(pair.ours, 404, 'PGRST202') &&
       sameBut(pair, 'hint') &&
       said(pair.theirs, 'hint') !== '' &&
@@ -180,7 +171,7 @@ export const knownDifferences: readonly KnownDifference[] = [
     issue: 3041,
     reason: 'To-many embeds can be spread into arrays, but not their aggregates',
     aspects: 'all',
-    explains: ({ request, theirs, ours }) =>
+    explains: (_, { request, theirs, ours }) =>
       request.path.includes('...') && is(theirs, 400, 'PGRST119') && (ours.status === 200 || is(ours, 400, 'PGRST127')),
   },
   {
@@ -188,7 +179,7 @@ export const knownDifferences: readonly KnownDifference[] = [
     issue: 3887,
     reason: 'A spread embed can select no columns',
     aspects: 'all',
-    explains: ({ request, theirs, ours }) =>
+    explains: (_, { request, theirs, ours }) =>
       /\.\.\.[^(]*\(\)/.test(request.path) && is(theirs, 400, '42601') && ours.status === 200,
   },
   {
@@ -196,7 +187,7 @@ export const knownDifferences: readonly KnownDifference[] = [
     issue: 3693,
     reason: 'Aggregates in nested spreads are grouped at the top, and can have aliases',
     aspects: 'all',
-    explains: ({ request, theirs, ours }) =>
+    explains: (_, { request, theirs, ours }) =>
       /\.\.\..*\w\(\)/.test(request.path) && is(theirs, 400, '42703') && ours.status === 200,
   },
   {
@@ -204,7 +195,7 @@ export const knownDifferences: readonly KnownDifference[] = [
     issue: 3093,
     reason: 'An embed of empty embeds only is omitted',
     aspects: ['body'],
-    explains: ({ request, theirs, ours }) =>
+    explains: (_, { request, theirs, ours }) =>
       /\((\w+(!\w+)*\(\),?)+\)/.test(request.path) && theirs.status === 200 && ours.status === 200,
   },
   {
@@ -212,7 +203,7 @@ export const knownDifferences: readonly KnownDifference[] = [
     issue: 3965,
     reason: 'The rows of a function can be filtered by columns that are not selected',
     aspects: 'all',
-    explains: ({ request, theirs, ours }) =>
+    explains: (_, { request, theirs, ours }) =>
       request.path.startsWith('/rpc/') &&
       is(theirs, 400, '42703') &&
       // Another part of the request may then be invalid.
@@ -221,7 +212,5 @@ export const knownDifferences: readonly KnownDifference[] = [
 ]
 
 /** The entry that explains a difference, if any. */
-export const explanationOf = (pair: Pair, difference: Difference): KnownDifference | undefined =>
-  knownDifferences.find(
-    ({ aspects, explains }) => (aspects === 'all' || aspects.includes(difference.aspect)) && explains(pair, difference),
-  )
+export const explanationOf = (difference: Difference, pair: Pair): KnownDifference | undefined =>
+  explanationIn(knownDifferences, difference, pair)

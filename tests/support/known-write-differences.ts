@@ -1,47 +1,11 @@
 // Known differences of PostgREST 12.0.2's responses to writes and calls, due to changes in later versions, up to 16.2.
 // Versions and issues are those of PostgREST's changelog. A difference without an entry is a bug in this server.
-import { bodyOf, type Aspect, type Difference } from './differences.ts'
-import type { RawAnswer } from './exchange.ts'
-import type { WriteRequest } from './write-request.ts'
+import { errorOf, is, said, sameBut, type Pair } from './answer-pair.ts'
+import type { Difference } from './differences.ts'
+import { explanationIn, type KnownDifference } from './known-difference.ts'
+import type { SentRequest } from './sent-request.ts'
 
-export type Pair = { readonly request: WriteRequest; readonly theirs: RawAnswer; readonly ours: RawAnswer }
-
-export type KnownDifference = {
-  readonly version: string
-  /** Null if the changelog does not mention it, but PostgREST 16.2's source shows it. */
-  readonly issue: number | null
-  readonly reason: string
-  /** The aspects of a response that it explains; all of them, if only one of the responses is an error. */
-  readonly aspects: readonly [Aspect, ...Aspect[]] | 'all'
-  /** Whether it explains the difference in one of the aspects. */
-  readonly explains: (difference: Difference, pair: Pair) => boolean
-}
-
-type ErrorField = 'code' | 'message' | 'details' | 'hint'
-type ErrorBody = Readonly<Partial<Record<ErrorField, unknown>>>
-
-const errorOf = (answer: RawAnswer): ErrorBody => {
-  const body = bodyOf(answer)
-  return typeof body === 'object' && body !== null && !Array.isArray(body) ? body : {}
-}
-
-/** The text of a field of an error; empty if there is none. */
-const said = (answer: RawAnswer, field: ErrorField): string => {
-  const text = errorOf(answer)[field]
-  return typeof text === 'string' ? text : ''
-}
-
-/** Whether two errors are equal except for some fields. */
-const sameBut = ({ theirs, ours }: Pair, ...fields: readonly ErrorField[]): boolean => {
-  const others = (['code', 'message', 'details', 'hint'] as const).filter((field) => !fields.includes(field))
-  const [a, b] = [errorOf(theirs), errorOf(ours)]
-  return a.code !== undefined && others.every((field) => a[field] === b[field])
-}
-
-const is = (answer: RawAnswer, status: number, code: string): boolean =>
-  answer.status === status && (answer.body.length === 0 || errorOf(answer).code === code)
-
-const prefer = ({ headers }: WriteRequest): string => headers.Prefer ?? ''
+const prefer = ({ headers }: SentRequest): string => headers.Prefer ?? ''
 
 export const knownDifferences: readonly KnownDifference[] = [
   {
@@ -204,6 +168,4 @@ export const knownDifferences: readonly KnownDifference[] = [
 
 /** The entry that explains a difference, if any. */
 export const explanationOf = (difference: Difference, pair: Pair): KnownDifference | undefined =>
-  knownDifferences.find(
-    ({ aspects, explains }) => (aspects === 'all' || aspects.includes(difference.aspect)) && explains(difference, pair),
-  )
+  explanationIn(knownDifferences, difference, pair)

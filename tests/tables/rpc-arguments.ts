@@ -1,6 +1,6 @@
 // Functions: how arguments are read from a request, and how the function is chosen.
 // https://docs.postgrest.org/en/v14/references/api/functions.html
-import { fault, type Exchange } from '../support/request-table.ts'
+import { fault, type Exchange, type RequestTable } from '../support/request-table.ts'
 
 const rpc = (method: string, rest: string, body?: unknown): Exchange['send'] => [method, `/rpc/${rest}`, body]
 const ok = { status: 200, range: '0-0/*' } as const
@@ -268,8 +268,21 @@ const choice: readonly Exchange[] = [
   },
   { send: rpc('PATCH', 'add', {}), status: 405, body: fault('PGRST101', 'Cannot use the PATCH method on RPC') },
   { send: rpc('DELETE', 'add'), status: 405, body: fault('PGRST101', 'Cannot use the DELETE method on RPC') },
-  { send: rpc('OPTIONS', 'write_volatile'), status: 200, also: { allow: 'OPTIONS,POST' } },
-  { send: rpc('OPTIONS', 'greet'), status: 200, also: { allow: 'OPTIONS,GET,HEAD,POST' } },
+  {
+    send: rpc('OPTIONS', 'write_volatile'),
+    status: 200,
+    also: { 'Access-Control-Allow-Origin': '*', Allow: 'OPTIONS,POST' },
+  },
+  {
+    send: rpc('OPTIONS', 'greet'),
+    status: 200,
+    also: { 'Access-Control-Allow-Origin': '*', Allow: 'OPTIONS,GET,HEAD,POST' },
+  },
 ]
 
-export const argumentTables = { named, arraysAndRows, unnamed, choice }
+export const argumentTables: readonly RequestTable[] = [
+  { title: 'named', rows: named },
+  { title: 'arrays and rows', rows: arraysAndRows },
+  { title: 'unnamed', rows: unnamed },
+  { title: 'choice', rows: choice },
+]

@@ -1,6 +1,6 @@
 // Functions: return types, and parameters that apply to the result.
 // https://docs.postgrest.org/en/v14/references/api/functions.html
-import { fault, type Exchange } from '../support/request-table.ts'
+import { fault, type Exchange, type RequestTable } from '../support/request-table.ts'
 
 const rpc = (method: string, rest: string, body?: unknown): Exchange['send'] => [method, `/rpc/${rest}`, body]
 const one = { status: 200, range: '0-0/*' } as const
@@ -9,7 +9,7 @@ const json = 'application/json; charset=utf-8'
 const vehicle = { id: 1, plate: 'AA-1', make_id: 1, colour: 'red', doors: 3, state: 'new', label: 'AA-1/red' }
 
 const kinds: readonly Exchange[] = [
-  { send: rpc('POST', 'gives_void', {}), status: 204, range: '0-0/*', also: { 'content-length': null } },
+  { send: rpc('POST', 'gives_void', {}), status: 204, range: '0-0/*', also: { 'Content-Length': null } },
   { send: rpc('GET', 'gives_void'), status: 204, range: '0-0/*' },
   { send: rpc('GET', 'gives_null'), ...one, body: 'null' },
   { send: rpc('GET', 'gives_text'), ...one, body: '"a \\"text\\""' },
@@ -153,6 +153,7 @@ const asked: readonly Exchange[] = [
     prefer: 'count=exact',
     status: 416,
     range: '*/2',
+    also: { 'Proxy-Status': null },
     body: fault(
       'PGRST103',
       'Requested range not satisfiable',
@@ -266,6 +267,15 @@ const affected: readonly Exchange[] = [
 ]
 
 const media: readonly Exchange[] = [
+  {
+    name: 'binary results are unchanged',
+    send: rpc('GET', 'picture'),
+    accept: 'image/png',
+    ...one,
+    body: Buffer.from('89504e470d0a1a0aff', 'hex'),
+    contentType: 'image/png',
+    also: { 'Content-Length': '9' },
+  },
   { send: rpc('GET', 'page'), ...one, body: '"<p>é</p>"' },
   { send: rpc('GET', 'page'), accept: 'text/html', ...one, body: '<p>é</p>', contentType: 'text/html' },
   { send: rpc('GET', 'page'), accept: 'text/*;q=0.5, text/html', ...one, body: '<p>é</p>', contentType: 'text/html' },
@@ -297,4 +307,9 @@ const media: readonly Exchange[] = [
   },
 ]
 
-export const resultTables = { kinds, asked, affected, media }
+export const resultTables: readonly RequestTable[] = [
+  { title: 'kinds', rows: kinds },
+  { title: 'asked', rows: asked },
+  { title: 'affected', rows: affected },
+  { title: 'media', rows: media },
+]

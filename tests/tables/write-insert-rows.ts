@@ -1,6 +1,6 @@
 // POST to tables and views: values, and the response.
 // https://docs.postgrest.org/en/v14/references/api/tables_views.html#insert
-import { fault, type Exchange } from '../support/request-table.ts'
+import { fault, type Exchange, type RequestTable } from '../support/request-table.ts'
 
 const back = 'return=representation'
 const applied = back
@@ -182,7 +182,7 @@ const answers: readonly Exchange[] = [
     status: 201,
     location: '/rest/v1/tags?name=eq.a%20b%26c%3D%C3%BC',
     applied: 'return=headers-only',
-    also: { 'content-length': '0' },
+    also: { 'Content-Length': '0' },
   },
   {
     send: ['POST', '/fittings', { vehicle_id: 3, part: 'roof, rack' }],
@@ -325,14 +325,14 @@ const rights: readonly Exchange[] = [
     send: ['POST', '/secrets', { id: 2 }],
     status: 401,
     body: fault('42501', 'permission denied for table secrets'),
-    also: { 'www-authenticate': 'Bearer' },
+    also: { 'WWW-Authenticate': 'Bearer' },
   },
   {
     send: ['POST', '/secrets', { id: 2 }],
     as: 'garage_clerk',
     status: 403,
     body: fault('42501', 'new row violates row-level security policy for table "secrets"'),
-    also: { 'www-authenticate': null },
+    also: { 'WWW-Authenticate': null },
   },
   {
     name: 'a write-only table',
@@ -349,4 +349,9 @@ const rights: readonly Exchange[] = [
   },
 ]
 
-export const insertRowTables = { values, views, answers, rights }
+export const insertRowTables: readonly RequestTable[] = [
+  { title: 'values', rows: values },
+  { title: 'views', rows: views },
+  { title: 'answers', rows: answers },
+  { title: 'rights', rows: rights },
+]

@@ -1,6 +1,6 @@
 // POST to tables and views.
 // https://docs.postgrest.org/en/v14/references/api/tables_views.html#insert
-import { fault, type Exchange } from '../support/request-table.ts'
+import { fault, type Exchange, type RequestTable } from '../support/request-table.ts'
 
 const csv = 'text/csv'
 const form = 'application/x-www-form-urlencoded'
@@ -12,7 +12,7 @@ const unknownColumn = (column: string, table: string) =>
   fault('PGRST204', `Could not find the '${column}' column of '${table}' in the schema cache`)
 
 const bodies: readonly Exchange[] = [
-  { send: ['POST', '/tags', { name: 'new' }], status: 201, also: { 'content-length': '0' } },
+  { send: ['POST', '/tags', { name: 'new' }], status: 201, also: { 'Content-Length': '0' } },
   { send: ['POST', '/tags', [{ name: 'new' }, { name: 'newer' }]], status: 201 },
   { send: ['POST', '/tags', '[]'], status: 201 },
   { send: ['POST', '/tags', '[]'], prefer: back, status: 201, body: [], applied },
@@ -249,4 +249,8 @@ const columns: readonly Exchange[] = [
   },
 ]
 
-export const insertBodyTables = { bodies, csvAndForms, columns }
+export const insertBodyTables: readonly RequestTable[] = [
+  { title: 'bodies', rows: bodies },
+  { title: 'csv and forms', rows: csvAndForms },
+  { title: 'columns', rows: columns },
+]

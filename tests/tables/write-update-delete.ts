@@ -1,6 +1,6 @@
 // PATCH and DELETE.
 // https://docs.postgrest.org/en/v14/references/api/tables_views.html#update
-import { fault, type Exchange } from '../support/request-table.ts'
+import { fault, type Exchange, type RequestTable } from '../support/request-table.ts'
 
 const back = 'return=representation'
 const applied = back
@@ -60,7 +60,7 @@ const updates: readonly Exchange[] = [
     send: ['PATCH', '/notes?level=eq.1', { message: 'x' }],
     status: 204,
     range: '0-0/*',
-    also: { 'content-length': null },
+    also: { 'Content-Length': null },
   },
   { send: ['PATCH', '/notes', { level: 9 }], status: 204, range: '0-1/*' },
   { send: ['PATCH', '/notes?level=eq.7', { level: 9 }], status: 204, range: '*/*' },
@@ -262,7 +262,7 @@ const updates: readonly Exchange[] = [
     send: ['PATCH', '/secrets', { value: 'x' }],
     status: 401,
     body: fault('42501', 'permission denied for table secrets'),
-    also: { 'www-authenticate': 'Bearer' },
+    also: { 'WWW-Authenticate': 'Bearer' },
   },
   {
     send: ['PATCH', '/Odd%20Names?%22the%20key%22=eq.1', { 'tag=x': 'new' }],
@@ -275,7 +275,7 @@ const updates: readonly Exchange[] = [
 ]
 
 const deletes: readonly Exchange[] = [
-  { send: ['DELETE', '/notes?level=eq.1'], status: 204, also: { 'content-length': null } },
+  { send: ['DELETE', '/notes?level=eq.1'], status: 204, also: { 'Content-Length': null } },
   { send: ['DELETE', '/notes'], status: 204 },
   { send: ['DELETE', '/notes?level=eq.7'], status: 204 },
   { send: ['DELETE', '/notes'], prefer: 'count=exact', status: 204, range: '*/2', applied: 'count=exact' },
@@ -387,4 +387,9 @@ const limits: readonly Exchange[] = [
   },
 ]
 
-export const updateAndDeleteTables = { filtered, updates, deletes, limits }
+export const updateAndDeleteTables: readonly RequestTable[] = [
+  { title: 'filtered', rows: filtered },
+  { title: 'updates', rows: updates },
+  { title: 'deletes', rows: deletes },
+  { title: 'limits', rows: limits },
+]

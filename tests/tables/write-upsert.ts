@@ -1,6 +1,6 @@
 // Upserts: POST with a resolution, and PUT.
 // https://docs.postgrest.org/en/v14/references/api/tables_views.html#upsert
-import { fault, type Exchange } from '../support/request-table.ts'
+import { fault, type Exchange, type RequestTable } from '../support/request-table.ts'
 
 const back = 'return=representation'
 const merge = `resolution=merge-duplicates, ${back}`
@@ -343,4 +343,8 @@ const putting: readonly Exchange[] = [
   },
 ]
 
-export const upsertTables = { merging, ignoring, putting }
+export const upsertTables: readonly RequestTable[] = [
+  { title: 'merging', rows: merging },
+  { title: 'ignoring', rows: ignoring },
+  { title: 'putting', rows: putting },
+]

@@ -1,6 +1,6 @@
-// The request and response tables of reads, over `fixtures/reads.sql`. The responses are those of PostgREST 16.2.
-import type { Environment } from '../../server/config/load.ts'
-import type { Topic } from '../support/exchange.ts'
+// The request and response tables of reads, over `tests/fixtures/reads.sql`. The responses are those of PostgREST 16.2.
+import type { Environment } from '../../../server/config/load.ts'
+import type { RequestTable } from '../../support/request-table.ts'
 import { aggregates } from './aggregates.ts'
 import { choice } from './choice.ts'
 import { embedConditions } from './embed-conditions.ts'
@@ -16,10 +16,10 @@ import { select } from './select.ts'
 import { settingsTopics } from './settings.ts'
 import { spreads } from './spreads.ts'
 
-/** The settings of every topic without its own. */
+/** The settings of the server of every table, before those of the table. */
 export const commonSettings: Environment = { PGRST_DB_AGGREGATES_ENABLED: 'true' }
 
-export const topics: readonly Topic[] = [
+export const topics: readonly RequestTable[] = [
   filters,
   logic,
   select,

@@ -1,0 +1,25 @@
+// Known differences between the responses of PostgREST 12.0.2 and of this server, as tables of reasons.
+import type { Pair } from './answer-pair.ts'
+import type { Aspect, Difference } from './differences.ts'
+
+export type KnownDifference = {
+  /** Of PostgREST, whose changelog mentions the issue. */
+  readonly version: string
+  /** Null if the changelog does not mention it, but PostgREST 16.2's source shows it. */
+  readonly issue: number | null
+  readonly reason: string
+  /** The aspects of a response that it explains; all of them, if only one of the responses is an error. */
+  readonly aspects: 'all' | readonly [Aspect, ...Aspect[]]
+  /** Whether it explains the difference in one of the aspects. */
+  readonly explains: (difference: Difference, pair: Pair) => boolean
+}
+
+/** The entry of a table that explains a difference, if any. */
+export const explanationIn = (
+  table: readonly KnownDifference[],
+  difference: Difference,
+  pair: Pair,
+): KnownDifference | undefined =>
+  table.find(
+    ({ aspects, explains }) => (aspects === 'all' || aspects.includes(difference.aspect)) && explains(difference, pair),
+  )
