@@ -9,6 +9,7 @@ import { detailsOf, signIn, signUp } from '../support/account.ts'
 import { jwtSecret, startApplication } from '../support/application.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import { startService } from '../support/service.ts'
+import { signToken } from '../support/token.ts'
 
 const database = await createMigratedDatabase()
 t.teardown(database.drop)
@@ -152,9 +153,7 @@ t.test('supabase-js accepts the token', async (t) => {
       accessToken: async () => detailsOf<Token>(await user.call('POST', '/auth/token')).access_token,
     })
   // The bearer token determines the role; the key must also be valid.
-  const dataKey = await new SignJWT({ role: 'anon' })
-    .setProtectedHeader({ alg: 'HS256' })
-    .sign(new TextEncoder().encode(jwtSecret))
+  const dataKey = await signToken({ role: 'anon' })
 
   const report = { manufacturer: 'Fiat', model: 'Panda', year: 2012, mileage: 80_000, lat: 45, lng: 9 }
   const client = clientOf(dora)

@@ -1,9 +1,9 @@
 // No cache may show one caller another's data: many users send requests of the same shapes concurrently, with cached
 // statements, plans and tokens, while the schema is reloaded.
-import { SignJWT } from 'jose'
 import t, { type Test } from 'tap'
-import { jwtSecret, startApplication } from '../support/application.ts'
+import { startApplication } from '../support/application.ts'
 import { createMigratedDatabase } from '../support/database.ts'
+import { signToken } from '../support/token.ts'
 
 const users = 50
 const runsEach = 6
@@ -12,9 +12,6 @@ const rounds = 12
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 const { call, service } = await startApplication(t, database.authenticatorUri, { PGRST_DB_POOL: '6' })
-
-const sign = (claims: Record<string, unknown>) =>
-  new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).sign(new TextEncoder().encode(jwtSecret))
 
 type Run = { id: string; user_id: string; confidence: number; result_label: string }
 
@@ -29,9 +26,9 @@ const { rows } = await database.query(
 const all = rows as Run[]
 const ids = [...new Set(all.map(({ user_id }) => user_id))]
 const tokens = new Map<string, string>()
-for (const id of ids) tokens.set(id, await sign({ role: 'authenticated', sub: id }))
-const admin = await sign({ role: 'service_role' })
-const anonymous = await sign({ role: 'anon' })
+for (const id of ids) tokens.set(id, await signToken({ role: 'authenticated', sub: id }))
+const admin = await signToken({ role: 'service_role' })
+const anonymous = await signToken({ role: 'anon' })
 
 const as = (token: string) => ({ headers: { Authorization: `Bearer ${token}` } })
 const path = '/rest/v1/classification_runs'

@@ -1,12 +1,12 @@
 // Side effects outside the transaction happen exactly once, however long a request is blocked: triggers, defaults,
 // views and policies here write an audit row through a separate connection (dblink), which a rollback does not undo.
-import { SignJWT } from 'jose'
 import t, { type Test } from 'tap'
-import { jwtSecret, startApplication } from '../support/application.ts'
+import { startApplication } from '../support/application.ts'
 import { readCluster, uriOf } from '../support/cluster.ts'
 import { createDatabase, withClient } from '../support/database.ts'
 import { gates } from '../support/locks.ts'
 import { trustAllStatements } from '../support/sharing.ts'
+import { signToken } from '../support/token.ts'
 
 trustAllStatements()
 const database = await createDatabase()
@@ -61,9 +61,7 @@ await database.query(`
   grant select, insert, update, delete on all tables in schema api to once_caller;
   grant execute on all functions in schema side to once_caller`)
 
-const token = await new SignJWT({ role: 'once_caller' })
-  .setProtectedHeader({ alg: 'HS256' })
-  .sign(new TextEncoder().encode(jwtSecret))
+const token = await signToken({ role: 'once_caller' })
 const { call, service } = await startApplication(t, database.uri('once_server', 'once'), {
   PGRST_DB_SCHEMAS: 'api',
   PGRST_DB_EXTRA_SEARCH_PATH: '',

@@ -1,10 +1,10 @@
 // The OpenAPI documents, as returned over HTTP.
 import { validate } from '@hyperjump/json-schema/openapi-3-1'
-import { SignJWT } from 'jose'
 import t from 'tap'
 import { signUp } from '../support/account.ts'
-import { jwtSecret, startApplication } from '../support/application.ts'
+import { startApplication } from '../support/application.ts'
 import { createMigratedDatabase } from '../support/database.ts'
+import { signToken } from '../support/token.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -21,9 +21,7 @@ await database.query(`
 const env = { SESSION_SECRETS: 's'.repeat(32) }
 const { call, service } = await startApplication(t, database.authenticatorUri, env)
 
-const token = await new SignJWT({ role: 'authenticated', sub: '11111111-1111-4111-8111-111111111111' })
-  .setProtectedHeader({ alg: 'HS256' })
-  .sign(new TextEncoder().encode(jwtSecret))
+const token = await signToken({ role: 'authenticated', sub: '11111111-1111-4111-8111-111111111111' })
 const signedIn = { headers: { Authorization: `Bearer ${token}` } }
 
 const pathsOf = (body: unknown): string[] => Object.keys((body as { paths: Json }).paths)

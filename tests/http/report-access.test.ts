@@ -1,11 +1,11 @@
 // Two users and an administrator on every route of reports: at `/report` with a cookie, at `/rest/v1` with a token. Ann
 // owns the report.
-import { SignJWT } from 'jose'
 import t from 'tap'
 import { detailsOf, signIn, signUp } from '../support/account.ts'
-import { jwtSecret, startApplication } from '../support/application.ts'
+import { startApplication } from '../support/application.ts'
 import type { Answer, Call } from '../support/call.ts'
 import { createMigratedDatabase } from '../support/database.ts'
+import { signToken } from '../support/token.ts'
 
 const database = await createMigratedDatabase()
 t.teardown(database.drop)
@@ -21,14 +21,12 @@ const sessions = {
 type User = keyof typeof sessions
 type Caller = User | 'anon' | 'service'
 
-const sign = (claims: Readonly<Record<string, unknown>>): Promise<string> =>
-  new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).sign(new TextEncoder().encode(jwtSecret))
 const tokens: Readonly<Record<Caller, string>> = {
   ann: await tokenOf('ann'),
   bob: await tokenOf('bob'),
   admin: await tokenOf('admin'),
-  anon: await sign({ role: 'anon' }),
-  service: await sign({ role: 'service_role' }),
+  anon: await signToken({ role: 'anon' }),
+  service: await signToken({ role: 'service_role' }),
 }
 
 /** The claims that the service issues. */
@@ -316,7 +314,7 @@ t.test('only the claim app_role of a user makes an administrator', async (t) => 
   for (const [claims, status] of rows) {
     const given = await call('POST', '/rest/v1/rpc/review_report', {
       body: { id, approved: true },
-      headers: { Authorization: `Bearer ${await sign(claims)}` },
+      headers: { Authorization: `Bearer ${await signToken(claims)}` },
     })
     t.equal(given.status, status, JSON.stringify(claims))
   }

@@ -1,8 +1,8 @@
 // Rows addressed by their key in the path, on the service's tables.
-import { SignJWT } from 'jose'
 import t from 'tap'
-import { jwtSecret, startApplication } from '../support/application.ts'
+import { startApplication } from '../support/application.ts'
 import { createMigratedDatabase } from '../support/database.ts'
+import { signToken } from '../support/token.ts'
 
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
@@ -10,10 +10,7 @@ const { call } = await startApplication(t, database.authenticatorUri, { SESSION_
 
 const alice = '11111111-1111-4111-8111-111111111111'
 const bob = '22222222-2222-4222-8222-222222222222'
-const token = (sub: string) =>
-  new SignJWT({ role: 'authenticated', sub })
-    .setProtectedHeader({ alg: 'HS256' })
-    .sign(new TextEncoder().encode(jwtSecret))
+const token = (sub: string) => signToken({ role: 'authenticated', sub })
 const as = async (sub: string, more: Record<string, string> = {}) => ({
   headers: { Authorization: `Bearer ${await token(sub)}`, ...more },
 })

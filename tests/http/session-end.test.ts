@@ -1,11 +1,11 @@
 // A token with a session id ends with the session: request -> 401 in every process, at once, in one round trip.
-import { SignJWT } from 'jose'
 import t, { type Test } from 'tap'
 import { detailsOf, password, signIn, signUp, type SignedIn } from '../support/account.ts'
-import { jwtSecret, startApplication } from '../support/application.ts'
+import { startApplication } from '../support/application.ts'
 import type { Answer } from '../support/call.ts'
 import { createDatabase, createMigratedDatabase } from '../support/database.ts'
 import { countRoundTrips } from '../support/round-trips.ts'
+import { signToken } from '../support/token.ts'
 
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
@@ -18,8 +18,6 @@ const [one, two] = [
 
 const tokenOf = async (user: SignedIn): Promise<string> =>
   detailsOf<{ access_token: string }>(await user.call('POST', '/auth/token')).access_token
-const sign = (claims: Readonly<Record<string, unknown>>): Promise<string> =>
-  new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).sign(new TextEncoder().encode(jwtSecret))
 
 const run = {
   image_uri: 'file:///a.jpg',
@@ -174,7 +172,7 @@ t.test('claims -> status', async (t) => {
     ['of service_role', { role: 'service_role', sub: ann.id, session_id: ann.id }, 401],
   ]
   for (const [label, claims, status] of cases) {
-    const token = await sign(claims)
+    const token = await signToken(claims)
     const given = await one.call('GET', '/rest/v1/profiles', { headers: { Authorization: `Bearer ${token}` } })
     t.equal(given.status, status, label)
   }
@@ -223,7 +221,7 @@ t.test('a database without the migrations accepts the token', async (t) => {
     grant select on public.things to authenticated;
     grant connect on database ${plain.name} to authenticator`)
   const { call } = await startApplication(t, plain.uri('authenticator', 'authenticator'), settings)
-  const token = await sign({ role: 'authenticated', sub: 'x', session_id: '00000000-0000-4000-8000-000000000000' })
+  const token = await signToken({ role: 'authenticated', sub: 'x', session_id: '00000000-0000-4000-8000-000000000000' })
   const given = await call('GET', '/rest/v1/things', { headers: { Authorization: `Bearer ${token}` } })
   t.strictSame([given.status, given.body], [200, []])
 })

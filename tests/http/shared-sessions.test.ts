@@ -2,13 +2,13 @@
 // their writes must still run once and get their own responses.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { SignJWT } from 'jose'
 import t from 'tap'
-import { jwtSecret, startApplication } from '../support/application.ts'
+import { startApplication } from '../support/application.ts'
 import { readCluster, uriOf } from '../support/cluster.ts'
 import { createDatabase, withClient } from '../support/database.ts'
 import { endKeepers, gates } from '../support/locks.ts'
 import { trustAllStatements } from '../support/sharing.ts'
+import { signToken } from '../support/token.ts'
 
 trustAllStatements()
 const database = await createDatabase()
@@ -51,9 +51,7 @@ const { call } = await startApplication(t, database.uri('session_server', 'sessi
   PGRST_DB_POOL: '8',
 })
 const tokenOf = (session: string): Promise<string> =>
-  new SignJWT({ role: 'session_caller', session_id: session, sub: randomUUID() })
-    .setProtectedHeader({ alg: 'HS256' })
-    .sign(new TextEncoder().encode(jwtSecret))
+  signToken({ role: 'session_caller', session_id: session, sub: randomUUID() })
 const [token, ended] = await Promise.all([tokenOf(live), tokenOf(randomUUID())])
 const patch = (id: number, credential = token) =>
   call('PATCH', `/rest/v1/counts?id=eq.${id}`, {

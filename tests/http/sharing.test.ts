@@ -1,12 +1,12 @@
 // Requests on shared connections get the same responses as on separate ones, and do not wait long for others' locks.
-import { SignJWT } from 'jose'
 import t from 'tap'
-import { jwtSecret, startApplication } from '../support/application.ts'
+import { startApplication } from '../support/application.ts'
 import { readCluster, uriOf } from '../support/cluster.ts'
 import { createDatabase, withClient, type TestDatabase } from '../support/database.ts'
 import { gates } from '../support/locks.ts'
 import { seededRandom, type Random } from '../support/seeded-random.ts'
 import { trustAllStatements } from '../support/sharing.ts'
+import { signToken } from '../support/token.ts'
 
 trustAllStatements()
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
@@ -63,9 +63,6 @@ async function start(settings: Record<string, string>) {
   return { ...application, database }
 }
 
-const sign = (claims: Record<string, string>) =>
-  new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).sign(new TextEncoder().encode(jwtSecret))
-
 type Request = { readonly method: string; readonly path: string; readonly body?: unknown; readonly prefer?: string }
 
 function generate(random: Random, next: { id: number }): Request {
@@ -95,7 +92,7 @@ t.test('sharing on and off: equal responses, and only the caller’s rows', { ti
   await Promise.all(
     Array.from({ length: 16 }, async (_, number) => {
       const caller = `caller${number}`
-      const token = await sign({ role: 'sharing_user', sub: caller })
+      const token = await signToken({ role: 'sharing_user', sub: caller })
       const random = seededRandom(seed + number)
       const next = { id: 1 }
       for (let step = 0; step < 50; step++) {
@@ -125,7 +122,7 @@ t.test('errors of a role with its own isolation level leave the connections usab
     statuses.push(...answers.map(({ status }) => status))
   }
   t.strictSame([...new Set(statuses)], [400])
-  const token = await sign({ role: 'sharing_user', sub: 'x' })
+  const token = await signToken({ role: 'sharing_user', sub: 'x' })
   for (let time = 0; time < 10; time++) {
     t.equal((await call('GET', '/rest/v1/notes', { headers: { Authorization: `Bearer ${token}` } })).status, 200)
     t.equal((await call('GET', '/rest/v1/notes')).status, 200)
@@ -135,7 +132,7 @@ t.test('errors of a role with its own isolation level leave the connections usab
 
 t.test('writes behind a lock get their own timeout', async (t) => {
   const { call, database } = await start({ PGRST_DB_POOL: '30' })
-  const token = await sign({ role: 'sharing_hasty', sub: 'x' })
+  const token = await signToken({ role: 'sharing_hasty', sub: 'x' })
   const patch = () =>
     call('PATCH', '/rest/v1/locked?id=eq.1', { body: { times: 1 }, headers: { Authorization: `Bearer ${token}` } })
   while ((await database.query(gates)).rowCount === 0) await patch()
@@ -165,7 +162,7 @@ t.test('writes behind a lock get their own timeout', async (t) => {
 
 t.test('reads on a lost connection are run once more', async (t) => {
   const { call, database } = await start({ PGRST_DB_POOL: '4' })
-  const token = await sign({ role: 'sharing_user', sub: 'x' })
+  const token = await signToken({ role: 'sharing_user', sub: 'x' })
   const headers = { Authorization: `Bearer ${token}` }
   let isDone = false
   const statuses: number[] = []

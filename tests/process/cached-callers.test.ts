@@ -4,7 +4,6 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { SignJWT } from 'jose'
 import t from 'tap'
 import { createApiKey } from '../../server/identity/api-key/api-key.ts'
 import { jwtSecret } from '../support/application.ts'
@@ -12,6 +11,7 @@ import { createMigratedDatabase, withClient } from '../support/database.ts'
 import { loadFixture } from '../support/fixture.ts'
 import { says, startProgram } from '../support/program.ts'
 import { RawConnection, requestHead, type RawResponse } from '../support/raw-connection.ts'
+import { signToken } from '../support/token.ts'
 import { until } from '../support/until.ts'
 
 const database = await createMigratedDatabase()
@@ -24,9 +24,7 @@ await database.query(`
 const { key } = await withClient(database.adminUri, (client) =>
   createApiKey(client, { role: 'service_role', label: 'test' }),
 )
-const token = await new SignJWT({ role: 'authenticated', sub: 'ann', exp: 4_000_000_000 })
-  .setProtectedHeader({ alg: 'HS256' })
-  .sign(new TextEncoder().encode(jwtSecret))
+const token = await signToken({ role: 'authenticated', sub: 'ann', exp: 4_000_000_000 })
 
 const folder = mkdtempSync(join(tmpdir(), 'rowhouse-heap-'))
 t.teardown(() => rmSync(folder, { recursive: true }))

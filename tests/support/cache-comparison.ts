@@ -1,15 +1,15 @@
 // Two services on one database, one with caches and one without, which must give equal responses to any request.
-import { SignJWT } from 'jose'
 import type { Test } from 'tap'
 import { createApiKey } from '../../server/identity/api-key/api-key.ts'
 import type { KnownShape } from '../../server/rest/cache/plan-cache.ts'
 import { ApiError } from '../../server/rest/errors.ts'
-import { jwtSecret, startApplication } from './application.ts'
+import { startApplication } from './application.ts'
 import { createMigratedDatabase, withClient } from './database.ts'
 import { loadFixture } from './fixture.ts'
 import { generatedAttacks, type Attack, type Header } from './generated-attacks.ts'
 import { RawConnection, requestHead, type RawResponse } from './raw-connection.ts'
 import { seededRandom } from './seeded-random.ts'
+import { signToken } from './token.ts'
 
 export type Caller = { readonly name: string; readonly headers: readonly Header[] }
 
@@ -31,9 +31,6 @@ const unsendable = /[\0-\x20\x7f]/g
 
 const targetOf = ({ path, query }: Attack): string =>
   (path + (query.length === 0 ? '' : `?${query.join('&')}`)).replace(unsendable, encodeURIComponent)
-
-const token = (claims: Record<string, unknown>): Promise<string> =>
-  new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).sign(new TextEncoder().encode(jwtSecret))
 
 /** Starts both services for the duration of a test. Every transaction is rolled back, so both see the same rows. */
 export async function startCacheComparison(t: Pick<Test, 'teardown'>): Promise<CacheComparison> {
@@ -66,10 +63,10 @@ export async function startCacheComparison(t: Pick<Test, 'teardown'>): Promise<C
   t.teardown(() => pairs.flat().forEach((connection) => connection.close()))
   const exp = 4_000_000_000
   const tokens = await Promise.all([
-    token({ role: 'authenticated', sub: 'ann', exp }),
-    token({ role: 'authenticated', sub: 'bob', exp }),
-    token({ role: 'service_role', exp }),
-    token({ role: 'authenticated', sub: 'ann', exp: 1_700_000_000 }),
+    signToken({ role: 'authenticated', sub: 'ann', exp }),
+    signToken({ role: 'authenticated', sub: 'bob', exp }),
+    signToken({ role: 'service_role', exp }),
+    signToken({ role: 'authenticated', sub: 'ann', exp: 1_700_000_000 }),
   ])
   const [ann = '', bob = '', service = '', expired = ''] = tokens
   const bearer = (value: string): Header => ['Authorization', `Bearer ${value}`]
