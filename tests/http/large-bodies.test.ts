@@ -3,9 +3,10 @@ import t, { type Test } from 'tap'
 import { startApplication, type Application } from '../support/application.ts'
 import { createFixtureDatabase } from '../support/fixture.ts'
 import { postHead, rawRequest } from '../support/raw-request.ts'
-import { until } from '../support/until.ts'
-import { bearer } from '../support/token.ts'
+import { requestOf, titleOf, type TableRequest } from '../support/request-table.ts'
 import { countRoundTrips } from '../support/round-trips.ts'
+import { bearer } from '../support/token.ts'
+import { until } from '../support/until.ts'
 
 const database = await createFixtureDatabase('writes')
 t.teardown(() => database.drop())
@@ -49,76 +50,71 @@ const uri = database.uri('garage_server', 'garage')
 const settings = { PGRST_DB_SCHEMAS: 'garage,depot,locked', PGRST_DB_ANON_ROLE: 'garage_anon' }
 const blank = ' '.repeat(70_000)
 
-type Row = readonly [method: string, path: string, body: string, headers?: Record<string, string>]
+type Row = TableRequest & { readonly send: readonly [method: string, path: string, body: string] }
 
 /** Requests refused for lack of privileges, with a body as the client would send it. */
 const refused: readonly Row[] = [
-  ['POST', '/shut', '{"name":"a"}'],
-  ['POST', '/shut?select=name', '[{"name":"a"},{"name":"b"}]', { Prefer: 'return=representation' }],
-  ['POST', '/shut', 'name\na', { 'Content-Type': 'text/csv' }],
-  ['POST', '/shut?columns=name', '{"name":"a"}'],
-  ['POST', '/shut', '{"name":"a"}', { Prefer: 'resolution=merge-duplicates' }],
-  ['PATCH', '/shut?name=eq.a', '{"name":"a"}'],
-  ['PATCH', '/shut', '{"name":"a"}', { Prefer: 'handling=strict, max-affected=1' }],
-  ['POST', '/secrets', '{"id":1}'],
-  ['PUT', '/secrets?id=eq.1', '{"id":1,"value":"x"}'],
-  ['PATCH', '/secrets/1', '{"value":"x"}'],
-  ['POST', '/shut_view', '{"name":"a"}'],
-  ['PATCH', '/shut_view', '{"name":"a"}'],
-  ['POST', '/things', '{"id":1}', { 'Content-Profile': 'locked' }],
-  ['POST', '/rpc/open', '{"a":1}', { 'Content-Profile': 'locked' }],
-  ['POST', '/rpc/shut_one', '{"a":1,"b":["x"]}'],
-  ['POST', '/rpc/shut_one', '{"a":"x"}'],
-  ['POST', '/rpc/shut_body', '{"x":1}'],
-  ['POST', '/rpc/shut_rows?limit=1', '{"a":1}'],
-  ['POST', '/rpc/shut_void', '{}'],
+  { send: ['POST', '/shut', '{"name":"a"}'] },
+  { send: ['POST', '/shut?select=name', '[{"name":"a"},{"name":"b"}]'], prefer: 'return=representation' },
+  { send: ['POST', '/shut', 'name\na'], type: 'text/csv' },
+  { send: ['POST', '/shut?columns=name', '{"name":"a"}'] },
+  { send: ['POST', '/shut', '{"name":"a"}'], prefer: 'resolution=merge-duplicates' },
+  { send: ['PATCH', '/shut?name=eq.a', '{"name":"a"}'] },
+  { send: ['PATCH', '/shut', '{"name":"a"}'], prefer: 'handling=strict, max-affected=1' },
+  { send: ['POST', '/secrets', '{"id":1}'] },
+  { send: ['PUT', '/secrets?id=eq.1', '{"id":1,"value":"x"}'] },
+  { send: ['PATCH', '/secrets/1', '{"value":"x"}'] },
+  { send: ['POST', '/shut_view', '{"name":"a"}'] },
+  { send: ['PATCH', '/shut_view', '{"name":"a"}'] },
+  { send: ['POST', '/things', '{"id":1}'], headers: { 'Content-Profile': 'locked' } },
+  { send: ['POST', '/rpc/open', '{"a":1}'], headers: { 'Content-Profile': 'locked' } },
+  { send: ['POST', '/rpc/shut_one', '{"a":1,"b":["x"]}'] },
+  { send: ['POST', '/rpc/shut_one', '{"a":"x"}'] },
+  { send: ['POST', '/rpc/shut_body', '{"x":1}'] },
+  { send: ['POST', '/rpc/shut_rows?limit=1', '{"a":1}'] },
+  { send: ['POST', '/rpc/shut_void', '{}'] },
 ]
 
 /** Requests that get the same response with a large body, whatever the response is. */
 const alike: readonly Row[] = [
-  ['POST', '/nowhere', '{"a":1}'],
-  ['POST', '/vehicle', '{"a":1}'],
-  ['POST', '/a/b/c', '{}'],
-  ['POST', '/', '{}'],
-  ['PUT', '/rpc/add', '{}'],
-  ['POST', '/tags', '{}', { 'Content-Profile': 'nowhere' }],
-  ['POST', '/tags?order=name.up', '{"name":"a"}'],
-  ['PATCH', '/tags/%ff', '{"name":"a"}'],
-  ['POST', '/tags/a', '{"name":"a"}'],
-  ['POST', '/shut_copy', '{"name":"a"}'],
-  ['POST', '/tags', '{"name":"fast"}'],
-  ['POST', '/tags', '{"other":"fast"}'],
-  ['POST', '/tags', '{'],
-  ['PATCH', '/notes', '{"level":3}', { Prefer: 'return=representation' }],
-  ['PUT', '/tags?name=eq.fast', '{"name":"fast"}'],
-  ['POST', '/partly', '{"id":1}'],
-  ['POST', '/partly', '{"secret":"a"}'],
-  ['PATCH', '/partly', '{"name":"a"}'],
-  ['PATCH', '/partly', '{"secret":"a"}'],
-  ['POST', '/with_default', '{"id":1,"name":"a"}'],
-  ['POST', '/with_default', '{"id":1}'],
-  ['POST', '/rpc/add', '{"a":1,"b":2}'],
-  ['POST', '/rpc/add', '{"c":1}'],
-  ['POST', '/rpc/half_open', '{"a":1}'],
-  ['POST', '/rpc/whole_jsonb', '[1]'],
+  { send: ['POST', '/nowhere', '{"a":1}'] },
+  { send: ['POST', '/vehicle', '{"a":1}'] },
+  { send: ['POST', '/a/b/c', '{}'] },
+  { send: ['POST', '/', '{}'] },
+  { send: ['PUT', '/rpc/add', '{}'] },
+  { send: ['POST', '/tags', '{}'], headers: { 'Content-Profile': 'nowhere' } },
+  { send: ['POST', '/tags?order=name.up', '{"name":"a"}'] },
+  { send: ['PATCH', '/tags/%ff', '{"name":"a"}'] },
+  { send: ['POST', '/tags/a', '{"name":"a"}'] },
+  { send: ['POST', '/shut_copy', '{"name":"a"}'] },
+  { send: ['POST', '/tags', '{"name":"fast"}'] },
+  { send: ['POST', '/tags', '{"other":"fast"}'] },
+  { send: ['POST', '/tags', '{'] },
+  { send: ['PATCH', '/notes', '{"level":3}'], prefer: 'return=representation' },
+  { send: ['PUT', '/tags?name=eq.fast', '{"name":"fast"}'] },
+  { send: ['POST', '/partly', '{"id":1}'] },
+  { send: ['POST', '/partly', '{"secret":"a"}'] },
+  { send: ['PATCH', '/partly', '{"name":"a"}'] },
+  { send: ['PATCH', '/partly', '{"secret":"a"}'] },
+  { send: ['POST', '/with_default', '{"id":1,"name":"a"}'] },
+  { send: ['POST', '/with_default', '{"id":1}'] },
+  { send: ['POST', '/rpc/add', '{"a":1,"b":2}'] },
+  { send: ['POST', '/rpc/add', '{"c":1}'] },
+  { send: ['POST', '/rpc/half_open', '{"a":1}'] },
+  { send: ['POST', '/rpc/whole_jsonb', '[1]'] },
 ]
 
 /** The same request with a small and with a large body, and how much of the large one the server has read. */
-async function pair({ call }: Application, [method, path, body, headers = {}]: Row, more: Record<string, string> = {}) {
+async function pair({ call }: Application, row: Row, more: TableRequest['headers'] = {}) {
+  const { method, path, headers } = await requestOf({ ...row, headers: { ...row.headers, ...more } })
+  const [, , body] = row.send
   const send = async (text: string) => {
-    const answer = await call(method, `/rest/v1${path}`, {
-      body: text,
-      headers: {
-        'Content-Type': 'application/json',
-        ...headers,
-        ...more,
-      },
-    })
+    const answer = await call(method, `/rest/v1${path}`, { body: text, headers })
     const relevant = [...answer.headers].filter(([name]) => !['date', 'keep-alive', 'connection'].includes(name))
     return { status: answer.status, headers: relevant, text: answer.text }
   }
   // Padding with insignificant white space.
-  const isText = headers['Content-Type'] !== undefined
+  const isText = row.type !== undefined
   return [await send(body), await send(isText ? `${body}${'\na'.repeat(40_000)}` : `${blank}${body}`)] as const
 }
 
@@ -133,19 +129,19 @@ for (const [title, environment] of cases) {
   t.test(`a large body gets the response of a small one ${title}`, async (t) => {
     const application = await startApplication(t, uri, { ...settings, ...environment })
     for (const role of title === '' ? [undefined, 'garage_auditor', 'garage_clerk', 'nobody'] : [undefined]) {
-      const headers: Record<string, string> = role === undefined ? {} : { Authorization: await bearer(role) }
+      const headers = role === undefined ? {} : { Authorization: await bearer(role) }
       for (const row of [...refused, ...alike]) {
         const [small, large] = await pair(application, row, headers)
-        t.strictSame(large, small, `${role} ${row[0]} ${row[1]} ${row[2]}`)
+        t.strictSame(large, small, `${role} ${titleOf(row)}`)
         if (title === '' && role === undefined && refused.includes(row))
-          t.match(small, { status: 401, text: /"code":"42501"/ }, row[1])
+          t.match(small, { status: 401, text: /"code":"42501"/ }, row.send[1])
       }
     }
     if (title === 'with a pre-request function') {
-      for (const more of [{ 'X-Refuse': 'yes' }, { 'X-Trust': 'yes' }] as Record<string, string>[]) {
+      for (const more of [{ 'X-Refuse': 'yes' }, { 'X-Trust': 'yes' }]) {
         for (const row of refused) {
           const [small, large] = await pair(application, row, more)
-          t.strictSame(large, small, `${Object.keys(more).join()} ${row[0]} ${row[1]}`)
+          t.strictSame(large, small, `${Object.keys(more).join()} ${titleOf(row)}`)
         }
       }
     }
@@ -157,11 +153,12 @@ t.test('db-pre-request runs once per request', async (t) => {
   let total = 0
   const counted = async () => Number((await database.query("select nextval('garage.counter') as n")).rows[0]?.n)
   for (const headers of [{}, { 'X-Trust': 'yes' }] as Record<string, string>[]) {
-    for (const [method, path, body, more] of refused) {
+    for (const row of refused) {
+      const { method, path, headers: own } = await requestOf(row)
       const before = await counted()
       await application.call(method, `/rest/v1${path}`, {
-        body: `${blank}${body}`,
-        headers: { 'Content-Type': 'application/json', ...more, ...headers },
+        body: `${blank}${row.send[2]}`,
+        headers: { ...own, ...headers },
       })
       const runs = (await counted()) - before - 1
       total += runs
@@ -175,9 +172,12 @@ t.test('db-pre-request runs once per request', async (t) => {
 t.test('a refused body is not read, even if a stable pre-request function runs first', async (t) => {
   const plain = await startApplication(t, uri, settings)
   const guarded = await startApplication(t, uri, { ...settings, PGRST_DB_PRE_REQUEST: 'hidden.looks' })
-  const rows = [...refused.map((row) => ({ application: plain, row })), { application: guarded, row: refused[0] ?? [] }]
+  const rows = [
+    ...refused.map((row) => ({ application: plain, row })),
+    ...refused.slice(0, 1).map((row) => ({ application: guarded, row })),
+  ]
   for (const { application, row } of rows) {
-    const [method = '', path = '', , headers = {}] = row
+    const { method, path, headers } = await requestOf(row)
     const length = 9_000_000
     const head = postHead(`/rest/v1${path}`, length, headers).replace('POST', method)
     const { socket, text, closed } = rawRequest(application.url, head)
@@ -231,7 +231,7 @@ t.test('the client can read the 413 response', async (t) => {
 
 t.test('granting and revoking privileges takes effect at once', async (t) => {
   const application = await startApplication(t, uri, { ...settings, PGRST_DB_CHANNEL_ENABLED: 'false' })
-  const row: Row = ['POST', '/shut', '{"name":"a"}']
+  const row: Row = { send: ['POST', '/shut', '{"name":"a"}'] }
   const statuses = async () => (await pair(application, row)).map(({ status }) => status)
   t.strictSame(await statuses(), [401, 401])
   await database.query('grant insert on garage.shut to garage_anon')

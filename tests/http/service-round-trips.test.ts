@@ -1,13 +1,15 @@
 // How often a request of a service asks Postgres and waits for it: once for its session, and once for its statement.
 import t from 'tap'
-import { countRoundTrips } from '../support/round-trips.ts'
 import { createMigratedDatabase } from '../support/database.ts'
+import { requestOf, titleOf, type TableRequest } from '../support/request-table.ts'
+import { countRoundTrips } from '../support/round-trips.ts'
+import { send } from '../support/sent-request.ts'
 import { startService } from '../support/service.ts'
 
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 const counter = await countRoundTrips(t, database.authenticatorUri)
-const { call } = await startService(t, counter.uri)
+const { call, url } = await startService(t, counter.uri)
 
 const account = { email: 'ann@example.org', password: 'correct horse' }
 await call('POST', '/auth/signup', { body: { ...account, firstName: 'Ann' } })
@@ -18,25 +20,26 @@ const created = await call('POST', '/report', { body: report, headers })
 const { id } = (created.body as { details: { id: string } }).details
 const vehicle = 'manufacturer=Opel&model=Corsa&year=2001&mileage=1&lat=48&lng=11'
 
-const rows: readonly (readonly [send: readonly [string, string, body?: object], status: number, trips: number])[] = [
-  [['POST', '/report', report], 201, 2],
-  [['GET', '/report'], 200, 2],
-  [['GET', `/report/${id}`], 200, 2],
-  [['GET', `/report/estimate?${vehicle}`], 200, 2],
-  [['GET', '/auth/me'], 200, 1],
-  [['GET', '/auth/sessions'], 200, 2],
+const rows: readonly (TableRequest & { readonly status: number; readonly trips: number })[] = [
+  { send: ['POST', '/report', report], status: 201, trips: 2 },
+  { send: ['GET', '/report'], status: 200, trips: 2 },
+  { send: ['GET', `/report/${id}`], status: 200, trips: 2 },
+  { send: ['GET', `/report/estimate?${vehicle}`], status: 200, trips: 2 },
+  { send: ['GET', '/auth/me'], status: 200, trips: 1 },
+  { send: ['GET', '/auth/sessions'], status: 200, trips: 2 },
   // What the database refuses, and a report that is not there.
-  [['GET', '/report/pending'], 403, 2],
-  [['DELETE', `/report/${id}`], 200, 2],
-  [['GET', `/report/${id}`], 404, 2],
+  { send: ['GET', '/report/pending'], status: 403, trips: 2 },
+  { send: ['DELETE', `/report/${id}`], status: 200, trips: 2 },
+  { send: ['GET', `/report/${id}`], status: 404, trips: 2 },
   // A query that is not valid is refused once the session is known.
-  [['GET', '/report?limit=x'], 400, 1],
+  { send: ['GET', '/report?limit=x'], status: 400, trips: 1 },
 ]
 
-for (const [[method, path, body], status, trips] of rows) {
-  t.test(`${method} ${path}`, async (t) => {
+for (const { status, trips, ...row } of rows) {
+  t.test(titleOf(row), async (t) => {
+    const request = await requestOf({ ...row, headers })
     counter.take()
-    const response = await call(method, path, { headers, ...(body ? { body } : {}) })
+    const response = await send(url, request)
     t.equal(response.status, status)
     t.equal(counter.take(), trips)
   })

@@ -22,12 +22,12 @@ export function rawRequest(url: string, text: string): RawRequest {
   return { socket, text: all, closed: new Promise((resolve) => socket.on('close', () => resolve(all()))) }
 }
 
-/** The headers of a request with a JSON body. */
+/** Request line and headers of a POST with a JSON body, or with the content type in `more`. */
 export const postHead = (path: string, length: number, more: Readonly<Record<string, string>> = {}): string =>
   [
     `POST ${path} HTTP/1.1`,
     'Host: x',
-    'Content-Type: application/json',
+    ...(more['Content-Type'] === undefined ? ['Content-Type: application/json'] : []),
     ...(more['Transfer-Encoding'] === undefined ? [`Content-Length: ${length}`] : []),
     ...Object.entries(more).map(([name, value]) => `${name}: ${value}`),
     '\r\n',

@@ -4,7 +4,17 @@ import type { Environment } from '../../server/config/load.ts'
 import { send, type AnswerHeader, type RawAnswer, type SentRequest } from './sent-request.ts'
 import { bearer } from './token.ts'
 
-type RequestHeader = 'Accept-Profile' | 'Authorization' | 'Content-Profile' | 'Origin' | 'Range' | 'Range-Unit'
+type RequestHeader =
+  | 'Accept-Profile'
+  | 'Access-Control-Request-Headers'
+  | 'Access-Control-Request-Method'
+  | 'Authorization'
+  | 'Content-Profile'
+  | 'Cookie'
+  | 'Origin'
+  | 'Range'
+  | 'Range-Unit'
+  | 'User-Agent'
 
 /** The request of a row. */
 export type TableRequest = {
