@@ -11,12 +11,12 @@ import { postgrestVersion, startPostgrest } from '../support/postgrest.ts'
 import { requestOf } from '../support/request-table.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 import { send, type SentRequest } from '../support/sent-request.ts'
-import { commonSettings, topics } from '../tables/reads/topics.ts'
+import { commonSettings, readTables } from '../tables/reads/read-tables.ts'
 
 const generated = 1200
 const defaultSeed = 20_261_121
 /** The requests of the tables that need no special settings. */
-const written = topics.filter(({ settings }) => settings === undefined).flatMap(({ rows }) => rows)
+const written = readTables.filter(({ settings }) => settings === undefined).flatMap(({ rows }) => rows)
 
 t.test('this server responds as PostgREST does, except for changes in later versions', async (t) => {
   const { environment } = await createGarage(t)

@@ -5,7 +5,7 @@ const noPlan = (mime: string) => fault('PGRST107', `None of these media types ar
 const planText = 'application/vnd.pgrst.plan+text'
 const planJson = 'application/vnd.pgrst.plan+json'
 
-export const settingsTopics: readonly RequestTable[] = [
+export const settingsTables: readonly RequestTable[] = [
   {
     title: 'disabled aggregates',
     settings: { PGRST_DB_AGGREGATES_ENABLED: 'false' },

@@ -13,13 +13,13 @@ import { logic } from './logic.ts'
 import { pages } from './pages.ts'
 import { representations } from './representations.ts'
 import { select } from './select.ts'
-import { settingsTopics } from './settings.ts'
+import { settingsTables } from './settings.ts'
 import { spreads } from './spreads.ts'
 
 /** The settings of the server of every table, before those of the table. */
 export const commonSettings: Environment = { PGRST_DB_AGGREGATES_ENABLED: 'true' }
 
-export const topics: readonly RequestTable[] = [
+export const readTables: readonly RequestTable[] = [
   filters,
   logic,
   select,
@@ -33,5 +33,5 @@ export const topics: readonly RequestTable[] = [
   functions,
   headers,
   grammar,
-  ...settingsTopics,
+  ...settingsTables,
 ]
