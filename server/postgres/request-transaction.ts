@@ -11,7 +11,7 @@ import type {
 import { withConnection, withReservedConnection } from './lending.ts'
 import type { ConnectionPool } from './pool.ts'
 import type { ArrivingField } from './protocol/arriving-field.ts'
-import type { PipelinePart } from './protocol/exchange.ts'
+import type { PipelinePart } from './protocol/pipeline-query.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
 import {
   command,

@@ -3,14 +3,14 @@
 import { TracelessError } from '../../common/traceless-error.ts'
 import type { PipelineStatement, Row } from '../../rest/database.ts'
 import { ConnectionError } from '../connection-error.ts'
-import { Exchange, StatementError, type PipelinePart, type Turn } from './exchange.ts'
+import { PipelineQuery, StatementError, type PipelinePart, type Turn } from './pipeline-query.ts'
 import type { PipelineClient } from './pipeline-client.ts'
 import type { StatementCache } from './statement-cache.ts'
 
 /** Who is told of a run besides the caller: see `Turn`. */
 export type PipelineObserver = Pick<Turn, 'onArriving' | 'history'>
 
-export { StatementError, type OnArriving, type PipelinePart } from './exchange.ts'
+export { StatementError, type OnArriving, type PipelinePart } from './pipeline-query.ts'
 
 /** PostgreSQL's function that finds out that a statement has to be planned again. Messages may be translated. */
 const revalidation = 'RevalidateCachedQuery'
@@ -55,15 +55,15 @@ export const isRepeatable = ([first, ...rest]: readonly PipelinePart[], { positi
   (first ?? []).slice(0, position.statement).every(({ hasNoEffect }) => hasNoEffect === true) &&
   rest.flat().every(({ hasNoEffect, isUnprepared }) => hasNoEffect === true && isUnprepared === true)
 
-const exchange = (
+const roundTrip = (
   client: PipelineClient,
   parts: readonly PipelinePart[],
   cache: StatementCache | undefined,
   observer: PipelineObserver = {},
 ) =>
   new Promise<Row[][]>((resolve, reject) => {
-    const one = new Exchange(cache, () => undefined)
-    one.add({
+    const query = new PipelineQuery(cache, () => undefined)
+    query.add({
       parts,
       ...observer,
       settle: (error, results) => {
@@ -71,7 +71,7 @@ const exchange = (
         else resolve(results)
       },
     })
-    client.query(one)
+    client.query(query)
   })
 
 /** A command outside the request's own statements, which works whatever has become of the prepared ones. */
@@ -84,13 +84,13 @@ export const command = (text: string, more: Pick<PipelineStatement, 'hasNoEffect
 
 /** Forgets all prepared statements of a connection, on the server and then here. */
 export async function forgetStatements(client: PipelineClient): Promise<void> {
-  await exchange(client, [[command('DEALLOCATE ALL')]], undefined)
+  await roundTrip(client, [[command('DEALLOCATE ALL')]], undefined)
   client.statements.clear()
 }
 
 /** Ends the transaction that an error has left open, and forgets all prepared statements. */
 async function startOver(client: PipelineClient): Promise<void> {
-  if (client.getTransactionStatus() !== 'I') await exchange(client, [[command('ROLLBACK')]], undefined)
+  if (client.getTransactionStatus() !== 'I') await roundTrip(client, [[command('ROLLBACK')]], undefined)
   await forgetStatements(client)
 }
 
@@ -114,7 +114,7 @@ export async function runPipeline(
   const isOutermost = client.getTransactionStatus() === 'I'
   for (let isFirst = true; ; isFirst = false) {
     try {
-      return await exchange(client, parts, cache, observer)
+      return await roundTrip(client, parts, cache, observer)
     } catch (error) {
       if (!cache || !isOutermost || !isStaleStatement(error)) throw error
       const isClean = await startOver(client).then(

@@ -1,6 +1,6 @@
 // A connection that brief statements share: one is sent behind others that have not been answered yet.
 import type { ArrivingField } from '../protocol/arriving-field.ts'
-import { Exchange, type OnArriving, type PipelinePart, type Turn } from '../protocol/exchange.ts'
+import { PipelineQuery, type OnArriving, type PipelinePart, type Turn } from '../protocol/pipeline-query.ts'
 import { forgetStatements, isLostConnection, isStaleStatement, StatementError } from '../protocol/pipeline.ts'
 import type { LentClient } from '../protocol/pipeline-client.ts'
 import type { StatementCache } from '../protocol/statement-cache.ts'
@@ -91,7 +91,7 @@ export class PipelinedConnection implements TurnListener {
   readonly #queue: QueuedTurn[] = []
   /** Turns that came before the connection. */
   #early: Turn[] = []
-  #exchange: Exchange | undefined
+  #query: PipelineQuery | undefined
   #client: LentClient | undefined
   #taken = 0
   #expectedWait = 0
@@ -137,15 +137,15 @@ export class PipelinedConnection implements TurnListener {
   async #open(client: LentClient, cache: StatementCache | undefined): Promise<void> {
     this.#client = client
     await new Promise<void>((resolve, reject) => {
-      const exchange = new Exchange(cache, (error) => {
+      const query = new PipelineQuery(cache, (error) => {
         this.#close()
         if (error) reject(error)
         else resolve()
       })
-      for (const turn of this.#early) exchange.add(turn)
+      for (const turn of this.#early) query.add(turn)
       this.#early = []
-      this.#exchange = exchange
-      client.query(exchange)
+      this.#query = query
+      client.query(query)
     })
     if (this.#hasStaleStatements) await forgetStatements(client)
   }
@@ -171,7 +171,7 @@ export class PipelinedConnection implements TurnListener {
     this.#taken++
     this.#expectedWait += turn.expected
     this.#queue.push(turn)
-    if (this.#exchange) this.#exchange.add(turn)
+    if (this.#query) this.#query.add(turn)
     else this.#early.push(turn)
     this.#watch()
   }

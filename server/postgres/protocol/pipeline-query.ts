@@ -101,7 +101,7 @@ const writer = new MessageWriter()
  * A query object for `pg`: while it is active it reads the socket itself, so that values stay bytes. The last
  * ReadyForQuery is left to `pg`, whose bookkeeping so stays right.
  */
-export class Exchange implements pg.Submittable {
+export class PipelineQuery implements pg.Submittable {
   readonly #cache: StatementCache | undefined
   readonly #onEnd: (error: Error | undefined) => void
   readonly #reader: MessageReader
