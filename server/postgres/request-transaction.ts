@@ -10,7 +10,7 @@ import type {
 } from '../rest/database.ts'
 import { withConnection, withReservedConnection } from './lending.ts'
 import type { ConnectionPool } from './pool.ts'
-import type { ArrivingField } from './protocol/arriving-field.ts'
+import type { StreamedField } from './protocol/streamed-field.ts'
 import type { PipelinePart } from './protocol/pipeline-query.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
 import {
@@ -120,10 +120,10 @@ class TransactionRun implements SharedRun {
   }
 
   /** Nothing that comes after a row can undo what a read-only transaction has read. */
-  onArriving(fields: Row, arriving: ArrivingField): void {
+  onLargeRow(fields: Row, last: StreamedField): void {
     this.#hasArrived = true
-    this.#pool.streams.add(arriving)
-    this.#resolve({ rows: [[fields]], arriving })
+    this.#pool.streams.add(last)
+    this.#resolve({ rows: [[fields]], arriving: last })
   }
 
   settle(error: Error | undefined, results: Row[][]): void {
@@ -177,9 +177,9 @@ class TransactionRun implements SharedRun {
   #runOn(client: PipelineClient): Promise<Row[][]> {
     const { history, readOnly, statements } = this.#transaction
     const observer: PipelineObserver = {
-      onArriving:
+      onLargeRow:
         readOnly && statements.length === 1 && !this.waitsForLargeRows
-          ? (fields, arriving) => this.onArriving(fields, arriving)
+          ? (fields, last) => this.onLargeRow(fields, last)
           : undefined,
       history,
     }

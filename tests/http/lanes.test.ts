@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import type pg from 'pg'
 import { loadConfig } from '../../server/config/load.ts'
 import { toPoolConfig } from '../../server/program/connection-setting.ts'
-import type { ArrivingField } from '../../server/postgres/protocol/arriving-field.ts'
+import type { StreamedField } from '../../server/postgres/protocol/streamed-field.ts'
 import { runPipeline, StatementError } from '../../server/postgres/protocol/pipeline.ts'
 import type { PipelineStatement, Row } from '../../server/rest/database.ts'
 import { withConnection } from '../../server/postgres/lending.ts'
@@ -41,7 +41,7 @@ function trusted(): StatementStats {
 type Outcome = {
   readonly texts: readonly (string | undefined)[]
   readonly wasMoved: boolean
-  readonly arriving?: ArrivingField
+  readonly arriving?: StreamedField
 }
 
 type Read = {
@@ -68,7 +68,7 @@ function share(
   let settled = 0
   let wasTaken = false
   const outcome = new Promise<Outcome>((resolve, reject) => {
-    const settle = (error: Error | undefined, results: Row[][], arriving?: ArrivingField): void => {
+    const settle = (error: Error | undefined, results: Row[][], arriving?: StreamedField): void => {
       // The received field is settled once more at its end.
       if (++settled > 1 && !hasArrived) t.fail('settled twice')
       hasArrived = arriving !== undefined
@@ -88,12 +88,12 @@ function share(
         (error: unknown) => settle(error as Error, []),
       )
     }
-    const onArriving = (fields: Row, arriving: ArrivingField): void => settle(undefined, [[fields]], arriving)
+    const onLargeRow = (fields: Row, last: StreamedField): void => settle(undefined, [[fields]], last)
     const guardedPart = (gate: string, turn: string): PipelineStatement[] => [
       { ...statement(`select ${mayBegin('$1', '$2')}`, gate, turn), isGuard: true },
       ...part,
     ]
-    const run = { kind, part, mayRepeat: kind === 'read', guardedPart, history, onArriving, settle, alone }
+    const run = { kind, part, mayRepeat: kind === 'read', guardedPart, history, onLargeRow, settle, alone }
     wasTaken = pool.shared.share(run, prepare)
     if (!wasTaken) resolve({ texts: [], wasMoved })
   })

@@ -3,7 +3,7 @@
 // https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
 import type pg from 'pg'
 import type { DatabaseFailure, PipelineStatement, Row, ServerError } from '../../rest/database.ts'
-import { ArrivingField } from './arriving-field.ts'
+import { StreamedField } from './streamed-field.ts'
 import { intercept, type GiveBack } from './incoming.ts'
 import type { StatementStats } from '../../common/statement-stats.ts'
 import { statementName, type StatementCache } from './statement-cache.ts'
@@ -16,7 +16,7 @@ export type PipelinePart = readonly PipelineStatement[]
  * Takes a row that is so large that it has not arrived as a whole: its fields but the last, and the last one. Such a row is
  * not among the results.
  */
-export type OnArriving = (fields: Row, last: ArrivingField) => void
+export type OnLargeRow = (fields: Row, last: StreamedField) => void
 
 /** Where in a turn an error came up. */
 export type ErrorPosition = {
@@ -49,7 +49,7 @@ export type Turn = {
   /** Each one an implicit transaction, unless a part begins with BEGIN. */
   readonly parts: readonly PipelinePart[]
   /** Takes a large row before the transaction has ended; without it, it is waited for. */
-  readonly onArriving?: OnArriving | undefined
+  readonly onLargeRow?: OnLargeRow | undefined
   /** Where it is noted how the turn went. */
   readonly history?: StatementStats | undefined
   /** Hears that the turn ahead has ended, or that there is none. */
@@ -80,7 +80,7 @@ type Running = {
   /** Of its rows. */
   bytes: number
   error: Error | undefined
-  arriving: ArrivingField | undefined
+  streamed: StreamedField | undefined
 }
 
 const code = {
@@ -124,8 +124,8 @@ export class PipelineQuery implements pg.Submittable {
     this.#cache = cache
     this.#onEnd = onEnd
     this.#reader = new MessageReader({
-      wants: () => this.#turns[0]?.turn.onArriving !== undefined,
-      begin: (fields, length) => this.#beginArriving(fields, length),
+      wants: () => this.#turns[0]?.turn.onLargeRow !== undefined,
+      begin: (fields, length) => this.#beginLargeRow(fields, length),
     })
   }
 
@@ -139,7 +139,7 @@ export class PipelineQuery implements pg.Submittable {
       parts: [],
       bytes: 0,
       error: undefined,
-      arriving: undefined,
+      streamed: undefined,
     }
     this.#unsent.push(running)
     if (this.#turns.push(running) === 1) turn.onBegin?.()
@@ -320,14 +320,14 @@ export class PipelineQuery implements pg.Submittable {
     progress.prepared = progress.preparations.length
   }
 
-  #beginArriving(fields: Row, length: number): ArrivingField {
+  #beginLargeRow(fields: Row, length: number): StreamedField {
     const flow = { pause: () => this.#stream?.pause(), resume: () => this.#stream?.resume() }
-    const field = new ArrivingField(length, flow)
+    const field = new StreamedField(length, flow)
     const [running] = this.#turns
     if (running) {
-      running.arriving = field
+      running.streamed = field
       running.bytes += length
-      running.turn.onArriving?.(fields, field)
+      running.turn.onLargeRow?.(fields, field)
     }
     return field
   }
@@ -346,9 +346,9 @@ export class PipelineQuery implements pg.Submittable {
   }
 
   #finish(running: Running, error: Error | undefined): void {
-    const { turn, results, arriving } = running
+    const { turn, results, streamed } = running
     this.#answered.push(running)
-    arriving?.end(error)
+    streamed?.end(error)
     turn.settle(error, results)
   }
 }

@@ -8,9 +8,9 @@ import type { PipelineClient } from './pipeline-client.ts'
 import type { StatementCache } from './statement-cache.ts'
 
 /** Who is told of a run besides the caller: see `Turn`. */
-export type PipelineObserver = Pick<Turn, 'onArriving' | 'history'>
+export type PipelineObserver = Pick<Turn, 'onLargeRow' | 'history'>
 
-export { StatementError, type OnArriving, type PipelinePart } from './pipeline-query.ts'
+export { StatementError, type OnLargeRow, type PipelinePart } from './pipeline-query.ts'
 
 /** PostgreSQL's function that finds out that a statement has to be planned again. Messages may be translated. */
 const revalidation = 'RevalidateCachedQuery'

@@ -1,5 +1,5 @@
 // Frees connections of answers that are sent to slow readers, while requests wait for connections.
-import type { ArrivingField } from './arriving-field.ts'
+import type { StreamedField } from './streamed-field.ts'
 import type { SpillSpace } from './spill-space.ts'
 
 /** Milliseconds that a request waits until answers are fetched ahead of their readers. */
@@ -19,11 +19,11 @@ const leastUnplaced = 32 * 1024 * 1024
 export class StreamRelief {
   readonly space: SpillSpace
   readonly #waitingSince: () => number | undefined
-  readonly #streams = new Set<ArrivingField>()
+  readonly #streams = new Set<StreamedField>()
   /** Answers that are fetched ahead, and how much of them was left when that was last looked at. */
-  #fetched = new Map<ArrivingField, number>()
+  #fetched = new Map<StreamedField, number>()
   /** Answers that have arrived, and for some of which there was no place. */
-  readonly #unplaced = new Set<ArrivingField>()
+  readonly #unplaced = new Set<StreamedField>()
   #timer: NodeJS.Timeout | undefined
 
   /** @param waitingSince when the request that waits longest began to wait, as `performance.now()` */
@@ -33,7 +33,7 @@ export class StreamRelief {
   }
 
   /** Adds an answer that occupies a connection until it has arrived. */
-  add(stream: ArrivingField): void {
+  add(stream: StreamedField): void {
     this.#streams.add(stream)
     stream.onDropped(() => this.#onDropped(stream))
     stream.onArrived(() => {
@@ -62,7 +62,7 @@ export class StreamRelief {
   }
 
   /** Keeps an answer in memory for now. While such answers are too many, the slowest readers are given up. */
-  #keepUnplaced(stream: ArrivingField): void {
+  #keepUnplaced(stream: StreamedField): void {
     this.#unplaced.add(stream)
     const limit = Math.max(this.space.memory.limit, leastUnplaced)
     if (this.unplacedBytes <= limit) return
@@ -74,7 +74,7 @@ export class StreamRelief {
   }
 
   /** Uses the room that an answer has left. */
-  #onDropped(stream: ArrivingField): void {
+  #onDropped(stream: StreamedField): void {
     this.#unplaced.delete(stream)
     for (const other of this.#unplaced) other.spillTo(this.space)
   }
@@ -107,8 +107,8 @@ export class StreamRelief {
   }
 
   /** The stream whose reader is the slowest of those below the minimum rate. */
-  #slowest(): ArrivingField | undefined {
-    let slowest: ArrivingField | undefined
+  #slowest(): StreamedField | undefined {
+    let slowest: StreamedField | undefined
     let lowest = minimumRate
     for (const stream of this.#streams) {
       const rate = stream.measureRate()

@@ -182,7 +182,7 @@ export type LargeRows = {
   readonly begin: (fields: Row, length: number) => { push: (chunk: Buffer) => void }
 }
 
-type Arriving = { readonly field: ReturnType<LargeRows['begin']>; left: number }
+type StreamedRow = { readonly field: ReturnType<LargeRows['begin']>; left: number }
 
 /** Cuts a byte stream into backend messages. */
 export class MessageReader {
@@ -192,7 +192,7 @@ export class MessageReader {
   readonly #largeRows: LargeRows
   /** The beginning of a large row whose first fields have not come yet. */
   #held: Buffer | undefined
-  #arriving: Arriving | undefined
+  #streamed: StreamedRow | undefined
 
   constructor(largeRows: LargeRows) {
     this.#largeRows = largeRows
@@ -210,8 +210,8 @@ export class MessageReader {
     this.#held = undefined
     let offset = 0
     while (offset < chunk.length) {
-      if (this.#arriving) {
-        offset = this.#pass(this.#arriving, chunk, offset)
+      if (this.#streamed) {
+        offset = this.#pass(this.#streamed, chunk, offset)
         continue
       }
       const available = chunk.length - offset
@@ -244,15 +244,15 @@ export class MessageReader {
       this.#held = Buffer.from(chunk.subarray(start))
       return chunk.length
     }
-    this.#arriving = { field: this.#largeRows.begin(begun.fields, begun.length), left: begun.length }
+    this.#streamed = { field: this.#largeRows.begin(begun.fields, begun.length), left: begun.length }
     return begun.offset
   }
 
-  #pass(arriving: Arriving, chunk: Buffer, start: number): number {
-    const end = Math.min(chunk.length, start + arriving.left)
-    arriving.left -= end - start
-    if (arriving.left === 0) this.#arriving = undefined
-    arriving.field.push(chunk.subarray(start, end))
+  #pass(streamed: StreamedRow, chunk: Buffer, start: number): number {
+    const end = Math.min(chunk.length, start + streamed.left)
+    streamed.left -= end - start
+    if (streamed.left === 0) this.#streamed = undefined
+    streamed.field.push(chunk.subarray(start, end))
     return end
   }
 

@@ -1,6 +1,6 @@
 // A connection that brief statements share: one is sent behind others that have not been answered yet.
-import type { ArrivingField } from '../protocol/arriving-field.ts'
-import { PipelineQuery, type OnArriving, type PipelinePart, type Turn } from '../protocol/pipeline-query.ts'
+import type { StreamedField } from '../protocol/streamed-field.ts'
+import { PipelineQuery, type OnLargeRow, type PipelinePart, type Turn } from '../protocol/pipeline-query.ts'
 import { forgetStatements, isLostConnection, isStaleStatement, StatementError } from '../protocol/pipeline.ts'
 import type { LentClient } from '../protocol/pipeline-client.ts'
 import type { StatementCache } from '../protocol/statement-cache.ts'
@@ -28,7 +28,7 @@ export type SharedRun = {
   /** Whether large rows are not taken while they arrive. */
   readonly waitsForLargeRows?: boolean
   /** Takes a large row of a read. */
-  onArriving(fields: Row, last: ArrivingField): void
+  onLargeRow(fields: Row, last: StreamedField): void
   settle(error: Error | undefined, results: Row[][]): void
   /** Runs it on a connection of its own instead. */
   alone(): void
@@ -44,7 +44,7 @@ class QueuedTurn implements Turn {
   readonly part: PipelinePart
   readonly parts: readonly PipelinePart[]
   readonly history: StatementStats | undefined
-  readonly onArriving: OnArriving | undefined
+  readonly onLargeRow: OnLargeRow | undefined
   /** Milliseconds that it is expected to take. */
   readonly expected: number
   hasBegun = false
@@ -58,9 +58,9 @@ class QueuedTurn implements Turn {
     this.parts = [this.part]
     this.history = run.history
     this.expected = run.history?.expected ?? 0
-    this.onArriving =
+    this.onLargeRow =
       run.kind === 'read' && run.waitsForLargeRows !== true
-        ? (fields, last) => connection.hasArriving(this, fields, last)
+        ? (fields, last) => connection.hasLargeRow(this, fields, last)
         : undefined
     this.#connection = connection
   }
@@ -78,7 +78,7 @@ class QueuedTurn implements Turn {
 /** Hears how turns go. */
 type TurnListener = {
   hasBegun(): void
-  hasArriving(turn: QueuedTurn, fields: Row, last: ArrivingField): void
+  hasLargeRow(turn: QueuedTurn, fields: Row, last: StreamedField): void
   hasEnded(turn: QueuedTurn, error: Error | undefined, results: Row[][]): void
 }
 
@@ -180,9 +180,9 @@ export class PipelinedConnection implements TurnListener {
     this.#since = performance.now()
   }
 
-  hasArriving({ run, hasMoved }: QueuedTurn, fields: Row, last: ArrivingField): void {
+  hasLargeRow({ run, hasMoved }: QueuedTurn, fields: Row, last: StreamedField): void {
     if (hasMoved) last.drop()
-    else run.onArriving(fields, last)
+    else run.onLargeRow(fields, last)
     // It is passed on at the pace of its reader.
     if (last.length > largeResult) void this.#moveOthers()
   }

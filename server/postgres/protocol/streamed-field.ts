@@ -23,7 +23,7 @@ const patience = 60_000
 /** Milliseconds over which the rate of a reader is measured, at least. */
 const rateWindow = 1000
 
-export class ArrivingField implements StreamedBody {
+export class StreamedField implements StreamedBody {
   /** Bytes in all. */
   readonly length: number
   readonly #flow: Flow
