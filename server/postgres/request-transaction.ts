@@ -22,7 +22,7 @@ import {
   type PipelineObserver,
 } from './protocol/pipeline.ts'
 import type { SharedRun } from './sharing/lanes.ts'
-import { mayBegin } from './sharing/turn-guard.ts'
+import { mayBegin } from './sharing/gate.ts'
 
 // They end what came before: alone they do nothing.
 const commit = command('COMMIT', { hasNoEffect: true })
@@ -108,11 +108,11 @@ class TransactionRun implements SharedRun {
     return this.#transaction.history
   }
 
-  guardedPart(gate: string, turn: string): PipelinePart {
+  guardedPart(gate: string, number: string): PipelinePart {
     const { settings } = this.#transaction
     const guarded: PipelineStatement = {
       text: settings.texts.guarded(mayBegin),
-      values: [gate, turn, ...settings.values],
+      values: [gate, number, ...settings.values],
       hasNoEffect: true,
       isGuard: true,
     }

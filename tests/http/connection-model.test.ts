@@ -1,7 +1,7 @@
 // Compares a connection with a model of it: random statements, errors, parts and turns. After every step the connection
 // is idle or closed, the prepared statements it assumes exist on the server, and nothing has taken effect twice.
 import t, { type Test } from 'tap'
-import { PipelineQuery, type PipelinePart, type Turn } from '../../server/postgres/protocol/pipeline-query.ts'
+import { PipelineQuery, type PipelinePart, type QueuedTransaction } from '../../server/postgres/protocol/pipeline-query.ts'
 import { command, forgetStatements, isStaleStatement, runPipeline, StatementError } from '../../server/postgres/protocol/pipeline.ts' // prettier-ignore
 import { PipelineClient } from '../../server/postgres/protocol/pipeline-client.ts'
 import { createDatabase } from '../support/database.ts'
@@ -38,7 +38,7 @@ function runTogether(client: PipelineClient, turns: readonly (readonly PipelineP
   return new Promise((resolve) => {
     const query = new PipelineQuery(client.statements, () => undefined)
     for (const parts of turns) {
-      const settle: Turn['settle'] = (error, results) => {
+      const settle: QueuedTransaction['settle'] = (error, results) => {
         outcomes.push({ error, texts: firstRows(results) })
         if (outcomes.length === turns.length) resolve(outcomes)
       }

@@ -12,7 +12,7 @@ import type { PipelineStatement, Row } from '../../server/rest/database.ts'
 import { withConnection } from '../../server/postgres/lending.ts'
 import { createPool, flushPool, type ConnectionPool } from '../../server/postgres/pool.ts'
 import { StatementStats } from '../../server/common/statement-stats.ts'
-import { mayBegin } from '../../server/postgres/sharing/turn-guard.ts'
+import { mayBegin } from '../../server/postgres/sharing/gate.ts'
 import { createDatabase } from '../support/database.ts'
 import { createLatch } from '../support/latch.ts'
 import { endKeepers, rowWaits } from '../support/locks.ts'
@@ -89,8 +89,8 @@ function share(
       )
     }
     const onLargeRow = (fields: Row, last: StreamedField): void => settle(undefined, [[fields]], last)
-    const guardedPart = (gate: string, turn: string): PipelineStatement[] => [
-      { ...statement(`select ${mayBegin('$1', '$2')}`, gate, turn), isGuard: true },
+    const guardedPart = (gate: string, number: string): PipelineStatement[] => [
+      { ...statement(`select ${mayBegin('$1', '$2')}`, gate, number), isGuard: true },
       ...part,
     ]
     const run = { kind, part, mayRepeat: kind === 'read', guardedPart, history, onLargeRow, settle, alone }
@@ -312,7 +312,7 @@ t.test('without a connection, every read gets the error', async (t) => {
   }
 })
 
-t.test('turns are no longer watched once their connection has failed', async (t) => {
+t.test('transactions are no longer watched once their connection has failed', async (t) => {
   const server = createServer()
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -322,7 +322,7 @@ t.test('turns are no longer watched once their connection has failed', async (t)
   const pool = poolOf(t, 1, toPoolConfig(`postgresql://nobody@127.0.0.1:${port}/none?sslmode=disable`, {}))
   const history = trusted()
   const reads = [1, 2].map(() => share(t, pool, [pidAnd('')], history))
-  // Whether a turn takes long is decided after what has arrived was read. Here the connection is lost in between.
+  // Whether a transaction takes long is decided after what has arrived was read. Here the connection is lost in between.
   const later: (() => void)[] = []
   const postponed = t.intercept(globalThis, 'setImmediate', { value: (call: () => void) => later.push(call) })
   t.ok(await until(() => later.length > 0))

@@ -3,12 +3,12 @@
 import { TracelessError } from '../../common/traceless-error.ts'
 import type { PipelineStatement, Row } from '../../rest/database.ts'
 import { ConnectionError } from '../connection-error.ts'
-import { PipelineQuery, StatementError, type PipelinePart, type Turn } from './pipeline-query.ts'
+import { PipelineQuery, StatementError, type PipelinePart, type QueuedTransaction } from './pipeline-query.ts'
 import type { PipelineClient } from './pipeline-client.ts'
 import type { StatementCache } from './statement-cache.ts'
 
 /** Who is told of a run besides the caller: see `Turn`. */
-export type PipelineObserver = Pick<Turn, 'onLargeRow' | 'history'>
+export type PipelineObserver = Pick<QueuedTransaction, 'onLargeRow' | 'history'>
 
 export { StatementError, type OnLargeRow, type PipelinePart } from './pipeline-query.ts'
 

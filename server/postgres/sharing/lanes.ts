@@ -3,13 +3,13 @@
 //
 // No statement waits for a long one ahead of it: when one takes long, has a large result, or loses the connection, those
 // behind it are run on connections of their own. What may have effects outside its transaction runs exactly once; see
-// `turn-guard.ts`.
+// `gate.ts`.
 import type pg from 'pg'
 import type { Sharing } from '../../rest/database.ts'
 import { PipelinedConnection, type SharedRun } from './pipelined-connection.ts'
 import type { ConnectionPool } from '../pool.ts'
 import { sharingPolicy } from './policy.ts'
-import { GateKeeper } from './turn-guard.ts'
+import { GateKeeper } from './gate.ts'
 
 export type { SharedRun } from './pipelined-connection.ts'
 

@@ -36,16 +36,16 @@ export const sharingPolicy = {
    * Statements after which a connection is given back, because the pool may have to close it for its age or its stale
    * catalogue. Not measured: large enough that taking it again does not count (since 07b9511).
    */
-  mostTurns: 1000,
+  maxTransactions: 1000,
 
   /**
    * The same while requests wait for a connection of their own. Not measured: 50 statements of `brief` milliseconds keep
    * a connection for 38 ms at most (since 07b9511).
    */
-  mostTurnsWhenScarce: 50,
+  maxTransactionsWhenScarce: 50,
 
   /**
-   * See `turn-guard.ts`. Not measured: apart from `stock` they are times for faults, short next to ten seconds, the default
+   * See `gate.ts`. Not measured: apart from `stock` they are times for faults, short next to ten seconds, the default
    * of `db-pool-acquisition-timeout` (since 07b9511).
    */
   gates: {
