@@ -101,7 +101,7 @@ class TransactionRun implements SharedRun {
     const { history, statements } = this.#transaction
     const { prepare, sharing } = this.#options
     const mayShare = history !== undefined && statements.length === 1 && isPlain(this.#transaction)
-    if (!mayShare || !this.#pool.shared.share(this, prepare, sharing)) this.alone()
+    if (!mayShare || !this.#pool.shared.share(this, prepare, sharing)) this.runOnOwnConnection()
   }
 
   get history(): StatementStats | undefined {
@@ -128,16 +128,16 @@ class TransactionRun implements SharedRun {
 
   settle(error: Error | undefined, results: Row[][]): void {
     if (!error) this.#resolve({ rows: results.slice(this.part.length - this.#transaction.statements.length) })
-    else if (this.#mayRetry(error)) this.alone()
+    else if (this.#mayRetry(error)) this.runOnOwnConnection()
     else this.#reject(error)
   }
 
-  alone(): void {
+  runOnOwnConnection(): void {
     this.#lend().then(
       (rows) => this.#resolve({ rows }),
       (error: Error) => {
         // Other connections that were lost at the same time are found out first.
-        if (this.#mayRetry(error)) setImmediate(() => this.alone())
+        if (this.#mayRetry(error)) setImmediate(() => this.runOnOwnConnection())
         else this.#reject(error instanceof Refusal ? error.error : error)
       },
     )

@@ -76,7 +76,7 @@ function share(
       if (error) reject(error)
       else resolve({ texts, wasMoved, ...(arriving ? { arriving } : {}) })
     }
-    const alone = (): void => {
+    const runOnOwnConnection = (): void => {
       if (wasMoved) t.fail('moved twice')
       wasMoved = true
       withConnection(
@@ -93,7 +93,7 @@ function share(
       { ...statement(`select ${mayBegin('$1', '$2')}`, gate, number), isGuard: true },
       ...part,
     ]
-    const run = { kind, part, mayRepeat: kind === 'read', guardedPart, history, onLargeRow, settle, alone }
+    const run = { kind, part, mayRepeat: kind === 'read', guardedPart, history, onLargeRow, settle, runOnOwnConnection }
     wasTaken = pool.shared.share(run, prepare)
     if (!wasTaken) resolve({ texts: [], wasMoved })
   })

@@ -34,7 +34,7 @@ export type SharedRun = {
   onLargeRow(fields: Row, last: StreamedField): void
   settle(error: Error | undefined, results: Row[][]): void
   /** Runs the transaction on a connection of its own instead. */
-  alone(): void
+  runOnOwnConnection(): void
 }
 
 const { longWait, patience, maxTransactions, maxTransactionsWhenScarce } = sharingPolicy
@@ -195,7 +195,7 @@ export class PipelinedConnection implements QueueListener {
     this.#expectedWait -= expected
     if (isStaleStatement(error)) this.#isClosed = this.#hasStaleStatements = true
     if (hasMoved) return
-    if (error !== undefined && this.#mayRepeat(part, error)) run.alone()
+    if (error !== undefined && this.#mayRepeat(part, error)) run.runOnOwnConnection()
     else run.settle(error, results)
   }
 
@@ -253,7 +253,7 @@ export class PipelinedConnection implements QueueListener {
       // Transactions that have finished meanwhile are no longer in the queue.
       if (queued.hasMoved || !this.#queue.includes(queued)) continue
       queued.hasMoved = true
-      queued.run.alone()
+      queued.run.runOnOwnConnection()
     }
   }
 }
