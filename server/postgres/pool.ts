@@ -9,7 +9,7 @@ import { lentClient, PipelineClient, type LentClient } from './protocol/pipeline
 import { SpillSpace } from './protocol/spill-space.ts'
 import type { PoolSettings } from './pool-settings.ts'
 import { StreamRelief } from './protocol/stream-relief.ts'
-import { SharedConnections } from './sharing/lanes.ts'
+import { SharedConnections } from './sharing/shared-connections.ts'
 
 export type { PoolSettings }
 

@@ -21,7 +21,7 @@ import {
   StatementError,
   type PipelineObserver,
 } from './protocol/pipeline.ts'
-import type { SharedRun } from './sharing/lanes.ts'
+import type { SharedRun } from './sharing/shared-connections.ts'
 import { mayBegin } from './sharing/gate.ts'
 
 // They end what came before: alone they do nothing.
