@@ -29,11 +29,11 @@ export type Passwords = {
 export function createPasswords(bounds = defaultBounds): Passwords {
   const work = new BoundedWork(bounds)
   // Made in advance: making it for the first such request would tell that request from others.
-  const nobodys = hashPassword(randomBytes(16).toString('hex'))
+  const placeholderHash = hashPassword(randomBytes(16).toString('hex'))
   return {
     hash: (password) => work.run(() => hashPassword(password)),
     verify: async (passwordHash, password) => {
-      const compared = passwordHash ?? (await nobodys)
+      const compared = passwordHash ?? (await placeholderHash)
       const right = await work.run(() => verify(compared, normalised(password)))
       return right && passwordHash !== undefined
     },

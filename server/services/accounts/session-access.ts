@@ -3,7 +3,7 @@ import { failures } from '../../http/envelope.ts'
 import type { Access } from '../../http/route.ts'
 import { failure } from '../../http/service-answer.ts'
 import type { Identity } from '../../identity/identity.ts'
-import { currentSession, sessionIdentity, sessionToEnd, type Session, type SessionSettings } from './session.ts'
+import { currentSession, sessionIdentity, requireSession, type Session, type SessionSettings } from './session.ts'
 
 const session = { security: ['session'], errors: { 401: failure('Nobody is signed in.') } } as const
 
@@ -16,7 +16,7 @@ export const signedIn = (settings: SessionSettings): Access<Session> => ({
 /** The caller's session, left as it is, for routes that end it. 401 without one. */
 export const endingSession = (settings: SessionSettings): Access<Session> => ({
   ...session,
-  identify: (request) => sessionToEnd(request, settings),
+  identify: (request) => requireSession(request, settings),
 })
 
 /** As whom the caller's session acts in the database. 401 without one. */

@@ -71,7 +71,7 @@ export async function currentSession(
   response: ServerResponse,
   settings: SessionSettings,
 ): Promise<Session> {
-  const session = await sessionToEnd(request, settings)
+  const session = await requireSession(request, settings)
   noteRole(response, sessionIdentity(session).role)
   await renew(session, response, settings)
   return session
@@ -82,7 +82,7 @@ export async function currentSession(
  *
  * @throws Failure 401
  */
-export async function sessionToEnd(request: IncomingMessage, settings: SessionSettings): Promise<Session> {
+export async function requireSession(request: IncomingMessage, settings: SessionSettings): Promise<Session> {
   if (settings.sessionSecrets.length === 0) throw failures.noSecrets()
   const [session] = await findSessions(request, settings, 1)
   if (!session) throw failures.notSignedIn()
