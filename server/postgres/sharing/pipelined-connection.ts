@@ -131,7 +131,7 @@ export class PipelinedConnection implements QueueListener {
         // `PipelineQuery` has settled the transactions of a lost connection.
         if (this.#client) return
         this.#close()
-        // The queue must be empty, so that `#watch` does not start a timer.
+        // The queue must be empty, so that `#watch` starts no timer.
         for (const { run } of this.#queue.splice(0)) run.settle(error as Error, [])
       })
       .finally(() => gate?.release())
@@ -235,8 +235,8 @@ export class PipelinedConnection implements QueueListener {
   }
 
   /**
-   * Moves all transactions behind the one in front to connections of their own. Those that may run twice run twice; the
-   * others are called off first by closing the gate. Their results on this connection are ignored.
+   * Moves all transactions behind the one in front to connections of their own. Where they must not run twice, closing the
+   * gate calls them off first. Their results on this connection are ignored.
    */
   async #moveOthers(): Promise<void> {
     this.#isClosed = true
