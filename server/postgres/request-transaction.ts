@@ -1,5 +1,5 @@
-// The transaction of one request. In the ordinary case it is one round trip: settings, pre-request function and
-// statement stand before one Sync, which makes them one implicit transaction.
+// The transaction of one request. It usually takes one round trip: settings, pre-request function and statement precede
+// one Sync, which makes them one implicit transaction.
 import type { StatementStats } from '../common/statement-stats.ts'
 import type {
   PipelineStatement,
@@ -24,29 +24,29 @@ import {
 import type { SharedRun } from './sharing/shared-connections.ts'
 import { mayBegin } from './sharing/gate.ts'
 
-// They end what came before: alone they do nothing.
+// These only end the transaction, so they have no effect of their own.
 const commit = command('COMMIT', { hasNoEffect: true })
 const rollback = command('ROLLBACK', { hasNoEffect: true })
-// As a commit would, so that a rolled-back request fails where the real one would.
+// Checks deferred constraints as a commit would, so that a rolled-back request fails like a committed one.
 const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
 
-/** Whether nothing but the statements themselves is needed, so that they are one implicit transaction. */
+/** Whether the statements can run as one implicit transaction. */
 const isPlain = ({ isolation, rollback, judge }: RestTransaction): boolean =>
   isolation === null && !rollback && judge === undefined
 
 export type RunOptions = {
-  /** Whose connections are used where none is shared: the pool's, or the reserve's when the pool has none at once. */
+  /** Where unshared connections come from: the pool, or the reserve when the pool has no free one. */
   readonly source: 'pool' | 'reserve'
-  /** Whether the large result of a single reading statement, which then has one row, is handed over while it arrives. */
+  /** Whether the large result of a single reading statement, which then has one row, is streamed. */
   readonly streams: boolean
 }
 
 const ofRequest: RunOptions = { source: 'pool', streams: true }
 
 /**
- * Runs a transaction on a connection of the pool; brief ones share theirs. The large result of a single reading
- * statement is handed over while it arrives; the connection is lent until all of it has been taken. What has no effect
- * outside the transaction is run once more when its connection is lost.
+ * Runs a transaction on a connection of the pool; brief transactions share connections. The large result of a single
+ * reading statement is streamed, and occupies its connection until it has arrived. A transaction without outside effects
+ * runs once more when its connection is lost.
  *
  * @throws StatementError of the server; ConnectionError when there is no connection (see `withConnection`); the error of
  *   `judge`
@@ -59,7 +59,7 @@ export const runTransaction = (
 ): Promise<TransactionResult> =>
   new Promise((resolve, reject) => new TransactionRun(pool, transaction, options, how, resolve, reject).start())
 
-/** A transaction on its way. One object with methods: a closure for each of them took two microseconds a request. */
+/** A running transaction. An object with methods, because closures cost two microseconds per request. */
 class TransactionRun implements SharedRun {
   readonly kind: SharedRun['kind']
   readonly part: PipelinePart
@@ -71,7 +71,7 @@ class TransactionRun implements SharedRun {
   readonly #source: RunOptions['source']
   readonly #resolve: (result: TransactionResult) => void
   readonly #reject: (error: Error) => void
-  /** When it began to wait for a connection. What was waited for on a shared connection counts. */
+  /** When it began to wait for a connection, shared or not, as `performance.now()`. */
   #since = performance.now()
   #hasArrived = false
   #hasLostConnection = false
@@ -119,7 +119,7 @@ class TransactionRun implements SharedRun {
     return this.part.map((statement) => (statement === settings ? guarded : statement))
   }
 
-  /** Nothing that comes after a row can undo what a read-only transaction has read. */
+  /** Resolves before the transaction has ended: a read-only transaction has nothing to roll back. */
   onLargeRow(fields: Row, last: StreamedField): void {
     this.#hasArrived = true
     this.#pool.streams.add(last)
@@ -136,7 +136,7 @@ class TransactionRun implements SharedRun {
     this.#lend().then(
       (rows) => this.#resolve({ rows }),
       (error: Error) => {
-        // Other connections that were lost at the same time are found out first.
+        // Lets the pool notice other connections that were lost at the same time.
         if (this.#mayRetry(error)) setImmediate(() => this.runOnOwnConnection())
         else this.#reject(error instanceof Refusal ? error.error : error)
       },
@@ -150,7 +150,7 @@ class TransactionRun implements SharedRun {
     return withConnection(this.#pool, use, isLostConnection, { access: this.kind, caller, since: this.#since })
   }
 
-  /** Whether it is run once more: its connection was lost, or has a role that may not check sessions. */
+  /** Whether to run it once more: its connection was lost, or has a role that may not check sessions. */
   #mayRetry(error: Error): boolean {
     if (this.#hasArrived) return false
     if (!this.#resetsRole && this.#hasForeignRole(error)) {
@@ -164,8 +164,8 @@ class TransactionRun implements SharedRun {
   }
 
   /**
-   * Whether the settings were refused before they were executed. A function of an earlier request has then set the role
-   * for the whole session of the connection to one that may not check sessions.
+   * Whether the settings were refused before they were executed. That happens when a function of an earlier request has set
+   * the role for the whole session of the connection to one that may not check sessions.
    */
   #hasForeignRole(error: Error): boolean {
     if (!this.#transaction.settings.checksSession || !(error instanceof StatementError)) return false
@@ -195,7 +195,12 @@ const loginRole = command('RESET ROLE', { hasNoEffect: true })
 const statementsOf = ({ settings, preRequest, statements }: RestTransaction): PipelinePart =>
   preRequest ? [settings, preRequest, ...statements] : [settings, ...statements]
 
-/** Runs all statements of a transaction, and gives the results of its own ones, which are the last. */
+/**
+ * Runs a transaction on a connection, and returns the results of its `statements`, without those of the settings and the
+ * pre-request function.
+ *
+ * @param all all statements in order, `statements` last
+ */
 async function runOn(
   client: PipelineClient,
   transaction: RestTransaction,

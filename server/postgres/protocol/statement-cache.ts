@@ -74,13 +74,13 @@ export class StatementCache {
     return undefined
   }
 
-  /** Call this when the server has prepared the statement, or has failed to close it. */
+  /** Call this when the server has prepared the statement, or has skipped its Close. */
   prepared(name: string): void {
     this.#known.delete(name)
     this.#known.set(name, { state: 'prepared', wasUsed: false })
   }
 
-  /** Call this when the server has closed the statement, or has failed to prepare it. */
+  /** Call this when the server has closed the statement, or has skipped or rejected its Parse. */
   removed(name: string): void {
     this.#known.delete(name)
   }
