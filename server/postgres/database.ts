@@ -159,7 +159,7 @@ export class Database implements EngineDatabase {
           await requireSupportedVersion(query)
           return await use(query)
         } finally {
-          // If this fails, the connection is lost, and the error to report comes from `use`.
+          // A failed rollback means that the connection is lost, which does not change the outcome.
           await client.query('rollback').catch(() => undefined)
         }
       },

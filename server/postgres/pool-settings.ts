@@ -7,7 +7,7 @@ export type PoolSettings = {
   readonly dbPoolAcquisitionTimeout: number
   /** Seconds after which an unused connection is closed. */
   readonly dbPoolMaxIdletime: number
-  /** Seconds after which a connection is closed when it is returned. */
+  /** Seconds after which a connection is closed, as soon as it is idle. */
   readonly dbPoolMaxLifetime: number
   /** Additional connections for `withReservedConnection`; by default none. */
   readonly dbPoolReserve?: number

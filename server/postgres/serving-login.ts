@@ -1,5 +1,5 @@
-// The migrations create the login role of the server without a password. This sets it to the password in the server's
-// connection string, so that the server can connect right after `migrate`.
+// The migrations create the login role of the server without a password. `migrateForServing` then sets the password that
+// the server's connection string has, so that the server can connect right after `migrate`.
 import pg from 'pg'
 import type { PoolConfig } from './connection/pool-config.ts'
 import { withClient } from './connection/client.ts'
