@@ -6,7 +6,7 @@ import type { BodyReader } from './json-body.ts'
 import type { JsonSchema } from './json-schema.ts'
 import type { PathParameter } from './path-id.ts'
 import { readQuery } from './query-string.ts'
-import { bodyFailures, invalid, notAnId, otherSite, serverErrors, type SchemaOf } from './service-answer.ts'
+import { bodyFailures, invalid, notAnId, otherSite, serverErrors, type SchemaOf } from './service-response.ts'
 import type { SecurityName, ServiceParameter, ServiceResponse, ServiceRoute } from './service-route.ts'
 
 /** What the handlers of all routes need. */

@@ -1,5 +1,5 @@
 // Responses that the descriptions of the account routes share.
-import { failure } from '../../http/service-answer.ts'
+import { failure } from '../../http/service-response.ts'
 import type { ServiceResponse } from '../../http/service-route.ts'
 
 /** 429 */

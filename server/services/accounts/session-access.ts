@@ -1,7 +1,7 @@
 // Access rules of the account and report routes: callers with a session, or everyone.
 import { failures } from '../../http/envelope.ts'
 import type { Access } from '../../http/route.ts'
-import { failure } from '../../http/service-answer.ts'
+import { failure } from '../../http/service-response.ts'
 import type { Identity } from '../../identity/identity.ts'
 import { currentSession, sessionIdentity, requireSession, type Session, type SessionSettings } from './session.ts'
 
