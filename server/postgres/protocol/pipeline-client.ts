@@ -6,10 +6,10 @@ export class PipelineClient extends pg.Client {
   /** The prepared statements of the connection. */
   readonly statements: StatementCache
 
-  /** @param mostStatements maximum number of prepared statements */
-  constructor(config?: string | pg.ClientConfig, mostStatements?: number) {
+  /** @param maxStatements maximum number of prepared statements */
+  constructor(config?: string | pg.ClientConfig, maxStatements?: number) {
     super(config)
-    this.statements = new StatementCache(mostStatements)
+    this.statements = new StatementCache(maxStatements)
   }
 }
 

@@ -109,7 +109,7 @@ export class PipelineQuery implements pg.Submittable {
   /** When the first transaction could begin, as `performance.now()`. */
   #since = 0
   /** Transactions whose responses ended in the chunk that is being read. */
-  #answered: Running[] = []
+  #ended: Running[] = []
   #giveBack: GiveBack | undefined
   #stream: pg.Connection['stream'] | undefined
 
@@ -243,16 +243,16 @@ export class PipelineQuery implements pg.Submittable {
   readonly #receive = (chunk: Buffer): void => {
     const rest = this.#reader.read(chunk, this.#onMessage)
     if (rest) this.#stopReading(rest)
-    if (this.#answered.length > 0) this.#noteRuns()
+    if (this.#ended.length > 0) this.#recordRuns()
   }
 
   /** Responses that arrive in one chunk share the elapsed time equally. */
-  #noteRuns(): void {
+  #recordRuns(): void {
     const now = performance.now()
-    const each = (now - this.#since) / this.#answered.length
+    const each = (now - this.#since) / this.#ended.length
     this.#since = now
-    for (const { transaction, bytes, error } of this.#answered) if (!error) transaction.history?.record(each, bytes)
-    this.#answered = []
+    for (const { transaction, bytes, error } of this.#ended) if (!error) transaction.history?.record(each, bytes)
+    this.#ended = []
   }
 
   #stopReading(rest?: Buffer): void {
@@ -344,7 +344,7 @@ export class PipelineQuery implements pg.Submittable {
 
   #finish(running: Running, error: Error | undefined): void {
     const { transaction, results, streamed } = running
-    this.#answered.push(running)
+    this.#ended.push(running)
     streamed?.end(error)
     transaction.settle(error, results)
   }

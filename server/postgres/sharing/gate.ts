@@ -95,7 +95,7 @@ export class Gate {
    * not reach the same server.
    */
   distrust(): void {
-    if (this.isOpen) this.#keeper.rest()
+    if (this.isOpen) this.#keeper.suspend()
   }
 }
 
@@ -181,7 +181,7 @@ export class GateKeeper {
   }
 
   /** Gives up all gates, and opens no new ones for a while. */
-  rest(): void {
+  suspend(): void {
     this.#pausedUntil = performance.now() + longPause
     void this.#drop()
   }

@@ -93,7 +93,7 @@ export class PipelinedConnection implements QueueListener {
   readonly #gate: Gate | undefined
   readonly #queue: QueuedRun[] = []
   /** Transactions that were added before there was a connection. */
-  #early: QueuedTransaction[] = []
+  #unsent: QueuedTransaction[] = []
   #query: PipelineQuery | undefined
   #client: LentClient | undefined
   #taken = 0
@@ -145,8 +145,8 @@ export class PipelinedConnection implements QueueListener {
         if (error) reject(error)
         else resolve()
       })
-      for (const transaction of this.#early) query.add(transaction)
-      this.#early = []
+      for (const transaction of this.#unsent) query.add(transaction)
+      this.#unsent = []
       this.#query = query
       client.query(query)
     })
@@ -161,8 +161,8 @@ export class PipelinedConnection implements QueueListener {
 
   /** Milliseconds that a further statement would wait; infinite when no statement is accepted. */
   get expectedWait(): number {
-    const most = this.#pool.waitingCount > 0 ? maxTransactionsWhenScarce : maxTransactions
-    if (this.#isClosed || this.#taken >= most || this.#gate?.isOpen === false) return Infinity
+    const max = this.#pool.waitingCount > 0 ? maxTransactionsWhenScarce : maxTransactions
+    if (this.#isClosed || this.#taken >= max || this.#gate?.isOpen === false) return Infinity
     if (this.#client && this.#pool.isStale(this.#client)) return Infinity
     const [front] = this.#queue
     if (front?.hasBegun === true && performance.now() - this.#since > longWait) return Infinity
@@ -175,7 +175,7 @@ export class PipelinedConnection implements QueueListener {
     this.#expectedWait += queued.expected
     this.#queue.push(queued)
     if (this.#query) this.#query.add(queued)
-    else this.#early.push(queued)
+    else this.#unsent.push(queued)
     this.#watch()
   }
 

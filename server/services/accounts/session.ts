@@ -94,10 +94,10 @@ export async function revokeSessionsOf(request: IncomingMessage, settings: Sessi
   for (const session of await findSessions(request, settings, Infinity)) await revokeSession(session, settings.query)
 }
 
-async function findSessions(request: IncomingMessage, settings: SessionSettings, most: number): Promise<Session[]> {
+async function findSessions(request: IncomingMessage, settings: SessionSettings, limit: number): Promise<Session[]> {
   const found: Session[] = []
   for (const cookie of sessionCookies(request.headers, settings)) {
-    if (found.length === most) break
+    if (found.length === limit) break
     const session = await findSession(cookie, settings.database)
     if (session) found.push(session)
   }
