@@ -5,8 +5,8 @@ import { isIP, isIPv4 } from 'node:net'
 const maxLength = 100
 
 /**
- * The network of the client: an IPv4 address, or the first 64 bits of an IPv6 address, because one client usually has the
- * whole /64.
+ * The network of the client: an IPv4 address, or the first 64 bits of an IPv6 address, because one client usually has
+ * the whole /64.
  *
  * @param trustedProxies number of proxies in front of this server that each add an entry to `X-Forwarded-For`. Earlier
  *   entries are ignored, because clients can forge them

@@ -1,5 +1,5 @@
-// Protects cookie-authenticated routes against pages of other sites. Browsers send cookies with every request, so a write
-// must come from our own pages, from an allowed origin, or from a client that is not a browser.
+// Protects cookie-authenticated routes against pages of other sites. Browsers send cookies with every request, so a
+// write must come from our own pages, from an allowed origin, or from a client that is not a browser.
 // https://fetch.spec.whatwg.org/#http-cors-protocol, https://www.w3.org/TR/fetch-metadata/
 import type { IncomingMessage } from 'node:http'
 import type { RequestHandler } from 'express'
@@ -8,8 +8,8 @@ import { Failure } from './envelope.ts'
 const safeMethods: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
- * Responds to preflight requests, and lets only allowed origins read responses, with credentials. Rejects writes from pages
- * of other origins.
+ * Responds to preflight requests, and lets only allowed origins read responses, with credentials. Rejects writes from
+ * pages of other origins.
  *
  * @param allowedOrigins read at each request, because the settings may change; empty for no other origin
  * @throws Failure 403

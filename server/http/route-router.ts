@@ -18,8 +18,9 @@ export type RouterOptions = RouteTools & {
 }
 
 /**
- * A router for each first path segment of the tables, to be mounted at it; the segment of `/` is empty. The routers respond
- * to every request: with 405 and `Allow` to other methods of a path, with 404 to other paths, with errors in the envelope.
+ * A router for each first path segment of the tables, to be mounted at it; the segment of `/` is empty. The routers
+ * respond to every request: with 405 and `Allow` to other methods of a path, with 404 to other paths, with errors in
+ * the envelope.
  *
  * @throws Error when two tables have the same segment, two routes the same method and path, or a schema does not exist
  */
@@ -84,7 +85,9 @@ const firstSegment = (path: string): string => path.split('/', 2)[1] ?? ''
 /** `/{id}/approval` -> `/:id/approval` */
 const expressPath = (path: string): string => (path === '' ? '/' : path.replaceAll(/\{([^}]*)\}/g, ':$1'))
 
-/** The routes by path. Fixed segments precede parameters, so that `pending` in `/report/pending` is not read as an id. */
+/**
+ * The routes by path. Fixed segments precede parameters, so that `pending` in `/report/pending` is not read as an id.
+ */
 function pathsInOrder<Tools>(routes: readonly Route<Tools>[]): readonly (readonly [string, readonly Route<Tools>[]])[] {
   const key = (path: string): string =>
     path

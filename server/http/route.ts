@@ -81,8 +81,8 @@ type RouteDefinition<Caller, Path, Query, Body> = Omit<
 }
 
 /**
- * A route whose responses are in the envelope. It identifies the caller first, then checks the path, the query string and
- * the body, in this order.
+ * A route whose responses are in the envelope. It identifies the caller first, then checks the path, the query string
+ * and the body, in this order.
  *
  * @throws Error when the path and `pathParameters` have different names
  */

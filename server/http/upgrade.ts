@@ -7,8 +7,9 @@ export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Bu
 
 /**
  * Lets a handler take over connections of a server. Requests that the handler does not accept are served without an
- * upgrade, because many clients offer HTTP/2 and servers may ignore that. With an `upgrade` listener, Node does not parse
- * such requests further, so they are pushed back onto their connection, and parsed by a server without that listener.
+ * upgrade, because many clients offer HTTP/2 and servers may ignore that. With an `upgrade` listener, Node does not
+ * parse such requests further, so they are pushed back onto their connection, and parsed by a server without that
+ * listener.
  *
  * @param options the options that `server` was created with
  */

@@ -1,7 +1,7 @@
 // Queues requests for the connections of a pool.
 //
-// Writes may wait for locks, and so occupy connections without using them. A share of the pool is therefore reserved for
-// reads, which continue however many writes wait for a row.
+// Writes may wait for locks, and so occupy connections without using them. A share of the pool is therefore reserved
+// for reads, which continue however many writes wait for a row.
 import type { Caller } from '../rest/database.ts'
 import { connectionErrors } from './connection-error.ts'
 
@@ -39,8 +39,8 @@ export class Admission {
   }
 
   /**
-   * When the request that has waited longest for a free connection began to wait, as `performance.now()`; undefined when no
-   * request waits. Leaves out writes that wait for other writes.
+   * When the request that has waited longest for a free connection began to wait, as `performance.now()`; undefined
+   * when no request waits. Leaves out writes that wait for other writes.
    */
   get waitingSince(): number | undefined {
     const isShareUsed = this.#admitted.write >= shareOfWrites(this.#places)

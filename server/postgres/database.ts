@@ -133,8 +133,8 @@ export class Database implements EngineDatabase {
         try {
           return await run(text, values)
         } catch (error) {
-          // insufficient_privilege: a function may have set the role for the whole session of the connection. The refused
-          // statement has had no effect.
+          // insufficient_privilege: a function may have set the role for the whole session of the connection. The
+          // refused statement has had no effect.
           if (sqlState(error) !== '42501') throw error
           await client.query('reset role')
           return await run(text, values)

@@ -1,4 +1,5 @@
-// The settings of a service's transaction: role and claims. REST requests have more settings; see `rest/sql/settings.ts`.
+// The settings of a service's transaction: role and claims. REST requests have more settings; see
+// `rest/sql/settings.ts`.
 import { claimsText, type Identity } from '../identity/identity.ts'
 import type { SettingsStatement, WriteGuard } from '../rest/database.ts'
 import type { Access } from './admission.ts'

@@ -1,4 +1,5 @@
-// A statement of a service that runs for many callers: prepared, and on a shared connection once it is known to be brief.
+// A statement of a service that runs for many callers: prepared, and on a shared connection once it is known to be
+// brief.
 import { StatementStats } from '../common/statement-stats.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Caller, RestTransaction, Row, TransactionResult } from '../rest/database.ts'

@@ -17,8 +17,8 @@ export type Lending = {
 }
 
 /**
- * Lends a connection to `use`. It is closed instead of returned when `use` leaves a transaction open, or throws an error
- * for which `broken` returns true. What runs on the connection is cancelled when the caller disconnects.
+ * Lends a connection to `use`. It is closed instead of returned when `use` leaves a transaction open, or throws an
+ * error for which `broken` returns true. What runs on the connection is cancelled when the caller disconnects.
  *
  * @throws ConnectionError as `ConnectionPool.take`, and when the caller was gone; the error of `use`
  */
@@ -48,8 +48,8 @@ export async function withConnection<T>(
 }
 
 /**
- * Lends a connection of the reserve when the pool has no free one. For what must work however busy the pool is: sign-in,
- * readiness checks, loading the schema.
+ * Lends a connection of the reserve when the pool has no free one. For what must work however busy the pool is:
+ * sign-in, readiness checks, loading the schema.
  *
  * @throws ConnectionError as `withConnection`
  */

@@ -19,8 +19,8 @@ const ownMigrations = fileURLToPath(new URL('../../sql/migrations', import.meta.
 const lock = '7386301952746110583'
 
 /**
- * Applies the pending migrations, each in its own transaction. Waits while another process does so. Unqualified names in
- * the files resolve as they would in psql on the same connection.
+ * Applies the pending migrations, each in its own transaction. Waits while another process does so. Unqualified names
+ * in the files resolve as they would in psql on the same connection.
  *
  * @param client a connected client of a role that owns the database, not behind a transaction pooler
  * @returns file names in the order of application. When a migration fails, those before it stay applied
@@ -102,8 +102,8 @@ async function setting(client: pg.Client, name: string): Promise<string> {
 }
 
 /**
- * Creates the table of applied migrations, in a schema that is never exposed. postgres-migrations would create it itself,
- * but fails when any schema has a table of that name.
+ * Creates the table of applied migrations, in a schema that is never exposed. postgres-migrations would create it
+ * itself, but fails when any schema has a table of that name.
  */
 async function createRecord(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ schema: boolean; record: boolean }>(
@@ -129,8 +129,8 @@ async function createRecord(client: pg.Client): Promise<void> {
 }
 
 /**
- * A client for postgres-migrations, which finds its own table by the search path. The migrations themselves run with the
- * original search path, so that their unqualified objects are not created in the schema of that table.
+ * A client for postgres-migrations, which finds its own table by the search path. The migrations themselves run with
+ * the original search path, so that their unqualified objects are not created in the schema of that table.
  */
 function forMigrations(
   client: pg.Client,

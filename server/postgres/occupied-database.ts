@@ -1,5 +1,5 @@
-// Finds what prevents the migrations, before they change anything: objects of Supabase or of other software with the same
-// names as ours, and the migrations of earlier versions.
+// Finds what prevents the migrations, before they change anything: objects of Supabase or of other software with the
+// same names as ours, and the migrations of earlier versions.
 import type pg from 'pg'
 
 /** The database cannot be migrated. The message says what was found and what to do. Nothing was changed. */
@@ -153,9 +153,9 @@ const move = (dataDir: string | undefined, before: readonly string[]): readonly 
 const renameColumn = 'psql --command=\'alter table public.profiles rename column display_name to full_name\' "$OLD"'
 
 /**
- * Shell commands, with the connection strings in `OLD` and `NEW`. Profiles come first, because the trigger for new accounts
- * does not change an existing profile. Rows are inserts, because mileages were `numeric`, and `copy` rejects 15.0 as an
- * integer.
+ * Shell commands, with the connection strings in `OLD` and `NEW`. Profiles come first, because the trigger for new
+ * accounts does not change an existing profile. Rows are inserts, because mileages were `numeric`, and `copy` rejects
+ * 15.0 as an integer.
  */
 export const moveRows = [
   'pg_dump --data-only --column-inserts --table=public.profiles "$OLD" > profiles.sql',

@@ -98,8 +98,8 @@ export class ConnectionPool extends pg.Pool {
   }
 
   /**
-   * Takes a connection, which must be returned with `giveBack`. When the server refuses further connections, waits for one
-   * that the pool already has.
+   * Takes a connection, which must be returned with `giveBack`. When the server refuses further connections, waits for
+   * one that the pool already has.
    *
    * @throws ConnectionError when no connection can be opened, none becomes free in time, or the caller is gone
    */

@@ -45,11 +45,11 @@ const ofRequest: RunOptions = { source: 'pool', streams: true }
 
 /**
  * Runs a transaction on a connection of the pool; brief transactions share connections. The large result of a single
- * reading statement is streamed, and occupies its connection until it has arrived. A transaction without outside effects
- * runs once more when its connection is lost.
+ * reading statement is streamed, and occupies its connection until it has arrived. A transaction without outside
+ * effects runs once more when its connection is lost.
  *
- * @throws StatementError of the server; ConnectionError when there is no connection (see `withConnection`); the error of
- *   `judge`
+ * @throws StatementError of the server; ConnectionError when there is no connection (see `withConnection`); the error
+ *   of `judge`
  */
 export const runTransaction = (
   pool: ConnectionPool,
@@ -164,8 +164,8 @@ class TransactionRun implements SharedRun {
   }
 
   /**
-   * Whether the settings were refused before they were executed. That happens when a function of an earlier request has set
-   * the role for the whole session of the connection to one that may not check sessions.
+   * Whether the settings were refused before they were executed. That happens when a function of an earlier request has
+   * set the role for the whole session of the connection to one that may not check sessions.
    */
   #hasForeignRole(error: Error): boolean {
     if (!this.#transaction.settings.checksSession || !(error instanceof StatementError)) return false
@@ -196,8 +196,8 @@ const statementsOf = ({ settings, preRequest, statements }: RestTransaction): Pi
   preRequest ? [settings, preRequest, ...statements] : [settings, ...statements]
 
 /**
- * Runs a transaction on a connection, and returns the results of its `statements`, without those of the settings and the
- * pre-request function.
+ * Runs a transaction on a connection, and returns the results of its `statements`, without those of the settings and
+ * the pre-request function.
  *
  * @param all all statements in order, `statements` last
  */

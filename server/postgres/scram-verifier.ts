@@ -1,4 +1,5 @@
-// Computes what PostgreSQL stores for a password, so that the password itself appears in no statement and no server log.
+// Computes what PostgreSQL stores for a password, so that the password itself appears in no statement and no server
+// log.
 // https://www.rfc-editor.org/rfc/rfc5802#section-3,
 // https://www.postgresql.org/docs/current/catalog-pg-authid.html
 import { createHash, createHmac, pbkdf2, randomBytes } from 'node:crypto'
@@ -20,8 +21,8 @@ const prepared = (password: string): string => password.replace(blank, ' ').repl
 const hmac = (key: Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest()
 
 /**
- * The SCRAM-SHA-256 verifier of a password, as `alter role … password` accepts it. It works with `scram-sha-256` and with
- * `md5` in `pg_hba.conf`, whatever `password_encryption` is set to.
+ * The SCRAM-SHA-256 verifier of a password, as `alter role … password` accepts it. It works with `scram-sha-256` and
+ * with `md5` in `pg_hba.conf`, whatever `password_encryption` is set to.
  *
  * @param salt by default 16 random bytes
  */

@@ -1,5 +1,5 @@
-// The migrations create the login role of the server without a password. `migrateForServing` then sets the password that
-// the server's connection string has, so that the server can connect right after `migrate`.
+// The migrations create the login role of the server without a password. `migrateForServing` then sets the password
+// that the server's connection string has, so that the server can connect right after `migrate`.
 import pg from 'pg'
 import type { PoolConfig } from './connection/pool-config.ts'
 import { withClient } from './connection/client.ts'
@@ -40,8 +40,8 @@ export type Serving = {
 const defaultRole = 'authenticator'
 
 /**
- * Applies the migrations, then makes sure that the server can connect. Never changes an existing password, and never sets
- * the password of a role that manages the cluster, such as a superuser.
+ * Applies the migrations, then makes sure that the server can connect. Never changes an existing password, and never
+ * sets the password of a role that manages the cluster, such as a superuser.
  *
  * @param owner a connected client of the role that migrates
  * @throws what `migrate` throws

@@ -39,7 +39,8 @@ const acceptLimits = { alone: 300, shared: 2000 }
 const closingTime = 5000
 
 /**
- * Serves until SIGINT, SIGTERM or SIGHUP, then stops gracefully. SIGUSR1 reloads the schema cache, SIGUSR2 the settings.
+ * Serves until SIGINT, SIGTERM or SIGHUP, then stops gracefully. SIGUSR1 reloads the schema cache, SIGUSR2 the
+ * settings.
  *
  * @throws ConfigError, EmbeddedDatabaseError, or the error of listening, when the server cannot start
  */

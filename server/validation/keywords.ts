@@ -55,8 +55,8 @@ function characters(text: string): number {
 }
 
 /**
- * `maxLength` and `minLength` of JSON Schema, but faster. Ajv counts the characters of every text, which takes a third of
- * the time for a row. A character has one or two UTF-16 units, so the number of units nearly always decides.
+ * `maxLength` and `minLength` of JSON Schema, but faster. Ajv counts the characters of every text, which takes a third
+ * of the time for a row. A character has one or two UTF-16 units, so the number of units nearly always decides.
  */
 const lengths: CodeKeywordDefinition = {
   keyword: ['maxLength', 'minLength'],

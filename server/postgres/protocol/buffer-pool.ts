@@ -1,5 +1,5 @@
-// Reuses buffers for reads from sockets, statements and pieces of large results. Allocating them each time would cause more
-// garbage collection than everything else together.
+// Reuses buffers for reads from sockets, statements and pieces of large results. Allocating them each time would cause
+// more garbage collection than everything else together.
 
 /** Bytes of the smallest buffers: the most that a socket reads at once. */
 export const pieceSize = 64 * 1024

@@ -1,5 +1,5 @@
-// Intercepts what a database connection reads. All `SharedReadSocket`s read into the same memory: a new buffer for every
-// read would cause a lot of garbage collection.
+// Intercepts what a database connection reads. All `SharedReadSocket`s read into the same memory: a new buffer for
+// every read would cause a lot of garbage collection.
 import { Socket, type OnReadOpts, type SocketConstructorOpts } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { buffers, pieceSize } from './buffer-pool.ts'
@@ -51,7 +51,9 @@ export class SharedReadSocket extends Socket {
   }
 }
 
-/** Passes everything that arrives to `consumer` instead of the usual listeners, until the returned function is called. */
+/**
+ * Passes everything that arrives to `consumer` instead of the usual listeners, until the returned function is called.
+ */
 export function intercept(stream: Duplex, consumer: Consumer): GiveBack {
   if (stream instanceof SharedReadSocket) return stream.intercept(consumer)
   const listeners = stream.listeners('data') as Consumer[]

@@ -1,5 +1,5 @@
-// A pipeline on one connection, at the level of the protocol: transactions run one after the other, and each may be sent
-// before the server has responded to the one ahead of it.
+// A pipeline on one connection, at the level of the protocol: transactions run one after the other, and each may be
+// sent before the server has responded to the one ahead of it.
 // https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
 import type pg from 'pg'
 import type { DatabaseFailure, PipelineStatement, Row, ServerError } from '../../rest/database.ts'

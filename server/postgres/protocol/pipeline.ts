@@ -1,5 +1,5 @@
-// Runs several statements in one round trip: everything is sent in one write. The statements before a Sync are one implicit
-// transaction, which any error rolls back.
+// Runs several statements in one round trip: everything is sent in one write. The statements before a Sync are one
+// implicit transaction, which any error rolls back.
 import { TracelessError } from '../../common/traceless-error.ts'
 import type { PipelineStatement, Row } from '../../rest/database.ts'
 import { ConnectionError } from '../connection-error.ts'
@@ -12,14 +12,16 @@ export type PipelineObserver = Pick<QueuedTransaction, 'onLargeRow' | 'history'>
 
 export { StatementError, type OnLargeRow, type PipelinePart } from './pipeline-query.ts'
 
-/** PostgreSQL's function that finds that a statement has to be planned again. Unlike messages, it is never translated. */
+/**
+ * PostgreSQL's function that finds that a statement has to be planned again. Unlike messages, it is never translated.
+ */
 const revalidation = 'RevalidateCachedQuery'
 /** PostgreSQL's function that raises the errors of PL/pgSQL code, which may run while a statement is bound. */
 const userCode = 'exec_stmt_raise'
 
 /**
- * Whether a prepared statement is missing, exists already, or is stale. Errors with these codes during the execution of a
- * statement come from user code.
+ * Whether a prepared statement is missing, exists already, or is stale. Errors with these codes during the execution of
+ * a statement come from user code.
  */
 export function isStaleStatement(error: unknown): error is StatementError {
   if (!(error instanceof StatementError) || error.position.isBound) return false
@@ -47,8 +49,8 @@ export const isLostConnection = (error: unknown): boolean =>
     : !(error instanceof ConnectionError || error instanceof Refusal)
 
 /**
- * Whether a transaction that failed may run again: its first part failed before anything in it had an effect outside the
- * transaction, and what follows could only end the transaction.
+ * Whether a transaction that failed may run again: its first part failed before anything in it had an effect outside
+ * the transaction, and what follows could only end the transaction.
  */
 export const isRepeatable = ([first, ...rest]: readonly PipelinePart[], { position }: StatementError): boolean =>
   position.part === 0 &&
@@ -95,12 +97,13 @@ async function startOver(client: PipelineClient): Promise<void> {
 }
 
 /**
- * Runs the parts in one round trip on a client that has no other user. When a prepared statement turns out to be stale, the
- * transaction is rolled back, and runs once more if it cannot have an effect twice.
+ * Runs the parts in one round trip on a client that has no other user. When a prepared statement turns out to be stale,
+ * the transaction is rolled back, and runs once more if it cannot have an effect twice.
  *
  * @param parts each one an implicit transaction, unless a part begins with BEGIN
  * @param prepare whether statements are prepared and kept on the connection
- * @param observer receives large rows before the transaction has ended (without it they are buffered), and records the run
+ * @param observer receives large rows before the transaction has ended (without it they are buffered), and records the
+ *   run
  * @returns the rows of every statement, in order
  * @throws StatementError for the first error of the server; other errors mean that the connection is lost
  */

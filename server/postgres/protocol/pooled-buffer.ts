@@ -51,7 +51,9 @@ export class PooledBuffer {
     return copied
   }
 
-  /** Writes the bytes, and frees the memory once they are written. Returns the result of `write`: false asks to wait. */
+  /**
+   * Writes the bytes, and frees the memory once they are written. Returns the result of `write`: false asks to wait.
+   */
   writeTo(writable: Pick<Writable, 'write'>): boolean {
     return writable.write(this.bytes, () => this.free())
   }

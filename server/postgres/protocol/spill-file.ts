@@ -1,5 +1,5 @@
-// A temporary file for the part of a response that its reader has not taken yet. It is unlinked at once, so that nothing is
-// left of it however the process ends.
+// A temporary file for the part of a response that its reader has not taken yet. It is unlinked at once, so that
+// nothing is left of it however the process ends.
 import { randomUUID } from 'node:crypto'
 import { open, unlink, type FileHandle } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Prepared statements of a connection. Their names are hashes of their texts: if a pooler moves this connection to another
-// server session, a name can never run a different statement there.
+// Prepared statements of a connection. Their names are hashes of their texts: if a pooler moves this connection to
+// another server session, a name can never run a different statement there.
 import { createHash } from 'node:crypto'
 
 const names = new Map<string, string>()
@@ -23,9 +23,9 @@ export type StatementState = 'preparing' | 'prepared' | 'closing'
 type Known = { state: StatementState; wasUsed: boolean }
 
 /**
- * The prepared statements of one connection, a bounded number. Only responses of the server make a statement `prepared` or
- * remove it, because after an error the server skips what was sent behind it. Eviction works as in `SecondChanceCache`: a
- * use only marks its statement, while moving it to the end would take a microsecond.
+ * The prepared statements of one connection, a bounded number. Only responses of the server make a statement `prepared`
+ * or remove it, because after an error the server skips what was sent behind it. Eviction works as in
+ * `SecondChanceCache`: a use only marks its statement, while moving it to the end would take a microsecond.
  */
 export class StatementCache {
   readonly #known = new Map<string, Known>()

@@ -11,8 +11,8 @@ const longWait = 1000
 /** Bytes per second below which a reader counts as slow then. */
 const minimumRate = 256 * 1024
 /**
- * Bytes that responses which have arrived completely may occupy in memory beyond the budget, all together: as many as the
- * budget itself, and at least these. So a disk that is briefly slow does not cut off any reader.
+ * Bytes that responses which have arrived completely may occupy in memory beyond the budget, all together: as many as
+ * the budget itself, and at least these. So a disk that is briefly slow does not cut off any reader.
  */
 const leastUnplaced = 32 * 1024 * 1024
 

@@ -129,8 +129,8 @@ export class StreamedField implements StreamedBody {
   }
 
   /**
-   * Moves what the reader has not taken to `space`, and lets the rest arrive as far as there is space. Call it again when
-   * there may be more space.
+   * Moves what the reader has not taken to `space`, and lets the rest arrive as far as there is space. Call it again
+   * when there may be more space.
    */
   spillTo(space: SpillSpace): void {
     if (this.#isDropped) return

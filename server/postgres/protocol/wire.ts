@@ -179,8 +179,8 @@ export type LargeRows = {
   /** Whether a row that arrives now would be consumed. */
   readonly wants: () => boolean
   /**
-   * Receives all fields of a row but the last, and the length of the last. The returned object receives the bytes of the
-   * last, and must copy them.
+   * Receives all fields of a row but the last, and the length of the last. The returned object receives the bytes of
+   * the last, and must copy them.
    */
   readonly begin: (fields: Row, length: number) => { push: (chunk: Buffer) => void }
 }
@@ -202,8 +202,8 @@ export class MessageReader {
   }
 
   /**
-   * Calls `onMessage` with the code of every complete message, and its body as a range of a buffer. Once it returns `false`,
-   * returns that message and all that follows.
+   * Calls `onMessage` with the code of every complete message, and its body as a range of a buffer. Once it returns
+   * `false`, returns that message and all that follows.
    */
   read(
     arrived: Buffer,

@@ -1,12 +1,12 @@
-// Gates call off transactions that wait on a shared connection: a transaction that was called off can never begin. Every
-// transaction checks first whether the gate of its connection is open.
+// Gates call off transactions that wait on a shared connection: a transaction that was called off can never begin.
+// Every transaction checks first whether the gate of its connection is open.
 //
-// A gate is an advisory lock that a separate connection of this process keeps while transactions may begin. A transaction
-// that finds the lock free fails; the lock becomes free, too, when that connection is lost. A transaction that may begin
-// takes an advisory lock of its own until it ends. If that lock is still taken when the gate has been closed, all
-// transactions behind it are called off: later ones find the gate closed, and none can have begun earlier, because the
-// transactions of a connection run one after the other. Any connection can check this, so losing the one with the gates
-// does no harm.
+// A gate is an advisory lock that a separate connection of this process keeps while transactions may begin. A
+// transaction that finds the lock free fails; the lock becomes free, too, when that connection is lost. A transaction
+// that may begin takes an advisory lock of its own until it ends. If that lock is still taken when the gate has been
+// closed, all transactions behind it are called off: later ones find the gate closed, and none can have begun earlier,
+// because the transactions of a connection run one after the other. Any connection can check this, so losing the one
+// with the gates does no harm.
 // https://www.postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS
 import { setTimeout as pauseFor } from 'node:timers/promises'
 import type pg from 'pg'

@@ -24,8 +24,8 @@ export type SharedRun = {
   /** Whether nothing in the part has an effect outside the transaction, so that it may run twice. */
   readonly mayRepeat: boolean
   /**
-   * The part with a guard: a statement that evaluates `mayBegin` first. The guard and what precedes it must have no effect
-   * outside the transaction.
+   * The part with a guard: a statement that evaluates `mayBegin` first. The guard and what precedes it must have no
+   * effect outside the transaction.
    *
    * @param gate id of the gate
    * @param number number of the transaction
@@ -240,8 +240,8 @@ export class PipelinedConnection implements QueueListener {
   }
 
   /**
-   * Moves all transactions behind the one in front to connections of their own. Where they must not run twice, closing the
-   * gate calls them off first. Their results on this connection are ignored.
+   * Moves all transactions behind the one in front to connections of their own. Where they must not run twice, closing
+   * the gate calls them off first. Their results on this connection are ignored.
    */
   async #moveOthers(): Promise<void> {
     this.#isClosed = true

@@ -1,6 +1,6 @@
-// When statements share connections: all thresholds, each with the measurement that chose it and the commit that reports
-// it, or with the reason where nothing was measured. The setting `db-pool-sharing` switches sharing off, for writes or
-// altogether.
+// When statements share connections: all thresholds, each with the measurement that chose it and the commit that
+// reports it, or with the reason where nothing was measured. The setting `db-pool-sharing` switches sharing off, for
+// writes or altogether.
 import { trustPolicy } from '../../common/statement-stats.ts'
 
 export const sharingPolicy = {
@@ -8,13 +8,15 @@ export const sharingPolicy = {
   trust: trustPolicy,
 
   /**
-   * Longest expected duration, in milliseconds. Waking another backend costs about as much as a one-row read: with sharing, one-row reads went from 9,020 to 13,381 requests a second, and CPU from 95 to 64 µs each (eb80a97).
+   * Longest expected duration, in milliseconds. Waking another backend costs about as much as a one-row read: with
+   * sharing, one-row reads went from 9,020 to 13,381 requests a second, and CPU from 95 to 64 µs each (eb80a97).
    */
   brief: 0.75,
 
   /**
-   * Longest expected wait for the statements ahead, in milliseconds, while the pool has other connections. Against 1 ms, in three rounds of two seconds: insert 4,921 to 6,198, update 5,726 to 7,216, newest 20 rows 5,215 to
-   * 6,216 requests a second (d9eb3d8).
+   * Longest expected wait for the statements ahead, in milliseconds, while the pool has other connections. Against 1
+   * ms, in three rounds of two seconds: insert 4,921 to 6,198, update 5,726 to 7,216, newest 20 rows 5,215 to 6,216
+   * requests a second (d9eb3d8).
    */
   shortWait: 2,
 
@@ -25,9 +27,9 @@ export const sharingPolicy = {
   longWait: 5,
 
   /**
-   * Milliseconds after which the statements behind the one in front move to other connections. A loaded machine starves a
-   * single backend for 100 ms at times (seen in /proc/PID/schedstat, cc2fe65), and writes can move only after their gate
-   * is closed; reads simply run again.
+   * Milliseconds after which the statements behind the one in front move to other connections. A loaded machine starves
+   * a single backend for 100 ms at times (seen in /proc/PID/schedstat, cc2fe65), and writes can move only after their
+   * gate is closed; reads simply run again.
    */
   patience: { read: 25, write: 100 },
 
@@ -38,8 +40,8 @@ export const sharingPolicy = {
   maxTransactions: 1000,
 
   /**
-   * The same while requests wait for a connection of their own. Not measured: 50 statements of `brief` milliseconds occupy
-   * a connection for at most 38 ms (since 07b9511).
+   * The same while requests wait for a connection of their own. Not measured: 50 statements of `brief` milliseconds
+   * occupy a connection for at most 38 ms (since 07b9511).
    */
   maxTransactionsWhenScarce: 50,
 

@@ -1,9 +1,9 @@
 // Connections that brief statements share. Neither the database nor this process waits for the other between two
 // statements, and many statements are sent in one write.
 //
-// No statement waits for a slow one ahead of it: when a statement takes long, has a large result, or loses the connection,
-// those behind it run on connections of their own. A statement with effects outside its transaction runs exactly once;
-// see `gate.ts`.
+// No statement waits for a slow one ahead of it: when a statement takes long, has a large result, or loses the
+// connection, those behind it run on connections of their own. A statement with effects outside its transaction runs
+// exactly once; see `gate.ts`.
 import type pg from 'pg'
 import type { Sharing } from '../../rest/database.ts'
 import { PipelinedConnection, type SharedRun } from './pipelined-connection.ts'

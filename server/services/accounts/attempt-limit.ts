@@ -1,8 +1,9 @@
 // Rate limits for wrong passwords and registrations. The counts are in the database, so that all processes share them.
 //
-// Wrong passwords are counted per account and network, so that someone who guesses does not lock out the owner on another
-// network. Guesses from many networks reach the higher limit of the account, and guesses for many accounts that of the
-// network. E-mail addresses without an account are counted, too, so that limits do not reveal which accounts exist.
+// Wrong passwords are counted per account and network, so that someone who guesses does not lock out the owner on
+// another network. Guesses from many networks reach the higher limit of the account, and guesses for many accounts that
+// of the network. E-mail addresses without an account are counted, too, so that limits do not reveal which accounts
+// exist.
 import { createHash } from 'node:crypto'
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Query } from '../../postgres/database.ts'
@@ -33,13 +34,17 @@ export type AttemptLimits = {
 /** Seconds. */
 const period = 15 * 60
 
-/** A key of fixed length that reveals no address. Hashes the parts as JSON, so that different lists have different keys. */
+/**
+ * A key of fixed length that reveals no address. Hashes the parts as JSON, so that different lists have different keys.
+ */
 const keyOf = (...parts: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
 
 type Count = { readonly limiter: RateLimiterPostgres; readonly key: string }
 
-/** The limits of one process. It caches rejections, so that a flood of requests does not query the database each time. */
+/**
+ * The limits of one process. It caches rejections, so that a flood of requests does not query the database each time.
+ */
 export function createAttemptLimits(settings: AttemptLimitSettings): AttemptLimits {
   const { query, accountLimit, accountTotalLimit, addressLimit } = settings
   const storeClient = {

@@ -5,8 +5,8 @@ import { Failure } from '../../http/envelope.ts'
 import { sessionIdentity, requireSession, type SessionSettings } from './session.ts'
 
 /**
- * The identity of the request's session cookie; undefined without a valid cookie, and when sessions are not set up. Does
- * not extend the session.
+ * The identity of the request's session cookie; undefined without a valid cookie, and when sessions are not set up.
+ * Does not extend the session.
  */
 export async function cookieIdentity(
   request: IncomingMessage,

@@ -4,12 +4,15 @@ import { availableParallelism } from 'node:os'
 import { hash, verify } from '@node-rs/argon2'
 import { BoundedWork, type Bounds } from './bounded-work.ts'
 
-/** Argon2id is the library's default. https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html#argon2id */
+/**
+ * Argon2id is the library's default.
+ * https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html#argon2id
+ */
 const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 /**
- * At most half of the CPUs, and half of Node's four worker threads: a flood of sign-ins leaves the rest to other requests.
- * A hash takes about 30 ms, so the last in the queue waits for seconds, not minutes.
+ * At most half of the CPUs, and half of Node's four worker threads: a flood of sign-ins leaves the rest to other
+ * requests. A hash takes about 30 ms, so the last in the queue waits for seconds, not minutes.
  */
 const defaultBounds: Bounds = { atOnce: Math.min(2, Math.max(1, availableParallelism() >> 1)), waiting: 100 }
 

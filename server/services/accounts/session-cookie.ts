@@ -1,9 +1,9 @@
 // The cookies of a session, and which cookies of a request are trusted.
 //
-// With `Secure` cookies, a session has two: `session` and `__Host-session`. Browsers accept the latter only from this very
-// host, for all of its paths, over TLS. `session` has no such guarantee: a neighbouring subdomain can set it for the whole
-// domain, and so sign a visitor in to the account of another user. Browsers must therefore send `__Host-session`; only
-// programs, which send just the cookies that they received, may send `session` without it.
+// With `Secure` cookies, a session has two: `session` and `__Host-session`. Browsers accept the latter only from this
+// very host, for all of its paths, over TLS. `session` has no such guarantee: a neighbouring subdomain can set it for
+// the whole domain, and so sign a visitor in to the account of another user. Browsers must therefore send
+// `__Host-session`; only programs, which send just the cookies that they received, may send `session` without it.
 // https://developer.mozilla.org/en-US/docs/Web/HTTP/Reference/Headers/Set-Cookie#cookie_prefixes
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { cookieValues, setCookie, signCookie, verifyCookie, type CookieValue } from '../../http/cookie.ts'

@@ -62,7 +62,8 @@ export async function beginSession(
 }
 
 /**
- * The session of the request's cookie. In the second half of its lifetime it is extended, and its cookies are set again.
+ * The session of the request's cookie. In the second half of its lifetime it is extended, and its cookies are set
+ * again.
  *
  * @throws Failure 401 when the cookie is missing, forged or expired, or its session was revoked or has ended
  */

@@ -60,9 +60,9 @@ const options = {
 }
 
 /**
- * Starts the page. The document depends on the privileges of its reader, so the page fetches it again when credentials are
- * entered, and when a request to `/auth` has set or deleted the session cookie. Invalid credentials leave the document as
- * it is.
+ * Starts the page. The document depends on the privileges of its reader, so the page fetches it again when credentials
+ * are entered, and when a request to `/auth` has set or deleted the session cookie. Invalid credentials leave the
+ * document as it is.
  */
 const script = (documentUrl: string): string => `'use strict'
 const documentUrl = ${JSON.stringify(documentUrl)}
@@ -102,8 +102,8 @@ window.ui = ui
 `
 
 /**
- * Routes of the page: `GET /` and what it loads. All its URLs are relative, so that the router can be mounted anywhere, also
- * behind a proxy that changes the path.
+ * Routes of the page: `GET /` and what it loads. All its URLs are relative, so that the router can be mounted anywhere,
+ * also behind a proxy that changes the path.
  */
 export function docsRouter({ documentUrl }: DocsSettings): Router {
   const router = express.Router()

@@ -23,8 +23,8 @@ function nameOf(id: string): string {
 /**
  * Names the schemas, and removes `$id` and `$schema`, because references in a schema would be relative to its `$id`.
  *
- * @throws Error when a schema has no `$id`, when two have the same name, and in `resolve` for a reference that cannot be
- *   resolved
+ * @throws Error when a schema has no `$id`, when two have the same name, and in `resolve` for a reference that cannot
+ *   be resolved
  */
 export function schemaComponents(schemas: readonly JsonSchema[]): SchemaComponents {
   const names = new Map<string, string>()

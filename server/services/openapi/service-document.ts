@@ -67,8 +67,8 @@ async function requireLiveSession(identity: Identity, cache: SchemaCache, query:
 }
 
 /**
- * A handler that sends the OpenAPI 3.1 document. It describes the REST resources of the default schema that the caller has
- * privileges on. Credentials identify the caller, or else the session cookie. With `docs-mode=ignore-privileges` or
+ * A handler that sends the OpenAPI 3.1 document. It describes the REST resources of the default schema that the caller
+ * has privileges on. Credentials identify the caller, or else the session cookie. With `docs-mode=ignore-privileges` or
  * `openapi-mode=ignore-privileges` it describes all of them, with `openapi-mode=disabled` none.
  */
 export function serviceDocumentHandler(options: ServiceDocumentOptions) {

@@ -100,10 +100,11 @@ const selectReviewed = `select ${plain} from public.review_report($1, $2) report
 const selectEstimate = 'select public.estimate_report($1, $2, $3, $4, $5, $6)'
 
 /**
- * The reports of a database. Each call runs in a transaction that acts for the caller, in one round trip except `change`.
+ * The reports of a database. Each call runs in a transaction that acts for the caller, in one round trip except
+ * `change`.
  *
- * @throws Failure 404 for a report that the caller cannot see; 403 when policies or privileges do not allow it; 409 when
- *   the profile of the caller was deleted, or when the report to change is already reviewed
+ * @throws Failure 404 for a report that the caller cannot see; 403 when policies or privileges do not allow it; 409
+ *   when the profile of the caller was deleted, or when the report to change is already reviewed
  */
 export function createReports(database: Pick<Database, 'ask' | 'askRows' | 'transaction'>): Reports {
   // Reads are never repeated: policies that a database adds may have side effects.
