@@ -1,5 +1,5 @@
-// The package's public door: the REST API as an object. `rowhouse/postgres` connects its database, `rowhouse/node` and
-// `rowhouse/fetch` mount it in a server.
+// The package's entry point: the REST API as an object. `rowhouse/postgres` connects to its database, `rowhouse/node`
+// and `rowhouse/fetch` mount it in a server.
 export { createRest, type Rest, type SchemaEvent } from './rest/engine.ts'
 export type { RestOptions, RestOptionSettings } from './rest/rest-options.ts'
 export type { Identify, RestObservation } from './rest/handler.ts'
@@ -7,5 +7,5 @@ export { ApiError, type ErrorBody } from './rest/errors.ts'
 export type { RestRequest } from './rest/rest-request.ts'
 export type { RestResponse } from './rest/response/result.ts'
 export type { EngineDatabase, ChannelEvent } from './rest/database.ts'
-export type { BodyFault, BodyValidator, TableBodies } from './rest/validation.ts'
+export type { BodyProblem, BodyValidator, TableBodies } from './rest/validation.ts'
 export type { Claims, Identity } from './identity/identity.ts'

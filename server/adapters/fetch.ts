@@ -2,7 +2,7 @@
 // https://fetch.spec.whatwg.org/#response-class
 import { errors } from '../rest/errors.ts'
 import { errorResponse } from '../rest/response/error.ts'
-import { finish, type Finishing } from '../rest/response/finish.ts'
+import { finish, type FinishOptions } from '../rest/response/finish.ts'
 import { contentLength, hasHeader } from '../rest/response/header.ts'
 import { isStreamed, type RestResponse } from '../rest/response/result.ts'
 import type { Answering } from '../rest/rest-request.ts'
@@ -38,7 +38,7 @@ export function fetchHandler(rest: Answering, options: FetchHandlerOptions = {})
 
 const highestStatus = 599
 /** An error of the adapter's own. */
-const plain: Finishing = { notices: undefined, shared: [], closes: false, trace: undefined }
+const plain: FinishOptions = { notices: undefined, cors: [], closesConnection: false, trace: undefined }
 /** https://fetch.spec.whatwg.org/#null-body-status */
 const bodilessStatuses: ReadonlySet<number> = new Set([204, 205, 304])
 

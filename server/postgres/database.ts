@@ -14,7 +14,7 @@ import type { ConnectionPool } from './pool.ts'
 import { runTransaction } from './request-transaction.ts'
 
 /** Runs one statement and returns its rows. */
-export type Query = (text: string, values: unknown[]) => Promise<Record<string, unknown>[]>
+export type RunQuery = (text: string, values: unknown[]) => Promise<Record<string, unknown>[]>
 
 /** Current numbers of connections. */
 export type DatabaseStatistics = {
@@ -95,7 +95,7 @@ export class Database implements EngineDatabase {
    * @param access `read` for a read-only transaction
    * @throws ConnectionError when there is no connection; the error of a statement or of `use`
    */
-  async transaction<T>(identity: Identity, use: (query: Query) => Promise<T>, access: Access = 'write'): Promise<T> {
+  async transaction<T>(identity: Identity, use: (query: RunQuery) => Promise<T>, access: Access = 'write'): Promise<T> {
     let broken = false
     return withConnection(
       this.#pool,
@@ -125,7 +125,7 @@ export class Database implements EngineDatabase {
    *
    * @throws ConnectionError when there is no connection; the error of the statement
    */
-  readonly query: Query = (text, values) =>
+  readonly query: RunQuery = (text, values) =>
     withReservedConnection(
       this.#pool,
       async (client) => {
@@ -149,7 +149,7 @@ export class Database implements EngineDatabase {
    * @throws ConnectionError when there is no connection; UnsupportedPostgres when the server is too old; the error of a
    *   statement or of `use`
    */
-  read<T>(use: (query: Query) => Promise<T>): Promise<T> {
+  read<T>(use: (query: RunQuery) => Promise<T>): Promise<T> {
     return withReservedConnection(
       this.#pool,
       async (client) => {
@@ -213,6 +213,6 @@ export class Database implements EngineDatabase {
 }
 
 const queryOn =
-  (client: pg.ClientBase): Query =>
+  (client: pg.ClientBase): RunQuery =>
   async (text, values) =>
     (await client.query<Record<string, unknown>>(text, values)).rows

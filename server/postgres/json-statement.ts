@@ -2,7 +2,7 @@
 // brief.
 import { StatementStats } from '../common/statement-stats.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { Caller, RestTransaction, Row, TransactionResult } from '../rest/database.ts'
+import type { Caller, RestTransaction, RawRow, TransactionResult } from '../rest/database.ts'
 import type { Access } from './admission.ts'
 import { identitySettings } from './identity-settings.ts'
 
@@ -20,7 +20,7 @@ export class JsonStatement {
   readonly text: string
   readonly access: Access
   readonly hasNoEffect: boolean
-  readonly #history = new StatementStats()
+  readonly #stats = new StatementStats()
 
   constructor(text: string, { access, hasNoEffect = false }: JsonStatementOptions) {
     this.text = text
@@ -39,8 +39,8 @@ export class JsonStatement {
       readOnly: access === 'read',
       hasNoEffect,
       rollback: false,
-      judge: undefined,
-      history: this.#history,
+      checkResult: undefined,
+      stats: this.#stats,
       caller: patient,
     }
   }
@@ -62,6 +62,6 @@ export const jsonRows = ({ rows }: TransactionResult): unknown[] => (rows[0] ?? 
 export const textRows = ({ rows }: TransactionResult): TextRow[] =>
   (rows[0] ?? []).map((row) => row.map((field) => (field ? field.toString() : null)))
 
-function jsonOf([field]: Row): unknown {
+function jsonOf([field]: RawRow): unknown {
   return field ? JSON.parse(field.toString()) : null
 }

@@ -4,7 +4,7 @@ import type { StatementStats } from '../common/statement-stats.ts'
 import type {
   PipelineStatement,
   RestTransaction,
-  Row,
+  RawRow,
   TransactionOptions,
   TransactionResult,
 } from '../rest/database.ts'
@@ -31,8 +31,8 @@ const rollback = command('ROLLBACK', { hasNoEffect: true })
 const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
 
 /** Whether the statements can run as one implicit transaction. */
-const isPlain = ({ isolation, rollback, judge }: RestTransaction): boolean =>
-  isolation === null && !rollback && judge === undefined
+const isPlain = ({ isolation, rollback, checkResult }: RestTransaction): boolean =>
+  isolation === null && !rollback && checkResult === undefined
 
 export type RunOptions = {
   /** Where unshared connections come from: the pool, or the reserve when the pool has no free one. */
@@ -49,7 +49,7 @@ const ofRequest: RunOptions = { source: 'pool', streams: true }
  * effects runs once more when its connection is lost.
  *
  * @throws StatementError of the server; ConnectionError when there is no connection (see `withConnection`); the error
- *   of `judge`
+ *   of `checkResult`
  */
 export const runTransaction = (
   pool: ConnectionPool,
@@ -98,14 +98,14 @@ class TransactionRun implements SharedRun {
   }
 
   start(): void {
-    const { history, statements } = this.#transaction
+    const { stats, statements } = this.#transaction
     const { prepare, sharing } = this.#options
-    const mayShare = history !== undefined && statements.length === 1 && isPlain(this.#transaction)
+    const mayShare = stats !== undefined && statements.length === 1 && isPlain(this.#transaction)
     if (!mayShare || !this.#pool.shared.share(this, prepare, sharing)) this.runOnOwnConnection()
   }
 
-  get history(): StatementStats | undefined {
-    return this.#transaction.history
+  get stats(): StatementStats | undefined {
+    return this.#transaction.stats
   }
 
   guardedPart(gate: string, number: string): PipelinePart {
@@ -120,13 +120,13 @@ class TransactionRun implements SharedRun {
   }
 
   /** Resolves before the transaction has ended: a read-only transaction has nothing to roll back. */
-  onLargeRow(fields: Row, last: StreamedField): void {
+  onLargeRow(fields: RawRow, last: StreamedField): void {
     this.#hasArrived = true
     this.#pool.streams.add(last)
     this.#resolve({ rows: [[fields]], arriving: last })
   }
 
-  settle(error: Error | undefined, results: Row[][]): void {
+  settle(error: Error | undefined, results: RawRow[][]): void {
     if (!error) this.#resolve({ rows: results.slice(this.part.length - this.#transaction.statements.length) })
     else if (this.#mayRetry(error)) this.runOnOwnConnection()
     else this.#reject(error)
@@ -143,8 +143,8 @@ class TransactionRun implements SharedRun {
     )
   }
 
-  #lend(): Promise<Row[][]> {
-    const use = (client: PipelineClient): Promise<Row[][]> => this.#runOn(client)
+  #lend(): Promise<RawRow[][]> {
+    const use = (client: PipelineClient): Promise<RawRow[][]> => this.#runOn(client)
     if (this.#source === 'reserve') return withReservedConnection(this.#pool, use, isLostConnection)
     const { caller } = this.#transaction
     return withConnection(this.#pool, use, isLostConnection, { access: this.kind, caller, since: this.#since })
@@ -174,14 +174,14 @@ class TransactionRun implements SharedRun {
     return error.server.code === noPrivilege && part === 0 && statement === first && !isBound
   }
 
-  #runOn(client: PipelineClient): Promise<Row[][]> {
-    const { history, readOnly, statements } = this.#transaction
+  #runOn(client: PipelineClient): Promise<RawRow[][]> {
+    const { stats, readOnly, statements } = this.#transaction
     const observer: PipelineObserver = {
       onLargeRow:
         readOnly && statements.length === 1 && !this.waitsForLargeRows
           ? (fields, last) => this.onLargeRow(fields, last)
           : undefined,
-      history,
+      stats,
     }
     const before = this.#resetsRole ? [loginRole] : []
     return runOn(client, this.#transaction, [...before, ...this.part], this.#options.prepare, observer)
@@ -207,8 +207,8 @@ async function runOn(
   all: PipelinePart,
   prepare: boolean,
   observer: PipelineObserver,
-): Promise<Row[][]> {
-  const { statements, isolation, rollback: undo, judge } = transaction
+): Promise<RawRow[][]> {
+  const { statements, isolation, rollback: undo, checkResult } = transaction
   const first = all.length - statements.length
   if (isPlain(transaction)) {
     const results = await runPipeline(client, [all], prepare, observer)
@@ -219,12 +219,12 @@ async function runOn(
     { hasNoEffect: true },
   )
   const open = [begin, ...all]
-  const pick = (results: Row[][]): Row[][] => results.slice(1 + first, open.length)
-  if (!judge) {
+  const pick = (results: RawRow[][]): RawRow[][] => results.slice(1 + first, open.length)
+  if (!checkResult) {
     const parts = undo ? [[...open, checkConstraints], [rollback]] : [open, [commit]]
     return pick(await runPipeline(client, parts, prepare))
   }
-  let results: Row[][]
+  let results: RawRow[][]
   try {
     results = pick(await runPipeline(client, [open], prepare))
   } catch (error) {
@@ -232,10 +232,10 @@ async function runOn(
       await runPipeline(client, [[rollback]], prepare)
     throw error
   }
-  const fault = judge(results)
-  if (fault) {
+  const error = checkResult(results)
+  if (error) {
     await runPipeline(client, [[rollback]], prepare)
-    throw new Refusal(fault)
+    throw new Refusal(error)
   }
   await runPipeline(client, undo ? [[checkConstraints], [rollback]] : [[commit]], prepare)
   return results

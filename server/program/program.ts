@@ -9,7 +9,7 @@ import type {
   Dependencies,
   Migrated,
   ServeOptions,
-  Session,
+  DatabaseOperations,
 } from './command-line/dependencies.ts'
 import { messageOf, runProgram } from './command-line/program.ts'
 import { readDatabaseSettings } from '../config/database-settings.ts'
@@ -39,7 +39,10 @@ async function loadWithDatabase(file: string | undefined): Promise<Config> {
   try {
     rows = await withConnection(loaded.config, process.env, reading, log, (client) =>
       readOnly(client, () =>
-        readDatabaseSettings(async (text, values) => (await client.query(text, values)).rows as Row[], dbPreConfig),
+        readDatabaseSettings(
+          async (text, values) => (await client.query(text, values)).rows as SettingRow[],
+          dbPreConfig,
+        ),
       ),
     )
   } catch (error) {
@@ -49,7 +52,7 @@ async function loadWithDatabase(file: string | undefined): Promise<Config> {
   return withDatabaseSettings(loaded, rows).config
 }
 
-type Row = Record<string, unknown>
+type SettingRow = Record<string, unknown>
 
 const reading: ConnectionWish = { role: 'authenticator', creates: false }
 
@@ -68,23 +71,26 @@ async function dumpSchema(config: Config): Promise<string> {
   return withConnection(config, process.env, reading, log, (client) =>
     readOnly(client, async () => {
       await client.query(introspectionSettings)
-      const cache = await loadSchemaCache(async (text, values) => (await client.query(text, values)).rows as Row[], {
-        schemas: config.dbSchemas,
-        extraSearchPath: config.dbExtraSearchPath,
-        hoistedSettings: config.dbHoistedTxSettings,
-      })
+      const cache = await loadSchemaCache(
+        async (text, values) => (await client.query(text, values)).rows as SettingRow[],
+        {
+          schemas: config.dbSchemas,
+          extraSearchPath: config.dbExtraSearchPath,
+          hoistedSettings: config.dbHoistedTxSettings,
+        },
+      )
       return JSON.stringify(toJson(cache))
     }),
   )
 }
 
 /** Imports modules on demand, so that commands such as `--help` start quickly. */
-async function sessionOn(client: Client, config: Config): Promise<Session> {
+async function sessionOn(client: Client, config: Config): Promise<DatabaseOperations> {
   const { pendingMigrations } = await import('../postgres/migrate.ts')
   const keys = await import('../identity/api-key/api-key.ts')
   const { addSampleData } = await import('./command-line/sample-data.ts')
   return {
-    query: (text, values) => client.query<Row>(text, values),
+    query: (text, values) => client.query<SettingRow>(text, values),
     migrate: () => migrateWith(client, config),
     pendingMigrations: () => pendingMigrations(client, { dataDir: embeddedFolder(config) }),
     createApiKey: (wanted) => keys.createApiKey(client, wanted),

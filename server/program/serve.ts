@@ -243,7 +243,7 @@ async function startAdmin(
 ): Promise<Listening | undefined> {
   const { adminServerPort: port, adminServerUnixSocket: socket } = config
   if (port === null && socket === null) return undefined
-  const admin = createAdmin({ schemaCache: () => engine.snapshot.cache, metrics, isReady, isListening })
+  const admin = createAdmin({ schemaCache: () => engine.snapshot.schemaCache, metrics, isReady, isListening })
   return listen(admin, socket, config.adminServerUnixSocketMode, {
     serverHost: config.adminServerHost,
     serverPort: port ?? 0,

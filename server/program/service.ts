@@ -203,7 +203,7 @@ async function compose({
     imageBasePath: config.imageBasePath,
     checks: {
       database: async () => (await query('select 1', [])).length === 1,
-      schemaCache: () => engine.snapshot.cache !== undefined,
+      schemaCache: () => engine.snapshot.schemaCache !== undefined,
     },
     document: serviceDocumentHandler({
       snapshot: () => engine.snapshot,
@@ -230,7 +230,7 @@ async function compose({
       lookupApiKey,
       verifier: () => engine.snapshot.loaded.verifier,
       anonymousRole: () => engine.snapshot.config.dbAnonRole,
-      checksSessions: () => engine.snapshot.cache?.checksSessions === true,
+      checksSessions: () => engine.snapshot.schemaCache?.checksSessions === true,
     },
     database,
     runValidator: validator.forTable('public', 'classification_runs'),

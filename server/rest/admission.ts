@@ -1,8 +1,8 @@
-// Refuses requests with large bodies before the body is read, where they fail whatever it says: their path names nothing,
-// or the role has no right on what it names.
+// Rejects requests with large bodies before reading the body, if they fail for any body: the path names no table or
+// function, or the role lacks the privilege for it.
 //
-// The database is asked, not the schema cache: privileges change without a reload, and what the database refuses in a
-// request with a small body it must refuse here in the same words.
+// Privileges are read from the database, not from the schema cache: they change without a reload, and the error must be
+// the same as for a request with a small body.
 import type { Identity } from '../identity/identity.ts'
 import { qualifiedKey } from '../schema-cache/identifier.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
@@ -13,40 +13,40 @@ import { findTable } from './plan/planner.ts'
 import { routineHint } from './plan/suggestion.ts'
 import type { HttpRequest, PlannedRequest, RequestShape } from './request/api-request.ts'
 import { parseApiRequest } from './request/parse-api-request.ts'
-import { addressRow, parseRowAddress } from './request/row-address.ts'
+import { filterByKey, parseRowByKey } from './request/row-by-key.ts'
 import { serverError, toApiError, transactionError } from './sql-errors.ts'
 import { render } from './sql/fragment.ts'
 import { preRequestStatement } from './sql/settings.ts'
-import { mayRepeatStatement, refusedStatement, rightStatement, type WriteTarget } from './sql/write-right.ts'
+import { mayRepeatStatement, failingStatement, privilegeStatement, type WriteTarget } from './sql/write-privilege.ts'
 
 /** insufficient_privilege */
-const noPrivilege = '42501'
+const insufficientPrivilege = '42501'
 
 const anyObject = Buffer.from('{}')
 
 /**
- * Lets a request with a large body pass, or refuses it.
+ * Checks whether the body of a request is worth reading.
  *
  * @param http the request without its body
- * @throws ApiError the refusal; PGRST000 and PGRST003 when there is no connection
+ * @throws ApiError the error that the request would end with; PGRST000 and PGRST003 when there is no connection
  */
 export async function admit(http: HttpRequest, identity: Identity, context: AnswerContext): Promise<void> {
-  const { cache, snapshot, trace } = context
-  const address = parseRowAddress(http)
-  // Whatever is wrong with the rest of the request comes before the body. Any body of the most ordinary type will do.
+  const { schemaCache: cache, snapshot, trace } = context
+  const rowByKey = parseRowByKey(http)
+  // Errors in the rest of the request take precedence over those of the body. `{}` is a valid body for parsing.
   const headers = http.headers.filter(([name]) => name !== 'content-type')
-  const bodied = { ...(address?.http ?? http), headers, body: anyObject }
+  const bodied = { ...(rowByKey?.http ?? http), headers, body: anyObject }
   const { request: parsed } = parseApiRequest(bodied, snapshot.config)
-  const request = address ? addressRow(parsed, address.id, cache) : parsed
+  const request = rowByKey ? filterByKey(parsed, rowByKey.id, cache) : parsed
   const target = targetOf(parsed.shape, cache)
   if (!target) return
   trace.route = target.kind === 'call' ? `rpc/${target.routine.name}` : target.into.name
-  if (await mayPass(target, request, identity, context)) return
-  const refusal = await refusalOf(target, request, identity, context)
-  if (refusal) throw refusal
+  if (await maySucceed(target, request, identity, context)) return
+  const rejection = await rejectionOf(target, request, identity, context)
+  if (rejection) throw rejection
 }
 
-/** @throws ApiError PGRST205 or PGRST202 when it is not there */
+/** @throws ApiError PGRST205 for an unknown table, PGRST202 for an unknown function */
 function targetOf({ action }: RequestShape, cache: SchemaCache): WriteTarget | undefined {
   switch (action.kind) {
     case 'mutate': {
@@ -73,11 +73,11 @@ function targetOf({ action }: RequestShape, cache: SchemaCache): WriteTarget | u
 const inspection = (schema: string): InspectPlan => ({ kind: 'inspect', schema, headersOnly: false, readOnly: true })
 
 /**
- * Whether it depends on the body, or on a pre-request function: that may take another role, and then run once more with
- * the body, which only one that is not volatile may. An error leaves it to the body, too: the role may not even read the
- * catalogue.
+ * Whether the request may succeed. That includes a volatile pre-request function: it may switch to another role, and
+ * the check must not run it, since it runs again with the body. It also includes errors of the check itself, such as a
+ * role without access to the catalog.
  */
-async function mayPass(
+async function maySucceed(
   target: WriteTarget,
   request: PlannedRequest,
   identity: Identity,
@@ -85,15 +85,15 @@ async function mayPass(
 ): Promise<boolean> {
   const { config } = snapshot
   const settings = snapshot.settings.statement(identity, request, inspection(request.shape.schema))
-  const statements = [render(rightStatement(target))]
+  const statements = [render(privilegeStatement(target))]
   if (config.dbPreRequest) statements.push(render(mayRepeatStatement(config.dbPreRequest)))
   try {
     const { rows } = await database.run(
       { ...plain, caller, settings, statements, readOnly: true, hasNoEffect: true },
       { prepare: config.dbPreparedStatements, sharing: 'none' },
     )
-    const [hasRight, mayRepeat] = rows.map(([row]) => row?.[0]?.toString())
-    return hasRight !== 'f' || (config.dbPreRequest !== null && mayRepeat !== 't')
+    const [hasPrivilege, mayRepeat] = rows.map(([row]) => row?.[0]?.toString())
+    return hasPrivilege !== 'f' || (config.dbPreRequest !== null && mayRepeat !== 't')
   } catch (error) {
     if (serverError(error)) return true
     throw transactionError(error, false)
@@ -104,15 +104,15 @@ const plain = {
   preRequest: undefined,
   isolation: null,
   rollback: false,
-  judge: undefined,
-  history: undefined,
+  checkResult: undefined,
+  stats: undefined,
 }
 
 /**
- * What the database answers to a role without the right, after the pre-request function, which may refuse for reasons of
- * its own or take another role. Undefined when it is not certain that the request fails.
+ * The error that the database raises for a role without the privilege, or the error of the pre-request function, which
+ * runs first and may switch to another role. Undefined unless the request is certain to fail.
  */
-async function refusalOf(
+async function rejectionOf(
   target: WriteTarget,
   request: PlannedRequest,
   identity: Identity,
@@ -123,7 +123,7 @@ async function refusalOf(
   const { config } = snapshot
   const settings = snapshot.settings.statement(identity, request, plan)
   const preRequest = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
-  const statements = [render(refusedStatement(target))]
+  const statements = [render(failingStatement(target))]
   if (trace.statements) {
     for (const { text } of [settings, ...(preRequest ? [preRequest] : []), ...statements]) trace.statements.push(text)
   }
@@ -134,8 +134,10 @@ async function refusalOf(
     )
     return undefined
   } catch (error) {
-    const refusal = serverError(error)
-    if (!refusal) throw transactionError(error, false)
-    return refusal.code === noPrivilege ? toApiError(refusal, identity.role !== config.dbAnonRole) : undefined
+    const rejection = serverError(error)
+    if (!rejection) throw transactionError(error, false)
+    return rejection.code === insufficientPrivilege
+      ? toApiError(rejection, identity.role !== config.dbAnonRole)
+      : undefined
   }
 }

@@ -1,12 +1,12 @@
-// A request's way through the stages: parse, plan, build SQL, run, respond. Only composition; each stage has its room.
-import type { Caller, Database, PipelineStatement, RestTransaction, Row, TransactionResult } from './database.ts'
+// Runs the stages of a request in order: parse, plan, build SQL, run, respond. Each stage has its own folder.
+import type { Caller, Database, PipelineStatement, RestTransaction, RawRow, TransactionResult } from './database.ts'
 import type { StatementStats } from '../common/statement-stats.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import type { BodyValidator } from './validation.ts'
-import { answerAddressed } from './response/addressed-row.ts'
+import { respondRowByKey } from './response/row-by-key.ts'
 import { ApiError } from './errors.ts'
 import { inspectDocument, inspectStatements } from './openapi/inspect.ts'
 import type { LegacyName } from './plan/embed-path.ts'
@@ -15,7 +15,7 @@ import type { CrudPlan, InspectPlan } from './plan/plan.ts'
 import { prepare, type Prepared } from './cache/prepare.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import type { Notices } from './response/finish.ts'
-import { mayFault, resultFault } from './response/fault.ts'
+import { needsResultCheck, resultError } from './response/result-check.ts'
 import { respondInfo } from './response/info.ts'
 import { explainBody, readResult, resultFormats } from './response/result-row.ts'
 import { respond, respondInspect } from './response/respond.ts'
@@ -29,30 +29,32 @@ import { explainCountStatement, needsPlannedCount } from './sql/statement.ts'
 
 export type AnswerContext = {
   readonly database: Database
-  /** Who waits for the answer. */
+  /** Who waits for the response. */
   readonly caller: Caller
   readonly snapshot: Snapshot
-  readonly cache: SchemaCache
+  readonly schemaCache: SchemaCache
   readonly validator: BodyValidator
   /** Mount path without a slash at its end. */
   readonly basePath: string
-  /** What authenticating took, in milliseconds; undefined when stages are not timed. */
+  /** Duration of the authentication in milliseconds; undefined when stages are not timed. */
   readonly authenticationTime: number | undefined
   readonly trace: AnswerTrace
 }
 
-/** What is noted on the way for logs and metrics. */
+/** Collects data for logs and metrics while a request runs. */
 export type AnswerTrace = {
   /** Name of the relation or function, once it is known to exist. */
   route: string | undefined
-  /** Statements are noted when there is a list for them. */
+  /** Texts of the statements; undefined when they are not logged. */
   readonly statements: string[] | undefined
-  /** What is deprecated in the request, in words. */
+  /** Describes deprecated features that the request uses. */
   warning: string | undefined
 }
 
-/** Measures the stages of a request one after the other, in milliseconds. */
-function stopwatch(): () => number {
+/** Returns the milliseconds since its previous call. */
+type StageTimer = () => number
+
+function startTimer(): StageTimer {
   let last = performance.now()
   return () => {
     const now = performance.now()
@@ -62,36 +64,36 @@ function stopwatch(): () => number {
   }
 }
 
-const noTime = (): number => 0
+const noTimer: StageTimer = () => 0
 
 export type Answered = { readonly response: RestResponse; readonly notices: Notices }
 
 /**
- * Answers a request of an identity. What shows to be wrong with it before the database is asked is returned at once.
+ * Answers a request that acts as an identity. Errors found before a database round trip are returned synchronously.
  *
- * @throws ApiError as a rejection, for what shows later or the database refuses
+ * @throws ApiError as a rejection, for errors of the database and of its result
  */
 export function answer(http: HttpRequest, identity: Identity, context: AnswerContext): Promise<Answered> | ApiError {
-  const lap = context.authenticationTime === undefined ? noTime : stopwatch()
-  let parsing = 0
-  const prepared = prepare(http, context, () => (parsing = lap()))
+  const timer = context.authenticationTime === undefined ? noTimer : startTimer()
+  let parseTime = 0
+  const prepared = prepare(http, context, () => (parseTime = timer()))
   if (prepared instanceof ApiError) return prepared
-  return carryOut(prepared, identity, context, lap, parsing)
+  return execute(prepared, identity, context, timer, parseTime)
 }
 
-async function carryOut(
+async function execute(
   prepared: Prepared,
   identity: Identity,
   context: AnswerContext,
-  lap: () => number,
-  parsing: number,
+  timer: StageTimer,
+  parseTime: number,
 ): Promise<Answered> {
-  const { snapshot, cache, basePath, authenticationTime } = context
+  const { snapshot, schemaCache: cache, basePath, authenticationTime } = context
   const { config } = snapshot
-  const { request, plan, addressed } = prepared
+  const { request, plan, tableShape } = prepared
   if (plan.kind === 'call') context.trace.route = `rpc/${plan.relation.name}`
   else if (plan.kind === 'read' || plan.kind === 'mutate') context.trace.route = plan.relation.name
-  const planTime = lap()
+  const planTime = timer()
 
   let response: RestResponse
   let transaction = 0
@@ -103,7 +105,7 @@ async function carryOut(
       break
     case 'inspect': {
       const { rows } = await run(plan, prepared, identity, context, inspectStatements(plan, config))
-      transaction = lap()
+      transaction = timer()
       response = respondInspect(
         plan,
         inspectDocument(plan, rows, cache, config, basePath === '' ? '/' : basePath),
@@ -113,10 +115,10 @@ async function carryOut(
     }
     default: {
       const row = await runCrud(plan, prepared, identity, context)
-      transaction = lap()
+      transaction = timer()
       try {
         response = respond(plan, row, request, config, basePath)
-        if (addressed) response = answerAddressed(response, plan, row, addressed)
+        if (tableShape) response = respondRowByKey(response, plan, row, tableShape)
       } catch (error) {
         drop(row.body)
         throw error
@@ -127,13 +129,13 @@ async function carryOut(
   const timing =
     authenticationTime === undefined
       ? undefined
-      : { jwt: authenticationTime, parse: parsing, plan: planTime, transaction, response: lap() }
+      : { jwt: authenticationTime, parse: parseTime, plan: planTime, transaction, response: timer() }
   const legacy = config.urlUseLegacyTargetNames ? legacyTargetNames(plan) : []
   if (legacy.length > 0) context.trace.warning = legacyText(legacy)
   return { response, notices: { timing, legacy } }
 }
 
-/** Frees the connection that a body still arrives on, when nobody is to get it. */
+/** Discards a body that will not be sent, to free the connection that it is streamed from. */
 const drop = (body: Body): void => {
   if (isStreamed(body)) body.drop()
 }
@@ -143,12 +145,12 @@ const noStatement = (): never => {
 }
 
 const legacyText = (names: readonly LegacyName[]): string =>
-  `an embed that has an alias is addressed by the name of its relation, which is deprecated; instead of ${names
-    .map(({ name, alias }) => `${name}, use ${alias}`)
-    .join('; instead of ')
+  `parameters refer to embeds by the names of their relations, which is deprecated for embeds with an alias: use ${names
+    .map(({ name, alias }) => `${alias} instead of ${name}`)
+    .join(', ')
     .slice(0, 1000)}`
 
-/** Whether the statement of a plan may share a connection: a volatile function may do more than its transaction. */
+/** Whether the statement may share a connection. A volatile function may have effects outside its transaction. */
 const mayShare = (plan: CrudPlan): boolean => plan.kind !== 'call' || plan.routine.volatility !== 'volatile'
 
 async function runCrud(
@@ -158,7 +160,7 @@ async function runCrud(
   context: AnswerContext,
 ): Promise<ResultRow> {
   const { config } = context.snapshot
-  const { request, main = noStatement(), history } = prepared
+  const { request, main = noStatement(), stats } = prepared
   if (plan.explain) {
     const { rows } = await run(plan, prepared, identity, context, [main])
     return { ...readResult(plan.kind, []), body: explainBody(rows[0] ?? []) }
@@ -166,24 +168,24 @@ async function runCrud(
   const statements: PipelineStatement[] = [{ text: main.text, values: main.values, resultFormats }]
   const planned = needsPlannedCount(plan, request.shape)
   if (planned) statements.push({ ...render(explainCountStatement(plan.read)), isUnprepared: true })
-  const judge = (results: readonly (readonly Row[])[]): ApiError | undefined =>
-    resultFault(plan, readResult(plan.kind, results[0] ?? []), request.shape)
-  // Only a write has anything to be undone for a result that may not stand.
-  const undoes = !plan.readOnly && mayFault(plan, request.shape)
+  const checkResult = (results: readonly (readonly RawRow[])[]): ApiError | undefined =>
+    resultError(plan, readResult(plan.kind, results[0] ?? []), request.shape)
+  // Only a rejected write needs a rollback, so only writes are checked before the transaction ends.
+  const checksInTransaction = !plan.readOnly && needsResultCheck(plan, request.shape)
   const { rows, arriving } = await run(
     plan,
     prepared,
     identity,
     context,
     statements,
-    undoes ? judge : undefined,
-    mayShare(plan) ? history : undefined,
+    checksInTransaction ? checkResult : undefined,
+    mayShare(plan) ? stats : undefined,
   )
   const row = readResult(plan.kind, rows[0] ?? [], arriving)
-  const fault = undoes ? undefined : resultFault(plan, row, request.shape)
-  if (fault) {
+  const error = checksInTransaction ? undefined : resultError(plan, row, request.shape)
+  if (error) {
     drop(row.body)
-    throw fault
+    throw error
   }
   if (!planned) return row
   const estimate = plannedRows(rows[1]?.[0]?.[0]?.toString() ?? 'null')
@@ -201,10 +203,10 @@ async function run(
   plan: CrudPlan | InspectPlan,
   { request, hasNoEffect }: Prepared,
   identity: Identity,
-  { database, caller, snapshot, cache, trace }: AnswerContext,
+  { database, caller, snapshot, schemaCache: cache, trace }: AnswerContext,
   statements: readonly PipelineStatement[],
-  judge?: RestTransaction['judge'],
-  history?: StatementStats,
+  checkResult?: RestTransaction['checkResult'],
+  stats?: StatementStats,
 ): Promise<TransactionResult> {
   const { config } = snapshot
   const session = cache.checksSessions ? namedSession(identity) : undefined
@@ -224,8 +226,8 @@ async function run(
         readOnly: plan.readOnly,
         hasNoEffect: preRequest === undefined && hasNoEffect,
         rollback: transaction === 'rollback' || (config.dbTxEnd.startsWith('rollback') && transaction !== 'commit'),
-        judge,
-        history,
+        checkResult,
+        stats,
         caller,
       },
       { prepare: config.dbPreparedStatements, sharing: config.dbPoolSharing },

@@ -10,7 +10,7 @@ const exposed =
 const maxAge = String(24 * 60 * 60)
 
 /**
- * Which origin an answer names as allowed.
+ * The headers that allow an origin.
  *
  * @param allowed origins that may send credentials; empty: every origin, without credentials
  * @returns the headers, or undefined when the origin is not allowed
@@ -24,13 +24,13 @@ function originHeaders(origin: string, allowed: readonly string[]): readonly Hea
   ]
 }
 
-/** Headers that every answer gets to a request with an `Origin`, unless its method is OPTIONS. */
+/** Headers of every response to a request with an `Origin` header, unless its method is OPTIONS. */
 export function corsHeaders(origin: string, allowed: readonly string[]): readonly Header[] {
   const headers = originHeaders(origin, allowed)
   return headers ? [...headers, ['Access-Control-Expose-Headers', exposed]] : []
 }
 
-/** What a preflight request says: OPTIONS with an `Origin` and an `Access-Control-Request-Method`. */
+/** A preflight request: OPTIONS with the headers `Origin` and `Access-Control-Request-Method`. */
 export type Preflight = {
   readonly origin: string
   /** `Access-Control-Request-Method` */
@@ -40,32 +40,32 @@ export type Preflight = {
 }
 
 /**
- * The answer to a preflight request.
+ * The response to a preflight request.
  *
- * @returns headers of a 200 without a body; undefined when origin, method or headers are refused, then OPTIONS is an
- *   ordinary request
+ * @returns headers of a response with status 200 and no body; undefined when origin, method or headers are not allowed,
+ *   so that the request is handled like any other OPTIONS request
  */
-export function preflightHeaders(asked: Preflight, allowed: readonly string[]): readonly Header[] | undefined {
-  const headers = originHeaders(asked.origin, allowed)
-  const names = asked.headers === undefined ? [] : allowedNames(asked.headers)
-  if (!headers || !names || !methods.includes(asked.method)) return undefined
+export function preflightHeaders(preflight: Preflight, allowed: readonly string[]): readonly Header[] | undefined {
+  const headers = originHeaders(preflight.origin, allowed)
+  const names = preflight.headers === undefined ? [] : allowedNames(preflight.headers)
+  if (!headers || !names || !methods.includes(preflight.method)) return undefined
   return [
     ...headers,
     ['Access-Control-Allow-Methods', methods.join(', ')],
-    ...(asked.headers === undefined ? [] : [['Access-Control-Allow-Headers', names.join(', ')] as const]),
+    ...(preflight.headers === undefined ? [] : [['Access-Control-Allow-Headers', names.join(', ')] as const]),
     ['Access-Control-Max-Age', maxAge],
   ]
 }
 
 const namePrefix = /^[!#$%&'*+\-.0-9A-Z^_`a-z|~]+/
 
-/** The names that are asked for, and those that are always allowed; undefined when something else stands among them. */
+/** The requested header names and those that are always allowed; undefined when an item is not a header name. */
 function allowedNames(list: string): readonly string[] | undefined {
-  const asked = ['Authorization', ...(list === '' ? [] : list.split(',').map((name) => name.trim()))]
-  const known = new Set(asked.map((name) => name.toLowerCase()))
-  const names = [...asked, ...simpleRequestHeaders.filter((name) => !known.has(name.toLowerCase()))]
-  // An empty item ends the list, and words beside a name make it another one.
-  for (const name of asked) {
+  const requested = ['Authorization', ...(list === '' ? [] : list.split(',').map((name) => name.trim()))]
+  const known = new Set(requested.map((name) => name.toLowerCase()))
+  const names = [...requested, ...simpleRequestHeaders.filter((name) => !known.has(name.toLowerCase()))]
+  // An empty item ends the list; an item that is more than a name is not allowed.
+  for (const name of requested) {
     const [word] = namePrefix.exec(name) ?? []
     if (word === undefined) return names
     if (word !== name) return undefined

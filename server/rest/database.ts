@@ -1,11 +1,11 @@
-// The port to the database: what the engine asks for, and what it gets. Whoever runs transactions implements `Database`.
+// The port to the database. The engine runs its transactions through the type `Database`.
 import type { Writable } from 'node:stream'
 import type { StatementStats } from '../common/statement-stats.ts'
 import type { RunQuery } from '../schema-cache/introspection.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
 
-/** A row as the server sent it: the bytes of every field, null for NULL. */
-export type Row = readonly (Buffer | null)[]
+/** A row in the server's encoding: the bytes of each field, null for NULL. */
+export type RawRow = readonly (Buffer | null)[]
 
 /** An error or notice of the server. https://www.postgresql.org/docs/current/protocol-error-fields.html */
 export type ServerError = {
@@ -23,13 +23,13 @@ export type ServerError = {
 export type PipelineStatement = {
   readonly text: string
   readonly values: readonly (string | Buffer | null)[]
-  /** Format of every result column, text (0) or binary (1); all are text when it is left out. */
+  /** Format of each result column, text (0) or binary (1). Defaults to text for all columns. */
   readonly resultFormats?: readonly (0 | 1)[]
-  /** Is never prepared: transaction commands, which must work whatever has become of the prepared statements. */
+  /** Whether the statement is never prepared: transaction commands must work even if a prepared statement is lost. */
   readonly isUnprepared?: boolean
-  /** Changes nothing outside its transaction, so that it may be run again once that was undone. */
+  /** Whether it changes nothing outside its transaction, so that it may run again after a rollback. */
   readonly hasNoEffect?: boolean
-  /** Fails unless the turn may begin; see `SettingsStatement.texts`. */
+  /** Whether it fails unless the transaction may begin; see `SettingsStatement.texts`. */
   readonly isGuard?: boolean
 }
 
@@ -37,29 +37,29 @@ export type PipelineStatement = {
  * Writes an SQL expression that fails unless a transaction on a shared connection may begin.
  *
  * @param gate placeholder of the gate's number
- * @param turn placeholder of the turn's number
+ * @param turn placeholder of the transaction's number in the queue of the connection
  */
 export type WriteGuard = (gate: string, turn: string) => string
 
-/** The statement that makes the settings of a transaction. It has no effect outside its transaction. */
+/** The statement that sets role, claims and other settings for a transaction. It has no effect outside of it. */
 export type SettingsStatement = PipelineStatement & {
   readonly hasNoEffect: true
-  /** Whether it also fails when the session of the token has ended. */
+  /** Whether it fails if the session of the token has ended. */
   readonly checksSession: boolean
   /**
-   * Gives the text of the same statement with a guard, for a transaction on a shared connection that must not run twice. Its
-   * values are the guard's two numbers, then those of the statement.
+   * The same statement with a guard, for a transaction on a shared connection that must not run twice. Its values are
+   * the guard's two numbers, followed by the values of the statement.
    */
   readonly texts: { guarded(guard: WriteGuard): string }
 }
 
-/** A large field that is passed on while it still arrives. It occupies a connection until it has been taken or dropped. */
+/** A large field that is still being received. It occupies a connection until it is sent or dropped. */
 export type StreamedBody = {
-  /** Bytes in all. */
+  /** Total length in bytes. */
   readonly length: number
-  /** Writes it to a stream at the pace of that stream, and ends the stream. */
+  /** Writes it to a stream, respecting backpressure, and ends the stream. */
   sendTo(writable: Writable): void
-  /** Gives it up. */
+  /** Discards it. */
   drop(): void
 }
 
@@ -72,22 +72,22 @@ export type Caller = {
 }
 
 export type RestTransaction = {
-  /** Who acts, and what the request was. They also make the transaction read-only where it is. */
+  /** Sets the role, the claims and the request's data. Also makes a read-only transaction read-only. */
   readonly settings: SettingsStatement
   readonly preRequest: PipelineStatement | undefined
   readonly statements: readonly PipelineStatement[]
   /** Null: read committed. */
   readonly isolation: IsolationLevel | null
   readonly readOnly: boolean
-  /** Whether it is proved that nothing in it has an effect outside the transaction, so that it may run twice. */
+  /** Whether it certainly has no effect outside the transaction, so that it may run twice. */
   readonly hasNoEffect: boolean
-  /** Undo everything at the end (`Prefer: tx=rollback`). */
+  /** Whether to roll back at the end (`Prefer: tx=rollback`). */
   readonly rollback: boolean
-  /** Decides from the statements' rows whether a write may stand; its error undoes it. Costs a second round trip. */
-  readonly judge: ((results: readonly (readonly Row[])[]) => Error | undefined) | undefined
-  /** How the statement went before, if that is known, and if it may share a connection. */
-  readonly history: StatementStats | undefined
-  /** Whose departure ends it, unless it shares a connection. */
+  /** Checks the statements' rows before a write is committed; an error rolls it back. Costs a second round trip. */
+  readonly checkResult: ((results: readonly (readonly RawRow[])[]) => Error | undefined) | undefined
+  /** Statistics of earlier runs of the statement; undefined when there are none, or it must not share a connection. */
+  readonly stats: StatementStats | undefined
+  /** Who waits for the result. The transaction is cancelled when the caller is gone, unless it shares a connection. */
   readonly caller: Caller
 }
 
@@ -103,16 +103,16 @@ export type TransactionOptions = {
 
 export type TransactionResult = {
   /** The rows of each statement. */
-  readonly rows: readonly (readonly Row[])[]
-  /** The last field of the only row, while it still arrives; the row then has only the fields before it. */
+  readonly rows: readonly (readonly RawRow[])[]
+  /** The last field of the only row, if it is streamed; the row then has only the fields before it. */
   readonly arriving?: StreamedBody
 }
 
-/** What `Database.run` rejects with, beside the error of `judge`. Any other error means that the connection was lost. */
+/** Rejections of `Database.run`, apart from errors of `checkResult`. Any other error means a lost connection. */
 export type DatabaseFailure = Error &
   (
     | { readonly kind: 'statement failed'; readonly server: ServerError }
-    /** No connection could be made; the message says why. */
+    /** Connecting failed; the message says why. */
     | { readonly kind: 'not connected' }
     /** No connection became free in time. */
     | { readonly kind: 'timed out' }
@@ -121,22 +121,22 @@ export type DatabaseFailure = Error &
 
 export type Database = {
   /**
-   * Runs a transaction. Its settings say as whom.
+   * Runs a transaction as the role in its settings.
    *
-   * @throws DatabaseFailure; the error of `judge`; any other error when the connection was lost
+   * @throws DatabaseFailure; the error of `checkResult`; any other error when the connection was lost
    */
   run(transaction: RestTransaction, options: TransactionOptions): Promise<TransactionResult>
 }
 
-/** What is heard of a channel. */
+/** An event of a channel (`LISTEN`). */
 export type ChannelEvent =
-  /** Notifications arrive from now on. After `lost`, some may have been missed. */
+  /** Listening has begun. After `lost`, notifications may have been missed. */
   | { readonly kind: 'listening' }
-  /** The connection is gone; it is made again after a pause. */
+  /** The connection was lost. Reconnects after a delay. */
   | { readonly kind: 'lost'; readonly error: string; readonly retrySeconds: number }
   | { readonly kind: 'notified'; readonly payload: string }
 
-/** A database from which the engine also loads its schema cache: what `connect` gives. */
+/** A database from which the engine can also load its schema cache: the result of `connect`. */
 export type EngineDatabase = Database & {
   /**
    * Runs statements in one read-only transaction of `repeatable read`, as the role that connects.
@@ -145,11 +145,11 @@ export type EngineDatabase = Database & {
    */
   read<T>(use: (query: RunQuery) => Promise<T>): Promise<T>
   /**
-   * Listens on a channel (`LISTEN`), and goes on after lost connections. Resolves after the first attempt to connect.
+   * Listens on a channel (`LISTEN`), and reconnects when the connection is lost. Resolves after the first attempt.
    *
    * @returns a function that stops listening
    */
   listen(channel: string, onEvent: (event: ChannelEvent) => void): Promise<() => Promise<void>>
-  /** Lets no later request use a connection that is open now: sessions keep what they have read of the catalogue. */
+  /** Replaces all connections that are open now, because they cache catalog data. Running requests finish first. */
   renewConnections(): void
 }

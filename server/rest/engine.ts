@@ -1,4 +1,4 @@
-// The REST API as an object: everything between a request and its response, on a database that the caller connects.
+// The REST API as an object, on a database that the caller connects to.
 import type { EngineDatabase } from './database.ts'
 import { RestHandler, type Identify, type RestObservation } from './handler.ts'
 import { ReloadChannel, type ReloadChannelEvent } from './reload-channel.ts'
@@ -33,17 +33,17 @@ export type EngineOptions<Loaded extends LoadedSettings> = {
   readonly isFinal: (error: Error, settings: Loaded) => boolean
 }
 
-/** The REST API of `createRest`. Adapters turn it into a handler: `nodeHandler`, `fetchHandler`. */
+/** The result of `createRest`. The adapters `nodeHandler` and `fetchHandler` turn it into a request handler. */
 export type Rest = Answering & {
-  /** Loads the schema cache again, as `NOTIFY pgrst` does. Resolves after the attempt; `onSchema` gets its outcome. */
+  /** Reloads the schema cache, as `NOTIFY pgrst` does. Resolves after the attempt; `onSchema` reports the outcome. */
   reload(): Promise<void>
-  /** Ends listening and retrying. The database stays open: close it once the last response has been sent. */
+  /** Stops listening and retrying. Does not close the database: close it after the last response has been sent. */
   close(): Promise<void>
 }
 
-/** The REST API on settings that may change while it runs. Requests get 503 (PGRST002) until `start` has loaded. */
+/** The REST API with settings that may change at run time. Requests get 503 (PGRST002) until the schema is loaded. */
 export class Engine<Loaded extends LoadedSettings> implements Rest {
-  /** Resolves when loading has failed in a way that another attempt cannot mend. */
+  /** Resolves with the error when loading has failed and retrying is pointless. */
   readonly gaveUp: Promise<Error>
   readonly #loader: SchemaLoader<Loaded>
   readonly #channel: ReloadChannel
@@ -69,9 +69,9 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
     this.gaveUp = this.#loader.gaveUp
   }
 
-  /** Begins to listen, and tries to load once. When that fails, goes on trying in the background. */
+  /** Starts listening and loads the schema cache. If loading fails, retries in the background. */
   async start(): Promise<void> {
-    // First, so that no change of the schema is missed.
+    // Listens before loading, so that no schema change is missed.
     await this.#channel.follow(this.#loader.snapshot.config)
     await this.#loader.reload()
   }
@@ -90,7 +90,7 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
     return this.#loader.isPending
   }
 
-  /** Whether notifications arrive at this moment. */
+  /** Whether the channel is being listened to. */
   get isListening(): boolean {
     return this.#channel.isOn
   }
@@ -99,12 +99,12 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
     return this.#loader.reload()
   }
 
-  /** Reads the settings again. Wrong values leave the old ones in force. Never rejects. */
+  /** Reloads the settings. If a value is invalid, keeps the previous settings. Never rejects. */
   reloadSettings(): Promise<void> {
     return this.#loader.reloadSettings()
   }
 
-  /** Ends all attempts to load. */
+  /** Stops loading and retrying. */
   giveUp(error: Error): void {
     this.#loader.giveUp(error)
   }
@@ -116,11 +116,11 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
 }
 
 /**
- * Creates the REST API, and loads the schema cache. While the database cannot be reached, requests get 503 (PGRST002), and
- * loading is tried again after 1, 2, 4 … 32 seconds. `NOTIFY pgrst` loads it again; until then, requests are answered
- * with the schema cache of before.
+ * Creates the REST API and loads the schema cache. While the database is unreachable, requests get 503 (PGRST002), and
+ * loading is retried after 1, 2, 4 … 32 seconds. `NOTIFY pgrst` reloads the schema cache; requests use the previous one
+ * until the new one is loaded.
  *
- * @throws TypeError as a rejection, naming the option that is wrong
+ * @throws TypeError as a rejection, naming the invalid option
  */
 export async function createRest(options: RestOptions): Promise<Rest> {
   const config = settingsOf(options)
@@ -141,7 +141,7 @@ export async function createRest(options: RestOptions): Promise<Rest> {
     onEvent: (event) => {
       if (isSchemaEvent(event)) reportSchema(event)
     },
-    // The settings are correct: only the database can fail.
+    // The settings are checked already, so every failure is one of the database.
     isUnavailable: () => true,
     isFinal: () => false,
   })

@@ -1,9 +1,9 @@
-// The closed catalogue of the API's own errors: one row per code. Errors that Postgres raises are in `sql-errors.ts`.
+// All errors of the API itself, one function per code. `sql-errors.ts` has the errors that Postgres raises.
 // https://docs.postgrest.org/en/v14/references/errors.html
 import { TracelessError } from '../common/traceless-error.ts'
 import type { CredentialError } from '../identity/credential-error.ts'
 
-/** `{code, message, details, hint}` as clients see it. */
+/** The JSON body of an error response. */
 export type ErrorBody = {
   readonly code: string
   readonly message: string
@@ -11,7 +11,7 @@ export type ErrorBody = {
   readonly hint: string | null
 }
 
-/** An error that ends the request with an answer of its own. */
+/** An error with its response. */
 export class ApiError extends TracelessError {
   readonly status: number
   readonly code: string
@@ -19,9 +19,9 @@ export class ApiError extends TracelessError {
   readonly details: unknown
   readonly hint: string | null
   readonly headers: readonly (readonly [string, string])[]
-  /** Reason phrase of the status line, where Postgres chose one. */
+  /** Reason phrase of the status line, if set by the database. */
   readonly statusText: string | undefined
-  /** What of the error was ignored, for the log. */
+  /** Describes parts of the error that were ignored, for the log. */
   readonly warning: string | undefined
 
   constructor(error: {
@@ -47,10 +47,10 @@ export class ApiError extends TracelessError {
   }
 }
 
-/** The body of an error answer; `minimal` (setting `client-error-verbosity`) leaves details and hint out. */
+/** The body of an error response; `minimal` (setting `client-error-verbosity`) omits details and hint. */
 export function errorBody(error: ApiError, verbosity: 'verbose' | 'minimal'): string {
   const { code, message, details, hint } = error
-  // Keys in alphabetical order, as clients have always got them.
+  // Keys are in alphabetical order, as in PostgREST.
   return verbosity === 'minimal' ? JSON.stringify({ code, message }) : JSON.stringify({ code, details, hint, message })
 }
 
@@ -59,8 +59,8 @@ const invalidToken = (message: string): readonly (readonly [string, string])[] =
 ]
 
 /**
- * Factories, grouped as the codes are. Retired codes, not to be used again: PGRST104, PGRST109, PGRST110, PGRST113,
- * PGRST119.
+ * Functions that create errors, grouped by code. Retired codes that must not be reused: PGRST104, PGRST109, PGRST110,
+ * PGRST113, PGRST119.
  */
 export const errors = {
   // PGRST0xx: connection
@@ -85,12 +85,12 @@ export const errors = {
       status: 504,
       message: 'Timed out acquiring connection from connection pool.',
     }),
-  /** Never sent: it shows in log and metrics, with the status that nginx has for it. */
+  /** Never sent, but logged and counted in the metrics, with nginx's status for it. */
   callerGone: () =>
     new ApiError({ code: 'PGRSTX01', status: 499, message: 'The client closed the connection before the response.' }),
 
-  // PGRSTXxx: codes of this server alone
-  /** `budget` in bytes. */
+  // PGRSTXxx: codes that PostgREST does not have
+  /** @param budget in bytes */
   bodyBudget: (budget: number) =>
     new ApiError({
       code: 'PGRSTX01',
@@ -102,13 +102,13 @@ export const errors = {
     }),
 
   // PGRST1xx: the request
-  /** `message` is the parser's position, `details` what it expected. */
+  /** @param message has the position, `details` what was expected there */
   queryParam: (message: string, details: string) => new ApiError({ code: 'PGRST100', status: 400, message, details }),
   routineMethod: (method: string) =>
     new ApiError({ code: 'PGRST101', status: 405, message: `Cannot use the ${method} method on RPC` }),
   invalidBody: (message: string, details?: unknown) =>
     new ApiError({ code: 'PGRST102', status: 400, message, details }),
-  /** `limit` in bytes. */
+  /** @param limit in bytes */
   bodyTooLarge: (limit: number) =>
     new ApiError({
       code: 'PGRST102',
@@ -117,22 +117,22 @@ export const errors = {
       details: `The limit is ${limit} bytes.`,
       headers: [['Connection', 'close']],
     }),
-  /** The client does not see it: the connection has ended. */
+  /** Never sent: the connection is closed. */
   incompleteBody: () =>
     new ApiError({ code: 'PGRST102', status: 400, message: 'The connection ended before the whole body had arrived' }),
   rangeNotSatisfiable: (
-    fault: 'negative limit' | 'lower above upper' | { readonly offset: string; readonly total: string },
+    problem: 'negative limit' | 'lower above upper' | { readonly offset: string; readonly total: string },
   ) =>
     new ApiError({
       code: 'PGRST103',
       status: 416,
       message: 'Requested range not satisfiable',
       details:
-        fault === 'negative limit'
+        problem === 'negative limit'
           ? 'Limit should be greater than or equal to zero.'
-          : fault === 'lower above upper'
+          : problem === 'lower above upper'
             ? 'The lower boundary must be lower than or equal to the upper boundary in the Range header.'
-            : `An offset of ${fault.offset} was requested, but there are only ${fault.total} rows.`,
+            : `An offset of ${problem.offset} was requested, but there are only ${problem.total} rows.`,
     }),
   putFilters: () =>
     new ApiError({
@@ -153,7 +153,7 @@ export const errors = {
       status: 406,
       message: `None of these media types are available: ${mimes.join(', ')}`,
     }),
-  /** `legacy`: the embed exists, but has an alias that must be used instead. */
+  /** @param legacy set when the embed exists, but must be referred to by its alias */
   notEmbedded: (resource: string, legacy?: { readonly name: string; readonly alias: string }) =>
     new ApiError({
       code: 'PGRST108',
@@ -164,7 +164,7 @@ export const errors = {
         ? `Change '${legacy.name}' to '${legacy.alias}' in filters, orders or limits.`
         : `Verify that '${resource}' is included in the 'select' query parameter.`,
     }),
-  /** `details` tells which header is not valid HTTP, where the setting has the right form. */
+  /** @param details names the header that is not valid HTTP, if the JSON has the right form */
   headersSetting: (details?: string) =>
     new ApiError({
       code: 'PGRST111',
@@ -210,7 +210,7 @@ export const errors = {
       details: 'Only is null or not is null filters are allowed on embedded resources',
     }),
   raiseUnreadable: (
-    fault:
+    problem:
       | { readonly part: 'message'; readonly text: string }
       | { readonly part: 'detail'; readonly text: string }
       | { readonly part: 'no detail' },
@@ -220,13 +220,13 @@ export const errors = {
       status: 500,
       message: `Could not parse JSON in the "RAISE SQLSTATE 'PGRST'" error`,
       details:
-        fault.part === 'message'
-          ? `Invalid JSON value for MESSAGE: '${fault.text}'`
-          : fault.part === 'detail'
-            ? `Invalid JSON value for DETAIL: '${fault.text}'`
+        problem.part === 'message'
+          ? `Invalid JSON value for MESSAGE: '${problem.text}'`
+          : problem.part === 'detail'
+            ? `Invalid JSON value for DETAIL: '${problem.text}'`
             : 'DETAIL is missing in the RAISE statement',
       hint:
-        fault.part === 'message'
+        problem.part === 'message'
           ? "MESSAGE must be a JSON object with obligatory keys: 'code', 'message' and optional keys: 'details', 'hint'."
           : "DETAIL must be a JSON object with obligatory keys: 'status', 'headers' and optional key: 'status_text'.",
     }),
@@ -257,7 +257,7 @@ export const errors = {
       message: 'Function must return SETOF or TABLE when max-affected preference is used with handling=strict',
     }),
 
-  // PGRST2xx: the schema cache. Details and hints are worked out by the planner (`plan/suggestion.ts`).
+  // PGRST2xx: the schema cache. `plan/suggestion.ts` creates the hints.
   noRelationship: (parent: string, child: string, details: string, hint: string | null) =>
     new ApiError({
       code: 'PGRST200',
@@ -274,7 +274,7 @@ export const errors = {
       details,
       hint,
     }),
-  /** `call` is the function with its parameters as the message words it: `api.add(a, b)`, `api.add without parameters`. */
+  /** @param call the function with its parameters: `api.add(a, b)`, `api.add without parameters` */
   noRoutine: (call: string, details: string, hint: string | null) =>
     new ApiError({
       code: 'PGRST202',
@@ -283,7 +283,7 @@ export const errors = {
       details,
       hint,
     }),
-  /** `candidates` as `schema.name(parameter => type, …)`. */
+  /** @param candidates in the form `schema.name(parameter => type, …)` */
   ambiguousRoutine: (candidates: readonly string[]) =>
     new ApiError({
       code: 'PGRST203',
@@ -317,12 +317,12 @@ export const errors = {
       message: 'Anonymous access is disabled',
       headers: [['WWW-Authenticate', 'Bearer']],
     }),
-  /** The token is genuine but its claims do not hold. */
+  /** The signature of the token is valid, but its claims are not. */
   invalidClaims: (message: string) =>
     new ApiError({ code: 'PGRST303', status: 401, message, headers: invalidToken(message) }),
 }
 
-/** The error of a credential. */
+/** Converts the error of a credential. */
 export function ofCredential({ problem, message, details }: CredentialError): ApiError {
   switch (problem) {
     case 'no secret':

@@ -1,15 +1,15 @@
-// From a request to its response, without a server: adapters pass requests in and send what comes out.
+// Turns requests into responses, independent of the HTTP server: adapters pass requests in and send the responses.
 import type { Identity } from '../identity/identity.ts'
 import type { BodyValidator } from './validation.ts'
 import { admit } from './admission.ts'
 import { answer, type AnswerTrace } from './answer.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import { ApiError, errors } from './errors.ts'
-import { bodyTypeFault } from './request/payload-check.ts'
+import { bodyTypeError } from './request/payload-check.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import { BodyBudget, type BodyShare } from './request/body-budget.ts'
 import { largeBody } from './request/body.ts'
-import { ParseTurns } from './request/parse-turns.ts'
+import { ParseQueue } from './request/parse-queue.ts'
 import { errorResponse } from './response/error.ts'
 import { finish, traceHeader, type Notices } from './response/finish.ts'
 import type { Headers } from './response/header.ts'
@@ -22,25 +22,25 @@ import { isConnectionLoss, withCode } from './sql-errors.ts'
 export type RestObservation = {
   readonly request: RestRequest
   readonly response: RestResponse
-  /** Undefined when the credential was refused. */
+  /** Undefined when the credentials were rejected. */
   readonly role: string | undefined
-  /** From the arrival of the head until the response is ready to be sent. */
+  /** Time from the arrival of the request's headers until the response is ready to be sent. */
   readonly milliseconds: number
-  /** What went wrong, if anything; it may say more than the client was told. */
+  /** The error, if any. It may contain more than the response says. */
   readonly error: unknown
-  /** The relation or function of the request, once it was found. */
+  /** The relation or function of the request; undefined when there is none, or it does not exist. */
   readonly route: string | undefined
-  /** Texts of the statements that were run, where `log-query` wants them. */
+  /** Texts of the statements that were run, if `log-query` is on. */
   readonly statements: readonly string[] | undefined
-  /** What is deprecated in the request, in words. */
+  /** Describes deprecated features that the request uses. */
   readonly warning: string | undefined
 }
 
 /**
- * Says who a request acts as.
+ * Authenticates a request.
  *
- * @throws CredentialError or ApiError for invalid credentials; any other error is answered with 500, as is an identity
- *   without a role, or whose claims cannot be written as JSON
+ * @throws CredentialError or ApiError for invalid credentials; any other error causes a response with status 500, as does an
+ *   identity without a role, or with claims that cannot be written as JSON
  */
 export type Identify = (request: RestRequest) => Identity | Promise<Identity>
 
@@ -52,18 +52,18 @@ export type RestHandlerOptions = {
   readonly observe: (observation: RestObservation) => void
 }
 
-/** Answers requests: a request's identity, its body, its way through the stages, and what all responses have in common. */
+/** Authenticates requests, reads their bodies, answers them, and adds the headers that all responses have. */
 export class RestHandler {
   readonly #options: RestHandlerOptions
   readonly #budget: BodyBudget
-  readonly #turns = new ParseTurns()
+  readonly #parseQueue = new ParseQueue()
 
   constructor(options: RestHandlerOptions) {
     const { restBodyBudget, dbPoolAcquisitionTimeout } = options.state.snapshot.config
     this.#options = options
     this.#budget = new BodyBudget({
       limit: restBodyBudget,
-      patience: Math.min(dbPoolAcquisitionTimeout * 1000, longestTimer),
+      maxWait: Math.min(dbPoolAcquisitionTimeout * 1000, longestTimer),
       exhausted: () => errors.bodyBudget(restBodyBudget),
     })
   }
@@ -88,7 +88,7 @@ export class RestHandler {
       warning: undefined,
     }
     try {
-      const preflight = method === 'OPTIONS' ? preflightAnswer(request, origin, snapshot) : undefined
+      const preflight = method === 'OPTIONS' ? respondPreflight(request, origin, snapshot) : undefined
       if (preflight) {
         result = preflight
       } else {
@@ -97,14 +97,14 @@ export class RestHandler {
         checkIdentity(acting)
         identity = acting
         const authenticationTime = config.serverTimingEnabled ? performance.now() - start : undefined
-        if (!snapshot.cache) throw errors.noSchemaCache()
+        if (!snapshot.schemaCache) throw errors.noSchemaCache()
         const { basePath, target } = request
         const question = target.indexOf('?')
         const context = {
           database: state.database,
           caller: request,
           snapshot,
-          cache: snapshot.cache,
+          schemaCache: snapshot.schemaCache,
           validator,
           basePath,
           authenticationTime,
@@ -123,11 +123,11 @@ export class RestHandler {
           http = { ...bodiless, body: await request.readBody(gate) }
         } else http = bodiless
         const received = http
-        const answered =
+        const pending =
           received.body.length > largeBody
-            ? this.#turns.run(() => (request.isGone ? errors.callerGone() : answer(received, acting, context)))
+            ? this.#parseQueue.run(() => (request.isGone ? errors.callerGone() : answer(received, acting, context)))
             : answer(received, acting, context)
-        const outcome = answered instanceof ApiError ? answered : await answered
+        const outcome = pending instanceof ApiError ? pending : await pending
         if (outcome instanceof ApiError) failure = outcome
         else {
           result = outcome.response
@@ -140,16 +140,16 @@ export class RestHandler {
     }
     share?.release()
     if (!result) {
-      if (http) failure = bodyTypeFault(failure, http, config.dbSchemas, validator)
-      result = errorResponse(failure instanceof ApiError ? failure : unforeseen(), config.clientErrorVerbosity)
+      if (http) failure = bodyTypeError(failure, http, config.dbSchemas, validator)
+      result = errorResponse(failure instanceof ApiError ? failure : internalError(), config.clientErrorVerbosity)
     }
     trace.warning ??= result.warning
     const { serverCorsAllowedOrigins, serverTraceHeader } = config
     const response = finish(result, {
       notices,
-      shared: origin === undefined || method === 'OPTIONS' ? noHeaders : corsHeaders(origin, serverCorsAllowedOrigins),
-      // The end of a body without a length may never come.
-      closes: failure !== undefined && request.isOpenEnded,
+      cors: origin === undefined || method === 'OPTIONS' ? noHeaders : corsHeaders(origin, serverCorsAllowedOrigins),
+      // A body without a declared length might never end, so it is not worth waiting for.
+      closesConnection: failure !== undefined && request.isOpenEnded,
       trace: serverTraceHeader === null ? undefined : traceHeader(serverTraceHeader, headers),
     })
     observe({
@@ -166,18 +166,18 @@ export class RestHandler {
   }
 }
 
-/** Promises of other libraries and realms are no instances of this one's `Promise`. */
+/** Promises of other libraries and realms are not instances of this realm's `Promise`. */
 const isThenable = <T extends object>(value: T | Promise<T>): value is Promise<T> =>
   value instanceof Promise || typeof (value as { readonly then?: unknown } | undefined)?.then === 'function'
 
 /**
- * Callers of the package may have no compiler that checks what `identify` gives.
+ * Checks the result of `identify`, because users of the package may write JavaScript.
  *
  * @throws TypeError saying what is wrong
  */
 function checkIdentity(identity: unknown): asserts identity is Identity {
-  const fail = (fault: string): never => {
-    throw new TypeError(`identify must return { role, claims } or a promise of it, but ${fault}`)
+  const fail = (problem: string): never => {
+    throw new TypeError(`identify must return { role, claims } or a promise of it, but ${problem}`)
   }
   if (typeof identity !== 'object' || identity === null)
     fail(`returned ${identity === null ? 'null' : typeof identity}`)
@@ -187,24 +187,24 @@ function checkIdentity(identity: unknown): asserts identity is Identity {
   if (claimsText !== undefined && typeof claimsText !== 'string') fail('claimsText is not a string')
 }
 
-/** Node's timers take no more milliseconds. */
+/** Maximum delay of Node's timers, in milliseconds. */
 const longestTimer = 2 ** 31 - 1
 const methodsWithBody = new Set(['POST', 'PATCH', 'PUT'])
 const noBody = Buffer.alloc(0)
 const noHeaders: Headers = []
 
-/** An error that no stage foresaw. Nothing of it is shown. */
-const unforeseen = (): ApiError => new ApiError({ code: 'PGRSTX00', status: 500, message: 'Internal server error' })
+/** The response to an unexpected error. It reveals nothing about the error. */
+const internalError = (): ApiError => new ApiError({ code: 'PGRSTX00', status: 500, message: 'Internal server error' })
 
-/** A browser's question whether it may send a request. It carries no credential, so none is asked for. */
-function preflightAnswer(
+/** Answers a CORS preflight request. Browsers send no credentials with it, so none are required. */
+function respondPreflight(
   request: RestRequest,
   origin: string | undefined,
   { config }: Snapshot,
 ): RestResponse | undefined {
   const method = request.header('access-control-request-method')
   if (origin === undefined || method === undefined) return undefined
-  const asked = { origin, method, headers: request.header('access-control-request-headers') }
-  const allowed = preflightHeaders(asked, config.serverCorsAllowedOrigins)
+  const preflight = { origin, method, headers: request.header('access-control-request-headers') }
+  const allowed = preflightHeaders(preflight, config.serverCorsAllowedOrigins)
   return allowed && { status: 200, headers: [...allowed, ['Content-Length', '0']], body: '' }
 }

@@ -1,4 +1,4 @@
-// Media types as the API understands them: how they are written in `Accept`, `Content-Type` and error texts.
+// Media types in the headers `Accept` and `Content-Type`, and in error messages.
 // https://docs.postgrest.org/en/v14/references/api/resource_representation.html; RFC 9110, sections 8.3 and 12.5
 
 const planOptions = ['analyze', 'verbose', 'settings', 'buffers', 'wal'] as const
@@ -15,7 +15,7 @@ export type MediaType =
   | { readonly kind: 'urlencoded' }
   | { readonly kind: 'octet-stream' }
   | { readonly kind: 'any' }
-  /** Anything else, as the client wrote it. */
+  /** Any other media type, as the client wrote it. */
   | { readonly kind: 'other'; readonly text: string }
   | { readonly kind: 'array-json-strip' }
   | { readonly kind: 'single-json'; readonly stripNulls: boolean }
@@ -28,7 +28,7 @@ export type MediaType =
 
 const json: MediaType = { kind: 'json' }
 
-/** Media types without parameters that matter. */
+/** Media types whose parameters have no meaning. */
 const plainTypes: ReadonlyMap<string, MediaType> = new Map<string, MediaType>([
   ['application/json', json],
   ['application/geo+json', { kind: 'geojson' }],
@@ -45,7 +45,7 @@ const typeAndSubtype = /^[\p{L}\p{N}.*]+\/[\p{L}\p{N}.*+-]+/u
 const parameter =
   /[\t-\r\p{Zs}]*;[\t-\r\p{Zs}]*([\p{L}\p{N}-]+)[\t-\r\p{Zs}]*=[\t-\r\p{Zs}]*(?:"([^"]*)"|([\p{L}\p{N}|-]+))/uy
 
-/** Parameters up to the first that is malformed, names in lower case; of repeated ones the last counts. */
+/** Parameters up to the first malformed one, with lower-case names. The last of repeated parameters wins. */
 function parameters(text: string, from: number): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
   parameter.lastIndex = from
@@ -54,7 +54,7 @@ function parameters(text: string, from: number): ReadonlyMap<string, string> {
   return found
 }
 
-/** Reads a media type; one that means nothing to the API is kept as it is written. */
+/** Parses a media type. An unknown one is kept as it is written. */
 export function decodeMediaType(text: string): MediaType {
   const plain = plainTypes.get(text)
   if (plain) return plain
@@ -83,14 +83,14 @@ function plan(format: 'json' | 'text', parameters: ReadonlyMap<string, string>):
   const wanted = (parameters.get('options') ?? '').split('|')
   return {
     kind: 'plan',
-    // A quoted value holds no quotes, so this does not go deeper than twice.
+    // A quoted value cannot contain quotes, so the recursion has at most two levels.
     for: decodeMediaType(parameters.get('for') ?? 'application/json'),
     format,
     options: planOptions.filter((option) => wanted.includes(option)),
   }
 }
 
-/** The media type as error texts and the `for` of a plan show it. */
+/** The media type as it appears in error messages and in the parameter `for` of a plan. */
 export function encodeMediaType(mediaType: MediaType): string {
   switch (mediaType.kind) {
     case 'json':
@@ -126,22 +126,22 @@ export function encodeMediaType(mediaType: MediaType): string {
   }
 }
 
-/** The value of `Content-Type`: with the character set, except for bytes and media types of the database's own. */
+/** The value of `Content-Type`: with a charset, except for binary data and media types that the database defines. */
 export function contentTypeOf(mediaType: MediaType): string {
   const mime = encodeMediaType(mediaType)
   return mediaType.kind === 'octet-stream' || mediaType.kind === 'other' ? mime : `${mime}; charset=utf-8`
 }
 
-/** A floating-point number at the beginning of a text; 1 when there is none. */
+/** Parses the floating-point number at the beginning of a text; 1 if there is none. */
 function quality(text: string): number {
   const match = /^[\t-\r\p{Zs}]*(-?)[\t-\r\p{Zs}]*(\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|Infinity)/u.exec(text)
   return match ? Number(`${match[1] ?? ''}${match[2] ?? ''}`) : 1
 }
 
 /**
- * Reads an `Accept` header.
- * @returns the media types, the most wanted first: by `q`, then the more specific (by parameters and wildcards), then as
- * written. What stands behind `q` is dropped. A `q` of 0 only puts a media type last.
+ * Parses an `Accept` header.
+ * @returns the media types by descending `q`, then by specificity (parameters and wildcards), then in the given order.
+ * Parameters after `q` are ignored. A `q` of 0 sorts a media type last, but does not exclude it.
  */
 export function parseAccept(header: string): MediaType[] {
   if (header === '') return []

@@ -1,4 +1,4 @@
-// NOTIFY on the configured channel reloads settings and schema cache.
+// Reloads settings and schema cache on NOTIFY.
 // https://docs.postgrest.org/en/v16/references/listener.html
 import type { ChannelEvent, EngineDatabase } from './database.ts'
 import type { LoadSettings } from './settings.ts'
@@ -7,7 +7,7 @@ type ChannelSettings = Pick<LoadSettings, 'dbChannel' | 'dbChannelEnabled'>
 
 export type ReloadChannelEvent =
   | { readonly kind: 'channel listening'; readonly channel: string }
-  /** Notifications may be missed; listening begins again after the pause. */
+  /** Notifications may be missed until listening resumes after the delay. */
   | {
       readonly kind: 'channel lost'
       readonly channel: string
@@ -21,7 +21,7 @@ export type Reloads = {
   readonly reloadSettings: () => Promise<void>
 }
 
-/** Listens while the settings ask for it, on the channel that they name. */
+/** Listens on the channel that the settings name, if they enable it. */
 export class ReloadChannel {
   readonly #database: Pick<EngineDatabase, 'listen'>
   readonly #reloads: Reloads
@@ -44,12 +44,12 @@ export class ReloadChannel {
     this.#observe = observe
   }
 
-  /** Whether notifications arrive at this moment. */
+  /** Whether the channel is being listened to. */
   get isOn(): boolean {
     return this.#isOn
   }
 
-  /** Listens as the settings say. Resolves after the first attempt to connect. */
+  /** Applies the settings. Resolves after the first attempt to connect. */
   follow(settings: ChannelSettings): Promise<void> {
     return (this.#changing = this.#changing.then(() => this.#follow(settings)))
   }
@@ -68,8 +68,8 @@ export class ReloadChannel {
     if (wanted === undefined) return
     this.#channel = wanted
     this.#stopListening = await this.#database.listen(wanted, (event) => {
-      // Changes follow one another, so that only events of the current channel arrive, or of one that is being stopped.
-      if (this.#channel === wanted) this.#hear(wanted, event)
+      // Ignores late events of a channel that is being stopped.
+      if (this.#channel === wanted) this.#handle(wanted, event)
     })
   }
 
@@ -81,7 +81,7 @@ export class ReloadChannel {
     await stopListening?.()
   }
 
-  #hear(channel: string, event: ChannelEvent): void {
+  #handle(channel: string, event: ChannelEvent): void {
     switch (event.kind) {
       case 'lost':
         this.#isOn = false
@@ -91,21 +91,21 @@ export class ReloadChannel {
       case 'listening':
         this.#isOn = true
         this.#observe({ kind: 'channel listening', channel })
-        // Notifications may have been sent in between.
+        // Notifications may have been sent while the connection was lost.
         if (this.#hasMissed) void this.#reloads.reload()
         this.#hasMissed = false
         return
       case 'notified':
-        this.#obey(channel, event.payload)
+        this.#reload(channel, event.payload)
         return
       default:
         event satisfies never
     }
   }
 
-  #obey(channel: string, payload: string): void {
+  #reload(channel: string, payload: string): void {
     switch (payload) {
-      // Loading the schema cache begins with the settings, so that this one means both.
+      // Reloading the schema cache reloads the settings, too.
       case '':
       case 'reload schema':
         this.#observe({ kind: 'channel message', channel, reload: 'schema' })
@@ -116,7 +116,7 @@ export class ReloadChannel {
         void this.#reloads.reloadSettings()
         return
       default:
-        // Others may use the channel for messages of their own.
+        // Other programs may use the channel for their own messages.
         return
     }
   }

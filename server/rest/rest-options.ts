@@ -1,4 +1,4 @@
-// The options of `createRest`, and what may be given for each.
+// The options of `createRest`, and their validation.
 import { nearestName } from '../text/nearest-name.ts'
 import type { EngineDatabase } from './database.ts'
 import type { Identify, RestObservation } from './handler.ts'
@@ -6,41 +6,38 @@ import { defaultSettings, type LoadSettings, type RestSettings } from './setting
 import type { SchemaEvent } from './engine.ts'
 import type { BodyValidator } from './validation.ts'
 
-/** Settings of `createRest`: PostgREST's names, camel-cased, and its defaults. */
+/** Settings of `createRest`: PostgREST's names in camel case, with its defaults. */
 export type RestOptionSettings = Partial<Omit<RestSettings & LoadSettings, 'dbSchemas'>>
 
 export type RestOptions = {
-  /** What `connect` of `rowhouse/postgres` gives. Whoever connects it also closes it. */
+  /** The result of `connect` of `rowhouse/postgres`. `createRest` does not close it. */
   readonly database: EngineDatabase
   /** Exposed schemas (`db-schemas`), at least one; the first is the default. */
   readonly schemas: readonly string[]
-  /** Says as which role, with which claims, a request is run. The role must be granted to the role that connects. */
+  /** Returns the role and the claims that a request runs with. The role that connects must be a member of that role. */
   readonly identify: Identify
-  /** PostgREST's settings by their names, camel-cased: `db-max-rows` is `dbMaxRows`. */
+  /** PostgREST's settings in camel case: `db-max-rows` is `dbMaxRows`. */
   readonly settings?: RestOptionSettings
-  /** Checks bodies before the database is asked; nothing is checked when left out. */
+  /** Validates request bodies before they are sent to the database. Defaults to no validation. */
   readonly validator?: BodyValidator
   /** Called once for every request, before its response is sent. Its errors go to the console. */
   readonly onRequest?: (observation: RestObservation) => void
-  /**
-   * Called when the schema cache was loaded or could not be loaded. Failures go to the console when left out, and so do its
-   * errors.
-   */
+  /** Called after each attempt to load the schema cache. By default, failures are written to the console, as its errors are. */
   readonly onSchema?: (event: SchemaEvent) => void
 }
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 
 /**
- * The settings that the options ask for, the others at their defaults.
+ * The given settings, with defaults for the others.
  *
- * @throws TypeError naming the option or setting that is wrong, and what it may be
+ * @throws TypeError naming the invalid option or setting and its allowed values
  */
 export function settingsOf({ database, schemas, identify, settings = {} }: RestOptions): RestSettings & LoadSettings {
-  // Callers may have no compiler that checks them.
+  // Callers may use JavaScript, where no compiler checks the types.
   const given: { readonly database: unknown; readonly schemas: unknown } = { database, schemas }
   if (!isObject(given.database) || !('run' in given.database) || !('read' in given.database)) {
-    throw new TypeError('createRest: database must be what connect() of rowhouse/postgres gives')
+    throw new TypeError('createRest: database must be the result of connect() of rowhouse/postgres')
   }
   if (typeof identify !== 'function') throw new TypeError('createRest: identify must be a function')
   if (!Array.isArray(given.schemas) || schemas.length === 0 || !schemas.every((name) => typeof name === 'string')) {
@@ -67,7 +64,7 @@ const choices: Readonly<Record<string, readonly string[]>> = {
   openapiMode: ['follow-privileges', 'ignore-privileges', 'disabled'],
 }
 
-/** @throws TypeError naming the setting and what it may be */
+/** @throws TypeError naming the setting and its allowed values */
 function checkSetting(name: string, value: unknown): void {
   const fail = (allowed: string): never => {
     throw new TypeError(`createRest: the setting ${name} is ${JSON.stringify(value)}, but must be ${allowed}`)
@@ -81,8 +78,8 @@ function checkSetting(name: string, value: unknown): void {
   if (value === undefined) return
   const rule = nullable[name]
   if (rule) {
-    const [isRight, allowed] = rule
-    if (value !== null && !isRight(value)) fail(allowed)
+    const [isValid, allowed] = rule
+    if (value !== null && !isValid(value)) fail(allowed)
     return
   }
   const allowed = choices[name]
@@ -90,10 +87,10 @@ function checkSetting(name: string, value: unknown): void {
     if (!allowed.some((choice) => choice === value)) fail(`one of ${allowed.join(', ')}`)
     return
   }
-  const standard: unknown = defaultSettings[name as keyof typeof defaultSettings]
-  if (Array.isArray(standard)) {
+  const defaultValue: unknown = defaultSettings[name as keyof typeof defaultSettings]
+  if (Array.isArray(defaultValue)) {
     if (!Array.isArray(value)) fail('an array')
-  } else if (typeof standard === 'number') {
+  } else if (typeof defaultValue === 'number') {
     if (!Number.isSafeInteger(value) || Number(value) < 0) fail('a whole number, 0 or more')
-  } else if (typeof value !== typeof standard) fail(`a ${typeof standard}`)
+  } else if (typeof value !== typeof defaultValue) fail(`a ${typeof defaultValue}`)
 }

@@ -1,11 +1,8 @@
-// Settings of the roles that requests run as: `alter role … set …`.
+// The settings of roles (`alter role … set …`).
 // https://docs.postgrest.org/en/v16/references/transactions.html#impersonated-role-settings
-import { introspectionQuery, type Row } from '../schema-cache/introspection.ts'
+import { introspectionQuery, type RunQuery } from '../schema-cache/introspection.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
 import type { RoleSettings } from './settings.ts'
-
-/** Runs one statement, and all of a call's in one transaction. */
-type Query = (text: string, values: unknown[]) => Promise<readonly Row[]>
 
 const isolationLevel = (value: string): IsolationLevel => {
   const level = value.toLowerCase()
@@ -13,10 +10,10 @@ const isolationLevel = (value: string): IsolationLevel => {
 }
 
 /**
- * Reads the settings of the roles that may be switched to. Settings that only a superuser may change are left out, unless
- * the connected role was granted to set them (PostgreSQL 15 and later).
+ * Reads the settings of all roles that the connected role may switch to. Omits settings that only a superuser may
+ * change, unless the connected role has the privilege to set them (PostgreSQL 15 and later).
  */
-export async function readRoleSettings(query: Query): Promise<RoleSettings> {
+export async function readRoleSettings(query: RunQuery): Promise<RoleSettings> {
   const rows = await query(introspectionQuery('role-settings').text, [])
   const guarded = new Set(rows.filter(({ context }) => context !== 'user').map(({ name }) => String(name)))
   const granted = guarded.size > 0 ? await grantedParameters(query, [...guarded]) : new Set<string>()
@@ -31,7 +28,7 @@ export async function readRoleSettings(query: Query): Promise<RoleSettings> {
   return { settings, isolationLevels }
 }
 
-async function grantedParameters(query: Query, names: readonly string[]): Promise<ReadonlySet<string>> {
+async function grantedParameters(query: RunQuery, names: readonly string[]): Promise<ReadonlySet<string>> {
   const [version] = await query("select current_setting('server_version_num')::int as number", [])
   if (Number(version?.number) < 150_000) return new Set()
   const rows = await query(introspectionQuery('parameter-privileges').text, [names])

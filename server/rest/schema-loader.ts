@@ -1,4 +1,4 @@
-// Reads the settings and loads the schema cache, at the start and whenever they may have changed.
+// Loads settings and schema cache at the start, and reloads them when they may have changed.
 import { SingleFlight } from '../common/single-flight.ts'
 import { loadSchemaCache } from '../schema-cache/load.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
@@ -7,24 +7,24 @@ import { Snapshot, type EngineState, type LoadedSettings } from './snapshot.ts'
 
 export type LoaderEvent<Loaded extends LoadedSettings = LoadedSettings> =
   | { readonly kind: 'schema cache loaded'; readonly milliseconds: number; readonly cache: SchemaCache }
-  /** The last schema cache stays in use; loading is tried again after the pause, or not at all (null). */
+  /** The previous schema cache stays in use. Loading is retried after the delay; null: not at all. */
   | { readonly kind: 'schema cache failed'; readonly error: Error; readonly retrySeconds: number | null }
   /** Requests use new connections from now on. */
   | { readonly kind: 'connections renewed' }
   | { readonly kind: 'settings read'; readonly settings: Loaded }
-  /** The settings, or some of them, stay as they were. */
+  /** At least one setting keeps its previous value. */
   | { readonly kind: 'settings invalid'; readonly error: Error }
   | { readonly kind: 'gave up'; readonly error: Error }
 
 /**
- * Reads the settings. `onInvalid` gets the error of each part that cannot be read and stays as it was.
+ * Reads the settings. Calls `onInvalid` with the error of each part that is invalid and keeps its previous value.
  *
- * @throws the error of a wrong value, or of the connection, as a rejection: all settings stay as they were
+ * @throws the error of an invalid value or of the connection, as a rejection: all settings keep their previous values
  */
 export type ReadSettings<Loaded extends LoadedSettings> = (onInvalid: (error: Error) => void) => Promise<Loaded>
 
 export type SettingsSource<Loaded extends LoadedSettings> = {
-  /** Until they are read for the first time. */
+  /** Used until the settings are read for the first time. */
   readonly initial: Loaded
   readonly read: ReadSettings<Loaded>
 }
@@ -32,32 +32,32 @@ export type SettingsSource<Loaded extends LoadedSettings> = {
 export type SchemaLoaderOptions<Loaded extends LoadedSettings> = {
   readonly database: EngineDatabase
   readonly settings: SettingsSource<Loaded>
-  /** Whether the database cannot be used, so that a failure to read the settings also fails the load. */
+  /** Whether an error of reading the settings means that the database is unavailable, so that loading fails, too. */
   readonly isUnavailable: (error: unknown) => boolean
-  /** Whether another attempt to load would fail, too. */
+  /** Whether retrying is pointless. */
   readonly isFinal: (error: Error, settings: Loaded) => boolean
   /** Must not throw. */
   readonly observe: (event: LoaderEvent<Loaded>) => void
 }
 
 const maxRetrySeconds = 32
-/** Milliseconds after a load in which lost connections cause no further one. */
-const calm = 1000
+/** Milliseconds after loading during which a lost connection does not trigger a reload. */
+const minRecoveryInterval = 1000
 
-/** A `ConnectionError` hides its cause from clients. */
+/** The cause of a `ConnectionError`, whose own message is for clients. */
 const causeOf = (error: Error): Error => (error.cause instanceof Error ? error.cause : error)
 
 const errorOf = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)))
 
 export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState {
   readonly database: EngineDatabase
-  /** Resolves when loading has failed in a way that another attempt cannot mend. */
+  /** Resolves with the error when loading has failed and retrying is pointless. */
   readonly gaveUp: Promise<Error>
   readonly #options: SchemaLoaderOptions<Loaded>
   readonly #settings: SingleFlight = new SingleFlight(() => this.#readSettings())
   readonly #schema: SingleFlight = new SingleFlight(() => this.#load())
   #snapshot: Snapshot<Loaded>
-  /** Why the settings could not be read, where the database was unavailable. */
+  /** The error of reading the settings, if the database was unavailable. */
   #unavailable: Error | undefined
   #retrySeconds = 1
   #hasFailed = false
@@ -79,31 +79,31 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
 
   /** Whether there is no schema cache yet, or the last attempt to load it failed. */
   get isPending(): boolean {
-    return this.#hasFailed || this.#snapshot.cache === undefined
+    return this.#hasFailed || this.#snapshot.schemaCache === undefined
   }
 
-  /** Reads the settings again. Wrong values leave the old ones in force. Never rejects. */
+  /** Reloads the settings. If a value is invalid, keeps the previous settings. Never rejects. */
   reloadSettings(): Promise<void> {
     return this.#settings.run()
   }
 
   /**
-   * Reads the settings and loads the schema cache, and has all connections replaced afterwards. A failed load keeps the
-   * old schema cache, and is tried again after 1, 2, 4 … 32 seconds. Resolves after an attempt that began after this call;
-   * calls during a load share the next one. Never rejects.
+   * Reloads settings and schema cache, then replaces all connections. If loading fails, keeps the previous schema cache
+   * and retries after 1, 2, 4 … 32 seconds. Resolves after an attempt that began after this call; calls during an
+   * attempt share the next one. Never rejects.
    */
   reload(): Promise<void> {
     clearTimeout(this.#timer)
     return this.#schema.run()
   }
 
-  /** Loads again, because a request found the database gone: it may come back changed. */
+  /** Reloads after a request has lost its connection, because the schema may have changed in the meantime. */
   recover(): void {
-    if (this.isPending || this.#schema.isRunning || performance.now() - this.#loadedAt < calm) return
+    if (this.isPending || this.#schema.isRunning || performance.now() - this.#loadedAt < minRecoveryInterval) return
     void this.reload()
   }
 
-  /** Ends all attempts to load. */
+  /** Stops loading and retrying. */
   giveUp(error: Error): void {
     if (this.#isStopped) return
     this.#isStopped = true
@@ -112,7 +112,7 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
     this.#resolveGaveUp(error)
   }
 
-  /** Ends loading and retrying. What is loaded stays in use. */
+  /** Stops loading and retrying. The current schema cache stays in use. */
   async stop(): Promise<void> {
     this.#isStopped = true
     clearTimeout(this.#timer)
@@ -126,11 +126,11 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
     this.#unavailable = undefined
     try {
       const next = await settings.read(onInvalid)
-      this.#snapshot = new Snapshot(next, this.#snapshot.cache)
+      this.#snapshot = new Snapshot(next, this.#snapshot.schemaCache)
       observe({ kind: 'settings read', settings: next })
     } catch (error) {
       if (isUnavailable(error)) this.#unavailable = errorOf(error)
-      // A load reports its own failure.
+      // While the schema cache is loading, `#load` reports that the database is unavailable.
       if (!this.#unavailable || !this.#schema.isRunning) onInvalid(errorOf(error))
     }
   }
@@ -138,7 +138,7 @@ export class SchemaLoader<Loaded extends LoadedSettings> implements EngineState 
   async #load(): Promise<void> {
     if (this.#isStopped) return
     const start = performance.now()
-    const isFirst = this.#snapshot.cache === undefined
+    const isFirst = this.#snapshot.schemaCache === undefined
     try {
       await this.#settings.run()
       if (this.#unavailable) throw this.#unavailable

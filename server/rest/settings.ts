@@ -1,22 +1,22 @@
-// The settings that the engine reads. PostgREST's have its names, camel-cased: `db-anon-role` is `dbAnonRole`.
+// The settings of the engine. PostgREST's settings have its names in camel case: `db-anon-role` is `dbAnonRole`.
 // https://docs.postgrest.org/en/v16/references/configuration.html
 import type { QualifiedIdentifier } from '../schema-cache/identifier.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
 
 export type OpenApiMode = 'follow-privileges' | 'ignore-privileges' | 'disabled'
 
-/** PostgREST's settings that the engine reads. */
+/** Settings that PostgREST has, too. */
 export type PostgrestSettings = {
   /** `app.settings.*`: full names and values. */
   readonly appSettings: readonly (readonly [string, string])[]
   readonly clientErrorVerbosity: 'verbose' | 'minimal'
   readonly dbAggregatesEnabled: boolean
-  /** Null: requests without credentials are refused. */
+  /** Null: requests without credentials are rejected. */
   readonly dbAnonRole: string | null
   readonly dbExtraSearchPath: readonly string[]
   readonly dbMaxRows: number | null
   readonly dbPlanEnabled: boolean
-  /** Seconds; also the time that a large request body may wait for memory. */
+  /** Seconds. Also limits how long a large request body waits for memory. */
   readonly dbPoolAcquisitionTimeout: number
   readonly dbPreRequest: QualifiedIdentifier | null
   readonly dbPreparedStatements: boolean
@@ -36,11 +36,11 @@ export type PostgrestSettings = {
   readonly urlUseLegacyTargetNames: boolean
 }
 
-/** The engine's own settings. */
+/** Settings that PostgREST does not have. */
 export type EngineSettings = {
   /** Bytes. */
   readonly restBodyLimit: number
-  /** Bytes of large request bodies of the REST API that the process holds at one time. */
+  /** Maximum total size in bytes of the large request bodies that the process keeps in memory. */
   readonly restBodyBudget: number
   /** Maximum number of request shapes whose plan or rejection is cached; 0 for none. */
   readonly planCacheMaxEntries: number
@@ -50,12 +50,12 @@ export type EngineSettings = {
 
 export type RestSettings = PostgrestSettings & EngineSettings
 
-/** Settings by which the engine loads the schema cache itself (`createRest`). */
+/** Settings for loading the schema cache. */
 export type LoadSettings = {
   /** Channel whose notifications reload the schema cache. */
   readonly dbChannel: string
   readonly dbChannelEnabled: boolean
-  /** Whether the settings of roles (`alter role … set …`) are read. */
+  /** Whether to read the settings of roles (`alter role … set …`). */
   readonly dbConfig: boolean
   /** Regular expressions of function settings that apply to the whole transaction. */
   readonly dbHoistedTxSettings: readonly string[]
@@ -63,7 +63,7 @@ export type LoadSettings = {
 
 const mebibyte = 1024 * 1024
 
-/** PostgREST's defaults, and those of the engine's own settings. */
+/** The defaults of all settings. */
 export const defaultSettings: RestSettings & LoadSettings = {
   appSettings: [],
   clientErrorVerbosity: 'verbose',
@@ -98,9 +98,9 @@ export const defaultSettings: RestSettings & LoadSettings = {
   urlUseLegacyTargetNames: true,
 }
 
-/** Settings of database roles that take part in every transaction of theirs. Read from the database. */
+/** Settings of database roles, applied to every transaction of the role. */
 export type RoleSettings = {
-  /** Settings to set, by role: [name, value]. */
+  /** [name, value] pairs by role. */
   readonly settings: ReadonlyMap<string, readonly (readonly [string, string])[]>
   readonly isolationLevels: ReadonlyMap<string, IsolationLevel>
 }

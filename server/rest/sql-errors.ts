@@ -1,4 +1,4 @@
-// Errors of the database as errors of the API.
+// Converts errors of the database to errors of the API.
 // https://docs.postgrest.org/en/v14/references/errors.html#postgresql-errors
 import { CredentialError } from '../identity/credential-error.ts'
 import type { DatabaseFailure, ServerError } from './database.ts'
@@ -6,15 +6,15 @@ import { ApiError, errors, ofCredential } from './errors.ts'
 import { framingWarning, isFramingHeader, isHeaderName } from './response/header.ts'
 import { isStatus } from './response/override.ts'
 
-/** What `pg` throws: a message of the server (it has a severity), or an error of its connection. */
+/** An error of `pg`: one raised by the server, which has a severity, or one of the connection. */
 export type DatabaseError = {
   readonly message: string
-  /** SQLSTATE of the server, or the system's name of a socket error. */
+  /** SQLSTATE, or the name of a socket error such as `ECONNREFUSED`. */
   readonly code?: string | undefined
   readonly detail?: string | undefined
   readonly hint?: string | undefined
   readonly severity?: string | undefined
-  /** The call that failed, for socket errors. */
+  /** The failed system call, for socket errors. */
   readonly syscall?: string | undefined
 }
 
@@ -52,10 +52,10 @@ const statusOfClass: Readonly<Record<string, number>> = {
   XX: 500, // internal error
 }
 
-/** `PT402`: the function chose the status, and its message is the reason. */
+/** `PT402` sets the status to 402, and the message becomes the reason phrase. */
 const customStatus = /^PT([0-9]{3})$/
 
-/** The status that a `PTxyz` state names; undefined when it names none. */
+/** The status of a `PTxyz` state; undefined for other states. */
 function customStatusOf(state: string): number | undefined {
   const status = Number(customStatus.exec(state)?.[1])
   return isStatus(status) ? status : undefined
@@ -63,11 +63,11 @@ function customStatusOf(state: string): number | undefined {
 
 function statusOf(state: string, message: string, authenticated: boolean): number {
   switch (state) {
-    case '21000': // cardinality_violation; the extension safeupdate speaks of the client's fault
+    case '21000': // cardinality_violation; the extension safeupdate raises it for the client's mistake
       return message.endsWith('requires a WHERE clause') ? 400 : 500
-    case '22023': // invalid_parameter_value; a role that a token names and that is not there
+    case '22023': // invalid_parameter_value; also a token's role that does not exist
       return message.startsWith('role') && message.endsWith('does not exist') ? 401 : 400
-    case '42883': // undefined_function; `text/xml` of something that cannot be aggregated as XML
+    case '42883': // undefined_function; also `text/xml` for a type that cannot be aggregated as XML
       return message.startsWith('function xmlagg(') ? 406 : 404
     case '42501': // insufficient_privilege
       return authenticated ? 403 : 401
@@ -94,7 +94,7 @@ const isOptionalText = (value: unknown): value is string | null | undefined =>
   value === undefined || value === null || isText(value)
 const isHeader = (entry: [string, unknown]): entry is [string, string] => isHeaderName(entry[0]) && isText(entry[1])
 
-/** `RAISE SQLSTATE 'PGRST'`: message and detail are JSON and say all of the answer. */
+/** `RAISE SQLSTATE 'PGRST'`: message and detail are JSON and define the whole response. */
 function raisedError(message: string, detail: string | undefined, cause: unknown): ApiError {
   const body = parsedObject(message)
   if (body === undefined || !isText(body.code) || !isText(body.message)) {
@@ -104,32 +104,34 @@ function raisedError(message: string, detail: string | undefined, cause: unknown
     return errors.raiseUnreadable({ part: 'message', text: message })
   }
   if (detail === undefined) return errors.raiseUnreadable({ part: 'no detail' })
-  const answer = parsedObject(detail)
+  const response = parsedObject(detail)
   const unreadable = errors.raiseUnreadable({ part: 'detail', text: detail })
-  if (answer === undefined || typeof answer.status !== 'number' || !isStatus(answer.status)) return unreadable
-  if (!isOptionalText(answer.status_text) || typeof answer.headers !== 'object' || answer.headers === null) {
+  if (response === undefined || typeof response.status !== 'number' || !isStatus(response.status)) return unreadable
+  if (!isOptionalText(response.status_text) || typeof response.headers !== 'object' || response.headers === null) {
     return unreadable
   }
-  const headers: [string, unknown][] = Object.entries(answer.headers)
-  if (Array.isArray(answer.headers) || !headers.every(isHeader)) return unreadable
+  const headers: [string, unknown][] = Object.entries(response.headers)
+  if (Array.isArray(response.headers) || !headers.every(isHeader)) return unreadable
   const ignored = headers.map(([name]) => name).filter(isFramingHeader)
   return new ApiError({
     code: body.code,
-    status: answer.status,
+    status: response.status,
     message: body.message,
     details: body.details,
     hint: body.hint,
     headers: headers.filter(([name]) => !isFramingHeader(name)).sort(([a], [b]) => (a < b ? -1 : 1)),
     warning: ignored.length > 0 ? framingWarning("The detail of RAISE SQLSTATE 'PGRST'", ignored) : undefined,
-    statusText: answer.status_text ?? undefined,
+    statusText: response.status_text ?? undefined,
     cause,
   })
 }
 
 /**
- * An error of the database as clients see it: code, message, details and hint are Postgres's own, the status follows
- * from the SQLSTATE. `authenticated` tells 403 from 401: the request does not act as the anonymous role. Errors of the
- * connection become PGRST000 (it could not be made) or PGRST001 (it was lost).
+ * Converts an error of the database. Code, message, details and hint are Postgres's; the SQLSTATE sets the status.
+ * Connection errors become PGRST000 (connecting failed) or PGRST001 (the connection was lost).
+ *
+ * @param authenticated whether the request acts as another role than the anonymous one; insufficient privileges get 403
+ *   then, otherwise 401
  */
 export function toApiError(error: DatabaseError, authenticated: boolean): ApiError {
   const { code, message, detail, hint, severity, syscall } = error
@@ -161,12 +163,12 @@ const kinds: ReadonlySet<unknown> = new Set<DatabaseFailure['kind']>([
 const isDatabaseFailure = (error: unknown): error is DatabaseFailure =>
   error instanceof Error && 'kind' in error && kinds.has(error.kind)
 
-/** The server's error, where one of a transaction's statements failed. */
+/** The server's error, if a statement of the transaction failed. */
 export const serverError = (error: unknown): ServerError | undefined =>
   isDatabaseFailure(error) && error.kind === 'statement failed' ? error.server : undefined
 
 /**
- * What `Database.run` rejects with, as clients see it; an API error stays as it is.
+ * Converts what `Database.run` rejects with. Returns an API error as it is.
  *
  * @param authenticated see `toApiError`
  */
@@ -189,12 +191,12 @@ function connectionError(failure: Exclude<DatabaseFailure, { kind: 'statement fa
   }
 }
 
-/** The API error of what is wrong with a credential, or with the connection; any other error stays as it is. */
+/** Converts errors of credentials and connections to API errors. Returns any other error as it is. */
 export function withCode(error: unknown): unknown {
   if (error instanceof CredentialError) return ofCredential(error)
   return isDatabaseFailure(error) && error.kind !== 'statement failed' ? connectionError(error) : error
 }
 
-/** Whether a request failed because the database was not there, or went away. */
+/** Whether a request failed because the database was unreachable or the connection was lost. */
 export const isConnectionLoss = (error: unknown): boolean =>
   error instanceof ApiError && error.status === 503 && /^(?:PGRST00[01]$|08|53|57P)/.test(error.code)

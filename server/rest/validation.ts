@@ -1,22 +1,22 @@
-// The port to whatever checks bodies before the database is asked.
+// The port to the validation of request bodies.
 
-export type BodyFault = {
-  /** JSON pointer (RFC 6901) into the body: `/0/confidence`; empty for the whole of it. */
+export type BodyProblem = {
+  /** JSON pointer (RFC 6901) into the body: `/0/confidence`; empty for the whole body. */
   readonly pointer: string
   readonly message: string
 }
 
 export type TableBodies = {
   /**
-   * Checks a row, or an array of rows, for INSERT: everything required must be there. No fault: valid. With `isText` all
-   * values are texts (CSV, forms), to be checked as the types that they stand for; the rows are changed to these.
+   * Validates a row or an array of rows for INSERT: required properties must be present. Returns an empty array for a
+   * valid body. With `isText`, all values are strings (CSV, forms) and are converted in place to the schema's types.
    */
-  readonly validateInsert: (body: unknown, isText?: boolean) => readonly BodyFault[]
-  /** Checks the same for UPDATE: any subset of the properties will do. */
-  readonly validateUpdate: (body: unknown, isText?: boolean) => readonly BodyFault[]
+  readonly validateInsert: (body: unknown, isText?: boolean) => readonly BodyProblem[]
+  /** Validates rows for UPDATE, where any subset of the properties is valid. */
+  readonly validateUpdate: (body: unknown, isText?: boolean) => readonly BodyProblem[]
 }
 
 export type BodyValidator = {
-  /** Undefined for a table without a schema: Postgres alone guards it. */
+  /** Undefined for a table without a schema: only Postgres validates its rows. */
   readonly forTable: (schema: string, table: string) => TableBodies | undefined
 }

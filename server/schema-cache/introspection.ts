@@ -5,10 +5,10 @@ import { readFileSync } from 'node:fs'
 /** A statement with its parameters, all of type text. */
 export type IntrospectionQuery = { readonly text: string; readonly values: readonly string[] }
 
-export type Row = Record<string, unknown>
+export type CatalogRow = Record<string, unknown>
 
 /** Runs one statement in the caller's open transaction. */
-export type RunQuery = (text: string, values: unknown[]) => Promise<Row[]>
+export type RunQuery = (text: string, values: unknown[]) => Promise<readonly CatalogRow[]>
 
 /** The same relative path is valid from `server/` and from the compiled file in `dist/`. */
 const folder = new URL('../../sql/introspection/', import.meta.url)
@@ -25,4 +25,4 @@ export function introspectionQuery(name: string, ...values: string[]): Introspec
 }
 
 /** The JSON value of a row. The statement defines its shape. */
-export const decodeRow = <T>({ row }: Row): T => (typeof row === 'string' ? JSON.parse(row) : row) as T
+export const decodeRow = <T>({ row }: CatalogRow): T => (typeof row === 'string' ? JSON.parse(row) : row) as T

@@ -1,7 +1,13 @@
 // Loads the schema cache from the system catalog of PostgreSQL 12 and later.
 import { foreignKeyRelationships, primaryKeysOf, type Constraint } from './constraint.ts'
 import { qualifiedKey, type QualifiedIdentifier } from './identifier.ts'
-import { decodeRow, introspectionQuery, type IntrospectionQuery, type Row, type RunQuery } from './introspection.ts'
+import {
+  decodeRow,
+  introspectionQuery,
+  type IntrospectionQuery,
+  type CatalogRow,
+  type RunQuery,
+} from './introspection.ts'
 import { mediaHandlersOf, type MediaHandlerRow } from './media-handler.ts'
 import { NameIndex } from './name-index.ts'
 import { representationKey, type Representation } from './representation.ts'
@@ -36,7 +42,7 @@ export const introspectionSettings = `select set_config('search_path', '', true)
  * fails.
  */
 export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptions): Promise<SchemaCache> {
-  const run = ({ text, values }: IntrospectionQuery): Promise<Row[]> => query(text, [...values])
+  const run = ({ text, values }: IntrospectionQuery): Promise<readonly CatalogRow[]> => query(text, [...values])
   const read = async <T>(name: string, ...values: string[]): Promise<T[]> =>
     (await run(introspectionQuery(name, ...values))).map(decodeRow<T>)
 
@@ -114,7 +120,7 @@ function tablesOf(rows: readonly TableRow[], primaryKeys: ReadonlyMap<string, re
   )
 }
 
-const decodeView = (row: Row): StoredView => ({
+const decodeView = (row: CatalogRow): StoredView => ({
   ...decodeRow<Omit<StoredView, 'query'>>(row),
   query: String(row.query),
 })

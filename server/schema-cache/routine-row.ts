@@ -1,6 +1,6 @@
 // Routines as `routines.sql` returns them.
 import { qualifiedKey } from './identifier.ts'
-import { decodeRow, introspectionQuery, type IntrospectionQuery, type Row } from './introspection.ts'
+import { decodeRow, introspectionQuery, type IntrospectionQuery, type CatalogRow } from './introspection.ts'
 import { compareRoutines } from './order.ts'
 import type { IsolationLevel, Routine, Routines } from './routine.ts'
 
@@ -15,7 +15,7 @@ export const routinesQuery = ({ schemas, hoistedSettings, executableOnly = false
   introspectionQuery('routines', JSON.stringify(schemas), JSON.stringify(hoistedSettings), String(executableOnly))
 
 /** Groups the rows of `routinesQuery` into overloads, in the order in which error messages list them. */
-export function decodeRoutines(rows: readonly Row[]): Routines {
+export function decodeRoutines(rows: readonly CatalogRow[]): Routines {
   const routines = new Map<string, Routine[]>()
   for (const row of rows) {
     const routine = decodeRoutine(row)
@@ -28,7 +28,7 @@ export function decodeRoutines(rows: readonly Row[]): Routines {
   return routines
 }
 
-function decodeRoutine(row: Row): Routine {
+function decodeRoutine(row: CatalogRow): Routine {
   const routine = decodeRow<Omit<Routine, 'isolationLevel'> & { readonly isolationLevel: string | null }>(row)
   const { returns, isolationLevel } = routine
   return {

@@ -1,8 +1,8 @@
 // A fault of a body: what is wrong, and where.
 import type { ErrorObject } from 'ajv/dist/2020.js'
-import type { BodyFault } from '../rest/validation.ts'
+import type { BodyProblem } from '../rest/validation.ts'
 
-export type Fault = BodyFault
+export type Fault = BodyProblem
 
 const maxPointer = 200
 

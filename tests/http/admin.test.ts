@@ -21,7 +21,7 @@ const { call, service } = await startApplication(t, uri, {
 })
 let listening = true
 const { engine, metrics, isReady } = service
-const schemaCache = () => engine.snapshot.cache
+const schemaCache = () => engine.snapshot.schemaCache
 const admin = caller(await listen(t, createAdmin({ schemaCache, metrics, isReady, isListening: () => listening })))
 
 t.test('/live and /ready report the state of the server', async (t) => {

@@ -86,7 +86,7 @@ t.test('framing headers set by functions are not sent to the client', async (t) 
         .logged()
         .map(({ msg, message }) => String(msg ?? message))
         .findLast((line) => line.includes('must not set'))
-      t.match(warning, `must not set ${name}: the server does that itself; ignored`)
+      t.match(warning, `must not set ${name}: reserved for the server; ignored`)
     }
   }
 })

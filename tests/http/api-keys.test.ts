@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import { createPool } from '../../server/postgres/pool.ts'
-import { Database, type Query } from '../../server/postgres/database.ts'
+import { Database, type RunQuery } from '../../server/postgres/database.ts'
 import { ApiKeyChanges } from '../../server/identity/api-key/api-key-changes.ts'
 import { lastingIdentity, type Identity } from '../../server/identity/identity.ts'
 import { createApiKeyLookup, type LookupSettings } from '../../server/identity/api-key/api-key-lookup.ts'
@@ -35,7 +35,7 @@ await database.query("insert into auth.users (id, email, password_hash) values (
 function lookupWith(settings: Partial<LookupSettings> = {}) {
   let asked = 0
   let time = Date.now()
-  const counting: Query = (text, values) => {
+  const counting: RunQuery = (text, values) => {
     asked++
     return query(text, values)
   }

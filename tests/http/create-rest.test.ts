@@ -128,7 +128,7 @@ t.test('invalid options are rejected', async (t) => {
     const all = { database, schemas: ['public'], identify, ...options }
     await t.rejects(createRest(all as RestOptions), { name: 'TypeError', message: `createRest: ${message}` })
   }
-  await rejects({ database: 'postgres://' }, 'database must be what connect() of rowhouse/postgres gives')
+  await rejects({ database: 'postgres://' }, 'database must be the result of connect() of rowhouse/postgres')
   await rejects({ schemas: [] }, 'schemas must be an array of at least one name')
   await rejects({ schemas: 'public' }, 'schemas must be an array of at least one name')
   await rejects({ identify: { role: 'anon' } }, 'identify must be a function')

@@ -122,7 +122,7 @@ const isEachOnce = (t: Test, found: ReadonlyMap<string, number>, wanted: readonl
 }
 
 t.test('the schema cache knows which relations have no effects', async (t) => {
-  const { cache } = service.engine.snapshot
+  const { schemaCache: cache } = service.engine.snapshot
   const names = [...(cache?.stableRelations ?? [])].map((key) => key.split('\0')[1]).sort()
   t.strictSame(names, ['defaulted', 'locked', 'plain', 'triggered'])
 })

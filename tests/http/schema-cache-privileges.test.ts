@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import t from 'tap'
 import { qualifiedKey } from '../../server/schema-cache/identifier.ts'
-import type { IntrospectionQuery, Row } from '../../server/schema-cache/introspection.ts'
+import type { IntrospectionQuery, CatalogRow } from '../../server/schema-cache/introspection.ts'
 import {
   accessibleRoutinesQuery,
   accessibleTablesQuery,
@@ -33,8 +33,8 @@ await client.query(`
   set role ${role};
   set search_path to api`)
 
-const run = async ({ text, values }: IntrospectionQuery): Promise<Row[]> =>
-  (await client.query<Row>(text, [...values])).rows
+const run = async ({ text, values }: IntrospectionQuery): Promise<CatalogRow[]> =>
+  (await client.query<CatalogRow>(text, [...values])).rows
 
 t.test('relations on which the role has any privilege', async (t) => {
   const keys = decodeAccessibleTables(await run(accessibleTablesQuery('api')))

@@ -8,7 +8,7 @@ import { loadConfig } from '../../server/config/load.ts'
 import { toPoolConfig } from '../../server/program/connection-setting.ts'
 import type { StreamedField } from '../../server/postgres/protocol/streamed-field.ts'
 import { runPipeline, StatementError } from '../../server/postgres/protocol/pipeline.ts'
-import type { PipelineStatement, Row } from '../../server/rest/database.ts'
+import type { PipelineStatement, RawRow } from '../../server/rest/database.ts'
 import { withConnection } from '../../server/postgres/lending.ts'
 import { createPool, flushPool, type ConnectionPool } from '../../server/postgres/pool.ts'
 import { StatementStats } from '../../server/common/statement-stats.ts'
@@ -33,9 +33,9 @@ function poolOf(t: Test, dbPool = 4, options: pg.PoolConfig = connection): Conne
 }
 
 function trusted(): StatementStats {
-  const history = new StatementStats()
-  for (let time = 0; time < 20; time++) history.record(0.1, 100)
-  return history
+  const stats = new StatementStats()
+  for (let time = 0; time < 20; time++) stats.record(0.1, 100)
+  return stats
 }
 
 type Outcome = {
@@ -59,7 +59,7 @@ function share(
   t: Test,
   pool: ConnectionPool,
   part: readonly PipelineStatement[],
-  history = trusted(),
+  stats = trusted(),
   prepare = true,
   kind: 'read' | 'write' = 'read',
 ): Read {
@@ -68,7 +68,7 @@ function share(
   let settled = 0
   let wasTaken = false
   const outcome = new Promise<Outcome>((resolve, reject) => {
-    const settle = (error: Error | undefined, results: Row[][], arriving?: StreamedField): void => {
+    const settle = (error: Error | undefined, results: RawRow[][], arriving?: StreamedField): void => {
       // The received field is settled once more at its end.
       if (++settled > 1 && !hasArrived) t.fail('settled twice')
       hasArrived = arriving !== undefined
@@ -88,12 +88,12 @@ function share(
         (error: unknown) => settle(error as Error, []),
       )
     }
-    const onLargeRow = (fields: Row, last: StreamedField): void => settle(undefined, [[fields]], last)
+    const onLargeRow = (fields: RawRow, last: StreamedField): void => settle(undefined, [[fields]], last)
     const guardedPart = (gate: string, number: string): PipelineStatement[] => [
       { ...statement(`select ${mayBegin('$1', '$2')}`, gate, number), isGuard: true },
       ...part,
     ]
-    const run = { kind, part, mayRepeat: kind === 'read', guardedPart, history, onLargeRow, settle, runOnOwnConnection }
+    const run = { kind, part, mayRepeat: kind === 'read', guardedPart, stats, onLargeRow, settle, runOnOwnConnection }
     wasTaken = pool.shared.share(run, prepare)
     if (!wasTaken) resolve({ texts: [], wasMoved })
   })
@@ -112,17 +112,17 @@ async function terminate(text: string): Promise<void> {
 
 t.test('statements that have been fast are trusted to be fast', async (t) => {
   const pool = poolOf(t)
-  const history = new StatementStats()
-  for (let time = 0; time < 19; time++) history.record(0.1, 100)
-  t.notOk(share(t, pool, [pidAnd('')], history).wasTaken, 'too few samples')
-  history.record(0.1, 100)
-  t.ok(share(t, pool, [pidAnd('')], history).wasTaken)
-  history.record(0.1, 100_000)
-  t.notOk(share(t, pool, [pidAnd('')], history).wasTaken, 'one large result')
-  for (let time = 0; time < 20; time++) history.record(0.1, 100)
-  t.ok(share(t, pool, [pidAnd('')], history).wasTaken, 'after enough fast samples')
-  history.record(100, 100)
-  t.notOk(share(t, pool, [pidAnd('')], history).wasTaken, 'one slow sample')
+  const stats = new StatementStats()
+  for (let time = 0; time < 19; time++) stats.record(0.1, 100)
+  t.notOk(share(t, pool, [pidAnd('')], stats).wasTaken, 'too few samples')
+  stats.record(0.1, 100)
+  t.ok(share(t, pool, [pidAnd('')], stats).wasTaken)
+  stats.record(0.1, 100_000)
+  t.notOk(share(t, pool, [pidAnd('')], stats).wasTaken, 'one large result')
+  for (let time = 0; time < 20; time++) stats.record(0.1, 100)
+  t.ok(share(t, pool, [pidAnd('')], stats).wasTaken, 'after enough fast samples')
+  stats.record(100, 100)
+  t.notOk(share(t, pool, [pidAnd('')], stats).wasTaken, 'one slow sample')
   const slow = new StatementStats()
   for (let time = 0; time < 100; time++) slow.record(2, 100)
   t.notOk(share(t, pool, [pidAnd('')], slow).wasTaken, 'never fast')
@@ -134,9 +134,9 @@ for (const prepare of [true, false]) {
   t.test(`many reads on one connection, prepared statements ${prepare ? 'on' : 'off'}`, async (t) => {
     const pool = poolOf(t)
     for (let round = 0; round < 5; round++) {
-      const history = trusted()
+      const stats = trusted()
       const reads = Array.from({ length: 5 }, (_, index) =>
-        share(t, pool, [pidAnd(`${round} ${index}`)], history, prepare),
+        share(t, pool, [pidAnd(`${round} ${index}`)], stats, prepare),
       )
       const outcomes = await Promise.all(reads.map(({ outcome }) => outcome))
       t.strictSame(
@@ -157,13 +157,13 @@ for (const prepare of [true, false]) {
     // The second statement of the failing read is never prepared, although its Parse message was sent.
     const unprepared = statement('select 7')
     for (let round = 0; round < 3; round++) {
-      const history = trusted()
+      const stats = trusted()
       const reads = [
-        share(t, pool, [set('a'), show], history, prepare),
-        share(t, pool, [set('b'), statement('select 1 / $1::int', '0'), unprepared], history, prepare),
-        share(t, pool, [show], history, prepare),
-        share(t, pool, [unprepared], history, prepare),
-        share(t, pool, [set('c'), show], history, prepare),
+        share(t, pool, [set('a'), show], stats, prepare),
+        share(t, pool, [set('b'), statement('select 1 / $1::int', '0'), unprepared], stats, prepare),
+        share(t, pool, [show], stats, prepare),
+        share(t, pool, [unprepared], stats, prepare),
+        share(t, pool, [set('c'), show], stats, prepare),
       ]
       const [first, second, third, fourth, fifth] = await Promise.allSettled(reads.map(({ outcome }) => outcome))
       t.match(first, { value: { texts: ['a'] } })
@@ -177,10 +177,10 @@ for (const prepare of [true, false]) {
 
 t.test('a slow read does not delay the others', async (t) => {
   const pool = poolOf(t)
-  const history = trusted()
+  const stats = trusted()
   const latch = await createLatch(t, database)
-  const long = share(t, pool, [statement(`select 'late' from ${latch.wait}`)], history)
-  const others = [1, 2, 3].map((index) => share(t, pool, [pidAnd(String(index))], history))
+  const long = share(t, pool, [statement(`select 'late' from ${latch.wait}`)], stats)
+  const others = [1, 2, 3].map((index) => share(t, pool, [pidAnd(String(index))], stats))
   const outcomes = await Promise.all(others.map(({ outcome }) => outcome))
   for (const [index, { texts, wasMoved }] of outcomes.entries()) {
     t.equal(texts[1], String(index + 1))
@@ -193,10 +193,10 @@ t.test('a slow read does not delay the others', async (t) => {
 
 t.test('a large result is streamed, and does not delay the others', async (t) => {
   const pool = poolOf(t)
-  const history = trusted()
+  const stats = trusted()
   const size = 20_000_000
-  const large = share(t, pool, [{ text: `select 'head', repeat('x', ${size})`, values: [] }], history)
-  const other = share(t, pool, [pidAnd('other')], history)
+  const large = share(t, pool, [{ text: `select 'head', repeat('x', ${size})`, values: [] }], stats)
+  const other = share(t, pool, [pidAnd('other')], stats)
   const { arriving, texts } = await large.outcome
   t.strictSame(texts, ['head'], 'the fields before the last')
   // The large result has no consumer yet.
@@ -209,10 +209,10 @@ t.test('a large result is streamed, and does not delay the others', async (t) =>
 
 t.test('reads on a lost connection are retried', async (t) => {
   const pool = poolOf(t)
-  const history = trusted()
+  const stats = trusted()
   const latch = await createLatch(t, database)
-  const long = share(t, pool, [statement(`select ${latch.wait}, 'ended'`)], history)
-  const others = [1, 2].map((index) => share(t, pool, [pidAnd(String(index))], history))
+  const long = share(t, pool, [statement(`select ${latch.wait}, 'ended'`)], stats)
+  const others = [1, 2].map((index) => share(t, pool, [pidAnd(String(index))], stats))
   await terminate('ended')
   await latch.release()
   for (const { outcome } of others) t.match(await outcome, { wasMoved: true })
@@ -239,12 +239,12 @@ t.test('deallocated statements are prepared again', async (t) => {
 
 t.test('a flushed pool does not reuse a shared connection', async (t) => {
   const pool = poolOf(t)
-  const history = trusted()
+  const stats = trusted()
   const latch = await createLatch(t, database)
-  const long = share(t, pool, [statement(`select pg_backend_pid() from ${latch.wait}`)], history)
+  const long = share(t, pool, [statement(`select pg_backend_pid() from ${latch.wait}`)], stats)
   t.ok(await latch.isAwaited())
   flushPool(pool)
-  const later = share(t, pool, [pidAnd('later')], history)
+  const later = share(t, pool, [pidAnd('later')], stats)
   await later.outcome
   await latch.release()
   t.not((await later.outcome).texts[0], (await long.outcome).texts[0])
@@ -252,7 +252,7 @@ t.test('a flushed pool does not reuse a shared connection', async (t) => {
 
 t.test('a shared connection is closed after some time', async (t) => {
   const pool = poolOf(t, 2)
-  const history = trusted()
+  const stats = trusted()
   let released = 0
   pool.on('release', () => released++)
   let running = 0
@@ -265,7 +265,7 @@ t.test('a shared connection is closed after some time', async (t) => {
       }
       started++
       running++
-      void share(t, pool, [pidAnd('')], history).outcome.finally(() => {
+      void share(t, pool, [pidAnd('')], stats).outcome.finally(() => {
         running--
         next()
       })
@@ -277,13 +277,13 @@ t.test('a shared connection is closed after some time', async (t) => {
 
 t.test('an exclusive connection is available, however many fast reads arrive', async (t) => {
   const pool = poolOf(t, 1)
-  const history = trusted()
+  const stats = trusted()
   let isServed = false
   let running = 0
   const feed = (): void => {
     if (isServed) return
     running++
-    const { outcome, wasTaken } = share(t, pool, [pidAnd('')], history)
+    const { outcome, wasTaken } = share(t, pool, [pidAnd('')], stats)
     // The caller has gone, so the lent connection is not used.
     void outcome.then(() => {
       running--
@@ -306,8 +306,8 @@ t.test('an exclusive connection is available, however many fast reads arrive', a
 t.test('without a connection, every read gets the error', async (t) => {
   const port = 1
   const pool = poolOf(t, 2, toPoolConfig(`postgresql://nobody@127.0.0.1:${port}/none`, {}))
-  const history = trusted()
-  for (const { outcome } of [1, 2, 3].map(() => share(t, pool, [pidAnd('')], history))) {
+  const stats = trusted()
+  for (const { outcome } of [1, 2, 3].map(() => share(t, pool, [pidAnd('')], stats))) {
     await t.rejects(outcome, { name: 'ConnectionError', kind: 'not connected' })
   }
 })
@@ -320,8 +320,8 @@ t.test('transactions are no longer watched once their connection has failed', as
   const connected = once(server, 'connection') as Promise<[Socket]>
   const { port } = server.address() as AddressInfo
   const pool = poolOf(t, 1, toPoolConfig(`postgresql://nobody@127.0.0.1:${port}/none?sslmode=disable`, {}))
-  const history = trusted()
-  const reads = [1, 2].map(() => share(t, pool, [pidAnd('')], history))
+  const stats = trusted()
+  const reads = [1, 2].map(() => share(t, pool, [pidAnd('')], stats))
   // Whether a transaction takes long is decided after what has arrived was read. Here the connection is lost in between.
   const later: (() => void)[] = []
   const postponed = t.intercept(globalThis, 'setImmediate', { value: (call: () => void) => later.push(call) })
@@ -338,9 +338,9 @@ t.test('transactions are no longer watched once their connection has failed', as
 
 t.test('when all connections are in use, reads are queued on shared ones', async (t) => {
   const pool = poolOf(t, 2)
-  const history = new StatementStats()
-  for (let time = 0; time < 20; time++) history.record(0.4, 100)
-  const reads = Array.from({ length: 8 }, (_, index) => share(t, pool, [pidAnd(String(index))], history))
+  const stats = new StatementStats()
+  for (let time = 0; time < 20; time++) stats.record(0.4, 100)
+  const reads = Array.from({ length: 8 }, (_, index) => share(t, pool, [pidAnd(String(index))], stats))
   const outcomes = await Promise.all(reads.map(({ outcome }) => outcome))
   t.strictSame(
     outcomes.map(({ texts: [, text] }) => text),
@@ -363,8 +363,8 @@ t.test('errors of a shared connection are those of its statements', async (t) =>
   await t.rejects(share(t, pool, [statement('select nothing')]).outcome, StatementError)
 })
 
-const write = (t: Test, pool: ConnectionPool, history: StatementStats, ...part: readonly PipelineStatement[]): Read =>
-  share(t, pool, part, history, true, 'write')
+const write = (t: Test, pool: ConnectionPool, stats: StatementStats, ...part: readonly PipelineStatement[]): Read =>
+  share(t, pool, part, stats, true, 'write')
 
 /** Shares a write that changes nothing until the gates are open. */
 async function openGates(t: Test, pool: ConnectionPool): Promise<void> {
@@ -389,9 +389,9 @@ async function blockFront(t: Test): Promise<Blocked> {
   const locker = await pool.connect()
   await locker.query('begin')
   await locker.query('select from locked where id = 1 for update')
-  const history = trusted()
-  const front = write(t, pool, history, increment('1'))
-  const others = ['2', '3', '4'].map((id) => write(t, pool, history, increment(id)))
+  const stats = trusted()
+  const front = write(t, pool, stats, increment('1'))
+  const others = ['2', '3', '4'].map((id) => write(t, pool, stats, increment(id)))
   const release = async (): Promise<void> => {
     await locker.query('commit')
     locker.release()
@@ -417,10 +417,10 @@ t.test('writes', async (t) => {
   t.test('share connections, but not with reads', async (t) => {
     const pool = poolOf(t)
     await openGates(t, pool)
-    const history = trusted()
+    const stats = trusted()
     const values = Array.from({ length: 8 }, (_, index) => String(index))
-    const writes = values.map((value) => write(t, pool, history, insert(value)))
-    const read = share(t, pool, [pidAnd('x')], history)
+    const writes = values.map((value) => write(t, pool, stats, insert(value)))
+    const read = share(t, pool, [pidAnd('x')], stats)
     for (const [index, { outcome }] of writes.entries()) t.match(await outcome, { texts: [String(index)] })
     await read.outcome
     t.ok(pool.totalCount < 9)
@@ -430,11 +430,11 @@ t.test('writes', async (t) => {
   t.test('an error rolls back only its own write', async (t) => {
     const pool = poolOf(t)
     await openGates(t, pool)
-    const history = trusted()
+    const stats = trusted()
     const [first, second, third] = await Promise.allSettled([
-      write(t, pool, history, insert('a')).outcome,
-      write(t, pool, history, insert('b'), statement('select 1 / $1::int', '0')).outcome,
-      write(t, pool, history, insert('c')).outcome,
+      write(t, pool, stats, insert('a')).outcome,
+      write(t, pool, stats, insert('b'), statement('select 1 / $1::int', '0')).outcome,
+      write(t, pool, stats, insert('c')).outcome,
     ])
     t.match([first, second, third], [
       { status: 'fulfilled' }, { reason: { server: { code: '22012' } } }, { status: 'fulfilled' },
@@ -448,16 +448,16 @@ t.test('writes', async (t) => {
     const locker = await pool.connect()
     await locker.query('begin')
     await locker.query('select from locked where id in (1, 2) for update')
-    const history = trusted()
-    const blocked = [write(t, pool, history, increment('1')), write(t, pool, history, increment('2'))]
-    const others = ['3', '4', '5'].map((id) => write(t, pool, history, increment(id)))
+    const stats = trusted()
+    const blocked = [write(t, pool, stats, increment('1')), write(t, pool, stats, increment('2'))]
+    const others = ['3', '4', '5'].map((id) => write(t, pool, stats, increment(id)))
     await Promise.race(others.map(({ outcome }) => outcome))
     t.ok(
       others.every(({ isMoved }) => isMoved()),
       'all at once',
     )
     await Promise.all(others.map(({ outcome }) => outcome))
-    t.notOk(history.isFast, 'the next ones are not queued behind each other')
+    t.notOk(stats.isFast, 'the next ones are not queued behind each other')
     await locker.query('commit')
     locker.release()
     const [front, second] = await Promise.all(blocked.map(({ outcome }) => outcome))
@@ -487,7 +487,7 @@ t.test('writes', async (t) => {
     let expected = 0
     const values: string[] = []
     for (let round = 0; round < 8; round++) {
-      const history = trusted()
+      const stats = trusted()
       const batch = Array.from({ length: 5 }, (_, index) => `${round} ${index}`)
       values.push(...batch)
       expected += batch.length
@@ -496,8 +496,8 @@ t.test('writes', async (t) => {
       const count = statement("select nextval('runs')")
       const writes = batch.map((value, index) =>
         index % 2 === 0
-          ? write(t, pool, history, count, slow, insert(value))
-          : write(t, pool, history, count, insert(value)),
+          ? write(t, pool, stats, count, slow, insert(value))
+          : write(t, pool, stats, count, insert(value)),
       )
       for (const { outcome, wasTaken } of writes) {
         t.ok(wasTaken)
@@ -543,9 +543,9 @@ t.test('writes', async (t) => {
   t.test('writes on a lost connection are reported as uncertain', async (t) => {
     const pool = poolOf(t)
     await openGates(t, pool)
-    const history = trusted()
-    const front = write(t, pool, history, statement('select pg_terminate_backend(pg_backend_pid())'), insert('a'))
-    const behind = write(t, pool, history, insert('b'))
+    const stats = trusted()
+    const front = write(t, pool, stats, statement('select pg_terminate_backend(pg_backend_pid())'), insert('a'))
+    const behind = write(t, pool, stats, insert('b'))
     await t.rejects(front.outcome)
     // If losing the first write takes long on a slow machine, the one behind it is moved before.
     if (behind.isMoved()) await behind.outcome

@@ -5,7 +5,7 @@ import type { MutatePlan } from '../../server/rest/plan/mutate-plan.ts'
 import type { CrudPlan } from '../../server/rest/plan/plan.ts'
 import type { Preferences } from '../../server/rest/request/preferences.ts'
 import type { ResultRow } from '../../server/rest/response/result.ts'
-import { resultFault } from '../../server/rest/response/fault.ts'
+import { resultError } from '../../server/rest/response/result-check.ts'
 import type { Routine } from '../../server/schema-cache/routine.ts'
 import { createDatabase } from '../support/database.ts'
 import {
@@ -261,7 +261,7 @@ for (const [title, plan, { preferences, more }, expected] of rows) {
 t.test('PUT with another key than in the URL', async (t) => {
   const put = insertPlan('projects', [id], '{"id":8}', { onConflict: upsert, where: [where('id', equals('9'))] })
   const plan = writing(put, { mutation: 'single-upsert', handler: { kind: 'none' } })
-  t.match(resultFault(plan, await run(plan), requestShape()), { code: 'PGRST115' })
+  t.match(resultError(plan, await run(plan), requestShape()), { code: 'PGRST115' })
 })
 
 const returns = (setOf: boolean, composite: string | null): Partial<Routine> => ({

@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { PipelineClient } from '../../server/postgres/protocol/pipeline-client.ts'
 import type { Test } from 'tap'
 import { runPipeline } from '../../server/postgres/protocol/pipeline.ts'
-import type { PipelineStatement, Row } from '../../server/rest/database.ts'
+import type { PipelineStatement, RawRow } from '../../server/rest/database.ts'
 import type { Identity } from '../../server/identity/identity.ts'
 import type { CrudPlan } from '../../server/rest/plan/plan.ts'
 import type { PlannedRequest } from '../../server/rest/request/api-request.ts'
@@ -26,7 +26,7 @@ export type StatementRunner = {
     plan: CrudPlan,
     request: PlannedRequest,
     ...fragments: readonly Fragment[]
-  ) => Promise<readonly (readonly Row[])[]>
+  ) => Promise<readonly (readonly RawRow[])[]>
   readonly end: () => Promise<void>
 }
 

@@ -5,7 +5,7 @@ import { BodyBudget } from '../../server/rest/request/body-budget.ts'
 import { ClientGone, receivePieces } from '../../server/services/analysis/receive.ts'
 import { listen } from '../support/listening.ts'
 
-const budget = () => new BodyBudget({ limit: 1_000_000, patience: 60_000, exhausted: () => new Error('exhausted') })
+const budget = () => new BodyBudget({ limit: 1_000_000, maxWait: 60_000, exhausted: () => new Error('exhausted') })
 
 t.test('a body is complete only when its last chunk has been consumed', async (t) => {
   for (const size of [1, 1000, 60_000, 300_000]) {

@@ -2,11 +2,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { BodyBudget } from '../../server/rest/request/body-budget.ts'
-import { ParseTurns } from '../../server/rest/request/parse-turns.ts'
+import { ParseQueue } from '../../server/rest/request/parse-queue.ts'
 import { createRandom } from '../support/random.ts'
 
 const exhausted = new Error('exhausted')
-const budgetOf = (limit: number, patience = 60_000) => new BodyBudget({ limit, patience, exhausted: () => exhausted })
+const budgetOf = (limit: number, patience = 60_000) =>
+  new BodyBudget({ limit, maxWait: patience, exhausted: () => exhausted })
 
 /** Whether a promise is settled. */
 async function isSettled(promise: Promise<unknown> | undefined): Promise<boolean> {
@@ -91,7 +92,7 @@ t.test('any order of growing and releasing frees everything, and stays close to 
 })
 
 t.test('bodies are parsed one at a time, and the event loop runs in between', async (t) => {
-  const turns = new ParseTurns()
+  const turns = new ParseQueue()
   const done: string[] = []
   const work = (name: string) =>
     turns.run(() => {

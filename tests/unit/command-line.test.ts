@@ -4,7 +4,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import type { ApiKey } from '../../server/identity/api-key/api-key.ts'
-import type { Address, Dependencies, ServeOptions, Session } from '../../server/program/command-line/dependencies.ts'
+import type {
+  Address,
+  Dependencies,
+  ServeOptions,
+  DatabaseOperations,
+} from '../../server/program/command-line/dependencies.ts'
 import { readExpiry } from '../../server/program/command-line/keys-command.ts'
 import { runProgram } from '../../server/program/command-line/program.ts'
 import { readyAddress } from '../../server/program/command-line/ready.ts'
@@ -38,10 +43,14 @@ const key: ApiKey & { key: string } = {
 type Ran = { code: number; out: string; err: string; calls: unknown[] }
 
 /** Runs the command line with every other room replaced by a recorder of its calls. */
-async function run(args: string[], given: Partial<Dependencies> = {}, session: Partial<Session> = {}): Promise<Ran> {
+async function run(
+  args: string[],
+  given: Partial<Dependencies> = {},
+  session: Partial<DatabaseOperations> = {},
+): Promise<Ran> {
   const ran: Ran = { code: 0, out: '', err: '', calls: [] }
   const called = <T>(name: string, result: T, ...values: unknown[]): T => (ran.calls.push([name, ...values]), result)
-  const database: Session = {
+  const database: DatabaseOperations = {
     query: () => Promise.resolve({ rows: [{ migrated: true }] }),
     migrate: () => Promise.resolve(called('migrate', { applied: ['1_roles.sql', '2_tables.sql'], notes: [] })),
     pendingMigrations: () => Promise.resolve(called('pending', ['2_tables.sql'])),
@@ -422,7 +431,7 @@ t.test('check', async (t) => {
     policies: [],
   }
   const asked: unknown[] = []
-  const exposing = (...rows: unknown[]): Partial<Session> => ({
+  const exposing = (...rows: unknown[]): Partial<DatabaseOperations> => ({
     query: (text, values) => {
       if (values) asked.push(values)
       return Promise.resolve({ rows: text.includes('pg_policy') ? rows.map((row) => ({ row })) : [] })

@@ -15,7 +15,7 @@ function requestOf(...pieces: number[]): IncomingMessage {
   return Object.assign(stream, { headers: {} }) as unknown as IncomingMessage
 }
 
-const budget = new BodyBudget({ limit: 10 * largeBody, patience: 1000, exhausted: () => errors.bodyBudget(1) })
+const budget = new BodyBudget({ limit: 10 * largeBody, maxWait: 1000, exhausted: () => errors.bodyBudget(1) })
 const gateOf = (admit: () => Promise<void>) => ({ limit: 10 * largeBody, share: budget.open(), admit })
 
 for (const pieces of [[largeBody + 1], [10, largeBody + 1], [largeBody, 1]]) {

@@ -29,7 +29,7 @@ type Asked = { readonly method?: string; readonly path?: string; readonly query:
 
 function prepareAsked({ method = 'GET', path = '/projects', query, body = '' }: Asked, within: Snapshot) {
   const http = { method, path, query, headers: [], body: Buffer.from(body) }
-  return prepare(http, { snapshot: within, cache, validator }, () => undefined)
+  return prepare(http, { snapshot: within, schemaCache: cache, validator }, () => undefined)
 }
 
 /** The prepared request, as plain data. */

@@ -1,8 +1,14 @@
 import t from 'tap'
 import { version } from '../../server/common/version.ts'
 import { errorResponse } from '../../server/rest/response/error.ts'
-import { mayFault, resultFault } from '../../server/rest/response/fault.ts'
-import { finish, serverTiming, traceHeader, type Finishing, type Notices } from '../../server/rest/response/finish.ts'
+import { needsResultCheck, resultError } from '../../server/rest/response/result-check.ts'
+import {
+  finish,
+  serverTiming,
+  traceHeader,
+  type FinishOptions,
+  type Notices,
+} from '../../server/rest/response/finish.ts'
 import { headerText, type Header, type Headers } from '../../server/rest/response/header.ts'
 import { respondInfo } from '../../server/rest/response/info.ts'
 import type { RestResponse } from '../../server/rest/response/result.ts'
@@ -26,10 +32,10 @@ import {
 import { schemaCache } from '../support/small-schema-cache.ts'
 
 const answer: RestResponse = { status: 200, headers: [['A', 'b']], body: '' }
-const plain: Finishing = { notices: undefined, shared: [], closes: false, trace: undefined }
+const plain: FinishOptions = { notices: undefined, cors: [], closesConnection: false, trace: undefined }
 const noNotices: Notices = { timing: undefined, legacy: [] }
 const server: Header = ['Server', `postgrest/16.2 rowhouse/${version}`]
-const headersOf = (response: Partial<RestResponse>, finishing: Partial<Finishing>): Headers =>
+const headersOf = (response: Partial<RestResponse>, finishing: Partial<FinishOptions>): Headers =>
   finish({ ...answer, ...response }, { ...plain, ...finishing }).headers
 
 t.test('headers of every result', async (t) => {
@@ -57,12 +63,12 @@ t.test('headers of every response', async (t) => {
   const later: Headers = [['retry-after', '7']]
   t.strictSame(headersOf({ status: 503, headers: later }, {}), [...later, server])
   t.strictSame(headersOf({ headers: [['SERVER', 'mine']] }, {}), [['SERVER', 'mine']])
-  t.strictSame(headersOf({ headers: [['b', '1']] }, { shared: [['B', '2'], ['C', '3']] }), [['b', '1'], ['C', '3'], server]) // prettier-ignore
+  t.strictSame(headersOf({ headers: [['b', '1']] }, { cors: [['B', '2'], ['C', '3']] }), [['b', '1'], ['C', '3'], server]) // prettier-ignore
   const trace = traceHeader('X-Id', [['x-id', '1']])
   t.strictSame(trace, ['X-Id', '1'])
   t.strictSame(traceHeader('X-Id', []), ['X-Id', ''])
   t.strictSame(
-    headersOf({ status: 503 }, { notices: noNotices, shared: [['C', '3']], closes: true, trace }),
+    headersOf({ status: 503 }, { notices: noNotices, cors: [['C', '3']], closesConnection: true, trace }),
     [
       ['Retry-After', '0'],
       ['X-Id', '1'],
@@ -236,13 +242,13 @@ for (const [title, plan, queryTotal, preferences, code] of faults) {
   t.test(`error: ${title}`, async (t) => {
     const row = { ...readResult(plan.kind, []), queryTotal }
     const request = requestShape({ preferences: { ...preferences, invalid: [] } })
-    t.equal(resultFault(plan, row, request)?.code, code)
-    if (code !== undefined) t.ok(mayFault(plan, request), 'foreseen')
+    t.equal(resultError(plan, row, request)?.code, code)
+    if (code !== undefined) t.ok(needsResultCheck(plan, request), 'foreseen')
   })
 }
 
 t.test('details of errors', async (t) => {
   const row = { ...readResult('read', []), queryTotal: 2 }
-  t.equal(resultFault(reading(readPlan('items'), singular), row, requestShape())?.details, 'The result contains 2 rows')
-  t.notOk(mayFault(reading(readPlan('items')), requestShape()))
+  t.equal(resultError(reading(readPlan('items'), singular), row, requestShape())?.details, 'The result contains 2 rows')
+  t.notOk(needsResultCheck(reading(readPlan('items')), requestShape()))
 })

@@ -488,7 +488,7 @@ t.test('framing headers are left to the server', async (t) => {
     const plain = answer(read, { headersSetting: JSON.stringify(set.slice(0, 1)) })
     t.strictSame(response, {
       ...plain,
-      warning: `response.headers must not set ${name}: the server does that itself; ignored`,
+      warning: `response.headers must not set ${name}: reserved for the server; ignored`,
     })
   }
 })

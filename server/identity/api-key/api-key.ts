@@ -73,7 +73,7 @@ export async function createApiKey(client: KeyClient, wanted: NewApiKey): Promis
   if (userId !== undefined) await checkUser(client, userId)
   const kind = role === 'anon' ? 'publishable' : 'secret'
   const key = makeApiKey(kind)
-  const { rows } = await client.query<Row>(
+  const { rows } = await client.query<ApiKeyRow>(
     `insert into auth.api_keys (key_hash, hint, label, role, user_id, expires_at)
      values ($1, $2, $3, $4, $5, $6) returning ${columns}`,
     [hashApiKey(key), key.slice(0, `sb_${kind}_`.length + 4), label, role, userId ?? null, expiresAt ?? null],
@@ -85,7 +85,7 @@ export async function createApiKey(client: KeyClient, wanted: NewApiKey): Promis
 
 /** All keys, newest first, including revoked and expired ones. */
 export async function listApiKeys(client: KeyClient): Promise<ApiKey[]> {
-  const { rows } = await client.query<Row>(`select ${columns} from auth.api_keys order by created_at desc, id`)
+  const { rows } = await client.query<ApiKeyRow>(`select ${columns} from auth.api_keys order by created_at desc, id`)
   return rows.map(apiKeyOf)
 }
 
@@ -116,7 +116,7 @@ async function checkUser(client: KeyClient, userId: string): Promise<void> {
 
 const columns = 'id, hint, label, role, user_id, created_at, expires_at, revoked_at'
 
-type Row = {
+type ApiKeyRow = {
   id: string
   hint: string
   label: string
@@ -127,7 +127,7 @@ type Row = {
   revoked_at: Date | null
 }
 
-const apiKeyOf = (row: Row): ApiKey => ({
+const apiKeyOf = (row: ApiKeyRow): ApiKey => ({
   id: row.id,
   hint: row.hint,
   label: row.label,

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { SessionAttributes } from './connection-plan.ts'
 
 /** What the server reports about a session. Requires PostgreSQL 14. */
-export type Session = { readonly isStandby: boolean; readonly isReadOnly: boolean }
+export type ServerState = { readonly isStandby: boolean; readonly isReadOnly: boolean }
 
 export type Verdict =
   | { readonly kind: 'accepted' }
@@ -16,7 +16,7 @@ const cannotConnectNow = '57P03'
 const bindingMechanism = 'SCRAM-SHA-256-PLUS'
 
 /** Why a session does not satisfy `target_session_attrs`; undefined if it does. */
-export function sessionFault(wanted: SessionAttributes, { isStandby, isReadOnly }: Session): string | undefined {
+export function sessionFault(wanted: SessionAttributes, { isStandby, isReadOnly }: ServerState): string | undefined {
   switch (wanted) {
     case 'any':
       return undefined
@@ -45,12 +45,16 @@ type Message = {
 export class Startup {
   readonly #canFallBack: boolean
   readonly #requiresChannelBinding: boolean
-  readonly #sessionFault: (session: Session) => string | undefined
-  #session: Session = { isStandby: false, isReadOnly: false }
+  readonly #sessionFault: (session: ServerState) => string | undefined
+  #session: ServerState = { isStandby: false, isReadOnly: false }
   #hasAnswered = false
   #isBound = false
 
-  constructor(canFallBack: boolean, requiresChannelBinding: boolean, fault: (session: Session) => string | undefined) {
+  constructor(
+    canFallBack: boolean,
+    requiresChannelBinding: boolean,
+    fault: (session: ServerState) => string | undefined,
+  ) {
     this.#canFallBack = canFallBack
     this.#requiresChannelBinding = requiresChannelBinding
     this.#sessionFault = fault

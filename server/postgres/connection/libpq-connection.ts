@@ -6,7 +6,7 @@ import { connect as connectTls, type TLSSocket } from 'node:tls'
 import pg from 'pg'
 import { SharedReadSocket } from '../protocol/incoming.ts'
 import type { ConnectionPlan, SslMode, Target } from './connection-plan.ts'
-import { closedByServer, sessionFault, Startup, type Session, type Verdict } from './connection-startup.ts'
+import { closedByServer, sessionFault, Startup, type ServerState, type Verdict } from './connection-startup.ts'
 
 type Encryption = 'none' | 'tls' | 'tls when offered'
 
@@ -117,7 +117,7 @@ export class LibpqConnection extends pg.Connection {
   }
 
   /** Tries to connect. Returns undefined on success, otherwise the reason of the failure. */
-  async #attempt(target: Target, judge: (session: Session) => string | undefined): Promise<Error | undefined> {
+  async #attempt(target: Target, judge: (session: ServerState) => string | undefined): Promise<Error | undefined> {
     const ways: readonly Encryption[] = isSocketFolder(target.address) ? ['none'] : encryptions[this.#plan.sslMode]
     let failure: Error | undefined
     for (const [index, way] of ways.entries()) {
@@ -198,7 +198,11 @@ export class LibpqConnection extends pg.Connection {
   }
 
   /** Lets the client send its startup message, and waits until the outcome is known. */
-  #startUp(stream: Duplex, canFallBack: boolean, judge: (session: Session) => string | undefined): Promise<Verdict> {
+  #startUp(
+    stream: Duplex,
+    canFallBack: boolean,
+    judge: (session: ServerState) => string | undefined,
+  ): Promise<Verdict> {
     return new Promise((resolve) => {
       const startup = new Startup(canFallBack, this.#plan.requiresChannelBinding, judge)
       const closed = this.#adopt(stream)

@@ -11,14 +11,14 @@ export class UnsupportedPostgres extends Error {
   }
 }
 
-type Query = (text: string, values: unknown[]) => Promise<readonly Record<string, unknown>[]>
+type RunQuery = (text: string, values: unknown[]) => Promise<readonly Record<string, unknown>[]>
 
 /**
  * Asks the server for its version.
  *
  * @throws UnsupportedPostgres below 14; the error of the query
  */
-export async function requireSupportedVersion(query: Query): Promise<void> {
+export async function requireSupportedVersion(query: RunQuery): Promise<void> {
   const [row] = await query(
     `select current_setting('server_version_num') as number, current_setting('server_version') as name`,
     [],

@@ -2,7 +2,7 @@
 // sent before the server has responded to the one ahead of it.
 // https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
 import type pg from 'pg'
-import type { DatabaseFailure, PipelineStatement, Row, ServerError } from '../../rest/database.ts'
+import type { DatabaseFailure, PipelineStatement, RawRow, ServerError } from '../../rest/database.ts'
 import { StreamedField } from './streamed-field.ts'
 import { intercept, type GiveBack } from './incoming.ts'
 import type { StatementStats } from '../../common/statement-stats.ts'
@@ -13,7 +13,7 @@ import { MessageReader, MessageWriter, mostParameters, readError, readRow } from
 export type PipelinePart = readonly PipelineStatement[]
 
 /** Receives a large row while it still arrives: all fields but the last, and the last one. The results leave it out. */
-export type OnLargeRow = (fields: Row, last: StreamedField) => void
+export type OnLargeRow = (fields: RawRow, last: StreamedField) => void
 
 /** Where in a transaction an error occurred. */
 export type ErrorPosition = {
@@ -48,11 +48,11 @@ export type QueuedTransaction = {
   /** Receives a large row before the transaction has ended; without it, large rows are buffered like others. */
   readonly onLargeRow?: OnLargeRow | undefined
   /** Records duration and result size. */
-  readonly history?: StatementStats | undefined
+  readonly stats?: StatementStats | undefined
   /** Is called when no other transaction is ahead. */
   onBegin?(): void
   /** Receives the rows of every statement in order, or the first error of the server or of the lost connection. */
-  settle(error: Error | undefined, results: Row[][]): void
+  settle(error: Error | undefined, results: RawRow[][]): void
 }
 
 /** A Parse or Close that was sent; the unnamed statement has the empty name. */
@@ -70,8 +70,8 @@ type PartProgress = {
 /** A transaction that has not ended. */
 type Running = {
   readonly transaction: QueuedTransaction
-  readonly results: Row[][]
-  rows: Row[]
+  readonly results: RawRow[][]
+  rows: RawRow[]
   syncs: number
   readonly parts: PartProgress[]
   /** Bytes of its rows. */
@@ -251,7 +251,7 @@ export class PipelineQuery implements pg.Submittable {
     const now = performance.now()
     const each = (now - this.#since) / this.#ended.length
     this.#since = now
-    for (const { transaction, bytes, error } of this.#ended) if (!error) transaction.history?.record(each, bytes)
+    for (const { transaction, bytes, error } of this.#ended) if (!error) transaction.stats?.record(each, bytes)
     this.#ended = []
   }
 
@@ -296,7 +296,7 @@ export class PipelineQuery implements pg.Submittable {
         this.#transactions[0]?.transaction.onBegin?.()
         return true
       default:
-        // Row descriptions, and messages that may arrive at any time: notices, notifications, parameters.
+        // RawRow descriptions, and messages that may arrive at any time: notices, notifications, parameters.
         return true
     }
   }
@@ -317,7 +317,7 @@ export class PipelineQuery implements pg.Submittable {
     progress.prepared = progress.preparations.length
   }
 
-  #beginLargeRow(fields: Row, length: number): StreamedField {
+  #beginLargeRow(fields: RawRow, length: number): StreamedField {
     const flow = { pause: () => this.#stream?.pause(), resume: () => this.#stream?.resume() }
     const field = new StreamedField(length, flow)
     const [running] = this.#transactions

@@ -1,14 +1,14 @@
 // Runs several statements in one round trip: everything is sent in one write. The statements before a Sync are one
 // implicit transaction, which any error rolls back.
 import { TracelessError } from '../../common/traceless-error.ts'
-import type { PipelineStatement, Row } from '../../rest/database.ts'
+import type { PipelineStatement, RawRow } from '../../rest/database.ts'
 import { ConnectionError } from '../connection-error.ts'
 import { PipelineQuery, StatementError, type PipelinePart, type QueuedTransaction } from './pipeline-query.ts'
 import type { PipelineClient } from './pipeline-client.ts'
 import type { StatementCache } from './statement-cache.ts'
 
 /** Callbacks besides the result: see `QueuedTransaction`. */
-export type PipelineObserver = Pick<QueuedTransaction, 'onLargeRow' | 'history'>
+export type PipelineObserver = Pick<QueuedTransaction, 'onLargeRow' | 'stats'>
 
 export { StatementError, type OnLargeRow, type PipelinePart } from './pipeline-query.ts'
 
@@ -63,7 +63,7 @@ const roundTrip = (
   cache: StatementCache | undefined,
   observer: PipelineObserver = {},
 ) =>
-  new Promise<Row[][]>((resolve, reject) => {
+  new Promise<RawRow[][]>((resolve, reject) => {
     const query = new PipelineQuery(cache, () => undefined)
     query.add({
       parts,
@@ -112,7 +112,7 @@ export async function runPipeline(
   parts: readonly PipelinePart[],
   prepare: boolean,
   observer?: PipelineObserver,
-): Promise<Row[][]> {
+): Promise<RawRow[][]> {
   const cache = prepare ? client.statements : undefined
   const isOutermost = client.getTransactionStatus() === 'I'
   for (let isFirst = true; ; isFirst = false) {

@@ -2,7 +2,7 @@
 // https://www.postgresql.org/docs/current/protocol-message-formats.html
 
 import type { Writable } from 'node:stream'
-import type { Row, ServerError } from '../../rest/database.ts'
+import type { RawRow, ServerError } from '../../rest/database.ts'
 import { buffers, pieceSize } from './buffer-pool.ts'
 import { PooledBuffer } from './pooled-buffer.ts'
 
@@ -182,7 +182,7 @@ export type LargeRows = {
    * Receives all fields of a row but the last, and the length of the last. The returned object receives the bytes of
    * the last, and must copy them.
    */
-  readonly begin: (fields: Row, length: number) => { push: (chunk: Buffer) => void }
+  readonly begin: (fields: RawRow, length: number) => { push: (chunk: Buffer) => void }
 }
 
 type StreamedRow = { readonly field: ReturnType<LargeRows['begin']>; left: number }
@@ -284,7 +284,7 @@ const isLargeRow = (chunk: Buffer, offset: number): boolean =>
 function readRowStart(
   buffer: Buffer,
   start: number,
-): { readonly fields: Row; readonly length: number; readonly offset: number } | undefined {
+): { readonly fields: RawRow; readonly length: number; readonly offset: number } | undefined {
   if (start + 2 > buffer.length) return undefined
   const count = buffer.readInt16BE(start)
   const fields: (Buffer | null)[] = []
@@ -301,7 +301,7 @@ function readRowStart(
 }
 
 /** The fields of a DataRow message, copied, because sockets reuse their memory. */
-export function readRow(buffer: Buffer, start: number, end: number): Row {
+export function readRow(buffer: Buffer, start: number, end: number): RawRow {
   const count = buffer.readInt16BE(start)
   const row = new Array<Buffer | null>(count)
   const body = Buffer.from(buffer.subarray(start + 2, end))

@@ -14,7 +14,7 @@ import type { ConnectionPool } from '../pool.ts'
 import type { StatementStats } from '../../common/statement-stats.ts'
 import { sharingPolicy } from './policy.ts'
 import { calledOff, type Gate } from './gate.ts'
-import type { Row } from '../../rest/database.ts'
+import type { RawRow } from '../../rest/database.ts'
 
 /** One implicit transaction that can run on a shared connection. */
 export type SharedRun = {
@@ -32,12 +32,12 @@ export type SharedRun = {
    */
   guardedPart(gate: string, number: string): PipelinePart
   /** Durations and result sizes of earlier runs. Without them, the statement does not share a connection. */
-  readonly history: StatementStats | undefined
+  readonly stats: StatementStats | undefined
   /** Whether large rows are buffered instead of streamed. */
   readonly waitsForLargeRows?: boolean
   /** Receives a large row of a read while its last field still arrives. */
-  onLargeRow(fields: Row, last: StreamedField): void
-  settle(error: Error | undefined, results: Row[][]): void
+  onLargeRow(fields: RawRow, last: StreamedField): void
+  settle(error: Error | undefined, results: RawRow[][]): void
   /** Runs the transaction on a connection of its own instead. */
   runOnOwnConnection(): void
 }
@@ -51,7 +51,7 @@ class QueuedRun implements QueuedTransaction {
   readonly number: number
   readonly part: PipelinePart
   readonly parts: readonly PipelinePart[]
-  readonly history: StatementStats | undefined
+  readonly stats: StatementStats | undefined
   readonly onLargeRow: OnLargeRow | undefined
   /** Expected duration in milliseconds. */
   readonly expected: number
@@ -64,8 +64,8 @@ class QueuedRun implements QueuedTransaction {
     this.number = gate?.nextNumber() ?? 0
     this.part = gate && !run.mayRepeat ? run.guardedPart(String(gate.id), String(this.number)) : run.part
     this.parts = [this.part]
-    this.history = run.history
-    this.expected = run.history?.expected ?? 0
+    this.stats = run.stats
+    this.expected = run.stats?.expected ?? 0
     this.onLargeRow =
       run.kind === 'read' && run.waitsForLargeRows !== true
         ? (fields, last) => connection.hasLargeRow(this, fields, last)
@@ -78,7 +78,7 @@ class QueuedRun implements QueuedTransaction {
     this.#connection.hasBegun()
   }
 
-  settle(error: Error | undefined, results: Row[][]): void {
+  settle(error: Error | undefined, results: RawRow[][]): void {
     this.#connection.hasEnded(this, error, results)
   }
 }
@@ -86,8 +86,8 @@ class QueuedRun implements QueuedTransaction {
 /** Is called as transactions proceed. */
 type QueueListener = {
   hasBegun(): void
-  hasLargeRow(queued: QueuedRun, fields: Row, last: StreamedField): void
-  hasEnded(queued: QueuedRun, error: Error | undefined, results: Row[][]): void
+  hasLargeRow(queued: QueuedRun, fields: RawRow, last: StreamedField): void
+  hasEnded(queued: QueuedRun, error: Error | undefined, results: RawRow[][]): void
 }
 
 export class PipelinedConnection implements QueueListener {
@@ -188,14 +188,14 @@ export class PipelinedConnection implements QueueListener {
     this.#since = performance.now()
   }
 
-  hasLargeRow({ run, hasMoved }: QueuedRun, fields: Row, last: StreamedField): void {
+  hasLargeRow({ run, hasMoved }: QueuedRun, fields: RawRow, last: StreamedField): void {
     if (hasMoved) last.drop()
     else run.onLargeRow(fields, last)
     // A slow reader would hold up the others.
     if (last.length > largeResult) void this.#moveOthers()
   }
 
-  hasEnded({ run, part, hasMoved, expected }: QueuedRun, error: Error | undefined, results: Row[][]): void {
+  hasEnded({ run, part, hasMoved, expected }: QueuedRun, error: Error | undefined, results: RawRow[][]): void {
     this.#queue.shift()
     this.#expectedWait -= expected
     if (isStaleStatement(error)) this.#isClosed = this.#hasStaleStatements = true
@@ -232,7 +232,7 @@ export class PipelinedConnection implements QueueListener {
       const isLong =
         this.#queue[0] === front && front.hasBegun && performance.now() - this.#since >= patience[this.kind]
       if (isLong && this.#queue.length > 1) {
-        front.history?.record(patience[this.kind], 0)
+        front.stats?.record(patience[this.kind], 0)
         void this.#moveOthers()
       }
       this.#watch()

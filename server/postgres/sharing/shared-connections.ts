@@ -38,7 +38,7 @@ export class SharedConnections {
    * @returns whether the statement was accepted
    */
   share(run: SharedRun, prepare: boolean, sharing: Sharing = 'all'): boolean {
-    if (run.history?.isFast !== true || run.history.expected > brief) return false
+    if (run.stats?.isFast !== true || run.stats.expected > brief) return false
     if (sharing === 'none' || (sharing === 'reads' && run.kind === 'write')) return false
     if (!run.mayRepeat && !prepare) return false
     const isGuarded = !run.mayRepeat

@@ -2,7 +2,7 @@
 import type { Config } from '../../config/config.ts'
 import type { DatabaseRole } from '../../config/database-choice.ts'
 import type { ApiKey } from '../../identity/api-key/api-key.ts'
-import type { Query } from '../operations/exposure.ts'
+import type { RunClientQuery } from '../operations/exposure.ts'
 
 export type ServeOptions = {
   readonly configFile?: string
@@ -42,8 +42,8 @@ export type SampleCounts = {
 }
 
 /** The operations of commands on a database connection. */
-export type Session = {
-  readonly query: Query
+export type DatabaseOperations = {
+  readonly query: RunClientQuery
   readonly migrate: () => Promise<Migrated>
   readonly pendingMigrations: () => Promise<readonly string[]>
   readonly createApiKey: (wanted: NewKey) => Promise<ApiKey & { readonly key: string }>
@@ -71,7 +71,11 @@ export type Dependencies = {
   readonly dumpSchema: (config: Config) => Promise<string>
   readonly serve: (options: ServeOptions) => Promise<void>
   /** Runs `use` with a connection. Throws CommandError when no database is configured. */
-  readonly withDatabase: <T>(config: Config, wish: ConnectionWish, use: (session: Session) => Promise<T>) => Promise<T>
+  readonly withDatabase: <T>(
+    config: Config,
+    wish: ConnectionWish,
+    use: (session: DatabaseOperations) => Promise<T>,
+  ) => Promise<T>
   /** Whether a database is available: a configured one, or an embedded one. */
   readonly hasDatabase: (config: Config) => Promise<boolean>
   /** File names of all migrations, in order. */

@@ -3,7 +3,7 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { sqlState } from '../../postgres/database-error.ts'
 import { CommandError } from './command-error.ts'
 import type { ApiKey } from '../../identity/api-key/api-key.ts'
-import type { Dependencies, Session } from './dependencies.ts'
+import type { Dependencies, DatabaseOperations } from './dependencies.ts'
 import { printable, textTable } from './text-table.ts'
 
 type Shared = { readonly json?: true; readonly config?: string }
@@ -16,7 +16,10 @@ type CreateOptions = Shared & {
 
 export function addKeys(program: Command, dependencies: Dependencies): void {
   const { print } = dependencies
-  const withKeys = async <T>(file: string | undefined, use: (session: Session) => Promise<T>): Promise<T> => {
+  const withKeys = async <T>(
+    file: string | undefined,
+    use: (session: DatabaseOperations) => Promise<T>,
+  ): Promise<T> => {
     const config = dependencies.loadConfig(file)
     try {
       return await dependencies.withDatabase(config, { role: 'owner', creates: false }, async (session) => {

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { sqlState } from '../../postgres/database-error.ts'
 import { CommandError } from './command-error.ts'
-import type { Dependencies, Migrated, Session } from './dependencies.ts'
+import type { Dependencies, Migrated, DatabaseOperations } from './dependencies.ts'
 
 type Options = { readonly dryRun?: true; readonly json?: true; readonly config?: string }
 
@@ -29,7 +29,7 @@ export function addMigrate(program: Command, dependencies: Dependencies): void {
     })
 }
 
-async function migrate(session: Session, hasOwnRole: boolean): Promise<Migrated> {
+async function migrate(session: DatabaseOperations, hasOwnRole: boolean): Promise<Migrated> {
   try {
     return await session.migrate()
   } catch (error) {

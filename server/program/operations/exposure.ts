@@ -50,7 +50,10 @@ export type ExposedFunction = {
 export type Exposed = ExposedRelation | ExposedFunction
 
 /** Runs one statement. */
-export type Query = (text: string, values?: unknown[]) => Promise<{ readonly rows: readonly Record<string, unknown>[] }>
+export type RunClientQuery = (
+  text: string,
+  values?: unknown[],
+) => Promise<{ readonly rows: readonly Record<string, unknown>[] }>
 
 /** The same relative path is valid from `server/program/operations/` and from the compiled file in `dist/`. */
 const statement = new URL('../../../sql/introspection/exposure.sql', import.meta.url)
@@ -63,7 +66,7 @@ const statement = new URL('../../../sql/introspection/exposure.sql', import.meta
  * @throws Postgres's error 3F000 when a schema does not exist
  */
 export async function readExposure(
-  query: Query,
+  query: RunClientQuery,
   schemas: readonly string[],
   roles: readonly string[],
 ): Promise<Exposed[]> {

@@ -1,5 +1,5 @@
-// Plans and statements, or rejections, by the shape of requests. They are made from the shape alone, with markers in place
-// of the values, and are valid for one snapshot of settings and schema. Nothing of a caller is kept.
+// Caches plans, statements and rejections by request shape. They are created from the shape alone, with markers in
+// place of the values, and are valid for one snapshot of settings and schema. They contain no data of callers.
 import type { StatementStats } from '../../common/statement-stats.ts'
 import { SecondChanceCache } from '../../common/second-chance-cache.ts'
 import { ApiError } from '../errors.ts'
@@ -9,23 +9,23 @@ import { hasMarker, marker, withValues, type ValueForm } from './split-request.t
 import type { Statement } from '../sql/fragment.ts'
 import { arrayText } from '../sql/parameter.ts'
 
-/** Where a value of the statement comes from: a value of the shape by its number, the body, or always the same. */
+/** Where a value of the statement comes from: a value of the request by its index, the body, or a constant. */
 type Source =
   { readonly index: number; readonly form: ValueForm } | 'body' | { readonly constant: string | Buffer | null }
 
 export type PreparedShape = {
   readonly shape: RequestShape
-  /** How a body is read that fits the statement. */
+  /** What kind of body fits the statement; undefined for none. */
   readonly body: { readonly kind: 'json' | 'raw-json'; readonly isObject: boolean } | undefined
   readonly plan: CrudPlan
   readonly hasNoEffect: boolean
   readonly text: string
   readonly sources: readonly Source[]
-  readonly history: StatementStats
+  readonly stats: StatementStats
 }
 
-/** A value as a parameter of the statement. */
-function formed(value: string, form: ValueForm): string {
+/** Converts a value to a parameter of the statement. */
+function parameterText(value: string, form: ValueForm): string {
   switch (form) {
     case 'plain':
       return value
@@ -39,8 +39,8 @@ function formed(value: string, form: ValueForm): string {
 }
 
 /**
- * Where each value of a statement that was made with markers comes from; undefined unless every marker is found as a
- * parameter of its own.
+ * Finds where each value of a statement with markers comes from. Returns undefined unless each marker is a separate
+ * parameter of the statement.
  *
  * @param forms of the values, in the order of their markers
  */
@@ -50,7 +50,7 @@ export function sourcesOf(
   bodyMarker: string | undefined,
 ): Source[] | undefined {
   if (hasMarker(statement.text)) return undefined
-  const markers = new Map(forms.map((form, index) => [formed(marker(index), form), { index, form }]))
+  const markers = new Map(forms.map((form, index) => [parameterText(marker(index), form), { index, form }]))
   const found = new Set<number>()
   const sources: Source[] = []
   for (const value of statement.values) {
@@ -63,23 +63,23 @@ export function sourcesOf(
     else if (value !== bodyMarker) return undefined
     sources.push(source ?? 'body')
   }
-  // A value that the statement does not have has been used in some other way.
+  // A value that is not a parameter of the statement has affected the plan in another way.
   return found.size === forms.length ? sources : undefined
 }
 
-/** The statement of a shape with the values of one request. */
+/** Fills the values of one request into the statement of a shape. */
 export function bind({ text, sources }: PreparedShape, values: readonly string[], body: string | null): Statement {
   return {
     text,
     values: sources.map((source) => {
       if (source === 'body') return body
-      return 'constant' in source ? source.constant : formed(values[source.index] ?? '', source.form)
+      return 'constant' in source ? source.constant : parameterText(values[source.index] ?? '', source.form)
     }),
   }
 }
 
-/** The error of a shape with the values of one request in its texts. */
-export function refuse(error: ApiError, values: readonly string[]): ApiError {
+/** Fills the values of one request into the error of a shape. */
+export function bindError(error: ApiError, values: readonly string[]): ApiError {
   if (values.length === 0) return error
   const { message, details, hint } = error
   return new ApiError({
@@ -90,13 +90,13 @@ export function refuse(error: ApiError, values: readonly string[]): ApiError {
   })
 }
 
-/** What is known of a shape: how to execute it, why it is rejected, or that neither can be cached. */
+/** The cached result for a shape: a plan, a rejection, or that neither can be cached. */
 export type KnownShape = PreparedShape | ApiError | 'uncacheable'
 
 /** The shapes of one snapshot. */
 export class PlanCache {
   readonly #limit: number
-  /** Keys of shapes that were seen once: most one-off requests never come again. */
+  /** Keys of shapes that were seen once. A shape is cached when it is seen again, because many are never repeated. */
   readonly #seen = new Set<string>()
   readonly #shapes: SecondChanceCache<KnownShape>
 
@@ -114,7 +114,7 @@ export class PlanCache {
     return this.#shapes.get(key)
   }
 
-  /** Whether the shape was seen before. */
+  /** Whether the shape was seen before. Remembers it if not. */
   seenBefore(key: string): boolean {
     if (this.#seen.delete(key)) return true
     if (this.#seen.size >= this.#limit) this.#seen.clear()

@@ -1,13 +1,13 @@
-// From an HTTP request to a plan and its statement, or to the reason why it is rejected: by parsing and planning, or from
-// the cache of request shapes.
+// Turns an HTTP request into a plan with its statement, or into the error that rejects it: by parsing and planning, or
+// from the plan cache.
 import { StatementStats } from '../../common/statement-stats.ts'
 import type { RestSettings } from '../settings.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import type { BodyValidator } from '../validation.ts'
-import { planAddressed } from '../response/addressed-row.ts'
+import { planRowByKey } from '../response/row-by-key.ts'
 import { ApiError, errorBody, errors } from '../errors.ts'
 import { checkPayload } from '../request/payload-check.ts'
-import { bind, type PlanCache, refuse, sourcesOf, type KnownShape, type PreparedShape } from './plan-cache.ts'
+import { bind, type PlanCache, bindError, sourcesOf, type KnownShape, type PreparedShape } from './plan-cache.ts'
 import { hasNoEffect } from '../plan/effect.ts'
 import { planRequest } from '../plan/planner.ts'
 import type { ActionPlan, CrudPlan } from '../plan/plan.ts'
@@ -17,7 +17,7 @@ import { parseApiRequest } from '../request/parse-api-request.ts'
 import { parsePayload, type Payload } from '../request/payload.ts'
 import { readHeaders } from '../request/headers.ts'
 import { canonicalQueryString, parseQueryString } from '../request/query-string.ts'
-import { addressesRow, addressRow, isAddressable, parseRowAddress } from '../request/row-address.ts'
+import { isRowPath, filterByKey, hasSingleColumnKey, parseRowByKey } from '../request/row-by-key.ts'
 import { marker, splitRequest, type SplitRequest } from './split-request.ts'
 import { render, type Statement } from '../sql/fragment.ts'
 import { isObject } from '../sql/payload.ts'
@@ -25,51 +25,51 @@ import { mainStatement, needsPlannedCount } from '../sql/statement.ts'
 
 export type PrepareContext = {
   readonly snapshot: { readonly config: RestSettings; readonly plans: PlanCache }
-  readonly cache: SchemaCache
+  readonly schemaCache: SchemaCache
   readonly validator: BodyValidator
 }
 
 export type Prepared = {
   readonly request: PlannedRequest
   readonly plan: ActionPlan
-  /** Whether it is proved that nothing in it has an effect outside its transaction; see `effect.ts`. */
+  /** Whether it certainly has no effect outside its transaction; see `effect.ts`. */
   readonly hasNoEffect: boolean
-  /** The main statement of a plan that has one. */
+  /** The main statement; undefined for plans without one. */
   readonly main: Statement | undefined
-  /** How the statement went before, once its shape is known. */
-  readonly history?: StatementStats
-  /** The shape of the request as it was before it was narrowed to a row that its path addresses. */
-  readonly addressed: RequestShape | undefined
+  /** Statistics of earlier runs of the statement, if its shape is cached. */
+  readonly stats?: StatementStats
+  /** For a request for a row by key: its shape before the filter by key was added. */
+  readonly tableShape: RequestShape | undefined
 }
 
-/** Called between parsing and planning, for those who measure stages. */
-type Lap = () => void
+/** Called between parsing and planning, to measure the stages. */
+type OnParsed = () => void
 
 /**
- * Parses, checks and plans a request, and writes its statement. Errors of the request are returned, not thrown: throwing
- * costs more than answering with a cached rejection.
+ * Parses, checks and plans a request, and writes its statement. Errors of the request are returned, because throwing
+ * costs more than looking up a cached rejection.
  */
-export function prepare(http: HttpRequest, context: PrepareContext, lap: Lap): Prepared | ApiError {
-  const uncached = (): Prepared | ApiError => orRefusal(() => prepareUncached(http, context, lap))
-  const cache = context.snapshot.plans
-  // A body that is not what its shape expects would be parsed twice, which takes longer than planning when it is large.
-  if (!cache.isOn || addressesRow(http.path) || http.body.length > largeBody) return uncached()
+export function prepare(http: HttpRequest, context: PrepareContext, onParsed: OnParsed): Prepared | ApiError {
+  const uncached = (): Prepared | ApiError => catchApiError(() => prepareUncached(http, context, onParsed))
+  const plans = context.snapshot.plans
+  // A body that does not fit its cached shape is parsed twice. For a large body that takes longer than planning.
+  if (!plans.isOn || isRowPath(http.path) || http.body.length > largeBody) return uncached()
   const split = splitRequest(http)
   if (!split) return uncached()
-  const known = cache.get(split.key)
+  const known = plans.get(split.key)
   if (known === undefined) {
     const prepared = uncached()
-    // A rejection of a body says nothing about others, nor whether the shape can be cached.
-    const isOfBody = prepared instanceof ApiError && http.body.length > 0
-    if (!isOfBody && cache.seenBefore(split.key)) cache.add(split.key, knownShape(http, split, prepared, context))
+    // If the body may be the reason for a rejection, other requests of the same shape may succeed.
+    const mayBeOfBody = prepared instanceof ApiError && http.body.length > 0
+    if (!mayBeOfBody && plans.seenBefore(split.key)) plans.add(split.key, knownShape(http, split, prepared, context))
     return prepared
   }
   if (known === 'uncacheable') return uncached()
-  if (known instanceof ApiError) return refuse(known, split.values)
-  return orRefusal(() => fromShape(http, split.values, known, context, lap)) ?? uncached()
+  if (known instanceof ApiError) return bindError(known, split.values)
+  return catchApiError(() => fromShape(http, split.values, known, context, onParsed)) ?? uncached()
 }
 
-function orRefusal<T>(run: () => T): T | ApiError {
+function catchApiError<T>(run: () => T): T | ApiError {
   try {
     return run()
   } catch (error) {
@@ -78,10 +78,10 @@ function orRefusal<T>(run: () => T): T | ApiError {
   }
 }
 
-/** A copy of a text that does not keep alive the longer one which it was cut from. */
+/** Copies a string, so that the longer string it is a slice of can be garbage-collected. */
 const copied = (text: string): string => Buffer.from(text, 'latin1').toString('latin1')
 
-/** What is to be cached of a request that was just prepared, or rejected. */
+/** Creates the cache entry for a request that was just prepared or rejected. */
 function knownShape(
   http: HttpRequest,
   split: SplitRequest,
@@ -92,37 +92,37 @@ function knownShape(
   const template: HttpRequest = { ...http, path: copied(http.path), query }
   if (!(prepared instanceof ApiError)) return prepareShape(template, split, prepared, context)
   if (!split.canBeRejected) return 'uncacheable'
-  const refusal = orRefusal(() => prepareUncached(template, context, () => undefined))
-  return refusal instanceof ApiError && isSame(refuse(refusal, values), prepared) ? refusal : 'uncacheable'
+  const rejection = catchApiError(() => prepareUncached(template, context, () => undefined))
+  return rejection instanceof ApiError && isSame(bindError(rejection, values), prepared) ? rejection : 'uncacheable'
 }
 
 const isSame = (one: ApiError, other: ApiError): boolean =>
   one.status === other.status && errorBody(one, 'verbose') === errorBody(other, 'verbose')
 
-function prepareUncached(http: HttpRequest, context: PrepareContext, lap: Lap): Prepared {
-  const { snapshot, cache, validator } = context
-  const address = parseRowAddress(http)
-  // To PostgREST no path of two segments names anything, which it finds before all other faults of a request.
-  if (address && !isAddressable(address.http.path, snapshot.config.dbSchemas, cache)) throw errors.path()
-  const { request: parsed, value } = parseApiRequest(address?.http ?? http, snapshot.config)
-  const request = address ? addressRow(parsed, address.id, cache) : parsed
-  lap()
+function prepareUncached(http: HttpRequest, context: PrepareContext, onParsed: OnParsed): Prepared {
+  const { snapshot, schemaCache: cache, validator } = context
+  const rowByKey = parseRowByKey(http)
+  // In PostgREST, a path of two segments is invalid, and that error takes precedence over all others.
+  if (rowByKey && !hasSingleColumnKey(rowByKey.http.path, snapshot.config.dbSchemas, cache)) throw errors.path()
+  const { request: parsed, value } = parseApiRequest(rowByKey?.http ?? http, snapshot.config)
+  const request = rowByKey ? filterByKey(parsed, rowByKey.id, cache) : parsed
+  onParsed()
   checkPayload(request, value, validator)
   const planned = planRequest(request, cache, snapshot.config)
-  const plan = address ? planAddressed(planned) : planned
+  const plan = rowByKey ? planRowByKey(planned) : planned
   const main = isCrud(plan) ? render(mainStatement(plan, request.shape, snapshot.config)) : undefined
-  return { request, plan, hasNoEffect: hasNoEffect(plan, cache), main, addressed: address ? parsed.shape : undefined }
+  return { request, plan, hasNoEffect: hasNoEffect(plan, cache), main, tableShape: rowByKey ? parsed.shape : undefined }
 }
 
 const isCrud = (plan: ActionPlan): plan is CrudPlan =>
   plan.kind === 'read' || plan.kind === 'mutate' || plan.kind === 'call'
 
-/** Bodies that go into the statement as one text, whose first character decides how they are read. */
+/** Whether a body is JSON text, which is one parameter of the statement. */
 const isText = (payload: Payload | undefined): payload is Extract<Payload, { kind: 'json' | 'raw-json' }> =>
   payload?.kind === 'json' || payload?.kind === 'raw-json'
 
 /**
- * Prepares the shape of a request that was just prepared itself.
+ * Prepares the shape of a request that was just prepared.
  *
  * @param template the request with markers in place of its values
  */
@@ -130,16 +130,16 @@ function prepareShape(
   template: HttpRequest,
   { forms }: SplitRequest,
   { request, plan }: Prepared,
-  { snapshot, cache }: PrepareContext,
+  { snapshot, schemaCache: cache }: PrepareContext,
 ): PreparedShape | 'uncacheable' {
   const { payload } = request.input
-  const suits =
+  const isCacheable =
     isCrud(plan) &&
     !plan.explain &&
     !needsPlannedCount(plan, request.shape) &&
     !(plan.kind === 'mutate' && plan.mutation === 'single-upsert') &&
     (payload === undefined || isText(payload))
-  if (!suits) return 'uncacheable'
+  if (!isCacheable) return 'uncacheable'
   const body = payload && { kind: payload.kind, isObject: isObject(payload.text) }
   const bodyMarker = body && (body.isObject ? '{' : '') + marker(forms.length)
   const { request: parsed } = parseApiRequest(template, snapshot.config)
@@ -154,38 +154,38 @@ function prepareShape(
   if (!sources) return 'uncacheable'
   const { text } = statement
   return {
-    // Preferences that are not known have been rejected, or ignored, by the planner.
+    // The planner has already rejected or ignored unknown preferences.
     shape: { ...parsed.shape, preferences: { ...parsed.shape.preferences, invalid: [] } },
     body,
     plan: shapePlan,
     hasNoEffect: hasNoEffect(shapePlan, cache),
     text,
     sources,
-    history: new StatementStats(),
+    stats: new StatementStats(),
   }
 }
 
-/** A request of a known shape; undefined when its body does not fit it. */
+/** Prepares a request from its cached shape; undefined when its body does not fit. */
 function fromShape(
   http: HttpRequest,
   values: readonly string[],
   known: PreparedShape,
   { validator }: PrepareContext,
-  lap: Lap,
+  onParsed: OnParsed,
 ): Prepared | undefined {
-  const { shape, body, plan, hasNoEffect, history } = known
+  const { shape, body, plan, hasNoEffect, stats } = known
   const { payload, columns, value } = parsePayload(http.body, shape.contentType, shape.namedColumns, shape.action)
   if (!fits(payload, columns, known)) return undefined
   const { others: headers, cookies } = readHeaders(http.headers)
   const canonicalQuery = http.query === '' ? '' : canonicalQueryString(parseQueryString(http.query))
   const request: PlannedRequest = { shape, input: { headers, cookies, payload, canonicalQuery } }
-  lap()
+  onParsed()
   checkPayload(request, value, validator)
   const text = body && isText(payload) ? payload.text : null
-  return { request, plan, hasNoEffect, main: bind(known, values, text), history, addressed: undefined }
+  return { request, plan, hasNoEffect, main: bind(known, values, text), stats, tableShape: undefined }
 }
 
-/** Whether a body is read into the same columns, and is an object or not, as the one of the shape was. */
+/** Whether a body has the same columns as the shape, and is an object or an array like the body of the shape. */
 function fits(payload: Payload | undefined, columns: readonly string[], { body, shape }: PreparedShape): boolean {
   if (body === undefined || !isText(payload)) return body === undefined && payload === undefined
   return (

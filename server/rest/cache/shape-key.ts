@@ -1,9 +1,9 @@
-// Keys of request shapes. A key is a sequence of parts, each with its kind and its length, so that no part can pass for
-// another one or for several: equal keys have equal parts.
+// Keys of request shapes. A key is a sequence of parts, each with its kind and length, so that keys are equal only if
+// all their parts are equal.
 
 /**
- * What a part says. `text` is a part of the query string as it came; a filter whose value is left out consists of its
- * name and its operator. `body` is there, without a text, when there is a body.
+ * The kinds of parts. `text` is a raw part of the query string. A filter without its value consists of `name` and
+ * `operator`. `body` has no text; it says that the request has a body.
  */
 export const partKind = {
   method: 'm',
@@ -18,5 +18,5 @@ export const partKind = {
 
 export type PartKind = (typeof partKind)[keyof typeof partKind]
 
-/** A part of a key: its kind, its length in decimal digits, a colon, its text. Keys are made by joining parts. */
+/** Encodes a part of a key: its kind, its length in decimal digits, a colon, its text. A key is its parts joined. */
 export const keyPart = (kind: PartKind, text: string): string => `${kind}${text.length}:${text}`

@@ -1,17 +1,17 @@
-// Requests that differ only in the values of their filters have the same shape: the same plan and the same statement, or
-// the same reason for being rejected.
+// Splits requests into shape and values. Requests that differ only in the values of their filters have the same shape,
+// and therefore the same plan and statement, or the same rejection.
 import { randomBytes } from 'node:crypto'
 import type { HttpRequest } from '../request/api-request.ts'
 import { isOperator } from '../request/filter.ts'
 import { utf8Text, parseQueryString } from '../request/query-string.ts'
 import { keyPart, partKind } from './shape-key.ts'
 
-/** How a value stands in the statement: as it is, as a pattern of LIKE, or as an array of the texts between its commas. */
+/** How a value becomes a parameter: as it is, as a pattern of LIKE, or split at commas into an array. */
 export type ValueForm = 'plain' | 'pattern' | 'list'
 
-/** A request split into what it has in common with others of its shape, and its values. */
+/** A request split into its shape and its values. */
 export type SplitRequest = {
-  /** Equal for requests of the same shape only. */
+  /** Equal only for requests of the same shape. */
   readonly key: string
   /** The values, which are not part of the key. */
   readonly values: readonly string[]
@@ -19,15 +19,16 @@ export type SplitRequest = {
   /** The query string with a marker in place of each value. */
   readonly template: string
   /**
-   * Whether a rejection is the same for all requests of the shape. The position in the message of a logic tree that
-   * cannot be parsed depends on the length of the values before it.
+   * Whether a rejection applies to all requests of the shape. It does not for logic trees: the position in a parse
+   * error depends on the length of the values before it.
    */
   readonly canBeRejected: boolean
 }
 
-/** Stands for a value. It is random, so that no request can contain it. */
+/** The beginning of every marker. It is random, so that no request can contain it. */
 const token = `v${randomBytes(16).toString('hex')}x`
 
+/** The placeholder of a value. */
 export const marker = (index: number): string => `${token}${index}z`
 
 /** Whether a text contains a marker. */
@@ -35,16 +36,16 @@ export const hasMarker = (text: string): boolean => text.includes(token)
 
 const markers = new RegExp(`${token}(\\d+)z`, 'g')
 
-/** A text with the values in place of their markers. */
+/** Replaces the markers in a text by their values. */
 export const withValues = (text: string, values: readonly string[]): string =>
   hasMarker(text) ? text.replace(markers, (_, index: string) => values[Number(index)] ?? '') : text
 
 const longestQuery = 2048
-/** Headers that decide how a request is understood. */
-const telling = new Set(['accept', 'accept-profile', 'content-profile', 'content-type', 'prefer', 'range'])
+/** Headers that belong to the shape. */
+const shapeHeaders = new Set(['accept', 'accept-profile', 'content-profile', 'content-type', 'prefer', 'range'])
 
 const plainName = /^[\w.>-]+$/
-/** The last word of a parameter that names columns, embeds or row numbers: it has no values to leave out. */
+/** Parameters that belong to the shape as a whole, also with an embed path before them, as in `clients.order`. */
 const structural = new Set(['select', 'columns', 'on_conflict', 'order', 'limit', 'offset'])
 const logical = new Set(['and', 'or'])
 /** An operator whose value is one parameter of the statement. */
@@ -53,13 +54,13 @@ const keyword = String.raw`(?:not\.)?is\.(?:null|not_null|true|false|unknown)`
 const simpleFilter = new RegExp(`^${operator}`)
 const keywordFilter = new RegExp(`^${keyword}$`, 'i')
 const list = /^((?:not\.)?in\.)\(([\w:.-]+(?:,[\w:.-]+)*)\)$/
-/** A value that is text as it was sent. */
+/** A value that needs no decoding. */
 const plainValue = /^[\w .:,*-]*$/
 /** A word where an operator should be. */
 const firstWord = /^([A-Za-z_]+)\./
-/** An argument of a function: no operator followed by a value. */
+/** An argument of a function that cannot be read as a filter. */
 const plainArgument = /^[\w-]*$/
-/** A token of a logic tree: a parenthesis, a comma, a condition with its value, or one that has none. */
+/** A token of a logic tree: a parenthesis, a comma, or a condition with or without a value. */
 const logicToken = new RegExp(
   String.raw`(?:(?:not\.)?(?:and|or))?\(|\)|,|([\w>-]+\.${operator})([\w:.*-]+)(?=[,)])|[\w>-]+\.${keyword}(?=[,)])`,
   'y',
@@ -67,16 +68,16 @@ const logicToken = new RegExp(
 
 const isPattern = (operator: string): boolean => operator.endsWith('like.')
 
-/** What stands before the value: an operator, or a word that is none, because of which alone the filter is rejected. */
+/** The text before the value: an operator, or another word, for which the filter is rejected whatever its value is. */
 function operatorOf(raw: string, isCall: boolean): string | undefined {
   const simple = simpleFilter.exec(raw)
   if (simple) return simple[0]
-  // To a function this would be an argument.
+  // In a function call, a value without an operator is an argument.
   const word = isCall ? null : firstWord.exec(raw)
   return word && !isOperator(word[1] ?? '') ? word[0] : undefined
 }
 
-/** A value as text; undefined when it is not valid UTF-8 or contains a NUL, at which Postgres's texts end. */
+/** Decodes a value; undefined when it is not valid UTF-8 or contains a NUL character, which Postgres cannot store. */
 function valueOf(raw: string): string | undefined {
   if (plainValue.test(raw)) return raw
   const [pair] = parseQueryString(`v=${raw}`)
@@ -84,7 +85,7 @@ function valueOf(raw: string): string | undefined {
   return text?.includes('\0') ? undefined : text
 }
 
-/** Reads a request part by part. */
+/** Reads a request part by part, and collects its key, values and template. */
 class ShapeReader {
   key: string
   readonly values: string[] = []
@@ -92,18 +93,18 @@ class ShapeReader {
   readonly template: string[] = []
   canBeRejected = true
   readonly #isCall: boolean
-  /** Whether a parameter without an operator is an argument; elsewhere it is a filter that cannot be parsed. */
+  /** Whether a parameter without an operator is an argument of a function. Otherwise it is an invalid filter. */
   readonly #takesArguments: boolean
 
   constructor({ method, path, body }: HttpRequest) {
     this.#isCall = path.startsWith('/rpc/')
     this.#takesArguments = this.#isCall && (method === 'GET' || method === 'HEAD')
     this.key = keyPart(partKind.method, method) + keyPart(partKind.path, path)
-    // A request may be rejected for having none, whatever else it says.
+    // A request can be rejected for a missing body, so requests with and without one have different shapes.
     if (body.length > 0) this.key += keyPart(partKind.body, '')
   }
 
-  /** Adds a part of the query string; false when its values cannot be left out. */
+  /** Adds a part of the query string; false when its value cannot be separated. */
   addPart(part: string): boolean {
     const end = part.indexOf('=')
     if (end < 0) return (part === '' || plainName.test(part)) && this.#addText(part)
@@ -171,8 +172,8 @@ class ShapeReader {
 }
 
 /**
- * Splits a request; undefined when there is something in it that is neither shape nor value, so that nothing of it may
- * be cached. The key is made of the request as it was sent, so that it never depends on how something is decoded.
+ * Splits a request. Returns undefined when part of it is neither shape nor value, so that it must not be cached. The
+ * key consists of the raw request, so that it does not depend on decoding.
  */
 export function splitRequest(http: HttpRequest): SplitRequest | undefined {
   const { query, headers } = http
@@ -180,7 +181,7 @@ export function splitRequest(http: HttpRequest): SplitRequest | undefined {
   const reader = new ShapeReader(http)
   if (query !== '') for (const part of query.split('&')) if (!reader.addPart(part)) return undefined
   for (const [name, text] of headers) {
-    if (telling.has(name)) reader.key += keyPart(partKind.header, name) + keyPart(partKind.headerValue, text)
+    if (shapeHeaders.has(name)) reader.key += keyPart(partKind.header, name) + keyPart(partKind.headerValue, text)
   }
   const { key, values, forms, template, canBeRejected } = reader
   return { key, values, forms, template: template.join('&'), canBeRejected }

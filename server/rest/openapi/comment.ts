@@ -1,8 +1,8 @@
-// Comments of database objects, whose first line is their title.
+// Comments of database objects. The first line is the title.
 
 export type TitledComment = { readonly summary: string | undefined; readonly description: string | undefined }
 
-/** The first line, and the rest without the blank lines it begins with; both undefined without a comment. */
+/** Splits a comment into its first line and the rest without leading line breaks. */
 export function firstLine(comment: string | null): TitledComment {
   if (comment === null) return { summary: undefined, description: undefined }
   const end = comment.indexOf('\n')

@@ -1,4 +1,4 @@
-// Schemas of rows, and of the arguments of functions.
+// Schemas of rows and of function arguments.
 import type { Relationships } from '../../schema-cache/relationship.ts'
 import type { Routine } from '../../schema-cache/routine.ts'
 import type { Column, Table } from '../../schema-cache/table.ts'
@@ -6,14 +6,14 @@ import { foreignKeysOf, type ForeignKey } from './foreign-key.ts'
 import { object, sorted, type Member, type OrderedJson, type OrderedObject } from './ordered-json.ts'
 import { arrayItems, defaultValue, swaggerFormat, swaggerType } from './swagger-type.ts'
 
-/** A list, unless it is empty. */
+/** The list; undefined if it is empty. */
 const filled = (list: readonly string[]): readonly string[] | undefined => (list.length > 0 ? list : undefined)
 
-/** The members as an object, unless there are none. */
+/** The members as an object; undefined if there are none. */
 const filledObject = (members: readonly Member[]): OrderedObject | undefined =>
   members.length > 0 ? object(...members) : undefined
 
-/** The schema of a relation's rows. Tools read the notes on keys (`<pk/>`, `<fk …/>`), so their form is part of the API. */
+/** The schema of a relation's rows. Tools parse the notes on keys (`<pk/>`, `<fk …/>`), so they are part of the API. */
 export function tableDefinition(table: Table, relationships: Relationships): OrderedJson {
   const columns = [...table.columns.values()]
   const foreignKeys = foreignKeysOf(table, relationships)

@@ -1,4 +1,4 @@
-// The description of a schema in OpenAPI 2.0 (Swagger), as PostgREST gives it at the root of the API.
+// PostgREST's description of a schema at the root of the API, in OpenAPI 2.0 (Swagger).
 // https://docs.postgrest.org/en/v14/references/api/openapi.html, https://spec.openapis.org/oas/v2.0.html
 import type { RestSettings } from '../settings.ts'
 import type { Relationships } from '../../schema-cache/relationship.ts'
@@ -12,18 +12,18 @@ import { relationMedia, rootPath, routinePath, tablePath } from './path.ts'
 import { apiAddress } from './proxy-uri.ts'
 
 export type DescribedSchema = {
-  /** What the caller may know of, all of one schema. */
+  /** The tables of the schema that the caller may see. */
   readonly tables: readonly Table[]
-  /** Of overloads the last one is described. */
+  /** The functions of the schema that the caller may see. Of overloads, the last one is described. */
   readonly routines: readonly Routine[]
   readonly relationships: Relationships
-  /** The comment on the schema: the first line is the document's title. */
+  /** The comment on the schema. Its first line is the title of the document. */
   readonly schemaDescription: string | null
   readonly settings: Pick<RestSettings, 'serverHost' | 'serverPort' | 'openapiServerProxyUri' | 'openapiSecurityActive'>
-  /** Path that the API is mounted on, where no proxy URI says it: `/` for PostgREST's own paths. */
+  /** Mount path of the API, used when no proxy URI is set: `/` for PostgREST's own paths. */
   readonly mountPath: string
   readonly version: string
-  /** Address of the documentation to link to. */
+  /** URL of the documentation. */
   readonly documentation: string
 }
 

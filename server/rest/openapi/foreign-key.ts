@@ -1,12 +1,12 @@
-// Columns that point at a column of another relation.
+// Columns that refer to a column of another relation.
 import { relationshipKey, type Cardinality, type Relationships } from '../../schema-cache/relationship.ts'
 import type { Table } from '../../schema-cache/table.ts'
 
 export type ForeignKey = { readonly table: string; readonly column: string }
 
 /**
- * Where the columns of a table point to, by column name: foreign keys of one column, to relations of the table's own
- * schema, tables before views.
+ * The foreign keys of a table by column name: only keys of one column, to relations in the same schema. Tables take
+ * precedence over views.
  */
 export function foreignKeysOf(table: Table, relationships: Relationships): ReadonlyMap<string, ForeignKey> {
   const found = new Map<string, ForeignKey>()
@@ -14,15 +14,15 @@ export function foreignKeysOf(table: Table, relationships: Relationships): Reado
   for (const toView of [false, true]) {
     for (const relationship of candidates) {
       if (relationship.kind !== 'foreign-key' || relationship.foreignTableIsView !== toView) continue
-      const pair = heldColumn(relationship.cardinality)
+      const pair = ownColumn(relationship.cardinality)
       if (pair && !found.has(pair[0])) found.set(pair[0], { table: relationship.foreignTable.name, column: pair[1] })
     }
   }
   return found
 }
 
-/** [column, foreign column] when the table itself holds a key of one column. */
-function heldColumn(cardinality: Cardinality): readonly [string, string] | undefined {
+/** [column, foreign column] if the table has the foreign key, and it is of one column. */
+function ownColumn(cardinality: Cardinality): readonly [string, string] | undefined {
   switch (cardinality.kind) {
     case 'many-to-one':
       return cardinality.columns.length === 1 ? cardinality.columns[0] : undefined

@@ -1,6 +1,6 @@
-// The description of a schema (OpenAPI) as the caller may see it: what is asked of the database, and the document.
+// The OpenAPI description of a schema as the caller may see it: its statements, and the document.
 import type { RestSettings } from '../settings.ts'
-import type { PipelineStatement, Row } from '../database.ts'
+import type { PipelineStatement, RawRow } from '../database.ts'
 import {
   accessibleRoutinesQuery,
   accessibleTablesQuery,
@@ -15,7 +15,7 @@ import { postgrestVersion } from '../../common/version.ts'
 import type { InspectPlan } from '../plan/plan.ts'
 import { postgrestDocument, type DescribedSchema } from './document.ts'
 
-/** What is asked: the caller's privileges, unless they are to be ignored, and the comment on the schema. */
+/** The statements: the comment on the schema, and the caller's privileges unless they are ignored. */
 export function inspectStatements(
   { schema }: InspectPlan,
   { openapiMode }: Pick<RestSettings, 'openapiMode'>,
@@ -25,7 +25,7 @@ export function inspectStatements(
   return [description, accessibleTablesQuery(schema), accessibleRoutinesQuery(schema)]
 }
 
-const decodable = (rows: readonly Row[] = []): { row: unknown }[] =>
+const decodable = (rows: readonly RawRow[] = []): { row: unknown }[] =>
   rows.map(([field]) => ({ row: field?.toString() ?? null }))
 
 const inSchema = (schema: string, routines: Iterable<readonly Routine[]>): Routine[] =>
@@ -34,7 +34,7 @@ const inSchema = (schema: string, routines: Iterable<readonly Routine[]>): Routi
 /** The document as JSON text, from the rows of `inspectStatements`. */
 export function inspectDocument(
   { schema }: InspectPlan,
-  [description, tables, routines]: readonly (readonly Row[])[],
+  [description, tables, routines]: readonly (readonly RawRow[])[],
   cache: SchemaCache,
   settings: DescribedSchema['settings'],
   mountPath: string,
@@ -54,5 +54,3 @@ export function inspectDocument(
     documentation: 'https://postgrest.org/en/v16/references/api.html',
   })
 }
-
-/** The release whose API this is. */

@@ -1,5 +1,5 @@
-// JSON whose members keep the order they were given in, and whose numbers keep their digits. Plain objects do neither:
-// a column named `1` would move to the front, and the default of a bigint would be rounded.
+// JSON that keeps the order of members and the digits of numbers. In a plain object, a column named `1` would move to
+// the front, and the default of a bigint would be rounded.
 import { compareText } from '../../text/code-point-order.ts'
 
 /** A number as its text. */
@@ -10,14 +10,14 @@ export type OrderedObject = ReadonlyMap<string, OrderedJson>
 
 export type Member = readonly [name: string, value: OrderedJson | undefined]
 
-/** An object with these members; those without a value are left out. */
+/** Creates an object, without the members whose value is undefined. */
 export function object(...members: readonly Member[]): OrderedObject {
   const result = new Map<string, OrderedJson>()
   for (const [name, value] of members) if (value !== undefined) result.set(name, value)
   return result
 }
 
-/** The members in the order of their names' code points. */
+/** Sorts members by the code points of their names. */
 export const sorted = (members: readonly Member[]): Member[] => [...members].sort(([a], [b]) => compareText(a, b))
 
 const isObject = (json: object): json is OrderedObject => json instanceof Map

@@ -1,4 +1,4 @@
-// Parameters of requests: those that every relation shares, those of one relation, and the arguments of functions.
+// Parameters of requests: those of all relations, those of one relation, and the arguments of functions.
 import type { Routine, RoutineParameter } from '../../schema-cache/routine.ts'
 import type { Table } from '../../schema-cache/table.ts'
 import { argumentsSchema } from './definition.ts'
@@ -50,11 +50,11 @@ const shared: readonly Member[] = [
   ['limit', parameter({ name: 'limit', description: pagination, in: 'query' })],
 ]
 
-/** Names, below `#/parameters/`, of what belongs to one relation. */
+/** Names of the parameters of one relation, in `#/parameters/`. */
 export const bodyName = (table: string): string => parameterName('body', table)
 export const filterName = (table: string, column: string): string => parameterName('rowFilter', table, column)
 
-/** `#/parameters`: the shared ones, then for each relation its body and a filter for each column. */
+/** `#/parameters`: the shared parameters, then the body and the filters of each relation. */
 export function parameterDefinitions(tables: readonly Table[]): OrderedJson {
   return object(
     ...shared,
@@ -77,7 +77,7 @@ export function parameterDefinitions(tables: readonly Table[]): OrderedJson {
   )
 }
 
-/** Arguments in the query string. An array is one text (`{a,b}`) there; a variadic one is given by repetition. */
+/** An argument in the query string. An array is one string (`{a,b}`); a variadic argument is repeated. */
 export function queryArgument({ name, type, required, variadic }: RoutineParameter): OrderedJson {
   const declared = swaggerType(type)
   if (variadic) {
@@ -100,6 +100,6 @@ export function queryArgument({ name, type, required, variadic }: RoutineParamet
   )
 }
 
-/** Arguments in the body. */
+/** The arguments in the body. */
 export const bodyArguments = (routine: Routine): OrderedJson =>
   object(['in', 'body'], ['name', 'args'], ['required', true], ['schema', argumentsSchema(routine)])

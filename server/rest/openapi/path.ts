@@ -1,4 +1,4 @@
-// What can be requested: relations, functions, and the description itself.
+// The paths: relations, functions, and the description itself.
 import { firstLine } from './comment.ts'
 import type { Routine } from '../../schema-cache/routine.ts'
 import type { Table } from '../../schema-cache/table.ts'
@@ -33,9 +33,9 @@ function operation({ tag, comment, parameters, produces, responses }: Operation)
   )
 }
 
-const answer = (description: string): OrderedJson => object(['description', description])
+const response = (description: string): OrderedJson => object(['description', description])
 
-/** The path of a relation: GET, and every command when it can take any. */
+/** The path of a relation: GET, and POST, DELETE and PATCH if it can be written to. */
 export function tablePath(table: Table): Member {
   const { name } = table
   const filters = Array.from(table.columns.keys(), (column) => filterName(name, column))
@@ -50,21 +50,21 @@ export function tablePath(table: Table): Member {
   const get = method(
     [...filters, 'select', 'order', 'range', 'rangeUnit', 'offset', 'limit', 'preferCount'],
     ['200', object(['description', 'OK'], ['schema', rows])],
-    ['206', answer('Partial Content')],
+    ['206', response('Partial Content')],
   )
   if (!(table.insertable || table.updatable || table.deletable)) return [`/${name}`, object(['get', get])]
   return [
     `/${name}`,
     object(
       ['get', get],
-      ['post', method([bodyName(name), 'select', 'preferPost'], ['201', answer('Created')])],
-      ['delete', method([...filters, 'preferReturn'], ['204', answer('No Content')])],
-      ['patch', method([...filters, bodyName(name), 'preferReturn'], ['204', answer('No Content')])],
+      ['post', method([bodyName(name), 'select', 'preferPost'], ['201', response('Created')])],
+      ['delete', method([...filters, 'preferReturn'], ['204', response('No Content')])],
+      ['patch', method([...filters, bodyName(name), 'preferReturn'], ['204', response('No Content')])],
     ),
   ]
 }
 
-/** The path of a function: POST, and GET when it does not write. */
+/** The path of a function: POST, and GET unless it is volatile. */
 export function routinePath(routine: Routine): Member {
   const method = (parameters: readonly OrderedJson[]): OrderedJson =>
     operation({
@@ -72,7 +72,7 @@ export function routinePath(routine: Routine): Member {
       comment: routine.description,
       parameters,
       produces: routineMedia,
-      responses: [['200', answer('OK')]],
+      responses: [['200', response('OK')]],
     })
   const post = method([bodyArguments(routine), reference('parameters', 'preferParams')])
   const get = routine.volatility === 'volatile' ? undefined : method(routine.parameters.map(queryArgument))
@@ -88,7 +88,7 @@ export const rootPath: Member = [
       comment: 'OpenAPI description (this document)',
       parameters: [],
       produces: ['application/openapi+json', json],
-      responses: [['200', answer('OK')]],
+      responses: [['200', response('OK')]],
     }),
   ]),
 ]

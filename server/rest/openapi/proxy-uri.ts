@@ -1,4 +1,4 @@
-// Where clients reach the API, as the description of it says.
+// The address of the API in its description.
 import type { RestSettings } from '../settings.ts'
 import { parseUri } from '../../text/uri.ts'
 
@@ -9,14 +9,15 @@ export type ApiAddress = {
   readonly basePath: string
 }
 
-/** Addresses to bind to that no client can connect to. https://docs.postgrest.org/en/v14/references/configuration.html#server-host */
+// https://docs.postgrest.org/en/v14/references/configuration.html#server-host
+/** Values of `server-host` that are not addresses to connect to. */
 const anyHost = new Set(['*', '*4', '!4', '*6', '!6'])
 
 const reachable = (host: string): string => (anyHost.has(host) ? '0.0.0.0' : host)
 
 /**
- * The address in `openapi-server-proxy-uri`, its host and path as they are written there; without that setting, the
- * address that the server listens on, and `mountPath`.
+ * The address in the setting `openapi-server-proxy-uri`. Without it, the address that the server listens on, with
+ * `mountPath`.
  */
 export function apiAddress(
   settings: Pick<RestSettings, 'serverHost' | 'serverPort' | 'openapiServerProxyUri'>,

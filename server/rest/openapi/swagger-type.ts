@@ -1,4 +1,4 @@
-// Types of PostgreSQL as types of Swagger 2.0.
+// Converts types of PostgreSQL to types of Swagger 2.0.
 import { object, type OrderedJson, type OrderedObject } from './ordered-json.ts'
 
 export type SwaggerType = 'string' | 'boolean' | 'integer' | 'number' | 'array'
@@ -11,7 +11,7 @@ const types = new Map<string, SwaggerType | undefined>([
   ['numeric', 'number'],
   ['real', 'number'],
   ['double precision', 'number'],
-  // Any value at all, which Swagger says by naming no type.
+  // Any value, which has no type in Swagger.
   ['json', undefined],
   ['jsonb', undefined],
 ])
@@ -22,16 +22,16 @@ const formats = new Map([
   ['bigint', 'int64'],
 ])
 
-/** The type for a name as `format_type` writes it; undefined for json and jsonb. What is not known is a string. */
+/** The Swagger type of a type as `format_type` writes it; undefined for json and jsonb, `string` for unknown types. */
 export function swaggerType(type: string): SwaggerType | undefined {
   if (types.has(type)) return types.get(type)
   return type.endsWith('[]') ? 'array' : 'string'
 }
 
-/** Swagger's own formats for integers; for everything else the name of the type. */
+/** Swagger's format of an integer; for other types the name of the type. */
 export const swaggerFormat = (type: string): string => formats.get(type) ?? type
 
-/** The type of an array's elements (of any type: its name less the two last characters). */
+/** The type of the elements of an array type. */
 export const elementType = (type: string): string => type.slice(0, -2)
 
 /** `items` of an array; undefined for other types. */
@@ -41,8 +41,8 @@ export const arrayItems = (type: string): OrderedObject | undefined =>
 const numberText = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i
 
 /**
- * The value of a default expression, where it is a constant that JSON can write: `42`, `false`, `'x'::text`. For types
- * that are strings an expression that is no constant is given as its text: `now()`.
+ * The value of a default expression, if it is a constant that JSON can represent: `42`, `false`, `'x'::text`. For types
+ * that are strings in Swagger, the text of any other expression: `now()`.
  */
 export function defaultValue(type: string, expression: string): OrderedJson | undefined {
   if (swaggerType(type) === 'string') return textDefault(type, expression)
@@ -50,7 +50,7 @@ export function defaultValue(type: string, expression: string): OrderedJson | un
   return expression === 'true' ? true : expression === 'false' ? false : undefined
 }
 
-/** The text becomes a JSON string as it stands, so that its backslashes are escapes; where it cannot, there is no default. */
+/** Reads the text as the inside of a JSON string, where backslashes are escapes; undefined if that is not valid. */
 function textDefault(type: string, expression: string): string | undefined {
   const cast = `::${type}`
   const text = expression.endsWith(cast) ? withoutQuotes(expression.slice(0, -cast.length)) : expression
@@ -62,7 +62,7 @@ function textDefault(type: string, expression: string): string | undefined {
   }
 }
 
-/** Drops every quote at both ends. */
+/** Removes all quotes at both ends. */
 function withoutQuotes(text: string): string {
   let [start, end] = [0, text.length]
   while (start < end && text[start] === "'") start++

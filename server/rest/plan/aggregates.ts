@@ -14,15 +14,15 @@ export function checkAggregates(plan: ReadPlan, { settings }: PlanContext): Read
   return plan
 }
 
-/** An aggregate on its way up: the field of a spread that its nearest parent which is no to-one spread aggregates. */
+/** An aggregate that is moved from a to-one spread to its nearest ancestor that is not one. */
 type Hoisted = Pick<PlannedSelectField, 'aggregate' | 'aggregateCast' | 'alias'> & {
   readonly aggregateAlias: string
   readonly name: string
 }
 
 /**
- * Moves aggregates out of to-one spreads: over the one row of `...clients(id.count())` an aggregate would be idle, what
- * is meant are the rows of the parent. They go up until a relation is reached that is not spread itself.
+ * Moves aggregates out of to-one spreads: in `...clients(id.count())`, the aggregate applies to the rows of the parent,
+ * not to the single row of the embed. Each moves up to the nearest relation that is not a to-one spread.
  */
 export function hoistAggregates(plan: ReadPlan): ReadPlan {
   if (plan.embeds.length > 0 && hasAggregate(plan)) return hoist(plan).plan
@@ -60,7 +60,7 @@ function applyHoisted(item: RelationSelectField, hoisted: readonly Hoisted[]): R
 }
 
 /** @throws ApiError PGRST127 when a to-many spread contains an aggregate */
-export function refuseAggregatesInToManySpreads({ select, relationSelect }: ReadPlan): void {
+export function rejectAggregatesInToManySpreads({ select, relationSelect }: ReadPlan): void {
   const own = select.some(({ aggregate }) => aggregate !== null)
   const spread = relationSelect.some((item) => item.kind === 'spread' && item.fields.some(({ aggregate }) => aggregate))
   if (own || spread) {

@@ -1,9 +1,9 @@
-// Pass that names selected fields which Postgres would name otherwise, or not at all.
+// Pass that adds aliases to selected fields that Postgres would name differently or not at all.
 import type { PlannedField, PlannedSelectField } from './field.ts'
 import { mapShared, mapTree } from './plan-tree.ts'
 import type { ReadPlan } from './read-plan.ts'
 
-/** Aliases that clients chose stay. */
+/** Adds aliases. Keeps those that the client chose. */
 export function addAliases(plan: ReadPlan): ReadPlan {
   return mapTree(plan, (node) => {
     const select = mapShared(node.select, (item) => {
@@ -15,7 +15,7 @@ export function addAliases(plan: ReadPlan): ReadPlan {
 }
 
 function defaultAlias({ field, aggregate }: PlannedSelectField, inSpread: boolean): string | null {
-  // The parent of a spread has to know the name of what it spreads.
+  // The parent of a spread refers to the aggregate by name.
   if (aggregate !== null) return inSpread ? aggregate : null
   if (field.jsonPath.length > 0) return lastKey(field)
   return field.transform === null ? null : field.name

@@ -1,4 +1,4 @@
-// A function call.
+// The plan of a function call.
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { RoutineParameter } from '../../schema-cache/routine.ts'
 
@@ -11,9 +11,9 @@ export type CallParameters =
 export type ArgumentValue = string | readonly string[]
 
 export type CallArguments =
-  /** From the query string or a form; an array is the variadic argument. */
+  /** From the query string or a form. An array is the variadic argument. */
   | { readonly kind: 'direct'; readonly values: ReadonlyMap<string, ArgumentValue> }
-  /** The body: JSON text for named parameters, or whatever the single parameter takes. */
+  /** The body: JSON text for named parameters, or the value of the single parameter. */
   | { readonly kind: 'body'; readonly body: string | Buffer | null }
 
 export type CallPlan = {
@@ -22,7 +22,7 @@ export type CallPlan = {
   readonly arguments: CallArguments
   readonly returnsScalar: boolean
   readonly returnsSetOfScalar: boolean
-  /** Columns that filters of the request need. */
+  /** Columns that the request's filters refer to. */
   readonly filterFields: readonly string[]
   readonly returning: readonly string[]
 }

@@ -1,4 +1,4 @@
-// How a function is called.
+// Plans the call of a function.
 import type { Routine } from '../../schema-cache/routine.ts'
 import { returnsScalar, returnsSetOfScalar } from '../../schema-cache/routine.ts'
 import type { ApiRequest, InvokeMethod } from '../request/api-request.ts'
@@ -9,7 +9,7 @@ import { sortedTexts } from '../../text/code-point-order.ts'
 import type { ReadPlan } from './read-plan.ts'
 import { returnedColumns } from './returning.ts'
 
-/** Names of the arguments that a request gives: parameters of the query, or keys of the body. */
+/** Names of the arguments in a request: parameters of the query string, or keys of the body. */
 export const argumentNames = ({ shape, queryParams }: ApiRequest, method: InvokeMethod): ReadonlySet<string> =>
   new Set(method === 'post' ? shape.columns : queryParams.routineArguments.map(([name]) => name))
 
@@ -50,7 +50,7 @@ function bodyOf(payload: Exclude<Payload, { kind: 'form' }> | undefined): string
   return payload.kind === 'raw' ? payload.bytes : payload.text
 }
 
-/** Of repeated arguments the last one counts; those of a variadic parameter are all taken. */
+/** Values by argument name. The last of repeated arguments wins; a variadic parameter gets all of them. */
 function directValues(
   { parameters, hasVariadic }: Routine,
   pairs: readonly (readonly [string, string])[],
@@ -72,8 +72,8 @@ function directValues(
 }
 
 /**
- * Columns in the root's conditions, so that the function's result can be filtered by what is not selected. (Conditions
- * of embeds are not about that result; PostgREST takes their columns for the function's, and such calls fail there.)
+ * Columns in the root's conditions, so that the function's result can be filtered by columns that are not selected.
+ * PostgREST also returns the columns in conditions of embeds, which makes such calls fail there.
  */
 function filteredNames(tree: PlannedLogicTree): readonly string[] {
   if (tree.kind === 'logic') return tree.operands.flatMap(filteredNames)

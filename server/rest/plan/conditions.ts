@@ -1,4 +1,4 @@
-// Passes that put filters and logic trees on the relations they are for.
+// Passes that add filters and logic trees to the relations that they apply to.
 import { qualifiedKey } from '../../schema-cache/identifier.ts'
 import type { Table } from '../../schema-cache/table.ts'
 import type { AtPath } from '../request/field.ts'
@@ -8,13 +8,13 @@ import { updateAll } from './embed-path.ts'
 import type { PlanContext } from './plan-context.ts'
 import type { EmbedTree } from './embed-tree.ts'
 
-/** Reads and calls filter what they return; the root filters of a mutation choose the rows that are written. */
+/** The filters of the result: all in reads and calls. In mutations, root filters choose the rows to write instead. */
 const applying = <T>({ request }: PlanContext, parameters: readonly AtPath<T>[]): readonly AtPath<T>[] =>
   request.shape.action.kind === 'read' || request.shape.action.kind === 'call'
     ? parameters
     : parameters.filter(({ path }) => path.length > 0)
 
-/** The table by the name that the client used. */
+/** The table of the name in the request. */
 const tableOf = ({ cache, relation }: PlanContext, { relationName }: EmbedTree): Table | undefined =>
   cache.tables.get(qualifiedKey(relation.schema, relationName))
 

@@ -1,12 +1,12 @@
-// Whether a request can have effects outside its transaction, such as those of a function that writes through dblink.
+// Determines whether a request may have effects outside its transaction, such as those of a function that uses dblink.
 import { qualifiedKey, type QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import type { ActionPlan, CrudPlan } from './plan.ts'
 import type { EmbedPlan, ReadPlan } from './read-plan.ts'
 
 /**
- * Whether it is proved that nothing that a plan reads or calls is declared volatile. Where that is not known, the answer
- * is no.
+ * Whether everything that a plan reads or calls is known to be declared stable or immutable. False when that is not
+ * known.
  */
 export function hasNoEffect(plan: ActionPlan, cache: SchemaCache): boolean {
   if (plan.kind !== 'read' && plan.kind !== 'mutate' && plan.kind !== 'call') return true
@@ -22,7 +22,7 @@ export function hasNoEffect(plan: ActionPlan, cache: SchemaCache): boolean {
   return withoutAggregates(plan.read) && plan.read.embeds.every((embed) => embedReadsOnly(embed, cache))
 }
 
-/** Media type handlers are aggregates of the database. */
+/** Whether a media type handler of the database creates the body. It may be volatile. */
 const hasCustomHandler = ({ handler }: CrudPlan): boolean => handler.kind === 'custom'
 
 const isStable = ({ schema, name }: QualifiedIdentifier, cache: SchemaCache): boolean =>
@@ -31,7 +31,7 @@ const isStable = ({ schema, name }: QualifiedIdentifier, cache: SchemaCache): bo
 const readsOnly = (read: ReadPlan, relation: QualifiedIdentifier, cache: SchemaCache): boolean =>
   isStable(relation, cache) && withoutAggregates(read) && read.embeds.every((embed) => embedReadsOnly(embed, cache))
 
-/** Computed relationships are functions of the parent's row, which count for the parent. */
+/** Whether reading an embed has no effect. Functions of computed relationships are checked with the parent. */
 function embedReadsOnly(embed: EmbedPlan, cache: SchemaCache): boolean {
   const { toParent } = embed
   if (toParent.kind === 'foreign-key') {

@@ -1,21 +1,21 @@
-// Finding the embed that a filter, order or limit is for: `clients.projects.name=eq.x`.
+// Finds the embed that a filter, order or limit applies to: `clients.projects.name=eq.x`.
 import { errors } from '../errors.ts'
 import type { AtPath, EmbedPath } from '../request/field.ts'
 import type { EmbedTree } from './embed-tree.ts'
 import type { ReadPlan } from './read-plan.ts'
 
-/** An embed that was addressed by its relation's name although it has an alias. */
+/** An embed that is referred to by its relation's name although it has an alias. */
 export type LegacyName = { readonly name: string; readonly alias: string }
 
-/** The name by which clients know an embed. */
+/** The name of an embed in parameters and in the response. */
 export const embedName = ({ alias, relationName }: Pick<EmbedTree, 'alias' | 'relationName'>): string =>
   alias ?? relationName
 
 /**
- * Changes the tree at the end of a path. An embed on the way moves to the front among its siblings: of two embeds that
- * go by the same name, the next parameter finds the one that was found before.
+ * Updates the tree at the end of a path. Each embed on the path moves to the front of its siblings, so that later
+ * parameters find the same one of two embeds with the same name.
  *
- * @param legacyNames whether an embed with an alias is also found by its relation's name (and then marked)
+ * @param legacyNames whether an embed with an alias is also found by its relation's name, and marked
  * @throws ApiError PGRST108
  */
 export function updateAt(
@@ -37,7 +37,7 @@ export function updateAt(
   return { ...tree, embeds: [updated].concat(embeds.slice(0, at), embeds.slice(at + 1)) }
 }
 
-/** Changes a tree by parameters, the last one first; so each of them is put before those that follow it. */
+/** Applies parameters to a tree in reverse order. An update that prepends its value thus keeps their order. */
 export function updateAll<T>(
   tree: EmbedTree,
   parameters: readonly AtPath<T>[],
@@ -56,7 +56,7 @@ function legacyUse(embeds: readonly EmbedTree[], name: string): LegacyName | und
   return alias === null || alias === undefined ? undefined : { name, alias }
 }
 
-/** Embeds of a plan that were addressed by their relation's name although they have an alias. */
+/** Embeds of a plan that are referred to by their relation's name although they have an alias. */
 export function legacyNamesOf(plan: ReadPlan): LegacyName[] {
   const { addressedByLegacyName, relationName, alias, embeds } = plan
   const own = addressedByLegacyName && alias !== null ? [{ name: relationName, alias }] : []

@@ -1,4 +1,4 @@
-// First pass: the `select` tree as a tree of relations, under the names that the client used.
+// First pass: turns the `select` parameter into a tree of relations, with the names in the request.
 import { qualifiedKey } from '../../schema-cache/identifier.ts'
 import type { OrderTerm } from '../request/order.ts'
 import { allRows, type RowRange } from '../request/range.ts'
@@ -7,9 +7,9 @@ import type { FieldLogicTree, FieldOrderTerm, PlannedSelectField } from './field
 import { resolveField, toOutput } from './field-resolution.ts'
 import type { PlanContext } from './plan-context.ts'
 
-/** How an embed is asked for. Of the root only the name is known. */
-type Asked = {
-  /** Name that the client used for the relation. */
+/** An embed as the request specifies it. For the root, only the name is set. */
+type RequestedEmbed = {
+  /** Name of the relation in the request. */
   readonly relationName: string
   readonly alias: string | null
   readonly hint: string | null
@@ -17,29 +17,33 @@ type Asked = {
   readonly isSpread: boolean
 }
 
-/** Order by a field of an embed, which has the name that the client used. */
+/** Order by a field of an embed, with the name of the embed in the request. */
 type EmbedOrderTerm = Extract<OrderTerm, { kind: 'relation' }>
 export type RequestedOrderTerm = FieldOrderTerm | EmbedOrderTerm
 
 /**
- * What is asked for: a relation and its embeds, with the conditions, orders and ranges that the parameters of the request
- * put on each. Fields are typed by the table of that name; which relationship an embed means is not known yet.
+ * A relation and its embeds, with the conditions, orders and ranges of the request. Fields have the types of the table
+ * of that name. The relationships of embeds are not chosen yet.
  */
-export type EmbedTree = Asked & {
+export type EmbedTree = RequestedEmbed & {
   readonly select: readonly PlannedSelectField[]
   readonly where: readonly FieldLogicTree[]
   readonly order: readonly RequestedOrderTerm[]
   readonly range: RowRange
-  /** The embed has an alias but was addressed by its relation's name (deprecated; answered with a Warning). */
+  /** Whether a parameter refers to the embed by its relation's name although it has an alias. Deprecated. */
   readonly addressedByLegacyName: boolean
   readonly embeds: readonly EmbedTree[]
 }
 
+/** Creates the tree of a request, without conditions, orders and ranges. */
 export function embedTree({ request, cache, relation }: PlanContext): EmbedTree {
   const root = { relationName: relation.name, alias: null, hint: null, joinType: null, isSpread: false }
   return treeOf(root, request.queryParams.select)
 
-  function treeOf({ relationName, alias, hint, joinType, isSpread }: Asked, items: readonly SelectItem[]): EmbedTree {
+  function treeOf(
+    { relationName, alias, hint, joinType, isSpread }: RequestedEmbed,
+    items: readonly SelectItem[],
+  ): EmbedTree {
     const table = cache.tables.get(qualifiedKey(relation.schema, relationName))
     const select: PlannedSelectField[] = []
     const embeds: EmbedTree[] = []
@@ -49,7 +53,7 @@ export function embedTree({ request, cache, relation }: PlanContext): EmbedTree 
         const field = toOutput(cache.representations, resolveField(table, item.field))
         select.push({ field, aggregate, aggregateCast, cast, alias })
       } else {
-        embeds.push(treeOf(asked(item), item.select))
+        embeds.push(treeOf(requestedEmbed(item), item.select))
       }
     }
     return {
@@ -68,7 +72,7 @@ export function embedTree({ request, cache, relation }: PlanContext): EmbedTree 
   }
 }
 
-const asked = (item: Exclude<SelectItem, { kind: 'field' }>): Asked => ({
+const requestedEmbed = (item: Exclude<SelectItem, { kind: 'field' }>): RequestedEmbed => ({
   relationName: item.relation,
   alias: item.kind === 'embed' ? item.alias : null,
   hint: item.hint,

@@ -1,4 +1,4 @@
-// Fields of a request -> fields with their types and conversions.
+// Resolves fields of a request to fields with types and conversions.
 // https://docs.postgrest.org/en/v14/references/api/domain_representations.html
 import type { Representations } from '../../schema-cache/representation.ts'
 import { representationKey } from '../../schema-cache/representation.ts'
@@ -7,7 +7,7 @@ import type { Field } from '../request/field.ts'
 import type { Filter, LogicTree } from '../request/filter.ts'
 import type { FieldFilter, FieldLogicTree, PlannedField } from './field.ts'
 
-/** A name of which nothing is known; Postgres will say if it is wrong. */
+/** A field of unknown type. Postgres raises an error if it does not exist. */
 export const unknownField = ({ name, jsonPath }: Field): PlannedField => ({
   name,
   jsonPath,
@@ -20,7 +20,7 @@ export const unknownField = ({ name, jsonPath }: Field): PlannedField => ({
   fullRow: false,
 })
 
-/** A column as it is. */
+/** The field of a column, without a conversion. */
 export const columnField = (column: Column): PlannedField => ({
   name: column.name,
   jsonPath: [],
@@ -34,8 +34,8 @@ export const columnField = (column: Column): PlannedField => ({
 })
 
 /**
- * A field of a table, typed when the table has such a column (computed fields and results of functions have none).
- * `json` and `jsonb` columns are not converted before a JSON path is followed, so that their indexes apply.
+ * Resolves a field of a table. Its type is known if it is a column; computed fields and results of functions are not.
+ * `json` and `jsonb` columns are not converted before a JSON path, so that their indexes apply.
  */
 export function resolveField(
   table: Table | undefined,
@@ -58,7 +58,7 @@ export function resolveField(
   }
 }
 
-/** The field with the representation that turns `source` into `target`, if there is one. */
+/** Adds the representation that converts `source` to `target`, if there is one. */
 function withTransform(
   representations: Representations,
   source: string,
@@ -70,15 +70,15 @@ function withTransform(
   return representation ? { ...field, type: source, transform: representation.function } : field
 }
 
-/** A field as it is put into the response. */
+/** Converts a field for the response. */
 export const toOutput = (representations: Representations, field: PlannedField): PlannedField =>
   withTransform(representations, field.type, 'json', field)
 
-/** A field as it is read from a JSON body. */
+/** Converts a field from a JSON body. */
 export const fromJson = (representations: Representations, field: PlannedField): PlannedField =>
   withTransform(representations, 'json', field.type, field)
 
-/** A filter of a table's rows; the field is what the filter's text is turned into. */
+/** Resolves a filter of a table's rows. The text of its value is converted to the type of the field. */
 export function resolveFilter(
   table: Table | undefined,
   representations: Representations,
@@ -94,7 +94,7 @@ export function resolveFilter(
   }
 }
 
-/** The same for a whole condition. */
+/** Resolves all filters of a logic tree. */
 export function resolveLogic(
   table: Table | undefined,
   representations: Representations,

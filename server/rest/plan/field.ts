@@ -1,26 +1,26 @@
-// Fields with what the schema cache knows of them.
+// Fields with their data from the schema cache.
 import type { Field, JsonOperation } from '../request/field.ts'
 import type { LogicTree, Operation } from '../request/filter.ts'
 import type { OrderDirection, OrderNulls } from '../request/order.ts'
 import type { AggregateFunction } from '../request/select.ts'
 
-/** A field of a relation of the query, with its types and the conversion it needs in the place where it is used. */
+/** A field of a relation, with its types and the conversion that its use requires. */
 export type PlannedField = {
   readonly name: string
   readonly jsonPath: readonly JsonOperation[]
-  /** Whether the column is turned into jsonb before the JSON path is followed. */
+  /** Whether to convert the column to jsonb before the JSON path. */
   readonly toJson: boolean
-  /** Set when the field is to be searched as text: its language, null for the default one. */
+  /** Set for a full-text search of text: the language, null for the default one. */
   readonly toTsVector: { readonly language: string | null } | null
-  /** Type that values have before the transform; empty when it is not known. */
+  /** Type of values before the transform; empty when it is unknown. */
   readonly type: string
-  /** Base type of a domain; otherwise the same type. Empty when it is not known. */
+  /** Base type of a domain, otherwise the same as `type`. Empty when it is unknown. */
   readonly baseType: string
-  /** Representation function that values go through. SQL-quoted. */
+  /** Representation function that converts values, quoted for SQL. */
   readonly transform: string | null
-  /** Default expression of the column, as SQL. */
+  /** Default expression of the column, in SQL. */
   readonly default: string | null
-  /** The whole row instead of a column (`count()` in a spread). */
+  /** Whether it is the whole row instead of a column (`count()` in a spread). */
   readonly fullRow: boolean
 }
 
@@ -34,7 +34,7 @@ export type FieldFilter = {
 
 export type PlannedFilter =
   | FieldFilter
-  /** `embed=is.null` and `embed=not.is.null`: whether the embed found anything. */
+  /** `embed=is.null` and `embed=not.is.null`: whether the embed has no rows, or has rows. */
   | { readonly kind: 'null-embed'; readonly negated: boolean; readonly aggregateAlias: string }
 
 export type FieldLogicTree = LogicTree<FieldFilter>

@@ -1,4 +1,4 @@
-// What is written.
+// The plan of a write.
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { PlannedField, PlannedLogicTree } from './field.ts'
 
@@ -13,7 +13,7 @@ export type MutatePlan =
         readonly resolution: 'merge-duplicates' | 'ignore-duplicates'
         readonly columns: readonly string[]
       } | null
-      /** Conditions that the body's row must meet (PUT). */
+      /** Conditions on the row in the body (PUT). */
       readonly where: readonly PlannedLogicTree[]
       readonly returning: readonly string[]
       readonly primaryKey: readonly string[]

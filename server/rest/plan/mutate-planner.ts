@@ -1,4 +1,4 @@
-// What is written by POST, PATCH, PUT and DELETE on a relation.
+// Plans the writes of POST, PATCH, PUT and DELETE on a relation.
 import type { Table } from '../../schema-cache/table.ts'
 import { errors } from '../errors.ts'
 import type { Mutation } from '../request/api-request.ts'
@@ -51,7 +51,7 @@ export function planMutation(mutation: Mutation, table: Table, context: PlanCont
   }
 }
 
-/** Bodies of mutations are JSON by now; the other kinds are arguments of functions. */
+/** The JSON body of a mutation. The other kinds of payload are arguments of functions. */
 const jsonOf = (payload: Payload | undefined): string | null =>
   payload?.kind === 'json' || payload?.kind === 'raw-json' ? payload.text : null
 
@@ -63,7 +63,7 @@ function writtenColumns(table: Table, { request, cache }: PlanContext): PlannedF
   })
 }
 
-/** Filters of the root, and every logic tree, wherever it stands: those of embeds choose what is written, too. */
+/** The root's filters and all logic trees. As in PostgREST, logic trees of embeds also choose the rows to write. */
 function conditions(table: Table, { request, cache: { representations } }: PlanContext): PlannedLogicTree[] {
   const { filters, logic } = request.queryParams
   const planned: PlannedLogicTree[] = []
@@ -75,7 +75,7 @@ function conditions(table: Table, { request, cache: { representations } }: PlanC
   return planned
 }
 
-/** PUT: the filters are `eq` on each column of the primary key and nothing else. */
+/** Whether the only filters are `eq` on each column of the primary key, as PUT requires. */
 function isByPrimaryKey({ primaryKey }: Table, { request }: PlanContext): boolean {
   const { filters, filterKeys, logic } = request.queryParams
   return (

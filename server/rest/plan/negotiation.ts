@@ -1,4 +1,4 @@
-// Content negotiation: which media type is answered, and what makes it.
+// Content negotiation: chooses the media type of the response and its handler.
 // RFC 9110, section 12; https://docs.postgrest.org/en/v14/references/api/media_type_handlers.html
 import type { MediaHandler, ResolvedHandler } from '../../schema-cache/media-handler.ts'
 import { mediaHandlerKey } from '../../schema-cache/media-handler.ts'
@@ -17,7 +17,7 @@ export type Negotiated = {
 const noHandler: MediaHandler = { kind: 'none' }
 
 /**
- * The first acceptable media type that can be produced.
+ * Chooses the first acceptable media type that has a handler.
  *
  * @param wholeRows whether handlers for the relation's own row type apply
  * @throws ApiError PGRST107 when there is none
@@ -57,7 +57,7 @@ function produce(context: PlanContext, mediaType: MediaType, wholeRows: boolean)
   return resolved && { handler: resolved.handler, mediaType: decodeMediaType(resolved.mime) }
 }
 
-/** Media types whose parameters say what is made of the rows; no handler of the database replaces them. */
+/** PostgREST's own media types for JSON. Handlers of the database do not replace them. */
 function vendored(mediaType: MediaType): MediaHandler | undefined {
   if (mediaType.kind === 'single-json' || mediaType.kind === 'array-json-strip') return mediaType
   return undefined

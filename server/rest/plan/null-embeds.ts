@@ -1,9 +1,9 @@
-// Filters by embeds: `clients=not.is.null` keeps the rows that have clients.
+// Null filters on embeds: `clients=not.is.null` selects the rows that have clients.
 // https://docs.postgrest.org/en/v14/references/api/resource_embedding.html#null-filtering-on-embedded-resources
 import type { FieldLogicTree, PlannedLogicTree } from './field.ts'
 import { findByName, type RelatedEmbed } from './related-embed.ts'
 
-/** The conditions of a relation. A filter on the name of an embed is about the embed, even where a column has that name. */
+/** Resolves null filters on embeds in the conditions of a relation. Names of embeds take precedence over columns. */
 export const plannedConditions = (
   where: readonly FieldLogicTree[],
   embeds: readonly RelatedEmbed[],

@@ -1,4 +1,4 @@
-// The `order` parameters: a pass that puts them on their relations, and the terms of one relation by its embeds.
+// The `order` parameters: a pass that adds them to their relations, and the resolution of terms that refer to embeds.
 import { qualifiedKey } from '../../schema-cache/identifier.ts'
 import { isToOne } from '../../schema-cache/relationship.ts'
 import { errors } from '../errors.ts'
@@ -13,7 +13,7 @@ import { findByName, type RelatedEmbed } from './related-embed.ts'
 export function addOrders(tree: EmbedTree, { request, cache, settings, relation }: PlanContext): EmbedTree {
   const { order } = request.queryParams
   if (order.length === 0) return tree
-  // Types only decide whether a JSON path needs a conversion, and the root's are taken for all (as PostgREST does).
+  // Types only determine whether a JSON path needs a conversion. Like PostgREST, uses the root's types for all.
   const table = cache.tables.get(qualifiedKey(relation.schema, relation.name))
   return updateAll(tree, order, settings.urlUseLegacyTargetNames, (target, terms) => ({
     ...target,
@@ -22,9 +22,9 @@ export function addOrders(tree: EmbedTree, { request, cache, settings, relation 
 }
 
 /**
- * The terms of a relation: in `order=clients(name)` the name of the embed becomes the alias of its join.
+ * Resolves the order terms of a relation: in `order=clients(name)` the name of the embed becomes the alias of its join.
  *
- * @param relationName the name of the relation in errors
+ * @param relationName name of the relation in error messages
  * @throws ApiError PGRST108 when there is no such embed, PGRST118 when it has many rows
  */
 export const plannedOrder = (

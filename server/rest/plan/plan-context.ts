@@ -1,4 +1,4 @@
-// What every pass of the planner may look at.
+// The input of all passes of the planner.
 import type { RestSettings } from '../settings.ts'
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'

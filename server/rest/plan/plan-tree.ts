@@ -1,7 +1,7 @@
-// Walking a read plan without copying what stays as it is.
+// Maps read plans without copying unchanged parts.
 import type { ReadPlan } from './read-plan.ts'
 
-/** `map` that hands back the list itself when no element changed. */
+/** Like `map`, but returns the list itself if no element changes. */
 export function mapShared<T>(list: readonly T[], change: (element: T) => T): readonly T[] {
   let copy: T[] | undefined
   for (let at = 0; at < list.length; at++) {
@@ -14,7 +14,7 @@ export function mapShared<T>(list: readonly T[], change: (element: T) => T): rea
   return copy ?? list
 }
 
-/** Changes a plan and then, depth first, every embed below it. */
+/** Changes a plan and then, depth first, all its embeds. */
 export function mapTree<P extends ReadPlan>(plan: P, change: <Q extends ReadPlan>(plan: Q) => Q): P {
   const changed = change(plan)
   if (changed.embeds.length === 0) return changed

@@ -1,4 +1,4 @@
-// What will be done for a request: names resolved, relationships chosen, types known.
+// The plan of a request: resolved names, chosen relationships, known types.
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { MediaHandler } from '../../schema-cache/media-handler.ts'
 import type { Routine } from '../../schema-cache/routine.ts'
@@ -8,23 +8,23 @@ import type { CallPlan } from './call-plan.ts'
 import type { MutatePlan } from './mutate-plan.ts'
 import type { ReadPlan } from './read-plan.ts'
 
-type Answer = {
+type Output = {
   readonly handler: MediaHandler
   readonly mediaType: MediaType
-  /** A `plan` media type: the statement is explained, not run for its result. */
+  /** Whether the media type is a `plan`: the response is the execution plan of the statement. */
   readonly explain: boolean
 }
 
 /** A plan whose statement reads or writes rows. */
 export type CrudPlan =
-  | (Answer & {
+  | (Output & {
       readonly kind: 'read'
       readonly read: ReadPlan
       readonly readOnly: true
       readonly headersOnly: boolean
       readonly relation: QualifiedIdentifier
     })
-  | (Answer & {
+  | (Output & {
       readonly kind: 'mutate'
       readonly read: ReadPlan
       readonly mutate: MutatePlan
@@ -32,7 +32,7 @@ export type CrudPlan =
       readonly readOnly: false
       readonly relation: QualifiedIdentifier
     })
-  | (Answer & {
+  | (Output & {
       readonly kind: 'call'
       readonly read: ReadPlan
       readonly call: CallPlan
@@ -50,7 +50,7 @@ export type InspectPlan = {
   readonly readOnly: true
 }
 
-/** Answers to OPTIONS; no database needed. */
+/** A plan for OPTIONS, which needs no database. */
 export type InfoPlan =
   | { readonly kind: 'relation-info'; readonly relation: QualifiedIdentifier }
   | { readonly kind: 'routine-info'; readonly routine: Routine }

@@ -1,4 +1,4 @@
-// ApiRequest x SchemaCache -> ActionPlan: the door of this room.
+// Plans a request: resolves its names in the schema cache.
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import { qualifiedKey } from '../../schema-cache/identifier.ts'
 import type { Routine } from '../../schema-cache/routine.ts'
@@ -20,7 +20,7 @@ import { chooseRoutine } from './routine-choice.ts'
 import { tableHint } from './suggestion.ts'
 
 /**
- * Resolves every name of a request and decides what will be done for it.
+ * Creates the plan of a request.
  *
  * @throws ApiError PGRST105, PGRST107, PGRST108, PGRST118, PGRST122, PGRST123, PGRST127, PGRST128, PGRST200 to PGRST205
  */
@@ -38,7 +38,7 @@ export function planRequest(request: ApiRequest, cache: SchemaCache, settings: P
     case 'relation-info':
       return { kind: 'relation-info', relation: action.relation }
     case 'routine-info': {
-      // The function is chosen as for a HEAD request without a body.
+      // Chooses the function as for a HEAD request.
       const { routine } = planCalling(request, cache, settings, action.routine, 'head')
       return { kind: 'routine-info', routine }
     }
@@ -49,12 +49,12 @@ export function planRequest(request: ApiRequest, cache: SchemaCache, settings: P
   }
 }
 
-/** Embeds that the request addressed by their relation's name although they have an alias: deprecated, warned of. */
+/** Embeds that the request refers to by their relation's name although they have an alias, which is deprecated. */
 export function legacyTargetNames(plan: ActionPlan): LegacyName[] {
   return plan.kind === 'read' || plan.kind === 'mutate' || plan.kind === 'call' ? legacyNamesOf(plan.read) : []
 }
 
-/** @throws ApiError PGRST205, with a hint if there is a table of a similar name */
+/** @throws ApiError PGRST205, with a hint if a table has a similar name */
 export function findTable(cache: SchemaCache, relation: QualifiedIdentifier): Table {
   const table = cache.tables.get(qualifiedKey(relation.schema, relation.name))
   if (!table) throw errors.noTable(relation.schema, relation.name, tableHint(cache, relation))
@@ -72,7 +72,7 @@ function planReading(
   const context = { request, cache, settings, relation }
   const read = planRead(context)
   const { handler, mediaType, explain } = negotiate(context, selectsAll(read))
-  refuseInvalidPreferences(request.shape)
+  rejectInvalidPreferences(request.shape)
   return { kind: 'read', read, readOnly: true, headersOnly, relation, handler, mediaType, explain }
 }
 
@@ -87,7 +87,7 @@ function planMutating(
   const context = { request, cache, settings, relation }
   const read = planRead(context)
   const mutate = planMutation(mutation, table, context, read)
-  refuseInvalidPreferences(request.shape)
+  rejectInvalidPreferences(request.shape)
   const { handler, mediaType, explain } = negotiate(context, selectsAll(read))
   return { kind: 'mutate', read, mutate, mutation, readOnly: false, relation, handler, mediaType, explain }
 }
@@ -103,14 +103,14 @@ function planCalling(
   const { contentType } = request.shape
   const byBody = method === 'post'
   const routine = chooseRoutine(cache, { routine: identifier, argumentNames: names, byBody, contentType })
-  // What a function returns is embedded and handled like the relation whose row type it is.
+  // The result of a function is treated like the relation whose row type it has.
   const relation = { schema: routine.schema, name: returnedTableName(routine) ?? routine.name }
   const context = { request, cache, settings, relation }
   const read = planRead(context)
   const call = planCall(routine, request, method, names, read)
   const { handler, mediaType, explain } = negotiate(context, selectsAll(read))
-  refuseInvalidPreferences(request.shape)
-  refuseMaxAffected(request.shape, routine)
+  rejectInvalidPreferences(request.shape)
+  rejectMaxAffected(request.shape, routine)
   const readOnly = !byBody || routine.volatility !== 'volatile'
   return { kind: 'call', read, call, routine, method, readOnly, relation: identifier, handler, mediaType, explain }
 }
@@ -122,13 +122,13 @@ function planInspection(request: ApiRequest, schema: string, headersOnly: boolea
 }
 
 /** @throws ApiError PGRST122 */
-function refuseInvalidPreferences({ preferences }: RequestShape): void {
+function rejectInvalidPreferences({ preferences }: RequestShape): void {
   const { handling, invalid } = preferences
   if (handling === 'strict' && invalid.length > 0) throw errors.invalidPreferences(invalid)
 }
 
-/** @throws ApiError PGRST128: a function that returns one value affects what nobody can count */
-function refuseMaxAffected({ preferences }: RequestShape, routine: Routine): void {
+/** @throws ApiError PGRST128: the rows affected by a function that returns a single value cannot be counted */
+function rejectMaxAffected({ preferences }: RequestShape, routine: Routine): void {
   const { handling, maxAffected } = preferences
   if (handling === 'strict' && maxAffected !== undefined && returnsSingle(routine)) throw errors.maxAffectedRoutine()
 }

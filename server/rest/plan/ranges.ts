@@ -8,8 +8,8 @@ import { mapTree } from './plan-tree.ts'
 import type { ReadPlan } from './read-plan.ts'
 
 /**
- * Ranges of a mutation were once limits of what it writes; now they are ignored. The names of ranges are parsed here,
- * after everything else of the query string, as the faults in them come last.
+ * Adds ranges to their relations. Ranges of mutations are ignored. The names are parsed here, because their errors come
+ * after all other errors in the query string.
  *
  * @throws ApiError PGRST100 or PGRST108
  */
@@ -18,13 +18,13 @@ export function addRanges(tree: EmbedTree, { request, settings }: PlanContext): 
   const ranges: AtPath<RowRange>[] = []
   for (const [name, value] of request.ranges) {
     const { path } = parseTreePath(name)
-    // The path ends where the name stops being one: `clients(.limit` is at the top level, where `limit` itself counts.
+    // An invalid name such as `clients(.limit` has an empty path. It counts for the root unless there is a `limit`.
     if (path.length > 0 || name === 'limit' || !request.ranges.has('limit')) ranges.push({ path, value })
   }
   return updateAll(tree, ranges, settings.urlUseLegacyTargetNames, (target, range) => ({ ...target, range }))
 }
 
-/** `db-max-rows` limits the rows of every relation of a read, those of embeds per row of their parent. */
+/** Applies `db-max-rows` to every relation of a read; to embeds per row of their parent. */
 export function limitRows(plan: ReadPlan, { request, settings: { dbMaxRows } }: PlanContext): ReadPlan {
   if (dbMaxRows === null || request.shape.action.kind === 'mutate') return plan
   return mapTree(plan, (node) => {

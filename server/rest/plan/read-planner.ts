@@ -1,4 +1,4 @@
-// What is read: the passes that make a read plan of a request, in their order.
+// Plans a read: the passes that turn a request into a read plan.
 import { addAliases } from './aliases.ts'
 import { checkAggregates, hoistAggregates } from './aggregates.ts'
 import { addFilters, addLogic } from './conditions.ts'
@@ -13,8 +13,9 @@ import { orderSpreads } from './spread-orders.ts'
 import { expandStars } from './stars.ts'
 
 /**
- * Plans the reading of a relation with its embeds, or of what a mutation or function of it returns: first a tree of the
- * client's names, then a plan in which all names are resolved. The order of the passes decides which of several errors a client sees.
+ * Plans a read of a relation with its embeds, or of the result of a mutation or a function: first a tree with the names
+ * in the request, then a plan in which all names are resolved. The order of the passes determines which of several
+ * errors the client gets.
  *
  * @throws ApiError PGRST108, PGRST118, PGRST123, PGRST127, PGRST200, PGRST201
  */
@@ -34,6 +35,6 @@ export function planRead(context: PlanContext): ReadPlan {
   return limitRows(plan, context)
 }
 
-/** Whether rows are answered whole; only then handlers for the relation's own row type apply. */
+/** Whether the response has whole rows. Only then, handlers for the relation's row type apply. */
 export const selectsAll = ({ select, embeds }: ReadPlan): boolean =>
   embeds.length === 0 && select.length === 1 && select[0]?.field.name === '*'

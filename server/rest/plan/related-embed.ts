@@ -1,24 +1,24 @@
-// Pass that chooses the relationship of every embed to its parent.
+// Pass that chooses the relationship of each embed to its parent.
 import type { Relationship } from '../../schema-cache/relationship.ts'
 import { embedName } from './embed-path.ts'
 import type { EmbedTree } from './embed-tree.ts'
 import type { PlanContext } from './plan-context.ts'
 import { chooseRelationship } from './relationship-choice.ts'
 
-/** An embed by the relationship that was chosen. */
+/** An embed with its chosen relationship. */
 export type RelatedEmbed = {
   readonly tree: EmbedTree
   readonly toParent: Relationship
-  /** Alias of the lateral join that holds the embed's result. */
+  /** Alias of the lateral join with the result of the embed. */
   readonly aggregateAlias: string
   readonly embeds: readonly RelatedEmbed[]
 }
 
 /**
- * The embeds of the root, or of an embed.
+ * Chooses the relationships of embeds, recursively.
  *
  * @param parentName name of the relation that they are embedded in
- * @param depth 1 for those of the root
+ * @param depth 1 for embeds of the root
  * @throws ApiError PGRST200, PGRST201
  */
 export function relatedEmbeds(
@@ -39,6 +39,6 @@ export function relatedEmbeds(
   })
 }
 
-/** The first embed that clients know by that name. */
+/** The first embed with that name or alias. */
 export const findByName = (embeds: readonly RelatedEmbed[], name: string): RelatedEmbed | undefined =>
   embeds.find(({ tree }) => embedName(tree) === name)

@@ -1,10 +1,10 @@
-// Pass that adds to each select list what the embeds bring.
+// Pass that adds the items of embeds to the select lists of their parents.
 import { isToOne } from '../../schema-cache/relationship.ts'
 import { embedName } from './embed-path.ts'
 import { mapShared } from './plan-tree.ts'
 import type { EmbedPlan, ReadPlan, RelationSelectField, SpreadSelectField } from './read-plan.ts'
 
-/** From the innermost embeds outwards, because a spread hands on what it was given. */
+/** Proceeds from the innermost embeds outwards, because a spread passes on the fields of nested spreads. */
 export function addRelationSelects<P extends ReadPlan>(plan: P): P {
   if (plan.embeds.length === 0) return plan
   const embeds = mapShared<EmbedPlan>(plan.embeds, addRelationSelects)
@@ -19,7 +19,7 @@ function selectFromParent(embed: EmbedPlan): RelationSelectField {
   return { kind: 'json', name: embedName(embed), aggregateAlias, mode, empty: isEmpty(embed) }
 }
 
-/** Nothing is selected, neither here nor below. */
+/** Whether neither a relation nor any of its embeds selects anything. */
 const isEmpty = ({ select, embeds }: ReadPlan): boolean => select.length === 0 && embeds.every(isEmpty)
 
 function spreadFields({ select, relationSelect }: ReadPlan): SpreadSelectField[] {

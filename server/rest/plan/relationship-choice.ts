@@ -1,4 +1,4 @@
-// Choosing the relationship that an embed follows.
+// Chooses the relationship of an embed.
 // https://docs.postgrest.org/en/v14/references/api/resource_embedding.html#foreign-key-joins-on-multiple-foreign-key-relationships
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import { relationshipKey } from '../../schema-cache/relationship.ts'
@@ -8,7 +8,7 @@ import { errors } from '../errors.ts'
 import { relationshipHint } from './suggestion.ts'
 
 /**
- * The one relationship from a relation to what an embed names: a relation, a foreign key constraint, a foreign key
+ * The relationship from a relation to the target of an embed: a relation, a foreign key constraint, a foreign key
  * column or a function. A hint narrows the choice: a constraint, a column of either side, or a junction.
  *
  * @throws ApiError PGRST200 when there is none, PGRST201 when there are several
@@ -32,8 +32,8 @@ function leadsTo(relationship: Relationship, target: string, hint: string | null
   const { foreignTable, foreignTableIsView, isSelf, cardinality } = relationship
   const isTarget = foreignTable.name === target
   if (isSelf) {
-    // One foreign key of a table to itself is followed both ways: to the many by the table's name, to the one by the
-    // column's. Other self-references cannot be told apart yet.
+    // A foreign key from a table to itself can be followed both ways: one-to-many by the name of the table, many-to-one
+    // by the name of the column.
     if (hint !== null) return isTarget && cardinality.kind === 'one-to-many' && onForeignColumn(relationship, hint)
     return (
       (isTarget && cardinality.kind === 'one-to-many') ||
@@ -58,11 +58,11 @@ const byConstraint = ({ cardinality }: ForeignKeyRelationship, name: string): bo
 const throughJunction = ({ cardinality }: ForeignKeyRelationship, name: string): boolean =>
   cardinality.kind === 'many-to-many' && cardinality.junction.table.name === name
 
-/** Whether the relationship's only column has that name. */
+/** Whether the relationship has a single column with that name. */
 const onColumn = ({ cardinality }: ForeignKeyRelationship, name: string): boolean =>
   cardinality.kind !== 'many-to-many' && cardinality.columns.length === 1 && cardinality.columns[0]?.[0] === name
 
-/** Whether the only column of the other side has that name. */
+/** Whether the relationship has a single column, and on the other side it has that name. */
 const onForeignColumn = ({ cardinality }: ForeignKeyRelationship, name: string): boolean =>
   cardinality.kind !== 'many-to-many' && cardinality.columns.length === 1 && cardinality.columns[0]?.[1] === name
 
@@ -78,7 +78,7 @@ function ambiguousRelationship(origin: string, target: string, candidates: reado
   return errors.ambiguousRelationship(origin, target, candidates.map(describe), hint)
 }
 
-/** A candidate as it would be asked for. */
+/** The target with the hint that chooses a candidate. */
 function hintFor(relationship: Relationship): string {
   if (relationship.kind === 'computed') return ''
   const { foreignTable, cardinality } = relationship
@@ -89,7 +89,7 @@ function hintFor(relationship: Relationship): string {
 const ends = (pairs: readonly (readonly [string, string])[], end: 0 | 1): string =>
   `(${pairs.map((pair) => pair[end]).join(', ')})`
 
-/** A candidate as `details` lists it; keys in alphabetical order. */
+/** A candidate as listed in `details`, with keys in alphabetical order. */
 function describe(relationship: Relationship): Readonly<Record<string, string>> {
   if (relationship.kind === 'computed') return {}
   const { table, foreignTable, cardinality } = relationship

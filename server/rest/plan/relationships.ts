@@ -1,4 +1,4 @@
-// Pass that makes the read plan of the tree that was asked for: relationships, aliases and join conditions.
+// Pass that turns the embed tree into a read plan with relationships, aliases and join conditions.
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import { isToOne } from '../../schema-cache/relationship.ts'
 import type { ColumnPairs, ForeignKeyRelationship, Relationship } from '../../schema-cache/relationship.ts'
@@ -11,14 +11,14 @@ import type { EmbedPlan, JoinCondition, ReadPlan, Spread } from './read-plan.ts'
 import { relatedEmbeds, type RelatedEmbed } from './related-embed.ts'
 
 /**
- * Faults of relationships come before those of orders, wherever in the tree they are.
+ * Creates the read plan of a tree. Errors of relationships take precedence over errors of orders in the whole tree.
  *
  * @throws ApiError PGRST200, PGRST201; PGRST108, PGRST118
  */
 export function relate(tree: EmbedTree, context: PlanContext): ReadPlan {
   const { relation, request } = context
   const { kind } = request.shape.action
-  // What a mutation or a function returns is read from a CTE, which goes by the relation's name in the query.
+  // The result of a mutation or a function is read from a CTE, with the relation's name as its alias.
   const readsCte = kind === 'mutate' || kind === 'call'
   return {
     ...planned(
@@ -39,7 +39,11 @@ export function relate(tree: EmbedTree, context: PlanContext): ReadPlan {
 
 type OfEmbed = 'joinType' | 'aggregateAlias' | 'toParent' | 'computedArgument' | 'joinConditions' | 'spread'
 
-/** What root and embed have in common. @param depth that of the embeds */
+/**
+ * Plans the common part of root and embed.
+ *
+ * @param depth of the relation's embeds
+ */
 function planned(
   { relationName, alias, select, where, order, range, addressedByLegacyName }: EmbedTree,
   embeds: readonly RelatedEmbed[],
@@ -68,7 +72,7 @@ function plannedEmbed(
   depth: number,
 ): EmbedPlan {
   const { foreignTable } = toParent
-  // A junction is joined by the tables' own names, so the embed gets no alias.
+  // The join conditions of a junction use the names of the tables, so the embed gets no alias.
   const isThroughJunction = toParent.kind !== 'computed' && toParent.cardinality.kind === 'many-to-many'
   const fromAlias = isThroughJunction ? null : `${foreignTable.name}_${depth}`
   return {
@@ -83,7 +87,7 @@ function plannedEmbed(
 }
 
 const toOneSpread: Spread = { kind: 'to-one' }
-/** A later pass orders it. */
+/** A later pass adds the order. */
 const toManySpread: Spread = { kind: 'to-many', extraSelect: [], order: [] }
 
 const spreadOf = (relationship: Relationship): Spread => (isToOne(relationship) ? toOneSpread : toManySpread)

@@ -1,12 +1,12 @@
-// Columns that a mutation or a function has to return for the answer to be made of them.
+// The columns that a mutation or a function has to return for the response.
 import type { Relationship } from '../../schema-cache/relationship.ts'
 import { sortedTexts } from '../../text/code-point-order.ts'
 import type { ReadPlan } from './read-plan.ts'
 
 /**
- * The selected columns, those that embeds join on, and the primary key, for the Location header; or `*` when everything
- * is selected, or when an embed is computed from the whole row. Sorted, each once: Postgres would take a column that is
- * returned twice for ambiguous.
+ * The selected columns, the columns that embeds join on, and the primary key for the Location header; or `*` if it is
+ * selected, or an embed is computed from the whole row. Sorted, without duplicates, because a column that is returned
+ * twice would be ambiguous.
  */
 export function returnedColumns({ select, embeds }: ReadPlan, primaryKey: readonly string[]): readonly string[] {
   const columns = new Set(select.map(({ field }) => field.name))

@@ -1,4 +1,4 @@
-// Choosing among overloads by the names of the arguments.
+// Chooses among overloads by the names of the arguments.
 // https://docs.postgrest.org/en/v14/references/api/functions.html
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import { qualifiedKey } from '../../schema-cache/identifier.ts'
@@ -19,8 +19,8 @@ export type Invocation = {
 }
 
 /**
- * The function whose parameters the arguments fit. If there is none, then for a POST the one whose single unnamed
- * parameter takes the whole body.
+ * The function whose parameters match the arguments. If there is none, a POST calls the function with a single unnamed
+ * parameter for the whole body.
  *
  * @throws ApiError PGRST202 when there is none, PGRST203 when there are several
  */
@@ -35,7 +35,7 @@ export function chooseRoutine(cache: SchemaCache, invocation: Invocation): Routi
   return first
 }
 
-/** Every argument has its parameter, and every parameter without a default its argument. */
+/** Whether each argument has a parameter, and each required parameter has an argument. */
 function takesArguments({ parameters }: Routine, invocation: Invocation): boolean {
   const { argumentNames } = invocation
   if (parameters.length === 0) return argumentNames.size === 0 && bodyType(invocation) === undefined
@@ -54,7 +54,7 @@ function takesBody({ parameters }: Routine, invocation: Invocation): boolean {
   return parameter.type === bodyType(invocation)
 }
 
-/** The type of the parameter that takes a body which is no set of arguments. */
+/** The type of the parameter for a body that does not consist of named arguments. */
 function bodyType({ byBody, contentType }: Invocation): 'text' | 'xml' | 'bytea' | undefined {
   if (!byBody) return undefined
   if (contentType.kind === 'octet-stream') return 'bytea'

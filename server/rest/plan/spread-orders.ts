@@ -1,6 +1,6 @@
-// Pass for the order of to-many spreads.
+// Pass that orders to-many spreads.
 import type { PlannedOrderTerm, PlannedSelectField } from './field.ts'
-import { refuseAggregatesInToManySpreads } from './aggregates.ts'
+import { rejectAggregatesInToManySpreads } from './aggregates.ts'
 import { unknownField } from './field-resolution.ts'
 import { mapTree } from './plan-tree.ts'
 import type { ReadPlan, Spread } from './read-plan.ts'
@@ -8,8 +8,8 @@ import type { ReadPlan, Spread } from './read-plan.ts'
 type ToManySpread = Extract<Spread, { kind: 'to-many' }>
 
 /**
- * The rows of a to-many spread end up in one array per column, and the arrays are what is ordered. So the fields to
- * order by are selected along, under names of their own.
+ * The rows of a to-many spread become one array per column, and the arrays are ordered. Therefore, the fields to order
+ * by are selected as well, with generated names.
  *
  * @throws ApiError PGRST127 when a to-many spread contains an aggregate
  */
@@ -17,7 +17,7 @@ export function orderSpreads(plan: ReadPlan): ReadPlan {
   if (plan.embeds.length === 0) return plan
   return mapTree(plan, (node) => {
     if (node.spread?.kind !== 'to-many') return node
-    refuseAggregatesInToManySpreads(node)
+    rejectAggregatesInToManySpreads(node)
     return { ...node, order: [], spread: orderedSpread(node) }
   })
 }

@@ -1,4 +1,4 @@
-// Pass that writes `*` out as columns where Postgres's own `*` will not do.
+// Pass that expands `*` to columns where Postgres's `*` is not suitable.
 import { qualifiedKey } from '../../schema-cache/identifier.ts'
 import { representationKey, type Representations } from '../../schema-cache/representation.ts'
 import type { Table } from '../../schema-cache/table.ts'
@@ -10,8 +10,8 @@ import type { ReadPlan } from './read-plan.ts'
 import { sourceCte } from './read-plan.ts'
 
 /**
- * A star is expanded where a column has a representation in JSON, where rows are grouped (an aggregate is selected here
- * or above), and in to-many spreads. `count()` in a spread is marked to count rows of its own relation.
+ * Expands `*` if a column has a representation in JSON, if rows are grouped (here or in a parent), and in to-many
+ * spreads. Marks `count()` in a spread, so that it counts the rows of the spread's relation.
  */
 export function expandStars(plan: ReadPlan, context: PlanContext): ReadPlan {
   return expandFrom(plan, context, false)
@@ -48,7 +48,7 @@ function expandSelect<P extends ReadPlan>(plan: P, { cache, relation }: PlanCont
 const isStar = ({ field, aggregate }: PlannedSelectField, spread: boolean): boolean =>
   field.name === '*' && (aggregate === null || (spread && aggregate === 'count'))
 
-/** Whether a column of the table is shown in JSON by a function. */
+/** Whether a function converts a column of the table to JSON. */
 function hasRepresentation(table: Table | undefined, representations: Representations): boolean {
   if (!table) return false
   for (const { nominalType } of table.columns.values()) {

@@ -1,4 +1,4 @@
-// Hints in errors about names that the schema cache does not have: "Perhaps you meant …".
+// Hints in errors about unknown names: "Perhaps you meant …".
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import { qualifiedKey } from '../../schema-cache/identifier.ts'
 import { parameterList } from '../../schema-cache/name-index.ts'
@@ -6,19 +6,19 @@ import { relationshipKey } from '../../schema-cache/relationship.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import { closest, defaultScore } from '../../text/fuzzy-set.ts'
 
-/** Tables and functions that the client may have no right to know of are named only when they were nearly guessed. */
+/** Minimum similarity for names of tables and functions, which the client may not be allowed to know. */
 const guessedScore = 0.75
 
-/** The table of that schema with a name much like the one given. */
+/** The hint for an unknown table: one with a similar name. */
 export function tableHint({ names }: SchemaCache, { schema, name }: QualifiedIdentifier): string | null {
   const match = closest(names.tablesOf(schema), name, guessedScore)
   return match ? `Perhaps you meant the table '${schema}.${match.text}'` : null
 }
 
 /**
- * A function with a similar name, or if there are functions of that name, the overload with similar parameters.
+ * The hint for a function that was not found: one with a similar name, or an overload with similar parameters.
  *
- * @param argumentNames names of the arguments given
+ * @param argumentNames names of the given arguments
  */
 export function routineHint(
   { routines, names }: SchemaCache,
@@ -35,8 +35,8 @@ export function routineHint(
 }
 
 /**
- * A similar name for the origin if nothing is related to it, otherwise for the target. None if the target is right,
- * since then it is the request's hint that is not.
+ * The hint for a relationship that was not found: a name similar to the origin if it has no relationships, otherwise
+ * one similar to the target. Null if the target exists, since then the embed's hint is wrong.
  */
 export function relationshipHint(
   { relationships, names }: SchemaCache,

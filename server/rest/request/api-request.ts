@@ -1,4 +1,4 @@
-// What the client asks for: a readonly record of intent. Nothing in it has been looked up in the database.
+// The types of a parsed request. Its names are those in the request; the planner looks them up in the schema cache.
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { MediaType } from '../media-type.ts'
 import type { Payload } from './payload.ts'
@@ -7,7 +7,7 @@ import type { QueryParams } from './query-params.ts'
 import type { RowRange } from './range.ts'
 
 export type Mutation = 'create' | 'update' | 'single-upsert' | 'delete'
-/** How a function is called: POST, or GET and HEAD, whose arguments stand in the query string. */
+/** How a function is called: with POST, or with GET or HEAD and the arguments in the query string. */
 export type InvokeMethod = 'post' | 'get' | 'head'
 
 export type Action =
@@ -19,30 +19,30 @@ export type Action =
   | { readonly kind: 'routine-info'; readonly routine: QualifiedIdentifier }
   | { readonly kind: 'schema-info' }
 
-/** An HTTP request, free of any framework. Its texts have one character per byte, as Node's HTTP parser yields them. */
+/** An HTTP request, independent of any framework. Strings have one character per byte, as in Node's HTTP parser. */
 export type HttpRequest = {
   readonly method: string
   /** Path below the mount path, still percent-encoded, with a leading slash. */
   readonly path: string
-  /** Query string as it came, without the question mark. */
+  /** Raw query string without the question mark. */
   readonly query: string
-  /** Header names in lower case, in the order they came; repeated headers stay apart. */
+  /** Lower-case names and values in the order received. Repeated headers are separate. */
   readonly headers: readonly (readonly [string, string])[]
   readonly body: Buffer
 }
 
 /**
- * What the shape of a request says to the stages after planning. It is the same for all requests of the shape, whoever
- * sends them, so this is what a cache may keep of a request.
+ * The part of a request that is equal for all requests of the same shape. It contains no data of callers, so it may be
+ * cached.
  */
 export type RequestShape = {
   readonly action: Action
   readonly method: string
-  /** Path below the mount path, as it came. */
+  /** Raw path below the mount path. */
   readonly path: string
-  /** The range of the root: `limit` and `offset` merged with the `Range` header. */
+  /** The range of the root: the intersection of `limit` and `offset` with the `Range` header. */
   readonly topLevelRange: RowRange
-  /** Columns that the payload is read into: its keys, or those of the `columns` parameter. Sorted, no duplicates. */
+  /** Columns in the payload: its keys, or the `columns` parameter. Sorted, without duplicates. */
   readonly columns: readonly string[]
   /** The `columns` parameter, sorted and without duplicates; undefined when absent. */
   readonly namedColumns: readonly string[] | undefined
@@ -50,30 +50,30 @@ export type RequestShape = {
   readonly onConflict: readonly string[] | undefined
   readonly preferences: Preferences
   readonly schema: string
-  /** Whether the schema was chosen by a profile header, or by default among several: then `Content-Profile` is sent. */
+  /** Whether to send `Content-Profile`: there was a profile header, or several schemas are exposed. */
   readonly negotiatedByProfile: boolean
   readonly contentType: MediaType
 }
 
-/** What a caller brings with one request. No cache keeps it. */
+/** The part of a request that belongs to the caller. It is never cached. */
 export type RequestInput = {
-  /** All headers but cookies, names in lower case, values read as UTF-8. */
+  /** All headers except cookies: lower-case names, values decoded as UTF-8. */
   readonly headers: readonly (readonly [string, string])[]
-  /** Those of the first `Cookie` header. */
+  /** The cookies of the first `Cookie` header. */
   readonly cookies: readonly (readonly [string, string])[]
   readonly payload: Payload | undefined
-  /** The query string with its parameters sorted by name and encoded again: the form that `Content-Location` shows. */
+  /** The query string for `Content-Location`: parameters sorted by name and encoded uniformly. */
   readonly canonicalQuery: string
 }
 
-/** A request as the stages after planning need it. */
+/** The part of a request that the stages after planning need. */
 export type PlannedRequest = { readonly shape: RequestShape; readonly input: RequestInput }
 
-/** A parsed request. What only the planner needs stands beside shape and input; it contains values of the caller. */
+/** A parsed request. The fields besides shape and input are for the planner only; they contain values of the caller. */
 export type ApiRequest = PlannedRequest & {
   readonly queryParams: Omit<QueryParams, 'canonical' | 'columns' | 'onConflict'>
-  /** Ranges of embeds by parameter name (see `QueryParams.ranges`), and that of the root as `limit`. */
+  /** Ranges by parameter name (see `QueryParams.ranges`); the range of the root is named `limit`. */
   readonly ranges: ReadonlyMap<string, RowRange>
-  /** Acceptable media types, the most wanted first. */
+  /** Acceptable media types, in order of preference. */
   readonly accept: readonly MediaType[]
 }

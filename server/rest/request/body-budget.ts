@@ -1,6 +1,6 @@
-// Memory for the bodies that are being received and carried out: one bound for the whole process.
+// Limits the memory for request bodies in the whole process.
 
-/** Waits until its bytes fit. */
+/** A body that waits for memory. */
 type Waiter = {
   readonly share: BodyShare
   readonly bytes: number
@@ -8,32 +8,33 @@ type Waiter = {
   readonly timer: NodeJS.Timeout
 }
 
-/** What one body takes of the budget. */
+/** The share of one body in the budget. */
 export type BodyShare = {
   /**
-   * Takes what the body has grown by.
+   * Reserves the bytes that the body has grown by.
    *
-   * @param size of the body so far
-   * @returns undefined when it fits; otherwise when there is room. Rejects with the budget's error after its patience.
+   * @param size bytes received so far
+   * @returns undefined when they fit; otherwise a promise that resolves when there is room, and rejects with the error
+   *   of the budget after the maximum wait
    */
   readonly grow: (size: number) => Promise<void> | undefined
-  /** Gives everything back, and ends waiting. */
+  /** Releases all bytes, and stops waiting. */
   readonly release: () => void
 }
 
 export type BodyBudgetOptions = {
   /** Bytes. */
   readonly limit: number
-  /** Milliseconds that a body waits for room. */
-  readonly patience: number
-  /** The error of a body that has waited for too long. */
+  /** Maximum time in milliseconds that a body waits for memory. */
+  readonly maxWait: number
+  /** Creates the error for a body that has waited too long. */
   readonly exhausted: () => Error
 }
 
 /**
- * Shares a number of bytes among bodies in the order in which they need them. Bytes count when they have arrived, so that
- * an announced length holds up nobody. When the budget is exhausted, the body that has waited longest may go beyond it
- * until it is released: so one always goes on, and memory is bounded by the budget and one body more.
+ * Distributes a number of bytes among bodies, first come, first served. Bytes count when they have arrived, so that a
+ * declared length blocks no other request. When the budget is exhausted, the body that has waited longest may exceed it
+ * until it is released. This prevents deadlocks, and limits memory to the budget plus one body.
  */
 export class BodyBudget {
   readonly #options: BodyBudgetOptions
@@ -45,12 +46,12 @@ export class BodyBudget {
     this.#options = options
   }
 
-  /** Bytes that are taken. */
+  /** Bytes in use. */
   get used(): number {
     return this.#used
   }
 
-  /** Begins a body; it takes nothing yet. */
+  /** Registers a body. It uses no memory yet. */
   open(): BodyShare {
     let taken = 0
     const share: BodyShare = {
@@ -84,7 +85,7 @@ export class BodyBudget {
       const timer = setTimeout(() => {
         this.#waiting.splice(this.#waiting.indexOf(waiter), 1)
         reject(this.#options.exhausted())
-      }, this.#options.patience)
+      }, this.#options.maxWait)
       const waiter = { share, bytes, resolve, timer }
       this.#waiting.push(waiter)
       this.#serve()

@@ -1,18 +1,18 @@
-// What a request's body must pass while it is read.
+// Checks the size of a request body while it is read.
 import { errors } from '../errors.ts'
 import type { BodyShare } from './body-budget.ts'
 
 /** Bytes up to which a body needs no share of the budget. */
 const smallBody = 16 * 1024
 
-/** Bytes above which a body is looked at with care: it takes noticeable memory to hold and time to parse. */
+/** Bytes above which a body takes considerable memory and time to parse, so that the request is checked first. */
 export const largeBody = 64 * 1024
 
 export type BodyGate = {
   /** Bytes. */
   readonly limit: number
   readonly share: BodyShare
-  /** Called once before more than `largeBody` bytes are read. Rejects with the error of a request that fails whatever its body is. */
+  /** Called once before more than `largeBody` bytes are read. Rejects if the request fails for any body. */
   readonly admit: () => Promise<void>
 }
 
@@ -30,7 +30,7 @@ export class BodyMeter {
    * Checks the declared length before the first byte is read.
    *
    * @param declared bytes; 0 when no length was declared
-   * @returns undefined when reading may begin; otherwise a promise of it, which may reject with the errors of `admit`
+   * @returns undefined when reading may begin; otherwise a promise to await, which may reject with an error of `admit`
    * @throws ApiError 413
    */
   begin(declared: number): Promise<void> | undefined {
@@ -41,10 +41,10 @@ export class BodyMeter {
   }
 
   /**
-   * Adds bytes that have arrived.
+   * Counts received bytes.
    *
-   * @returns undefined when reading may go on; otherwise a promise of it, which may reject with the errors of `admit` and of
-   *   the budget
+   * @returns undefined when reading may continue; otherwise a promise to await, which may reject with an error of
+   *   `admit` or of the budget
    * @throws ApiError 413
    */
   add(bytes: number): Promise<void> | undefined {

@@ -1,38 +1,38 @@
-// Parsers made of parsers: Parsec's combinators. What they do with faults matters only to error texts.
+// Parsec's combinators, which build parsers from parsers. They track parse errors only for error messages.
 // https://hackage.haskell.org/package/parsec (Text.Parsec.Prim, Text.Parsec.Combinator)
-import { failed, metHere, noFault } from './parser.ts'
+import { failed, unexpectedHere, noParseError } from './parser.ts'
 import type { Message, Parser } from './parser.ts'
 import { showCharacter, showText } from '../../text/haskell-show.ts'
 
-/** Deepest nesting of parentheses in a parameter. The parsers and the stages after them recurse, so there is an end. */
+/** Maximum nesting of parentheses in a parameter. Limits the recursion of the parsers and of the later stages. */
 export const maxNesting = 250
 
 const expectations = (texts: readonly string[]): readonly Message[] =>
   texts.map((text) => ({ kind: 'expected', text }) as const)
 
-/** One code point that passes the test. */
+/** Matches one code point that passes the test. */
 export function character(test: (codePoint: number) => boolean, ...expected: readonly string[]): Parser<string> {
   const messages = expectations(expected)
   return (input) => {
     const { text, at } = input
-    const met = text.codePointAt(at)
-    if (met === undefined || !test(met)) {
+    const codePoint = text.codePointAt(at)
+    if (codePoint === undefined || !test(codePoint)) {
       input.expected(at, messages)
       return failed
     }
-    input.at = at + (met > 0xffff ? 2 : 1)
-    input.fault = noFault
+    input.at = at + (codePoint > 0xffff ? 2 : 1)
+    input.parseError = noParseError
     return text.slice(at, input.at)
   }
 }
 
-/** One given character. */
+/** Matches one given character. */
 export function symbol(wanted: string): Parser<string> {
   const code = wanted.codePointAt(0)
-  return character((met) => met === code, showText(wanted))
+  return character((codePoint) => codePoint === code, showText(wanted))
 }
 
-/** At least `minimum` (0 or 1) code points that pass the test. */
+/** Matches at least `minimum` code points that pass the test. */
 export function run(
   test: (codePoint: number) => boolean,
   minimum: 0 | 1,
@@ -43,9 +43,9 @@ export function run(
     const { text, at: start } = input
     let at = start
     while (at < text.length) {
-      const met = text.codePointAt(at) ?? 0
-      if (!test(met)) break
-      at += met > 0xffff ? 2 : 1
+      const codePoint = text.codePointAt(at) ?? 0
+      if (!test(codePoint)) break
+      at += codePoint > 0xffff ? 2 : 1
     }
     input.expected(at, messages)
     if (at - start < minimum) return failed
@@ -54,7 +54,7 @@ export function run(
   }
 }
 
-/** All that is left, which may be nothing. */
+/** Matches the rest of the input, which may be empty. */
 export const rest: Parser<string> = (input) => {
   const { text, at } = input
   input.at = text.length
@@ -62,46 +62,49 @@ export const rest: Parser<string> = (input) => {
   return text.slice(at)
 }
 
-/** A given text. Failing after its first character counts as consumed, though the fault stays at its beginning. */
+/** Matches a given text. Failing after its first character consumes input, but the error position is the beginning. */
 export function literal(wanted: string): Parser<string> {
   const messages = expectations([showText(wanted)])
   return (input) => {
     const { text, at: start } = input
     if (text.startsWith(wanted, start)) {
       input.at = start + wanted.length
-      input.fault = noFault
+      input.parseError = noParseError
       return wanted
     }
     if (input.tracing) {
       let at = start
       while (at < text.length && text[at] === wanted[at - start]) at += 1
-      input.fault = { at: start, messages: [{ kind: 'met', at }, ...messages] }
+      input.parseError = { at: start, messages: [{ kind: 'unexpected input', at }, ...messages] }
     }
     if (text[start] === wanted[0]) input.at = start + 1
     return failed
   }
 }
 
-/** The end of the text. */
+/** Matches the end of the input. */
 export const end: Parser<undefined> = (input) => {
-  const met = input.text.codePointAt(input.at)
+  const codePoint = input.text.codePointAt(input.at)
   if (input.tracing) {
     const found: Message =
-      met === undefined ? metHere : { kind: 'unexpected', text: showCharacter(String.fromCodePoint(met)) }
-    input.fault = { at: input.at, messages: [found, ...endExpected] }
+      codePoint === undefined
+        ? unexpectedHere
+        : { kind: 'unexpected', text: showCharacter(String.fromCodePoint(codePoint)) }
+    input.parseError = { at: input.at, messages: [found, ...endExpected] }
   }
-  return met === undefined ? undefined : failed
+  return codePoint === undefined ? undefined : failed
 }
 const endExpected = expectations(['end of input'])
 
-/** Succeeds without reading. */
+/** Succeeds without consuming input. */
 export function succeed<T>(value: T): Parser<T> {
   return (input) => {
-    input.fault = noFault
+    input.parseError = noParseError
     return value
   }
 }
 
+/** Converts the value of a parser. */
 export function map<A, B>(parser: Parser<A>, change: (value: A) => B): Parser<B> {
   return (input) => {
     const value = parser(input)
@@ -109,17 +112,17 @@ export function map<A, B>(parser: Parser<A>, change: (value: A) => B): Parser<B>
   }
 }
 
-/** All of them, one after the other. */
+/** Matches all parsers, one after the other. */
 export function sequence<T extends readonly unknown[]>(
   ...parsers: { readonly [K in keyof T]: Parser<T[K]> }
 ): Parser<T> {
   return (input) => {
     const values: unknown[] = []
-    input.fault = noFault
+    input.parseError = noParseError
     for (const parser of parsers as readonly Parser<unknown>[]) {
-      const { at, fault } = input
+      const { at, parseError } = input
       const value = parser(input)
-      if (input.tracing && input.at === at) input.merge(fault)
+      if (input.tracing && input.at === at) input.merge(parseError)
       if (value === failed) return failed
       values.push(value)
     }
@@ -127,17 +130,17 @@ export function sequence<T extends readonly unknown[]>(
   }
 }
 
-/** The first that succeeds or fails fatally. */
+/** Tries parsers in order until one succeeds or fails fatally. */
 export function choice<T>(...parsers: readonly Parser<T>[]): Parser<T> {
   return (input) => {
     const start = input.at
-    let fault = noFault
+    let parseError = noParseError
     for (const parser of parsers) {
       const value = parser(input)
       if (input.at !== start) return value
       if (input.tracing) {
-        input.merge(fault)
-        fault = input.fault
+        input.merge(parseError)
+        parseError = input.parseError
       }
       if (value !== failed) return value
     }
@@ -145,7 +148,7 @@ export function choice<T>(...parsers: readonly Parser<T>[]): Parser<T> {
   }
 }
 
-/** Makes a fatal failure an ordinary one, so that alternatives are tried. */
+/** Turns a fatal failure into an ordinary one, so that alternatives are tried. */
 export function attempt<T>(parser: Parser<T>): Parser<T> {
   return (input) => {
     const { at } = input
@@ -155,38 +158,39 @@ export function attempt<T>(parser: Parser<T>): Parser<T> {
   }
 }
 
-/** Looks without reading. */
+/** Matches without consuming input. */
 export function ahead<T>(parser: Parser<T>): Parser<T> {
   return (input) => {
     const { at } = input
     const value = parser(input)
     if (value !== failed) {
       input.at = at
-      input.fault = noFault
+      input.parseError = noParseError
     }
     return value
   }
 }
 
-/** Names what is expected, in place of the single expectations, where nothing has been consumed. */
+/** Replaces the expectations of a parser by one name, unless it has consumed input. */
 export function label<T>(parser: Parser<T>, text: string): Parser<T> {
   const messages = expectations([text])
   return (input) => {
     const { at } = input
     const value = parser(input)
-    if (input.tracing && input.at === at && (value === failed || input.fault.messages.length > 0)) {
-      const others = input.fault.messages.filter((message) => message.kind !== 'expected')
-      input.fault = { at: input.fault.at, messages: [...messages, ...others] }
+    if (input.tracing && input.at === at && (value === failed || input.parseError.messages.length > 0)) {
+      const others = input.parseError.messages.filter((message) => message.kind !== 'expected')
+      input.parseError = { at: input.parseError.at, messages: [...messages, ...others] }
     }
     return value
   }
 }
 
+/** Matches the parser or nothing. */
 export function optional<T>(parser: Parser<T>): Parser<T | null> {
   return choice<T | null>(parser, succeed(null))
 }
 
-/** Succeeds where a single character does not match. */
+/** Succeeds without consuming input if a parser of a single character fails. */
 export function notFollowedBy(parser: Parser<string>): Parser<undefined> {
   return (input) => {
     const { at } = input
@@ -195,31 +199,34 @@ export function notFollowedBy(parser: Parser<string>): Parser<undefined> {
       input.at = at
       return undefined
     }
-    if (input.tracing) input.fault = { at: input.at, messages: [{ kind: 'unexpected', text: showCharacter(value) }] }
+    if (input.tracing)
+      input.parseError = { at: input.at, messages: [{ kind: 'unexpected', text: showCharacter(value) }] }
     input.at = at
     return failed
   }
 }
 
 /**
- * As many as there are, which may be none. `mergeLast` keeps the expectations of the last one beside those for another:
- * Haskell has both kinds (`Control.Applicative.many` keeps them, Parsec's own `many` does not).
+ * Matches zero or more times.
+ *
+ * @param mergeLast whether to keep the expectations of the last match beside those for another one, like Haskell's
+ *   `Control.Applicative.many` and unlike Parsec's `many`
  */
 export function many<T>(parser: Parser<T>, mergeLast = false): Parser<T[]> {
   return (input) => {
     const values: T[] = []
-    let fault = noFault
+    let parseError = noParseError
     for (;;) {
       const { at } = input
       const value = parser(input)
       if (value === failed) {
         if (input.at !== at) return failed
-        if (input.tracing && mergeLast) input.merge(fault)
+        if (input.tracing && mergeLast) input.merge(parseError)
         return values
       }
-      // A parser that reads nothing would be repeated without end.
+      // A parser that consumes nothing would repeat forever.
       if (input.at === at) throw new Error('a repeated parser must consume input')
-      fault = input.fault
+      parseError = input.parseError
       values.push(value)
     }
   }
@@ -234,17 +241,17 @@ export const keepRight = <A, B>(left: Parser<A>, right: Parser<B>): Parser<B> =>
 export const between = <T>(open: Parser<unknown>, close: Parser<unknown>, parser: Parser<T>): Parser<T> =>
   map(sequence<[unknown, T, unknown]>(open, parser, close), ([, value]) => value)
 
-/** One or more. */
+/** Matches one or more times. */
 export const separatedBy1 = <T>(parser: Parser<T>, separator: Parser<unknown>): Parser<T[]> =>
   map(sequence<[T, T[]]>(parser, many(keepRight(separator, parser))), ([first, rest]) => [first, ...rest])
 
-/** None or more. */
+/** Matches zero or more times. */
 export const separatedBy = <T>(parser: Parser<T>, separator: Parser<unknown>): Parser<T[]> =>
   map(optional(separatedBy1(parser, separator)), (values) => values ?? [])
 
 /**
- * A parser that contains itself.
- * @throws PGRST100 when it is nested deeper than `maxNesting`
+ * Limits the depth of a recursive parser.
+ * @throws PGRST100 when the input is nested deeper than `maxNesting`
  */
 export function nested<T>(parser: Parser<T>): Parser<T> {
   return (input) => {

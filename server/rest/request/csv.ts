@@ -7,12 +7,12 @@ import { sortedTexts } from '../../text/code-point-order.ts'
 
 const lineEnds = ['\r\n', '\n', '\r']
 
-/** A field and what must follow it. */
+/** A field with its separator or line break. */
 const fieldAndEnd = /(?:"[^"]*(?:""[^"]*)*"|[^",\r\n]*)(,|\r\n|\n|\r|$)/y
 const fieldAlone = /"[^"]*(?:""[^"]*)*"|[^",\r\n]*/y
 
-/** Where the text stops being CSV. */
-function faultAt(text: string): number {
+/** The position of the first character that is not valid CSV. */
+function errorPosition(text: string): number {
   let at = 0
   for (;;) {
     fieldAndEnd.lastIndex = at
@@ -32,7 +32,7 @@ const parseError = (what: string, rest: string): Error =>
 
 const isBlank = (record: readonly string[]): boolean => record.length === 1 && record[0] === ''
 
-/** PostgREST takes a quote that is never closed for a closed one and drops the field's last character: better refused. */
+/** Rejects an unclosed quote. PostgREST accepts it, and drops the last character of the field. */
 function unclosedQuote(body: Buffer, inHeader: boolean): Error {
   const last = body.subarray(-2).toString('latin1')
   if (/^(?:|[,\r\n])"$/.test(last)) return parseError('Failed reading: trailing double quote', '')
@@ -47,13 +47,13 @@ function readRecords(body: Buffer): string[][] {
     if (!(error instanceof CsvError)) throw error
     if (error.code === 'CSV_QUOTE_NOT_CLOSED') throw unclosedQuote(body, error.records === 0)
     const bytes = body.toString('latin1')
-    throw parseError('Failed reading: satisfy', bytes.slice(faultAt(bytes)))
+    throw parseError('Failed reading: satisfy', bytes.slice(errorPosition(bytes)))
   }
 }
 
 type Column = { readonly key: string; readonly at: number }
 
-/** The first `width` columns, each with its name as JSON; of those with the same name the last counts. */
+/** The first `width` columns, each with its name as JSON. The last of columns with the same name wins. */
 const columnsOf = (header: readonly string[], width: number): Column[] =>
   [...new Map(header.slice(0, width).map((name, at) => [name, at]))].map(([name, at]) => ({
     key: JSON.stringify(name),
@@ -61,10 +61,10 @@ const columnsOf = (header: readonly string[], width: number): Column[] =>
   }))
 
 /**
- * Turns CSV into a JSON array of objects whose values are strings, or null where a field is `NULL`. Blank lines are left
- * out, and fields beyond the header's are ignored.
+ * Converts CSV to a JSON array of objects whose values are strings, or null for a field `NULL`. Skips blank lines, and
+ * ignores fields beyond those of the header.
  * @param body valid UTF-8
- * @throws PGRST102 when it is no CSV, has no complete header line, or its lines do not fill the same columns
+ * @throws PGRST102 for invalid CSV, an incomplete header line, or lines with different numbers of fields
  */
 export function csvPayload(body: Buffer): Payload {
   const [header, ...lines] = readRecords(body)

@@ -1,4 +1,4 @@
-// Names of fields in a query string.
+// The grammar of field names.
 import {
   ahead,
   attempt,
@@ -25,23 +25,23 @@ import { isDigit, isLetter, strip } from '../../text/haskell-characters.ts'
 
 export type JsonOperation = {
   readonly arrow: '->' | '->>'
-  /** An index is signed: `+1`, `-1`. */
+  /** An index has a sign: `+1`, `-1`. */
   readonly operand: { readonly kind: 'key' | 'index'; readonly text: string }
 }
 
-/** A column, possibly followed into its JSON (or composite) value. */
+/** A column, or a path into its JSON or composite value. */
 export type Field = { readonly name: string; readonly jsonPath: readonly JsonOperation[] }
 
-/** Names of the embeds that lead to where a parameter applies; empty for the top level. */
+/** Names of the embeds from the root to the one that a parameter applies to; empty for the root. */
 export type EmbedPath = readonly string[]
 
-/** A parsed parameter and the embed it is for. */
+/** A parsed parameter and the embed it applies to. */
 export type AtPath<T> = { readonly path: EmbedPath; readonly value: T }
 
 const codes = (characters: string): ReadonlySet<number | undefined> =>
   new Set([...characters].map((single) => single.codePointAt(0)))
 
-/** A test for any character but these. */
+/** Creates a test for any character except these. */
 export function noneOf(characters: string): (codePoint: number) => boolean {
   const excluded = codes(characters)
   return (codePoint) => !excluded.has(codePoint)
@@ -49,7 +49,7 @@ export function noneOf(characters: string): (codePoint: number) => boolean {
 
 const blanks = run((codePoint) => codePoint === 0x20 || codePoint === 0x09, 0)
 
-/** With blanks around it. */
+/** Matches with optional blanks around it. */
 export const lexeme = <T>(parser: Parser<T>): Parser<T> => between(blanks, blanks, parser)
 
 export const comma = symbol(',')
@@ -67,7 +67,7 @@ const escapedCharacter = keepRight(
   character(() => true),
 )
 
-/** `"…"`, in which a backslash makes the next character an ordinary one. */
+/** `"…"`, in which a backslash escapes the next character. */
 export const quotedValue = between(
   symbol('"'),
   symbol('"'),
@@ -76,7 +76,7 @@ export const quotedValue = between(
 
 const dash = attempt(sequence(symbol('-'), notFollowedBy(symbol('>'))))
 
-/** Parts joined by dashes, but not by the arrows of a JSON path. */
+/** Parts separated by dashes that do not begin an arrow. */
 const dashed = (part: Parser<string>): Parser<string> => map(separatedBy1(part, dash), (parts) => parts.join('-'))
 
 const anyName = label(choice(quotedValue, dashed(identifier)), 'field name (* or [a..z0..9_$])')
@@ -86,7 +86,7 @@ const isPlain = (unit: number): boolean => isIdentifierCharacter(unit) && unit !
 /** Name of a column, a relation, a function's argument. */
 export const fieldName: Parser<string> = (input) => {
   if (input.tracing) return anyName(input)
-  // Most names are plain ASCII. One that a blank, a dash or another script may carry on is left to the grammar.
+  // Fast path for plain ASCII names. Names that may continue with a blank, a dash or other letters need the grammar.
   const { text, at: start } = input
   let at = start
   let unit = text.charCodeAt(at)
@@ -147,7 +147,7 @@ const treePath = map(sequence<[string[], JsonOperation[]]>(dotted, jsonPath), ([
 const plainName = /^[A-Za-z0-9_$]+$/
 
 /**
- * A parameter's name: `clients.projects.data->a` is the field `data->a` of the embed `clients.projects`.
+ * Parses the name of a parameter: `clients.projects.data->a` is the field `data->a` of the embed `clients.projects`.
  * @throws PGRST100
  */
 export function parseTreePath(key: string): AtPath<Field> {
@@ -156,8 +156,8 @@ export function parseTreePath(key: string): AtPath<Field> {
 }
 
 /**
- * A parameter's name that ends in `and` or `or`, possibly negated.
- * @returns the embed, and the operator as it is written in front of its operands: `or`, `not.or`
+ * Parses the name of a parameter that ends in `and` or `or`, possibly negated.
+ * @returns the embed, and the operator as it is written before its operands: `or`, `not.or`
  * @throws PGRST100
  */
 export function parseLogicPath(key: string): AtPath<string> {
@@ -172,7 +172,7 @@ export function parseLogicPath(key: string): AtPath<string> {
 const names = separatedBy1(fieldName, lexeme(comma))
 
 /**
- * A list of names: the parameters `columns` and `on_conflict`.
+ * Parses a list of names: the parameters `columns` and `on_conflict`.
  * @throws PGRST100
  */
 export const parseNames = (what: 'columns parameter' | 'on_conflict parameter', text: string): string[] =>

@@ -1,4 +1,4 @@
-// Filters: the client's words, nothing looked up.
+// The grammar of filters.
 import { comma, delimiter, identifier, lexeme, noneOf, parseTreePath, quotedValue } from './field.ts'
 import type { AtPath, Field } from './field.ts'
 import {
@@ -24,14 +24,14 @@ import { failed, parse } from './parser.ts'
 import type { Parser } from './parser.ts'
 
 const simpleOperators = ['neq', 'cs', 'cd', 'ov', 'sl', 'sr', 'nxr', 'nxl', 'adj'] as const
-// Where one name begins another, the longer one stands first: the first that fits is taken.
+// If one name is a prefix of another, the longer one must come first, since the first match is taken.
 const quantifiableOperators = ['eq', 'gte', 'gt', 'lte', 'lt', 'like', 'ilike', 'match', 'imatch'] as const
 const ftsOperators = ['fts', 'plfts', 'phfts', 'wfts'] as const
 const isValues = ['null', 'not_null', 'true', 'false', 'unknown'] as const
 
-/** Operators that take one value. */
+/** Operators with one value. */
 export type SimpleOperator = (typeof simpleOperators)[number]
-/** Operators that also take `(any)` and `(all)`. */
+/** Operators that also allow `(any)` and `(all)`. */
 export type QuantifiableOperator = (typeof quantifiableOperators)[number]
 export type FtsOperator = (typeof ftsOperators)[number]
 export type IsValue = (typeof isValues)[number]
@@ -66,13 +66,13 @@ type Test = Pick<Filter, 'negated' | 'operation'>
 const oneOfTexts = <T extends string>(texts: readonly T[]): Parser<T> =>
   choice(...texts.map((text) => attempt(literal(text)) as Parser<T>))
 
-/** Text in which every letter may be small or capital. */
+/** Matches a text regardless of case. */
 const anyCase = <T extends string>(text: T): Parser<T> =>
   map(sequence(...[...text].map((letter) => choice(symbol(letter), symbol(letter.toUpperCase())))), () => text)
 
 const listEnd = notFollowedBy(character(noneOf(',)')))
 
-/** A value inside parentheses, up to the next comma or the closing one; quoted, it may hold those too. */
+/** A value in parentheses, up to the next comma or the closing parenthesis. A quoted value may contain both. */
 export const quotedElement = attempt(keepLeft(quotedValue, listEnd))
 export const plainElement = run(noneOf(',)'), 0)
 
@@ -91,7 +91,7 @@ const quantifier = attempt(
 
 const language = attempt(between(symbol('('), symbol(')'), identifier))
 
-/** Operators that need nothing but their name. */
+/** Operators that consist of their name only. */
 const plainOperators: ReadonlyMap<string, (value: string) => Operation> = new Map([
   ...simpleOperators.map(
     (operator) => [operator, (value: string): Operation => ({ kind: 'simple', operator, value })] as const,
@@ -103,11 +103,11 @@ const plainOperators: ReadonlyMap<string, (value: string) => Operation> = new Ma
 ])
 const longestOperator = Math.max(...[...plainOperators.keys()].map((operator) => operator.length))
 
-/** An operator and its value, which `value` reads; it must accept anything. */
+/** An operator and its value. The parser of the value must accept any input. */
 export function test(value: Parser<string>): Parser<Test> {
   const anyTest = testGrammar(value)
   return (input) => {
-    // In the common case, `eq.…`, the name of an operator up to the first dot can mean nothing else.
+    // Fast path for the common case `eq.…`: the name of an operator and a dot are unambiguous.
     const dot = input.tracing ? -1 : input.text.indexOf('.', input.at)
     const length = dot - input.at
     if (length < 2 || length > longestOperator) return anyTest(input)
@@ -170,8 +170,8 @@ function testGrammar(value: Parser<string>): Parser<Test> {
 const operators = new Set<string>([...plainOperators.keys(), ...ftsOperators, 'in', 'is', 'isdistinct', 'not'])
 
 /**
- * Whether a word is the name of an operator, or `not`. A filter that begins with another word and a dot is refused for
- * that word, whatever follows.
+ * Whether a word is the name of an operator, or `not`. A filter that begins with another word and a dot is rejected for
+ * that word, whatever its value is.
  */
 export const isOperator = (word: string): boolean => operators.has(word)
 
@@ -179,7 +179,7 @@ const wholeTest = test(rest)
 const wholeTestOrNone = choice<Test | null>(wholeTest, succeed(null))
 
 /**
- * A filter parameter.
+ * Parses a filter parameter.
  * @throws PGRST100
  */
 export function parseFilter(key: string, text: string): AtPath<Filter> {
@@ -188,7 +188,7 @@ export function parseFilter(key: string, text: string): AtPath<Filter> {
 }
 
 /**
- * A parameter of a function that is called by GET: a filter if its value begins with an operator, else an argument.
+ * Parses a parameter of a function called with GET: a filter if its value begins with an operator, else an argument.
  * @throws PGRST100
  */
 export function parseFilterOrArgument(key: string, text: string): AtPath<Filter> | readonly [string, string] {

@@ -1,10 +1,10 @@
-// What the request's headers say, gathered in one pass.
+// Reads the headers of a request in one pass.
 import type { HttpRequest } from './api-request.ts'
 import { lenientUtf8Text } from './query-string.ts'
 
 type Pair = readonly [string, string]
 
-/** The headers that decide how a request is understood; of repeated ones the first. */
+/** The headers that affect how a request is parsed. The first of repeated headers wins. */
 export type RequestHeaders = {
   accept?: string
   acceptProfile?: string
@@ -12,12 +12,12 @@ export type RequestHeaders = {
   contentType?: string
   range?: string
   readonly prefer: string[]
-  /** All headers but cookies, as text. */
+  /** All headers except cookies, decoded as UTF-8. */
   readonly others: Pair[]
   readonly cookies: readonly Pair[]
 }
 
-/** Values come as Node hands them over, one character per byte; they are read as UTF-8 where they are passed on. */
+/** Reads headers whose values have one character per byte, as in Node, and decodes them as UTF-8. */
 export function readHeaders(headers: HttpRequest['headers']): RequestHeaders {
   const prefer: string[] = []
   const others: Pair[] = []
@@ -54,10 +54,10 @@ export function readHeaders(headers: HttpRequest['headers']): RequestHeaders {
   return { ...found, cookies: cookie === undefined ? [] : parseCookies(cookie) }
 }
 
-/** Names and values of a `Cookie` header; quotes around a value are dropped. RFC 6265, section 4.2. */
+/** Parses a `Cookie` header. Removes quotes around values. RFC 6265, section 4.2. */
 function parseCookies(header: string): Pair[] {
   const parts = header.split(';')
-  // A separator at the end is followed by nothing, not by a nameless cookie.
+  // A separator at the end does not begin another cookie.
   if (parts.at(-1) === '') parts.pop()
   return parts.map((part) => {
     const equals = part.indexOf('=')

@@ -1,11 +1,11 @@
-// Integers as Haskell's `readMaybe` reads them: the form in which `limit`, `offset` and `max-affected` are written.
+// Integers in the syntax of Haskell's `readMaybe`, which PostgREST uses for `limit`, `offset` and `max-affected`.
 // Haskell 2010 Report, section 11.4 (Read), with the binary literals of base 4.21.
 import { isBlank, strip } from '../../text/haskell-characters.ts'
 
 const plain = /^-?\d{1,15}$/
 const literal = /^(?:\d+|0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+)$/
 
-/** What stands inside any number of parentheses and blanks. */
+/** Removes any number of parentheses and blanks around a text. */
 function insideParentheses(text: string): string {
   let start = 0
   let end = text.length
@@ -19,8 +19,8 @@ function insideParentheses(text: string): string {
 }
 
 /**
- * Blanks and parentheses around it, a minus sign, and hexadecimal, octal and binary digits are allowed.
- * @returns undefined when the text is no integer
+ * Parses an integer. Allows blanks and parentheses around it, a minus sign, and hexadecimal, octal and binary digits.
+ * @returns undefined when the text is not an integer
  */
 export function readInteger(text: string): bigint | undefined {
   if (plain.test(text)) return BigInt(text)
@@ -31,16 +31,16 @@ export function readInteger(text: string): bigint | undefined {
   return negative ? -BigInt(digits) : BigInt(digits)
 }
 
-/** A number of rows, of any size: a bigint only where a number would lose digits. */
+/** A number of rows of any size. A bigint only if a number would lose precision. */
 export type RowNumber = number | bigint
 
-/** The shortest form of an integer. */
+/** Converts an integer to a number if that is exact. */
 export function rowNumber(value: bigint): RowNumber {
   const number = Number(value)
   return Number.isSafeInteger(number) ? number : value
 }
 
-/** The sum of two numbers of rows, exact. */
+/** Adds two numbers of rows exactly. */
 export function addRows(a: RowNumber, b: RowNumber): RowNumber {
   const sum = typeof a === 'number' && typeof b === 'number' ? a + b : NaN
   return Number.isSafeInteger(sum) ? sum : rowNumber(BigInt(a) + BigInt(b))

@@ -1,4 +1,4 @@
-// The parameters `and` and `or`.
+// The grammar of the parameters `and` and `or`.
 import { comma, delimiter, field, lexeme, noneOf, parseLogicPath } from './field.ts'
 import type { AtPath, Field } from './field.ts'
 import { plainElement, quotedElement, test } from './filter.ts'
@@ -20,7 +20,7 @@ import {
 import { parse } from './parser.ts'
 import type { Parser } from './parser.ts'
 
-/** `{1,2}`: an array, whose commas do not end it. */
+/** `{1,2}`: an array, whose commas are part of the value. */
 const array = map(sequence<[string, string, string]>(literal('{'), run(noneOf('{}'), 0), literal('}')), (parts) =>
   parts.join(''),
 )
@@ -65,7 +65,7 @@ const tree: Parser<LogicTree> = choice<LogicTree>(
 )
 
 /**
- * A logic parameter: `and=(a.eq.1,or(b.is.null,not.and(…)))`, `clients.not.or=(…)`.
+ * Parses a logic parameter: `and=(a.eq.1,or(b.is.null,not.and(…)))`, `clients.not.or=(…)`.
  * @throws PGRST100
  */
 export function parseLogic(key: string, text: string): AtPath<LogicTree> {

@@ -1,4 +1,4 @@
-// The `order` parameter.
+// The grammar of the `order` parameter.
 import { comma, delimiter, field, fieldName, lexeme, parseTreePath } from './field.ts'
 import type { AtPath, Field } from './field.ts'
 import {
@@ -66,7 +66,7 @@ const fieldTerm = map(
 const terms = separatedBy1(lexeme(choice(attempt(relationTerm), fieldTerm)), comma)
 
 /**
- * An order parameter: `name.desc.nullslast,clients(name)`.
+ * Parses an order parameter: `name.desc.nullslast,clients(name)`.
  * @throws PGRST100
  */
 export function parseOrder(key: string, text: string): AtPath<readonly OrderTerm[]> {

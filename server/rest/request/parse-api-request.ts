@@ -1,4 +1,4 @@
-// HTTP -> ApiRequest: the one entry of this room.
+// Parses an HTTP request into an ApiRequest.
 import type { RestSettings } from '../settings.ts'
 import { errors } from '../errors.ts'
 import { decodeMediaType, parseAccept } from '../media-type.ts'
@@ -18,14 +18,14 @@ export type RequestSettings = Pick<RestSettings, 'dbSchemas' | 'dbTxEnd' | 'open
 const anyMediaType: readonly MediaType[] = [{ kind: 'any' }]
 const json: MediaType = { kind: 'json' }
 
-/** The root stands for a function where `db-root-spec` names one. */
+/** Replaces the root by the function in `db-root-spec`, if there is one. */
 function resolveRoot(resource: Resource, settings: RequestSettings): Resource {
   if (resource.kind !== 'root') return resource
   if (settings.openapiMode === 'disabled') throw errors.openapiDisabled()
   return settings.dbRootSpec ? { kind: 'routine', name: settings.dbRootSpec.name } : resource
 }
 
-/** The schema that a profile header asks for, or the first; requests with a body ask by the one that describes it. */
+/** The schema in the profile header, or the first one: `Content-Profile` for writes, otherwise `Accept-Profile`. */
 function chooseSchema(
   method: string,
   headers: RequestHeaders,
@@ -38,12 +38,12 @@ function chooseSchema(
   return { schema: profile, negotiatedByProfile: true }
 }
 
-/** A request, and the value of its body where it was parsed: see `ReadPayload`. */
+/** A request, and the value of its body if it was parsed (see `ReadPayload`). */
 export type ParsedRequest = { readonly request: ApiRequest; readonly value: unknown }
 
 /**
- * Reads a request: the client's words, nothing looked up.
- * @throws ApiError for the first fault in this order: resource, schema, method, query string, range, body
+ * Parses a request without looking up names.
+ * @throws ApiError for the first error in this order: resource, schema, method, query string, range, body
  */
 export function parseApiRequest(http: HttpRequest, settings: RequestSettings): ParsedRequest {
   const { method, path } = http

@@ -1,5 +1,5 @@
-// Parsers with the error rules of Haskell's Parsec, because clients see its texts: which alternative fails furthest, what
-// was expected there, and whether input had been consumed. The combinators are in `combinators.ts`.
+// Parsers with the same error messages as Haskell's Parsec, which clients of PostgREST see. `combinators.ts` has the
+// combinators.
 // https://hackage.haskell.org/package/parsec (Text.Parsec.Prim, Text.Parsec.Error)
 import { errors, type ApiError } from '../errors.ts'
 import { showText } from '../../text/haskell-show.ts'
@@ -8,21 +8,24 @@ import { showText } from '../../text/haskell-show.ts'
 export const failed: unique symbol = Symbol('failed')
 
 /**
- * Reads from `input.at` on. A failure is fatal when it has moved `input.at` ("consumed"): no alternative is tried then.
- * Either way `input.fault` says what else would have been accepted at the place where the parser stopped.
+ * Parses from `input.at` on. A failure that has moved `input.at` (consumed input) is fatal: no alternative is tried.
+ * `input.parseError` has what else would have been accepted at the position where the parser stopped.
  */
 export type Parser<T> = (input: Input) => T | typeof failed
 
-/** What was met is read from the text when it is told: where the fault is, or at a place of its own. */
+/** `unexpected input` stands for the character at `at`, which defaults to the position of the error. */
 export type Message =
-  { readonly kind: 'unexpected' | 'expected'; readonly text: string } | { readonly kind: 'met'; readonly at?: number }
-export type Fault = { readonly at: number; readonly messages: readonly Message[] }
+  | { readonly kind: 'unexpected' | 'expected'; readonly text: string }
+  | { readonly kind: 'unexpected input'; readonly at?: number }
 
-export const metHere: Message = { kind: 'met' }
+/** Parsec's error: a position, and messages about it. */
+export type ParseError = { readonly at: number; readonly messages: readonly Message[] }
 
-export const noFault: Fault = { at: 0, messages: [] }
+export const unexpectedHere: Message = { kind: 'unexpected input' }
 
-/** Text being read. Faults are kept only when `tracing`: they do not change what is accepted. */
+export const noParseError: ParseError = { at: 0, messages: [] }
+
+/** The text being parsed. Parse errors are tracked only when `tracing`; they do not affect what is accepted. */
 export class Input {
   readonly what: string
   readonly shown: string
@@ -30,7 +33,7 @@ export class Input {
   readonly tracing: boolean
   at = 0
   depth = 0
-  fault: Fault = noFault
+  parseError: ParseError = noParseError
 
   constructor(what: string, shown: string, text: string, tracing: boolean) {
     this.what = what
@@ -39,21 +42,21 @@ export class Input {
     this.tracing = tracing
   }
 
-  /** Notes that the text at `at` is none of what was expected. */
+  /** Records that the text at `at` does not match. */
   expected(at: number, expected: readonly Message[]): void {
     if (!this.tracing) return
-    this.fault = { at, messages: [metHere, ...expected] }
+    this.parseError = { at, messages: [unexpectedHere, ...expected] }
   }
 
-  /** Joins an earlier fault with the one just made, when nothing was consumed between them. */
-  merge(earlier: Fault): void {
-    const later = this.fault
-    if (later.messages.length === 0 || (earlier.messages.length > 0 && earlier.at > later.at)) this.fault = earlier
+  /** Merges an earlier parse error with the current one, if no input was consumed between them. */
+  merge(earlier: ParseError): void {
+    const later = this.parseError
+    if (later.messages.length === 0 || (earlier.messages.length > 0 && earlier.at > later.at)) this.parseError = earlier
     else if (earlier.messages.length > 0 && earlier.at === later.at)
-      this.fault = { at: later.at, messages: [...earlier.messages, ...later.messages] }
+      this.parseError = { at: later.at, messages: [...earlier.messages, ...later.messages] }
   }
 
-  /** The error for a client: where, and what was met and expected there. */
+  /** The error for the client. */
   error(at: number, details: string): ApiError {
     return errors.queryParam(`"failed to parse ${this.what} (${this.shown})" ${placeOf(this.text, at)}`, details)
   }
@@ -71,7 +74,7 @@ function placeOf(text: string, at: number): string {
   return `(line ${line}, column ${column})`
 }
 
-function describe(text: string, { at, messages }: Fault): string {
+function describe(text: string, { at, messages }: ParseError): string {
   if (messages.length === 0) return 'unknown parse error'
   const texts = (kind: 'unexpected' | 'expected'): readonly string[] => {
     const found = new Set<string>()
@@ -85,24 +88,26 @@ function describe(text: string, { at, messages }: Fault): string {
   const parts: string[] = []
   if (unexpected.length > 0) parts.push(`unexpected ${list(unexpected)}`)
   else if (!messages.some(({ kind }) => kind === 'unexpected')) {
-    const met = messages.find((message) => message.kind === 'met')
-    const code = met && text.codePointAt(met.at ?? at)
-    if (met) parts.push(`unexpected ${code === undefined ? 'end of input' : showText(String.fromCodePoint(code))}`)
+    const unexpectedInput = messages.find((message) => message.kind === 'unexpected input')
+    const code = unexpectedInput && text.codePointAt(unexpectedInput.at ?? at)
+    if (unexpectedInput)
+      parts.push(`unexpected ${code === undefined ? 'end of input' : showText(String.fromCodePoint(code))}`)
   }
   if (expected.length > 0) parts.push(`expecting ${list(expected)}`)
   return parts.join(' ').trim()
 }
 
 /**
- * Runs a parser over `text` (it need not read all of it).
- * @param what names the parameter in the error, `shown` is its value there
+ * Runs a parser on `text`. It need not consume all of it.
+ * @param what name of the parameter in error messages
+ * @param shown value of the parameter in error messages
  * @throws PGRST100 with Parsec's description
  */
 export function parse<T>(parser: Parser<T>, what: string, shown: string, text = shown): T {
   const value = parser(new Input(what, shown, text, false))
   if (value !== failed) return value
-  // Only a request that is refused anyway pays for the description.
+  // Parses again for the error message only after a failure, because tracing is slower.
   const traced = new Input(what, shown, text, true)
   parser(traced)
-  throw traced.error(traced.fault.at, describe(text, traced.fault))
+  throw traced.error(traced.parseError.at, describe(text, traced.parseError))
 }

@@ -1,16 +1,16 @@
-// Bodies for tables with a JSON Schema are checked before the database is asked, and all faults are told at once. Tables
-// without one are guarded by Postgres alone.
-import type { BodyFault, BodyValidator } from '../validation.ts'
+// Validates bodies for tables with a JSON Schema before they are sent to the database, and reports all problems at
+// once. Bodies for other tables are checked by Postgres only.
+import type { BodyProblem, BodyValidator } from '../validation.ts'
 import { ApiError, errors } from '../errors.ts'
 import type { HttpRequest, PlannedRequest } from './api-request.ts'
 import { parseJson, type Payload } from './payload.ts'
 import { pathSegments } from './resource.ts'
 
 /**
- * Checks the body of a write.
+ * Validates the body of a write.
  *
- * @param value what the body says, if it was parsed before (see `ReadPayload`)
- * @throws ApiError PGRST102 whose details name every fault by JSON pointer
+ * @param value value of the body, if it was parsed before (see `ReadPayload`)
+ * @throws ApiError PGRST102 whose details list all problems by JSON pointer
  */
 export function checkPayload({ shape, input }: PlannedRequest, value: unknown, validator: BodyValidator): void {
   const { action, columns, contentType } = shape
@@ -20,14 +20,15 @@ export function checkPayload({ shape, input }: PlannedRequest, value: unknown, v
   if (!table) return
   const body = withColumns(value ?? valueOf(payload), payload, columns)
   const isText = contentType.kind !== 'json'
-  const faults = action.mutation === 'update' ? table.validateUpdate(body, isText) : table.validateInsert(body, isText)
-  if (faults.length > 0) throw errors.invalidBody('The body does not match the schema of the table', listed(faults))
+  const problems =
+    action.mutation === 'update' ? table.validateUpdate(body, isText) : table.validateInsert(body, isText)
+  if (problems.length > 0) throw errors.invalidBody('The body does not match the schema of the table', listed(problems))
 }
 
 const valueOf = (payload: Payload): unknown =>
   payload.kind === 'json' || payload.kind === 'raw-json' ? parseJson(payload.text) : undefined
 
-/** What is written of a body: with the `columns` parameter, other properties are left out. */
+/** The part of a body that is written: the `columns` parameter excludes other properties. */
 function withColumns(value: unknown, payload: Payload, columns: readonly string[]): unknown {
   if (payload.kind !== 'raw-json') return value
   const pick = (row: unknown): unknown =>
@@ -41,14 +42,14 @@ function withColumns(value: unknown, payload: Payload, columns: readonly string[
   return Array.isArray(value) ? value.map(pick) : pick(value)
 }
 
-const listed = (faults: readonly BodyFault[]): string =>
-  faults.map(({ pointer, message }) => (pointer === '' ? message : `${pointer} ${message}`)).join('; ')
+const listed = (problems: readonly BodyProblem[]): string =>
+  problems.map(({ pointer, message }) => (pointer === '' ? message : `${pointer} ${message}`)).join('; ')
 
 /**
- * What to answer to an error of parsing a request. A body of a type that no table takes is an unsupported media type
- * (415) where the table has a schema; elsewhere it stays what PostgREST answers.
+ * Changes the status for a body of an unsupported media type to 415 if the table has a JSON Schema. For other tables
+ * and errors, returns PostgREST's error as it is.
  */
-export function bodyTypeFault(
+export function bodyTypeError(
   error: unknown,
   http: HttpRequest,
   schemas: readonly string[],

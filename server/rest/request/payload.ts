@@ -9,24 +9,24 @@ import { parseQueryString, utf8Text } from './query-string.ts'
 import { sortedTexts } from '../../text/code-point-order.ts'
 
 export type Payload =
-  /** JSON text as it came (numbers keep their digits), or made from CSV or a form; `keys` are those of every object in it. */
+  /** Raw JSON text (numbers keep their digits), or JSON made from CSV or a form. All its objects have these keys. */
   | { readonly kind: 'json'; readonly text: string; readonly keys: readonly string[] }
-  /** JSON text whose keys are named by the `columns` parameter, so that it is left unread. */
+  /** JSON text that is not parsed, because the `columns` parameter has the keys. */
   | { readonly kind: 'raw-json'; readonly text: string }
-  /** Arguments of a function as a form. */
+  /** Arguments of a function, from a form. */
   | { readonly kind: 'form'; readonly pairs: readonly (readonly [string, string])[]; readonly keys: readonly string[] }
   /** The single unnamed argument of a function. */
   | { readonly kind: 'raw'; readonly bytes: Buffer }
 
-/** A body as it was read. */
+/** A parsed body. */
 export type ReadPayload = {
-  /** Undefined for an action that takes no body. */
+  /** Undefined for an action without a body. */
   readonly payload: Payload | undefined
-  /** The columns that it is read into, sorted and distinct. */
+  /** The columns in the body, sorted, without duplicates. */
   readonly columns: readonly string[]
   /**
-   * What was parsed to learn the keys of a JSON body; undefined when the text was not parsed. It takes several times the
-   * memory of the text, so no request contains it: it is gone before the request waits for the database.
+   * The value of a JSON body; undefined when the text was not parsed. It takes several times the memory of the text, so
+   * it is not part of the request, and can be garbage-collected while the request waits for the database.
    */
   readonly value: unknown
 }
@@ -39,7 +39,7 @@ const noObjects: Payload = { kind: 'json', text: '[]', keys: [] }
 const unparsed = (payload: Payload): JsonRead => ({ payload, value: undefined })
 
 /**
- * Reads the body of an action that takes one.
+ * Parses the body of a request.
  * @param columns the `columns` parameter
  * @throws PGRST102
  */
@@ -51,7 +51,7 @@ export function parsePayload(
 ): ReadPayload {
   const isCall = action.kind === 'call'
   if (isCall ? action.method !== 'post' : action.kind !== 'mutate' || action.mutation === 'delete') return noPayload
-  // An upsert of a single row is read whole: it must name all columns.
+  // A single upsert ignores the `columns` parameter, because its body must have all columns.
   const named = action.kind === 'mutate' && action.mutation === 'single-upsert' ? undefined : columns
   const { payload, value } = readBody(body, contentType, isCall, named !== undefined)
   switch (payload.kind) {
@@ -89,7 +89,7 @@ function readBody(body: Buffer, contentType: MediaType, isCall: boolean, keysAre
 }
 
 /**
- * The value of a JSON text.
+ * Parses JSON.
  *
  * @throws PGRST102 when it is not JSON
  */
@@ -111,9 +111,9 @@ function jsonText(body: Buffer): string {
 const surrogateEscape = /\\u[dD][89a-fA-F]/
 const escapes = /\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([0-9a-fA-F]{4})|[^u])/g
 
-/** Whether a string in the JSON escapes half a character, which JavaScript takes but no other reader does. */
+/** Whether a string in the JSON has an escaped lone surrogate, which JavaScript accepts but Postgres rejects. */
 function hasLoneSurrogate(text: string): boolean {
-  // The search for a plain text takes a thirtieth of the time.
+  // A plain text search is thirty times faster.
   if (!text.includes('\\u') || !surrogateEscape.test(text)) return false
   for (const [, code] of text.matchAll(escapes)) if (code !== undefined && /^[dD][89a-fA-F]/.test(code)) return true
   return false
@@ -129,7 +129,7 @@ function jsonPayload(text: string): JsonRead {
   if (!isObject(first)) throw unequalKeys()
   const keys = Object.keys(first)
   const known = new Set(keys)
-  // Rows nearly always have their keys in the same order, and then need no look-up.
+  // Rows nearly always have their keys in the same order, which avoids the lookup in the set.
   const isKnown = (key: string, index: number): boolean => key === keys[index] || known.has(key)
   for (const item of value as unknown[]) {
     if (!isObject(item)) throw unequalKeys()
@@ -152,7 +152,7 @@ function formText(bytes: string): string {
   return text
 }
 
-/** A form: the arguments of a function, or one row, in which the last of equal names counts. */
+/** Parses a form: the arguments of a function, or one row. The last of repeated names in a row wins. */
 function formPayload(body: Buffer, isCall: boolean): Payload {
   const form = body.toString('latin1')
   const pairs = parseQueryString(form.startsWith('?') ? form.slice(1) : form).map(
@@ -161,7 +161,7 @@ function formPayload(body: Buffer, isCall: boolean): Payload {
   const row = new Map(pairs)
   const keys = sortedTexts(row.keys())
   if (isCall) return { kind: 'form', pairs, keys }
-  // Written by hand: an object would put names that are numbers first and trip over `__proto__`.
+  // `JSON.stringify` of an object would move numeric names to the front, and fail for the name `__proto__`.
   const members = [...row].map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`)
   return { kind: 'json', text: `{${members.join(',')}}`, keys }
 }

@@ -11,15 +11,15 @@ export type Preferences = {
   readonly missing?: 'default' | 'null'
   readonly handling?: 'strict' | 'lenient'
   readonly timezone?: string
-  /** A bigint where a number would lose digits. */
+  /** A bigint only if a number would lose precision. */
   readonly maxAffected?: number | bigint
-  /** Preferences that are not known, in the order of the header. */
+  /** Unknown preferences, in the order of the header. */
   readonly invalid: readonly string[]
 }
 
 type Chosen = { -readonly [K in keyof Preferences]: Preferences[K] }
 
-/** The preferences of fixed wording, by that wording. */
+/** Preferences with a fixed text, by that text. */
 const known: ReadonlyMap<string, Omit<Preferences, 'invalid'>> = new Map<string, Omit<Preferences, 'invalid'>>([
   ['resolution=merge-duplicates', { resolution: 'merge-duplicates' }],
   ['resolution=ignore-duplicates', { resolution: 'ignore-duplicates' }],
@@ -41,7 +41,7 @@ const none: Preferences = { invalid: [] }
 const timezone = 'timezone='
 const maxAffected = 'max-affected='
 
-/** A 64-bit integer, which wraps around as in PostgREST. */
+/** Parses a 64-bit integer, which overflows as in PostgREST. */
 function affectedRows(text: string): number | bigint | undefined {
   const rows = readInteger(text)
   if (rows === undefined) return undefined
@@ -51,8 +51,8 @@ function affectedRows(text: string): number | bigint | undefined {
 }
 
 /**
- * Reads all `Prefer` headers. Of preferences that exclude each other the first counts.
- * @param transactionChoice whether the server lets clients choose how the transaction ends (`db-tx-end`)
+ * Parses all `Prefer` headers. The first of conflicting preferences wins.
+ * @param transactionChoice whether clients may choose how the transaction ends (`db-tx-end`)
  */
 export function parsePreferences(values: readonly string[], transactionChoice: boolean): Preferences {
   if (values.length === 0) return none
@@ -76,7 +76,7 @@ export function parsePreferences(values: readonly string[], transactionChoice: b
   return chosen
 }
 
-/** The value of `Preference-Applied`; undefined when there is nothing to tell. */
+/** The value of `Preference-Applied`; undefined when no preference was applied. */
 export function preferenceApplied(preferences: Preferences): string | undefined {
   const { resolution, missing, representation, count, transaction, handling, timezone, maxAffected } = preferences
   const applied: string[] = []

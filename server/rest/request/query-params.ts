@@ -1,4 +1,4 @@
-// What the query string says, parsed but not looked up.
+// Parses the parameters of the query string.
 // https://docs.postgrest.org/en/v14/references/api/url_grammar.html
 import { errors } from '../errors.ts'
 import { parseNames } from './field.ts'
@@ -16,11 +16,11 @@ import type { SelectItem } from './select.ts'
 import { sortedTexts } from '../../text/code-point-order.ts'
 
 export type QueryParams = {
-  /** The parameters sorted by name and encoded anew: the form that `Content-Location` shows. */
+  /** The query string for `Content-Location`: parameters sorted by name and encoded uniformly. */
   readonly canonical: string
-  /** Arguments of a function called by GET or HEAD: parameters whose value is no filter. */
+  /** Arguments of a function called with GET or HEAD: parameters whose value is not a filter. */
   readonly routineArguments: readonly (readonly [string, string])[]
-  /** Ranges by parameter name, dots and all: `limit`, `clients.limit` (an `offset` is merged into its `limit`). */
+  /** Ranges by parameter name: `limit`, `clients.limit`. An `offset` is merged into the range of its `limit`. */
   readonly ranges: ReadonlyMap<string, RowRange>
   readonly order: readonly AtPath<readonly OrderTerm[]>[]
   readonly logic: readonly AtPath<LogicTree>[]
@@ -29,14 +29,14 @@ export type QueryParams = {
   readonly select: readonly SelectItem[]
   /** All filters in the order of the query string. */
   readonly filters: readonly AtPath<Filter>[]
-  /** Names of all parameters that are filters or arguments of a function, as written. */
+  /** Raw names of all parameters that are filters or arguments of a function. */
   readonly filterKeys: ReadonlySet<string>
   readonly onConflict: readonly string[] | undefined
 }
 
 type Parameter = readonly [name: string, value: string]
 
-/** The parameters by what they are for. */
+/** The parameters by purpose. */
 type Sorted = {
   readonly orders: Parameter[]
   readonly logics: Parameter[]
@@ -81,9 +81,9 @@ function sort(name: string, value: string | undefined, sorted: Sorted): void {
 
 /**
  * Parses a query string.
- * @param query as it came, without the question mark; one character per byte
- * @param argumentsAllowed whether parameters that are no filters are arguments of a function (GET and HEAD of one)
- * @throws PGRST100, for the first fault in this order: order, logic, columns, select, filters, on_conflict
+ * @param query raw, without the question mark; one character per byte
+ * @param argumentsAllowed whether parameters that are not filters are arguments of a function (called with GET or HEAD)
+ * @throws PGRST100 for the first error in this order: order, logic, columns, select, filters, on_conflict
  */
 export function parseQueryParams(query: string, argumentsAllowed: boolean): QueryParams {
   const pairs = parseQueryString(query)
@@ -104,7 +104,7 @@ export function parseQueryParams(query: string, argumentsAllowed: boolean): Quer
   const select = parseSelect(sorted.singles.get('select') ?? '*')
   const filters: AtPath<Filter>[] = []
   const routineArguments: Parameter[] = []
-  // An error that leaves a loop over an iterator costs as much again, to close the iterator.
+  // `forEach`, because an error thrown from a `for … of` loop costs twice as much: the iterator has to be closed.
   sorted.filters.forEach(([name, value]) => {
     const parsed = argumentsAllowed ? parseFilterOrArgument(name, value) : parseFilter(name, value)
     if ('path' in parsed) filters.push(parsed)

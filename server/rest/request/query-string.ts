@@ -1,12 +1,12 @@
-// Query strings and forms, as bytes: every character stands for one byte, as Node's HTTP parser hands them over.
+// Query strings and forms. Each character stands for one byte, as in Node's HTTP parser.
 import { isUtf8 } from 'node:buffer'
 
-/** Name and value as byte strings, decoded; undefined where there is no `=`. */
+/** Percent-decoded name and value, one character per byte. The value is undefined without a `=`. */
 export type BytePair = readonly [string, string | undefined]
 
 const encoded = /[%+]/
 const escapes = /\+|%[0-9A-Fa-f]{2}/g
-// All of ASCII is meant, control characters, too.
+// Matches all of ASCII, including control characters.
 // eslint-disable-next-line no-control-regex
 const ascii = /^[\x00-\x7f]*$/
 
@@ -15,11 +15,11 @@ const decodeEscape = (escape: string): string =>
 
 const decode = (text: string): string => (encoded.test(text) ? text.replace(escapes, decodeEscape) : text)
 
-/** Splits at `&` and `;`, and decodes. Escapes that are not `%` and two hexadecimal digits stay as they are. */
+/** Splits at `&` and `;`, and percent-decodes. Invalid escapes are kept as they are. */
 export function parseQueryString(query: string): BytePair[] {
   if (query === '') return []
   const parts = query.split(/[&;]/)
-  // A separator at the end is followed by nothing, not by an empty pair.
+  // A separator at the end does not begin another pair.
   if (parts.at(-1) === '') parts.pop()
   return parts.map((part) => {
     const equals = part.indexOf('=')
@@ -27,28 +27,28 @@ export function parseQueryString(query: string): BytePair[] {
   })
 }
 
-/** Bytes as UTF-8 text; undefined when they are not. */
+/** Decodes UTF-8; undefined for invalid UTF-8. */
 export function utf8Text(bytes: string): string | undefined {
   if (ascii.test(bytes)) return bytes
   const buffer = Buffer.from(bytes, 'latin1')
   return isUtf8(buffer) ? buffer.toString('utf8') : undefined
 }
 
-/** Bytes as UTF-8 text, with U+FFFD for what is not. */
+/** Decodes UTF-8, with U+FFFD in place of invalid bytes. */
 export const lenientUtf8Text = (bytes: string): string =>
   ascii.test(bytes) ? bytes : Buffer.from(bytes, 'latin1').toString('utf8')
 
-/** What `encodeURIComponent` leaves as it is, but is to be escaped. */
+/** Characters that `encodeURIComponent` does not escape, but that must be escaped. */
 const marks = /[!'()*]/
 const reserved = /[^A-Za-z0-9\-_.~]/g
 
-// A byte above 127 is taken for the character of that number and becomes two: clients have always got it so.
+// A byte above 127 is encoded like the character with that code, which gives two escapes, as in PostgREST.
 const escapeByte = (byte: string): string =>
   marks.test(byte) ? `%${byte.charCodeAt(0).toString(16).toUpperCase()}` : encodeURIComponent(byte)
 
 const encode = (bytes: string): string => bytes.replace(reserved, escapeByte)
 
-/** The pairs sorted by name and encoded anew; the values of a repeated name stand together, with commas between them. */
+/** Sorts the pairs by name and encodes them uniformly. Joins the values of a repeated name with commas. */
 export function canonicalQueryString(pairs: readonly BytePair[]): string {
   let canonical = ''
   let previous: string | undefined

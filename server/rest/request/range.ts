@@ -4,8 +4,8 @@ import { errors } from '../errors.ts'
 import { addRows, readInteger, rowNumber, type RowNumber } from './integer.ts'
 
 /**
- * Rows from `offset` on; `limit` rows, or all that are left when it is null. `limit` 0 is allowed. The range of an embed
- * may have a negative number, and any range one that is beyond bigint: Postgres rejects both.
+ * `limit` rows from `offset` on; null means all remaining rows. `limit` may be 0. The range of an embed may have
+ * negative numbers, and any range may have numbers beyond Postgres's bigint: Postgres rejects both.
  */
 export type RowRange = { readonly offset: RowNumber; readonly limit: RowNumber | null }
 
@@ -15,13 +15,13 @@ const noRows: RowRange = { offset: 0, limit: 0 }
 
 const isEmpty = ({ limit }: RowRange): boolean => limit !== null && limit <= 0
 
-/** Whether a range ends before the first row of all, which is how `limit=0` is told from an impossible range. */
+/** Whether a range ends before the first row of all. This distinguishes `limit=0` from an unsatisfiable range. */
 const hasLimitZero = ({ offset, limit }: RowRange): boolean => limit !== null && addRows(offset, limit) === 0
 
-/** The number of the first row behind a range. */
+/** The number of the first row after a range. */
 const endOf = ({ offset, limit }: RowRange): RowNumber => (limit === null ? Infinity : addRows(offset, limit))
 
-/** The rows that are in both. */
+/** The rows that are in both ranges. */
 function intersection(a: RowRange, b: RowRange): RowRange {
   if (isEmpty(a) || isEmpty(b)) return noRows
   const offset = a.offset > b.offset ? a.offset : b.offset
@@ -31,9 +31,9 @@ function intersection(a: RowRange, b: RowRange): RowRange {
 }
 
 /**
- * The ranges of all levels, each under the name of its limit (`limit`, `clients.limit`).
- * @param limits texts of the `…limit` parameters; what is no integer is ignored
- * @param offsets texts of the `…offset` parameters under the names of the limits that go with them
+ * Parses the ranges of all levels, by the names of their limits (`limit`, `clients.limit`).
+ * @param limits values of the `…limit` parameters; a value that is not an integer is ignored
+ * @param offsets values of the `…offset` parameters, by the names of the corresponding limits
  */
 export function parseRanges(
   limits: ReadonlyMap<string, string>,
@@ -47,7 +47,7 @@ export function parseRanges(
   for (const [name, text] of offsets) {
     const offset = rowNumber(readInteger(text) ?? 0n)
     const range = ranges.get(name)
-    // Beside an offset, a limit that is no integer counts as 0.
+    // Together with an offset, a limit that is not an integer counts as 0, as in PostgREST.
     ranges.set(name, { offset, limit: range ? (range.limit ?? 0) : null })
   }
   return ranges
@@ -55,7 +55,7 @@ export function parseRanges(
 
 const rangeHeader = /^([0-9]+)-([0-9]*)$/
 
-/** The `Range` header, `0-9` or `10-`; any other form asks for nothing in particular. It may be empty: `5-2`. */
+/** Parses a `Range` header such as `0-9` or `10-`. Any other form means all rows. The range may be empty: `5-2`. */
 function parseRangeHeader(text: string): RowRange {
   const [, first, last] = rangeHeader.exec(text) ?? []
   if (first === undefined) return allRows
@@ -64,8 +64,8 @@ function parseRangeHeader(text: string): RowRange {
 }
 
 /**
- * The range of the top level: its parameters and the `Range` header, which counts for GET only.
- * @throws PGRST103 when it holds no rows, unless that is what `limit=0` asks for; PGRST114 for a PUT that has one
+ * The range of the top level: the intersection of its parameters with the `Range` header of a GET request.
+ * @throws PGRST103 when it is empty, except for `limit=0`; PGRST114 for a PUT with a range
  */
 export function topLevelRange(
   method: string,

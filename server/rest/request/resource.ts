@@ -1,9 +1,9 @@
-// What a path names, and what a method does to it.
+// The resource that a path names, and the action of a method on it.
 import { errors } from '../errors.ts'
 import type { Action } from './api-request.ts'
 import { lenientUtf8Text } from './query-string.ts'
 
-/** What a path names. */
+/** The resource that a path names. */
 export type Resource =
   | { readonly kind: 'root' }
   | { readonly kind: 'relation'; readonly name: string }
@@ -18,14 +18,14 @@ const decodeSegment = (segment: string): string =>
       : segment,
   )
 
-/** The segments of a path, percent-decoded; a slash at the end is followed by an empty one. `/` has none. */
+/** The percent-decoded segments of a path. A slash at the end begins an empty segment; `/` has no segments. */
 export function pathSegments(path: string): string[] {
   if (path === '' || path === '/') return []
   return (path.startsWith('/') ? path.slice(1) : path).split('/').map(decodeSegment)
 }
 
 /**
- * `/`, `/name` or `/rpc/name`.
+ * Parses a path: `/`, `/name` or `/rpc/name`.
  * @throws PGRST125 for any other path
  */
 export function parseResource(path: string): Resource {
@@ -37,8 +37,8 @@ export function parseResource(path: string): Resource {
 }
 
 /**
- * What is to be done to a resource.
- * @throws PGRST101 and PGRST117 for methods that do not fit it
+ * The action of a method on a resource.
+ * @throws PGRST101 and PGRST117 for unsupported methods
  */
 export function chooseAction(resource: Resource, schema: string, method: string): Action {
   switch (resource.kind) {

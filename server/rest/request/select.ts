@@ -1,4 +1,4 @@
-// The `select` parameter.
+// The grammar of the `select` parameter.
 import { comma, field, fieldName, identifier, lexeme } from './field.ts'
 import type { Field } from './field.ts'
 import {
@@ -67,7 +67,7 @@ const joinParameter = keepRight(
   ),
 )
 
-/** Up to two, in any order; of two of the same kind the first counts. */
+/** Up to two join parameters in any order. The first of two of the same kind wins. */
 const join = map(
   sequence<[Join | null, Join | null]>(optional(joinParameter), optional(joinParameter)),
   ([first, second]): Join => ({
@@ -85,7 +85,7 @@ const spread = lexeme(
   ),
 )
 
-/** `count(…)` is the aggregate, not a relation. */
+/** The name of a relation. `count(…)` is the aggregate. */
 const relationName: Parser<string> = (input) => {
   const name = fieldName(input)
   return name === 'count' ? failed : name
@@ -166,7 +166,7 @@ const item = choice<SelectItem>(
 
 const plainItem = /(?:\*|[A-Za-z0-9_$]+)(?=[,)]|$)/y
 
-/** Most items are plain names. What the expression takes can only be read as one, so the grammar need not be asked. */
+/** Fast path for plain names, which are unambiguous. */
 const quickItem: Parser<SelectItem> = (input) => {
   if (input.tracing) return item(input)
   plainItem.lastIndex = input.at
@@ -179,7 +179,7 @@ const quickItem: Parser<SelectItem> = (input) => {
 const items = separatedBy(quickItem, lexeme(comma))
 
 /**
- * The select parameter: `id,alias:name::text,clients!inner(*,...cities(name)),count()`.
+ * Parses the select parameter: `id,alias:name::text,clients!inner(*,...cities(name)),count()`.
  * @throws PGRST100
  */
 export const parseSelect = (text: string): SelectItem[] => parse(items, 'select parameter', text)

@@ -1,4 +1,4 @@
-// `Preference-Applied`: which of the request's preferences meant something to its plan. RFC 7240, section 3.
+// The header `Preference-Applied`: the preferences that affected the plan. RFC 7240, section 3.
 import type { CrudPlan } from '../plan/plan.ts'
 import type { RequestShape } from '../request/api-request.ts'
 import { preferenceApplied } from '../request/preferences.ts'
@@ -18,7 +18,7 @@ function limitsAffected(plan: CrudPlan): boolean {
   return plan.kind === 'call'
 }
 
-/** The value of the header; undefined without one. */
+/** The value of the header; undefined when no preference was applied. */
 export function appliedPreferences(plan: CrudPlan, shape: AppliedShape): string | undefined {
   const { count, transaction, handling, timezone, representation, missing, maxAffected } = shape.preferences
   const isMutation = plan.kind === 'mutate'

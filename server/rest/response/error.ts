@@ -1,11 +1,11 @@
-// Errors as answers.
+// Error responses.
 import { errorBody } from '../errors.ts'
 import type { ApiError } from '../errors.ts'
 import { contentTypeOf } from '../media-type.ts'
 import { HeaderList, headerText } from './header.ts'
 import type { RestResponse } from './result.ts'
 
-/** The answer to a request that failed. */
+/** The response to a request that failed. */
 export function errorResponse(error: ApiError, verbosity: 'verbose' | 'minimal'): RestResponse {
   const body = errorBody(error, verbosity)
   const list = new HeaderList()

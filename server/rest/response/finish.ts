@@ -1,11 +1,11 @@
-// The last step of every response: the headers that do not depend on what it is about.
+// The last step of every response: adds the headers that do not depend on the kind of request.
 import { postgrestVersion, serverName } from '../../common/version.ts'
 import type { LegacyName } from '../plan/embed-path.ts'
 import { hasHeader, headerText } from './header.ts'
 import type { Header, Headers } from './header.ts'
 import type { RestResponse } from './result.ts'
 
-/** Milliseconds that the stages of a request took. */
+/** Durations of the stages of a request, in milliseconds. */
 export type Timing = {
   readonly jwt: number
   readonly parse: number
@@ -21,14 +21,14 @@ export const serverTiming = ({ jwt, parse, plan, transaction, response }: Timing
 
 const warning = (names: readonly LegacyName[]): string => {
   const changes = names.map(({ name, alias }) => `\`${name}\` to \`${alias}\``).join(', ')
-  // The agent and the words are PostgREST's, because clients look for them. RFC 7234, section 5.5.
+  // Agent and text are PostgREST's, because clients look for them. RFC 7234, section 5.5.
   return (
     `299 PostgRESTv${postgrestVersion} "Embedded resource was referenced by relation name even though it has an alias. ` +
     `This is deprecated and will stop working in a future release. Update ${changes} in query string filters, orders or limits."`
   )
 }
 
-/** What a result tells beside its rows; an error, and a preflight request's response, tells nothing. */
+/** Data for headers of successful responses. */
 export type Notices = {
   /** Undefined when stages are not timed. */
   readonly timing: Timing | undefined
@@ -36,30 +36,33 @@ export type Notices = {
   readonly legacy: readonly LegacyName[]
 }
 
-/** What the last step is about. */
-export type Finishing = {
+/** The input of the last step. */
+export type FinishOptions = {
   /** Undefined for errors and responses to preflight requests. */
   readonly notices: Notices | undefined
-  /** CORS headers; those that the response has already are left out. */
-  readonly shared: Headers
-  /** Whether the connection ends with the response. */
-  readonly closes: boolean
-  /** The request's trace header, as it is sent back. */
+  /** CORS headers. They do not replace headers of the response. */
+  readonly cors: Headers
+  /** Whether to close the connection after the response. */
+  readonly closesConnection: boolean
+  /** The trace header to send back. */
   readonly trace: Header | undefined
 }
 
 const vary: Header = ['Vary', 'Accept, Prefer, Range']
 const close: Header = ['Connection', 'close']
 const server: Header = ['Server', serverName]
-/** With every 503 the client may try again at once, as in PostgREST 16, unless the error says when. */
+/** As in PostgREST 16, clients may retry after a 503 at once, unless the error has another `Retry-After`. */
 const retryAtOnce: Header = ['Retry-After', '0']
 
 /**
- * Completes a response. The order of headers is that in which they are sent: `Retry-After`, trace, the response's own,
- * `Server-Timing`, `Warning`, `Vary`, CORS, `Connection`, `Server`. What the database has set stays: `Vary`, `Server`,
- * `Retry-After` and CORS headers.
+ * Completes a response. Headers are sent in this order: `Retry-After`, trace, those of the response, `Server-Timing`,
+ * `Warning`, `Vary`, CORS, `Connection`, `Server`. If the database has set `Vary`, `Server`, `Retry-After` or a CORS
+ * header, that value is kept.
  */
-export function finish(response: RestResponse, { notices, shared, closes, trace }: Finishing): RestResponse {
+export function finish(
+  response: RestResponse,
+  { notices, cors, closesConnection: closes, trace }: FinishOptions,
+): RestResponse {
   const { status, headers: own, body, statusText, warning: ignored } = response
   const headers: Header[] = trace === undefined ? [] : [trace]
   for (const header of own) headers.push(header)
@@ -69,17 +72,17 @@ export function finish(response: RestResponse, { notices, shared, closes, trace 
     if (legacy.length > 0) headers.push(['Warning', headerText(warning(legacy))])
     if (!hasHeader(own, 'Vary')) headers.push(vary)
   }
-  for (const header of shared) if (!hasHeader(own, header[0])) headers.push(header)
+  for (const header of cors) if (!hasHeader(own, header[0])) headers.push(header)
   if (closes) headers.push(close)
   if (status === 503 && !hasHeader(headers, 'Retry-After')) headers.unshift(retryAtOnce)
   if (!hasHeader(headers, 'Server')) headers.push(server)
-  // Written out: spreading took two microseconds.
+  // Lists the fields, because spreading takes two microseconds more.
   return { status, headers, body, statusText, warning: ignored }
 }
 
-/** The request's header of that name (`server-trace-header`), empty when there was none. Errors get it, too. */
+/** The header of the request that is sent back (`server-trace-header`), with an empty value if it is missing. */
 export function traceHeader(name: string, requestHeaders: Headers): Header {
   const lowerCase = name.toLowerCase()
-  // Node reads and writes the bytes of a header as characters, so that they stay what they are.
+  // Node reads and writes header values as one character per byte, so no conversion is needed.
   return [name, requestHeaders.find(([other]) => other.toLowerCase() === lowerCase)?.[1] ?? '']
 }

@@ -1,7 +1,7 @@
-// Header fields of answers.
+// Header fields of responses.
 import { isStreamed, type Body } from './result.ts'
 
-/** [name, value]. Order and repetitions are kept. */
+/** [name, value] */
 export type Header = readonly [string, string]
 export type Headers = readonly Header[]
 
@@ -12,10 +12,10 @@ const control = /[^\t\x20-\x7e\u{80}-\u{10ffff}]/gu
 
 export const isHeaderName = (name: string): boolean => token.test(name)
 
-/** Whether a value can be sent as it is: no line break, no other control character but the tab. RFC 9110, section 5.5. */
+/** Whether a value is valid: no control characters except tabs. RFC 9110, section 5.5. */
 export const isHeaderValue = (value: string): boolean => value.search(control) < 0
 
-/** RFC 9110, sections 6.6.2, 7.6.1 and 8.6; RFC 9112, section 6. */
+/** Framing headers. RFC 9110, sections 6.6.2, 7.6.1 and 8.6; RFC 9112, section 6. */
 const framing: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -28,22 +28,22 @@ const framing: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Whether a header says where the message ends or what happens to the connection. Only the HTTP server knows that: a
- * wrong one makes clients read a part of the next answer as this one, or wait for ever.
+ * Whether a header determines the length of the message or the use of the connection. Only the HTTP server may set
+ * these: with a wrong value, clients would read part of the next response, or wait forever.
  */
 export const isFramingHeader = (name: string): boolean => framing.has(name.toLowerCase())
 
 /** The warning about framing headers that SQL set. */
 export const framingWarning = (source: string, names: readonly string[]): string =>
-  `${source} must not set ${names.join(', ')}: the server does that itself; ignored`
+  `${source} must not set ${names.join(', ')}: reserved for the server; ignored`
 
-/** Whether `headerText` leaves a text as it is. */
+/** Whether `headerText` returns a text unchanged. */
 export const isWritable = (text: string): boolean => writable.test(text)
 
 /**
- * Text as it can be written into a header: UTF-8 bytes, one character each (Node writes strings as latin1). Control
- * characters become spaces (RFC 9110, section 5.5): names in the database and settings of functions may hold any
- * character, but no second header or response may come of them.
+ * Encodes a text for a header: UTF-8 with one character per byte, since Node writes strings as latin1. Control
+ * characters become spaces (RFC 9110, section 5.5), because names in the database may contain any character, and must
+ * not inject another header or response.
  */
 export const headerText = (text: string): string =>
   isWritable(text) ? text : Buffer.from(text.replace(control, ' ')).toString('latin1')
@@ -62,7 +62,7 @@ export class HeaderList {
     return this.#headers
   }
 
-  /** @param value any text; it is written as `headerText` says */
+  /** @param value any text; it is encoded by `headerText` */
   add(name: string, value: string): void {
     this.#headers.push([name, headerText(value)])
   }
@@ -71,7 +71,7 @@ export class HeaderList {
     this.#headers.push(contentLength(body))
   }
 
-  /** Adds headers in place of those of the same name. */
+  /** Adds headers, and removes those of the same names. */
   replace(others: Headers): void {
     this.#headers = this.#headers.filter(([name]) => !hasHeader(others, name))
     for (const [name, value] of others) this.add(name, value)

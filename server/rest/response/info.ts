@@ -1,4 +1,4 @@
-// Answers to OPTIONS: what can be done with a relation, a function, the schema.
+// Responses to OPTIONS: the methods that a relation, a function or the root supports.
 import type { Routine } from '../../schema-cache/routine.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import type { Table } from '../../schema-cache/table.ts'
@@ -31,7 +31,7 @@ const allow = (methods: string): RestResponse => ({
 })
 
 /**
- * The answer to an OPTIONS request.
+ * The response to an OPTIONS request.
  *
  * @throws ApiError PGRST205 for an unknown relation
  */

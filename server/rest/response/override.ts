@@ -1,11 +1,11 @@
-// Answers changed by the database: the settings `response.status` and `response.headers`.
+// Status and headers set by the database: the settings `response.status` and `response.headers`.
 // https://docs.postgrest.org/en/v14/references/transactions.html#response-headers
 import { errors } from '../errors.ts'
 import { framingWarning, isFramingHeader, isHeaderName, isHeaderValue } from './header.ts'
 import type { Header, HeaderList, Headers } from './header.ts'
 import type { ResultRow } from './result.ts'
 
-/** Whether Node can send it as a final status: three digits, no interim response. */
+/** Whether a number is a status that Node can send: three digits, not that of an interim response. */
 export const isStatus = (status: number): boolean => Number.isInteger(status) && status >= 200 && status <= 999
 
 const leadingDigits = /^[0-9]+/
@@ -43,17 +43,17 @@ function headersOf(setting: string): Headers {
 
 export type Overridden = {
   readonly status: number
-  /** What was ignored, in words. */
+  /** Describes headers that were ignored. */
   readonly warning?: string
 }
 
 /**
- * The status that the database set instead. Its headers replace those of the same name in the list; framing headers (see
- * `isFramingHeader`) are left out, with a warning: a function that copies the headers of another server's answer has
- * worked before, and the transaction has been committed by now.
+ * Applies status and headers that the database has set. Headers replace those of the same name in the list. Framing
+ * headers (see `isFramingHeader`) are ignored with a warning, not an error, because functions that copy the headers of
+ * another server's response work with PostgREST, and the transaction is already committed.
  *
- * @throws ApiError PGRST112 for an invalid status; PGRST111 for headers that are no list of single-key objects of
- * strings, or that HTTP does not allow
+ * @throws ApiError PGRST112 for an invalid status; PGRST111 unless the headers are a list of objects with a single key
+ *   and a string value, and valid in HTTP
  */
 export function override({ statusSetting, headersSetting }: ResultRow, status: number, list: HeaderList): Overridden {
   const newStatus = statusSetting === null ? status : statusOf(statusSetting)

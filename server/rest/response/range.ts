@@ -2,14 +2,14 @@
 import { addRows, type RowNumber } from '../request/integer.ts'
 import type { RowRange } from '../request/range.ts'
 
-/** The value of the header: `0-9/100`; `*` for rows when there are none, `*` for the total when it is not known. */
+/** The value of the header: `0-9/100`, with `*` in place of the rows if there are none, and of an unknown total. */
 export function contentRange(lower: RowNumber, upper: RowNumber, total: number | null): string {
   const rows = total !== 0 && lower <= upper ? `${lower}-${upper}` : '*'
   return `${rows}/${total ?? '*'}`
 }
 
-/** Status and `Content-Range` of rows read: 206 for a part of a known total, 416 for an offset beyond it. */
-export function rangeAnswer(
+/** Status and `Content-Range` of a read: 206 for part of a known total, 416 for an offset beyond it. */
+export function rangeResult(
   { offset }: RowRange,
   queryTotal: number,
   total: number | null,

@@ -1,4 +1,4 @@
-// Answers to reads, writes and calls: the plan and its row to status, headers and body.
+// Builds status, headers and body of the responses to reads, writes and calls.
 import type { RestSettings } from '../settings.ts'
 import { returnsVoid } from '../../schema-cache/routine.ts'
 import { errorBody, errors } from '../errors.ts'
@@ -8,18 +8,18 @@ import type { RequestInput, RequestShape } from '../request/api-request.ts'
 import { appliedPreferences } from './applied-preferences.ts'
 import { HeaderList, queryText } from './header.ts'
 import { override } from './override.ts'
-import { contentRange, rangeAnswer } from './range.ts'
+import { contentRange, rangeResult } from './range.ts'
 import type { Body, RestResponse, ResultRow } from './result.ts'
 
 export type ResponseShape = Pick<
   RequestShape,
   'preferences' | 'onConflict' | 'topLevelRange' | 'schema' | 'negotiatedByProfile'
 >
-/** What the response depends on beside plan and row. */
+/** The part of the request that affects its response. */
 export type ResponseRequest = { readonly shape: ResponseShape; readonly input: Pick<RequestInput, 'canonicalQuery'> }
 export type ResponseSettings = Pick<RestSettings, 'clientErrorVerbosity'>
 
-type Answer = { readonly status: number; readonly body: Body }
+type StatusAndBody = { readonly status: number; readonly body: Body }
 type MutatePlan = CrudPlan & { kind: 'mutate' }
 
 function addProfile(list: HeaderList, { schema, negotiatedByProfile }: ResponseShape): void {
@@ -39,7 +39,7 @@ function addApplied(list: HeaderList, plan: CrudPlan, shape: ResponseShape): voi
 const countedTotal = ({ preferences: { count } }: ResponseShape, { queryTotal }: ResultRow): number | null =>
   count === 'exact' || count === 'estimated' ? queryTotal : null
 
-/** The body of rows read, or that of the error when the offset lies beyond them. */
+/** The rows, or an error if the offset is beyond them. */
 function rangeBody(status: number, row: ResultRow, shape: ResponseShape, settings: ResponseSettings) {
   if (status !== 416) return row.body
   const offset = String(shape.topLevelRange.offset)
@@ -47,15 +47,15 @@ function rangeBody(status: number, row: ResultRow, shape: ResponseShape, setting
   return errorBody(error, settings.clientErrorVerbosity)
 }
 
-function readAnswer(
+function respondToRead(
   plan: CrudPlan & { kind: 'read' },
   row: ResultRow,
   { shape, input }: ResponseRequest,
   settings: ResponseSettings,
   basePath: string,
   list: HeaderList,
-): Answer {
-  const { status, range } = rangeAnswer(shape.topLevelRange, row.queryTotal, row.tableTotal)
+): StatusAndBody {
+  const { status, range } = rangeResult(shape.topLevelRange, row.queryTotal, row.tableTotal)
   const body = rangeBody(status, row, shape, settings)
   const query = input.canonicalQuery === '' ? '' : `?${input.canonicalQuery}`
   list.add('Content-Range', range)
@@ -66,13 +66,13 @@ function readAnswer(
   return { status, body: plan.headersOnly ? '' : body }
 }
 
-function createAnswer(
+function respondToCreate(
   plan: MutatePlan,
   row: ResultRow,
   shape: ResponseShape,
   basePath: string,
   list: HeaderList,
-): Answer {
+): StatusAndBody {
   const { resolution, representation } = shape.preferences
   const isFull = representation === 'representation'
   const body = isFull ? row.body : ''
@@ -88,14 +88,14 @@ function createAnswer(
   return { status: onlyUpdated ? 200 : 201, body }
 }
 
-/** Answers with the rows written when they are asked for, with 204 otherwise. */
-function writtenAnswer(
+/** Responds with the written rows if they were requested, otherwise with 204. */
+function respondWithRows(
   status: number,
   plan: MutatePlan,
   { body }: ResultRow,
   shape: ResponseShape,
   list: HeaderList,
-): Answer {
+): StatusAndBody {
   addApplied(list, plan, shape)
   if (shape.preferences.representation !== 'representation') return { status: 204, body: '' }
   list.addLength(body)
@@ -103,37 +103,37 @@ function writtenAnswer(
   return { status, body }
 }
 
-function mutateAnswer(
+function respondToMutation(
   plan: MutatePlan,
   row: ResultRow,
   shape: ResponseShape,
   basePath: string,
   list: HeaderList,
-): Answer {
+): StatusAndBody {
   switch (plan.mutation) {
     case 'create':
-      return createAnswer(plan, row, shape, basePath, list)
+      return respondToCreate(plan, row, shape, basePath, list)
     case 'update':
       list.add('Content-Range', contentRange(0, row.queryTotal - 1, countedTotal(shape, row)))
-      return writtenAnswer(200, plan, row, shape, list)
+      return respondWithRows(200, plan, row, shape, list)
     case 'single-upsert':
-      return writtenAnswer((row.inserted ?? 0) > 0 ? 201 : 200, plan, row, shape, list)
+      return respondWithRows((row.inserted ?? 0) > 0 ? 201 : 200, plan, row, shape, list)
     case 'delete':
       list.add('Content-Range', contentRange(1, 0, countedTotal(shape, row)))
-      return writtenAnswer(200, plan, row, shape, list)
+      return respondWithRows(200, plan, row, shape, list)
     default:
       return plan.mutation satisfies never
   }
 }
 
-function callAnswer(
+function respondToCall(
   plan: CrudPlan & { kind: 'call' },
   row: ResultRow,
   shape: ResponseShape,
   settings: ResponseSettings,
   list: HeaderList,
-): Answer {
-  const { status, range } = rangeAnswer(shape.topLevelRange, row.queryTotal, row.tableTotal)
+): StatusAndBody {
+  const { status, range } = rangeResult(shape.topLevelRange, row.queryTotal, row.tableTotal)
   list.add('Content-Range', range)
   addApplied(list, plan, shape)
   if (returnsVoid(plan.routine)) return { status: 204, body: '' }
@@ -144,30 +144,32 @@ function callAnswer(
   return { status, body: isHead ? '' : body }
 }
 
-function answer(
+function respondToPlan(
   plan: CrudPlan,
   row: ResultRow,
   request: ResponseRequest,
   settings: ResponseSettings,
   basePath: string,
   list: HeaderList,
-): Answer {
+): StatusAndBody {
   switch (plan.kind) {
     case 'read':
-      return readAnswer(plan, row, request, settings, basePath, list)
+      return respondToRead(plan, row, request, settings, basePath, list)
     case 'mutate':
-      return mutateAnswer(plan, row, request.shape, basePath, list)
+      return respondToMutation(plan, row, request.shape, basePath, list)
     case 'call':
-      return callAnswer(plan, row, request.shape, settings, list)
+      return respondToCall(plan, row, request.shape, settings, list)
     default:
       return plan satisfies never
   }
 }
 
 /**
- * The answer to a plan that was carried out. An explained plan has its lines as the row's body (see `explainBody`).
- * `basePath` is where the API is mounted, without a slash at its end. Errors: PGRST111 and PGRST112, when what the
- * database set for the answer cannot be read.
+ * Builds the response from the result of a plan.
+ *
+ * @param row for an explained plan, its body is the result of `explainBody`
+ * @param basePath mount path without a slash at its end
+ * @throws ApiError PGRST111 and PGRST112 when the database has set invalid headers or an invalid status
  */
 export function respond(
   plan: CrudPlan,
@@ -182,13 +184,13 @@ export function respond(
     addContentType(list, plan, request.shape)
     return { status: 200, headers: list.headers, body: row.body }
   }
-  const { status, body } = answer(plan, row, request, settings, basePath, list)
+  const { status, body } = respondToPlan(plan, row, request, settings, basePath, list)
   if (row.statusSetting === null && row.headersSetting === null) return { status, headers: list.headers, body }
   const final = override(row, status, list)
   return { ...final, headers: list.headers, body }
 }
 
-/** The answer to a request for the description of a schema. */
+/** The response to a request for the description of a schema. */
 export function respondInspect(plan: InspectPlan, document: string, shape: ResponseShape): RestResponse {
   const list = new HeaderList()
   list.add('Content-Type', contentTypeOf({ kind: 'openapi' }))

@@ -1,12 +1,12 @@
-// The row of a main statement (see `mainStatement`), as Postgres sends it, to a ResultRow.
+// Decodes the row that a main statement returns (see `mainStatement`).
 import { parse as parseTextArray } from 'postgres-array'
-import type { Row, StreamedBody } from '../database.ts'
+import type { RawRow, StreamedBody } from '../database.ts'
 import type { CrudPlan } from '../plan/plan.ts'
 import type { ResultRow } from './result.ts'
 
 const text = (field: Buffer | null | undefined): string | null => field?.toString() ?? null
 
-// An empty text stands for "not counted here" in a column that holds a number elsewhere.
+// Empty text means that the statement does not count.
 const total = (field: Buffer | null | undefined): number | null =>
   field && field.length > 0 ? Number(field.toString()) : null
 
@@ -17,18 +17,18 @@ function pair(binding: string): readonly [string, string] {
 }
 
 /**
- * Formats of the columns of a main statement: the body, which is the last, in binary form. For text and JSON that is the
- * text, and for bytea (media type handlers) the bytes, so its type need not be known.
+ * Formats of the columns of a main statement. The body, the last column, is in binary format: for text and JSON that is
+ * the text, and for bytea (of media type handlers) the bytes, so its type does not matter.
  */
 export const resultFormats: readonly (0 | 1)[] = [0, 0, 0, 0, 0, 0, 1]
 
 /**
- * Decodes what a main statement returned.
+ * Decodes the result of a main statement.
  *
- * @param arriving the body, when it is not in the row because it still arrives
- * @param rows at most one; none when a media type handler that is no aggregate had nothing to handle
+ * @param rows at most one; empty when a media type handler that is not an aggregate was not called
+ * @param arriving the body, if it is streamed and therefore not in the row
  */
-export function readResult(kind: CrudPlan['kind'], [row]: readonly Row[], arriving?: StreamedBody): ResultRow {
+export function readResult(kind: CrudPlan['kind'], [row]: readonly RawRow[], arriving?: StreamedBody): ResultRow {
   if (row === undefined) {
     const tableTotal = kind === 'call' ? 0 : null
     return {
@@ -53,5 +53,5 @@ export function readResult(kind: CrudPlan['kind'], [row]: readonly Row[], arrivi
   }
 }
 
-/** The body of an explained request: the lines that EXPLAIN returned. */
-export const explainBody = (rows: readonly Row[]): string => rows.map(([line]) => `${text(line) ?? ''}\n`).join('')
+/** The body of an explained request: the lines of EXPLAIN. */
+export const explainBody = (rows: readonly RawRow[]): string => rows.map(([line]) => `${text(line) ?? ''}\n`).join('')

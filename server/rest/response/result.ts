@@ -1,36 +1,36 @@
-// What the database answered to the main statement of a request, and the answer made of it.
+// The types of a main statement's result and of the response.
 import type { StreamedBody } from '../database.ts'
 
-/** A body, as a whole or while it arrives from the database. */
+/** A response body. A large one is streamed from the database. */
 export type Body = string | Buffer | StreamedBody
 
-/** Whether a body still arrives. */
+/** Whether a body is streamed. */
 export const isStreamed = (body: Body): body is StreamedBody => typeof body !== 'string' && !Buffer.isBuffer(body)
 
-/** The one row that every read, write and call statement yields. */
+/** The single row that every read, write and call statement returns. */
 export type ResultRow = {
-  /** Rows in the whole table, when they were counted. */
+  /** Number of rows in the whole table; null when they were not counted. */
   readonly tableTotal: number | null
-  /** Rows in this result. */
+  /** Number of rows in this result. */
   readonly queryTotal: number
-  /** `[column, "eq.value"]` pairs that address a created row; empty when there is none. */
+  /** `[column, "eq.value"]` pairs that identify a created row; empty if there is none. */
   readonly location: readonly (readonly [string, string])[]
   readonly body: Body
-  /** Setting `response.headers`, JSON text. */
+  /** The setting `response.headers`, JSON text. */
   readonly headersSetting: string | null
-  /** Setting `response.status`. */
+  /** The setting `response.status`. */
   readonly statusSetting: string | null
-  /** Rows created by an upsert that updates what is there (null: it came to no row); 0 for everything else. */
+  /** Number of rows created by an upsert with `merge-duplicates`, null when its body had no rows; otherwise 0. */
   readonly inserted: number | null
 }
 
-/** A finished answer. Header names in the case they are sent, values and reason with one byte per character. */
+/** A response. Header names are in the case they are sent in; values and reason have one byte per character. */
 export type RestResponse = {
   readonly status: number
   readonly headers: readonly (readonly [string, string])[]
   readonly body: Body
-  /** Reason phrase of the status line; the usual one of the status when undefined. */
+  /** Reason phrase of the status line. Defaults to the standard phrase of the status. */
   readonly statusText?: string | undefined
-  /** What was ignored, for the log. */
+  /** Describes what was ignored, for the log. */
   readonly warning?: string | undefined
 }

@@ -1,7 +1,7 @@
 // The total number of rows, by the preference `count`.
 import type { Preferences } from '../request/preferences.ts'
 
-/** The planner's estimate in the answer of `EXPLAIN (FORMAT JSON)`; null when it cannot be found there. */
+/** The planner's estimate in the output of `EXPLAIN (FORMAT JSON)`; null when it is missing. */
 export function plannedRows(explained: string): number | null {
   const plans = JSON.parse(explained) as readonly { readonly Plan?: { readonly 'Plan Rows'?: unknown } }[] | null
   const rows = plans?.[0]?.Plan?.['Plan Rows']
@@ -9,8 +9,10 @@ export function plannedRows(explained: string): number | null {
 }
 
 /**
- * The total that a read answers with. `counted` is what the main statement counted, `planned` the planner's estimate.
- * An estimated total is the exact one as long as there are no more rows than `db-max-rows`.
+ * The total in the response to a read. An estimated total is exact if there are at most `db-max-rows` rows.
+ *
+ * @param counted the main statement's count
+ * @param planned the planner's estimate
  */
 export function tableTotal(
   count: Preferences['count'],

@@ -16,7 +16,7 @@ const argumentName = ({ name, variadic }: RoutineParameter): string =>
 
 function valueSql(value: ArgumentValue | undefined): Fragment {
   if (value === undefined) return 'NULL'
-  // Postgres cannot tell that an untyped parameter before a cast to, say, `int[]` is an array of texts.
+  // Without the first cast, Postgres would infer the type of the parameter from the cast to the parameter's type.
   return typeof value === 'string' ? parameter(value) : [{ value: arrayText(value) }, '::text[]']
 }
 
@@ -30,15 +30,15 @@ function bodyOf(args: CallArguments): string | Buffer | null {
   return args.kind === 'body' ? args.body : JSON.stringify(Object.fromEntries(args.values))
 }
 
-/** The whole body as the only argument. */
+/** Passes the whole body as the only argument. */
 function positionalArgument({ type }: RoutineParameter, body: string | Buffer | null): Fragment {
   if (type === 'bytea') return [{ value: typeof body === 'string' ? Buffer.from(body) : body }, '::bytea']
-  // Bytes that are no text go as they are: it is for Postgres to complain about them.
+  // Invalid UTF-8 is sent as it is, so that Postgres raises the error.
   const value = Buffer.isBuffer(body) && isUtf8(body) ? body.toString() : body
   return [{ value: typeof value === 'string' ? cutAtNul(value) : value }, `::${type}`]
 }
 
-/** The columns that the answer and the filters need of a row. */
+/** The columns that the response and the filters need. */
 function returnedColumns({ returning, filterFields }: CallPlan): string {
   const rows = unqualified(callAlias)
   if (returning.length === 0) return '*'
@@ -64,14 +64,14 @@ function fromCall(plan: CallPlan): Fragment {
     const given = named.map((parameter) => namedArgument(parameter, args.values))
     return ['FROM ', call(join(given, ', '))]
   }
-  // The body's row stands before the call in the FROM list, so that the arguments can be taken from it.
+  // The row of the body precedes the call in the FROM list, so that the arguments can refer to it.
   const fields = named.map(({ name, castType }) => ({ name, type: castType, transform: null, default: null }))
   const body = Buffer.isBuffer(args.body) ? args.body.toString() : args.body
   const given = named.map((parameter) => `${argumentName(parameter)}${payloadAlias}.${identifier(parameter.name)}`)
   return [payloadSql({ body, fields, applyDefaults: false, single: true }), ', LATERAL ', call(given.join(', '))]
 }
 
-/** The rows that a function returns; a function that returns bare values has the one column `pgrst_scalar`. */
+/** Selects the rows that a function returns. Scalar values are in the column `pgrst_scalar`. */
 export const callStatement = (plan: CallPlan): Fragment => [
   `SELECT ${isBareValue(plan) ? `${callAlias}.${returnedValue}` : returnedColumns(plan)} `,
   fromCall(plan),

@@ -1,4 +1,4 @@
-// Counting the rows that a read would find without its range.
+// Counts the rows of a read regardless of its range.
 import type { PlannedFilter } from '../plan/field.ts'
 import type { ReadPlan } from '../plan/read-plan.ts'
 import { filterSql, joinConditionSql, logicSql, whereSql } from './filter.ts'
@@ -6,8 +6,8 @@ import type { Fragment } from './fragment.ts'
 import { fromSql, relationOf } from './from.ts'
 
 /**
- * One row for every row of the plan's relation. Nothing is selected, so that no function of the select list runs; inner
- * embeds and null filters on embeds become EXISTS, because they decide which rows count.
+ * Selects one row for every row of the plan's relation. The select list is left out, so that its functions do not run.
+ * Inner embeds and null filters on embeds become EXISTS, because they determine which rows count.
  */
 export function countStatement(plan: ReadPlan): Fragment {
   const relation = relationOf(plan)

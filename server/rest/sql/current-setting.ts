@@ -1,16 +1,16 @@
-// Settings that functions of the database hand back.
+// Settings that functions of the database set for the response.
 
-/** The setting's value, or null: once set locally, a setting reads as an empty string in later transactions. */
+/** The value of a setting, or null if it is unset. A setting that an earlier transaction has set locally is empty. */
 export const currentSetting = (name: string): string => `nullif(current_setting('${name}', true), '')`
 
 export const responseHeaders = currentSetting('response.headers')
 export const responseStatus = currentSetting('response.status')
 
-/** Rows that an upsert created: counted up for each row of the body, counted down for each that is updated instead. */
+/** The number of rows that an upsert created: incremented for each row of the body, decremented for each update. */
 export const insertedCount = `nullif(current_setting('pgrst.inserted', true),'')::int`
 
-/** A condition that is always true and, once per row, adds to the count of created rows. */
+/** A condition that is always true, and increments the number of created rows for each row. */
 export const countInserted = `set_config('pgrst.inserted', (coalesce(${currentSetting('pgrst.inserted')}::int, 0) + 1)::text, true) <> '0'`
 
-/** The same, taking away. */
+/** A condition that is always true, and decrements the number of created rows for each row. */
 export const countUpdated = `set_config('pgrst.inserted', (coalesce(${currentSetting('pgrst.inserted')}::int, 0) - 1)::text, true) <> '-1'`

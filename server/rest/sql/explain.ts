@@ -1,4 +1,4 @@
-// Execution plans instead of results. https://www.postgresql.org/docs/current/sql-explain.html
+// EXPLAIN. https://www.postgresql.org/docs/current/sql-explain.html
 import type { PlanOption } from '../media-type.ts'
 import type { Fragment } from './fragment.ts'
 

@@ -1,4 +1,4 @@
-// Fields: columns, followed into their JSON, converted, searched.
+// Fields: columns with JSON paths, conversions and full-text search.
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { PlannedField } from '../plan/field.ts'
 import type { JsonOperation } from '../request/field.ts'
@@ -6,11 +6,11 @@ import type { Fragment } from './fragment.ts'
 import { column, identifier } from './identifier.ts'
 import { parameter } from './parameter.ts'
 
-/** `->$1->>$2::int`: keys and indexes are values of the request. */
+/** `->$1->>$2::int`: keys and indexes are parameters. */
 const jsonPathSql = (path: readonly JsonOperation[]): Fragment =>
   path.map(({ arrow, operand }) => [arrow, parameter(operand.text), operand.kind === 'index' ? '::int' : ''])
 
-/** A column followed into its JSON. */
+/** A column with its JSON path. */
 export function columnSql(
   relation: QualifiedIdentifier,
   { name, jsonPath }: Pick<PlannedField, 'name' | 'jsonPath'>,
@@ -21,10 +21,10 @@ export function columnSql(
   return [toJson ? `to_jsonb(${source})` : source, jsonPathSql(jsonPath)]
 }
 
-/** The language of a text search, as a first argument. */
+/** The language of a full-text search, as the first argument of a function. */
 export const languageSql = (language: string | null): Fragment => (language === null ? '' : [parameter(language), ', '])
 
-/** A field of a relation of the query, without its representation. */
+/** A field without its representation. */
 export function fieldSql(relation: QualifiedIdentifier, field: PlannedField): Fragment {
   const source = field.fullRow ? identifier(relation.name) : columnSql(relation, field, field.toJson)
   return field.toTsVector === null ? source : ['to_tsvector(', languageSql(field.toTsVector.language), source, ')']

@@ -40,7 +40,7 @@ const searchFunctions = {
   wfts: 'websearch_to_tsquery',
 } satisfies Record<FtsOperator, string>
 
-// IS takes keywords only, no parameter.
+// IS requires keywords, not parameters.
 const isValues = {
   null: 'NULL',
   not_null: 'NOT NULL',
@@ -52,13 +52,13 @@ const isValues = {
 function quantifiedSql(operation: Operation & { kind: 'quantifiable' }, field: PlannedField): Fragment {
   const { operator, quantifier, value } = operation
   const isPattern = operator === 'like' || operator === 'ilike'
-  // In a URL the wildcard is an asterisk, because % has to be encoded. Patterns are text, whatever the column's type.
+  // The wildcard in a URL is an asterisk, because % has to be encoded. Patterns are text whatever the column's type is.
   const operand = isPattern ? parameter(value.replaceAll('*', '%')) : represented(field, parameter(value))
   const sql = quantifiableOperators[operator]
   return quantifier === null ? [' ', sql, ' ', operand] : [' ', sql, ` ${quantifier.toUpperCase()}(`, operand, ')']
 }
 
-/** `= ANY` with one array parameter: the text does not depend on how many values there are, and none are allowed. */
+/** `= ANY` with one array parameter, so that the text does not depend on the number of values, which may be 0. */
 function inSql(values: readonly string[], field: PlannedField): Fragment {
   if (values.length === 1 && values[0] === '') return " = ANY('{}') "
   const array = arrayParameter(values)
@@ -93,14 +93,14 @@ function operationSql(operation: Operation, field: PlannedField): Fragment {
 /** A single condition on a field of `relation`. */
 export function filterSql(relation: QualifiedIdentifier, filter: PlannedFilter): Fragment {
   if (filter.kind === 'null-embed') {
-    // Not IS NULL: that is true as well of a row whose columns are all null.
+    // IS NULL would also be true for a row whose columns are all null.
     return `${identifier(filter.aggregateAlias)} IS ${filter.negated ? '' : 'NOT '}DISTINCT FROM NULL`
   }
   const { field, negated, operation } = filter
   return [negated ? 'NOT ' : '', fieldSql(relation, field), operationSql(operation, field)]
 }
 
-/** A tree of conditions whose leaves are written by `leaf`. */
+/** Writes a tree of conditions; `leaf` writes its filters. */
 export function logicSql(tree: PlannedLogicTree, leaf: (filter: PlannedFilter) => Fragment): Fragment {
   if (tree.kind === 'filter') return leaf(tree.filter)
   const operands = tree.operands.map((operand) => logicSql(operand, leaf))
@@ -110,11 +110,11 @@ export function logicSql(tree: PlannedLogicTree, leaf: (filter: PlannedFilter) =
 export const joinConditionSql = ({ left, right }: JoinCondition): string =>
   `${column(left.relation, left.column)} = ${column(right.relation, right.column)}`
 
-/** ` WHERE a AND b`, or nothing. */
+/** ` WHERE a AND b`; empty without conditions. */
 export const whereSql = (conditions: readonly Fragment[]): Fragment =>
   conditions.length === 0 ? '' : [' WHERE ', join(conditions, ' AND ')]
 
-/** The conditions of a relation, all of which must hold. */
+/** The conditions of a relation, to be joined by AND. */
 export const conditionsOf = (
   relation: QualifiedIdentifier,
   trees: readonly PlannedLogicTree[],

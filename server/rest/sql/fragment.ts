@@ -1,9 +1,9 @@
-// SQL text and parameters side by side; placeholders are numbered once, when a statement is rendered.
+// SQL text mixed with parameters. Placeholders are numbered when a statement is rendered.
 
-/** A parameter: text, bytes (sent in binary form), or NULL. Its type is inferred by Postgres, or cast in the text around it. */
+/** A parameter: text, bytes (sent in binary format) or NULL. Postgres infers its type from the text around it. */
 export type Parameter = { readonly value: string | Buffer | null }
 
-/** Pieces of a statement. Nested, so that composing costs nothing. */
+/** Part of a statement. Nested arrays make composing cheap. */
 export type Fragment = string | Parameter | readonly Fragment[]
 
 export type Statement = { readonly text: string; readonly values: readonly (string | Buffer | null)[] }
@@ -13,7 +13,7 @@ export function join(fragments: readonly Fragment[], separator: string): Fragmen
   return fragments.flatMap((fragment, index) => (index === 0 ? [fragment] : [separator, fragment]))
 }
 
-/** Renders a fragment to statement text with `$1 …` placeholders and their values. */
+/** Renders a fragment to a text with the placeholders `$1 …`, and their values. */
 export function render(fragment: Fragment): Statement {
   const values: (string | Buffer | null)[] = []
   let text = ''

@@ -1,11 +1,11 @@
-// What a read plan reads from.
+// FROM clauses of reads.
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { ReadPlan } from '../plan/read-plan.ts'
 import { identifier, qualified, unqualified } from './identifier.ts'
 
 type Source = Pick<ReadPlan, 'from' | 'fromAlias' | 'toParent' | 'computedArgument'>
 
-/** The name under which the columns of the plan's relation are addressed. */
+/** The name that qualifies the columns of the plan's relation. */
 export function relationOf({ from, fromAlias, toParent }: Source): QualifiedIdentifier {
   if (fromAlias !== null) return unqualified(fromAlias)
   return toParent?.kind === 'computed' ? unqualified(toParent.function.name) : from
@@ -15,7 +15,7 @@ export function relationOf({ from, fromAlias, toParent }: Source): QualifiedIden
 export function fromSql({ from, fromAlias, toParent, computedArgument }: Source): string {
   const alias = fromAlias === null ? '' : ` AS ${identifier(fromAlias)}`
   if (toParent?.kind === 'computed') {
-    // The cast chooses among overloads: the row may come from a common table expression, whose row type is anonymous.
+    // The cast chooses among overloads, because the row may come from a CTE, whose row type is anonymous.
     const argument = identifier((computedArgument ?? toParent.table).name)
     return ` FROM ${qualified(toParent.function)}(${argument}::${qualified(toParent.table)})${alias}`
   }

@@ -1,15 +1,15 @@
-// Response bodies, made by aggregating the result's rows.
+// The expression of the response body, which aggregates the rows of the result.
 import { sourceCte } from '../plan/read-plan.ts'
 import type { MediaHandler } from '../../schema-cache/media-handler.ts'
 import { returnsScalar, returnsSetOfScalar, returnsSingleComposite } from '../../schema-cache/routine.ts'
 import type { Routine } from '../../schema-cache/routine.ts'
 import { qualified } from './identifier.ts'
 
-/** Common table expression that holds the rows read, written or returned. */
+/** Name of the CTE with the rows that are read, written or returned. */
 export const sourceName = sourceCte
-/** Alias of the rows that are aggregated to the body. */
+/** Alias of the rows that the body aggregates. */
 export const resultAlias = '_postgrest_t'
-/** The only column of a function that returns bare values. */
+/** The column of a function that returns scalar values. */
 const scalar = `${resultAlias}.pgrst_scalar`
 
 const strippable = (json: string, stripNulls: boolean): string => (stripNulls ? `json_strip_nulls(${json})` : json)
@@ -30,7 +30,7 @@ function json(routine: Routine | null, stripNulls: boolean): string {
   return all(returnsSetOfScalar(routine) ? scalar : resultAlias, stripNulls)
 }
 
-// The text of a row is its fields in parentheses, separated and quoted as in CSV.
+// The text form of a row is its fields in parentheses, separated and quoted as in CSV.
 const csv =
   `(SELECT coalesce(string_agg(a.k, ','), '')` +
   ` FROM (SELECT json_object_keys(r)::text as k` +
@@ -42,7 +42,11 @@ const geojson =
   `json_build_object('type', 'FeatureCollection', 'features', ` +
   `coalesce(json_agg(ST_AsGeoJSON(${resultAlias})::json), '[]'))`
 
-/** The expression of the body. `routine` is the function whose result it is, null for relations. */
+/**
+ * The expression of the body.
+ *
+ * @param routine the function whose result it is; null for relations
+ */
 export function bodySql(handler: MediaHandler, routine: Routine | null): string {
   switch (handler.kind) {
     case 'single-json':

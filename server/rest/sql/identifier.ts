@@ -1,29 +1,28 @@
-// Qualified names and types in SQL text.
+// Qualified names and type names in SQL.
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import { identifier } from '../../text/sql-text.ts'
 
 export { cutAtNul, identifier, literal } from '../../text/sql-text.ts'
 
-/** `"schema"."name"`, or `"name"` when no schema is written. */
+/** `"schema"."name"`, or `"name"` if the schema is empty. */
 export const qualified = ({ schema, name }: QualifiedIdentifier): string =>
   schema === '' ? identifier(name) : `${identifier(schema)}.${identifier(name)}`
 
-/** A column of a relation (or of an alias, when the schema is empty); `*` stands for all of them. */
+/** A column of a relation, or of an alias if the schema is empty; `*` for all columns. */
 export const column = (relation: QualifiedIdentifier, name: string): string =>
   `${qualified(relation)}.${name === '*' ? '*' : identifier(name)}`
 
-/** A name without a schema: an alias or a common table expression. */
+/** A name without a schema: an alias or a CTE. */
 export const unqualified = (name: string): QualifiedIdentifier => ({ schema: '', name })
 
-// Of ASCII only letters, digits, underscore, space and the dollar sign; everything beyond it.
+// Letters, digits, underscore, space and dollar sign of ASCII, and all characters beyond ASCII.
 const typeName = /^[0-9A-Za-z_ $\u{80}-\u{10ffff}]*$/u
 
 /**
- * The type of a cast that a client wrote. It cannot be quoted (`"int"` is no type), so the URL grammar allows a narrow
- * set of characters only; this is the same rule once more, where it would hurt. The type of blanks alone is empty, which
- * is a syntax error to Postgres.
+ * The type in a client's cast. It cannot be quoted, because `"int"` is not a type, so the URL grammar allows few
+ * characters. This checks them again, to prevent SQL injection. A type of blanks is a syntax error in Postgres.
  */
 export function castType(type: string): string {
-  if (!typeName.test(type)) throw new Error('a cast holds a character that the URL grammar does not allow')
+  if (!typeName.test(type)) throw new Error('a cast contains a character that the URL grammar does not allow')
   return type
 }

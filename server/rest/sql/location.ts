@@ -1,10 +1,10 @@
-// Where a created row is found: `{id=eq.1,…}`, one pair for each column of the primary key.
+// The location of a created row: `{id=eq.1,…}`, one pair for each column of the primary key.
 import { literal } from './identifier.ts'
 import { resultAlias, sourceName } from './handler.ts'
 
 export const noLocation = 'array[]::text[]'
 
-/** The pairs of the row that was created; none when it was not exactly one. */
+/** The pairs of the created row; empty unless exactly one row was created. */
 export function locationSql(primaryKey: readonly string[]): string {
   const keys = primaryKey.length === 0 ? "''" : primaryKey.map(literal).join(',')
   const pairs =

@@ -1,4 +1,4 @@
-// Writes.
+// INSERT, UPDATE and DELETE.
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { MutatePlan } from '../plan/mutate-plan.ts'
 import { countInserted, countUpdated } from './current-setting.ts'
@@ -10,7 +10,7 @@ import { payloadAlias, payloadSql } from './payload.ts'
 type InsertPlan = MutatePlan & { kind: 'insert' }
 type UpdatePlan = MutatePlan & { kind: 'update' }
 
-/** ` RETURNING …`; a constant when nothing is wanted back, so that the rows can be counted. */
+/** ` RETURNING …`; a constant if no columns are needed, so that the rows can be counted. */
 const returningSql = (relation: QualifiedIdentifier, columns: readonly string[]): string =>
   ` RETURNING ${columns.length === 0 ? '1' : columns.map((name) => column(relation, name)).join(', ')}`
 
@@ -41,7 +41,7 @@ function insertSql(plan: InsertPlan): Fragment {
 
 function updateSql({ into, columns, body, where, returning, applyDefaults }: UpdatePlan): Fragment {
   if (columns.length === 0) {
-    // Nothing to set, which UPDATE cannot say. No row is touched, but the columns of the result must be there.
+    // An UPDATE needs columns to set. This changes no row, and has the same result columns.
     const nothing = returning.map((name) => column(unqualified(into.name), name)).join(', ') || 'NULL'
     return `SELECT ${nothing} FROM ${qualified(into)} WHERE false`
   }
@@ -54,7 +54,7 @@ function updateSql({ into, columns, body, where, returning, applyDefaults }: Upd
   ]
 }
 
-/** The statement that writes, returning what the answer needs of the rows written. */
+/** The statement that writes. Returns the columns of the written rows that the response needs. */
 export function mutateStatement(plan: MutatePlan): Fragment {
   switch (plan.kind) {
     case 'insert':
@@ -72,6 +72,6 @@ export function mutateStatement(plan: MutatePlan): Fragment {
   }
 }
 
-/** Whether the write counts the rows that it creates: an upsert that updates what is there. */
+/** Whether the write counts the rows that it creates, because it updates existing rows. */
 export const countsInserted = (plan: MutatePlan, resolution: 'merge-duplicates' | 'ignore-duplicates' | undefined) =>
   plan.kind === 'insert' && (plan.where.length > 0 || resolution === 'merge-duplicates')

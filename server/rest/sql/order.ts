@@ -21,7 +21,7 @@ function termSql(relation: QualifiedIdentifier, term: PlannedOrderTerm): Fragmen
   ]
 }
 
-/** ` ORDER BY …`, or nothing. */
+/** ` ORDER BY …`; empty without terms. */
 export function orderSql(relation: QualifiedIdentifier, terms: readonly PlannedOrderTerm[]): Fragment {
   if (terms.length === 0) return ''
   return [
@@ -36,14 +36,14 @@ export function orderSql(relation: QualifiedIdentifier, terms: readonly PlannedO
 export const isAllRows = ({ offset, limit }: RowRange): boolean => offset === 0 && limit === null
 
 /**
- * How a limit is written: in the text, or (in execution plans, whose readers know PostgREST's statements by their
- * identifiers) as PostgREST does, a parameter with an offset beside it.
+ * How a limit is written: in the text, or as a parameter with an offset. Execution plans have the latter form like
+ * PostgREST's, because tools recognize PostgREST's statements by their query identifiers.
  */
 export type LimitForm = 'text' | 'parameter'
 
 /**
- * ` LIMIT … OFFSET …`, or nothing when all rows are wanted. An ordinary limit stands in the text: of a parameter Postgres
- * expects a tenth of all rows, finds that too dear for a plan to keep, and plans anew for every request.
+ * ` LIMIT … OFFSET …`; empty for all rows. The limit is part of the text: for a parameter, Postgres estimates a tenth
+ * of all rows, rejects the generic plan as too expensive, and plans the statement for every request.
  */
 export function limitSql(range: RowRange, form: LimitForm): Fragment {
   if (isAllRows(range)) return ''

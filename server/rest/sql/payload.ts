@@ -1,28 +1,28 @@
-// Rows out of a JSON body.
+// Converts a JSON body to rows.
 import type { PlannedField } from '../plan/field.ts'
 import { join } from './fragment.ts'
 import type { Fragment } from './fragment.ts'
 import { identifier, literal } from './identifier.ts'
 
-/** Name under which the rows of the body are addressed. */
+/** Alias of the rows of the body. */
 export const payloadAlias = 'pgrst_body'
 
 export type PayloadField = Pick<PlannedField, 'name' | 'type' | 'transform' | 'default'>
 
 export type PayloadRows = {
-  /** JSON text, as it came. Postgres parses it, so that numbers keep their digits. */
+  /** Raw JSON text. Postgres parses it, so that numbers keep their digits. */
   readonly body: string | null
   readonly fields: readonly PayloadField[]
-  /** Whether keys that are missing take the column's default instead of null. */
+  /** Whether missing keys get the default of the column instead of null. */
   readonly applyDefaults: boolean
-  /** Only the first row is read. */
+  /** Whether to read only the first row. */
   readonly single?: boolean
 }
 
-// White space of JSON only (RFC 8259, section 2). A look at the first character is enough: Postgres rejects invalid JSON.
+// JSON's white space (RFC 8259, section 2). The first character is sufficient, because Postgres rejects invalid JSON.
 const startsWithBrace = /^[ \t\n\r]*\{/
 
-/** Whether a JSON body is an object, as far as statements are concerned; otherwise it is an array. */
+/** Whether a JSON body is an object; otherwise, statements treat it as an array. */
 export const isObject = (body: string | null): boolean => body !== null && startsWithBrace.test(body)
 
 function defaultsSql(fields: readonly PayloadField[], object: boolean): string {
@@ -41,7 +41,7 @@ function parsedSql(field: PayloadField): Fragment {
 
 function sourceSql({ fields, applyDefaults, single = false }: PayloadRows, object: boolean): string {
   const [value, type] = applyDefaults ? ['pgrst_json_defs.val', 'jsonb'] : ['pgrst_payload.json_data', 'json']
-  // No keys at all: one row for `{}`, a row for each element of `[{}, {}]`.
+  // Without keys: one row for `{}`, and one row for each element of `[{}, {}]`.
   if (fields.length === 0) return object ? '(values(1)) _' : `${type}_array_elements(${value}) _`
   const columns = fields.map((field) => `${identifier(field.name)} ${field.type}`).join(', ')
   const rows = `${type}_to_${object ? 'record' : 'recordset'}(${value}) AS _(${columns})`
@@ -49,8 +49,8 @@ function sourceSql({ fields, applyDefaults, single = false }: PayloadRows, objec
 }
 
 /**
- * `FROM` the body, its rows typed as the fields are and addressed as `pgrst_body`. The text depends on whether the body
- * is an object or an array, on nothing else in it.
+ * `FROM` the rows of the body with the types of the fields, as `pgrst_body`. The text depends only on whether the body
+ * is an object or an array.
  */
 export function payloadSql(rows: PayloadRows): Fragment {
   const object = isObject(rows.body)

@@ -1,4 +1,4 @@
-// Reads: a relation and, by lateral joins, everything embedded in it.
+// Reads of a relation, with its embeds as lateral joins.
 import type { ReadPlan, RelationSelectField } from '../plan/read-plan.ts'
 import { conditionsOf, joinConditionSql, whereSql } from './filter.ts'
 import { join } from './fragment.ts'
@@ -24,7 +24,7 @@ function joinedSql(selected: RelationSelectField, embed: ReadPlan, limits: Limit
     selected.kind === 'spread'
       ? selected.fields.map((field) => [', ', spreadArraySql(selected.aggregateAlias, spreadOrder ?? [], field)])
       : []
-  // The aggregate always yields a row; it is null when there was nothing to aggregate.
+  // The aggregate always returns a row, which is null if there is nothing to aggregate.
   return lateral(
     [`SELECT json_agg(${alias})::jsonb AS ${alias}`, arrays, ' FROM (', rows, ` ) AS ${alias}`],
     isInner ? `${alias} IS NOT NULL` : 'TRUE',

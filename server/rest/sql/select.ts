@@ -23,7 +23,7 @@ const aggregated = (value: Fragment, aggregate: AggregateFunction | null, type: 
 const named = (value: Fragment, alias: string | null): Fragment =>
   alias === null ? value : [value, ' AS ', identifier(alias)]
 
-/** One item of a relation's own select list. */
+/** An item of a relation's own select list. */
 export function selectFieldSql(relation: QualifiedIdentifier, selected: PlannedSelectField): Fragment {
   const { field, aggregate, aggregateCast, alias } = selected
   const value = cast(represented(field, fieldSql(relation, field)), selected.cast)
@@ -35,7 +35,7 @@ const spreadFieldSql = (
   { name, aggregate, aggregateCast, alias }: SpreadSelectField,
 ): Fragment => named(aggregated(column(unqualified(aggregateAlias), name), aggregate, aggregateCast), alias)
 
-/** What an embed adds to its parent's select list. */
+/** The items that an embed adds to its parent's select list. */
 export function relationSelectSql(selected: RelationSelectField): readonly Fragment[] {
   const alias = identifier(selected.aggregateAlias)
   if (selected.kind === 'spread') {
@@ -47,7 +47,7 @@ export function relationSelectSql(selected: RelationSelectField): readonly Fragm
     : [`COALESCE( ${alias}.${alias}, '[]') AS ${identifier(selected.name)}`]
 }
 
-/** A field of a to-many spread: all its values in an array. */
+/** A field of a to-many spread: an array of its values. */
 export function spreadArraySql(
   aggregateAlias: string,
   order: readonly PlannedOrderTerm[],
@@ -70,7 +70,7 @@ function relationGroupTerms(selected: RelationSelectField): Fragment[] {
     .map(({ name, alias }) => `${identifier(selected.aggregateAlias)}.${identifier(alias ?? name)}`)
 }
 
-/** ` GROUP BY` everything that is not aggregated, when something is. */
+/** ` GROUP BY` all items that are not aggregated; empty if there is no aggregate. */
 export function groupSql(
   relation: QualifiedIdentifier,
   select: readonly PlannedSelectField[],

@@ -1,16 +1,16 @@
-// The check that the session which a token names is alive: see `auth.check_session` in `sql/migrations`.
+// Checks that the session of a token is active (`auth.check_session` in `sql/migrations`).
 import type { Identity } from '../../identity/identity.ts'
 
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 
-/** What a token says of its session. */
+/** The claims of a token about its session. */
 export type NamedSession = {
   readonly session: string
   readonly user: string | null
   readonly appRole: string | null
 }
 
-/** Undefined for an identity whose claims name no session: API keys, and tokens from elsewhere. */
+/** Reads the session from the claims. Undefined for API keys, and for tokens from other issuers. */
 export function namedSession({ claims }: Identity): NamedSession | undefined {
   const { session_id: session, sub, app_role: appRole } = claims
   if (typeof session !== 'string' || !uuid.test(session)) return undefined
@@ -19,10 +19,8 @@ export function namedSession({ claims }: Identity): NamedSession | undefined {
 }
 
 /**
- * An SQL expression that fails with PGRST303 (401) when the session has ended, its account is gone, or the account no
- * longer has the token's `app_role`.
- *
- * @param session placeholder, as the others
+ * An SQL expression that fails with PGRST303 (401) when the session has ended, its account is deleted, or the account
+ * no longer has the token's `app_role`. All parameters are placeholders.
  */
 export const checkSession = (session: string, user: string, appRole: string): string =>
   `auth.check_session(${session}::uuid, ${user}::uuid, ${appRole}::text)`

@@ -1,4 +1,4 @@
-// What a transaction is told before the main statement: who acts, where names are looked up, what the request was.
+// The statement that sets the role, the search path and the data of the request for a transaction.
 // https://docs.postgrest.org/en/v14/references/transactions.html#transaction-scoped-settings
 import type { SettingsStatement, WriteGuard } from '../database.ts'
 import type { RestSettings, RoleSettings } from '../settings.ts'
@@ -11,38 +11,39 @@ import type { Fragment } from './fragment.ts'
 import { cutAtNul, identifier, qualified } from './identifier.ts'
 import { checkSession, type NamedSession } from './session.ts'
 
-/** Other plans have no settings of their own. */
+/** Only functions have settings of their own. */
 type SettingsPlan =
   | Pick<Extract<CrudPlan, { kind: 'call' }>, 'kind' | 'routine' | 'readOnly'>
   | { readonly kind: Exclude<CrudPlan['kind'], 'call'> | InspectPlan['kind']; readonly readOnly: boolean }
 type Pair = readonly [string, string]
 
-/** JSON object of header or cookie pairs; of repeated names the last one stays. */
+/** Headers or cookies as a JSON object. The last of repeated names wins. */
 const pairsJson = (pairs: readonly Pair[]): string =>
   pairs.length === 0 ? '{}' : JSON.stringify(Object.fromEntries(pairs))
 
-/** What decides on the text of a settings statement: everything else of it are values. */
+/** The properties that determine the text of a settings statement. Everything else is a parameter. */
 type TextShape = {
   readonly checksSession: boolean
   readonly readOnly: boolean
-  /** Settings whose names are values, too: those made before the role is taken, and those made at the end. */
+  /** Numbers of settings whose names are parameters: set before switching to the role, and set at the end. */
   readonly before: number
   readonly after: number
   readonly timezone: boolean
 }
 
 /**
- * Takes back what a function has set for its whole session instead of its transaction, which the next request on the
- * connection would see. Reading a setting costs a tenth of making it. NULL is RESET: the default of the login role stays.
+ * Resets a setting that a function has set for the session instead of the transaction, so that it does not affect the
+ * next request on the connection. Reading a setting costs a tenth of setting it. NULL resets it to the default of the
+ * login role.
  */
-const takeBack = (name: string, unset: string): string =>
+const resetIfSet = (name: string, unset: string): string =>
   `case when current_setting('${name}', true) <> '${unset}' then set_config('${name}', null, false) end`
 
-const answerSettings = ['response.headers', 'response.status'].map((name) => takeBack(name, ''))
-/** Settings of the role are made with the privileges of the login role. */
-const loginRole = takeBack('role', 'none')
+const resetResponse = ['response.headers', 'response.status'].map((name) => resetIfSet(name, ''))
+/** Returns to the login role, whose privileges are needed for the settings of the role. */
+const loginRole = resetIfSet('role', 'none')
 
-/** The statement, and the one that fails unless its turn on a shared connection may begin. */
+/** The text of a settings statement, with and without the guard of a shared connection. */
 class Texts {
   readonly plain: string
   readonly #shape: TextShape
@@ -55,7 +56,7 @@ class Texts {
   }
 
   guarded(guard: WriteGuard): string {
-    // There is one for each kind of database.
+    // A database always passes the same guard.
     if (this.#guard !== guard) {
       this.#guard = guard
       this.#guarded = writeText(this.#shape, guard)
@@ -70,17 +71,17 @@ function writeText(
   { checksSession, readOnly, before, after, timezone }: TextShape,
   guard: WriteGuard | undefined,
 ): string {
-  // The guard's values come first, as does the guard.
+  // The guard and its values come first.
   let values = guard ? 2 : 0
   const next = (): string => `$${++values}`
   const set = (name: string): string => `set_config('${name}', ${next()}, true)`
   const setNamed = (): string => `set_config(${next()}, ${next()}, true)`
   const calls = [
     ...(guard ? [guard('$1', '$2')] : []),
-    // Before the role is taken: only the login role may ask.
+    // Runs before switching to the role, because only the login role may check sessions.
     ...(checksSession ? [checkSession(next(), next(), next())] : []),
     ...(readOnly ? ["set_config('transaction_read_only', 'on', true)"] : []),
-    ...answerSettings,
+    ...resetResponse,
     ...(before > 0 ? [loginRole] : []),
     set('search_path'),
     ...Array.from({ length: before }, setNamed),
@@ -88,25 +89,25 @@ function writeText(
     ...(timezone ? [set('timezone')] : []),
     ...Array.from({ length: after }, setNamed),
   ]
-  // All arguments of a function are evaluated, in order. No row comes back, since nobody wants to see the values.
+  // All arguments of a function are evaluated in order. The condition is false, so no row is returned.
   return `select where num_nonnulls(${calls.join(', ')}) < 0`
 }
 
 const noPairs: readonly Pair[] = []
 
-/** Texts by their flags, as `flagsOf` counts them. */
+/** Texts by the result of `flagsOf`. */
 type TextsByFlags = (Texts | undefined)[]
 
 const flagsOf = ({ checksSession, readOnly, timezone }: TextShape): number =>
   (checksSession ? 1 : 0) + (readOnly ? 2 : 0) + (timezone ? 4 : 0)
 
-/** The settings statements under one configuration. Search paths and texts that were written are kept. */
+/** Creates settings statements for one configuration. Caches search paths and texts. */
 export class SettingsStatements {
   readonly #config: Pick<RestSettings, 'dbExtraSearchPath' | 'appSettings'>
   readonly #roleSettings: RoleSettings['settings']
   /** By schema. */
   readonly #searchPaths = new Map<string, string>()
-  /** By how many settings of their own name stand before and after. */
+  /** By the numbers of settings `before` and `after`. */
   readonly #texts = new Map<number, Map<number, TextsByFlags>>()
 
   constructor(config: Pick<RestSettings, 'dbExtraSearchPath' | 'appSettings'>, { settings }: RoleSettings) {
@@ -115,10 +116,11 @@ export class SettingsStatements {
   }
 
   /**
-   * Makes all settings, local to the transaction. Those of the role are made before the role is taken: it may not be
-   * allowed to make them itself. A read-only plan also makes the transaction read-only, so that no BEGIN has to say so.
+   * The statement that applies all settings, local to the transaction. The settings of the role come before switching
+   * to the role, which may lack the privilege to set them. For a read-only plan, the statement also makes the
+   * transaction read-only, which avoids a BEGIN.
    *
-   * @param session is checked first, if there is one
+   * @param session is checked first, if given
    */
   statement(
     identity: Identity,
@@ -155,7 +157,7 @@ export class SettingsStatements {
     return { text: texts.plain, values, hasNoEffect: true, texts, checksSession: session !== undefined }
   }
 
-  /** The search path of a request: its schema, and the extra ones. */
+  /** The search path of a request: its schema, followed by `db-extra-search-path`. */
   #searchPathOf(schema: string): string {
     let path = this.#searchPaths.get(schema)
     if (path === undefined) {

@@ -1,4 +1,4 @@
-// The main statement of a request: one row with everything that the answer is made of.
+// The main statement of a request: one row with all data of the response.
 import type { RestSettings } from '../settings.ts'
 import { returnsSingle } from '../../schema-cache/routine.ts'
 import type { CrudPlan } from '../plan/plan.ts'
@@ -15,12 +15,12 @@ import { countsInserted, mutateStatement } from './mutate.ts'
 import { isAllRows, type LimitForm } from './order.ts'
 import { readStatement } from './read.ts'
 
-/** What the statement depends on beside the plan. */
+/** The part of the request that the statement depends on, in addition to the plan. */
 export type StatementShape = Pick<RequestShape, 'preferences' | 'topLevelRange'>
 export type StatementSettings = Pick<RestSettings, 'dbMaxRows'>
 
-// Readers of execution plans see how PostgREST counts. Counting rows instead of row values costs less; without a body it
-// is the row values that have Postgres evaluate what is selected, so that HEAD fails where GET does.
+// Counting rows is faster than counting row values. Row values are counted in execution plans, like in PostgREST, and
+// without a body, so that Postgres evaluates what is selected, and HEAD fails if GET does.
 const pageCount = ({ kind, explain, handler }: CrudPlan): string =>
   explain || (handler.kind === 'none' && kind !== 'mutate') ? `pg_catalog.count(${resultAlias})` : 'pg_catalog.count(*)'
 
@@ -29,19 +29,18 @@ const limitForm = ({ explain }: CrudPlan): LimitForm => (explain ? 'parameter' :
 type Columns = {
   readonly total: string
   readonly page: string
-  /** Undefined for statements that create nothing. */
+  /** Undefined for statements that cannot create rows. */
   readonly location?: string
   readonly inserted?: string
   readonly body: string
 }
 
 /**
- * `SELECT` the columns of the result from the rows of `source`.
+ * Selects the columns of the result from the rows of `source`.
  *
- * The body comes last, so that it can be passed on while it still arrives. What makes it may set headers and status of
- * the answer, so these are read after it is made: aggregates are finished before the select list is begun; a handler
- * that is a plain function is called in a query of its own. In execution plans the columns stand as PostgREST has them,
- * because readers know their places.
+ * The body comes last, so that it can be streamed. Creating it may set headers and status of the response, so these
+ * must be read afterwards: aggregates finish before the select list is evaluated, and a handler that is not an
+ * aggregate is called in a subquery. In execution plans, the columns have PostgREST's order.
  */
 function resultSelect(
   { total, page, location, inserted = "''", body }: Columns,
@@ -49,16 +48,16 @@ function resultSelect(
   { explain, handler }: CrudPlan,
 ): Fragment {
   const counts = `${total} AS total_result_set, ${page} AS page_total`
-  const answer = `${responseHeaders} AS response_headers, ${responseStatus} AS response_status, ${inserted} AS response_inserted`
+  const overrides = `${responseHeaders} AS response_headers, ${responseStatus} AS response_status, ${inserted} AS response_inserted`
   const from: Fragment = [' FROM (', source, `) ${resultAlias}`]
   if (explain) {
     const key = location === undefined ? '' : `, ${location} AS header`
-    return [`SELECT ${counts}${key}, ${body} AS body, ${answer}`, from]
+    return [`SELECT ${counts}${key}, ${body} AS body, ${overrides}`, from]
   }
   const key = `${location ?? noLocation} AS header`
-  if (handler.kind !== 'custom') return [`SELECT ${counts}, ${key}, ${answer}, ${body} AS body`, from]
+  if (handler.kind !== 'custom') return [`SELECT ${counts}, ${key}, ${overrides}, ${body} AS body`, from]
   return [
-    `SELECT total_result_set, page_total, header, ${answer}, body FROM (SELECT ${counts}, ${key}, ${body} AS body`,
+    `SELECT total_result_set, page_total, header, ${overrides}, body FROM (SELECT ${counts}, ${key}, ${body} AS body`,
     from,
     ' OFFSET 0) _postgrest_r',
   ]
@@ -66,7 +65,7 @@ function resultSelect(
 
 type Count = { readonly cte: Fragment; readonly total: string }
 
-/** How the whole table is counted. Without any limit the page is the table, and counting it once is enough. */
+/** Counts the whole table. Without any limit, the page is the whole table, so its count is used. */
 function countSql(rows: Fragment, page: string, shape: StatementShape, { dbMaxRows }: StatementSettings): Count {
   const { count } = shape.preferences
   if (count !== 'exact' && count !== 'estimated') return { cte: '', total: 'null::bigint' }
@@ -79,7 +78,7 @@ function countSql(rows: Fragment, page: string, shape: StatementShape, { dbMaxRo
 
 function readSql(plan: CrudPlan & { kind: 'read' }, shape: StatementShape, settings: StatementSettings): Fragment {
   const counted = countStatement(plan.read)
-  // One row more than `db-max-rows` tells that there are too many to count them all.
+  // Counts at most one row more than `db-max-rows`. If there are more, the planner's estimate is used.
   const limited =
     shape.preferences.count === 'estimated' && settings.dbMaxRows !== null
       ? [counted, ` LIMIT ${settings.dbMaxRows + 1}`]
@@ -111,7 +110,7 @@ function mutateSql(plan: CrudPlan & { kind: 'mutate' }, { preferences }: Stateme
     ') ',
     resultSelect(
       { total: "''", page: pageCount(plan), location, inserted, body: bodySql(handler, null) },
-      // Without a body the columns of `select` need not exist in what the write returns.
+      // Without a body, the result of the write does not have the columns of `select`.
       handler.kind === 'none' ? `SELECT * FROM ${sourceName}` : readStatement(plan.read, limitForm(plan)),
       plan,
     ),
@@ -149,11 +148,11 @@ function resultSql(plan: CrudPlan, shape: StatementShape, settings: StatementSet
 }
 
 /**
- * The statement that does what a plan says. It yields one row (see `ResultRow`) with the columns `total_result_set`,
- * `page_total`, `header`, `response_headers`, `response_status`, `response_inserted`, `body`. For a `plan`
- * media type it yields the lines of the execution plan instead.
+ * The statement of a plan. It returns one row (see `ResultRow`) with the columns `total_result_set`, `page_total`,
+ * `header`, `response_headers`, `response_status`, `response_inserted`, `body`. For a `plan` media type, it returns the
+ * lines of the execution plan.
  *
- * Its text depends on the shape of the request alone, so that it can be prepared: values are parameters.
+ * Its text depends only on the shape of the request, so that it can be prepared. Values are parameters.
  */
 export function mainStatement(plan: CrudPlan, shape: StatementShape, settings: StatementSettings): Fragment {
   const statement = resultSql(plan, shape, settings)
@@ -162,9 +161,9 @@ export function mainStatement(plan: CrudPlan, shape: StatementShape, settings: S
     : statement
 }
 
-/** `EXPLAIN` of a count: the planner's estimate, for `count=planned` and `count=estimated`. JSON in one row. */
+/** `EXPLAIN` of a count, as JSON in one row. Has the planner's estimate for `count=planned` and `count=estimated`. */
 export const explainCountStatement = (read: ReadPlan): Fragment => explainSql(countStatement(read), 'json')
 
-/** Whether a request needs `explainCountStatement`: reads only. */
+/** Whether a request needs `explainCountStatement`. Only reads do. */
 export const needsPlannedCount = (plan: CrudPlan, { preferences: { count } }: StatementShape): boolean =>
   plan.kind === 'read' && !plan.explain && (count === 'planned' || count === 'estimated')

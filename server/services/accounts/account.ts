@@ -1,6 +1,6 @@
 // Accounts in the database, through functions that only `authenticator` may execute.
 import { isNotMigrated, sqlState } from '../../postgres/database-error.ts'
-import type { Query } from '../../postgres/database.ts'
+import type { RunQuery } from '../../postgres/database.ts'
 import { failures } from '../../http/envelope.ts'
 
 export type Account = {
@@ -38,7 +38,7 @@ export const userDto = ({ id, email, firstName, lastName }: Account): UserDto =>
  * @throws Failure 503 when the function is missing, or the login role of the program may not execute it
  */
 export const askAccounts = (
-  query: Query,
+  query: RunQuery,
   text: string,
   values: unknown[],
 ): Promise<readonly Record<string, unknown>[]> => fromAccounts(() => query(text, values))
@@ -68,7 +68,7 @@ const accountOf = ({ id, email, first_name: firstName, last_name: lastName }: Ac
 
 /** Creates an account; undefined when the address is already registered. */
 export async function createAccount(
-  query: Query,
+  query: RunQuery,
   { email, passwordHash, firstName, lastName }: NewAccount,
 ): Promise<Account | undefined> {
   const [row] = await askAccounts(
@@ -81,7 +81,7 @@ export async function createAccount(
 
 /** Finds an account by its e-mail address, ignoring case. */
 export async function findAccount(
-  query: Query,
+  query: RunQuery,
   email: string,
 ): Promise<(Account & { readonly passwordHash: string }) | undefined> {
   const [row] = await askAccounts(
@@ -95,7 +95,7 @@ export async function findAccount(
 }
 
 /** The hash of an account's password; undefined when the account does not exist. */
-export async function findPasswordHash(query: Query, userId: string): Promise<string | undefined> {
+export async function findPasswordHash(query: RunQuery, userId: string): Promise<string | undefined> {
   const [row] = await askAccounts(query, 'select auth.find_password($1) as hash', [userId])
   return typeof row?.hash === 'string' ? row.hash : undefined
 }
@@ -116,7 +116,7 @@ export type AccountChange = {
  * @throws Failure 409 when the address is already registered
  */
 export async function changeAccount(
-  query: Query,
+  query: RunQuery,
   { userId, passwordHash, email, newPasswordHash, sessionId }: AccountChange,
 ): Promise<(Account & { readonly createdAt: Date }) | undefined> {
   try {
@@ -135,7 +135,7 @@ export async function changeAccount(
 }
 
 /** Deletes an account with all its data. False when its password was changed meanwhile, or it was already deleted. */
-export async function deleteAccount(query: Query, userId: string, passwordHash: string): Promise<boolean> {
+export async function deleteAccount(query: RunQuery, userId: string, passwordHash: string): Promise<boolean> {
   const [row] = await askAccounts(query, 'select auth.delete_user($1, $2) as deleted', [userId, passwordHash])
   return row?.deleted === true
 }

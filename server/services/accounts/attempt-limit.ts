@@ -6,13 +6,13 @@
 // exist.
 import { createHash } from 'node:crypto'
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
-import type { Query } from '../../postgres/database.ts'
+import type { RunQuery } from '../../postgres/database.ts'
 import { askAccounts } from './account.ts'
 import { Failure } from '../../http/envelope.ts'
 
 export type AttemptLimitSettings = {
   /** Runs statements as `authenticator`. */
-  readonly query: Query
+  readonly query: RunQuery
   /** Maximum number of wrong passwords for one account from one network in 15 minutes. */
   readonly accountLimit: number
   /** The same from all networks together. */

@@ -1,7 +1,7 @@
 // Sessions: rows in the database, found by the hash of a random id that only the cookie has.
 import { createHash, randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Database, Query } from '../../postgres/database.ts'
+import type { Database, RunQuery } from '../../postgres/database.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import type { Identity } from '../../identity/identity.ts'
 import { askAccounts, fromAccounts, type Account } from './account.ts'
@@ -13,7 +13,7 @@ import { noteRole } from '../../http/request-log.ts'
 export type SessionSettings = CookieSettings & {
   readonly database: Pick<Database, 'ask'>
   /** Runs statements as `authenticator`. */
-  readonly query: Query
+  readonly query: RunQuery
 }
 
 export type Session = {
@@ -159,14 +159,14 @@ async function renew(session: Session, response: ServerResponse, settings: Sessi
 }
 
 /** Ends the session for good, for all copies of its cookie. */
-export async function revokeSession({ cookie }: Session, query: Query): Promise<void> {
+export async function revokeSession({ cookie }: Session, query: RunQuery): Promise<void> {
   await askAccounts(query, 'select auth.revoke_session($1)', [hashOf(cookie.id)])
 }
 
 export type ListedSession = { readonly id: string; readonly createdAt: Date; readonly expiresAt: Date }
 
 /** The sessions of a user that have not ended, newest first, at most 100. */
-export async function listSessions(userId: string, query: Query): Promise<readonly ListedSession[]> {
+export async function listSessions(userId: string, query: RunQuery): Promise<readonly ListedSession[]> {
   const rows = await askAccounts(query, 'select id, created_at, expires_at from auth.list_sessions($1)', [userId])
   return rows.map((row) => {
     const { id, created_at, expires_at } = row as { id: string; created_at: Date; expires_at: Date }
@@ -175,7 +175,7 @@ export async function listSessions(userId: string, query: Query): Promise<readon
 }
 
 /** Ends the user's session with that id, or with `others` all but the given session. Returns how many were ended. */
-export async function revokeNamedSessions(session: Session, id: string, query: Query): Promise<number> {
+export async function revokeNamedSessions(session: Session, id: string, query: RunQuery): Promise<number> {
   const [only, except] = id === 'others' ? [null, session.id] : [id, null]
   const [row] = await askAccounts(query, 'select auth.revoke_sessions($1, $2, $3) as revoked', [
     session.account.id,

@@ -73,7 +73,7 @@ export function createAnalysis(options: AnalysisOptions): AnalysisService {
     caller: { ...options.caller, anonymous: config.imageAnonymous, trustedProxies: config.trustedProxies },
     countImages: imageLimit(config.imageRateLimit),
     predictor,
-    budget: new BodyBudget({ limit: config.imageBodyBudget, patience: timeout / 2, exhausted: problems.busy }),
+    budget: new BodyBudget({ limit: config.imageBodyBudget, maxWait: timeout / 2, exhausted: problems.busy }),
     onError,
   }
   const router = analysisRouter({

@@ -1,6 +1,6 @@
 // `GET /openapi.json`: describes what the caller may use of the whole service.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Database, Query } from '../../postgres/database.ts'
+import type { Database, RunQuery } from '../../postgres/database.ts'
 import { sqlState } from '../../postgres/database-error.ts'
 import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
 import { authenticate } from '../../identity/authenticate.ts'
@@ -39,7 +39,7 @@ export type ServiceDocumentOptions = {
   /** The current settings and schema cache. */
   readonly snapshot: () => Snapshot
   /** Checks whether the session of a token has ended. */
-  readonly query: Query
+  readonly query: RunQuery
   /** Reads the caller's privileges. */
   readonly database: Pick<Database, 'transaction'>
   readonly lookupApiKey: ApiKeyLookup
@@ -56,7 +56,7 @@ export type ServiceDocumentOptions = {
  *
  * @throws ApiError 401, or the error of the database
  */
-async function requireLiveSession(identity: Identity, cache: SchemaCache, query: Query): Promise<void> {
+async function requireLiveSession(identity: Identity, cache: SchemaCache, query: RunQuery): Promise<void> {
   const session = cache.checksSessions ? namedSession(identity) : undefined
   if (!session) return
   try {
@@ -107,10 +107,10 @@ async function respond(
         snapshot.loaded.verifier,
         lookupApiKey,
       ))
-    if (!snapshot.cache)
+    if (!snapshot.schemaCache)
       throw new ApiError({ code: 'PGRST002', status: 503, message: 'The schema cache is not loaded' })
-    if (!bySession) await requireLiveSession(identity, snapshot.cache, query)
-    const body = await documentFor(identity, snapshot, snapshot.cache).catch((error: unknown) => {
+    if (!bySession) await requireLiveSession(identity, snapshot.schemaCache, query)
+    const body = await documentFor(identity, snapshot, snapshot.schemaCache).catch((error: unknown) => {
       // The database rejects a role that does not exist, or that the login role may not switch to.
       throw sqlState(error) === undefined
         ? error

@@ -1,5 +1,5 @@
-// Rows addressed by their key in the path: `/classification_runs/{id}`, for every table with a key of one column.
-// It is an ordinary request with the filter `key=eq.{id}`, answered for one row.
+// Requests for a row by its key in the path: `/classification_runs/{id}`, for tables with a primary key of one column.
+// They are ordinary requests with the filter `key=eq.{id}` and a single object as their result.
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import { qualifiedKey } from '../../schema-cache/identifier.ts'
 import { errors } from '../errors.ts'
@@ -8,10 +8,10 @@ import type { Filter } from './filter.ts'
 import { pathSegments } from './resource.ts'
 
 /** The request for the table, and the key's value. */
-export type RowAddress = { readonly http: HttpRequest; readonly id: string }
+export type RowByKey = { readonly http: HttpRequest; readonly id: string }
 
 /** Whether a path is `/table/id`. */
-export function addressesRow(path: string): boolean {
+export function isRowPath(path: string): boolean {
   const second = path.indexOf('/', 1)
   if (second < 0 || second === path.length - 1 || path.startsWith('/rpc/')) return false
   return !path.includes('/', second + 1)
@@ -22,8 +22,8 @@ export function addressesRow(path: string): boolean {
  *
  * @throws ApiError PGRST125 when the id is not valid percent-encoded UTF-8
  */
-export function parseRowAddress(http: HttpRequest): RowAddress | undefined {
-  if (!addressesRow(http.path)) return undefined
+export function parseRowByKey(http: HttpRequest): RowByKey | undefined {
+  if (!isRowPath(http.path)) return undefined
   const second = http.path.indexOf('/', 1)
   try {
     const id = decodeURIComponent(Buffer.from(http.path.slice(second + 1), 'latin1').toString('utf8'))
@@ -33,24 +33,24 @@ export function parseRowAddress(http: HttpRequest): RowAddress | undefined {
   }
 }
 
-/** The column that is the whole key of a table; undefined when there is none, or no such table. */
+/** The column of a primary key of one column; undefined for other keys and for unknown tables. */
 function keyColumn(cache: SchemaCache, schema: string, table: string): string | undefined {
   const key = cache.tables.get(qualifiedKey(schema, table))?.primaryKey
   return key?.length === 1 ? key[0] : undefined
 }
 
-/** Whether a path names a table of one of the schemas whose rows can be addressed. */
-export function isAddressable(path: string, schemas: readonly string[], cache: SchemaCache): boolean {
+/** Whether a path names a table in one of the schemas with a primary key of one column. */
+export function hasSingleColumnKey(path: string, schemas: readonly string[], cache: SchemaCache): boolean {
   const [table = ''] = pathSegments(path)
   return schemas.some((schema) => keyColumn(cache, schema, table) !== undefined)
 }
 
 /**
- * The request narrowed to the addressed row.
+ * Adds the filter by key to a request.
  *
- * @throws ApiError PGRST125 when the table is unknown or its key is not one column; PGRST117 for POST
+ * @throws ApiError PGRST125 when the table is unknown or its primary key is not one column; PGRST117 for POST
  */
-export function addressRow(request: ApiRequest, id: string, cache: SchemaCache): ApiRequest {
+export function filterByKey(request: ApiRequest, id: string, cache: SchemaCache): ApiRequest {
   const { shape, queryParams } = request
   const { action } = shape
   if (action.kind !== 'read' && action.kind !== 'mutate' && action.kind !== 'relation-info') throw errors.path()
@@ -62,7 +62,7 @@ export function addressRow(request: ApiRequest, id: string, cache: SchemaCache):
     negated: false,
     operation: { kind: 'quantifiable', operator: 'eq', quantifier: null, value: id },
   }
-  // An update of nothing would find no row; whether there is one, reading tells.
+  // An update without columns affects no row, so it is replaced by a read that shows whether the row exists.
   const unchanged = action.kind === 'mutate' && action.mutation === 'update' && shape.columns.length === 0
   const headersOnly = shape.preferences.representation !== 'representation'
   return {

@@ -1,25 +1,25 @@
-// Whether the current role may write to a relation, or call a function, at all; and the database's refusal if not.
+// Checks whether the current role may write to a relation or call a function, and provokes the database's error if not.
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { Routine } from '../../schema-cache/routine.ts'
 import type { Fragment } from './fragment.ts'
 import { identifier, qualified } from './identifier.ts'
 
-/** What a request with a body does. */
+/** The relation or function that a request with a body writes to or calls. */
 export type WriteTarget =
   | { readonly kind: 'insert'; readonly into: QualifiedIdentifier }
   | {
       readonly kind: 'update'
       readonly into: QualifiedIdentifier
-      /** Any column of it. */
+      /** Any column of the relation. */
       readonly column: string
     }
   | { readonly kind: 'call'; readonly routine: QualifiedIdentifier; readonly overloads: readonly Routine[] }
 
 /**
- * One row with one column: whether the role has the right on the relation or any of its columns, or on any of the
- * functions of that name. Null when there is no such object.
+ * Returns one row with one column: whether the role has the privilege on the relation or any of its columns, or on any
+ * function of that name. Null if the object does not exist.
  */
-export function rightStatement(target: WriteTarget): Fragment {
+export function privilegeStatement(target: WriteTarget): Fragment {
   if (target.kind === 'call') {
     const { schema, name } = target.routine
     return [
@@ -40,7 +40,7 @@ export function rightStatement(target: WriteTarget): Fragment {
   ]
 }
 
-/** One row with one column: whether a function may run twice, since it is declared not to be volatile. */
+/** Returns one row with one column: whether a function may run twice, because it is not volatile. */
 export const mayRepeatStatement = ({ schema, name }: QualifiedIdentifier): Fragment => [
   "select pg_catalog.bool_and(p.provolatile <> 'v') from pg_catalog.pg_proc p",
   ' join pg_catalog.pg_namespace n on n.oid = p.pronamespace where n.nspname = ',
@@ -50,10 +50,10 @@ export const mayRepeatStatement = ({ schema, name }: QualifiedIdentifier): Fragm
 ]
 
 /**
- * A statement that fails as the real one would when the right is missing. EXPLAIN checks privileges and carries out
- * nothing.
+ * A statement that raises the same error as the real one if the privilege is missing. EXPLAIN checks privileges without
+ * executing the statement.
  */
-export function refusedStatement(target: WriteTarget): Fragment {
+export function failingStatement(target: WriteTarget): Fragment {
   switch (target.kind) {
     case 'insert':
       return `EXPLAIN INSERT INTO ${qualified(target.into)} DEFAULT VALUES`
@@ -61,7 +61,7 @@ export function refusedStatement(target: WriteTarget): Fragment {
       return `EXPLAIN UPDATE ${qualified(target.into)} SET ${identifier(target.column)} = DEFAULT WHERE false`
     case 'call': {
       const [overload] = target.overloads
-      // A constant null could be all that the planner needs to leave out the call.
+      // Given a constant NULL, the planner might remove the call.
       const args = (overload?.parameters ?? []).map(
         ({ type, variadic }) => `${variadic ? 'VARIADIC ' : ''}(SELECT NULL::${type})`,
       )

@@ -1,11 +1,11 @@
-// What is different in the answer for one row that was addressed by its key (see `request/row-address.ts`).
+// Changes plan and response of a request for a row by its key (see `request/row-by-key.ts`).
 import { ApiError } from '../errors.ts'
 import type { ActionPlan, CrudPlan } from '../plan/plan.ts'
 import type { RequestShape } from '../request/api-request.ts'
 import type { RestResponse, ResultRow } from './result.ts'
 
-/** JSON becomes one object instead of an array of one. */
-export function planAddressed(plan: ActionPlan): ActionPlan {
+/** Makes a JSON body a single object instead of an array. */
+export function planRowByKey(plan: ActionPlan): ActionPlan {
   if (plan.kind !== 'read' && plan.kind !== 'mutate') return plan
   if (plan.handler.kind === 'json') return { ...plan, handler: { kind: 'single-json', stripNulls: false } }
   if (plan.handler.kind === 'array-json-strip') return { ...plan, handler: { kind: 'single-json', stripNulls: true } }
@@ -13,12 +13,12 @@ export function planAddressed(plan: ActionPlan): ActionPlan {
 }
 
 /**
- * 200 for an update, also when nothing is returned.
+ * Changes the status 204 of an update to 200.
  *
- * @param shape as it was before it was narrowed to the row
- * @throws ApiError PGRST116 with 404 when no visible row has the key
+ * @param shape of the request before the filter by key was added
+ * @throws ApiError PGRST116 with status 404 when no visible row has the key
  */
-export function answerAddressed(
+export function respondRowByKey(
   response: RestResponse,
   plan: CrudPlan,
   row: ResultRow,

@@ -1,16 +1,16 @@
-// Results that may not stand: the transaction is rolled back and the error is answered.
+// Rejects results that break a rule of the request. The transaction is rolled back.
 import { errors } from '../errors.ts'
 import type { ApiError } from '../errors.ts'
 import type { CrudPlan } from '../plan/plan.ts'
 import type { RequestShape } from '../request/api-request.ts'
 import type { ResultRow } from './result.ts'
 
-type FaultShape = Pick<RequestShape, 'preferences'>
+type CheckedShape = Pick<RequestShape, 'preferences'>
 
 const notSingular = ({ mediaType }: CrudPlan, { queryTotal }: ResultRow): ApiError | undefined =>
   mediaType.kind === 'single-json' && queryTotal !== 1 ? errors.notSingular(queryTotal) : undefined
 
-function tooManyAffected({ queryTotal }: ResultRow, { preferences }: FaultShape): ApiError | undefined {
+function tooManyAffected({ queryTotal }: ResultRow, { preferences }: CheckedShape): ApiError | undefined {
   const { maxAffected, handling } = preferences
   return handling === 'strict' && maxAffected !== undefined && queryTotal > maxAffected
     ? errors.maxAffected(queryTotal)
@@ -18,10 +18,10 @@ function tooManyAffected({ queryTotal }: ResultRow, { preferences }: FaultShape)
 }
 
 /**
- * Whether the result of a plan breaks a rule that only its rows can tell: a single object of other than one row
- * (PGRST116), a PUT whose body is for another row than its URL (PGRST115), more rows than `max-affected` (PGRST124).
+ * The error of a result that breaks a rule: a single object that is not exactly one row (PGRST116), a PUT whose body
+ * and URL are for different rows (PGRST115), more rows than `max-affected` (PGRST124). Undefined for a valid result.
  */
-export function resultFault(plan: CrudPlan, row: ResultRow, shape: FaultShape): ApiError | undefined {
+export function resultError(plan: CrudPlan, row: ResultRow, shape: CheckedShape): ApiError | undefined {
   if (plan.explain) return undefined
   switch (plan.kind) {
     case 'read':
@@ -46,8 +46,8 @@ export function resultFault(plan: CrudPlan, row: ResultRow, shape: FaultShape): 
   }
 }
 
-/** Whether the rows can make a plan's result fault: then the transaction must not be committed unseen. */
-export function mayFault(plan: CrudPlan, { preferences }: FaultShape): boolean {
+/** Whether the result may be invalid, so that a write must be checked before it is committed. */
+export function needsResultCheck(plan: CrudPlan, { preferences }: CheckedShape): boolean {
   if (plan.explain) return false
   if (plan.mediaType.kind === 'single-json') return true
   if (plan.kind === 'mutate' && plan.mutation === 'single-upsert') return true
