@@ -1,20 +1,20 @@
-// Where a request comes from, as far as that can be known.
+// The network that a request comes from.
 import type { IncomingMessage } from 'node:http'
 import { isIP, isIPv4 } from 'node:net'
 
 const maxLength = 100
 
 /**
- * The network of the client: an IPv4 address, or the first 64 bits of an IPv6 address, of which one client commonly has
- * all the rest.
+ * The network of the client: an IPv4 address, or the first 64 bits of an IPv6 address, because one client usually has
+ * the whole /64.
  *
- * @param trustedProxies how many proxies in front of this server each add an entry to `X-Forwarded-For`; what stands
- *   before their entries, anybody may have written
+ * @param trustedProxies number of proxies in front of this server that each add an entry to `X-Forwarded-For`. Earlier
+ *   entries are ignored, because clients can forge them
  */
 export function clientNetwork(request: IncomingMessage, trustedProxies: number): string {
   const hops = [request.socket.remoteAddress ?? 'local']
   if (trustedProxies > 0) {
-    // Node joins several headers of that name.
+    // Node joins repeated headers with commas.
     const forwarded = request.headers['x-forwarded-for']
     const entries = (Array.isArray(forwarded) ? forwarded.join(',') : (forwarded ?? '')).split(',')
     for (const entry of entries.reverse()) if (entry.trim() !== '') hops.push(entry.trim())

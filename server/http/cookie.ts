@@ -1,4 +1,4 @@
-// Signed cookies over text: signing, verifying, and reading the header. Nothing here knows of requests or sessions.
+// Signs and verifies cookies, and reads and writes their headers. Independent of requests and sessions.
 import { sign, unsign } from 'cookie-signature'
 
 export type CookieValue = {
@@ -10,9 +10,9 @@ export type CookieValue = {
 export type Verified = { readonly kind: 'valid'; readonly value: CookieValue } | { readonly kind: 'forged' | 'expired' }
 
 /**
- * `id.expires.signature`. The signature covers the cookie's name, too, so that it is good for no other cookie.
+ * `id.expires.signature`. The signature covers the cookie's name, so that it is not valid for other cookies.
  *
- * @param secrets the newest first: it signs
+ * @param secrets newest first; the newest signs
  */
 export function signCookie(name: string, { id, expires }: CookieValue, secrets: readonly string[]): string {
   const [newest] = secrets
@@ -20,7 +20,7 @@ export function signCookie(name: string, { id, expires }: CookieValue, secrets: 
   return sign(`${name}=${id}.${expires}`, newest).slice(name.length + 1)
 }
 
-/** Whether one of the secrets signed the text and its time has not come. Each secret takes the same time, fit or not. */
+/** Verifies a signed cookie. Compares the signature in constant time, and always tries all secrets. */
 export function verifyCookie(name: string, text: string, secrets: readonly string[], now: number): Verified {
   let signed: string | undefined
   for (const secret of secrets) {
@@ -33,7 +33,7 @@ export function verifyCookie(name: string, text: string, secrets: readonly strin
   return value.expires > now ? { kind: 'valid', value } : { kind: 'expired' }
 }
 
-/** Every value that a Cookie header has for a name (RFC 6265, section 5.4: there may be several). */
+/** All values of a name in a Cookie header, which may have several (RFC 6265, section 5.4). */
 export function cookieValues(header: string | undefined, name: string): string[] {
   const values: string[] = []
   for (const pair of header?.split(';') ?? []) {
@@ -43,6 +43,6 @@ export function cookieValues(header: string | undefined, name: string): string[]
   return values
 }
 
-/** A Set-Cookie header for the whole site, out of reach of scripts. An age of zero takes the cookie away. */
+/** A Set-Cookie header for the whole site, not readable by scripts. A `maxAge` of zero deletes the cookie. */
 export const setCookie = (name: string, text: string, maxAge: number, secure: boolean): string =>
   `${name}=${text}; Path=/; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`

@@ -1,12 +1,13 @@
-// Cross-origin reading of the routes beside the REST API that pages of other sites may use: what the service is, how it
-// is, and its description. The same origins and headers as those of the REST API.
+// CORS of the public routes beside the REST API: home page, health checks and OpenAPI document. Allows the same origins
+// and headers as the REST API.
 import type { RequestHandler } from 'express'
 import { corsHeaders, preflightHeaders } from '../rest/cors.ts'
 
 /**
- * Sets the CORS headers of the REST API on responses, and answers preflight requests.
+ * Sets the CORS headers of the REST API on responses, and responds to preflight requests.
  *
- * @param allowedOrigins read at each request, as the settings may change; empty: every origin, without credentials
+ * @param allowedOrigins read at each request, because the settings may change; empty for any origin, without
+ *   credentials
  */
 export const publicCors =
   (allowedOrigins: () => readonly string[]): RequestHandler =>

@@ -1,5 +1,5 @@
-// Requests from pages of other sites. Cookies come along with whatever a browser sends, so a write must come from our
-// own pages, from an origin that is listed, or from no page at all.
+// Protects cookie-authenticated routes against pages of other sites. Browsers send cookies with every request, so a
+// write must come from our own pages, from an allowed origin, or from a client that is not a browser.
 // https://fetch.spec.whatwg.org/#http-cors-protocol, https://www.w3.org/TR/fetch-metadata/
 import type { IncomingMessage } from 'node:http'
 import type { RequestHandler } from 'express'
@@ -8,10 +8,10 @@ import { Failure } from './envelope.ts'
 const safeMethods: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
- * Answers preflight requests and says who may read the answers: listed origins alone, with credentials. Refuses writes
- * from pages of other origins.
+ * Responds to preflight requests, and lets only allowed origins read responses, with credentials. Rejects writes from
+ * pages of other origins.
  *
- * @param allowedOrigins read at each request, as the settings may change; empty: nobody else's pages
+ * @param allowedOrigins read at each request, because the settings may change; empty for no other origin
  * @throws Failure 403
  */
 export const crossOrigin =
@@ -36,25 +36,25 @@ export const crossOrigin =
     next()
   }
 
-/** Whether the request comes from our own pages, from an origin that is listed, or from no page at all. */
+/** Whether the request comes from our own pages, from an allowed origin, or from a client that is not a browser. */
 export const isTrustedOrigin = (request: IncomingMessage, allowedOrigins: readonly string[]): boolean =>
   isFromHere(request) || (request.headers.origin !== undefined && allowedOrigins.includes(request.headers.origin))
 
-/** Whether no page of another origin sent the request. Pages can forge neither of these headers. */
+/** Whether the request does not come from a page of another origin. Pages can forge neither of these headers. */
 function isFromHere({ headers }: IncomingMessage): boolean {
   const { origin } = headers
   const site = headers['sec-fetch-site']
   if (site !== undefined) return site === 'same-origin' || (site === 'none' && origin === undefined)
-  // An older browser, or none at all. Browsers send an origin with every write to another site.
+  // The client is an older browser, or no browser. All browsers send `Origin` with cross-site writes.
   return origin === undefined || (headers.host !== undefined && isHost(origin, headers.host))
 }
 
-/** The scheme is not compared: behind a proxy that ends TLS it is not known. */
+/** Whether an origin has this host. Ignores the scheme, which is unknown behind a proxy that terminates TLS. */
 function isHost(origin: string, host: string): boolean {
   if (!/^https?:\/\//.test(origin)) return false
   try {
     const url = new URL(origin)
-    // So that `example.org:443` is `example.org`.
+    // `URL` drops default ports, so `example.org:443` equals `example.org`.
     return url.host === new URL(`${url.protocol}//${host}`).host
   } catch {
     return false

@@ -1,20 +1,20 @@
-// The responses of `/auth` and `/report`: `{status, …}`, whatever happens. `schemas/*-response-dto.json` say the same.
+// The envelope of all responses of `/auth` and `/report`: `{status, …}`, see `schemas/*-response-dto.json`.
 import type { ServerResponse } from 'node:http'
 import type { ErrorRequestHandler, RequestHandler } from 'express'
 import type { Fault } from '../validation/fault.ts'
 
-/** What is wrong with a field, by its name; a JSON pointer names one that lies deeper. */
+/** What is wrong with each field, by name, or by JSON pointer for nested fields. */
 export type FieldErrors = Readonly<Record<string, string>>
 
 type FailureParts = {
   readonly fieldErrors?: FieldErrors
-  /** The status in words, where the response repeats it. */
+  /** The reason phrase, if the response repeats it. */
   readonly error?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly cause?: unknown
 }
 
-/** Ends the request with a response that tells the client what it did wrong (4xx), or what is missing here (503). */
+/** Ends the request with an error response: 4xx when the request is wrong, 5xx when the service cannot serve it. */
 export class Failure extends Error {
   readonly statusCode: number
   readonly error: string | undefined
@@ -31,7 +31,7 @@ export class Failure extends Error {
   }
 }
 
-/** Where a client cannot help itself, the responses never say more than this. */
+/** The common failures. Those that the client cannot fix reveal nothing about their causes. */
 export const failures = {
   notSignedIn: () => new Failure(401, 'You are not currently signed in'),
   wrongCredentials: () => new Failure(401, 'Email or password is incorrect'),
@@ -42,7 +42,7 @@ export const failures = {
   unreachable: (cause: unknown) => new Failure(503, 'The database cannot be reached at the moment', { cause }),
   noSecrets: () => new Failure(503, 'Sessions are not set up: SESSION_SECRETS is not set'),
   invalid: (fieldErrors: FieldErrors, cause?: unknown) => new Failure(400, 'Validation failed', { fieldErrors, cause }),
-  /** The first fault of each field; `whole` names what was checked, for a fault that is of no single field. */
+  /** Has the first fault of each field. `whole` is the name for faults that do not belong to a field. */
   faults: (faults: readonly Fault[], whole = 'body') => {
     const fieldErrors = new Map<string, string>()
     for (const { pointer, message } of faults) {
@@ -53,11 +53,11 @@ export const failures = {
   },
 }
 
-/** A pointer with a single token is the name of a property. */
+/** The property name for a pointer with a single token, otherwise the pointer. */
 const fieldOf = (pointer: string): string =>
   pointer.lastIndexOf('/') === 0 ? pointer.slice(1).replaceAll('~1', '/').replaceAll('~0', '~') : pointer
 
-/** JSON that is sent as it is. */
+/** JSON that is sent unchanged. */
 export class JsonText {
   readonly text: string
 
@@ -68,11 +68,11 @@ export class JsonText {
 }
 
 export type Success = {
-  /** What was done, where the details do not show it. */
+  /** What was done, if the details do not show it. */
   readonly message?: string
-  /** What was asked for: an object, or a list; or the JSON of it. */
+  /** The requested object or list, or its JSON. */
   readonly details?: object
-  /** Beside a list that has pages: where the next one begins, or null on the last. */
+  /** For a list with pages: cursor of the next page, null on the last. */
   readonly nextCursor?: string | null
 }
 
@@ -82,7 +82,7 @@ export function sendSuccess(
   statusCode: number,
   { message, details, nextCursor }: Success,
 ): void {
-  // What is undefined is left out of JSON.
+  // JSON leaves out what is undefined.
   if (!(details instanceof JsonText)) {
     send(response, statusCode, { status: 'success', message, details, nextCursor }, {})
     return
@@ -116,7 +116,7 @@ function sendText(
   response.end(text)
 }
 
-/** 405, with the methods that the path has. */
+/** Responds with 405 and the allowed methods. */
 export const methodNotAllowed =
   (...allowed: readonly string[]): RequestHandler =>
   (request) => {
@@ -127,7 +127,7 @@ export const methodNotAllowed =
 
 const maxPath = 200
 
-/** The failure of a path that there is nothing at: `Cannot POST /x`. The query string may hold secrets, and is left out. */
+/** The failure of an unknown path: `Cannot POST /x`. Leaves out the query string, which may contain secrets. */
 export function unknownPath(method: string | undefined, target: string): Failure {
   const path = target.replace(/[?#].*$/s, '')
   const shown = path.length > maxPath ? `${path.slice(0, maxPath)}…` : path
@@ -139,10 +139,10 @@ export const notFound: RequestHandler = (request) => {
 }
 
 /**
- * Writes the response to an error: `fail` with what the client did wrong, else `error` with nothing of the cause in it.
- * `onError` gets what is not the client's doing.
+ * Sends the response to an error: `fail` for an error of the client, otherwise `error`, without the cause.
  *
- * @param failureOf knows further errors, such as those of the database
+ * @param onError receives errors that are not the client's
+ * @param failureOf maps other errors, such as those of the database
  */
 export const errorResponder =
   (
@@ -168,7 +168,7 @@ export function sendFailure(response: ServerResponse, failure: Failure): void {
 
 function ownFailure(error: unknown): Failure | undefined {
   if (error instanceof Failure) return error
-  // The router's, for a path with broken percent-encoding.
+  // Express throws this for a path with invalid percent-encoding.
   if (error instanceof URIError) return new Failure(400, 'The address is not valid')
   return undefined
 }

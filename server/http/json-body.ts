@@ -1,23 +1,24 @@
-// Reads a JSON body, and answers each way in which it can be none.
+// Reads and validates JSON bodies.
 import express, { type Request, type Response } from 'express'
 import type { DtoValidator } from '../validation/validator.ts'
 import { Failure, failures } from './envelope.ts'
 import { readJson } from '../text/json-text.ts'
 
-/** Reads a request's body as JSON that a validator accepts. */
+/** Reads the JSON body of a request, and validates it. */
 export type BodyReader = <T>(request: Request, response: Response, validate: DtoValidator) => Promise<T>
 
 /**
  * A reader of bodies of at most `limit` bytes (after decompression).
  *
- * @throws Failure 415 for another content type, encoding or charset; 413; 400 with the faults when it is not valid
+ * @throws Failure 415 for another content type, encoding or charset; 413 for a larger body; 400 with the faults of an
+ *   invalid body
  */
 export function bodyReader(limit: number): BodyReader {
   const receive = express.raw({ type: () => true, limit })
   return async <T>(request: Request, response: Response, validate: DtoValidator): Promise<T> => {
     if (!isJson(request.headers['content-type'] ?? ''))
       throw new Failure(415, 'The body must be application/json in UTF-8')
-    // Otherwise all of it would be received first, to be thrown away.
+    // Rejects a large body before receiving it.
     if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
     await new Promise<void>((resolve, reject) => {
       receive(request, response, (error?: unknown) => {
@@ -28,7 +29,7 @@ export function bodyReader(limit: number): BodyReader {
     const body = parse(request.body as unknown)
     const faults = validate(body)
     if (faults.length > 0) throw failures.faults(faults)
-    // The validator has just seen to it.
+    // The validator has checked the type.
     return body as T
   }
 }
@@ -48,7 +49,7 @@ function isJson(contentType: string): boolean {
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 function parse(bytes: unknown): unknown {
-  // Without a body nothing is received.
+  // Without a body, `express.raw` sets no buffer.
   if (!Buffer.isBuffer(bytes) || bytes.length === 0) throw new Failure(400, 'The body is empty')
   let text: string
   try {
@@ -63,7 +64,7 @@ function parse(bytes: unknown): unknown {
 
 const tooLarge = (limit: number): Failure => new Failure(413, `The body is larger than ${limit} bytes`)
 
-/** Errors of the body parser carry the status that fits. */
+/** Maps an error of Express's body parser by its status. */
 function unreadable(error: unknown, limit: number): Failure {
   const status = typeof error === 'object' && error !== null && 'status' in error ? error.status : undefined
   switch (status) {

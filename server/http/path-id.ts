@@ -1,11 +1,11 @@
-// Ids in paths.
+// Path parameters that are ids.
 import { failures } from './envelope.ts'
 import type { JsonSchema } from './json-schema.ts'
 
 export type PathParameter<T> = {
   readonly description: string
   readonly schema: JsonSchema
-  /** @throws Failure 400 when the text is no such value */
+  /** @throws Failure 400 when the text is invalid */
   readonly read: (text: string) => T
 }
 
@@ -18,7 +18,7 @@ export function uuidIn(text: string): string {
   return text.toLowerCase()
 }
 
-/** A UUID, or one of the words that stand in its place. */
+/** A path parameter that is a UUID or one of the given words. */
 export const uuidParameter = (description: string, ...words: readonly string[]): PathParameter<string> => ({
   description,
   schema: words.length === 0 ? schema : { anyOf: [schema, ...words.map((word) => ({ const: word }))] },

@@ -1,23 +1,23 @@
-// The query of a request as a record that a schema can judge.
+// Reads and validates the query string of a request.
 import type { IncomingMessage } from 'node:http'
 import type { DtoValidator } from '../validation/validator.ts'
 import { Failure, failures } from './envelope.ts'
 
 const maxName = 200
 
-/** A number as JSON has it. */
+/** A JSON number. */
 const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 /**
- * Reads the query of a request.
+ * Reads the query string of a request, and validates it.
  *
- * @param numeric parameters that stand for numbers
- * @throws Failure 400, naming every parameter that is wrong
+ * @param numeric names of parameters that are numbers
+ * @throws Failure 400, naming all invalid parameters
  */
 export function readQuery<T>(request: IncomingMessage, numeric: ReadonlySet<string>, validate: DtoValidator): T {
   const target = request.url ?? ''
   const start = target.indexOf('?')
-  // Without a prototype, so that no name means anything.
+  // No prototype, so that no parameter name has a special meaning.
   const record = Object.create(null) as Record<string, unknown>
   for (const pair of start < 0 ? [] : target.slice(start + 1).split('&')) {
     if (pair === '') continue
@@ -29,7 +29,7 @@ export function readQuery<T>(request: IncomingMessage, numeric: ReadonlySet<stri
   }
   const faults = validate(record)
   if (faults.length > 0) throw failures.faults(faults, 'query')
-  // The validator has just seen to it.
+  // The validator has checked the type.
   return record as T
 }
 

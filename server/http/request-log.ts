@@ -1,9 +1,9 @@
-// One line for each request, when its answer is done.
+// Logs one line per request, when its response is complete.
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { performance } from 'node:perf_hooks'
 
-/** What is written of a request. */
+/** The logged fields of a request. */
 export type RequestLine = {
   readonly kind: 'request'
   readonly method: string
@@ -14,7 +14,7 @@ export type RequestLine = {
   readonly duration: number
   readonly role: string | null
   readonly requestId: string
-  /** Whether the client was gone before the response had been sent. */
+  /** Whether the client disconnected before the whole response was sent. */
   readonly aborted: boolean
 }
 
@@ -33,30 +33,30 @@ type Note = {
   role: string | null
 }
 
-const note = Symbol('what the log will say about a response')
+const note = Symbol('log fields of a response')
 type NotedResponse = ServerResponse & { [note]?: Note }
 
 const longestPath = 1000
 
-/** The path of a request's target, without its query string, and not endlessly long. */
+/** The path of a request target, without the query string, and truncated when very long. */
 export function pathOf(target: string): string {
   const end = target.indexOf('?')
   const path = end === -1 ? target : target.slice(0, end)
   return path.length > longestPath ? `${path.slice(0, longestPath)}…` : path
 }
 
-/** The client's own `X-Request-Id` where it is a plain short word, so that its logs and ours can be laid side by side. */
+/** The client's `X-Request-Id` if it is a short plain word, so that its logs can be correlated; otherwise a new id. */
 export function requestIdOf(header: string | readonly string[] | undefined): string {
   return givenRequestId(header) ?? randomUUID()
 }
 
-/** The same; undefined where the client has sent none, or another text. */
+/** The client's `X-Request-Id`; undefined when it is missing, or not a short plain word. */
 export const givenRequestId = (header: string | readonly string[] | undefined): string | undefined =>
   typeof header === 'string' && /^[\w.:-]{1,64}$/.test(header) ? header : undefined
 
 /**
- * A handler that goes before all others: it notes when the request came, and writes the line when the answer has been
- * sent or the client has gone.
+ * A handler that goes before all others. It records the start of the request, and writes the line when the response was
+ * sent or the client has disconnected.
  */
 export function logRequests(
   log: RequestLog,
@@ -65,7 +65,7 @@ export function logRequests(
     response[note] = {
       log,
       method: request.method ?? '',
-      // Taken now: routers cut their mount path off it.
+      // Read before any router removes its mount path from `url`.
       path: pathOf(request.url ?? ''),
       start: performance.now(),
       requestId: requestIdOf(request.headers['x-request-id']),
@@ -76,24 +76,24 @@ export function logRequests(
   }
 }
 
-/** Says who the request acts as, once that is known. */
+/** Sets the role of a request for the log. */
 export function noteRole(response: ServerResponse, role: string): void {
   const noted = (response as NotedResponse)[note]
   if (noted) noted.role = role
 }
 
-/** Gives a request another id: the one that its response tells the client. */
+/** Sets the id of a request for the log to the one in its response. */
 export function noteRequestId(response: ServerResponse, id: string): void {
   const noted = (response as NotedResponse)[note]
   if (noted) noted.requestId = id
 }
 
-/** The id under which the log has this request; null when requests are not logged. */
+/** The id of this request in the log; null when requests are not logged. */
 export function requestIdFor(response: ServerResponse): string | null {
   return (response as NotedResponse)[note]?.requestId ?? null
 }
 
-// One function for all responses, not one for each.
+// A shared listener, which avoids a closure per response.
 function writeLine(this: NotedResponse): void {
   const noted = this[note]
   if (!noted?.log.wants(this.statusCode)) return

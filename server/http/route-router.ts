@@ -1,25 +1,26 @@
-// Express routers for tables of routes.
+// Creates Express routers from tables of routes.
 import express, { type RequestHandler, type Router } from 'express'
 import { errorResponder, methodNotAllowed, notFound, type Failure } from './envelope.ts'
 import type { Route, RouteTools } from './route.ts'
 
-/** Routes that share what comes before them. */
+/** Routes that share their middleware. */
 export type RouteTable = {
   readonly routes: readonly Route[]
-  /** Middleware of all requests at or below the first segments of the paths, in order: who may ask, and from where. */
+  /** Middleware, in order, for all requests at or below the first segments of the paths: authorization and origins. */
   readonly guards: readonly RequestHandler[]
 }
 
 export type RouterOptions = RouteTools & {
-  /** Gets the errors that are not the client's doing, to be logged. */
+  /** Receives errors that are not the client's, to log them. */
   readonly onError: (error: unknown) => void
-  /** Knows further errors as responses, such as those of the database. */
+  /** Maps other errors to responses, such as those of the database. */
   readonly failureOf: (error: unknown) => Failure | undefined
 }
 
 /**
- * A router for each first path segment of the tables, to be mounted at it; the segment of `/` is empty. They answer every
- * request: 405 with `Allow` for other methods of a path, 404 for other paths, and errors in the envelope.
+ * A router for each first path segment of the tables, to be mounted at it; the segment of `/` is empty. The routers
+ * respond to every request: with 405 and `Allow` to other methods of a path, with 404 to other paths, with errors in
+ * the envelope.
  *
  * @throws Error when two tables have the same segment, two routes the same method and path, or a schema does not exist
  */
@@ -52,12 +53,12 @@ export type MountOptions<Tools> = {
   /** The path that the router is mounted at, `/` or without a slash at the end. All routes are at or below it. */
   readonly basePath: string
   readonly tools: Tools
-  /** Makes the handler of requests with other methods than these. */
+  /** Creates the handler of requests with methods other than these. */
   readonly methodNotAllowed: (...allowed: readonly string[]) => RequestHandler
 }
 
 /**
- * Adds routes to a router. GET comes with HEAD; every other method of their paths is refused.
+ * Adds routes to a router. GET includes HEAD; all other methods of their paths are rejected.
  *
  * @throws Error when two routes have the same method and path
  */
@@ -75,7 +76,7 @@ export function mountRoutes<Tools>(
   }
 }
 
-/** What a route adds to `Allow`: GET comes with HEAD (RFC 9110, section 9.3.2). */
+/** The methods that a route adds to `Allow`. GET includes HEAD (RFC 9110, section 9.3.2). */
 const allowedBy = (method: Route['method']): readonly string[] =>
   method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()]
 
@@ -84,7 +85,9 @@ const firstSegment = (path: string): string => path.split('/', 2)[1] ?? ''
 /** `/{id}/approval` -> `/:id/approval` */
 const expressPath = (path: string): string => (path === '' ? '/' : path.replaceAll(/\{([^}]*)\}/g, ':$1'))
 
-/** The routes by path. Fixed segments come before parameters, so that `/report/pending` is no id. */
+/**
+ * The routes by path. Fixed segments precede parameters, so that `pending` in `/report/pending` is not read as an id.
+ */
 function pathsInOrder<Tools>(routes: readonly Route<Tools>[]): readonly (readonly [string, readonly Route<Tools>[]])[] {
   const key = (path: string): string =>
     path

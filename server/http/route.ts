@@ -1,4 +1,4 @@
-// A route of the service, written once: the router and the OpenAPI document are both derived from it.
+// Route definitions, from which both the router and the OpenAPI document are derived.
 import type { Request, RequestHandler, Response } from 'express'
 import type { Validator } from '../validation/validator.ts'
 import { sendSuccess, type Success } from './envelope.ts'
@@ -6,7 +6,7 @@ import type { BodyReader } from './json-body.ts'
 import type { JsonSchema } from './json-schema.ts'
 import type { PathParameter } from './path-id.ts'
 import { readQuery } from './query-string.ts'
-import { bodyFailures, invalid, notAnId, otherSite, serverErrors, type SchemaOf } from './service-answer.ts'
+import { bodyFailures, invalid, notAnId, otherSite, serverErrors, type SchemaOf } from './service-response.ts'
 import type { SecurityName, ServiceParameter, ServiceResponse, ServiceRoute } from './service-route.ts'
 
 /** What the handlers of all routes need. */
@@ -15,12 +15,12 @@ export type RouteTools = {
   readonly readBody: BodyReader
 }
 
-/** A route as the router and the document use it. `Tools` is what its handler needs. */
+/** A route for the router and the document. `Tools` is what its handler needs. */
 export type Route<Tools = RouteTools> = ServiceRoute & {
-  /** Leaves the route out of the OpenAPI document: another name of a route, or a part of a page. */
+  /** Leaves the route out of the OpenAPI document, because it is an alias or a part of a page. */
   readonly hidden?: boolean
   /**
-   * Makes the handler, once, before the first request.
+   * Creates the handler, once, before the first request.
    *
    * @throws Error when a JSON Schema that the route names does not exist
    */
@@ -30,34 +30,34 @@ export type Route<Tools = RouteTools> = ServiceRoute & {
 /** Responses by status. */
 export type Responses = Readonly<Record<number, ServiceResponse>>
 
-/** Who may call a route, and how the router learns who it is. */
+/** Who may call a route, and how the router identifies the caller. */
 export type Access<Caller> = {
-  /** Credentials of which one is needed; none: open to everyone. */
+  /** Credentials, of which one is required; empty for a route that is open to everyone. */
   readonly security: readonly SecurityName[]
-  /** Responses to callers who may not. */
+  /** Responses to callers without access. */
   readonly errors: Responses
   /** @throws Failure one of `errors` */
   readonly identify: (request: Request, response: Response) => Caller | Promise<Caller>
 }
 
-/** The query of a route, by the JSON Schema that it is checked against. */
+/** The query string of a route, with its JSON Schema. */
 export type QueryParameters<Query> = {
   readonly schema: SchemaOf<Query>
   /** Descriptions by name. */
   readonly parameters: Readonly<Record<string, string>>
   readonly required: boolean
-  /** Parameters that stand for numbers. */
+  /** Names of parameters that are numbers. */
   readonly numeric: readonly string[]
 }
 
-/** What a handler gets: all of it is checked. */
+/** The validated parts of a request. */
 export type Call<Caller, Path, Query, Body> = {
   readonly caller: Caller
   readonly path: Path
   readonly query: Query
   readonly body: Body
   readonly request: Request
-  /** For headers: the router sends the status and the body. */
+  /** For headers only: the router sends the status and the body. */
   readonly response: Response
 }
 
@@ -66,13 +66,13 @@ type RouteDefinition<Caller, Path, Query, Body> = Omit<
   'security' | 'parameters' | 'body' | 'responses'
 > & {
   readonly access: Access<Caller>
-  /** By the names in the path. */
+  /** Path parameters by name. */
   readonly pathParameters?: { readonly [Name in keyof Path]: PathParameter<Path[Name]> }
   readonly query?: QueryParameters<Query>
   readonly body?: SchemaOf<Body>
   readonly success: { readonly status: number; readonly response: ServiceResponse }
   /**
-   * What the handler itself may answer. Responses that follow from the other parts are added: those of `access`, 400 for
+   * Error responses of the handler itself. Those that follow from the other parts are added: those of `access`, 400 for
    * parameters, 400, 413 and 415 for a body, 403 for writes from pages of other sites, 500 and 503.
    */
   readonly errors?: Responses
@@ -81,8 +81,8 @@ type RouteDefinition<Caller, Path, Query, Body> = Omit<
 }
 
 /**
- * A route whose responses are in the envelope. The caller is known before anything of the request is read; then the path,
- * the query and the body are checked, in this order.
+ * A route whose responses are in the envelope. It identifies the caller first, then checks the path, the query string
+ * and the body, in this order.
  *
  * @throws Error when the path and `pathParameters` have different names
  */
@@ -161,7 +161,7 @@ function handlerOf<Caller, Path, Query, Body>(
   return async (request, response) => {
     const caller = await access.identify(request, response)
     const path = Object.fromEntries(readers.map(([name, { read }]) => [name, read(String(request.params[name]))]))
-    // A part that the definition leaves out has the type of its default.
+    // The types of parts that the definition leaves out are their defaults.
     const call = {
       caller,
       path: path as Path,

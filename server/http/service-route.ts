@@ -1,10 +1,10 @@
-// The service's own routes, said as data.
+// Routes of the services as data, and their OpenAPI descriptions.
 import type { JsonObject, JsonSchema } from './json-schema.ts'
 
 export const securitySchemes = {
-  apiKey: { type: 'apiKey', in: 'header', name: 'apikey', description: 'A key of the API.' },
+  apiKey: { type: 'apiKey', in: 'header', name: 'apikey', description: 'An API key.' },
   bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'A JSON Web Token.' },
-  session: { type: 'apiKey', in: 'cookie', name: 'session', description: 'The cookie that signing in sets.' },
+  session: { type: 'apiKey', in: 'cookie', name: 'session', description: 'The session cookie, which signing in sets.' },
 } as const satisfies JsonObject
 
 export type SecurityName = keyof typeof securitySchemes
@@ -19,9 +19,9 @@ export type ServiceParameter = {
 
 export type ServiceResponse = {
   readonly description: string
-  /** Of the JSON body; without one there is none, or `media` says what there is. */
+  /** Schema of the body; a response without a schema has no body. */
   readonly schema?: JsonSchema
-  /** Media type of a body; `application/json` unless said otherwise. */
+  /** Media type of the body; by default `application/json`. */
   readonly media?: string
   /** Descriptions by header name. */
   readonly headers?: Readonly<Record<string, string>>
@@ -30,23 +30,23 @@ export type ServiceResponse = {
 /** In schemas, `{ $ref: 'urn:…' }` refers to a schema of `schemas/` by its `$id`. */
 export type ServiceRoute = {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete'
-  /** With `{name}` for parameters. */
+  /** Parameters are written `{name}`. */
   readonly path: string
-  /** A name for the operation that no other has. */
+  /** Unique name of the operation. */
   readonly id: string
   readonly tag: string
   readonly summary: string
   readonly description?: string
-  /** Credentials of which one is needed; none: open to everyone. */
+  /** Credentials, of which one is required; empty for a route that is open to everyone. */
   readonly security: readonly SecurityName[]
-  /** Whether the route serves requests without any of them, too. */
+  /** Whether the credentials are optional. */
   readonly optionalSecurity?: boolean
   readonly parameters?: readonly ServiceParameter[]
   /** The JSON body. */
   readonly body?: JsonSchema
-  /** The body by media type, where it need not be JSON. */
+  /** Bodies by media type, if the body may be other than JSON. */
   readonly bodies?: Readonly<Record<string, JsonSchema>>
-  /** By status. */
+  /** Responses by status. */
   readonly responses: Readonly<Record<number, ServiceResponse>>
 }
 

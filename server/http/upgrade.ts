@@ -1,22 +1,23 @@
-// Requests to go on with another protocol on their connection (RFC 9110, section 7.8).
+// Requests to upgrade their connection to another protocol (RFC 9110, section 7.8).
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
-/** @returns whether it has taken the connection over; otherwise it has not touched it */
+/** @returns whether the handler has taken over the connection; if not, it must not have used it */
 export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean
 
 /**
- * Lets a handler take over connections of a server. A server may ignore that a client asks for another protocol, as many
- * ask for HTTP/2: every request that the handler does not take is an ordinary one. Node hands over all of them once there
- * is a listener, so those are put back on their connection and read by a parser that knows of no other protocol.
+ * Lets a handler take over connections of a server. Requests that the handler does not accept are served without an
+ * upgrade, because many clients offer HTTP/2 and servers may ignore that. With an `upgrade` listener, Node does not
+ * parse such requests further, so they are pushed back onto their connection, and parsed by a server without that
+ * listener.
  *
- * @param options those of the server
+ * @param options the options that `server` was created with
  */
 export function handleUpgrades(server: Server, options: ServerOptions, handler: UpgradeHandler): void {
   const plain = createServer(options, (request, response) => server.emit('request', request, response))
   plain.on('clientError', (error, socket) => server.emit('clientError', error, socket))
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    // Node has removed its own listener: an error without any would end the process.
+    // Node has removed its own listener. Without one, an error would end the process.
     socket.on('error', () => socket.destroy())
     whenAnswered(socket, () => {
       if (handler(request, socket, head)) return
@@ -26,7 +27,7 @@ export function handleUpgrades(server: Server, options: ServerOptions, handler: 
   })
 }
 
-/** Waits for the responses to earlier requests of a connection. Node keeps the next one in a field without a type. */
+/** Calls `then` after the responses to earlier requests of a connection, which Node keeps in a private field. */
 function whenAnswered(socket: Duplex, then: () => void): void {
   const { _httpMessage: pending } = socket as { readonly _httpMessage?: ServerResponse | null }
   if (socket.destroyed) return
@@ -40,6 +41,6 @@ function headOf({ method, url, httpVersion, rawHeaders }: IncomingMessage): Buff
   for (let index = 0; index < rawHeaders.length; index += 2) {
     lines.push(`${rawHeaders[index]}: ${rawHeaders[index + 1]}`)
   }
-  // Node reads heads byte by byte.
+  // Node decodes request heads as Latin-1.
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
 }

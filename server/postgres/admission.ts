@@ -1,30 +1,30 @@
-// The order in which requests get the connections of a pool.
+// Queues requests for the connections of a pool.
 //
-// Writes may wait for locks, and so occupy connections without using them. A share of the pool is therefore reserved for
-// reads: however many writes wait for a row, reads go on.
+// Writes may wait for locks, and so occupy connections without using them. A share of the pool is therefore reserved
+// for reads, which continue however many writes wait for a row.
 import type { Caller } from '../rest/database.ts'
 import { connectionErrors } from './connection-error.ts'
 
-/** What a request does with its connection. */
+/** Whether a request reads or writes. */
 export type Access = 'read' | 'write'
 
 type Waiter = { readonly number: number; readonly since: number; readonly admit: () => void }
 
-/** Connections that writes may use at once, of `size` in all: three quarters, and at least one. */
+/** Maximum number of a pool's `size` connections that writes may use at once: three quarters, and at least one. */
 export const shareOfWrites = (size: number): number => Math.max(1, size - Math.max(1, Math.floor(size / 4)))
 
 export class Admission {
   readonly #size: number
   readonly #onWait: () => void
-  /** In the order in which they came. */
+  /** In the order of arrival. */
   readonly #waiting = { read: new Set<Waiter>(), write: new Set<Waiter>() }
   readonly #admitted = { read: 0, write: 0 }
-  /** Places at the moment: fewer than `#size` while the server refuses further connections. */
+  /** Current number of places: fewer than `#size` while the server refuses further connections. */
   #places: number
   #lastNumber = 0
 
   /**
-   * @param size requests that may have a connection at once
+   * @param size maximum number of requests that have a connection at once
    * @param onWait is called when a request begins to wait
    */
   constructor(size: number, onWait: () => void) {
@@ -33,14 +33,14 @@ export class Admission {
     this.#onWait = onWait
   }
 
-  /** Requests that wait. */
+  /** Number of requests that wait. */
   get waitingCount(): number {
     return this.#waiting.read.size + this.#waiting.write.size
   }
 
   /**
-   * When the request that has waited longest for a connection to become free began to wait, as `performance.now()`;
-   * undefined if none does. Writes that wait for other writes are left out.
+   * When the request that has waited longest for a free connection began to wait, as `performance.now()`; undefined
+   * when no request waits. Leaves out writes that wait for other writes.
    */
   get waitingSince(): number | undefined {
     const isShareUsed = this.#admitted.write >= shareOfWrites(this.#places)
@@ -53,10 +53,10 @@ export class Admission {
   }
 
   /**
-   * Admits a request, now or when its turn comes. The request that is admitted must call `leave`.
+   * Admits a request, now or when its turn comes. An admitted request must call `leave`.
    *
-   * @param milliseconds to wait at most
-   * @throws ConnectionError when the time is over, or the caller is gone
+   * @param milliseconds timeout
+   * @throws ConnectionError after the timeout, or when the caller is gone
    */
   enter(access: Access, milliseconds: number, caller?: Caller): Promise<void> | undefined {
     if (this.hasPlace(access)) {
@@ -91,24 +91,24 @@ export class Admission {
     })
   }
 
-  /** Gives the place back. */
+  /** Frees the place of an admitted request. */
   leave(access: Access): void {
     this.#admitted[access]--
     this.#admitWaiting()
   }
 
-  /** Changes the number of places, within 1 and the size. */
+  /** Changes the number of places, between 1 and the size. */
   resize(places: number): void {
     this.#places = Math.min(Math.max(places, 1), this.#size)
     this.#admitWaiting()
   }
 
-  /** Requests that may have a connection at once, at the moment. */
+  /** Current maximum number of requests that have a connection at once. */
   get places(): number {
     return this.#places
   }
 
-  /** Whether there are fewer places than there could be. */
+  /** Whether there are fewer places than the size. */
   get isReduced(): boolean {
     return this.#places < this.#size
   }

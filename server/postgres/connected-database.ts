@@ -1,4 +1,4 @@
-// A database as the engine uses it, on a pool of its own.
+// A database for the engine, with its own connection pool.
 import type { EngineDatabase } from '../rest/database.ts'
 import { connectionConfig } from './connection/pool-config.ts'
 import { Database } from './database.ts'
@@ -6,21 +6,21 @@ import { createPool } from './pool.ts'
 import { defaultPoolSettings, type PoolSettings } from './pool-settings.ts'
 
 export type ConnectOptions = Partial<PoolSettings> & {
-  /** Variables of the environment; what the connection string leaves out comes from its `PG…` variables, as with libpq. */
+  /** Environment variables. As in libpq, `PG…` variables supply what the connection string leaves out. */
   readonly env?: Readonly<Record<string, string | undefined>>
 }
 
-/** A database that is connected when it is first used. */
+/** A database that connects on first use. */
 export type ConnectedDatabase = EngineDatabase & {
-  /** Closes all connections, once what runs on them is done. */
+  /** Closes all connections, once their transactions have ended. */
   close(): Promise<void>
 }
 
 /**
- * Gives a database with a pool of connections, which are opened when they are needed.
+ * Creates a database with a connection pool. Connections are opened when they are needed.
  *
  * @param url connection string: a URI, or pairs of keyword and value
- * @throws ConnectionStringError when it cannot be read; its message never contains a password
+ * @throws ConnectionStringError when the connection string cannot be parsed; its message never contains a password
  */
 export function connect(url: string, options: ConnectOptions = {}): ConnectedDatabase {
   const { env = process.env, ...settings } = options

@@ -1,10 +1,10 @@
-// Why a transaction got no connection.
+// The error of a transaction that got no connection.
 import { TracelessError } from '../common/traceless-error.ts'
 import type { DatabaseFailure } from '../rest/database.ts'
 
 type Kind = Exclude<DatabaseFailure['kind'], 'statement failed'>
 
-/** Nothing was run: no connection could be made, none became free in time, or the caller was gone before. */
+/** Nothing ran: no connection could be opened, none became free in time, or the caller was gone. */
 export class ConnectionError extends TracelessError {
   readonly kind: Kind
 
@@ -16,7 +16,7 @@ export class ConnectionError extends TracelessError {
 }
 
 export const connectionErrors = {
-  /** `message` is that of the error that caused it. */
+  /** @param message message of the cause */
   notConnected: (message: string, cause: unknown) => new ConnectionError('not connected', message, cause),
   timedOut: () => new ConnectionError('timed out', 'no connection became free in time'),
   callerGone: () => new ConnectionError('caller gone', 'the caller no longer waits'),

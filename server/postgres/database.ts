@@ -1,4 +1,4 @@
-// The database as the program sees it: transactions of the REST API and of the services on one pool of connections.
+// The program's database: runs the transactions of the REST API and of the services on one connection pool.
 import type { EventEmitter } from 'node:events'
 import type pg from 'pg'
 import { claimsText, type Identity } from '../identity/identity.ts'
@@ -13,18 +13,18 @@ import { Listener, type ListenerEvent } from './listener.ts'
 import type { ConnectionPool } from './pool.ts'
 import { runTransaction } from './request-transaction.ts'
 
-/** Runs one statement and gives its rows. */
+/** Runs one statement and returns its rows. */
 export type RunQuery = (text: string, values: unknown[]) => Promise<Record<string, unknown>[]>
 
-/** Connections at the moment. */
+/** Current numbers of connections. */
 export type DatabaseStatistics = {
   readonly total: number
   readonly idle: number
   /** Requests that wait for a connection. */
   readonly waiting: number
-  /** Whether a write would get a connection, or the attempt to make one, at once. */
+  /** Whether a write would get a connection, or start opening one, at once. */
   readonly admitsWrites: boolean
-  /** Bytes of results that have arrived as a whole and found no place in the space for slow readers. */
+  /** Bytes of completely arrived results that do not fit into the space for slow readers. */
   readonly unplacedBytes: number
 }
 
@@ -32,9 +32,9 @@ const preparedAndShared: TransactionOptions = { prepare: true, sharing: 'all' }
 const settings = "select set_config('role', $1, true), set_config('request.jwt.claims', $2, true)"
 
 export type DatabaseOptions = {
-  /** How the services' statements use connections; read at each of them. Prepared and shared when left out. */
+  /** How the services' statements use connections, read at each of them. By default prepared and shared. */
   readonly usage?: () => TransactionOptions
-  /** Where `listen` connects to: the primary, because a standby sends no notifications. Required for `listen`. */
+  /** What `listen` connects to: the primary, because a standby sends no notifications. Required for `listen`. */
   readonly primary?: PoolConfig
 }
 
@@ -44,7 +44,7 @@ export class Database implements EngineDatabase {
   readonly #primary: PoolConfig | undefined
   #closing: Promise<void> | undefined
 
-  /** @param pool is closed by `close` */
+  /** @param pool the connections; `close` closes them */
   constructor(pool: ConnectionPool, { usage = () => preparedAndShared, primary }: DatabaseOptions = {}) {
     this.#pool = pool
     this.#usage = usage
@@ -56,10 +56,10 @@ export class Database implements EngineDatabase {
   }
 
   /**
-   * Runs one statement in a transaction of its own: one round trip. Without an identity it runs as the role that the
-   * program connects as, and gets a connection however busy the pool is: see `withReservedConnection`.
+   * Runs one statement in its own transaction, in one round trip. Without an identity it runs as the login role of the
+   * program, and gets a connection however busy the pool is: see `withReservedConnection`.
    *
-   * @returns the first column of every row, parsed
+   * @returns the parsed first column of every row
    * @throws StatementError of the server; ConnectionError when there is no connection
    */
   async ask(
@@ -90,9 +90,9 @@ export class Database implements EngineDatabase {
   }
 
   /**
-   * Runs `use` in a transaction that acts for `identity`; its error undoes everything.
+   * Runs `use` in a transaction that acts for `identity`. An error of `use` rolls it back.
    *
-   * @param access whether it only reads
+   * @param access `read` for a read-only transaction
    * @throws ConnectionError when there is no connection; the error of a statement or of `use`
    */
   async transaction<T>(identity: Identity, use: (query: RunQuery) => Promise<T>, access: Access = 'write'): Promise<T> {
@@ -105,11 +105,11 @@ export class Database implements EngineDatabase {
           await client.query(settings, [identity.role, claimsText(identity)])
           const result = await use(queryOn(client))
           const { command } = await client.query('commit')
-          // The server answers so when a statement failed and `use` did not pass the error on.
+          // The response of the server when a statement failed, and `use` did not rethrow the error.
           if (command === 'ROLLBACK') throw new Error('the transaction was rolled back: one of its statements failed')
           return result
         } catch (error) {
-          // A connection that cannot roll back must not be lent again: it would go on as this identity.
+          // A connection that cannot roll back must not be lent again: it would still act for this identity.
           await client.query('rollback').catch(() => (broken = true))
           throw error
         }
@@ -120,8 +120,8 @@ export class Database implements EngineDatabase {
   }
 
   /**
-   * Runs one statement as the role that the program connects as, in a transaction of its own. It must be brief: it gets a
-   * connection however busy the pool is, see `withReservedConnection`.
+   * Runs one statement as the login role of the program, in its own transaction. It must be brief: it gets a connection
+   * however busy the pool is, see `withReservedConnection`.
    *
    * @throws ConnectionError when there is no connection; the error of the statement
    */
@@ -133,8 +133,8 @@ export class Database implements EngineDatabase {
         try {
           return await run(text, values)
         } catch (error) {
-          // insufficient_privilege: a function may have set the role for the whole session of the connection. What was
-          // refused has had no effect.
+          // insufficient_privilege: a function may have set the role for the whole session of the connection. The
+          // refused statement has had no effect.
           if (sqlState(error) !== '42501') throw error
           await client.query('reset role')
           return await run(text, values)
@@ -144,7 +144,7 @@ export class Database implements EngineDatabase {
     )
 
   /**
-   * Runs `use` in a read-only transaction in which all statements see the same state, as the role of the program.
+   * Runs `use` in a read-only transaction as the login role of the program. All statements see the same snapshot.
    *
    * @throws ConnectionError when there is no connection; UnsupportedPostgres when the server is too old; the error of a
    *   statement or of `use`
@@ -159,7 +159,7 @@ export class Database implements EngineDatabase {
           await requireSupportedVersion(query)
           return await use(query)
         } finally {
-          // Where it fails, the connection is lost, and that is the error to report.
+          // A failed rollback means that the connection is lost, which does not change the outcome.
           await client.query('rollback').catch(() => undefined)
         }
       },
@@ -196,12 +196,12 @@ export class Database implements EngineDatabase {
     return this.#pool
   }
 
-  /** Lets no later request use a connection that is open now; see `ConnectionPool.flush`. */
+  /** Replaces all connections that are open now; see `flushPool`. */
   renewConnections(): void {
     this.#pool.flush()
   }
 
-  /** Closes all connections, once those that are in use are given back. Further calls wait for the same. */
+  /** Closes all connections, once those in use have been returned. Further calls wait for the same. */
   close(): Promise<void> {
     return (this.#closing ??= this.#close())
   }

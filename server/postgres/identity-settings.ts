@@ -1,22 +1,23 @@
-// The settings of a service's transaction: who acts. Those of a REST request say more; see `rest/sql/settings.ts`.
+// The settings of a service's transaction: role and claims. REST requests have more settings; see
+// `rest/sql/settings.ts`.
 import { claimsText, type Identity } from '../identity/identity.ts'
 import type { SettingsStatement, WriteGuard } from '../rest/database.ts'
 import type { Access } from './admission.ts'
 
 /**
- * Resets a role that a function has set for the whole session instead of its transaction. NULL is RESET: the default of
- * the login role stays.
+ * Resets a role that a function has set for the whole session instead of its transaction. NULL resets to the default of
+ * the login role.
  */
 const resetRole = "case when current_setting('role', true) <> 'none' then set_config('role', null, false) end"
 
-/** A settings statement with any values, and its text with a guard. The guard's placeholders are $1 and $2. */
+/** The text of a settings statement, without and with a guard. The guard's placeholders are $1 and $2. */
 class SettingsText {
   readonly plain: string
   readonly #write: (guard: string | undefined) => string
   #guard: WriteGuard | undefined
   #guarded = ''
 
-  /** @param write gives the text, for the expression of the guard if there is one */
+  /** @param write writes the text, with the guard's expression if there is one */
   constructor(write: (guard: string | undefined) => string) {
     this.#write = write
     this.plain = write(undefined)
@@ -31,7 +32,7 @@ class SettingsText {
   }
 }
 
-/** @param actsFor whether role and claims are set; they are the last two placeholders */
+/** @param actsFor whether role and claims are set, by the last two placeholders */
 const settingsText = (access: Access, actsFor: boolean): SettingsText =>
   new SettingsText((guard) => {
     const first = guard === undefined ? 1 : 3
@@ -51,9 +52,9 @@ const asIdentity = { read: settingsText('read', true), write: settingsText('writ
 const asLogin = { read: settingsText('read', false), write: settingsText('write', false) }
 
 /**
- * The statement that makes the settings of a service's transaction.
+ * The statement that applies the settings of a service's transaction.
  *
- * @param identity as whom it acts; undefined for the role that the program connects as
+ * @param identity for whom the transaction acts; undefined for the login role of the program
  */
 export function identitySettings(identity: Identity | undefined, access: Access): SettingsStatement {
   const texts = (identity ? asIdentity : asLogin)[access]

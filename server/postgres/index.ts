@@ -1,2 +1,2 @@
-// The door `rowhouse/postgres`.
+// The entry point `rowhouse/postgres`.
 export { connect, type ConnectedDatabase, type ConnectOptions } from './connected-database.ts'

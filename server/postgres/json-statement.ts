@@ -1,5 +1,5 @@
-// A statement of a service, written once and run for many callers: prepared, and on a shared connection once it is known
-// to be brief.
+// A statement of a service that runs for many callers: prepared, and on a shared connection once it is known to be
+// brief.
 import { StatementStats } from '../common/statement-stats.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Caller, RestTransaction, RawRow, TransactionResult } from '../rest/database.ts'
@@ -8,11 +8,11 @@ import { identitySettings } from './identity-settings.ts'
 
 export type JsonStatementOptions = {
   readonly access: Access
-  /** Whether nothing in it has an effect outside its transaction, whatever policies there are, so that it may run twice. */
+  /** Whether it has no effect outside its transaction under any row level security policy, so that it may run twice. */
   readonly hasNoEffect?: boolean
 }
 
-/** What a parameter may be. Buffers are `bytea`. */
+/** The value of a parameter. Buffers are `bytea`. */
 export type Parameter = string | number | boolean | Buffer | null
 
 /** A statement whose first column is of type `json`. */
@@ -28,7 +28,7 @@ export class JsonStatement {
     this.hasNoEffect = hasNoEffect
   }
 
-  /** The transaction that runs the statement alone, in one round trip; see `identitySettings` for `identity`. */
+  /** A transaction that runs just this statement, in one round trip; see `identitySettings` for `identity`. */
   transaction(identity: Identity | undefined, values: readonly Parameter[]): RestTransaction {
     const { text, access, hasNoEffect } = this
     return {
@@ -46,7 +46,7 @@ export class JsonStatement {
   }
 }
 
-/** A request of a service is carried through although its client has gone. */
+/** Requests of services run to completion even when their client has disconnected. */
 const patient: Caller = { isGone: false, onGone: () => () => undefined }
 
 const parameterText = (value: Parameter): string | Buffer | null =>

@@ -1,4 +1,4 @@
-// Connections of a pool, lent for as long as a task takes.
+// Lends connections of a pool to tasks.
 import type { Caller } from '../rest/database.ts'
 import type { Access } from './admission.ts'
 import { Cancellation } from './connection/cancellation.ts'
@@ -8,17 +8,17 @@ import type { ConnectionPool } from './pool.ts'
 import type { LentClient } from './protocol/pipeline-client.ts'
 
 export type Lending = {
-  /** `read` when left out. */
+  /** By default `read`. */
   readonly access?: Access
-  /** Whose departure ends the wait for a connection, and cancels what then runs on it. */
+  /** When the caller disconnects, waiting for a connection ends, and what runs on it is cancelled. */
   readonly caller?: Caller | undefined
-  /** When the request began to wait, as `performance.now()`; now when left out. */
+  /** When the request began to wait, as `performance.now()`; by default now. */
   readonly since?: number | undefined
 }
 
 /**
- * Lends a connection to `use`. It is closed instead of returned when `use` leaves a transaction open, or throws an error
- * for which `broken` answers true. When the caller goes, what runs on the connection is cancelled.
+ * Lends a connection to `use`. It is closed instead of returned when `use` leaves a transaction open, or throws an
+ * error for which `broken` returns true. What runs on the connection is cancelled when the caller disconnects.
  *
  * @throws ConnectionError as `ConnectionPool.take`, and when the caller was gone; the error of `use`
  */
@@ -33,7 +33,7 @@ export async function withConnection<T>(
   let isBroken = false
   let cancellation: Cancellation | undefined
   try {
-    // The caller may have gone while the connection was made.
+    // The caller may have disconnected while the connection was opened.
     if (caller?.isGone === true) throw connectionErrors.callerGone()
     cancellation = caller && new Cancellation(client, caller)
     return await use(client)
@@ -48,8 +48,8 @@ export async function withConnection<T>(
 }
 
 /**
- * Lends a connection of the reserve when the pool has none at once. For what must work however busy the pool is:
- * sign-in, whether the server is ready, loading the schema.
+ * Lends a connection of the reserve when the pool has no free one. For what must work however busy the pool is:
+ * sign-in, readiness checks, loading the schema.
  *
  * @throws ConnectionError as `withConnection`
  */
@@ -68,7 +68,7 @@ export async function withReservedConnection<T>(
   try {
     return await withConnection(reserve, begin, broken)
   } catch (error) {
-    // The pool's own connections may be all that the server allows.
+    // The pool may already use all connections that the server allows.
     if (hasBegun || !isOutOfSlots(error)) throw error
     return withConnection(pool, use, broken)
   }

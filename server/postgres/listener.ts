@@ -9,7 +9,7 @@ export type ListenerEvent =
 
 const maxRetrySeconds = 32
 
-/** Listens on a channel until stopped; reconnects by itself, waiting 1, 2, 4 … 32 seconds. */
+/** Listens on a channel until stopped; reconnects automatically after 1, 2, 4 … 32 seconds. */
 export class Listener {
   readonly #connection: PoolConfig
   readonly #channel: string
@@ -21,9 +21,9 @@ export class Listener {
   #stopped = false
 
   /**
-   * `onEvent` hears of every notification; `listening` after a `lost` means that some may have been missed.
+   * Calls `onEvent` for every notification. `listening` after `lost` means that notifications may have been missed.
    *
-   * @param others further channels to listen on; the events but `notified` name the first one alone
+   * @param others further channels to listen on; only `notified` events name them
    */
   constructor(
     connection: PoolConfig,
@@ -37,7 +37,7 @@ export class Listener {
     this.#others = others
   }
 
-  /** Tries once; when that fails, goes on trying in the background. */
+  /** Tries to connect once; when that fails, keeps trying in the background. */
   async start(): Promise<void> {
     const client = new this.#connection.Client(this.#connection)
     this.#client = client
@@ -48,7 +48,7 @@ export class Listener {
       const retrySeconds = this.#retrySeconds
       this.#retrySeconds = Math.min(retrySeconds * 2, maxRetrySeconds)
       client.end().catch(() => undefined)
-      // Before it is told: whoever hears of it may stop the listener.
+      // Set before the event, because its receiver may stop the listener.
       this.#timer = setTimeout(() => void this.start(), retrySeconds * 1000)
       this.#onEvent({ kind: 'lost', channel: this.#channel, error: error.message, retrySeconds })
     }
@@ -59,9 +59,9 @@ export class Listener {
     )
     try {
       await client.connect()
-      // First, so that the last statement of the connection names the main channel.
+      // These come first, so that the last statement of the connection names the main channel.
       for (const other of this.#others) await client.query(`LISTEN ${pg.escapeIdentifier(other)}`)
-      // In PostgREST's notation: monitoring finds the connection in pg_stat_activity by this text.
+      // The same text as PostgREST's, because monitoring finds the connection by it in pg_stat_activity.
       await client.query(`LISTEN ${pg.escapeIdentifier(this.#channel)}`)
       this.#retrySeconds = 1
       this.#onEvent({ kind: 'listening', channel: this.#channel })

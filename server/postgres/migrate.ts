@@ -1,31 +1,31 @@
-// Brings a database up to date with the numbered files of `sql/migrations`.
+// Applies the numbered files of `sql/migrations` to a database.
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
 import { loadMigrationFiles, migrate as applyMigrations } from 'postgres-migrations'
 import { requireFreeDatabase, requireUnchanged } from './occupied-database.ts'
 
 export type MigrationOptions = {
-  /** Folder of `000001_name.sql`, `000002_name.sql` …; the program's own when left out. */
+  /** Folder of `000001_name.sql`, `000002_name.sql` …; by default the program's own migrations. */
   readonly directory?: string
-  /** Folder of the embedded database, as the user named it; left out for any other database. */
+  /** Folder of the embedded database, as the user wrote it; undefined for any other database. */
   readonly dataDir?: string | undefined
-  /** Gets what the database says on the way (NOTICE, WARNING), one line each. */
+  /** Receives the messages of the database (NOTICE, WARNING), one line each. */
   readonly onNotice?: (message: string) => void
 }
 
 const ownMigrations = fileURLToPath(new URL('../../sql/migrations', import.meta.url))
 
-/** Any number that no other program is likely to lock. */
+/** Key of the advisory lock: a random number, so that no other program uses it. */
 const lock = '7386301952746110583'
 
 /**
- * Applies the migrations that the database lacks, each in a transaction of its own, and waits while another process
- * does so. Each file's unqualified names mean what they would mean in psql on the same connection.
+ * Applies the pending migrations, each in its own transaction. Waits while another process does so. Unqualified names
+ * in the files resolve as they would in psql on the same connection.
  *
  * @param client a connected client of a role that owns the database, not behind a transaction pooler
- * @returns file names, in the order applied; those before a failing one stay applied
- * @throws OccupiedDatabase before anything is changed, also when an applied file was changed since; Error saying which file
- *   failed and why
+ * @returns file names in the order of application. When a migration fails, those before it stay applied
+ * @throws OccupiedDatabase before anything is changed, also when an applied file was changed since; Error that names the
+ *   file that failed and the reason
  */
 export async function migrate(client: pg.Client, options: MigrationOptions = {}): Promise<{ applied: string[] }> {
   const directory = options.directory ?? ownMigrations
@@ -52,12 +52,12 @@ export async function allMigrations({ directory = ownMigrations }: MigrationOpti
 
 type MigrationFile = Awaited<ReturnType<typeof loadMigrationFiles>>[number]
 
-/** Without the one of postgres-migrations, which creates its table. */
+/** The files without that of postgres-migrations, which creates its table. */
 const filesOf = async (directory: string): Promise<readonly MigrationFile[]> =>
   (await loadMigrationFiles(directory)).filter(({ id }) => id > 0)
 
 /**
- * The files that `migrate` would apply, in order. Changes nothing.
+ * The names of the pending migrations, in order. Changes nothing.
  *
  * @throws OccupiedDatabase, as `migrate` would
  */
@@ -92,7 +92,7 @@ async function restore(client: pg.Client, searchPath: string): Promise<void> {
     await client.query("select set_config('search_path', $1, false)", [searchPath])
     await client.query(`select pg_advisory_unlock(${lock})`)
   } catch {
-    // The connection is gone, and the lock with it. The error that is on its way already says so.
+    // The connection is lost, and the lock with it. The caller's error already says so.
   }
 }
 
@@ -102,14 +102,14 @@ async function setting(client: pg.Client, name: string): Promise<string> {
 }
 
 /**
- * Creates the table of applied migrations, in a schema that is never exposed. postgres-migrations would create it itself,
- * but takes a table of that name in any schema for its own, and then fails.
+ * Creates the table of applied migrations, in a schema that is never exposed. postgres-migrations would create it
+ * itself, but fails when any schema has a table of that name.
  */
 async function createRecord(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ schema: boolean; record: boolean }>(
     "select to_regnamespace('rowhouse') is not null as schema, to_regclass('rowhouse.migrations') is not null as record",
   )
-  // Asked first: `if not exists` wants the right to create even when there is nothing to do.
+  // `if not exists` would require the privilege to create even when there is nothing to do.
   if (rows[0]?.schema !== true) await client.query('create schema rowhouse')
   if (rows[0]?.record !== true) {
     await client.query(
@@ -129,8 +129,8 @@ async function createRecord(client: pg.Client): Promise<void> {
 }
 
 /**
- * The client as postgres-migrations sees it. It finds its own table by the search path; the migrations themselves run
- * with the path that the client had before, so that nothing of theirs that leaves out schemas ends up beside that table.
+ * A client for postgres-migrations, which finds its own table by the search path. The migrations themselves run with
+ * the original search path, so that their unqualified objects are not created in the schema of that table.
  */
 function forMigrations(
   client: pg.Client,
@@ -150,6 +150,6 @@ function forMigrations(
       await client.query('set search_path to rowhouse').catch(() => undefined)
     }
   }
-  // The library calls nothing but `query`.
+  // The library calls only `query`.
   return { query } as unknown as pg.Client
 }

@@ -1,8 +1,8 @@
-// Looks for what keeps the migrations out of a database, before they change anything: objects of Supabase or of someone
-// else with the names of ours, and the migrations of earlier versions.
+// Finds what prevents the migrations, before they change anything: objects of Supabase or of other software with the
+// same names as ours, and the migrations of earlier versions.
 import type pg from 'pg'
 
-/** The database cannot be migrated; the message says what was found and what to do. Nothing was changed. */
+/** The database cannot be migrated. The message says what was found and what to do. Nothing was changed. */
 export class OccupiedDatabase extends Error {
   constructor(message: string) {
     super(message)
@@ -10,7 +10,7 @@ export class OccupiedDatabase extends Error {
   }
 }
 
-/** Relations that the migrations create, and one that marks Supabase's. */
+/** Relations that the migrations create, and `schema_migrations`, which is a sign of Supabase. */
 const relations = [
   'auth.users',
   'auth.sessions',
@@ -24,16 +24,16 @@ const relations = [
 /** Functions without arguments that the migrations create in `auth`. */
 const functions = ['uid', 'jwt', 'role', 'email', 'is_admin']
 
-/** Name of the first migration before the numbers had six digits; the first of today has another one. */
+/** Name of the first migration in versions whose numbers had fewer than six digits. The current first one differs. */
 const earlierName = 'roles'
-/** The earlier migrations that created the tables, and that renamed a column of profiles. */
+/** Numbers of the earlier migrations that created the tables, and that renamed a column of profiles. */
 const tablesSince = 4
 const fullNameSince = 15
 
 /**
- * Changes nothing.
+ * Checks whether the migrations can be applied. Changes nothing.
  *
- * @param dataDir folder of the embedded database, as the user named it; left out for any other database
+ * @param dataDir folder of the embedded database, as the user wrote it; undefined for any other database
  * @throws OccupiedDatabase
  */
 export async function requireFreeDatabase(client: pg.Client, dataDir?: string): Promise<void> {
@@ -153,8 +153,9 @@ const move = (dataDir: string | undefined, before: readonly string[]): readonly 
 const renameColumn = 'psql --command=\'alter table public.profiles rename column display_name to full_name\' "$OLD"'
 
 /**
- * Commands for a shell, with the connection strings in `OLD` and `NEW`. Profiles first: the trigger of a new account leaves
- * an existing profile alone. As inserts: mileages were `numeric`, and `copy` would refuse 15.0 as an integer.
+ * Shell commands, with the connection strings in `OLD` and `NEW`. Profiles come first, because the trigger for new
+ * accounts does not change an existing profile. Rows are inserts, because mileages were `numeric`, and `copy` rejects
+ * 15.0 as an integer.
  */
 export const moveRows = [
   'pg_dump --data-only --column-inserts --table=public.profiles "$OLD" > profiles.sql',

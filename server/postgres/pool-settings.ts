@@ -1,4 +1,4 @@
-// Settings of the pool. A file of its own, so that the package's declarations do not need those of `pg`.
+// Settings of the pool, in a separate file, so that the package's type declarations do not need those of `pg`.
 
 export type PoolSettings = {
   /** Maximum number of connections. */
@@ -7,17 +7,17 @@ export type PoolSettings = {
   readonly dbPoolAcquisitionTimeout: number
   /** Seconds after which an unused connection is closed. */
   readonly dbPoolMaxIdletime: number
-  /** Seconds after which a connection is closed, however busy. */
+  /** Seconds after which a connection is closed, as soon as it is idle. */
   readonly dbPoolMaxLifetime: number
-  /** Further connections for `withReservedConnection`; none when left out. */
+  /** Additional connections for `withReservedConnection`; by default none. */
   readonly dbPoolReserve?: number
-  /** Bytes of memory for answers whose readers are slow, while requests wait for their connections. */
+  /** Bytes of memory for responses to slow readers, while requests wait for their connections. */
   readonly dbPoolSpillMemory?: number
   /** The same in temporary files. */
   readonly dbPoolSpillDisk?: number
 }
 
-/** PostgREST's defaults, and those of the pool's own settings. */
+/** Defaults: PostgREST's, and ours for the settings that PostgREST does not have. */
 export const defaultPoolSettings: Required<PoolSettings> = {
   dbPool: 10,
   dbPoolAcquisitionTimeout: 10,

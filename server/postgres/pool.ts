@@ -9,25 +9,25 @@ import { lentClient, PipelineClient, type LentClient } from './protocol/pipeline
 import { SpillSpace } from './protocol/spill-space.ts'
 import type { PoolSettings } from './pool-settings.ts'
 import { StreamRelief } from './protocol/stream-relief.ts'
-import { SharedConnections } from './sharing/lanes.ts'
+import { SharedConnections } from './sharing/shared-connections.ts'
 
 export type { PoolSettings }
 
-// Node's timers cannot take longer. `pg-pool` takes 0 for no limit.
+// The longest delay of Node's timers. `pg-pool` interprets 0 as no limit.
 const longest = 2 ** 31 - 1
 const milliseconds = (seconds: number): number => Math.min(Math.max(seconds * 1000, 1), longest)
-/** Milliseconds after which one more connection is tried when the server has refused the last one. */
+/** Milliseconds between attempts to grow the pool after the server has refused a connection. */
 const slotPause = 1000
-/** What `pg-pool` says when a connection is not made in time. */
+/** Error message of `pg-pool` when a connection is not opened in time. */
 const connectTimeout = 'timeout exceeded when trying to connect'
 
 const ignore = (): void => undefined
 
-/** `pg`'s pool, with a queue of its own in front: `pg` itself has never more requests than it has room for. */
+/** `pg`'s pool behind an admission queue: `pg` itself never has more requests than connections. */
 export class ConnectionPool extends pg.Pool {
-  /** Further connections, opened when they are needed, for what must work while requests use up the pool. */
+  /** Additional connections, opened when needed, for what must work while requests occupy the whole pool. */
   readonly reserve: ConnectionPool | undefined
-  /** Answers that occupy connections until their readers have taken them. */
+  /** Responses that occupy connections until their readers have taken them. */
   readonly streams: StreamRelief
   /** Connections of the pool that brief statements share. */
   readonly shared: SharedConnections = new SharedConnections(this)
@@ -37,7 +37,7 @@ export class ConnectionPool extends pg.Pool {
   /** Connections that no later request may use. */
   readonly #stale = new WeakSet<pg.PoolClient>()
   #connecting = 0
-  /** Connections by which the pool tries to grow next, once the server has refused one. */
+  /** Number of connections by which the pool tries to grow next, after the server has refused one. */
   #step = 1
   #slotTimer: NodeJS.Timeout | undefined
 
@@ -52,7 +52,7 @@ export class ConnectionPool extends pg.Pool {
       idleTimeoutMillis: milliseconds(settings.dbPoolMaxIdletime),
       maxLifetimeSeconds: milliseconds(settings.dbPoolMaxLifetime) / 1000,
       verify: (client, callback) => {
-        // An error here is that of a connection which is lost: its first use finds that out, and knows what to do.
+        // An error here means that the connection is lost. Its first use handles that.
         const identified = client instanceof LibpqClient ? client.identify().catch(ignore) : Promise.resolve()
         void identified.then(() => callback())
       },
@@ -69,7 +69,7 @@ export class ConnectionPool extends pg.Pool {
         : undefined
     this.on('error', ignore)
     this.on('connect', (client) => {
-      // A connection that breaks while it is used fails the query on it; without a listener it would end the process, too.
+      // A connection that breaks during use fails its query. Without a listener, it would also end the process.
       client.on('error', ignore)
       this.#open.add(client)
     })
@@ -77,12 +77,12 @@ export class ConnectionPool extends pg.Pool {
   }
 
   /** Requests that wait for a connection. */
-  // @ts-expect-error: what `pg` declares as a property is a getter there, too
+  // @ts-expect-error: `pg` declares a property, but implements a getter
   override get waitingCount(): number {
     return this.#admission.waitingCount
   }
 
-  /** Whether a request would get a connection, or the attempt to make one, at once. */
+  /** Whether a request would get a connection, or start opening one, at once. */
   canLend(access: Access): boolean {
     return this.#admission.hasPlace(access)
   }
@@ -98,10 +98,10 @@ export class ConnectionPool extends pg.Pool {
   }
 
   /**
-   * Takes a connection, which must be given back with `giveBack`. When the server has no slot for a further connection,
-   * this waits for one of those that the pool has.
+   * Takes a connection, which must be returned with `giveBack`. When the server refuses further connections, waits for
+   * one that the pool already has.
    *
-   * @throws ConnectionError when no connection can be made, none becomes free in time, or the caller is gone
+   * @throws ConnectionError when no connection can be opened, none becomes free in time, or the caller is gone
    */
   async take({ access = 'read', caller, since = performance.now() }: Lending): Promise<LentClient> {
     const deadline = since + this.#patience
@@ -121,7 +121,7 @@ export class ConnectionPool extends pg.Pool {
     }
   }
 
-  /** @param isBroken whether it is closed instead of being lent again */
+  /** @param isBroken whether the connection is closed instead of lent again */
   giveBack(client: pg.PoolClient, access: Access, isBroken: boolean): void {
     const isIdle = client.getTransactionStatus() === 'I'
     client.release(isBroken || this.#stale.has(client) || !isIdle)
@@ -138,7 +138,7 @@ export class ConnectionPool extends pg.Pool {
     return undefined
   }
 
-  /** @param deadline for those that have waited in the queue; `pg-pool` limits how long a connection may take */
+  /** @param deadline for requests that have waited in the queue; otherwise `pg-pool` applies the whole timeout */
   async #connect(deadline: number | undefined): Promise<LentClient> {
     this.#connecting++
     try {
@@ -156,7 +156,7 @@ export class ConnectionPool extends pg.Pool {
     }
   }
 
-  /** Makes do with the connections that there are, and tries from time to time whether there can be more. */
+  /** Limits admission to the open connections, and tries from time to time to open more. */
   #reduce(): void {
     this.#admission.resize(this.totalCount - this.#connecting)
     this.#step = 1
@@ -173,7 +173,7 @@ export class ConnectionPool extends pg.Pool {
   }
 }
 
-/** Waits for a connection until the deadline. One that comes later goes back to the pool. */
+/** Waits for a connection until the deadline. A connection that opens later goes to the pool. */
 async function inTime(connecting: Promise<pg.PoolClient>, deadline: number): Promise<pg.PoolClient> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
@@ -192,13 +192,12 @@ async function inTime(connecting: Promise<pg.PoolClient>, deadline: number): Pro
   }
 }
 
-/** Opens no connection yet. A connection that breaks while idle is dropped and replaced when needed. */
+/** Creates a pool without opening connections. Connections that break while idle are replaced when needed. */
 export const createPool = (connection: pg.PoolConfig, settings: PoolSettings): ConnectionPool =>
   new ConnectionPool(connection, settings)
 
 /**
- * Lets no later request use a connection that is open now: sessions keep what they have read of the catalogue, and the
- * settings of their role from the time of their login. Those in use are closed when they are given back, the others
- * when one is next asked for.
+ * Replaces all connections that are open now, because sessions cache the catalogue, and keep the role settings of their
+ * login. Connections in use are closed when they are returned, idle ones at the next request for a connection.
  */
 export const flushPool = (pool: ConnectionPool): void => pool.flush()

@@ -1,5 +1,5 @@
-// The transaction of one request. In the ordinary case it is one round trip: settings, pre-request function and
-// statement stand before one Sync, which makes them one implicit transaction.
+// The transaction of one request. It usually takes one round trip: settings, pre-request function and statement precede
+// one Sync, which makes them one implicit transaction.
 import type { StatementStats } from '../common/statement-stats.ts'
 import type {
   PipelineStatement,
@@ -10,8 +10,8 @@ import type {
 } from '../rest/database.ts'
 import { withConnection, withReservedConnection } from './lending.ts'
 import type { ConnectionPool } from './pool.ts'
-import type { ArrivingField } from './protocol/arriving-field.ts'
-import type { PipelinePart } from './protocol/exchange.ts'
+import type { StreamedField } from './protocol/streamed-field.ts'
+import type { PipelinePart } from './protocol/pipeline-query.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
 import {
   command,
@@ -21,35 +21,35 @@ import {
   StatementError,
   type PipelineObserver,
 } from './protocol/pipeline.ts'
-import type { SharedRun } from './sharing/lanes.ts'
-import { mayBegin } from './sharing/turn-guard.ts'
+import type { SharedRun } from './sharing/shared-connections.ts'
+import { mayBegin } from './sharing/gate.ts'
 
-// They end what came before: alone they do nothing.
+// These only end the transaction, so they have no effect of their own.
 const commit = command('COMMIT', { hasNoEffect: true })
 const rollback = command('ROLLBACK', { hasNoEffect: true })
-// As a commit would, so that a rolled-back request fails where the real one would.
+// Checks deferred constraints as a commit would, so that a rolled-back request fails like a committed one.
 const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
 
-/** Whether nothing but the statements themselves is needed, so that they are one implicit transaction. */
+/** Whether the statements can run as one implicit transaction. */
 const isPlain = ({ isolation, rollback, checkResult }: RestTransaction): boolean =>
   isolation === null && !rollback && checkResult === undefined
 
 export type RunOptions = {
-  /** Whose connections are used where none is shared: the pool's, or the reserve's when the pool has none at once. */
+  /** Where unshared connections come from: the pool, or the reserve when the pool has no free one. */
   readonly source: 'pool' | 'reserve'
-  /** Whether the large result of a single reading statement, which then has one row, is handed over while it arrives. */
+  /** Whether the large result of a single reading statement, which then has one row, is streamed. */
   readonly streams: boolean
 }
 
 const ofRequest: RunOptions = { source: 'pool', streams: true }
 
 /**
- * Runs a transaction on a connection of the pool; brief ones share theirs. The large result of a single reading
- * statement is handed over while it arrives; the connection is lent until all of it has been taken. What has no effect
- * outside the transaction is run once more when its connection is lost.
+ * Runs a transaction on a connection of the pool; brief transactions share connections. The large result of a single
+ * reading statement is streamed, and occupies its connection until it has arrived. A transaction without outside
+ * effects runs once more when its connection is lost.
  *
- * @throws StatementError of the server; ConnectionError when there is no connection (see `withConnection`); the error of
- *   `checkResult`
+ * @throws StatementError of the server; ConnectionError when there is no connection (see `withConnection`); the error
+ *   of `checkResult`
  */
 export const runTransaction = (
   pool: ConnectionPool,
@@ -59,7 +59,7 @@ export const runTransaction = (
 ): Promise<TransactionResult> =>
   new Promise((resolve, reject) => new TransactionRun(pool, transaction, options, how, resolve, reject).start())
 
-/** A transaction on its way. One object with methods: a closure for each of them took two microseconds a request. */
+/** A running transaction. An object with methods, because closures cost two microseconds per request. */
 class TransactionRun implements SharedRun {
   readonly kind: SharedRun['kind']
   readonly part: PipelinePart
@@ -71,7 +71,7 @@ class TransactionRun implements SharedRun {
   readonly #source: RunOptions['source']
   readonly #resolve: (result: TransactionResult) => void
   readonly #reject: (error: Error) => void
-  /** When it began to wait for a connection. What was waited for on a shared connection counts. */
+  /** When it began to wait for a connection, shared or not, as `performance.now()`. */
   #since = performance.now()
   #hasArrived = false
   #hasLostConnection = false
@@ -101,43 +101,43 @@ class TransactionRun implements SharedRun {
     const { stats, statements } = this.#transaction
     const { prepare, sharing } = this.#options
     const mayShare = stats !== undefined && statements.length === 1 && isPlain(this.#transaction)
-    if (!mayShare || !this.#pool.shared.share(this, prepare, sharing)) this.alone()
+    if (!mayShare || !this.#pool.shared.share(this, prepare, sharing)) this.runOnOwnConnection()
   }
 
   get stats(): StatementStats | undefined {
     return this.#transaction.stats
   }
 
-  guardedPart(gate: string, turn: string): PipelinePart {
+  guardedPart(gate: string, number: string): PipelinePart {
     const { settings } = this.#transaction
     const guarded: PipelineStatement = {
       text: settings.texts.guarded(mayBegin),
-      values: [gate, turn, ...settings.values],
+      values: [gate, number, ...settings.values],
       hasNoEffect: true,
       isGuard: true,
     }
     return this.part.map((statement) => (statement === settings ? guarded : statement))
   }
 
-  /** Nothing that comes after a row can undo what a read-only transaction has read. */
-  onArriving(fields: RawRow, arriving: ArrivingField): void {
+  /** Resolves before the transaction has ended: a read-only transaction has nothing to roll back. */
+  onLargeRow(fields: RawRow, last: StreamedField): void {
     this.#hasArrived = true
-    this.#pool.streams.add(arriving)
-    this.#resolve({ rows: [[fields]], arriving })
+    this.#pool.streams.add(last)
+    this.#resolve({ rows: [[fields]], arriving: last })
   }
 
   settle(error: Error | undefined, results: RawRow[][]): void {
     if (!error) this.#resolve({ rows: results.slice(this.part.length - this.#transaction.statements.length) })
-    else if (this.#mayRetry(error)) this.alone()
+    else if (this.#mayRetry(error)) this.runOnOwnConnection()
     else this.#reject(error)
   }
 
-  alone(): void {
+  runOnOwnConnection(): void {
     this.#lend().then(
       (rows) => this.#resolve({ rows }),
       (error: Error) => {
-        // Other connections that were lost at the same time are found out first.
-        if (this.#mayRetry(error)) setImmediate(() => this.alone())
+        // Lets the pool notice other connections that were lost at the same time.
+        if (this.#mayRetry(error)) setImmediate(() => this.runOnOwnConnection())
         else this.#reject(error instanceof Refusal ? error.error : error)
       },
     )
@@ -150,7 +150,7 @@ class TransactionRun implements SharedRun {
     return withConnection(this.#pool, use, isLostConnection, { access: this.kind, caller, since: this.#since })
   }
 
-  /** Whether it is run once more: its connection was lost, or has a role that may not check sessions. */
+  /** Whether to run it once more: its connection was lost, or has a role that may not check sessions. */
   #mayRetry(error: Error): boolean {
     if (this.#hasArrived) return false
     if (!this.#resetsRole && this.#hasForeignRole(error)) {
@@ -164,8 +164,8 @@ class TransactionRun implements SharedRun {
   }
 
   /**
-   * Whether the settings were refused before they were executed. A function of an earlier request has then set the role
-   * for the whole session of the connection to one that may not check sessions.
+   * Whether the settings were refused before they were executed. That happens when a function of an earlier request has
+   * set the role for the whole session of the connection to one that may not check sessions.
    */
   #hasForeignRole(error: Error): boolean {
     if (!this.#transaction.settings.checksSession || !(error instanceof StatementError)) return false
@@ -177,9 +177,9 @@ class TransactionRun implements SharedRun {
   #runOn(client: PipelineClient): Promise<RawRow[][]> {
     const { stats, readOnly, statements } = this.#transaction
     const observer: PipelineObserver = {
-      onArriving:
+      onLargeRow:
         readOnly && statements.length === 1 && !this.waitsForLargeRows
-          ? (fields, arriving) => this.onArriving(fields, arriving)
+          ? (fields, last) => this.onLargeRow(fields, last)
           : undefined,
       stats,
     }
@@ -195,7 +195,12 @@ const loginRole = command('RESET ROLE', { hasNoEffect: true })
 const statementsOf = ({ settings, preRequest, statements }: RestTransaction): PipelinePart =>
   preRequest ? [settings, preRequest, ...statements] : [settings, ...statements]
 
-/** Runs all statements of a transaction, and gives the results of its own ones, which are the last. */
+/**
+ * Runs a transaction on a connection, and returns the results of its `statements`, without those of the settings and
+ * the pre-request function.
+ *
+ * @param all all statements in order, `statements` last
+ */
 async function runOn(
   client: PipelineClient,
   transaction: RestTransaction,

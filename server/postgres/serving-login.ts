@@ -1,5 +1,5 @@
-// Migrations create the role that serves without a password. This gives it the one that the serving connection string
-// names, so that the server can connect right after `migrate`.
+// The migrations create the login role of the server without a password. `migrateForServing` then sets the password
+// that the server's connection string has, so that the server can connect right after `migrate`.
 import pg from 'pg'
 import type { PoolConfig } from './connection/pool-config.ts'
 import { withClient } from './connection/client.ts'
@@ -10,12 +10,12 @@ import { scramVerifier } from './scram-verifier.ts'
 export type ServingLogin =
   /** The server can connect. */
   | { readonly kind: 'works' }
-  /** The role had no password; it has that of the connection string now. */
+  /** The role had no password; it now has that of the connection string. */
   | { readonly kind: 'password set'; readonly role: string }
-  /** The server cannot connect until someone has done something. */
+  /** The server cannot connect until the administrator follows `advice`. */
   | { readonly kind: 'refused'; readonly advice: string }
 
-/** What to tell the user of `migrate`: one sentence, or nothing when there is nothing to do. */
+/** Messages for the user of `migrate`; none when the server can already connect. */
 export function describeLogin(login: ServingLogin, setting: string): readonly string[] {
   switch (login.kind) {
     case 'works':
@@ -30,18 +30,18 @@ export function describeLogin(login: ServingLogin, setting: string): readonly st
 }
 
 export type Serving = {
-  /** What the server connects with; undefined when no setting names it. */
+  /** How the server connects; undefined when no setting says so. */
   readonly connection: PoolConfig | undefined
-  /** Name of the setting, as it was given: `DATABASE_URL`. */
+  /** Name of the setting, as the user wrote it: `DATABASE_URL`. */
   readonly setting: string
 }
 
-/** The role of the migrations that the server connects as. */
+/** The login role that the migrations create for the server. */
 const defaultRole = 'authenticator'
 
 /**
- * Applies the migrations, then makes sure that the server can connect. A password that the role already has is never
- * changed, and a role that manages the cluster (a superuser, for example) is given none.
+ * Applies the migrations, then makes sure that the server can connect. Never changes an existing password, and never
+ * sets the password of a role that manages the cluster, such as a superuser.
  *
  * @param owner a connected client of the role that migrates
  * @throws what `migrate` throws
@@ -104,8 +104,7 @@ async function exists(owner: pg.Client, role: string): Promise<boolean> {
 }
 
 /**
- * Whether a role has no right beyond those that are granted to it. A role that manages the cluster may lack a password on
- * purpose, and does not get one in passing.
+ * Whether a role has no attribute that lets it manage the cluster. Such a role may lack a password on purpose.
  */
 async function isOrdinary(owner: pg.Client, role: string): Promise<boolean> {
   const { rowCount } = await owner.query(
@@ -116,7 +115,7 @@ async function isOrdinary(owner: pg.Client, role: string): Promise<boolean> {
   return rowCount === 1
 }
 
-/** Only superusers may look; others know it of a role that did not exist before. */
+/** Whether a role has no password. Only superusers can see that; for others, false unless the role is new. */
 async function lacksPassword(owner: pg.Client, role: string, existed: boolean): Promise<boolean> {
   if (!existed) return true
   try {
@@ -131,7 +130,7 @@ async function lacksPassword(owner: pg.Client, role: string, existed: boolean): 
   }
 }
 
-/** False when the role that migrates may not do this. */
+/** Sets a password. False when the role that migrates lacks the privilege. */
 async function setPassword(owner: pg.Client, role: string, verifier: string): Promise<boolean> {
   try {
     await owner.query(`alter role ${pg.escapeIdentifier(role)} password ${pg.escapeLiteral(verifier)}`)
@@ -151,7 +150,7 @@ async function tryLogin(connection: PoolConfig): Promise<Refusal | undefined> {
     await withClient(connection, (client) => client.query('select 1'))
     return undefined
   } catch (error) {
-    // PostgreSQL answers the same for a role that does not exist.
+    // PostgreSQL reports the same error for a role that does not exist.
     if (isLoginRefused(error)) return { kind: 'password' }
     return { kind: 'other', message: error instanceof Error ? error.message : String(error) }
   }

@@ -1,4 +1,4 @@
-// Composes the routes. Listens to nothing, so that tests can mount it.
+// Composes the routes into a request listener, which tests can use without a port.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import express from 'express'
 import { sendFailure, unknownPath } from '../http/envelope.ts'
@@ -14,17 +14,17 @@ export type AppOptions = {
   readonly rest: NodeHandler
   /** Mount path of the REST API: `/rest/v1`, or `/`. */
   readonly restBasePath: string
-  /** The service's other routes by their first path segment: `report`, `auth`, `health` …; that of `/` is empty. */
+  /** The other routes by their first path segment: `report`, `auth`, `health` …; that of `/` is empty. */
   readonly services: ReadonlyMap<string, express.Router | Handler>
-  /** The image analysis, and the path that it is mounted at. */
+  /** The image analysis, and its mount path. */
   readonly analysis: { readonly path: string; readonly router: express.Router }
-  /** Gets a line for each request to the other routes; the REST API reports its own. */
+  /** Receives a line for each request to the other routes; the REST API logs its own requests. */
   readonly log: Log
 }
 
 const absoluteForm = /^https?:\/\/[^/?#]*/i
 
-/** A request target in origin form: that of a request sent as to a proxy loses its origin. RFC 9112, section 3.2 */
+/** A request target in origin form. Removes the origin from a target in absolute form. RFC 9112, section 3.2 */
 function originForm(target: string): string {
   if (target.startsWith('/')) return target
   const path = target.replace(absoluteForm, '')
@@ -39,8 +39,8 @@ function firstSegment(target: string): string {
 }
 
 /**
- * The listener of the HTTP server. The REST API takes its requests from Node as they are: an Express application would
- * cost it more than all of its own work. Everything else goes through an Express router.
+ * The listener of the HTTP server. Requests to the REST API bypass Express, which would take longer than the REST API
+ * itself. All other requests go through an Express router.
  */
 export function createApp({ rest, restBasePath, services, analysis, log }: AppOptions): RequestListener {
   const router = express.Router()
@@ -48,10 +48,10 @@ export function createApp({ rest, restBasePath, services, analysis, log }: AppOp
   const home = services.get('')
   for (const [segment, handler] of services) if (segment !== '') router.use(`/${segment}`, handler)
   router.use(analysis.path, analysis.router)
-  // Of this path alone: `use` would take every path below it, too.
+  // `use` would match all other paths, too.
   if (home) router.all('/', home)
   const servesRoot = restBasePath === '/'
-  // Where one path lies below the other, the longer one goes first.
+  // If one path is below the other, the longer one takes precedence.
   const hidesRest = analysis.path !== '/' && (servesRoot || analysis.path.length > restBasePath.length)
   const isRest = (target: string): boolean => {
     if (hidesRest && isBelow(target, analysis.path)) return false

@@ -11,13 +11,13 @@ import type { Config } from '../config/config.ts'
 import type { ReadSettings, SettingsSource } from '../rest/schema-loader.ts'
 import type { LoadedSettings } from '../rest/snapshot.ts'
 
-/** What is read from environment, file and database, and what verifies tokens by it. */
+/** The settings from environment, file and database, and the JWT verifier for them. */
 export type ServiceSettings = LoadedSettings & { readonly config: Config; readonly verifier: JwtVerifier }
 
 /** Whether the database cannot be used at the moment, or at all. */
 export const isUnavailable = (error: unknown): boolean => isUnreachable(error) || error instanceof UnsupportedPostgres
 
-/** Whether another attempt to load settings and schema would fail, too. */
+/** Whether retrying to load settings and schema is useless. */
 export const isFinal = (error: Error, { config }: ServiceSettings): boolean =>
   isLoginRefused(error) ||
   error instanceof UnsupportedPostgres ||
@@ -28,7 +28,7 @@ export type LiveSettingsOptions = {
   readonly configFile: string | undefined
   readonly loaded: LoadedConfig
   readonly database: Pick<Database, 'read'>
-  /** Gets each warning once. */
+  /** Receives each warning once. */
   readonly onWarning: (message: string) => void
   readonly createVerifier?: (config: Config, previous?: JwtVerifier) => JwtVerifier
 }
@@ -36,9 +36,9 @@ export type LiveSettingsOptions = {
 const noRoleSettings: RoleSettings = { settings: new Map(), isolationLevels: new Map() }
 
 /**
- * The settings of environment and file until the database is asked, then all of them.
+ * A source of settings: initially those of environment and file, at each reload those of the database, too.
  *
- * @throws SecretError when the secret cannot be used; `loaded` has been checked for it
+ * @throws SecretError when the secret is unusable; loading `loaded` has already checked that
  */
 export function liveSettings(options: LiveSettingsOptions): SettingsSource<ServiceSettings> {
   const { env, configFile, loaded, database, onWarning, createVerifier = createJwtVerifier } = options

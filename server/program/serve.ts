@@ -1,4 +1,4 @@
-// `rowhouse serve`: the database where there is none, the service on it, its ports, and the end of it all.
+// `rowhouse serve`: starts the embedded database if none is configured, the service and its ports, and stops them.
 import { existsSync } from 'node:fs'
 import { chmod, rm } from 'node:fs/promises'
 import type { RequestListener, Server } from 'node:http'
@@ -28,27 +28,27 @@ import { version } from '../common/version.ts'
 import { checkPorts, hostToListenOn, reusePortAdvice } from './ports.ts'
 import { leaveWorkers, poolShare, reportToPrimary, startWorkers, workerIndex } from './workers.ts'
 
-/** Milliseconds that requests in flight have to finish once the process is told to stop. */
+/** Milliseconds that requests in flight have to finish when the process stops. */
 const grace = 10_000
 /**
- * Milliseconds in which the queue of new connections must become empty. Longer where another process listens on the same
- * port: there, clients do not expect to be refused.
+ * Milliseconds in which the queue of new connections must become empty. Longer when another process listens on the same
+ * port, because clients then do not expect to be refused.
  */
 const acceptLimits = { alone: 300, shared: 2000 }
-/** Milliseconds that the service has to close its connections to the database after that. */
+/** Milliseconds that the service then has to close its database connections. */
 const closingTime = 5000
 
 /**
- * Serves until a signal comes (SIGINT, SIGTERM, SIGHUP), then stops in order. SIGUSR1 reloads the schema cache, SIGUSR2
- * the settings.
+ * Serves until SIGINT, SIGTERM or SIGHUP, then stops gracefully. SIGUSR1 reloads the schema cache, SIGUSR2 the
+ * settings.
  *
- * @throws ConfigError, EmbeddedDatabaseError, or the error of listening, when it cannot start
+ * @throws ConfigError, EmbeddedDatabaseError, or the error of listening, when the server cannot start
  */
 export async function serve({ configFile, json = false, sample = false }: ServeOptions): Promise<void> {
   keepHeapSmall()
   const termination = watchTermination()
   const given = loadConfig({ env: process.env, file: configFile })
-  // On a terminal people read along; a pipe or a file gets JSON.
+  // Lines for people on a terminal, JSON otherwise.
   const isForPeople = process.stdout.isTTY && !json
   const log = createLog({
     level: given.config.logLevel,
@@ -56,7 +56,7 @@ export async function serve({ configFile, json = false, sample = false }: ServeO
       ? {
           destination: consoleLines({
             write: (text) => process.stdout.write(text),
-            // The welcome says so.
+            // The welcome message includes it.
             hidden: given.config.dbUri === null ? ['listening'] : [],
           }),
         }
@@ -64,10 +64,10 @@ export async function serve({ configFile, json = false, sample = false }: ServeO
   })
   for (const message of given.warnings) log.write({ kind: 'warning', message })
   log.write({ kind: 'starting', version })
-  // In the reverse order of starting.
+  // In reverse order of starting.
   const stops: (() => Promise<unknown>)[] = []
   try {
-    // Before a database is made that would then have nothing to serve.
+    // Checks the ports before it creates a database.
     if (workerIndex() === undefined) {
       await checkPorts(given)
       const advice = await reusePortAdvice(given)
@@ -93,7 +93,7 @@ export async function serve({ configFile, json = false, sample = false }: ServeO
     const { address, failed } = await start({ env, configFile, loaded, uri, log }, stops)
     if (worker === undefined) log.write({ kind: 'listening', address })
     if (embedded) await greet(embedded, config, address, isForPeople)
-    // After the development user was created, who owns some of it.
+    // After the development user was created, who owns some of the sample data.
     if (sample && worker === undefined) {
       const owner = embedded?.adminUri ?? config.migrationDatabaseUrl ?? uri
       const outcome = await withClient(toPoolConfig(owner, env), fillEmptyDatabase)
@@ -113,7 +113,7 @@ export async function serve({ configFile, json = false, sample = false }: ServeO
     log.flush()
     termination.dispose()
     leaveWorkers()
-    // For a connection to the database that does not close.
+    // Exits even if a database connection does not close.
     setTimeout(() => process.exit(), closingTime).unref()
   }
 }
@@ -126,11 +126,11 @@ const sampleMessages = {
 
 type Serving = {
   readonly address: string
-  /** Rejects when the service cannot go on. */
+  /** Rejects when the service fails for good. */
   readonly failed: Promise<never>
 }
 
-/** Serves in this process; a worker with its share of the connections. */
+/** Serves in this process. A worker uses its share of the connections. */
 async function serveHere(
   { loaded, ...options }: Omit<ServiceOptions, 'beforeLoading'>,
   stops: (() => Promise<unknown>)[],
@@ -144,7 +144,7 @@ async function serveHere(
     const isFirst = worker === undefined || worker === 0
     const admin = isFirst ? await startAdmin(parts, config, () => api?.isServing() === true) : undefined
     if (admin) stops.unshift(() => admin.end(log))
-    // Unheard, the one would start a debugger, and the other end the process.
+    // Without listeners, SIGUSR1 would start a debugger, and SIGUSR2 would end the process.
     process.on('SIGUSR1', () => void parts.engine.reload())
     process.on('SIGUSR2', () => void parts.engine.reloadSettings())
   }
@@ -180,7 +180,7 @@ async function serveHere(
   return { address, failed }
 }
 
-/** Serves by processes of their own. */
+/** Serves in worker processes. */
 async function serveByWorkers(
   { loaded, env, log }: Omit<ServiceOptions, 'beforeLoading'>,
   stops: (() => Promise<unknown>)[],
@@ -213,7 +213,7 @@ async function startDatabase(
   })
 }
 
-/** The environment with what the embedded database brings: its address, and secrets where none are configured. */
+/** The environment with the address of the embedded database, and with its secrets if none are configured. */
 function withEmbedded(env: Environment, config: Config, { authenticatorUri, secrets }: EmbeddedDatabase): Environment {
   return {
     ...env,
@@ -221,7 +221,7 @@ function withEmbedded(env: Environment, config: Config, { authenticatorUri, secr
     DOCS_MODE: config.docsMode,
     ...(config.jwtSecret === null ? { PGRST_JWT_SECRET: secrets.jwtSecret } : {}),
     ...(config.sessionSecrets.length === 0 ? { SESSION_SECRETS: secrets.sessionSecret } : {}),
-    // It is for development, where there is no TLS.
+    // The embedded database is for development, without TLS.
     ...(config.secureCookies === null ? { SECURE_COOKIES: 'false' } : {}),
   }
 }
@@ -255,9 +255,9 @@ async function startAdmin(
 
 type Listening = {
   readonly address: string
-  /** Whether requests are accepted and answered. */
+  /** Whether requests are accepted and served. */
   readonly isServing: () => boolean
-  /** Takes no new connection, gives requests in flight some time, and resolves when all are closed. */
+  /** Stops accepting connections, gives requests in flight some time, and resolves when all connections are closed. */
   readonly end: (log: Log) => Promise<void>
 }
 
@@ -275,7 +275,7 @@ async function listen(
 ): Promise<Listening> {
   const server = createHttpServer(listener, limits, upgrade)
   const ending = new GracefulEnd(server)
-  // A socket that an earlier process left behind would be in the way.
+  // Removes a socket that an earlier process left behind.
   if (socket !== null) await rm(socket, { force: true })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -302,7 +302,7 @@ function addressOf(server: Server): string {
   return `http://${host === '0.0.0.0' || host === '[::]' ? '127.0.0.1' : host}:${address.port}`
 }
 
-/** Waits for a task, but no longer than so many milliseconds. */
+/** Waits for a task, with a timeout in milliseconds. */
 async function within(milliseconds: number, task: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {

@@ -1,4 +1,4 @@
-// Every route of the service beside the REST resources. The routers and `/openapi.json` are made from these tables.
+// All routes besides the REST resources. The routers and `/openapi.json` are derived from these tables.
 import type { ServiceRoute } from '../http/service-route.ts'
 import type { RouteTable } from '../http/route-router.ts'
 import { accountsTable, type AccountsSettings } from '../services/accounts/accounts-table.ts'
@@ -7,13 +7,13 @@ import { operationTables, type OperationParts } from './operations/operation-rou
 
 export type ServiceRouteParts = AccountsSettings & ReportSettings & OperationParts
 
-/** A new service is a new line here. In `/openapi.json` the routes have the same order. */
+/** The tables of all services, in the order of `/openapi.json`. Add a line for a new service. */
 export const serviceTables = (parts: ServiceRouteParts): readonly RouteTable[] => [
   accountsTable(parts),
   reportTable(parts),
   ...operationTables(parts),
 ]
 
-/** What `/openapi.json` describes. */
+/** The routes that `/openapi.json` describes. */
 export const describedRoutes = (tables: readonly RouteTable[]): readonly ServiceRoute[] =>
   tables.flatMap(({ routes }) => routes).filter(({ hidden }) => hidden !== true)

@@ -1,4 +1,4 @@
-// The service on a database: the engine and the routes, without a port of its own.
+// The service: the database, the engine and the routes, without a port.
 import type { RequestListener } from 'node:http'
 import { cookieIdentity } from '../services/accounts/cookie-identity.ts'
 import { createApp } from './app.ts'
@@ -37,18 +37,18 @@ export type ServiceOptions = {
   readonly configFile: string | undefined
   /** Settings from environment and file. */
   readonly loaded: LoadedConfig
-  /** Connection string of the role that serves. */
+  /** Connection string of the login role. */
   readonly uri: string
   readonly log: Log
   readonly beforeLoading?: (parts: ServiceParts) => Promise<void>
 }
 
-/** What there is of a service before it can answer. */
+/** The parts of a service that exist before it can serve requests. */
 export type ServiceParts = {
   readonly engine: Engine<ServiceSettings>
   readonly database: Database
   readonly metrics: Metrics
-  /** Whether the schema cache is there, and so is the database. */
+  /** Whether the schema cache is loaded and the database is connected. */
   readonly isReady: () => Promise<boolean>
   readonly stop: () => Promise<void>
 }
@@ -56,15 +56,15 @@ export type ServiceParts = {
 export type Service = ServiceParts & {
   readonly listener: RequestListener
   readonly upgrade: UpgradeHandler
-  /** Tells clients whose connections have no requests that the server ends. */
+  /** Closes upgraded connections, and tells their clients that the server stops. */
   readonly closeSockets: () => void
 }
 
 /**
- * Connects, loads settings and schema once (retrying in the background when that fails), and composes the routes.
+ * Connects, loads settings and schema (retries in the background when that fails), and composes the routes.
  *
- * @param options.beforeLoading is called when the service can tell how it is, but cannot answer yet
- * @throws the database's error, when it is of no use to try again
+ * @param options.beforeLoading is called when health and metrics are available, but requests cannot be served yet
+ * @throws the error of the database, when retrying is useless
  */
 export async function startService({
   env,

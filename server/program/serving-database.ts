@@ -1,4 +1,4 @@
-// The database of a server: changes of API keys are notified on the connection that the engine listens on.
+// The database of a server. It listens for changes of API keys on the connection that the engine listens on.
 import { apiKeyChannel, type ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
 import { Database, type DatabaseOptions } from '../postgres/database.ts'
 import type { ListenerEvent } from '../postgres/listener.ts'

@@ -27,7 +27,7 @@ export type Match = { readonly text: string; /** 1 for the same text (apart from
 /** Score below which texts are not taken for alike. */
 export const defaultScore = 0.33
 
-/** How many candidates the edit distance is worked out for. */
+/** How many candidates the edit distance is computed for. */
 const candidateLimit = 50
 /** Longer questions than this get no answer; names in a database are much shorter. In UTF-16 units. */
 const longestQuestion = 4096

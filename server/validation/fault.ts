@@ -1,4 +1,4 @@
-// What is wrong with a body, and where.
+// A fault of a body: what is wrong, and where.
 import type { ErrorObject } from 'ajv/dist/2020.js'
 import type { BodyProblem } from '../rest/validation.ts'
 
@@ -6,18 +6,22 @@ export type Fault = BodyProblem
 
 const maxPointer = 200
 
-/** One reference token of a JSON pointer, with its escapes. A name that a client made endless is cut. */
+/** One escaped reference token of a JSON pointer. Very long names are truncated. */
 function token(name: string): string {
   const short = name.length > maxPointer ? `${name.slice(0, maxPointer)}…` : name
   return `/${short.replaceAll('~', '~0').replaceAll('/', '~1')}`
 }
 
-/** An Ajv error in terms of the body; `at` is the pointer to the value that was checked. */
+/**
+ * Converts an Ajv error.
+ *
+ * @param at JSON pointer to the checked value in the body
+ */
 export function faultOf(error: ErrorObject, at: string): Fault {
   const pointer = at + error.instancePath
   const params = error.params as Readonly<Record<string, unknown>>
   switch (error.keyword) {
-    // Ajv points at the object; the property that is missing or too much says more.
+    // Ajv points to the object. The missing or unknown property is more helpful.
     case 'required':
       return { pointer: pointer + token(String(params.missingProperty)), message: 'is required' }
     case 'additionalProperties':

@@ -1,11 +1,11 @@
-// Formats of strings, as ajv-formats knows them, safe against endless input.
+// String formats of ajv-formats, limited in input length.
 import type { Ajv2020, Format } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 
-/** Longer text is of no format. A backtracking expression would run out of stack on megabytes. */
+/** Longer text is invalid in all formats: on megabytes, backtracking expressions would overflow the stack. */
 const maxLength = 16_384
 
-/** Postgres reads no `urn:uuid:` in front. */
+/** Without the prefix `urn:uuid:` of ajv-formats, which Postgres rejects. */
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 
 function bounded(format: Format): Format {
@@ -14,7 +14,7 @@ function bounded(format: Format): Format {
   return format
 }
 
-/** Adds every format of ajv-formats. */
+/** Adds all formats of ajv-formats. */
 export function addBoundedFormats(ajv: Ajv2020): void {
   addFormats.default(ajv)
   ajv.addFormat('uuid', uuid)

@@ -1,11 +1,11 @@
-// What the schemas say beyond JSON Schema. The names begin with `x-`, so that an OpenAPI document can carry them.
+// Our keywords for JSON Schemas. Their names begin with `x-`, so that they are valid in OpenAPI documents.
 import type { CodeKeywordDefinition, SchemaValidateFunction } from 'ajv'
 import { _, str, type Ajv2020, type KeywordCxt, type KeywordDefinition } from 'ajv/dist/2020.js'
 
-/** `"x-table": "public.tasks"`: bodies for this table must meet the schema. */
+/** `"x-table": "public.tasks"`: bodies for this table must match the schema. */
 export const tableKeyword = 'x-table'
 
-/** `"x-text": true`: text that Postgres can store, so neither NUL nor half a surrogate pair. */
+/** `"x-text": true`: text that Postgres can store, without NUL and lone surrogates. */
 const text: KeywordDefinition = {
   keyword: 'x-text',
   type: 'string',
@@ -14,7 +14,7 @@ const text: KeywordDefinition = {
   error: { message: 'must not contain NUL or incomplete characters' },
 }
 
-/** Ajv takes the errors of a keyword from a property of its function. */
+/** Ajv reads the errors of a keyword from a property of its function. */
 const validateYear: SchemaValidateFunction = (years: number, value: number) => {
   const latest = new Date().getUTCFullYear() + years
   if (value <= latest) return true
@@ -22,7 +22,7 @@ const validateYear: SchemaValidateFunction = (years: number, value: number) => {
   return false
 }
 
-/** `"x-maximum-years-ahead": 1`: a year no later than next year (UTC). The clock is read at each validation. */
+/** `"x-maximum-years-ahead": 1`: a year no later than next year (UTC). Reads the clock at each validation. */
 const yearsAhead: KeywordDefinition = {
   keyword: 'x-maximum-years-ahead',
   type: 'number',
@@ -33,7 +33,7 @@ const yearsAhead: KeywordDefinition = {
 
 type Parent = { readonly parentData: Record<string, unknown>; readonly parentDataProperty: string | number }
 
-/** `"x-trim": true`: white space around the text is dropped from the value before anything else is checked. */
+/** `"x-trim": true`: removes white space around the text from the value, before anything else is checked. */
 const trim: KeywordDefinition = {
   keyword: 'x-trim',
   type: 'string',
@@ -55,8 +55,8 @@ function characters(text: string): number {
 }
 
 /**
- * `maxLength` and `minLength` as JSON Schema has them. Ajv counts the characters of every text, which takes a third of
- * checking a row; but one or two UTF-16 units make a character, so that the number of units nearly always tells.
+ * `maxLength` and `minLength` of JSON Schema, but faster. Ajv counts the characters of every text, which takes a third
+ * of the time for a row. A character has one or two UTF-16 units, so the number of units nearly always decides.
  */
 const lengths: CodeKeywordDefinition = {
   keyword: ['maxLength', 'minLength'],
@@ -81,8 +81,8 @@ const lengths: CodeKeywordDefinition = {
 }
 
 /**
- * Adds the keywords. `x-trim` changes the checked value, so it is for bodies that are used as checked; a table's body
- * goes to the database as it came.
+ * Adds the keywords. `x-trim` changes the value, so only DTOs have it: the body for a table goes to the database
+ * unchanged.
  */
 export function addKeywords(ajv: Ajv2020, use: 'table' | 'dto'): void {
   ajv.removeKeyword('maxLength').removeKeyword('minLength').addKeyword(lengths)

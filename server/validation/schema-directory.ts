@@ -1,19 +1,19 @@
-// The JSON Schemas of a folder, read once.
+// Reads the JSON Schemas of a folder.
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { tableKeyword } from './keywords.ts'
 
 export type SchemaFile = {
   readonly id: string
-  /** The table whose bodies must meet the schema, if any. */
+  /** The table whose bodies must match the schema, if any. */
   readonly table: { readonly schema: string; readonly name: string } | undefined
   readonly schema: Readonly<Record<string, unknown>>
 }
 
 /**
- * Reads every `*.json` of the folder.
+ * Reads all `*.json` files of the folder.
  *
- * @throws Error naming the file that is no JSON, has no `$id`, is not a closed object, or whose table has no schema
+ * @throws Error naming the file that is not JSON, has no `$id`, is not a closed object, or whose table has no schema
  */
 export async function readSchemas(directory: string): Promise<SchemaFile[]> {
   const names = (await readdir(directory)).filter((name) => name.endsWith('.json')).sort()

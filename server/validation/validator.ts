@@ -1,4 +1,4 @@
-// Checks bodies against the JSON Schemas before the database is asked, and reports all faults at once.
+// Validates bodies with the JSON Schemas before the database is queried, and reports all faults at once.
 import { fileURLToPath } from 'node:url'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { qualifiedKey } from '../schema-cache/identifier.ts'
@@ -10,7 +10,7 @@ import { readSchemas, type SchemaFile } from './schema-directory.ts'
 
 export type { Fault } from './fault.ts'
 
-/** Checks a body of the service's own endpoints, and trims its texts in place where the schema says so. */
+/** Validates a body of a service, and trims texts in place if the schema has `x-trim`. */
 export type DtoValidator = (body: unknown) => readonly Fault[]
 
 export type Validator = BodyValidator & {
@@ -21,13 +21,13 @@ export type Validator = BodyValidator & {
 /** The folder of the program's own schemas. */
 export const ownSchemas = fileURLToPath(new URL('../../schemas', import.meta.url))
 
-/** As many faults are listed; a last one counts what else is wrong. */
+/** Maximum number of faults that are listed. A last one has the number of the others. */
 export const maxFaults = 100
 
-/** In an object with more properties than that, only the first fault is looked for. */
+/** For an object with more properties, only the first fault is reported. */
 const maxProperties = 1000
 
-/** `first` stops at the first fault, which costs nothing extra; `all` finds every one, for values that have any. */
+/** `first` stops at the first fault, which is fast; `all` finds all of them, for values that have any. */
 type Check = { readonly first: ValidateFunction; readonly all: ValidateFunction }
 
 /**
@@ -84,7 +84,7 @@ function compilerOf(
     })
     addKeywords(ajv, ofTables ? 'table' : 'dto')
     addBoundedFormats(ajv)
-    // So that schemas may refer to each other by their $id.
+    // Schemas may refer to each other by their $id.
     for (const { id, table, schema } of files) {
       if ((table !== undefined) === ofTables) naming(id, () => ajv.addSchema(schema))
     }
@@ -94,7 +94,7 @@ function compilerOf(
   return (id, schema) => naming(id, () => ({ first: first.compile(schema), all: all.compile(schema) }))
 }
 
-/** Says in an error which schema it is about. */
+/** Prefixes errors of `use` with the `$id` of the schema. */
 function naming<T>(id: string, use: () => T): T {
   try {
     return use()
@@ -103,12 +103,12 @@ function naming<T>(id: string, use: () => T): T {
   }
 }
 
-/** The same schema with nothing required. */
+/** The schema of updates: no property is required. */
 function forUpdate({ id, schema }: SchemaFile): object {
   return { ...schema, $id: `${id}:update`, required: [], minProperties: 0, dependentRequired: {} }
 }
 
-/** Faults of one row or of each row of an array, whose faults carry its index. */
+/** The faults of one row, or of all rows of an array; the pointers then begin with the index of the row. */
 function rowFaults(check: Check, body: unknown): readonly Fault[] {
   if (!Array.isArray(body)) return limited(objectFaults(check, body, ''), 0)
   const faults: Fault[] = []

@@ -1,7 +1,11 @@
 // Compares a connection with a model of it: random statements, errors, parts and turns. After every step the connection
 // is idle or closed, the prepared statements it assumes exist on the server, and nothing has taken effect twice.
 import t, { type Test } from 'tap'
-import { Exchange, type PipelinePart, type Turn } from '../../server/postgres/protocol/exchange.ts'
+import {
+  PipelineQuery,
+  type PipelinePart,
+  type QueuedTransaction,
+} from '../../server/postgres/protocol/pipeline-query.ts'
 import { command, forgetStatements, isStaleStatement, runPipeline, StatementError } from '../../server/postgres/protocol/pipeline.ts' // prettier-ignore
 import { PipelineClient } from '../../server/postgres/protocol/pipeline-client.ts'
 import { createDatabase } from '../support/database.ts'
@@ -36,15 +40,15 @@ type Outcome = { readonly error: Error | undefined; readonly texts: readonly (st
 function runTogether(client: PipelineClient, turns: readonly (readonly PipelinePart[])[]): Promise<Outcome[]> {
   const outcomes: Outcome[] = []
   return new Promise((resolve) => {
-    const exchange = new Exchange(client.statements, () => undefined)
+    const query = new PipelineQuery(client.statements, () => undefined)
     for (const parts of turns) {
-      const settle: Turn['settle'] = (error, results) => {
+      const settle: QueuedTransaction['settle'] = (error, results) => {
         outcomes.push({ error, texts: firstRows(results) })
         if (outcomes.length === turns.length) resolve(outcomes)
       }
-      exchange.add({ parts, settle })
+      query.add({ parts, settle })
     }
-    client.query(exchange)
+    client.query(query)
   })
 }
 
@@ -104,7 +108,7 @@ async function checkConnection(t: Test, client: PipelineClient, state: ModelStat
 
 for (const together of [false, true]) {
   t.test(
-    together ? 'two to five turns in one exchange' : 'one turn after the other',
+    together ? 'two to five turns in one pipeline query' : 'one turn after the other',
     { timeout: 240_000 },
     async (t) => {
       const random = seededRandom(together ? seed + 1 : seed)

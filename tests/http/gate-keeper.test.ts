@@ -1,7 +1,7 @@
 // Gates are closed reliably, or the caller learns that they are not, even if the connection that keeps them fails.
 import t, { type Test } from 'tap'
 import pg from 'pg'
-import { calledOff, GateKeeper, mayBegin, type Gate } from '../../server/postgres/sharing/turn-guard.ts'
+import { calledOff, GateKeeper, mayBegin, type Gate } from '../../server/postgres/sharing/gate.ts'
 import { createDatabase, withClient } from '../support/database.ts'
 import { until } from '../support/until.ts'
 
@@ -56,11 +56,11 @@ const sessions = async (name: string): Promise<readonly number[]> => {
   return rows.map(({ pid }) => Number(pid))
 }
 
-/** Starts a turn like a shared connection does. */
-const begin = (client: pg.Client, gate: Gate, turn: number) =>
-  client.query(`select ${mayBegin('$1', '$2')}`, [gate.id, turn])
+/** Starts a transaction like a shared connection does. */
+const begin = (client: pg.Client, gate: Gate, number: number) =>
+  client.query(`select ${mayBegin('$1', '$2')}`, [gate.id, number])
 
-/** Runs turn 1 until `use` is done. */
+/** Runs transaction 1 until `use` is done. */
 const whileRunning = (gate: Gate, use: () => Promise<void>) =>
   withClient(database.adminUri, async (client) => {
     await client.query('begin')
@@ -69,8 +69,8 @@ const whileRunning = (gate: Gate, use: () => Promise<void>) =>
     await client.query('rollback')
   })
 
-const mayNotBegin = (t: Test, gate: Gate, turn: number) =>
-  withClient(database.adminUri, (client) => t.rejects(begin(client, gate, turn), { code: calledOff }))
+const mayNotBegin = (t: Test, gate: Gate, number: number) =>
+  withClient(database.adminUri, (client) => t.rejects(begin(client, gate, number), { code: calledOff }))
 
 const faults: readonly (readonly [string, Fault[], (name: string) => Promise<unknown>])[] = [
   ['nothing fails', [], () => Promise.resolve()],
@@ -91,7 +91,7 @@ const faults: readonly (readonly [string, Fault[], (name: string) => Promise<unk
 ]
 
 for (const [number, [fault, clients, act]] of faults.entries()) {
-  t.test(`the gate behind the running turn is closed: ${fault}`, async (t) => {
+  t.test(`the gate behind the running transaction is closed: ${fault}`, async (t) => {
     const name = `keeper ${number}`
     const keeper = keeperWith(t, name, ...clients)
     const gate = await gateOf(t, keeper)
@@ -102,7 +102,7 @@ for (const [number, [fault, clients, act]] of faults.entries()) {
       t.equal(await gate.closeBehind(1), true, 'it stays closed')
     })
     await mayNotBegin(t, gate, 2)
-    t.equal(await gate.closeBehind(1), false, 'turn 2 could have started')
+    t.equal(await gate.closeBehind(1), false, 'transaction 2 could have started')
   })
 }
 
@@ -115,7 +115,7 @@ t.test('without a connection, a gate is not reported as closed', async (t) => {
   })
 })
 
-t.test('a finished turn is not mistaken for a running one', async (t) => {
+t.test('a finished transaction is not mistaken for a running one', async (t) => {
   const keeper = keeperWith(t, 'keeper y')
   const gate = await gateOf(t, keeper)
   await whileRunning(gate, async () => undefined)

@@ -55,7 +55,7 @@ t.test('a query object may read the socket itself', async (t) => {
   const { client } = await connected()
   const heard: string[] = []
   const done = new Promise<void>((resolve) => {
-    // `Exchange` is such an object.
+    // `PipelineQuery` is such an object.
     const query = {
       submit: (connection: pg.Connection) => {
         heard.push('submit')

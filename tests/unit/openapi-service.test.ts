@@ -547,7 +547,10 @@ t.test('schemas refer to each other', async (t) => {
 
   const rows: readonly (readonly [readonly JsonSchema[], RegExp])[] = [
     [[{ type: 'object' }], /no \$id/],
-    [[leaf, { $id: 'https://example.com/Leaf.json' }], /Leaf\.json: its name/],
+    [
+      [leaf, { $id: 'https://example.com/Leaf.json' }],
+      /Leaf\.json: its \$id must end with a name that no other schema has/,
+    ],
     [[{ $id: 'urn:x:A', $ref: 'urn:x:B' }], /no JSON Schema is at urn:x:B/],
     [[{ $id: 'urn:x:A', $ref: '#anchor' }], /no JSON Schema is at #anchor/],
   ]

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
-import { ArrivingField } from '../../server/postgres/protocol/arriving-field.ts'
+import { StreamedField } from '../../server/postgres/protocol/streamed-field.ts'
 import { PooledBuffer } from '../../server/postgres/protocol/pooled-buffer.ts'
 import { SpillFile } from '../../server/postgres/protocol/spill-file.ts'
 import { SpillSpace } from '../../server/postgres/protocol/spill-space.ts'
@@ -50,7 +50,7 @@ class SlowReader extends Writable {
 }
 
 type Source = {
-  readonly field: ArrivingField
+  readonly field: StreamedField
   readonly value: Buffer
   /** Resolves when everything has been pushed. */
   readonly arrived: Promise<void>
@@ -58,11 +58,11 @@ type Source = {
 }
 
 /** A field that arrives in chunks unless it is paused, from a database that is always faster than the reader. */
-function arriving(length: number, piece = 64 * 1024): Source {
+function streamed(length: number, piece = 64 * 1024): Source {
   const value = randomBytes(length)
   let isPaused = false
   let wake = (): void => undefined
-  const field = new ArrivingField(length, {
+  const field = new StreamedField(length, {
     pause: () => (isPaused = true),
     resume: () => {
       isPaused = false
@@ -90,7 +90,7 @@ for (const [where, memory, disk] of [
 ] as const) {
   t.test(`a buffered response is kept in ${where} and sent completely`, async (t) => {
     const space = new SpillSpace(memory * mebibyte, disk * mebibyte)
-    const { field, value, arrived, isPaused } = arriving(24 * mebibyte, 50_000)
+    const { field, value, arrived, isPaused } = streamed(24 * mebibyte, 50_000)
     const reader = new SlowReader()
     field.sendTo(reader)
     t.ok(await until(isPaused), 'while no request waits, the database does')
@@ -110,7 +110,7 @@ for (const [where, memory, disk] of [
 
 t.test('a reader that continues slowly in the meantime gets the same bytes', async (t) => {
   const space = new SpillSpace(mebibyte, 64 * mebibyte)
-  const { field, value, arrived } = arriving(16 * mebibyte, 33_333)
+  const { field, value, arrived } = streamed(16 * mebibyte, 33_333)
   const reader = new SlowReader()
   field.sendTo(reader)
   const end = closed(reader)
@@ -126,7 +126,7 @@ t.test('a reader that continues slowly in the meantime gets the same bytes', asy
 
 t.test('a reader that disconnects frees memory and file', async (t) => {
   const space = new SpillSpace(2 * mebibyte, 64 * mebibyte)
-  const { field, arrived, isPaused } = arriving(20 * mebibyte)
+  const { field, arrived, isPaused } = streamed(20 * mebibyte)
   const reader = new SlowReader()
   field.sendTo(reader)
   t.ok(await until(isPaused))
@@ -143,7 +143,7 @@ t.test(
     const space = new SpillSpace(mebibyte, mebibyte)
     let since: number | undefined
     const relief = new StreamRelief(space, () => since)
-    const [slow, slower] = [arriving(32 * mebibyte), arriving(32 * mebibyte)]
+    const [slow, slower] = [streamed(32 * mebibyte), streamed(32 * mebibyte)]
     const [reader, idle] = [new SlowReader(), new SlowReader()]
     slow.field.sendTo(reader)
     slower.field.sendTo(idle)
@@ -172,7 +172,7 @@ t.test('readers that keep up are not disconnected, however long others wait', as
   const space = new SpillSpace(64 * mebibyte, 0)
   const since = performance.now() - 60_000
   const relief = new StreamRelief(space, () => since)
-  const { field, value, arrived } = arriving(24 * mebibyte)
+  const { field, value, arrived } = streamed(24 * mebibyte)
   const reader = new SlowReader()
   reader.allow(Infinity)
   field.sendTo(reader)
@@ -186,7 +186,7 @@ t.test('readers that keep up are not disconnected, however long others wait', as
 t.test('responses that have arrived completely count, too', async (t) => {
   const space = new SpillSpace(2 * mebibyte, 64 * mebibyte)
   const relief = new StreamRelief(space, () => undefined)
-  const { field, value, arrived } = arriving(6 * mebibyte)
+  const { field, value, arrived } = streamed(6 * mebibyte)
   const reader = new SlowReader()
   field.sendTo(reader)
   relief.add(field)
@@ -210,7 +210,7 @@ for (const [where, memory, disk, kept] of [
     const readers: SlowReader[] = []
     const values: Buffer[] = []
     for (let number = 0; number < 20; number++) {
-      const { field, value, arrived } = arriving(7 * mebibyte)
+      const { field, value, arrived } = streamed(7 * mebibyte)
       const reader = new SlowReader()
       // Later readers are faster.
       reader.allow(number * 100_000)
@@ -240,7 +240,7 @@ for (const [where, memory, disk, kept] of [
 }
 
 t.test('a failing transaction breaks off the response', async (t) => {
-  const field = new ArrivingField(100, { pause: () => undefined, resume: () => undefined })
+  const field = new StreamedField(100, { pause: () => undefined, resume: () => undefined })
   const reader = new SlowReader()
   const failed = new Promise((resolve) => reader.once('error', resolve))
   field.sendTo(reader)

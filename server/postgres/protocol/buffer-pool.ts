@@ -1,11 +1,11 @@
-// Memory that is used again: a fresh buffer for every read, write and piece of a large result keeps the garbage collector
-// busier than everything else does. Sockets read into it, statements are written into it, results pass through it.
+// Reuses buffers for reads from sockets, statements and pieces of large results. Allocating them each time would cause
+// more garbage collection than everything else together.
 
-/** Bytes of the smallest buffers: what a socket reads at once, at most. */
+/** Bytes of the smallest buffers: the most that a socket reads at once. */
 export const pieceSize = 64 * 1024
-/** Bytes of the largest buffers. Anything larger is allocated for one use. */
+/** Bytes of the largest buffers that are pooled. */
 const largest = 1024 * 1024
-/** Bytes that are kept for later: what twenty results of 600 KB need at once. */
+/** Bytes that are kept for reuse: what twenty results of 600 KB need at once. */
 const kept = 12 * 1024 * 1024
 
 /** Buffers by size: powers of two from `pieceSize` to `largest`. */
@@ -14,18 +14,18 @@ export class BufferPool {
   readonly #limit: number
   #unusedBytes = 0
 
-  /** @param limit bytes that are kept for later */
+  /** @param limit maximum number of bytes that are kept for reuse */
   constructor(limit: number) {
     this.#limit = limit
     for (let size = pieceSize; size <= largest; size *= 2) this.#unused.set(size, [])
   }
 
-  /** Bytes that are kept for later. */
+  /** Bytes that are kept for reuse. */
   get unusedBytes(): number {
     return this.#unusedBytes
   }
 
-  /** Gives a buffer of at least so many bytes. What it contains is left from an earlier use: write before you read. */
+  /** A buffer of at least so many bytes. It may contain data of an earlier use: write before you read. */
   take(bytes: number): Buffer {
     if (bytes > largest) return Buffer.allocUnsafeSlow(bytes)
     let size = pieceSize
@@ -36,7 +36,7 @@ export class BufferPool {
     return unused
   }
 
-  /** Takes a buffer back. Its former owner must not use it any more, nor give it back again. */
+  /** Returns a buffer to the pool. The caller must not use it any more, nor return it again. */
   giveBack(buffer: Buffer): void {
     const unused = this.#unused.get(buffer.length)
     if (!unused || this.#unusedBytes + buffer.length > this.#limit) return

@@ -1,19 +1,22 @@
-// What a connection of the database reads. All `SharedReadSocket`s read into the same memory, because a fresh buffer for
-// every read keeps the garbage collector busy with nothing else.
+// Intercepts what a database connection reads. All `SharedReadSocket`s read into the same memory: a new buffer for
+// every read would cause a lot of garbage collection.
 import { Socket, type OnReadOpts, type SocketConstructorOpts } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { buffers, pieceSize } from './buffer-pool.ts'
 
-/** Takes what has arrived. On a socket with shared memory the bytes are good during the call only: copy what is kept. */
+/** Receives what has arrived. On a `SharedReadSocket` the bytes are valid during the call only: copy what you keep. */
 export type Consumer = (chunk: Buffer) => void
 
-/** Ends an interception. `rest`: bytes that the usual listeners are to get. */
+/** Ends an interception. The usual listeners receive `rest`. */
 export type GiveBack = (rest?: Buffer) => void
 
-/** Never given back: a socket uses it during one call only. */
+/** Shared by all sockets: each uses it during one call only. */
 const memory = buffers.take(pieceSize)
 
-/** The option `onread` of a socket, which the types know for `connect` only. https://nodejs.org/api/net.html#new-netsocketoptions */
+/**
+ * The option `onread` of the constructor, which Node's types declare for `connect` only.
+ * https://nodejs.org/api/net.html#new-netsocketoptions
+ */
 const readsInto = (buffer: Buffer, take: Consumer): SocketConstructorOpts & { readonly onread: OnReadOpts } => ({
   onread: {
     buffer,
@@ -24,11 +27,11 @@ const readsInto = (buffer: Buffer, take: Consumer): SocketConstructorOpts & { re
   },
 })
 
-/** A socket that reads into shared memory. To listeners of `data` it gives copies, so that they see nothing of it. */
+/** A socket that reads into shared memory. Listeners of `data` receive copies. */
 export class SharedReadSocket extends Socket {
   #consumer: Consumer | undefined
 
-  /** It is not connected yet. */
+  /** Creates a socket that is not connected yet. */
   constructor() {
     super(readsInto(memory, (chunk) => this.#receive(chunk)))
   }
@@ -48,7 +51,9 @@ export class SharedReadSocket extends Socket {
   }
 }
 
-/** Gives everything that arrives to `consumer` instead of the usual listeners, until it is given back. */
+/**
+ * Passes everything that arrives to `consumer` instead of the usual listeners, until the returned function is called.
+ */
 export function intercept(stream: Duplex, consumer: Consumer): GiveBack {
   if (stream instanceof SharedReadSocket) return stream.intercept(consumer)
   const listeners = stream.listeners('data') as Consumer[]

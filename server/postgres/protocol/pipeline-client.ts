@@ -1,23 +1,23 @@
-// A client of `pg` on whose connection statements are prepared.
+// A client of `pg` that keeps track of its prepared statements.
 import pg from 'pg'
 import { StatementCache } from './statement-cache.ts'
 
 export class PipelineClient extends pg.Client {
-  /** What is known of the statements that are prepared on the connection. */
+  /** The prepared statements of the connection. */
   readonly statements: StatementCache
 
-  /** @param mostStatements maximum number of prepared statements */
-  constructor(config?: string | pg.ClientConfig, mostStatements?: number) {
+  /** @param maxStatements maximum number of prepared statements */
+  constructor(config?: string | pg.ClientConfig, maxStatements?: number) {
     super(config)
-    this.statements = new StatementCache(mostStatements)
+    this.statements = new StatementCache(maxStatements)
   }
 }
 
-/** One that a pool has lent. */
+/** A client that a pool has lent. */
 export type LentClient = PipelineClient & pg.PoolClient
 
 /** @throws TypeError for a client of another class */
 export function lentClient(client: pg.PoolClient): LentClient {
-  if (!(client instanceof PipelineClient)) throw new TypeError('the clients of a pool have to be PipelineClients')
+  if (!(client instanceof PipelineClient)) throw new TypeError('the clients of the pool must be PipelineClients')
   return client
 }

@@ -1,25 +1,27 @@
-// Several statements in one round trip: everything is sent in one write. What stands before one Sync is one implicit
-// transaction, which an error anywhere in it undoes.
+// Runs several statements in one round trip: everything is sent in one write. The statements before a Sync are one
+// implicit transaction, which any error rolls back.
 import { TracelessError } from '../../common/traceless-error.ts'
 import type { PipelineStatement, RawRow } from '../../rest/database.ts'
 import { ConnectionError } from '../connection-error.ts'
-import { Exchange, StatementError, type PipelinePart, type Turn } from './exchange.ts'
+import { PipelineQuery, StatementError, type PipelinePart, type QueuedTransaction } from './pipeline-query.ts'
 import type { PipelineClient } from './pipeline-client.ts'
 import type { StatementCache } from './statement-cache.ts'
 
-/** Who is told of a run besides the caller: see `Turn`. */
-export type PipelineObserver = Pick<Turn, 'onArriving' | 'stats'>
+/** Callbacks besides the result: see `QueuedTransaction`. */
+export type PipelineObserver = Pick<QueuedTransaction, 'onLargeRow' | 'stats'>
 
-export { StatementError, type OnArriving, type PipelinePart } from './exchange.ts'
+export { StatementError, type OnLargeRow, type PipelinePart } from './pipeline-query.ts'
 
-/** PostgreSQL's function that finds out that a statement has to be planned again. Messages may be translated. */
+/**
+ * PostgreSQL's function that finds that a statement has to be planned again. Unlike messages, it is never translated.
+ */
 const revalidation = 'RevalidateCachedQuery'
-/** The one that raises the errors of PL/pgSQL code, which may run while a statement is bound. */
+/** PostgreSQL's function that raises the errors of PL/pgSQL code, which may run while a statement is bound. */
 const userCode = 'exec_stmt_raise'
 
 /**
- * Whether a prepared statement is gone, there already, or stale. Errors with these codes that come up while a statement
- * is executed are those of user code.
+ * Whether a prepared statement is missing, exists already, or is stale. Errors with these codes during the execution of
+ * a statement come from user code.
  */
 export function isStaleStatement(error: unknown): error is StatementError {
   if (!(error instanceof StatementError) || error.position.isBound) return false
@@ -29,9 +31,9 @@ export function isStaleStatement(error: unknown): error is StatementError {
   return code === '26000' || code === '42P05'
 }
 
-/** Undoes a transaction whose statements all succeeded. The connection goes on working. */
+/** Rolls back a transaction whose statements all succeeded. The connection stays usable. */
 export class Refusal extends TracelessError {
-  /** What the caller gets instead. */
+  /** The error that the caller receives. */
   readonly error: Error
 
   constructor(error: Error) {
@@ -40,30 +42,30 @@ export class Refusal extends TracelessError {
   }
 }
 
-/** Whether the server has ended the connection, or it broke while it was used. */
+/** Whether the server closed the connection, or it broke during use. */
 export const isLostConnection = (error: unknown): boolean =>
   error instanceof StatementError
     ? error.server.severity === 'FATAL' || error.server.severity === 'PANIC'
     : !(error instanceof ConnectionError || error instanceof Refusal)
 
 /**
- * Whether a turn that failed may be run again: its first part failed, which undid it, before anything in it had an
- * effect outside the transaction, and what the server ran behind it could only end the transaction.
+ * Whether a transaction that failed may run again: its first part failed before anything in it had an effect outside
+ * the transaction, and what follows could only end the transaction.
  */
 export const isRepeatable = ([first, ...rest]: readonly PipelinePart[], { position }: StatementError): boolean =>
   position.part === 0 &&
   (first ?? []).slice(0, position.statement).every(({ hasNoEffect }) => hasNoEffect === true) &&
   rest.flat().every(({ hasNoEffect, isUnprepared }) => hasNoEffect === true && isUnprepared === true)
 
-const exchange = (
+const roundTrip = (
   client: PipelineClient,
   parts: readonly PipelinePart[],
   cache: StatementCache | undefined,
   observer: PipelineObserver = {},
 ) =>
   new Promise<RawRow[][]>((resolve, reject) => {
-    const one = new Exchange(cache, () => undefined)
-    one.add({
+    const query = new PipelineQuery(cache, () => undefined)
+    query.add({
       parts,
       ...observer,
       settle: (error, results) => {
@@ -71,10 +73,10 @@ const exchange = (
         else resolve(results)
       },
     })
-    client.query(one)
+    client.query(query)
   })
 
-/** A command outside the request's own statements, which works whatever has become of the prepared ones. */
+/** A command that is not one of the request's own statements. It is never prepared, so it cannot be stale. */
 export const command = (text: string, more: Pick<PipelineStatement, 'hasNoEffect'> = {}): PipelineStatement => ({
   text,
   values: [],
@@ -82,25 +84,26 @@ export const command = (text: string, more: Pick<PipelineStatement, 'hasNoEffect
   ...more,
 })
 
-/** Forgets all prepared statements of a connection, on the server and then here. */
+/** Deallocates all prepared statements of a connection. */
 export async function forgetStatements(client: PipelineClient): Promise<void> {
-  await exchange(client, [[command('DEALLOCATE ALL')]], undefined)
+  await roundTrip(client, [[command('DEALLOCATE ALL')]], undefined)
   client.statements.clear()
 }
 
-/** Ends the transaction that an error has left open, and forgets all prepared statements. */
+/** Ends the transaction that an error has left open, and deallocates all prepared statements. */
 async function startOver(client: PipelineClient): Promise<void> {
-  if (client.getTransactionStatus() !== 'I') await exchange(client, [[command('ROLLBACK')]], undefined)
+  if (client.getTransactionStatus() !== 'I') await roundTrip(client, [[command('ROLLBACK')]], undefined)
   await forgetStatements(client)
 }
 
 /**
- * Runs the parts on a client that is not used by anyone else, in one round trip. When a prepared statement turns out to
- * be stale, the transaction is rolled back, and run once more if that can have no effect twice.
+ * Runs the parts in one round trip on a client that has no other user. When a prepared statement turns out to be stale,
+ * the transaction is rolled back, and runs once more if it cannot have an effect twice.
  *
  * @param parts each one an implicit transaction, unless a part begins with BEGIN
  * @param prepare whether statements are prepared and kept on the connection
- * @param observer takes large rows before the transaction has ended (without it they are waited for), and notes the run
+ * @param observer receives large rows before the transaction has ended (without it they are buffered), and records the
+ *   run
  * @returns the rows of every statement, in order
  * @throws StatementError for the first error of the server; other errors mean that the connection is lost
  */
@@ -114,7 +117,7 @@ export async function runPipeline(
   const isOutermost = client.getTransactionStatus() === 'I'
   for (let isFirst = true; ; isFirst = false) {
     try {
-      return await exchange(client, parts, cache, observer)
+      return await roundTrip(client, parts, cache, observer)
     } catch (error) {
       if (!cache || !isOutermost || !isStaleStatement(error)) throw error
       const isClean = await startOver(client).then(

@@ -1,4 +1,4 @@
-// A piece of a result on its way from the database to a client, in memory of the buffer pool.
+// A piece of a result between the database and a client, in memory of the buffer pool.
 import type { Writable } from 'node:stream'
 import { buffers, pieceSize } from './buffer-pool.ts'
 
@@ -20,7 +20,7 @@ export class PooledBuffer {
   }
 
   /**
-   * Bytes that `read` puts into the memory it is given.
+   * Bytes that `read` writes into the memory that it receives.
    *
    * @param read resolves to their number
    */
@@ -44,19 +44,21 @@ export class PooledBuffer {
     return this.#memory.subarray(0, this.#length)
   }
 
-  /** Adds a copy of as many bytes as there is room for; returns their number. */
+  /** Appends a copy of as many bytes as there is room for; returns their number. */
   append(bytes: Buffer): number {
     const copied = bytes.copy(this.#memory, this.#length)
     this.#length += copied
     return copied
   }
 
-  /** Writes the bytes, and frees them once they are written. Returns what `write` does: false asks to wait. */
+  /**
+   * Writes the bytes, and frees the memory once they are written. Returns the result of `write`: false asks to wait.
+   */
   writeTo(writable: Pick<Writable, 'write'>): boolean {
     return writable.write(this.bytes, () => this.free())
   }
 
-  /** Gives the memory back. Later calls do nothing. */
+  /** Returns the memory to the pool. Later calls do nothing. */
   free(): void {
     if (this.#isFree) return
     this.#isFree = true

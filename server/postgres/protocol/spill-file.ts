@@ -1,5 +1,5 @@
-// A temporary file for the part of an answer that its reader has not taken yet. It has no name in the file system, so
-// that nothing is left of it however the process ends.
+// A temporary file for the part of a response that its reader has not taken yet. It is unlinked at once, so that
+// nothing is left of it however the process ends.
 import { randomUUID } from 'node:crypto'
 import { open, unlink, type FileHandle } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -8,18 +8,18 @@ import { pieceSize } from './buffer-pool.ts'
 import { PooledBuffer } from './pooled-buffer.ts'
 import type { SpillSpace } from './spill-space.ts'
 
-/** Buffers that are written at once. */
+/** Maximum number of buffers that are written at once. */
 const batchSize = 32
 
 export type SpillFileOptions = {
   readonly space: SpillSpace
-  /** Is called when something was written, or could not be. */
+  /** Is called when something was written, or could not be written. */
   readonly onProgress: () => void
   /** Folder of the file. */
   readonly folder?: string
 }
 
-/** A queue of bytes. What cannot be written, because the disk or the space is full, stays in memory. */
+/** A queue of bytes. What cannot be written because the disk or the space is full stays in memory. */
 export class SpillFile {
   readonly #space: SpillSpace
   readonly #onProgress: () => void
@@ -40,7 +40,7 @@ export class SpillFile {
     this.#folder = folder
   }
 
-  /** Bytes of memory that are occupied by what is not written yet. */
+  /** Bytes of memory that hold what is not written yet. */
   get unwrittenBytes(): number {
     return this.#unwrittenBytes
   }
@@ -55,7 +55,7 @@ export class SpillFile {
     this.write()
   }
 
-  /** Writes what is not written, unless that is under way. */
+  /** Starts writing, unless a write is in progress. */
   write(): void {
     if (this.#isWriting || this.#isClosed || this.#unwritten.length === 0) return
     this.#isWriting = true
@@ -83,7 +83,7 @@ export class SpillFile {
     }
   }
 
-  /** Whether all was written. A part of it may have been; the next attempt overwrites that. */
+  /** Whether everything was written. The next attempt overwrites a partial write. */
   async #writePieces(pieces: readonly Buffer[], length: number): Promise<boolean> {
     try {
       this.#handle ??= await openUnnamed(this.#folder)
@@ -98,7 +98,7 @@ export class SpillFile {
     return pooled
   }
 
-  /** Whether `take` gives something. If not, `onProgress` is called when it does, unless it is empty. */
+  /** Whether `take` would return bytes. If not, `onProgress` is called once it would, unless the queue is empty. */
   get isReadable(): boolean {
     if (this.#isReading || this.#isClosed) return false
     return this.#read < this.#written || (!this.#isWriting && this.#unwritten.length > 0)
@@ -132,7 +132,7 @@ export class SpillFile {
     return result.bytesRead
   }
 
-  /** Gives up what is left. */
+  /** Discards what is left. */
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true

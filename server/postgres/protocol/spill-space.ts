@@ -1,4 +1,4 @@
-// How much this process may keep of answers whose readers are slow.
+// How much this process may keep of responses whose readers are slow.
 
 /** A number of bytes that can be taken and given back. */
 class Budget {
@@ -13,7 +13,7 @@ class Budget {
     return this.#used
   }
 
-  /** Takes all of it or nothing; returns whether it did. */
+  /** Takes all of the bytes or none; returns whether it did. */
   take(bytes: number): boolean {
     if (this.#used + bytes > this.limit) return false
     this.#used += bytes
@@ -30,8 +30,8 @@ export class SpillSpace {
   readonly disk: Budget
 
   /**
-   * @param memory bytes in memory, all answers together
-   * @param disk bytes in temporary files, all answers together
+   * @param memory bytes in memory, for all responses together
+   * @param disk bytes in temporary files, for all responses together
    */
   constructor(memory: number, disk: number) {
     this.memory = new Budget(memory)

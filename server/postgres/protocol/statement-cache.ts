@@ -1,4 +1,4 @@
-// Prepared statements of a connection. They are named by a hash of their text: should a pooler hand this connection to
+// Prepared statements of a connection. Their names are hashes of their texts: if a pooler moves this connection to
 // another server session, a name can never run a different statement there.
 import { createHash } from 'node:crypto'
 
@@ -16,17 +16,16 @@ export function statementName(text: string): string {
   return name
 }
 
-/** A statement is `preparing` until the server has answered its Parse, and `closing` until it has answered its Close. */
+/** A statement is `preparing` until the server responds to its Parse, and `closing` until it responds to its Close. */
 export type StatementState = 'preparing' | 'prepared' | 'closing'
 
 /** A statement, and whether it was used since it was last considered for eviction. */
 type Known = { state: StatementState; wasUsed: boolean }
 
 /**
- * What is known of the prepared statements of one connection; a bounded number. Only answers of the server make a
- * statement `prepared` or remove it: after an error the server skips what was sent behind it, so that what was sent says
- * little. Evicted is the oldest one that was not used since its last chance, as in `SecondChanceCache`: a use only marks
- * its statement, while moving it to the end took a microsecond.
+ * The prepared statements of one connection, a bounded number. Only responses of the server make a statement `prepared`
+ * or remove it, because after an error the server skips what was sent behind it. Eviction works as in
+ * `SecondChanceCache`: a use only marks its statement, while moving it to the end would take a microsecond.
  */
 export class StatementCache {
   readonly #known = new Map<string, Known>()
@@ -37,7 +36,7 @@ export class StatementCache {
     this.#limit = limit
   }
 
-  /** The state of a statement, undefined when the server does not have it. */
+  /** Marks a statement as used. Returns its state; undefined when the server does not have it. */
   use(name: string): StatementState | undefined {
     const known = this.#known.get(name)
     if (known === undefined) return undefined
@@ -48,7 +47,7 @@ export class StatementCache {
   /**
    * Makes room for a statement that is about to be prepared.
    *
-   * @returns whether there is room, and the statement that has to be closed for it, if any
+   * @returns whether there is room, and the statement to close for it, if any
    */
   reserve(name: string): { readonly hasRoom: boolean; readonly evicted?: string } {
     let evicted: string | undefined
@@ -63,7 +62,7 @@ export class StatementCache {
 
   /** The prepared statement to close. */
   #leastNeeded(): string | undefined {
-    // Each is met twice at most: what is set anew stands at the end.
+    // `set` moves statements to the end, so the loop sees each of them at most twice.
     let left = 2 * this.#known.size
     for (const [name, known] of this.#known) {
       if (left-- === 0) break
@@ -75,13 +74,13 @@ export class StatementCache {
     return undefined
   }
 
-  /** The server has prepared the statement, or has refused to close it. */
+  /** Call this when the server has prepared the statement, or has skipped its Close. */
   prepared(name: string): void {
     this.#known.delete(name)
     this.#known.set(name, { state: 'prepared', wasUsed: false })
   }
 
-  /** The server has closed the statement, or has refused to prepare it. */
+  /** Call this when the server has closed the statement, or has skipped or rejected its Parse. */
   removed(name: string): void {
     this.#known.delete(name)
   }
@@ -91,7 +90,7 @@ export class StatementCache {
     return [...this.#known].filter(([, { state }]) => state === 'prepared').map(([name]) => name)
   }
 
-  /** The server has none of them any more. */
+  /** Call this when the server has deallocated all statements. */
   clear(): void {
     this.#known.clear()
   }

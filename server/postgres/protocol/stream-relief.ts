@@ -1,29 +1,29 @@
-// Frees connections of answers that are sent to slow readers, while requests wait for connections.
-import type { ArrivingField } from './arriving-field.ts'
+// Frees connections that stream responses to slow readers, while requests wait for connections.
+import type { StreamedField } from './streamed-field.ts'
 import type { SpillSpace } from './spill-space.ts'
 
-/** Milliseconds that a request waits until answers are fetched ahead of their readers. */
+/** Milliseconds that a request waits until responses are fetched ahead of their readers. */
 const shortWait = 100
-/** Answers that are fetched ahead at once: the first connection is free the sooner, the fewer they are. */
+/** Responses that are fetched ahead at once. The fewer, the sooner the first connection is free. */
 const atOnce = 2
-/** Milliseconds that a request waits until a reader is given up, when there is no more space for its answer. */
+/** Milliseconds that a request waits until a slow reader is disconnected for lack of space. */
 const longWait = 1000
-/** Bytes a second that a reader must take in order not to be given up then. */
+/** Bytes per second below which a reader counts as slow then. */
 const minimumRate = 256 * 1024
 /**
- * Bytes that answers which have arrived as a whole may keep in memory beyond the budget, all together: as many as the
- * budget itself, and at least these. A disk that is slow for a moment so costs no reader the answer.
+ * Bytes that responses which have arrived completely may occupy in memory beyond the budget, all together: as many as
+ * the budget itself, and at least these. So a disk that is briefly slow does not cut off any reader.
  */
 const leastUnplaced = 32 * 1024 * 1024
 
 export class StreamRelief {
   readonly space: SpillSpace
   readonly #waitingSince: () => number | undefined
-  readonly #streams = new Set<ArrivingField>()
-  /** Answers that are fetched ahead, and how much of them was left when that was last looked at. */
-  #fetched = new Map<ArrivingField, number>()
-  /** Answers that have arrived, and for some of which there was no place. */
-  readonly #unplaced = new Set<ArrivingField>()
+  readonly #streams = new Set<StreamedField>()
+  /** Responses that are fetched ahead, and their `remaining` bytes at the last check. */
+  #fetched = new Map<StreamedField, number>()
+  /** Responses that have arrived, and do not fit into the space, at least in part. */
+  readonly #unplaced = new Set<StreamedField>()
   #timer: NodeJS.Timeout | undefined
 
   /** @param waitingSince when the request that waits longest began to wait, as `performance.now()` */
@@ -32,8 +32,8 @@ export class StreamRelief {
     this.#waitingSince = waitingSince
   }
 
-  /** Adds an answer that occupies a connection until it has arrived. */
-  add(stream: ArrivingField): void {
+  /** Adds a response that occupies a connection until it has arrived. */
+  add(stream: StreamedField): void {
     this.#streams.add(stream)
     stream.onDropped(() => this.#onDropped(stream))
     stream.onArrived(() => {
@@ -47,22 +47,22 @@ export class StreamRelief {
     if (this.#waitingSince() !== undefined) this.begin()
   }
 
-  /** Bytes of answers that have arrived as a whole, for which there is no place or that are not written yet. */
+  /** Bytes of completely arrived responses that do not fit into the space, or are not written yet. */
   get unplacedBytes(): number {
     let bytes = 0
     for (const { unplacedBytes } of this.#unplaced) bytes += unplacedBytes
     return bytes
   }
 
-  /** A request begins to wait. */
+  /** Call this when a request begins to wait. */
   begin(): void {
     if (this.#streams.size === 0 || this.#timer) return
     this.#timer = setTimeout(this.#look, shortWait)
     this.#timer.unref()
   }
 
-  /** Keeps an answer in memory for now. While such answers are too many, the slowest readers are given up. */
-  #keepUnplaced(stream: ArrivingField): void {
+  /** Keeps a response in memory for now. Disconnects the slowest readers when such responses exceed the limit. */
+  #keepUnplaced(stream: StreamedField): void {
     this.#unplaced.add(stream)
     const limit = Math.max(this.space.memory.limit, leastUnplaced)
     if (this.unplacedBytes <= limit) return
@@ -73,8 +73,8 @@ export class StreamRelief {
     }
   }
 
-  /** Uses the room that an answer has left. */
-  #onDropped(stream: ArrivingField): void {
+  /** Uses the space that a response has left. */
+  #onDropped(stream: StreamedField): void {
     this.#unplaced.delete(stream)
     for (const other of this.#unplaced) other.spillTo(this.space)
   }
@@ -91,24 +91,24 @@ export class StreamRelief {
     this.begin()
   }
 
-  /** Fetches some answers ahead, those first of which the least is left. */
+  /** Fetches some responses ahead, beginning with those that have the fewest bytes left. */
   #fetchAhead(): void {
     const before = this.#fetched
     this.#fetched = new Map()
     for (const stream of [...this.#streams].sort((one, other) => one.remaining - other.remaining)) {
-      // One whose reader keeps up with the database needs no help.
+      // A reader that keeps up with the database needs no help.
       if (!stream.isPaused && !stream.isSpilling) continue
       const { remaining } = stream
       stream.spillTo(this.space)
-      // One for which there is no space does not count.
+      // A response that makes no progress has no space, and does not count.
       if (before.get(stream) !== remaining) this.#fetched.set(stream, remaining)
       if (this.#fetched.size === atOnce) return
     }
   }
 
-  /** The stream whose reader is the slowest of those below the minimum rate. */
-  #slowest(): ArrivingField | undefined {
-    let slowest: ArrivingField | undefined
+  /** The stream with the slowest reader, if that reader is below the minimum rate. */
+  #slowest(): StreamedField | undefined {
+    let slowest: StreamedField | undefined
     let lowest = minimumRate
     for (const stream of this.#streams) {
       const rate = stream.measureRate()

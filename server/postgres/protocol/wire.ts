@@ -1,4 +1,4 @@
-// The few messages of the extended query protocol that a pipeline sends and reads.
+// The messages of the extended query protocol that a pipeline sends and reads.
 // https://www.postgresql.org/docs/current/protocol-message-formats.html
 
 import type { Writable } from 'node:stream'
@@ -6,9 +6,9 @@ import type { RawRow, ServerError } from '../../rest/database.ts'
 import { buffers, pieceSize } from './buffer-pool.ts'
 import { PooledBuffer } from './pooled-buffer.ts'
 
-/** UTF-16 units from which on it pays to measure a text before it is written. */
+/** Texts of at least so many UTF-16 units are measured before they are written. */
 const longText = 1024
-/** Bytes of a buffer of its own. A larger one comes from the buffer pool, and is sent itself and not a copy of it. */
+/** Bytes of the writer's own buffer. Larger ones come from the buffer pool, and are sent without a copy. */
 const smallBuffer = 4096
 
 /** Parameters of a statement, at most: their number has 16 bits. */
@@ -70,9 +70,9 @@ export class MessageWriter {
     this.#end = this.#buffer.writeInt32BE(value, this.#end)
   }
 
-  /** Text without its length; returns the bytes written. */
+  /** Writes text without its length; returns the bytes written. */
   #text(value: string): number {
-    // A UTF-16 unit takes three bytes at most.
+    // A UTF-16 unit takes at most three bytes.
     this.#reserve(value.length < longText ? value.length * 3 : Buffer.byteLength(value))
     const written = this.#buffer.write(value, this.#end)
     this.#end += written
@@ -171,36 +171,39 @@ export class MessageWriter {
 
 const headerLength = 5
 const dataRow = 0x44
-/** Bytes from which on a row is not waited for, and not kept in memory of its own, if somebody takes it as it arrives. */
+/** Rows of at least so many bytes are streamed if there is a consumer. */
 const largeRow = 8 * 1024
 
-/** Takes rows that are too large to wait for. */
+/** Consumes large rows while they arrive. */
 export type LargeRows = {
-  /** Whether a row that comes now would be taken. */
+  /** Whether a row that arrives now would be consumed. */
   readonly wants: () => boolean
-  /** Takes the fields of a row but the last, and the length of the last; its bytes go to what is returned, to be copied. */
+  /**
+   * Receives all fields of a row but the last, and the length of the last. The returned object receives the bytes of
+   * the last, and must copy them.
+   */
   readonly begin: (fields: RawRow, length: number) => { push: (chunk: Buffer) => void }
 }
 
-type Arriving = { readonly field: ReturnType<LargeRows['begin']>; left: number }
+type StreamedRow = { readonly field: ReturnType<LargeRows['begin']>; left: number }
 
-/** Cuts a byte stream into backend messages. */
+/** Splits a byte stream into backend messages. */
 export class MessageReader {
-  /** A message of which only a part has come, in a buffer of its full size once that is known. */
+  /** A message of which only a part has arrived, in a buffer of its full size once that is known. */
   #partial: Buffer | undefined
   #have = 0
   readonly #largeRows: LargeRows
-  /** The beginning of a large row whose first fields have not come yet. */
+  /** The beginning of a large row whose first fields have not arrived yet. */
   #held: Buffer | undefined
-  #arriving: Arriving | undefined
+  #streamed: StreamedRow | undefined
 
   constructor(largeRows: LargeRows) {
     this.#largeRows = largeRows
   }
 
   /**
-   * Calls `onMessage` with the code of every complete message, and its body as a range of a buffer. Once it answers
-   * `false` ("this message and what follows are not mine"), the unread rest is returned.
+   * Calls `onMessage` with the code of every complete message, and its body as a range of a buffer. Once it returns
+   * `false`, returns that message and all that follows.
    */
   read(
     arrived: Buffer,
@@ -210,8 +213,8 @@ export class MessageReader {
     this.#held = undefined
     let offset = 0
     while (offset < chunk.length) {
-      if (this.#arriving) {
-        offset = this.#pass(this.#arriving, chunk, offset)
+      if (this.#streamed) {
+        offset = this.#pass(this.#streamed, chunk, offset)
         continue
       }
       const available = chunk.length - offset
@@ -237,26 +240,26 @@ export class MessageReader {
     return undefined
   }
 
-  /** Begins to pass on a large row, once the fields before its last are there. */
+  /** Begins to stream a large row, once the fields before its last have arrived. */
   #begin(chunk: Buffer, start: number): number {
     const begun = readRowStart(chunk, start + headerLength)
     if (!begun) {
       this.#held = Buffer.from(chunk.subarray(start))
       return chunk.length
     }
-    this.#arriving = { field: this.#largeRows.begin(begun.fields, begun.length), left: begun.length }
+    this.#streamed = { field: this.#largeRows.begin(begun.fields, begun.length), left: begun.length }
     return begun.offset
   }
 
-  #pass(arriving: Arriving, chunk: Buffer, start: number): number {
-    const end = Math.min(chunk.length, start + arriving.left)
-    arriving.left -= end - start
-    if (arriving.left === 0) this.#arriving = undefined
-    arriving.field.push(chunk.subarray(start, end))
+  #pass(streamed: StreamedRow, chunk: Buffer, start: number): number {
+    const end = Math.min(chunk.length, start + streamed.left)
+    streamed.left -= end - start
+    if (streamed.left === 0) this.#streamed = undefined
+    streamed.field.push(chunk.subarray(start, end))
     return end
   }
 
-  /** Moves bytes of the chunk to the partial message: first its header, which tells the size, then the rest. */
+  /** Copies bytes of the chunk to the partial message: first its header, which has the size, then the rest. */
   #fill(chunk: Buffer, start: number): number {
     let offset = start
     let partial = (this.#partial ??= Buffer.allocUnsafe(headerLength))
@@ -273,11 +276,11 @@ export class MessageReader {
   }
 }
 
-/** Whether a large row begins here. */
+/** Whether a large row begins at the offset. */
 const isLargeRow = (chunk: Buffer, offset: number): boolean =>
   chunk[offset] === dataRow && chunk.length - offset >= headerLength && chunk.readInt32BE(offset + 1) >= largeRow
 
-/** The fields of a row but the last, the length of the last, and where it begins; undefined while they are not there. */
+/** All fields of a row but the last, the length of the last, and where it begins; undefined until they have arrived. */
 function readRowStart(
   buffer: Buffer,
   start: number,
@@ -297,7 +300,7 @@ function readRowStart(
   }
 }
 
-/** The fields of a DataRow message, in memory of their own: what a socket reads into is used again. */
+/** The fields of a DataRow message, copied, because sockets reuse their memory. */
 export function readRow(buffer: Buffer, start: number, end: number): RawRow {
   const count = buffer.readInt16BE(start)
   const row = new Array<Buffer | null>(count)

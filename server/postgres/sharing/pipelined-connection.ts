@@ -1,6 +1,11 @@
-// A connection that brief statements share: one is sent behind others that have not been answered yet.
-import type { ArrivingField } from '../protocol/arriving-field.ts'
-import { Exchange, type OnArriving, type PipelinePart, type Turn } from '../protocol/exchange.ts'
+// A connection that brief statements share: each is sent without waiting for the responses to those before it.
+import type { StreamedField } from '../protocol/streamed-field.ts'
+import {
+  PipelineQuery,
+  type OnLargeRow,
+  type PipelinePart,
+  type QueuedTransaction,
+} from '../protocol/pipeline-query.ts'
 import { forgetStatements, isLostConnection, isStaleStatement, StatementError } from '../protocol/pipeline.ts'
 import type { LentClient } from '../protocol/pipeline-client.ts'
 import type { StatementCache } from '../protocol/statement-cache.ts'
@@ -8,59 +13,62 @@ import { withConnection } from '../lending.ts'
 import type { ConnectionPool } from '../pool.ts'
 import type { StatementStats } from '../../common/statement-stats.ts'
 import { sharingPolicy } from './policy.ts'
-import { calledOff, type Gate } from './turn-guard.ts'
+import { calledOff, type Gate } from './gate.ts'
 import type { RawRow } from '../../rest/database.ts'
 
-/** One implicit transaction. */
+/** One implicit transaction that can run on a shared connection. */
 export type SharedRun = {
-  /** Reads are in a read-only transaction. */
+  /** Reads run in a read-only transaction. */
   readonly kind: 'read' | 'write'
   readonly part: PipelinePart
-  /** Whether nothing in the part has an effect outside the transaction, so that it may be run twice. */
+  /** Whether nothing in the part has an effect outside the transaction, so that it may run twice. */
   readonly mayRepeat: boolean
   /**
-   * The part with a guard, a statement that does `mayBegin` first, for the placeholders' values. The guard and what comes
-   * before it must have no effect outside the transaction.
+   * The part with a guard: a statement that evaluates `mayBegin` first. The guard and what precedes it must have no
+   * effect outside the transaction.
+   *
+   * @param gate id of the gate
+   * @param number number of the transaction
    */
-  guardedPart(gate: string, turn: string): PipelinePart
-  /** How the statement went before. Without it, it does not share a connection. */
+  guardedPart(gate: string, number: string): PipelinePart
+  /** Durations and result sizes of earlier runs. Without them, the statement does not share a connection. */
   readonly stats: StatementStats | undefined
-  /** Whether large rows are not taken while they arrive. */
+  /** Whether large rows are buffered instead of streamed. */
   readonly waitsForLargeRows?: boolean
-  /** Takes a large row of a read. */
-  onArriving(fields: RawRow, last: ArrivingField): void
+  /** Receives a large row of a read while its last field still arrives. */
+  onLargeRow(fields: RawRow, last: StreamedField): void
   settle(error: Error | undefined, results: RawRow[][]): void
-  /** Runs it on a connection of its own instead. */
-  alone(): void
+  /** Runs the transaction on a connection of its own instead. */
+  runOnOwnConnection(): void
 }
 
-const { longWait, patience, mostTurns, mostTurnsWhenScarce } = sharingPolicy
+const { longWait, patience, maxTransactions, maxTransactionsWhenScarce } = sharingPolicy
 const { largeResult } = sharingPolicy.trust
 
-/** A run on its way. */
-class QueuedTurn implements Turn {
+/** A run that was sent, or will be once there is a connection. */
+class QueuedRun implements QueuedTransaction {
   readonly run: SharedRun
   readonly number: number
   readonly part: PipelinePart
   readonly parts: readonly PipelinePart[]
   readonly stats: StatementStats | undefined
-  readonly onArriving: OnArriving | undefined
-  /** Milliseconds that it is expected to take. */
+  readonly onLargeRow: OnLargeRow | undefined
+  /** Expected duration in milliseconds. */
   readonly expected: number
   hasBegun = false
   hasMoved = false
-  readonly #connection: TurnListener
+  readonly #connection: QueueListener
 
-  constructor(run: SharedRun, gate: Gate | undefined, connection: TurnListener) {
+  constructor(run: SharedRun, gate: Gate | undefined, connection: QueueListener) {
     this.run = run
-    this.number = gate?.nextTurn() ?? 0
+    this.number = gate?.nextNumber() ?? 0
     this.part = gate && !run.mayRepeat ? run.guardedPart(String(gate.id), String(this.number)) : run.part
     this.parts = [this.part]
     this.stats = run.stats
     this.expected = run.stats?.expected ?? 0
-    this.onArriving =
+    this.onLargeRow =
       run.kind === 'read' && run.waitsForLargeRows !== true
-        ? (fields, last) => connection.hasArriving(this, fields, last)
+        ? (fields, last) => connection.hasLargeRow(this, fields, last)
         : undefined
     this.#connection = connection
   }
@@ -75,36 +83,36 @@ class QueuedTurn implements Turn {
   }
 }
 
-/** Hears how turns go. */
-type TurnListener = {
+/** Is called as transactions proceed. */
+type QueueListener = {
   hasBegun(): void
-  hasArriving(turn: QueuedTurn, fields: RawRow, last: ArrivingField): void
-  hasEnded(turn: QueuedTurn, error: Error | undefined, results: RawRow[][]): void
+  hasLargeRow(queued: QueuedRun, fields: RawRow, last: StreamedField): void
+  hasEnded(queued: QueuedRun, error: Error | undefined, results: RawRow[][]): void
 }
 
-export class PipelinedConnection implements TurnListener {
+export class PipelinedConnection implements QueueListener {
   readonly kind: SharedRun['kind']
   readonly isGuarded: boolean
   readonly #pool: ConnectionPool
   readonly #onClose: (connection: PipelinedConnection) => void
   readonly #gate: Gate | undefined
-  readonly #queue: QueuedTurn[] = []
-  /** Turns that came before the connection. */
-  #early: Turn[] = []
-  #exchange: Exchange | undefined
+  readonly #queue: QueuedRun[] = []
+  /** Transactions that were added before there was a connection. */
+  #unsent: QueuedTransaction[] = []
+  #query: PipelineQuery | undefined
   #client: LentClient | undefined
   #taken = 0
   #expectedWait = 0
   #isClosed = false
   #hasStaleStatements = false
   #timer: NodeJS.Timeout | undefined
-  /** When the turn in front began. */
+  /** When the transaction in front began. */
   #since = 0
   #isMoving = false
 
   /**
-   * @param gate for turns that must not run twice
-   * @param onClose hears that no further turn is taken
+   * @param gate for transactions that must not run twice
+   * @param onClose is called when no further transaction is accepted
    */
   constructor(
     kind: SharedRun['kind'],
@@ -125,10 +133,10 @@ export class PipelinedConnection implements TurnListener {
       { access: kind },
     )
       .catch((error: unknown) => {
-        // Turns on a connection that was lost have been settled.
+        // `PipelineQuery` has settled the transactions of a lost connection.
         if (this.#client) return
         this.#close()
-        // Emptied, because a queue with turns in it is watched.
+        // The queue must be empty, so that `#watch` starts no timer.
         for (const { run } of this.#queue.splice(0)) run.settle(error as Error, [])
       })
       .finally(() => gate?.release())
@@ -137,15 +145,15 @@ export class PipelinedConnection implements TurnListener {
   async #open(client: LentClient, cache: StatementCache | undefined): Promise<void> {
     this.#client = client
     await new Promise<void>((resolve, reject) => {
-      const exchange = new Exchange(cache, (error) => {
+      const query = new PipelineQuery(cache, (error) => {
         this.#close()
         if (error) reject(error)
         else resolve()
       })
-      for (const turn of this.#early) exchange.add(turn)
-      this.#early = []
-      this.#exchange = exchange
-      client.query(exchange)
+      for (const transaction of this.#unsent) query.add(transaction)
+      this.#unsent = []
+      this.#query = query
+      client.query(query)
     })
     if (this.#hasStaleStatements) await forgetStatements(client)
   }
@@ -156,10 +164,10 @@ export class PipelinedConnection implements TurnListener {
     this.#onClose(this)
   }
 
-  /** Milliseconds until a statement would have its turn; infinite when none is taken. */
+  /** Milliseconds that a further statement would wait; infinite when no statement is accepted. */
   get expectedWait(): number {
-    const most = this.#pool.waitingCount > 0 ? mostTurnsWhenScarce : mostTurns
-    if (this.#isClosed || this.#taken >= most || this.#gate?.isOpen === false) return Infinity
+    const max = this.#pool.waitingCount > 0 ? maxTransactionsWhenScarce : maxTransactions
+    if (this.#isClosed || this.#taken >= max || this.#gate?.isOpen === false) return Infinity
     if (this.#client && this.#pool.isStale(this.#client)) return Infinity
     const [front] = this.#queue
     if (front?.hasBegun === true && performance.now() - this.#since > longWait) return Infinity
@@ -167,12 +175,12 @@ export class PipelinedConnection implements TurnListener {
   }
 
   add(run: SharedRun): void {
-    const turn = new QueuedTurn(run, this.#gate, this)
+    const queued = new QueuedRun(run, this.#gate, this)
     this.#taken++
-    this.#expectedWait += turn.expected
-    this.#queue.push(turn)
-    if (this.#exchange) this.#exchange.add(turn)
-    else this.#early.push(turn)
+    this.#expectedWait += queued.expected
+    this.#queue.push(queued)
+    if (this.#query) this.#query.add(queued)
+    else this.#unsent.push(queued)
     this.#watch()
   }
 
@@ -180,23 +188,23 @@ export class PipelinedConnection implements TurnListener {
     this.#since = performance.now()
   }
 
-  hasArriving({ run, hasMoved }: QueuedTurn, fields: RawRow, last: ArrivingField): void {
+  hasLargeRow({ run, hasMoved }: QueuedRun, fields: RawRow, last: StreamedField): void {
     if (hasMoved) last.drop()
-    else run.onArriving(fields, last)
-    // It is passed on at the pace of its reader.
+    else run.onLargeRow(fields, last)
+    // A slow reader would hold up the others.
     if (last.length > largeResult) void this.#moveOthers()
   }
 
-  hasEnded({ run, part, hasMoved, expected }: QueuedTurn, error: Error | undefined, results: RawRow[][]): void {
+  hasEnded({ run, part, hasMoved, expected }: QueuedRun, error: Error | undefined, results: RawRow[][]): void {
     this.#queue.shift()
     this.#expectedWait -= expected
     if (isStaleStatement(error)) this.#isClosed = this.#hasStaleStatements = true
     if (hasMoved) return
-    if (error !== undefined && this.#mayRepeat(part, error)) run.alone()
+    if (error !== undefined && this.#mayRepeat(part, error)) run.runOnOwnConnection()
     else run.settle(error, results)
   }
 
-  /** Whether a turn that failed is to be run on a connection of its own: nothing has come of it. */
+  /** Whether a transaction that failed had no effect, so that it can run again on a connection of its own. */
   #mayRepeat(part: PipelinePart, error: Error): boolean {
     if (!(error instanceof StatementError)) return !this.isGuarded
     const { statement } = error.position
@@ -210,7 +218,7 @@ export class PipelinedConnection implements TurnListener {
     return isStaleStatement(error) && part.slice(0, statement).every(({ hasNoEffect }) => hasNoEffect === true)
   }
 
-  /** Looks after a while whether the turn in front holds up others. */
+  /** Checks after a while whether the transaction in front holds up others. */
   #watch(): void {
     if (this.#queue.length > 1) this.#timer ??= setTimeout(this.#look, patience[this.kind])
   }
@@ -219,7 +227,7 @@ export class PipelinedConnection implements TurnListener {
     this.#timer = undefined
     const [front] = this.#queue
     if (!front || this.#queue.length < 2) return
-    // After what has arrived meanwhile was read: it may have been this process that was held up.
+    // Reads what has arrived first: it may have been this process that was slow.
     setImmediate(() => {
       const isLong =
         this.#queue[0] === front && front.hasBegun && performance.now() - this.#since >= patience[this.kind]
@@ -232,8 +240,8 @@ export class PipelinedConnection implements TurnListener {
   }
 
   /**
-   * Lets those behind the turn in front run elsewhere, at once. Parts that may run twice do; of the others it is made
-   * certain that they have not begun and never will. The answers will come nevertheless.
+   * Moves all transactions behind the one in front to connections of their own. Where they must not run twice, closing
+   * the gate calls them off first. Their results on this connection are ignored.
    */
   async #moveOthers(): Promise<void> {
     this.#isClosed = true
@@ -247,10 +255,10 @@ export class PipelinedConnection implements TurnListener {
       if (!isCertain) return
     }
     for (const queued of others) {
-      // Those that were answered meanwhile are no longer in the queue.
+      // Transactions that have finished meanwhile are no longer in the queue.
       if (queued.hasMoved || !this.#queue.includes(queued)) continue
       queued.hasMoved = true
-      queued.run.alone()
+      queued.run.runOnOwnConnection()
     }
   }
 }

@@ -16,7 +16,7 @@ function answer(request: IncomingMessage, response: ServerResponse, status: numb
   response.end(request.method === 'HEAD' ? undefined : body)
 }
 
-/** `GET /health`: 200 as long as this process answers at all; nothing else is asked. */
+/** `GET /health`: 200 as long as this process responds; checks nothing else. */
 export function health(): Handler {
   return (request, response) => answer(request, response, 200, { status: 'ok' })
 }

@@ -1,4 +1,4 @@
-// The routes that say what the service is, how it is, and how to use it.
+// Home page, health checks, OpenAPI document and API reference.
 import express, { type RequestHandler } from 'express'
 import { requireBearerScheme } from '../../http/authorization-scheme.ts'
 import { publicCors } from '../../http/cors.ts'
@@ -6,7 +6,7 @@ import { notFound } from '../../http/envelope.ts'
 import type { JsonSchema } from '../../http/json-schema.ts'
 import type { Route } from '../../http/route.ts'
 import type { RouteTable } from '../../http/route-router.ts'
-import { dto, record, text } from '../../http/service-answer.ts'
+import { dto, record, text } from '../../http/service-response.ts'
 import { entrypoint } from '../../services/analysis/description.ts'
 import { docsRouter } from '../../services/openapi/docs.ts'
 import { health, ready, type Check, type Handler } from './health.ts'
@@ -15,7 +15,7 @@ import { home, type Home } from './home.ts'
 export type OperationParts = Omit<Home, 'entrypoint'> & {
   /** Mount path of the image analysis. */
   readonly imageBasePath: string
-  /** What `GET /ready` asks for, by the names in its response. */
+  /** The checks of `GET /ready`, by their names in its response. */
   readonly checks: Readonly<Record<string, Check>>
   /** `GET /openapi.json`. */
   readonly document: Handler
@@ -24,8 +24,8 @@ export type OperationParts = Omit<Home, 'entrypoint'> & {
 }
 
 /**
- * `/ready`, `/openapi.json` and `/docs/`; `/health` unless the image analysis is mounted at the root, where it has that
- * path and says more; `/` unless the REST API is mounted there.
+ * `/ready`, `/openapi.json` and `/docs/`; `/health` unless the image analysis is mounted at the root, which has its own
+ * `/health`; `/` unless the REST API is mounted there.
  */
 export function operationTables(parts: OperationParts): readonly RouteTable[] {
   const cors = publicCors(parts.allowedOrigins)
@@ -44,8 +44,8 @@ const healthRoute: Route = {
   ...operation,
   path: '/health',
   id: 'health',
-  summary: 'Whether the process answers',
-  responses: { 200: { description: 'It does.', schema: record({ status: { const: 'ok' } }) } },
+  summary: 'Whether the process responds',
+  responses: { 200: { description: 'The process responds.', schema: record({ status: { const: 'ok' } }) } },
   prepare: health,
 }
 
@@ -53,10 +53,10 @@ const readyRoute = (checks: OperationParts['checks']): Route => ({
   ...operation,
   path: '/ready',
   id: 'ready',
-  summary: 'Whether the service can do its work',
+  summary: 'Whether the service can serve requests',
   responses: {
-    200: { description: 'It can.', schema: readiness('ready') },
-    503: { description: 'It cannot, for the checks that are false.', schema: readiness('not ready') },
+    200: { description: 'The service is ready.', schema: readiness('ready') },
+    503: { description: 'The service is not ready: some checks are false.', schema: readiness('not ready') },
   },
   prepare: () => ready(checks),
 })
@@ -66,7 +66,7 @@ const readiness = (status: string): JsonSchema =>
 
 const restError: JsonSchema = { $ref: '#/components/schemas/RestError' }
 
-/** The document; `/docs-json` is its name in the original service. */
+/** The OpenAPI document; `/docs-json` is an alias from the original service. */
 function documentRoutes(handler: Handler): readonly Route[] {
   const route: Route = {
     ...operation,
@@ -76,26 +76,26 @@ function documentRoutes(handler: Handler): readonly Route[] {
     responses: {
       200: { description: 'OpenAPI 3.1.', schema: { type: 'object' } },
       401: {
-        description: 'The credential is wrong or expired, or nobody may do this without one.',
+        description: 'The credentials are missing, invalid or expired.',
         schema: { anyOf: [restError, dto('ErrorResponseDto')] },
       },
       403: { description: 'The role of the caller may not do this.', schema: restError },
-      500: { description: 'Something went wrong on the server.', schema: restError },
-      503: { description: 'Something that this needs is missing at the moment.', schema: restError },
-      504: { description: 'No connection to the database was free in time.', schema: restError },
+      500: { description: 'Internal server error.', schema: restError },
+      503: { description: 'The database or the schema cache is not available at the moment.', schema: restError },
+      504: { description: 'No database connection became free in time.', schema: restError },
     },
     prepare: () => handler,
   }
   return [route, { ...route, path: '/docs-json', id: 'describeAgain', hidden: true }]
 }
 
-/** An application of its own: serving files takes more of Express than its router. */
+/** A separate Express application, because `sendFile` needs more than a router. */
 const docsApplication = (): RequestHandler =>
   express()
     .disable('x-powered-by')
     .use(docsRouter({ documentUrl: '/openapi.json' }), notFound)
 
-/** The page and, not described, the files that it loads. */
+/** The page, and the files that it loads, which are hidden. */
 function docsRoutes(application: RequestHandler): readonly Route[] {
   const route: Route = {
     ...operation,
@@ -104,7 +104,7 @@ function docsRoutes(application: RequestHandler): readonly Route[] {
     summary: 'This document as a page',
     responses: {
       200: { description: 'A page.', media: 'text/html', schema: text },
-      304: { description: 'The page has not changed since the client got it.' },
+      304: { description: 'The page has not changed.' },
     },
     prepare: () => application,
   }

@@ -1,4 +1,4 @@
-// Short-lived tokens for the REST API, for users who are signed in with a cookie.
+// Short-lived JWTs for the REST API, for users who are signed in with a cookie.
 import { SignJWT } from 'jose'
 import type { JwtSettings } from '../../identity/jwt/jwt.ts'
 import { signingKey, type SigningKey } from '../../identity/jwt/jwt-signing-key.ts'
@@ -15,14 +15,14 @@ export type AccessToken = {
   readonly expires_in: number
 }
 
-/** Seconds. A token outlives its session by at most this. */
+/** Seconds. A token outlives its session by at most this time. */
 const lifetime = 15 * 60
 
 /**
- * Makes tokens with the key that the settings have for verifying them.
+ * Returns a function that signs tokens with the key that the settings use to verify them.
  *
- * @param settings read at each token, as they may change
- * @throws Failure 503 without a secret; 501 when the settings' keys cannot sign, or want the role in another claim
+ * @param settings read for each token, because they may change
+ * @throws Failure 503 without a secret; 501 when the settings' keys cannot sign, or expect the role in another claim
  */
 export function accessTokens(settings: () => TokenSettings): (session: Session) => Promise<AccessToken> {
   let last: { readonly secret: string | Buffer; readonly key: SigningKey | undefined } | undefined

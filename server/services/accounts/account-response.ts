@@ -1,15 +1,15 @@
-// What the descriptions of the account routes have in common.
-import { failure } from '../../http/service-answer.ts'
+// Responses that the descriptions of the account routes share.
+import { failure } from '../../http/service-response.ts'
 import type { ServiceResponse } from '../../http/service-route.ts'
 
 /** 429 */
 export const tooMany: ServiceResponse = {
   ...failure('Too many attempts.'),
-  headers: { 'Retry-After': 'Seconds after which to try again.' },
+  headers: { 'Retry-After': 'Seconds until the next attempt.' },
 }
 
 /** 409 */
-export const addressTaken = failure('The e-mail address is registered already.')
+export const addressTaken = failure('The e-mail address is already registered.')
 
 /** Headers of responses that end the session. */
-export const clearsCookie = { 'Set-Cookie': 'Takes the cookie away.' }
+export const clearsCookie = { 'Set-Cookie': 'Deletes the session cookies.' }

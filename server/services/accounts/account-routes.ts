@@ -4,7 +4,7 @@ import { clientNetwork } from '../../http/client-address.ts'
 import { Failure, failures } from '../../http/envelope.ts'
 import { uuidParameter } from '../../http/path-id.ts'
 import { defineRoute, type Route } from '../../http/route.ts'
-import { done, dto, failure, success } from '../../http/service-answer.ts'
+import { done, dto, failure, success } from '../../http/service-response.ts'
 import { changeAccount, deleteAccount, findPasswordHash, normalisedEmail, userDto } from './account.ts'
 import { addressTaken, clearsCookie, tooMany } from './account-response.ts'
 import type { AttemptLimits } from './attempt-limit.ts'
@@ -26,7 +26,7 @@ type DeleteAccountDto = { readonly password: string }
 export function accountRoutes(settings: AccountSettings): readonly Route[] {
   const { query, passwords, limits, trustedProxies } = settings
 
-  /** The hash that the password was compared with. */
+  /** Checks the password of the signed-in account, and returns its hash. */
   async function confirmPassword(request: Request, { account }: Session, password: string): Promise<string> {
     const attempt = await limits.guess(normalisedEmail(account.email), clientNetwork(request, trustedProxies))
     const passwordHash = await findPasswordHash(query, account.id)
@@ -42,7 +42,7 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
       path: '/auth/me',
       id: 'showAccount',
       tag: 'accounts',
-      summary: 'Who is signed in',
+      summary: 'Your account',
       access: signedIn(settings),
       success: success(200, 'The account.', dto('OwnAccountDto')),
       handler: ({ caller: { account, appRole, registeredAt } }) => ({
@@ -54,7 +54,7 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
       path: '/auth/me',
       id: 'changeAccount',
       tag: 'accounts',
-      summary: 'Change the e-mail address or the password',
+      summary: 'Change your e-mail address or password',
       description: 'A new password ends all other sessions.',
       access: signedIn(settings),
       body: dto<UpdateAccountDto>('UpdateAccountDto'),
@@ -82,10 +82,10 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
       path: '/auth/me',
       id: 'deleteAccount',
       tag: 'accounts',
-      summary: 'Delete the account and all its rows',
+      summary: 'Delete your account and all its data',
       access: endingSession(settings),
       body: dto<DeleteAccountDto>('DeleteAccountDto'),
-      success: done('It is gone.', clearsCookie),
+      success: done('The account was deleted.', clearsCookie),
       errors: {
         403: failure('The password is wrong, or the request comes from a page of another site.'),
         429: tooMany,
@@ -102,9 +102,9 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
       path: '/auth/sessions',
       id: 'listSessions',
       tag: 'accounts',
-      summary: 'The sessions of the account, the newest first, at most 100',
+      summary: 'Your sessions, newest first, at most 100',
       access: signedIn(settings),
-      success: success(200, 'Those that are not over.', { type: 'array', items: dto('SessionDto') }),
+      success: success(200, 'The sessions that have not ended.', { type: 'array', items: dto('SessionDto') }),
       handler: async ({ caller }) => {
         const sessions = await listSessions(caller.account.id, query)
         return {
@@ -122,12 +122,12 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
       path: '/auth/sessions/{id}',
       id: 'revokeSessions',
       tag: 'accounts',
-      summary: 'End a session, or all others',
+      summary: 'End one of your sessions, or all others',
       access: signedIn(settings),
       pathParameters: {
-        id: uuidParameter('Of the session; `others` for all but the one of this request.', 'others'),
+        id: uuidParameter('Id of the session; `others` for all but the session of this request.', 'others'),
       },
-      success: success(200, 'Ended.', dto('RevokedSessionsDto')),
+      success: success(200, 'The number of sessions that were ended.', dto('RevokedSessionsDto')),
       errors: { 404: failure('The caller has no such session.') },
       handler: async ({ caller, path: { id }, response }) => {
         const revoked = await revokeNamedSessions(caller, id, query)

@@ -1,4 +1,4 @@
-// Accounts as the database keeps them, reached through the functions that only `authenticator` may execute.
+// Accounts in the database, through functions that only `authenticator` may execute.
 import { isNotMigrated, sqlState } from '../../postgres/database-error.ts'
 import type { RunQuery } from '../../postgres/database.ts'
 import { failures } from '../../http/envelope.ts'
@@ -21,10 +21,10 @@ export type UserDto = {
   readonly fullName?: string
 }
 
-/** The schemas let ASCII alone through, whose case is the same everywhere. */
+/** The address in lower case. The JSON Schemas accept only ASCII, so the result does not depend on the locale. */
 export const normalisedEmail = (email: string): string => email.toLowerCase()
 
-/** An account as its owner sees it, with a full name only where there is a last name. */
+/** An account as its owner sees it. The full name is left out without a last name. */
 export const userDto = ({ id, email, firstName, lastName }: Account): UserDto => ({
   id,
   email,
@@ -33,9 +33,9 @@ export const userDto = ({ id, email, firstName, lastName }: Account): UserDto =>
 })
 
 /**
- * Calls one of the functions of the schema `auth`.
+ * Runs a statement that calls a function of the schema `auth`.
  *
- * @throws Failure 503 when they are missing, or not for the role that the program connects as
+ * @throws Failure 503 when the function is missing, or the login role of the program may not execute it
  */
 export const askAccounts = (
   query: RunQuery,
@@ -44,9 +44,9 @@ export const askAccounts = (
 ): Promise<readonly Record<string, unknown>[]> => fromAccounts(() => query(text, values))
 
 /**
- * Asks one of the functions of the schema `auth`.
+ * Runs `ask`, which calls a function of the schema `auth`.
  *
- * @throws Failure 503 when they are missing, or not for the role that the program connects as
+ * @throws Failure 503 when the function is missing, or the login role of the program may not execute it
  */
 export async function fromAccounts<T>(ask: () => Promise<T>): Promise<T> {
   try {
@@ -66,7 +66,7 @@ const accountOf = ({ id, email, first_name: firstName, last_name: lastName }: Ac
   lastName,
 })
 
-/** Undefined when the address is taken. */
+/** Creates an account; undefined when the address is already registered. */
 export async function createAccount(
   query: RunQuery,
   { email, passwordHash, firstName, lastName }: NewAccount,
@@ -79,7 +79,7 @@ export async function createAccount(
   return row && accountOf(row as AccountRow)
 }
 
-/** Finds an account by its address, in whatever case it is written. */
+/** Finds an account by its e-mail address, ignoring case. */
 export async function findAccount(
   query: RunQuery,
   email: string,
@@ -94,7 +94,7 @@ export async function findAccount(
   return { ...accountOf(found), passwordHash: found.password_hash }
 }
 
-/** The hash of an account's password; undefined when it is gone. */
+/** The hash of an account's password; undefined when the account does not exist. */
 export async function findPasswordHash(query: RunQuery, userId: string): Promise<string | undefined> {
   const [row] = await askAccounts(query, 'select auth.find_password($1) as hash', [userId])
   return typeof row?.hash === 'string' ? row.hash : undefined
@@ -102,18 +102,18 @@ export async function findPasswordHash(query: RunQuery, userId: string): Promise
 
 export type AccountChange = {
   readonly userId: string
-  /** What the current password was compared with. */
+  /** Hash that the current password was compared with. */
   readonly passwordHash: string
   readonly email: string | undefined
   readonly newPasswordHash: string | undefined
-  /** The one session that a new password does not end. */
+  /** The session that a new password does not end. */
   readonly sessionId: string
 }
 
 /**
- * Changes an account. Undefined when its password is another by now, or it is gone.
+ * Changes an account. Undefined when its password was changed meanwhile, or the account was deleted.
  *
- * @throws Failure 409 when the address is taken
+ * @throws Failure 409 when the address is already registered
  */
 export async function changeAccount(
   query: RunQuery,
@@ -134,7 +134,7 @@ export async function changeAccount(
   }
 }
 
-/** Deletes an account with all its rows. False when its password is another by now, or it is gone already. */
+/** Deletes an account with all its data. False when its password was changed meanwhile, or it was already deleted. */
 export async function deleteAccount(query: RunQuery, userId: string, passwordHash: string): Promise<boolean> {
   const [row] = await askAccounts(query, 'select auth.delete_user($1, $2) as deleted', [userId, passwordHash])
   return row?.deleted === true

@@ -1,4 +1,4 @@
-// `/auth`: signing up, signing in, signing out, tokens; and the account itself.
+// `/auth`: sign up, sign in, sign out, get tokens, manage the account.
 import { requireBearerScheme } from '../../http/authorization-scheme.ts'
 import { crossOrigin } from '../../http/cross-origin.ts'
 import type { RouteTable } from '../../http/route-router.ts'
@@ -10,17 +10,17 @@ import type { SessionSettings } from './session.ts'
 import { signInRoutes } from './sign-in-routes.ts'
 
 export type AccountsSettings = SessionSettings & {
-  /** Wrong passwords for one account from one network in a quarter of an hour. */
+  /** Maximum number of wrong passwords for one account from one network in 15 minutes. */
   readonly accountLimit: number
-  /** Wrong passwords for one account from all networks together. */
+  /** The same from all networks together. */
   readonly accountTotalLimit: number
-  /** Wrong passwords from one network, and registrations. */
+  /** Maximum number of wrong passwords, and of registrations, from one network in 15 minutes. */
   readonly addressLimit: number
-  /** Proxies in front of this server that add to `X-Forwarded-For`. */
+  /** Number of proxies in front of this server that add to `X-Forwarded-For`. */
   readonly trustedProxies: number
-  /** Origins beside our own whose pages may use the service; read at each request. */
+  /** Other origins whose pages may use the service; read at each request. */
   readonly allowedOrigins: () => readonly string[]
-  /** Read at each token. */
+  /** Read for each token. */
   readonly tokens: () => TokenSettings
 }
 

@@ -1,8 +1,9 @@
-// Limits of wrong passwords and registrations. Counts are in the database, so that all processes share them.
+// Rate limits for wrong passwords and registrations. The counts are in the database, so that all processes share them.
 //
-// Wrong passwords are counted by account and network together: a stranger who guesses is refused, and the owner, on
-// another network, is not. Guesses from many networks reach the higher limit of the account alone, and guesses at many
-// accounts that of the network. An address without an account is counted like any other, so counts tell nothing.
+// Wrong passwords are counted per account and network, so that someone who guesses does not lock out the owner on
+// another network. Guesses from many networks reach the higher limit of the account, and guesses for many accounts that
+// of the network. E-mail addresses without an account are counted, too, so that limits do not reveal which accounts
+// exist.
 import { createHash } from 'node:crypto'
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
 import type { RunQuery } from '../../postgres/database.ts'
@@ -12,34 +13,38 @@ import { Failure } from '../../http/envelope.ts'
 export type AttemptLimitSettings = {
   /** Runs statements as `authenticator`. */
   readonly query: RunQuery
-  /** Wrong passwords for one account from one network in a quarter of an hour. */
+  /** Maximum number of wrong passwords for one account from one network in 15 minutes. */
   readonly accountLimit: number
-  /** Wrong passwords for one account from all networks together. */
+  /** The same from all networks together. */
   readonly accountTotalLimit: number
-  /** Wrong passwords from one network, and registrations from it or with one e-mail address. */
+  /** Maximum number of wrong passwords from one network, and of registrations from it or with one e-mail address. */
   readonly addressLimit: number
 }
 
-/** A try that was counted. One that succeeds is no guess: it is given back. */
+/** An attempt that was counted. Call `giveBack` when it succeeds, so that it no longer counts. */
 export type Attempt = { readonly giveBack: () => Promise<void> }
 
 export type AttemptLimits = {
   /** @throws Failure 429 with `Retry-After` */
   readonly register: (email: string, network: string) => Promise<void>
-  /** For whatever compares a password with an account's. @throws Failure 429 with `Retry-After` */
+  /** Call this before each comparison of a password. @throws Failure 429 with `Retry-After` */
   readonly guess: (email: string, network: string) => Promise<Attempt>
 }
 
 /** Seconds. */
 const period = 15 * 60
 
-/** Keys have a bounded length, and reveal no address. The parts are hashed as JSON, so that no two lists are the same text. */
+/**
+ * A key of fixed length that reveals no address. Hashes the parts as JSON, so that different lists have different keys.
+ */
 const keyOf = (...parts: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
 
 type Count = { readonly limiter: RateLimiterPostgres; readonly key: string }
 
-/** The limits of one process. Its refusals are remembered, so that a flood does not ask the database each time. */
+/**
+ * The limits of one process. It caches rejections, so that a flood of requests does not query the database each time.
+ */
 export function createAttemptLimits(settings: AttemptLimitSettings): AttemptLimits {
   const { query, accountLimit, accountTotalLimit, addressLimit } = settings
   const storeClient = {
@@ -54,12 +59,12 @@ export function createAttemptLimits(settings: AttemptLimitSettings): AttemptLimi
       schemaName: 'auth',
       tableName: 'rate_limits',
       tableCreated: true,
-      // One of them for all: what is over lies in the same table.
+      // One limiter deletes the expired rows of all, which share the table.
       clearExpiredByTimeout: clears,
       keyPrefix,
       points,
       duration: period,
-      // A flood is told from a burst, and refused without asking the database each time.
+      // Beyond this, attempts are rejected without querying the database.
       inMemoryBlockOnConsumed: 3 * points,
     })
   const guesses = {
@@ -71,7 +76,7 @@ export function createAttemptLimits(settings: AttemptLimitSettings): AttemptLimi
     address: limiter('register-address', addressLimit),
     account: limiter('register-account', addressLimit),
   }
-  // The account alone comes last: a network that is refused cannot use up the attempts that the account has left.
+  // The account's own limit comes last, so that a network over its limit does not use up the attempts of the account.
   return {
     register: async (email, network) => {
       await count({ limiter: registrations.address, key: keyOf(network) })

@@ -1,10 +1,10 @@
-// Work that takes a processor for a while: a few pieces at once, some that wait their turn, and no more.
+// Limits how many CPU-intensive tasks run at once, and how many wait.
 import { Failure } from '../../http/envelope.ts'
 
 export type Bounds = {
-  /** Pieces of work at once. */
+  /** Maximum number of tasks that run at once. */
   readonly atOnce: number
-  /** Pieces that may wait; one more is refused. */
+  /** Maximum number of tasks that wait; further ones are rejected. */
   readonly waiting: number
 }
 
@@ -18,9 +18,9 @@ export class BoundedWork {
   }
 
   /**
-   * Does the work when its turn comes, first come, first served.
+   * Runs a task, now or when its turn comes, first come, first served.
    *
-   * @throws Failure 503 with `Retry-After` when too many are waiting; the error of the work
+   * @throws Failure 503 with `Retry-After` when too many tasks wait; the error of the task
    */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#running < this.#bounds.atOnce) this.#running++
@@ -28,7 +28,7 @@ export class BoundedWork {
       if (this.#waiting.length >= this.#bounds.waiting) {
         throw new Failure(503, 'Too many people are signing in at the moment', { headers: { 'Retry-After': '2' } })
       }
-      // Whoever finishes hands its place on, so that nobody who comes just then gets in between.
+      // A task that ends passes its place on, so that no new task can overtake the waiting ones.
       await new Promise<void>((resolve) => this.#waiting.push(resolve))
     }
     try {

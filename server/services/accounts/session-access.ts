@@ -1,31 +1,31 @@
-// Who may call the routes of accounts and of what belongs to them: callers with a session, or everyone.
+// Access rules of the account and report routes: callers with a session, or everyone.
 import { failures } from '../../http/envelope.ts'
 import type { Access } from '../../http/route.ts'
-import { failure } from '../../http/service-answer.ts'
+import { failure } from '../../http/service-response.ts'
 import type { Identity } from '../../identity/identity.ts'
-import { currentSession, sessionIdentity, sessionToEnd, type Session, type SessionSettings } from './session.ts'
+import { currentSession, sessionIdentity, requireSession, type Session, type SessionSettings } from './session.ts'
 
-const session = { security: ['session'], errors: { 401: failure('Nobody is signed in.') } } as const
+const session = { security: ['session'], errors: { 401: failure('You are not signed in.') } } as const
 
-/** The caller's session, extended when it is time. 401 without one. */
+/** The caller's session, extended in its second half. 401 without a session. */
 export const signedIn = (settings: SessionSettings): Access<Session> => ({
   ...session,
   identify: (request, response) => currentSession(request, response, settings),
 })
 
-/** The caller's session, left as it is, for routes that end it. 401 without one. */
+/** The caller's session, not extended, for routes that end it. 401 without a session. */
 export const endingSession = (settings: SessionSettings): Access<Session> => ({
   ...session,
-  identify: (request) => sessionToEnd(request, settings),
+  identify: (request) => requireSession(request, settings),
 })
 
-/** As whom the caller's session acts in the database. 401 without one. */
+/** The identity of the caller's session. 401 without a session. */
 export const signedInIdentity = (settings: SessionSettings): Access<Identity> => ({
   ...session,
   identify: async (request, response) => sessionIdentity(await currentSession(request, response, settings)),
 })
 
-/** Everyone, where sessions are set up: 503 else. */
+/** Everyone. 503 when sessions are not set up. */
 export const everyone = ({ sessionSecrets }: SessionSettings): Access<undefined> => ({
   security: [],
   errors: { 401: failure('The Authorization header has another scheme than Bearer.') },

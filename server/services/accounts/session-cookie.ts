@@ -1,29 +1,29 @@
-// Which cookies a session has, and which of those that a request carries are believed.
+// The cookies of a session, and which cookies of a request are trusted.
 //
-// A cookie that is `Secure` also comes under the name `__Host-session`: browsers take one of that name only from this very
-// host, for all of its paths, by TLS. `session` has no such guarantee: a neighbouring subdomain can set it for the
-// whole domain, and so sign a visitor in to the account of another user. So where both are set, a browser has to
-// show `__Host-session`, and `session` alone is for programs, which keep no cookies but those that they were given.
+// With `Secure` cookies, a session has two: `session` and `__Host-session`. Browsers accept the latter only from this
+// very host, for all of its paths, over TLS. `session` has no such guarantee: a neighbouring subdomain can set it for
+// the whole domain, and so sign a visitor in to the account of another user. Browsers must therefore send
+// `__Host-session`; only programs, which send just the cookies that they received, may send `session` without it.
 // https://developer.mozilla.org/en-US/docs/Web/HTTP/Reference/Headers/Set-Cookie#cookie_prefixes
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { cookieValues, setCookie, signCookie, verifyCookie, type CookieValue } from '../../http/cookie.ts'
 
 export type CookieSettings = {
-  /** The newest first. Empty: there are no sessions. */
+  /** Newest first. Empty when sessions are not set up. */
   readonly sessionSecrets: readonly string[]
   readonly secureCookies: boolean
 }
 
 const plainName = 'session'
 const hostName = '__Host-session'
-/** Cookies of one name that are looked at. */
+/** Maximum number of cookies of one name that are verified. */
 const maxCookies = 8
 
 const now = (): number => Math.floor(Date.now() / 1000)
 const namesOf = ({ secureCookies }: CookieSettings): readonly string[] =>
   secureCookies ? [plainName, hostName] : [plainName]
 
-/** Sets the cookies of a session on the response. Each is signed for its own name, so that neither passes for the other. */
+/** Sets the cookies of a session on the response. The signature covers the name, so neither is valid as the other. */
 export function sendSessionCookies(response: ServerResponse, value: CookieValue, settings: CookieSettings): void {
   for (const name of namesOf(settings)) {
     const text = signCookie(name, value, settings.sessionSecrets)
@@ -31,7 +31,7 @@ export function sendSessionCookies(response: ServerResponse, value: CookieValue,
   }
 }
 
-/** Takes the cookies away, whatever was set on the response before. */
+/** Deletes the cookies, and replaces any that were already set on the response. */
 export function clearSessionCookies(response: ServerResponse, settings: CookieSettings): void {
   response.setHeader(
     'Set-Cookie',
@@ -40,8 +40,8 @@ export function clearSessionCookies(response: ServerResponse, settings: CookieSe
 }
 
 /**
- * What the genuine cookies of a request hold that have not expired. A cookie that was set for a part of the site does
- * not hide the genuine one, so there may be several of a name.
+ * The values of a request's genuine cookies that have not expired. Checks several cookies of the same name, so that a
+ * forged one for a path of the site does not hide the genuine one.
  */
 export function sessionCookies(headers: IncomingHttpHeaders, settings: CookieSettings): CookieValue[] {
   const name = believedName(headers, settings)
@@ -53,15 +53,15 @@ export function sessionCookies(headers: IncomingHttpHeaders, settings: CookieSet
   return found
 }
 
-/** With any cookie of the stricter name, also one that is forged, the other name is not looked at. */
+/** Any cookie of the stricter name, even a forged one, excludes the other name. */
 function believedName(headers: IncomingHttpHeaders, { secureCookies }: CookieSettings): string {
   if (!secureCookies) return plainName
   return isBrowser(headers) || cookieValues(headers.cookie, hostName).length > 0 ? hostName : plainName
 }
 
 /**
- * Whether a browser sent the request. By TLS, every current one sends `Sec-Fetch-Site`; `User-Agent` tells older ones.
- * No page of another site can take these headers away.
+ * Whether a browser sent the request. Over TLS, every current browser sends `Sec-Fetch-Site`; `User-Agent` identifies
+ * older ones. No page of another site can remove these headers.
  */
 const isBrowser = (headers: IncomingHttpHeaders): boolean =>
   headers['sec-fetch-site'] !== undefined ||

@@ -1,4 +1,4 @@
-// Sessions: rows in the database, named by a random id that only the cookie holds.
+// Sessions: rows in the database, found by the hash of a random id that only the cookie has.
 import { createHash, randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Database, RunQuery } from '../../postgres/database.ts'
@@ -17,9 +17,9 @@ export type SessionSettings = CookieSettings & {
 }
 
 export type Session = {
-  /** What the cookie holds. */
+  /** Value of the cookie. */
   readonly cookie: CookieValue
-  /** What may be shown. */
+  /** Public id; unlike that of the cookie, it may be shown. */
   readonly id: string
   readonly account: Account
   /** The claim `app_role`, if the account has one. */
@@ -29,9 +29,9 @@ export type Session = {
   readonly expiresAt: Date
 }
 
-/** Seconds. A session that goes on being used is extended by this … */
+/** Seconds until a session ends, unless it is used in its second half. */
 const lifetime = 14 * 24 * 60 * 60
-/** … but never beyond this, counted from signing in. */
+/** Seconds after which a session ends in any case. */
 const longest = 90 * 24 * 60 * 60
 
 const hashOf = (secretId: string): Buffer => createHash('sha256').update(secretId).digest()
@@ -41,8 +41,8 @@ const secondsOf = (date: Date): number => Math.floor(date.getTime() / 1000)
 /**
  * Begins a session of the user with a new id, and sets its cookies on the response.
  *
- * @param passwordHash what the password was compared with
- * @returns false when the account has another password by now, or is gone
+ * @param passwordHash hash that the password was compared with
+ * @returns false when the password was changed meanwhile, or the account was deleted
  */
 export async function beginSession(
   response: ServerResponse,
@@ -62,49 +62,50 @@ export async function beginSession(
 }
 
 /**
- * The session that the request's cookie names. In the second half of its time it is extended, and its cookie set again.
+ * The session of the request's cookie. In the second half of its lifetime it is extended, and its cookies are set
+ * again.
  *
- * @throws Failure 401 when the cookie is absent, forged or expired, or its session is revoked or over
+ * @throws Failure 401 when the cookie is missing, forged or expired, or its session was revoked or has ended
  */
 export async function currentSession(
   request: IncomingMessage,
   response: ServerResponse,
   settings: SessionSettings,
 ): Promise<Session> {
-  const session = await sessionToEnd(request, settings)
+  const session = await requireSession(request, settings)
   noteRole(response, sessionIdentity(session).role)
   await renew(session, response, settings)
   return session
 }
 
 /**
- * The same, for requests that end the session: it is left as it is.
+ * The session of the request's cookie, not extended.
  *
  * @throws Failure 401
  */
-export async function sessionToEnd(request: IncomingMessage, settings: SessionSettings): Promise<Session> {
+export async function requireSession(request: IncomingMessage, settings: SessionSettings): Promise<Session> {
   if (settings.sessionSecrets.length === 0) throw failures.noSecrets()
   const [session] = await findSessions(request, settings, 1)
   if (!session) throw failures.notSignedIn()
   return session
 }
 
-/** Ends every session that the request has a genuine cookie of: signing in replaces them. */
+/** Ends every session that the request has a genuine cookie of, when signing in replaces them. */
 export async function revokeSessionsOf(request: IncomingMessage, settings: SessionSettings): Promise<void> {
   for (const session of await findSessions(request, settings, Infinity)) await revokeSession(session, settings.query)
 }
 
-async function findSessions(request: IncomingMessage, settings: SessionSettings, most: number): Promise<Session[]> {
+async function findSessions(request: IncomingMessage, settings: SessionSettings, limit: number): Promise<Session[]> {
   const found: Session[] = []
   for (const cookie of sessionCookies(request.headers, settings)) {
-    if (found.length === most) break
+    if (found.length === limit) break
     const session = await findSession(cookie, settings.database)
     if (session) found.push(session)
   }
   return found
 }
 
-/** Every request with a session asks it. The function is ours, and writes nothing. */
+/** Runs for every request with a session. The function is ours, and writes nothing. */
 const sessionOfHash = new JsonStatement('select row_to_json(found) from auth.find_session($1) as found', {
   access: 'read',
   hasNoEffect: true,
@@ -149,22 +150,22 @@ async function renew(session: Session, response: ServerResponse, settings: Sessi
       "select auth.extend_session($1, $2 * interval '1 second', $3 * interval '1 second') as expires_at",
       [hashOf(cookie.id), lifetime, longest],
     )
-    // Ended just now: the request that saw it goes on, and its cookie is left to itself.
+    // The session has just ended. The request continues, and the cookie stays as it is.
     if (!(row?.expires_at instanceof Date)) return
     expires = secondsOf(row.expires_at)
   }
-  // Another request may have extended the session, and its answer may have been lost.
+  // Another request may have extended the session, and its response may have been lost.
   if (expires > cookie.expires) sendSessionCookies(response, { id: cookie.id, expires }, settings)
 }
 
-/** Ends the session for good, wherever its cookie is. */
+/** Ends the session for good, for all copies of its cookie. */
 export async function revokeSession({ cookie }: Session, query: RunQuery): Promise<void> {
   await askAccounts(query, 'select auth.revoke_session($1)', [hashOf(cookie.id)])
 }
 
 export type ListedSession = { readonly id: string; readonly createdAt: Date; readonly expiresAt: Date }
 
-/** The sessions of a user that are not over, the newest first, at most 100. */
+/** The sessions of a user that have not ended, newest first, at most 100. */
 export async function listSessions(userId: string, query: RunQuery): Promise<readonly ListedSession[]> {
   const rows = await askAccounts(query, 'select id, created_at, expires_at from auth.list_sessions($1)', [userId])
   return rows.map((row) => {
@@ -173,7 +174,7 @@ export async function listSessions(userId: string, query: RunQuery): Promise<rea
   })
 }
 
-/** Ends the session of that id, or with `others` all but the given one; only if they are the user's. Gives their number. */
+/** Ends the user's session with that id, or with `others` all but the given session. Returns how many were ended. */
 export async function revokeNamedSessions(session: Session, id: string, query: RunQuery): Promise<number> {
   const [only, except] = id === 'others' ? [null, session.id] : [id, null]
   const [row] = await askAccounts(query, 'select auth.revoke_sessions($1, $2, $3) as revoked', [
@@ -184,7 +185,7 @@ export async function revokeNamedSessions(session: Session, id: string, query: R
   return Number(row?.revoked)
 }
 
-/** As whom the session's user acts in the database. */
+/** The role and claims of the session's user in the database. */
 export const sessionIdentity = ({ account: { id, email }, appRole }: Session): Identity => ({
   role: 'authenticated',
   claims: { sub: id, email, ...(appRole === null ? {} : { app_role: appRole }) },

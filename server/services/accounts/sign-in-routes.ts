@@ -3,7 +3,7 @@ import type { Request, Response } from 'express'
 import { clientNetwork } from '../../http/client-address.ts'
 import { Failure, failures } from '../../http/envelope.ts'
 import { defineRoute, type Access, type Route } from '../../http/route.ts'
-import { done, dto, failure, success } from '../../http/service-answer.ts'
+import { done, dto, failure, success } from '../../http/service-response.ts'
 import { accessTokens, type TokenSettings } from './access-token.ts'
 import { createAccount, findAccount, normalisedEmail, userDto } from './account.ts'
 import { addressTaken, clearsCookie, tooMany } from './account-response.ts'
@@ -17,7 +17,7 @@ export type SignInSettings = SessionSettings & {
   readonly trustedProxies: number
   readonly passwords: Passwords
   readonly limits: AttemptLimits
-  /** Read at each token. */
+  /** Read for each token. */
   readonly tokens: () => TokenSettings
 }
 
@@ -25,8 +25,8 @@ export type SignInSettings = SessionSettings & {
 type SignInDto = { readonly email: string; readonly password: string }
 type SignUpDto = SignInDto & { readonly firstName: string; readonly lastName?: string }
 
-const replaces = 'A session that the request has a cookie of is ended: the new one takes its place.'
-const setsCookie = { 'Set-Cookie': 'The session; also as `__Host-session` where cookies are for TLS only.' }
+const replaces = 'Ends the session of the request, if it has one: the new session replaces it.'
+const setsCookie = { 'Set-Cookie': 'The cookie `session`, and `__Host-session` when cookies are secure.' }
 
 export function signInRoutes(settings: SignInSettings): readonly Route[] {
   const { query, passwords, limits, trustedProxies } = settings
@@ -37,7 +37,7 @@ export function signInRoutes(settings: SignInSettings): readonly Route[] {
       path: '/auth/signup',
       id: 'signUp',
       tag: 'accounts',
-      summary: 'Make an account, and sign in to it',
+      summary: 'Create an account, and sign in',
       description: replaces,
       access: everyone(settings),
       body: dto<SignUpDto>('SignUpDto'),
@@ -103,7 +103,7 @@ export function signInRoutes(settings: SignInSettings): readonly Route[] {
       id: 'createToken',
       tag: 'accounts',
       summary: 'Get a token for the REST API',
-      description: 'The token acts as the user for its time, and no longer than the session.',
+      description: 'The token acts for the user until it expires, but no longer than the session.',
       access: signedIn(settings),
       success: success(200, 'The token.', dto('AccessTokenDto')),
       errors: { 501: failure('The keys of the settings cannot sign tokens.') },
@@ -112,7 +112,7 @@ export function signInRoutes(settings: SignInSettings): readonly Route[] {
   ]
 }
 
-/** A cookie of no session is taken away, too; one that cannot be looked up now is not. */
+/** Deletes cookies without a session, too, but not when the session cannot be looked up. */
 function signingOut(settings: SessionSettings): Access<Session> {
   const access = endingSession(settings)
   return {

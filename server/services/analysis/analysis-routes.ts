@@ -6,7 +6,7 @@ import { predict, predictBatch, predictOlder, type PredictSettings } from './pre
 import { Problem, sendJson } from './problem.ts'
 import type { JsonSchema } from '../../http/json-schema.ts'
 import type { Route } from '../../http/route.ts'
-import { dto, record, text } from '../../http/service-answer.ts'
+import { dto, record, text } from '../../http/service-response.ts'
 import type { SecurityName, ServiceParameter, ServiceResponse } from '../../http/service-route.ts'
 
 /** What the handlers need. */

@@ -1,9 +1,9 @@
-// The API reference page: Swagger UI from this server alone.
+// The API reference page: Swagger UI, served without other origins.
 import { createRequire } from 'node:module'
 import express, { type Router } from 'express'
 
 export type DocsSettings = {
-  /** Address of the OpenAPI document, of this origin: `/openapi.json`. */
+  /** Path of the OpenAPI document on this origin: `/openapi.json`. */
   readonly documentUrl: string
 }
 
@@ -13,7 +13,7 @@ const require = createRequire(import.meta.url)
 const assets = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'] as const
 
 /**
- * Nothing but this origin. Swagger UI has its icons in `data:` addresses, and sets style attributes.
+ * Allows only this origin. Swagger UI has its icons in `data:` URLs, and sets style attributes.
  * https://www.w3.org/TR/CSP3/
  */
 const contentSecurityPolicy = [
@@ -50,7 +50,7 @@ const page = `<!doctype html>
 </html>
 `
 
-/** Without a validator: Swagger UI would show the document to a service on another host. */
+/** No validator: Swagger UI would send the document to a service on another host. */
 const options = {
   dom_id: '#reference',
   deepLinking: true,
@@ -60,8 +60,8 @@ const options = {
 }
 
 /**
- * Starts the page. The document shows what its reader may use, so it is fetched again with the credentials that are
- * entered, and when a request to `/auth` has set or removed the session cookie. A refused credential leaves the
+ * Starts the page. The document depends on the privileges of its reader, so the page fetches it again when credentials
+ * are entered, and when a request to `/auth` has set or deleted the session cookie. Invalid credentials leave the
  * document as it is.
  */
 const script = (documentUrl: string): string => `'use strict'
@@ -77,7 +77,7 @@ const credentials = () => {
 const refresh = async () => {
   const response = await fetch(documentUrl, { headers: credentials(), credentials: 'same-origin' })
   const text = await response.text()
-  // Of this type are its own errors, below.
+  // Clears the error of an earlier refresh.
   ui.errActions.clear({ type: 'thrown' })
   if (response.ok) ui.specActions.updateSpec(text)
   else ui.errActions.newThrownErr(new Error('The credentials were refused: ' + JSON.parse(text).message))
@@ -102,8 +102,8 @@ window.ui = ui
 `
 
 /**
- * Routes of the page, to be mounted anywhere: `GET /` and what it loads. All addresses in it are relative, so that it
- * works behind a proxy that changes the path, too.
+ * Routes of the page: `GET /` and what it loads. All its URLs are relative, so that the router can be mounted anywhere,
+ * also behind a proxy that changes the path.
  */
 export function docsRouter({ documentUrl }: DocsSettings): Router {
   const router = express.Router()
@@ -113,7 +113,7 @@ export function docsRouter({ documentUrl }: DocsSettings): Router {
     next()
   })
   router.get('/', (request, response) => {
-    // Below a path without a slash at its end, relative addresses would lead one level too high.
+    // Without the slash at the end of the path, relative URLs would resolve one level too high.
     const [path = ''] = request.originalUrl.split('?', 1)
     if (path.endsWith('/')) response.type('html').send(page)
     else response.redirect(`./${path.slice(path.lastIndexOf('/') + 1)}/`)

@@ -20,31 +20,31 @@ import { operationOf, securitySchemes, type ServiceRoute } from '../../http/serv
 import { filterParameters, tablePaths, type TableDescription } from './table-path.ts'
 
 export type DescribedService = {
-  /** What the caller may know of, in one exposed schema. */
+  /** Tables of one exposed schema that the caller may see. */
   readonly tables: readonly Table[]
   readonly routines: readonly Routine[]
   readonly relationships: Relationships
-  /** JSON Schemas that bodies are checked against, each with its `$id`, and `x-table` when it is for a table's rows. */
+  /** JSON Schemas of request bodies, each with its `$id`, and `x-table` when it is for a table's rows. */
   readonly schemas: readonly JsonSchema[]
   /** All exposed schemas of the database, the default first. */
   readonly exposedSchemas: readonly string[]
   /** Mount path of the REST resources. */
   readonly restBasePath: string
-  /** Whether requests to the REST resources may come without a credential. */
+  /** Whether requests to the REST resources need no credentials. */
   readonly anonymous: boolean
   readonly version: string
-  /** Address of the service; by default the one that the document comes from. */
+  /** URL of the service; by default the origin of the document. */
   readonly serverUrl?: string
   readonly operations: readonly ServiceRoute[]
 }
 
 const description = `Tables, views and functions of the database as REST resources with PostgREST's semantics, and the
-service's own routes. The database's policies decide what each caller may see and do.`
+service's own routes. The privileges and policies of the database decide what each caller may see and do.`
 
 /**
  * The document, as plain data for `JSON.stringify`.
  *
- * @throws Error when two JSON Schemas have the same name, or a reference leads nowhere
+ * @throws Error when two JSON Schemas have the same name, or a reference cannot be resolved
  */
 export function serviceDocument(input: DescribedService): JsonObject {
   const { tables, routines, relationships, operations } = input
@@ -68,7 +68,7 @@ export function serviceDocument(input: DescribedService): JsonObject {
     openapi: '3.1.1',
     info: { title: 'rowhouse', description, version: input.version },
     servers: [{ url: input.serverUrl ?? '/' }],
-    // Of the REST resources; each of the other routes says its own.
+    // The default is for the REST resources; all other operations override it.
     security: [{ apiKey: [] }, { bearer: [] }, ...(input.anonymous ? [{}] : [])],
     tags: tagsOf(input),
     paths: withRoutes(restPaths, operations, checked.resolve),
@@ -91,7 +91,7 @@ export function serviceDocument(input: DescribedService): JsonObject {
 
 const rowName = ({ name }: Table): string => componentName('tables', name)
 
-/** The schemas of a relation as components, and references to them. A JSON Schema that bodies must meet comes first. */
+/** The schemas of a relation as components, and references to them. A JSON Schema for its bodies takes precedence. */
 function describeTable(
   table: Table,
   relationships: Relationships,
@@ -139,7 +139,7 @@ function rootPath({ basePath }: RestContext): readonly [string, JsonObject] {
   ]
 }
 
-/** Paths of both kinds; where a path has a route of the service's own and a REST resource, the route goes first. */
+/** The paths of REST resources and of other routes. For the same path and method, the other route takes precedence. */
 function withRoutes(
   restPaths: readonly (readonly [string, JsonObject])[],
   routes: readonly ServiceRoute[],

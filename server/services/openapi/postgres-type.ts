@@ -1,4 +1,4 @@
-// Types of PostgreSQL as JSON Schema: how their values look in a response.
+// PostgreSQL types as JSON Schemas of their values in responses.
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { JsonSchema } from '../../http/json-schema.ts'
 
@@ -9,11 +9,11 @@ const int64: JsonSchema = { type: 'integer', format: 'int64' }
 const float: JsonSchema = { type: 'number', format: 'float' }
 const double: JsonSchema = { type: 'number', format: 'double' }
 const boolean: JsonSchema = { type: 'boolean' }
-// Only these two have the zone that RFC 3339 demands.
+// Only these two have the time zone that RFC 3339 requires.
 const dateTime: JsonSchema = { type: 'string', format: 'date-time' }
 const date: JsonSchema = { type: 'string', format: 'date' }
 
-/** By the name that `format_type` writes, and by the name in the catalogue where that differs. */
+/** By the name that `format_type` returns, and by the catalogue's name where it differs. */
 const known = new Map<string, JsonSchema>([
   ['boolean', boolean],
   ['bool', boolean],
@@ -41,18 +41,18 @@ const known = new Map<string, JsonSchema>([
 ])
 
 /**
- * The schema of a type's values; open to anything for json, jsonb, row types, and types that are not known here.
+ * The schema of a type's values. Any value is valid for json, jsonb, row types and unknown types.
  *
  * @param type as in `Column.type` or `RoutineParameter.type`
  */
 export function typeSchema(type: string): JsonSchema {
   if (type.endsWith('[]')) return { type: 'array', items: typeSchema(type.slice(0, -2)) }
-  // Types of extensions come with their schema, and some with modifiers: `extensions.citext`, `numeric(10,2)`.
+  // Types of extensions are qualified, and some types have modifiers: `extensions.citext`, `numeric(10,2)`.
   const bare = type.replace(/\(.*$/s, '')
   return known.get(bare) ?? known.get(bare.slice(bare.lastIndexOf('.') + 1)) ?? {}
 }
 
-/** The schema of a type that is named as the catalogue has it, arrays with an underscore in front. */
+/** The schema of a type by its name in the catalogue, where array types begin with an underscore. */
 export const catalogTypeSchema = ({ schema, name }: QualifiedIdentifier): JsonSchema =>
   schema !== 'pg_catalog'
     ? {}

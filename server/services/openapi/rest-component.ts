@@ -1,14 +1,14 @@
-// What all REST resources share: parameters, headers, error answers.
+// Components that all REST resources share: parameters, headers, error responses.
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { JsonObject, JsonSchema } from '../../http/json-schema.ts'
 
-/** What every REST operation is described with. */
+/** What the descriptions of all REST operations need. */
 export type RestContext = {
-  /** Path that the resources are below, without a slash at its end. */
+  /** Mount path of the resources, without a slash at its end. */
   readonly basePath: string
-  /** Whether there are several schemas to choose from by a header. */
+  /** Whether the profile headers can select one of several schemas. */
   readonly hasProfiles: boolean
-  /** The rows of a relation, when it is described. */
+  /** The schema of a relation's rows; undefined when the document leaves the relation out. */
   readonly rowOf: (relation: QualifiedIdentifier) => JsonSchema | undefined
 }
 
@@ -29,7 +29,7 @@ const header = (name: string, description: string, schema: JsonSchema = text): J
   schema,
 })
 
-/** A parameter that holds a list of preferences. RFC 7240 */
+/** The header `Prefer` with these preferences. RFC 7240 */
 const prefer = (...preferences: readonly string[]): JsonObject =>
   header('Prefer', `Preferences, separated by commas: ${preferences.map((it) => `\`${it}\``).join(', ')}.`)
 
@@ -45,13 +45,13 @@ export const reservedParameters: ReadonlySet<string> = new Set([
 const sharedParameters = {
   select: query('select', text, 'Columns and related rows to return: `id,name,owner(*)`.'),
   order: query('order', text, 'Columns to sort by: `year.desc,id`.'),
-  limit: query('limit', count, 'At most so many rows.'),
-  offset: query('offset', count, 'Rows to pass over.'),
-  and: query('and', text, 'Conditions that must all hold: `(a.eq.1,b.gt.2)`.'),
-  or: query('or', text, 'Conditions of which one must hold: `(a.eq.1,b.gt.2)`.'),
-  columns: query('columns', text, 'Keys of the body that are used; the others are passed over.'),
-  onConflict: query('on_conflict', text, 'Columns of the unique constraint that tells which rows exist already.'),
-  range: header('Range', 'Rows from and to, counted from 0: `0-9`.'),
+  limit: query('limit', count, 'Maximum number of rows.'),
+  offset: query('offset', count, 'Number of rows to skip.'),
+  and: query('and', text, 'Conditions that must all be true: `(a.eq.1,b.gt.2)`.'),
+  or: query('or', text, 'Conditions of which at least one must be true: `(a.eq.1,b.gt.2)`.'),
+  columns: query('columns', text, 'Keys of the body to use; the others are ignored.'),
+  onConflict: query('on_conflict', text, 'Columns of the unique constraint that identifies existing rows.'),
+  range: header('Range', 'First and last row, counted from 0: `0-9`.'),
   preferRead: prefer(counts, ...anyRequest),
   preferInsert: prefer(
     returns,
@@ -82,10 +82,10 @@ export function restParameters(exposedSchemas: readonly string[]): JsonObject {
 
 export const restHeaders = {
   contentRange: {
-    description: 'Rows from and to, counted from 0, and the count that was asked for: `0-9/100`, `*/0`.',
+    description: 'First and last row, counted from 0, and the count if it was requested: `0-9/100`, `*/0`.',
     schema: text,
   },
-  location: { description: 'Where the new row is.', schema: { type: 'string', format: 'uri-reference' } },
+  location: { description: 'Path of the new row.', schema: { type: 'string', format: 'uri-reference' } },
 } satisfies JsonObject
 
 export const headerRef = (name: keyof typeof restHeaders): JsonObject => ({ $ref: `#/components/headers/${name}` })
@@ -97,7 +97,7 @@ export const restErrorSchema: JsonSchema = {
   properties: {
     code: { description: 'A code of the API (`PGRST…`) or an SQLSTATE of PostgreSQL.', type: 'string' },
     message: { type: 'string' },
-    details: { description: 'Text, or a list of faults; null when there is nothing more to say.' },
+    details: { description: 'Text, or a list of what is wrong with the body; null when there are no details.' },
     hint: { type: ['string', 'null'] },
   },
   required: ['code', 'message'],
@@ -109,19 +109,19 @@ const error = (description: string): JsonObject => ({
 })
 
 export const restResponses = {
-  badRequest: error('The request cannot be understood, or its body breaks the schema or a constraint.'),
+  badRequest: error('The request cannot be parsed, or its body violates the schema or a constraint.'),
   unauthorized: {
-    ...error('The credential is missing, wrong or expired, or nobody may do this without one.'),
+    ...error('The credentials are missing, invalid or expired.'),
     headers: { 'WWW-Authenticate': { schema: text } },
   },
   forbidden: error('The role of the caller may not do this.'),
-  notFound: error('No row that the caller may see has this key.'),
-  error: error('Any other failure.'),
+  notFound: error('The caller can see no row with this key.'),
+  error: error('Any other error.'),
 } satisfies JsonObject
 
 const responseRef = (name: keyof typeof restResponses): JsonObject => ({ $ref: `#/components/responses/${name}` })
 
-/** Failures of any request; `row`: one that is about a single row. */
+/** Error responses of a REST operation on `rows`, or on a single `row`. */
 export const failures = (about: 'row' | 'rows' = 'rows'): JsonObject => ({
   400: responseRef('badRequest'),
   401: responseRef('unauthorized'),

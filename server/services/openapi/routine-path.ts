@@ -1,4 +1,4 @@
-// The resources of functions: `/rpc/{name}`, overloads together.
+// The resources of functions: `/rpc/{name}` for all overloads of a name.
 import { firstLine } from '../../rest/openapi/comment.ts'
 import { returnsScalar, returnsVoid, type Routine, type RoutineParameter } from '../../schema-cache/routine.ts'
 import { pathSegment, type JsonObject, type JsonSchema } from '../../http/json-schema.ts'
@@ -7,7 +7,7 @@ import { catalogTypeSchema, typeSchema } from './postgres-type.ts'
 
 const json = 'application/json'
 
-/** The path item of functions of one name. Functions that may write are called by POST only. */
+/** The path item of the functions of one name. Functions that may write have only POST. */
 export function routinePath(
   name: string,
   overloads: readonly Routine[],
@@ -51,7 +51,7 @@ export function routinePath(
   ]
 }
 
-/** Arguments by name, required when every overload requires them. */
+/** A parameter for each argument, required when every overload requires it. */
 function queryParameters(overloads: readonly Routine[]): readonly JsonObject[] {
   const found = new Map<string, RoutineParameter>()
   for (const { parameters } of overloads) {
@@ -69,13 +69,13 @@ function queryParameters(overloads: readonly Routine[]): readonly JsonObject[] {
   }))
 }
 
-/** Arrays, JSON and rows are one text in the query string. */
+/** The schema of an argument in the query string, where arrays, JSON and rows are text. */
 function queryValue(type: string): JsonSchema {
   const schema = typeSchema(type)
   return schema.type === undefined || schema.type === 'array' ? { type: 'string', description: `\`${type}\`` } : schema
 }
 
-/** What the single unnamed argument of a function is sent as. */
+/** Media types of the body for the single unnamed argument of a function, by the argument's type. */
 const rawMedia = new Map([
   ['json', json],
   ['jsonb', json],
@@ -118,11 +118,11 @@ function successes(overloads: readonly Routine[], rowOf: RestContext['rowOf']): 
       ? {}
       : {
           200: {
-            description: 'What the function returned.',
+            description: 'The result of the function.',
             content: { [json]: { schema: more.length > 0 ? { anyOf: results } : result } },
           },
         }),
-    ...(results.length < overloads.length ? { 204: { description: 'Done; the function returns nothing.' } } : {}),
+    ...(results.length < overloads.length ? { 204: { description: 'The function returned nothing.' } } : {}),
   }
 }
 

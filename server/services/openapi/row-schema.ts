@@ -6,13 +6,13 @@ import type { JsonSchema } from '../../http/json-schema.ts'
 import { typeSchema } from './postgres-type.ts'
 
 export type RowSchemas = {
-  /** A row as it is read without `select`: columns that are never null are required. */
+  /** A row in responses without `select`. Columns that are never null are required. */
   readonly row: JsonSchema
-  /** A row to insert: what has neither a default nor may be null is required. */
+  /** A row to insert. Columns that are never null and have no default are required. */
   readonly insert: JsonSchema
 }
 
-/** The schemas of a relation that follow from its columns. */
+/** The schemas of a relation, derived from its columns. */
 export function rowSchemas(table: Table, relationships: Relationships): RowSchemas {
   const columns = [...table.columns.values()]
   const foreignKeys = foreignKeysOf(table, relationships)
@@ -20,7 +20,7 @@ export function rowSchemas(table: Table, relationships: Relationships): RowSchem
     title: table.name,
     ...(table.description === null ? {} : { description: table.description }),
     type: 'object',
-    // Own properties whatever the name: `__proto__` is a legal column.
+    // `Object.fromEntries` creates own properties for all names, even for a column `__proto__`.
     properties: Object.fromEntries(
       columns.map((column) => [
         column.name,
@@ -69,7 +69,7 @@ function orNull(schema: JsonSchema): JsonSchema {
 
 const quotedText = /^'((?:[^']|'')*)'::[^']+$/
 
-/** The value of a default that is a constant; undefined for expressions, and for numbers that would lose digits. */
+/** The value of a constant default; undefined for expressions, and for numbers that would lose digits. */
 function constantOf(expression: string, type: unknown): string | number | boolean | undefined {
   const quoted = quotedText.exec(expression)?.[1]
   switch (type) {

@@ -1,4 +1,4 @@
-// The JSON Schemas that bodies are checked against, as components of the document.
+// The JSON Schemas of request bodies as components of the document.
 import { componentName, schemaRef, without, type JsonSchema } from '../../http/json-schema.ts'
 
 export type SchemaComponents = {
@@ -6,7 +6,7 @@ export type SchemaComponents = {
   readonly schemas: Readonly<Record<string, JsonSchema>>
   /** Component names of the schemas for a table's rows, by `schema.table`. */
   readonly tables: ReadonlyMap<string, string>
-  /** A copy of a schema in which references to another by its `$id` point at its component. */
+  /** A copy of a schema whose references by `$id` point to components. */
   readonly resolve: (schema: JsonSchema) => JsonSchema
 }
 
@@ -21,10 +21,10 @@ function nameOf(id: string): string {
 }
 
 /**
- * Names the schemas and makes them fit into the document: `$id` and `$schema` go, since they would make every reference
- * inside relative to themselves.
+ * Names the schemas, and removes `$id` and `$schema`, because references in a schema would be relative to its `$id`.
  *
- * @throws Error when a schema has no `$id`, when two have the same name, and in `resolve` for a reference to nowhere
+ * @throws Error when a schema has no `$id`, when two have the same name, and in `resolve` for a reference that cannot
+ *   be resolved
  */
 export function schemaComponents(schemas: readonly JsonSchema[]): SchemaComponents {
   const names = new Map<string, string>()
@@ -32,7 +32,7 @@ export function schemaComponents(schemas: readonly JsonSchema[]): SchemaComponen
     if (typeof $id !== 'string') throw new Error('a JSON Schema has no $id')
     const name = nameOf($id)
     if (name === '' || [...names.values()].includes(name))
-      throw new Error(`JSON Schema ${$id}: its name is not its own`)
+      throw new Error(`JSON Schema ${$id}: its $id must end with a name that no other schema has`)
     names.set($id, name)
   }
 
@@ -40,7 +40,7 @@ export function schemaComponents(schemas: readonly JsonSchema[]): SchemaComponen
     const hash = ref.indexOf('#')
     const [id, pointer] = hash < 0 ? [ref, ''] : [ref.slice(0, hash), ref.slice(hash + 1)]
     const name = id === '' ? self : names.get(id)
-    // What refers to no schema of the folder may refer to another component.
+    // A reference to no schema of the folder may refer to another component.
     if (name === undefined && id === '' && pointer.startsWith('/components/')) return ref
     if (name === undefined || (pointer !== '' && !pointer.startsWith('/'))) {
       throw new Error(`no JSON Schema is at ${ref}`)
@@ -79,7 +79,7 @@ export function schemaComponents(schemas: readonly JsonSchema[]): SchemaComponen
 
 const updateName = (name: string): string => `${name}.update`
 
-/** The schema of an update, for which any subset of a row will do. */
+/** The schema of an update: any subset of a row. */
 export const anySubset = (schema: JsonSchema, name: string): JsonSchema => ({
   ...without(schema, 'required', 'minProperties', 'dependentRequired'),
   title: `Changes to ${name}`,
@@ -87,7 +87,7 @@ export const anySubset = (schema: JsonSchema, name: string): JsonSchema => ({
 
 export type BodySchemas = { readonly insert: JsonSchema; readonly update: JsonSchema }
 
-/** References to what the bodies for a table are checked against; undefined when nothing but the database checks them. */
+/** References to the schemas of a table's bodies; undefined when only the database checks them. */
 export function bodySchemas(
   { tables }: SchemaComponents,
   table: { readonly schema: string; readonly name: string },

@@ -1,4 +1,4 @@
-// `GET /openapi.json`: the whole service as the caller may see it.
+// `GET /openapi.json`: describes what the caller may use of the whole service.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Database, RunQuery } from '../../postgres/database.ts'
 import { sqlState } from '../../postgres/database-error.ts'
@@ -25,7 +25,7 @@ import type { ServiceRoute } from '../../http/service-route.ts'
 type Snapshot = RestSnapshot<
   LoadedSettings & {
     readonly config: {
-      /** What the document shows: what the caller may use, or everything. */
+      /** Whether the document shows what the caller may use, or everything. */
       readonly docsMode: 'follow-privileges' | 'ignore-privileges'
       readonly restBasePath: string
       /** Mount path of the image analysis. */
@@ -36,14 +36,14 @@ type Snapshot = RestSnapshot<
 >
 
 export type ServiceDocumentOptions = {
-  /** Settings and schema at the moment. */
+  /** The current settings and schema cache. */
   readonly snapshot: () => Snapshot
-  /** Asks whether the session of a token is alive. */
+  /** Checks whether the session of a token has ended. */
   readonly query: RunQuery
-  /** Asks for the caller's privileges. */
+  /** Reads the caller's privileges. */
   readonly database: Pick<Database, 'transaction'>
   readonly lookupApiKey: ApiKeyLookup
-  /** As whom the session cookie of a request lets it act; undefined without a valid one. */
+  /** The identity of a request's session cookie; undefined without a valid cookie. */
   readonly cookieIdentity: (request: IncomingMessage) => Promise<Identity | undefined>
   readonly schemas: readonly SchemaFile[]
   readonly version: string
@@ -52,9 +52,9 @@ export type ServiceDocumentOptions = {
 }
 
 /**
- * Refuses a token whose session has ended, as the REST API does.
+ * Rejects a token whose session has ended, as the REST API does.
  *
- * @throws ApiError 401, or that of the database
+ * @throws ApiError 401, or the error of the database
  */
 async function requireLiveSession(identity: Identity, cache: SchemaCache, query: RunQuery): Promise<void> {
   const session = cache.checksSessions ? namedSession(identity) : undefined
@@ -67,12 +67,12 @@ async function requireLiveSession(identity: Identity, cache: SchemaCache, query:
 }
 
 /**
- * A handler that answers with the OpenAPI 3.1 document. The REST resources in it are those of the default schema that
- * the caller has privileges on: by credential, or else by the session cookie. With `docs-mode=ignore-privileges` or
- * `openapi-mode=ignore-privileges` it has all of them, with `openapi-mode=disabled` none.
+ * A handler that sends the OpenAPI 3.1 document. It describes the REST resources of the default schema that the caller
+ * has privileges on. Credentials identify the caller, or else the session cookie. With `docs-mode=ignore-privileges` or
+ * `openapi-mode=ignore-privileges` it describes all of them, with `openapi-mode=disabled` none.
  */
 export function serviceDocumentHandler(options: ServiceDocumentOptions) {
-  // Making a document takes longer than answering a request; roles are few, and a snapshot never changes.
+  // Documents are expensive, so they are cached per role. There are few roles, and a snapshot never changes.
   let current: { readonly snapshot: Snapshot; readonly byRole: Map<string, Promise<string>> } | undefined
   const documentFor = (identity: Identity, snapshot: Snapshot, cache: SchemaCache): Promise<string> => {
     if (current?.snapshot !== snapshot) current = { snapshot, byRole: new Map<string, Promise<string>>() }
@@ -111,7 +111,7 @@ async function respond(
       throw new ApiError({ code: 'PGRST002', status: 503, message: 'The schema cache is not loaded' })
     if (!bySession) await requireLiveSession(identity, snapshot.schemaCache, query)
     const body = await documentFor(identity, snapshot, snapshot.schemaCache).catch((error: unknown) => {
-      // The database refuses a role that is not there, or that it does not let the caller act as.
+      // The database rejects a role that does not exist, or that the login role may not switch to.
       throw sqlState(error) === undefined
         ? error
         : transactionError(error, identity.role !== snapshot.config.dbAnonRole)

@@ -1,4 +1,4 @@
-// The resources of a relation: its rows, and one row by its key.
+// The resources of a relation: all rows, and a single row by its key.
 import { firstLine } from '../../rest/openapi/comment.ts'
 import type { Column, Table } from '../../schema-cache/table.ts'
 import { componentName, pathSegment, type JsonObject, type JsonSchema } from '../../http/json-schema.ts'
@@ -14,7 +14,7 @@ import { typeSchema } from './postgres-type.ts'
 
 export type TableDescription = {
   readonly table: Table
-  /** Schemas, or references to them. */
+  /** Schemas or references to schemas. */
   readonly row: JsonSchema
   readonly insert: JsonSchema
   readonly update: JsonSchema
@@ -28,7 +28,7 @@ const filterName = (table: Table, column: Column): string => componentName('filt
 const filterable = (table: Table): readonly Column[] =>
   [...table.columns.values()].filter(({ name }) => !reservedParameters.has(name))
 
-/** `#/components/parameters` of a relation: a filter for each column. */
+/** `#/components/parameters` of a relation: one filter per column. */
 export const filterParameters = (table: Table): readonly (readonly [string, JsonObject])[] =>
   filterable(table).map((column) => [
     filterName(table, column),
@@ -85,9 +85,9 @@ const oneRow = (row: JsonSchema): JsonObject => ({ [json]: { schema: row } })
 
 const noBody = (description: string): JsonObject => ({ description })
 
-/** What a write answers: rows when they are asked for, else nothing. */
+/** Responses to a write: with rows if they were requested, without otherwise. */
 const written = (row: JsonSchema): JsonObject => ({
-  200: { description: 'Done; the rows, as `Prefer: return=representation` asked for.', content: manyRows(row) },
+  200: { description: 'Done, with the rows for `Prefer: return=representation`.', content: manyRows(row) },
   204: noBody('Done.'),
 })
 
@@ -103,8 +103,8 @@ function rowsItem(context: ItemContext): JsonObject {
         ...acceptProfile,
       ],
       responses: {
-        200: { description: 'All rows that match.', headers, content: manyRows(row) },
-        206: { description: 'A part of the rows that match.', headers, content: manyRows(row) },
+        200: { description: 'All matching rows.', headers, content: manyRows(row) },
+        206: { description: 'Some of the matching rows.', headers, content: manyRows(row) },
         ...failures(),
       },
     }),
@@ -121,9 +121,9 @@ function rowsItem(context: ItemContext): JsonObject {
               },
             },
             responses: {
-              200: { description: 'Only rows that existed were changed; see `resolution`.', content: manyRows(row) },
+              200: { description: 'Only existing rows were changed; see `resolution`.', content: manyRows(row) },
               201: {
-                description: 'Added; with the rows when `Prefer: return=representation` asked for them.',
+                description: 'Added, with the rows for `Prefer: return=representation`.',
                 headers: { Location: headerRef('location') },
                 content: manyRows(row),
               },
@@ -135,7 +135,7 @@ function rowsItem(context: ItemContext): JsonObject {
     ...(table.insertable && table.updatable && table.primaryKey.length > 0
       ? {
           put: operation(context, 'replace', 'Add or replace one row of', {
-            description: `The conditions must name ${table.primaryKey.map((name) => `\`${name}\``).join(', ')} by \`eq\` and nothing else.`,
+            description: `The filters must be exactly one \`eq\` for each column of the primary key: ${table.primaryKey.map((name) => `\`${name}\``).join(', ')}.`,
             parameters: [...filters, ...sharedRefs('select', 'columns', 'preferWrite'), ...contentProfile],
             requestBody: { required: true, content: { [json]: { schema: insert } } },
             responses: { ...written(row), 201: noBody('Added.'), ...failures() },
@@ -184,7 +184,7 @@ function rowItem(context: ItemContext, key: Column): JsonObject {
             requestBody: { required: true, content: { [json]: { schema: update } } },
             responses: {
               200: {
-                description: 'Changed; with the row when `Prefer: return=representation` asked for it.',
+                description: 'Changed, with the row for `Prefer: return=representation`.',
                 content: oneRow(row),
               },
               ...failures('row'),

@@ -1,10 +1,10 @@
-// `/report`: vehicle reports of the signed-in user, and what vehicles are worth.
+// `/report`: vehicle reports of the signed-in user, and valuations.
 import { requireBearerScheme } from '../../http/authorization-scheme.ts'
 import { crossOrigin } from '../../http/cross-origin.ts'
 import { uuidParameter } from '../../http/path-id.ts'
 import { defineRoute, type QueryParameters, type Route } from '../../http/route.ts'
 import type { RouteTable } from '../../http/route-router.ts'
-import { done, dto, failure, page, success } from '../../http/service-answer.ts'
+import { done, dto, failure, page, success } from '../../http/service-response.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { SessionSettings } from '../accounts/session.ts'
 import { signedInIdentity } from '../accounts/session-access.ts'
@@ -13,7 +13,7 @@ import { createReports, type CreateReportDto, type EstimateQuery, type UpdateRep
 
 export type ReportSettings = SessionSettings & {
   readonly database: Pick<Database, 'ask' | 'askRows' | 'transaction'>
-  /** Origins beside our own whose pages may use the service; read at each request. */
+  /** Other origins whose pages may use the service; read at each request. */
   readonly allowedOrigins: () => readonly string[]
 }
 
@@ -22,15 +22,15 @@ type ListReportsQuery = { readonly limit?: number; readonly cursor?: string }
 type ApprovalDto = { readonly approved: boolean }
 
 const pageSize = 20
-const forAdministrators = 'For administrators, whose accounts have the app_role `admin`.'
-const noSuchReport = failure('There is no such report for the caller.')
-const pathParameters = { id: uuidParameter('Of the report.') }
+const forAdministrators = 'For administrators only: accounts with the app_role `admin`.'
+const noSuchReport = failure('The caller has no such report.')
+const pathParameters = { id: uuidParameter('Id of the report.') }
 
 const listQuery: QueryParameters<ListReportsQuery> = {
   schema: dto('ListReportsQuery'),
   parameters: {
-    limit: 'Maximum number of reports on the page; 20 when left out.',
-    cursor: '`nextCursor` of the page before.',
+    limit: 'Maximum number of reports on the page; by default 20.',
+    cursor: '`nextCursor` of the previous page.',
   },
   required: false,
   numeric: ['limit'],
@@ -39,10 +39,10 @@ const listQuery: QueryParameters<ListReportsQuery> = {
 const estimateQuery: QueryParameters<EstimateQuery> = {
   schema: dto('EstimateQuery'),
   parameters: {
-    manufacturer: 'In any case, with or without blanks.',
-    model: 'In any case, with or without blanks.',
+    manufacturer: 'Manufacturer. Case and spaces are ignored.',
+    model: 'Model. Case and spaces are ignored.',
     year: 'Model year.',
-    mileage: 'Kilometres.',
+    mileage: 'Mileage in kilometres.',
     lat: 'Degrees north.',
     lng: 'Degrees east.',
   },
@@ -64,10 +64,10 @@ function reportRoutes(settings: ReportSettings): readonly Route[] {
       path: '/report',
       id: 'listReports',
       tag: 'reports',
-      summary: 'Your reports, the newest first',
+      summary: 'Your reports, newest first',
       access,
       query: listQuery,
-      success: page('A page of them.', 'ReportDto'),
+      success: page('A page of your reports.', 'ReportDto'),
       handler: async ({ caller, query: { limit = pageSize, cursor } }) => {
         const found = await reports.list(caller, limit, cursor === undefined ? undefined : readCursor(cursor))
         return { details: found.reports, nextCursor: found.next }
@@ -84,7 +84,7 @@ function reportRoutes(settings: ReportSettings): readonly Route[] {
       success: success(201, 'The stored report.', dto('ReportDto')),
       errors: {
         403: failure('The policies of the database do not allow it, or the request comes from a page of another site.'),
-        409: failure('The profile of the user was deleted.'),
+        409: failure('The profile of the caller was deleted.'),
       },
       handler: async ({ caller, body }) => ({ details: await reports.create(caller, body) }),
     }),
@@ -93,11 +93,11 @@ function reportRoutes(settings: ReportSettings): readonly Route[] {
       path: '/report/pending',
       id: 'listPendingReports',
       tag: 'reports',
-      summary: 'Reports of all users that wait for a review, the oldest first',
+      summary: 'Pending reports of all users, oldest first',
       description: forAdministrators,
       access,
       query: listQuery,
-      success: page('A page of them.', 'ReportDto'),
+      success: page('A page of pending reports.', 'ReportDto'),
       errors: { 403: failure('The caller is not an administrator.') },
       handler: async ({ caller, query: { limit = pageSize, cursor } }) => {
         const found = await reports.pending(caller, limit, cursor === undefined ? undefined : readCursor(cursor))
@@ -109,9 +109,9 @@ function reportRoutes(settings: ReportSettings): readonly Route[] {
       path: '/report/estimate',
       id: 'estimateReport',
       tag: 'reports',
-      summary: 'What a vehicle is worth',
+      summary: 'Estimate the price of a vehicle',
       description:
-        'By the approved reports of others about the same manufacturer and model, the closer in year, mileage and place the more they count.',
+        'Based on the approved reports of other users about the same manufacturer and model, weighted by similarity of year, mileage and location.',
       access,
       query: estimateQuery,
       success: success(200, 'The valuation.', dto('ValuationDto')),
@@ -139,7 +139,7 @@ function reportRoutes(settings: ReportSettings): readonly Route[] {
       pathParameters,
       body: dto<UpdateReportDto>('UpdateReportDto'),
       success: success(200, 'The report as it is now.', dto('ReportDto')),
-      errors: { 404: noSuchReport, 409: failure('The report is approved or rejected.') },
+      errors: { 404: noSuchReport, 409: failure('The report is already approved or rejected.') },
       handler: async ({ caller, path: { id }, body }) => ({ details: await reports.change(caller, id, body) }),
     }),
     defineRoute({
@@ -150,7 +150,7 @@ function reportRoutes(settings: ReportSettings): readonly Route[] {
       summary: 'Delete a report',
       access,
       pathParameters,
-      success: done('It is gone.'),
+      success: done('The report was deleted.'),
       errors: { 404: noSuchReport },
       handler: async ({ caller, path: { id } }) => {
         await reports.remove(caller, id)
@@ -169,7 +169,7 @@ function reportRoutes(settings: ReportSettings): readonly Route[] {
       body: dto<ApprovalDto>('ApprovalDto'),
       success: success(200, 'The report as it is now.', dto('ReportDto')),
       errors: {
-        403: failure('The caller is no administrator, or the request comes from a page of another site.'),
+        403: failure('The caller is not an administrator, or the request comes from a page of another site.'),
         404: failure('There is no such report.'),
       },
       handler: async ({ caller, path: { id }, body: { approved } }) => ({

@@ -1,4 +1,4 @@
-// Vehicle reports as the database keeps them.
+// Vehicle reports in the database.
 import { Failure, JsonText } from '../../http/envelope.ts'
 import { sqlState } from '../../postgres/database-error.ts'
 import type { Database } from '../../postgres/database.ts'
@@ -17,24 +17,24 @@ export type CreateReportDto = {
   readonly lng: number
 }
 
-/** `schemas/update-report-dto.json`: at least one of them. */
+/** `schemas/update-report-dto.json`: at least one of the fields. */
 export type UpdateReportDto = Partial<CreateReportDto>
 
 /** `schemas/estimate-query.json`. */
 export type EstimateQuery = Omit<CreateReportDto, 'price'>
 
 export type Reports = {
-  /** Stores a report of the caller's. */
+  /** Stores a report of the caller. */
   readonly create: (caller: Identity, dto: CreateReportDto) => Promise<object>
-  /** A page of the caller's reports, the newest first, without their valuations. */
+  /** A page of the caller's reports, newest first, without their valuations. */
   readonly list: (caller: Identity, limit: number, after: ReportCursor | undefined) => Promise<ReportPage>
-  /** A page of the reports that wait for their review, the oldest first. Of everybody, for administrators alone. */
+  /** A page of all users' pending reports, oldest first. For administrators only. */
   readonly pending: (caller: Identity, limit: number, after: ReportCursor | undefined) => Promise<ReportPage>
   readonly find: (caller: Identity, id: string) => Promise<object>
   readonly change: (caller: Identity, id: string, dto: UpdateReportDto) => Promise<object>
   readonly remove: (caller: Identity, id: string) => Promise<void>
   readonly review: (caller: Identity, id: string, approved: boolean) => Promise<object>
-  /** What a vehicle is worth: `schemas/valuation.json`. */
+  /** The valuation of a vehicle, see `schemas/valuation.json`. */
   readonly estimate: (caller: Identity, vehicle: EstimateQuery) => Promise<object>
 }
 
@@ -42,7 +42,7 @@ export type ReportPage = { readonly reports: JsonText; readonly next: string | n
 
 const columns = ['manufacturer', 'model', 'year', 'mileage', 'price', 'lat', 'lng'] as const
 
-/** `schemas/report-dto.json`: built by the database, so that it has numbers where the API has numbers. */
+/** `schemas/report-dto.json`. The database builds the JSON, so that numeric columns are JSON numbers. */
 const dtoFields = [
   'id',
   ...columns,
@@ -58,7 +58,7 @@ const dtoArguments = dtoFields
 const plain = `json_build_object(${dtoArguments}) as report`
 const valued = `json_build_object(${dtoArguments}, 'valuation', public.valuation(report)) as report`
 
-/** The owner is the caller: see the column's default. */
+/** The owner is the caller, by the default of the column `user_id`. */
 const insert = `
   insert into public.reports as report (${columns.join(', ')})
   values (${columns.map((_, index) => `$${index + 1}`).join(', ')})
@@ -74,10 +74,10 @@ const listedDto = dtoFields
 const listed = `(select row_to_json(dto)::text from (select ${listedDto}) as dto), report.id::text,
   to_char(report.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 
-/** The JSON of a report, and its place in the order of the list. */
+/** The JSON of a report, and its cursor. */
 type ListedRow = readonly [report: string, id: string, createdAt: string]
 
-/** Says whose they are, though the policies do, too: so the index on owner and time serves, whatever policies there are. */
+/** Filters by owner, as the policies do, so that the index on owner and time is used whatever the policies are. */
 const page = (after: boolean): string => `
   select ${listed}
   from public.reports report
@@ -87,7 +87,7 @@ const page = (after: boolean): string => `
 const firstPage = page(false)
 const laterPage = page(true)
 
-/** In the order of the function, which every administrator may call and nobody else. */
+/** In the order of the function, which only administrators may call. */
 const pendingPage = `select ${listed} from rowhouse.pending_reports($1, $2, $3) report order by report.created_at, report.id`
 
 const own = 'from public.reports report where id = $1 and user_id = (select auth.uid())'
@@ -100,13 +100,14 @@ const selectReviewed = `select ${plain} from public.review_report($1, $2) report
 const selectEstimate = 'select public.estimate_report($1, $2, $3, $4, $5, $6)'
 
 /**
- * Reports on a database, each call in a transaction that acts for the caller: one round trip, but for `change`.
+ * The reports of a database. Each call runs in a transaction that acts for the caller, in one round trip except
+ * `change`.
  *
- * @throws Failure 404 for a report that is not there for the caller; 403 when policies or grants say no; 409 when the
- *   caller has deleted their profile, or for a change of a report that is reviewed already
+ * @throws Failure 404 for a report that the caller cannot see; 403 when policies or privileges do not allow it; 409
+ *   when the profile of the caller was deleted, or when the report to change is already reviewed
  */
 export function createReports(database: Pick<Database, 'ask' | 'askRows' | 'transaction'>): Reports {
-  // Whatever policies a database adds may have effects: reads are not repeated.
+  // Reads are never repeated: policies that a database adds may have side effects.
   const write = (text: string): JsonStatement => new JsonStatement(text, { access: 'write' })
   const read = (text: string): JsonStatement => new JsonStatement(text, { access: 'read' })
   const statements = {
@@ -158,7 +159,7 @@ export function createReports(database: Pick<Database, 'ask' | 'askRows' | 'tran
   }
 }
 
-/** A second statement tells why a report could not be changed. */
+/** Changes a pending report. When that fails, a second statement finds the reason. */
 function change(
   database: Pick<Database, 'transaction'>,
   caller: Identity,
@@ -187,7 +188,7 @@ async function withFailures<T>(use: () => Promise<T>): Promise<T> {
   }
 }
 
-/** One row more than the page shows whether there is a next one. */
+/** The page of `found`, which has one row more than `limit` if there is a next page. */
 function pageOf(found: readonly (readonly (string | null)[])[], limit: number): ReportPage {
   const rows = found as readonly ListedRow[]
   const last = rows.length > limit ? rows[limit - 1] : undefined

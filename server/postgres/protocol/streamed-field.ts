@@ -1,6 +1,6 @@
-// A value too large to wait for: it is passed on while it still arrives from the database, at the pace of the reader.
+// A large value that is streamed to its reader while it still arrives from the database, at the pace of the reader.
 //
-// A slow reader occupies a connection. While no other request needs the connection, that is the cheapest way. Otherwise
+// A slow reader occupies a connection, which is the cheapest way while no other request needs the connection. Otherwise
 // (`spillTo`) the rest is fetched from the database at once, and kept in memory or in a file until the reader takes it.
 import type { Writable } from 'node:stream'
 import type { StreamedBody } from '../../rest/database.ts'
@@ -9,25 +9,25 @@ import { PooledBuffer } from './pooled-buffer.ts'
 import { SpillFile } from './spill-file.ts'
 import type { SpillSpace } from './spill-space.ts'
 
-/** Stops and continues the arrival. */
+/** Pauses and resumes the socket of the database. */
 export type Flow = { readonly pause: () => void; readonly resume: () => void }
 
-/** Bytes that are given to a reader at once. */
+/** Bytes that are written to a reader at once. */
 const readerShare = 4 * pieceSize
-/** Bytes that are kept for a reader that is slower than the database; beyond that, the database waits. */
+/** Bytes that are kept for a reader that is slower than the database; beyond that, the socket is paused. */
 const lead = 8 * 1024 * 1024
-/** Bytes that may wait to be written to a file; beyond that, the database waits. */
+/** Bytes that may wait to be written to a file; beyond that, the socket is paused. */
 const unwrittenLimit = 4 * 1024 * 1024
-/** Milliseconds without a byte taken, after which the reader is given up: it occupies a connection, memory or a file. */
+/** Milliseconds after which a reader that takes nothing is disconnected: it occupies a connection, memory or a file. */
 const patience = 60_000
-/** Milliseconds over which the rate of a reader is measured, at least. */
+/** Shortest time in milliseconds over which the rate of a reader is measured. */
 const rateWindow = 1000
 
-export class ArrivingField implements StreamedBody {
-  /** Bytes in all. */
+export class StreamedField implements StreamedBody {
+  /** Total number of bytes. */
   readonly length: number
   readonly #flow: Flow
-  /** What has arrived and was not given to the reader. What is in the file comes after it. */
+  /** What has arrived and was not given to the reader yet. It precedes what is in the file. */
   readonly #kept: PooledBuffer[] = []
   #keptBytes = 0
   #file: SpillFile | undefined
@@ -58,7 +58,7 @@ export class ArrivingField implements StreamedBody {
     if (this.#isComplete) listener()
   }
 
-  /** Calls `listener` once nothing of the value is kept any more: it was read, or nobody is going to read it. */
+  /** Calls `listener` once nothing of the value is kept any more, because it was read or dropped. */
   onDropped(listener: () => void): void {
     this.#onDropped = listener
     if (this.#isDropped) listener()
@@ -68,12 +68,12 @@ export class ArrivingField implements StreamedBody {
     return this.#isDropped
   }
 
-  /** Bytes of memory that neither the budget nor a file has room for, or that are not written yet. */
+  /** Bytes of memory beyond the budget that are not written to a file, yet or for lack of space. */
   get unplacedBytes(): number {
     return this.#file?.unwrittenBytes ?? 0
   }
 
-  /** Bytes that the reader has taken in a second, from the beginning; those of the first second count as one second's. */
+  /** Bytes per second that the reader has taken since the beginning. The time counts as at least `rateWindow`. */
   get averageRate(): number {
     const taken = this.#given - (this.#reader?.writableLength ?? 0)
     return (taken * 1000) / Math.max(performance.now() - this.#begin, rateWindow)
@@ -84,17 +84,17 @@ export class ArrivingField implements StreamedBody {
     return this.length - this.#arrived
   }
 
-  /** Whether it is fetched ahead of its reader. */
+  /** Whether the value is fetched ahead of its reader. */
   get isSpilling(): boolean {
     return this.#space !== undefined
   }
 
-  /** Whether the database waits. */
+  /** Whether the socket of the database is paused. */
   get isPaused(): boolean {
     return this.#isPaused
   }
 
-  /** Takes a copy of what has arrived. */
+  /** Copies bytes that have arrived. */
   push(chunk: Buffer): void {
     this.#arrived += chunk.length
     if (this.#isDropped) return
@@ -102,7 +102,7 @@ export class ArrivingField implements StreamedBody {
     else this.#keep(chunk)
   }
 
-  /** Everything has arrived, and the transaction has ended; or it has failed. */
+  /** Call this when the transaction has ended: everything has arrived, or it has failed. */
   end(error?: Error): void {
     this.#isComplete = true
     this.#error = error
@@ -110,14 +110,14 @@ export class ArrivingField implements StreamedBody {
     this.#onArrived?.()
   }
 
-  /** Writes the value to a reader, and ends or (when the transaction fails) destroys it. */
+  /** Writes the value to a reader and ends it; destroys it when the transaction fails. */
   sendTo(reader: Writable): void {
     this.#reader = reader
     reader.once('close', () => this.drop())
     this.#feed(reader)
   }
 
-  /** Lets the rest arrive unread, so that the connection is free again. */
+  /** Discards what is kept and what still arrives, so that the connection becomes free. */
   drop(): void {
     if (this.#isDropped) return
     this.#isDropped = true
@@ -129,7 +129,7 @@ export class ArrivingField implements StreamedBody {
   }
 
   /**
-   * Keeps what the reader has not taken in `space`, and lets the rest arrive as soon as that allows. To be called again
+   * Moves what the reader has not taken to `space`, and lets the rest arrive as far as there is space. Call it again
    * when there may be more space.
    */
   spillTo(space: SpillSpace): void {
@@ -149,8 +149,8 @@ export class ArrivingField implements StreamedBody {
   }
 
   /**
-   * Bytes that the reader takes in a second, measured from the first call on. Infinite until that was long enough ago, and
-   * while it is not the reader, and a lack of space, that keeps the value from arriving.
+   * Bytes per second that the reader takes, measured since the first call. Infinite until `rateWindow` has passed, and
+   * unless the arrival is paused for a slow reader and lack of space.
    */
   measureRate(): number {
     if (!this.#isPaused || !this.#awaitsDrain || !this.#reader || !this.#space) {
@@ -164,10 +164,10 @@ export class ArrivingField implements StreamedBody {
     return time < rateWindow ? Infinity : ((taken - this.#stuck.taken) * 1000) / time
   }
 
-  /** Breaks the connection to a reader that is too slow. */
+  /** Disconnects a reader that is too slow. */
   giveUp(): void {
     this.#reader?.destroy()
-    // A response that is queued behind another one does not close then.
+    // A response that is queued behind another one emits no `close` event.
     this.drop()
   }
 
@@ -180,7 +180,7 @@ export class ArrivingField implements StreamedBody {
     const space = this.#space
     if (space && this.#file?.isEmpty === false) this.#toFile(PooledBuffer.of(chunk), space)
     else {
-      // A pooled buffer has the same size however few bytes it has.
+      // Fills the last buffer first: pooled buffers have fixed sizes.
       const rest = chunk.subarray(this.#kept.at(-1)?.append(chunk) ?? 0)
       if (rest.length > 0) this.#keepPooled(PooledBuffer.of(rest), space)
     }
@@ -209,7 +209,7 @@ export class ArrivingField implements StreamedBody {
     if (this.#reader) this.#feed(this.#reader)
   }
 
-  /** Lets more arrive, if there is room. */
+  /** Resumes the arrival, if there is room. */
   #continue(): void {
     if (!this.#isPaused) return
     const hasRoom = this.#space ? (this.#file?.unwrittenBytes ?? 0) <= unwrittenLimit : this.#kept.length === 0
@@ -225,7 +225,7 @@ export class ArrivingField implements StreamedBody {
     return pooled
   }
 
-  /** Gives the reader its share of what is kept. */
+  /** Writes to the reader what is kept, until the reader is full. */
   #feed(reader: Writable): void {
     if (this.#isDropped) return
     if (this.#error) {

@@ -1,9 +1,9 @@
-// The protocol's side of a pipeline: a connection that runs one turn after the other, each of which may be sent before
-// the one ahead of it has been answered.
+// A pipeline on one connection, at the level of the protocol: transactions run one after the other, and each may be
+// sent before the server has responded to the one ahead of it.
 // https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
 import type pg from 'pg'
 import type { DatabaseFailure, PipelineStatement, RawRow, ServerError } from '../../rest/database.ts'
-import { ArrivingField } from './arriving-field.ts'
+import { StreamedField } from './streamed-field.ts'
 import { intercept, type GiveBack } from './incoming.ts'
 import type { StatementStats } from '../../common/statement-stats.ts'
 import { statementName, type StatementCache } from './statement-cache.ts'
@@ -12,24 +12,21 @@ import { MessageReader, MessageWriter, mostParameters, readError, readRow } from
 /** Statements that share one Sync, and so one implicit transaction. */
 export type PipelinePart = readonly PipelineStatement[]
 
-/**
- * Takes a row that is so large that it has not arrived as a whole: its fields but the last, and the last one. Such a row is
- * not among the results.
- */
-export type OnArriving = (fields: RawRow, last: ArrivingField) => void
+/** Receives a large row while it still arrives: all fields but the last, and the last one. The results leave it out. */
+export type OnLargeRow = (fields: RawRow, last: StreamedField) => void
 
-/** Where in a turn an error came up. */
+/** Where in a transaction an error occurred. */
 export type ErrorPosition = {
   readonly part: number
   /** Number of the statement in its part. All statements before it were executed. */
   readonly statement: number
-  /** Whether the statement was bound, so that its execution had begun. */
+  /** Whether the statement was bound: its execution had begun. */
   readonly isBound: boolean
 }
 
 /**
- * An error that the server sent for a statement, or that keeps it from being sent. The connection goes on working, unless
- * the severity is FATAL.
+ * An error that the server sent for a statement, or that prevents sending it. The connection stays usable, unless the
+ * severity is FATAL.
  */
 export class StatementError extends Error {
   readonly kind = 'statement failed' satisfies DatabaseFailure['kind']
@@ -44,43 +41,43 @@ export class StatementError extends Error {
   }
 }
 
-/** What is run for one caller. */
-export type Turn = {
+/** What runs for one caller. */
+export type QueuedTransaction = {
   /** Each one an implicit transaction, unless a part begins with BEGIN. */
   readonly parts: readonly PipelinePart[]
-  /** Takes a large row before the transaction has ended; without it, it is waited for. */
-  readonly onArriving?: OnArriving | undefined
-  /** Where it is noted how the turn went. */
+  /** Receives a large row before the transaction has ended; without it, large rows are buffered like others. */
+  readonly onLargeRow?: OnLargeRow | undefined
+  /** Records duration and result size. */
   readonly stats?: StatementStats | undefined
-  /** Hears that the turn ahead has ended, or that there is none. */
+  /** Is called when no other transaction is ahead. */
   onBegin?(): void
-  /** The rows of every statement in order; or the first error of the server, or that of a lost connection. */
+  /** Receives the rows of every statement in order, or the first error of the server or of the lost connection. */
   settle(error: Error | undefined, results: RawRow[][]): void
 }
 
-/** A Parse or Close that was sent; an empty name is that of the unnamed statement. */
+/** A Parse or Close that was sent; the unnamed statement has the empty name. */
 type Preparation = { readonly kind: 'parse' | 'close'; readonly name: string }
 
-/** A part on its way. After an error the server skips all that was sent for the part. */
+/** How far a part has come. After an error the server skips the rest of the part. */
 type PartProgress = {
-  /** What was sent, and how much of it the server has answered. */
+  /** What was sent; `prepared` counts what the server has responded to. */
   readonly preparations: Preparation[]
   prepared: number
   bound: number
   completed: number
 }
 
-/** A turn on its way. */
+/** A transaction that has not ended. */
 type Running = {
-  readonly turn: Turn
+  readonly transaction: QueuedTransaction
   readonly results: RawRow[][]
   rows: RawRow[]
   syncs: number
   readonly parts: PartProgress[]
-  /** Of its rows. */
+  /** Bytes of its rows. */
   bytes: number
   error: Error | undefined
-  arriving: ArrivingField | undefined
+  streamed: StreamedField | undefined
 }
 
 const code = {
@@ -98,51 +95,51 @@ const allText: readonly (0 | 1)[] = []
 const writer = new MessageWriter()
 
 /**
- * A query object for `pg`: while it is active it reads the socket itself, so that values stay bytes. The last
- * ReadyForQuery is left to `pg`, whose bookkeeping so stays right.
+ * A query object for `pg`. While it is active it reads the socket itself, so that values stay bytes. It leaves the last
+ * ReadyForQuery to `pg`, so that the client knows that it is idle.
  */
-export class Exchange implements pg.Submittable {
+export class PipelineQuery implements pg.Submittable {
   readonly #cache: StatementCache | undefined
   readonly #onEnd: (error: Error | undefined) => void
   readonly #reader: MessageReader
-  /** Turns in order; the first one is being answered. */
-  readonly #turns: Running[] = []
+  /** Transactions in order; the server is running the first one. */
+  readonly #transactions: Running[] = []
   #unsent: Running[] = []
   #isFlushing = false
-  /** When the first turn that is being answered could begin, in milliseconds. */
+  /** When the first transaction could begin, as `performance.now()`. */
   #since = 0
-  /** Turns that were answered by the bytes that are being read. */
-  #answered: Running[] = []
+  /** Transactions whose responses ended in the chunk that is being read. */
+  #ended: Running[] = []
   #giveBack: GiveBack | undefined
   #stream: pg.Connection['stream'] | undefined
 
   /**
-   * @param cache the statements of the connection; without it they are not prepared
-   * @param onEnd hears when nothing is left to do, or that the connection is lost
+   * @param cache the prepared statements of the connection; without it, statements are not prepared
+   * @param onEnd is called when all transactions have ended, or with the error of a lost connection
    */
   constructor(cache: StatementCache | undefined, onEnd: (error: Error | undefined) => void) {
     this.#cache = cache
     this.#onEnd = onEnd
     this.#reader = new MessageReader({
-      wants: () => this.#turns[0]?.turn.onArriving !== undefined,
-      begin: (fields, length) => this.#beginArriving(fields, length),
+      wants: () => this.#transactions[0]?.transaction.onLargeRow !== undefined,
+      begin: (fields, length) => this.#beginLargeRow(fields, length),
     })
   }
 
-  /** Adds a turn. Those that are added while the process does something else are sent together. */
-  add(turn: Turn): void {
+  /** Adds a transaction. All that are added in one turn of the event loop are sent together. */
+  add(transaction: QueuedTransaction): void {
     const running: Running = {
-      turn,
+      transaction,
       results: [],
       rows: [],
       syncs: 0,
       parts: [],
       bytes: 0,
       error: undefined,
-      arriving: undefined,
+      streamed: undefined,
     }
     this.#unsent.push(running)
-    if (this.#turns.push(running) === 1) turn.onBegin?.()
+    if (this.#transactions.push(running) === 1) transaction.onBegin?.()
     if (!this.#stream || this.#isFlushing) return
     this.#isFlushing = true
     setImmediate(this.#flush)
@@ -158,15 +155,15 @@ export class Exchange implements pg.Submittable {
   readonly #flush = (): void => {
     this.#isFlushing = false
     if (!this.#stream || this.#unsent.length === 0) return
-    if (this.#unsent.length === this.#turns.length) this.#since = performance.now()
+    if (this.#unsent.length === this.#transactions.length) this.#since = performance.now()
     for (const running of this.#unsent) this.#writeOrFail(running)
     this.#unsent = []
     writer.sendTo(this.#stream)
   }
 
   /**
-   * Writes a turn. One that cannot be written fails alone: nothing of it stays in the writer, which all connections share,
-   * and the server gets a Sync for each of its parts, so that its answers go on matching the turns.
+   * Writes a transaction. If it cannot be written, only this transaction fails: the writer, which all connections share, is
+   * reset, and each of the parts is a single Sync, so that responses still match the transactions.
    */
   #writeOrFail(running: Running): void {
     const { mark } = writer
@@ -174,16 +171,16 @@ export class Exchange implements pg.Submittable {
       this.#write(running)
     } catch (error) {
       writer.undoTo(mark)
-      const { parts, turn } = running
+      const { parts, transaction } = running
       for (const progress of parts.splice(0)) this.#skip(progress)
-      running.error = unsendable(turn.parts, error)
-      parts.push(...turn.parts.map(() => ({ preparations: [], prepared: 0, bound: 0, completed: 0 })))
+      running.error = unsendable(transaction.parts, error)
+      parts.push(...transaction.parts.map(() => ({ preparations: [], prepared: 0, bound: 0, completed: 0 })))
       parts.forEach(() => writer.sync())
     }
   }
 
-  #write({ turn, parts }: Running): void {
-    for (const part of turn.parts) {
+  #write({ transaction, parts }: Running): void {
+    for (const part of transaction.parts) {
       const progress: PartProgress = { preparations: [], prepared: 0, bound: 0, completed: 0 }
       parts.push(progress)
       let next = 0
@@ -203,8 +200,8 @@ export class Exchange implements pg.Submittable {
   }
 
   /**
-   * Has the server look at the prepared statements that follow one with an effect, before that one is executed: should
-   * one of them be stale, the whole part can be run again. Describing does not plan, so it costs little.
+   * Describes the prepared statements that follow one with an effect, before that one is executed: if one of them is
+   * stale, the whole part can run again. Describing does not plan, so it costs little.
    */
   #checkRest(part: PipelinePart, from: number): void {
     if (!this.#cache) return
@@ -217,8 +214,8 @@ export class Exchange implements pg.Submittable {
   }
 
   /**
-   * The name to bind a statement by. A statement of which the server has not yet said that it is prepared is not relied
-   * on by another part: what comes before it may fail, and it would be skipped.
+   * The name to bind a statement by. A part does not use a statement that another part prepares before the server has
+   * confirmed it: the server skips the Parse when something before it fails.
    */
   #prepare({ text, isUnprepared }: PipelineStatement, { preparations }: PartProgress): string {
     const cache = isUnprepared === true ? undefined : this.#cache
@@ -246,16 +243,16 @@ export class Exchange implements pg.Submittable {
   readonly #receive = (chunk: Buffer): void => {
     const rest = this.#reader.read(chunk, this.#onMessage)
     if (rest) this.#stopReading(rest)
-    if (this.#answered.length > 0) this.#noteRuns()
+    if (this.#ended.length > 0) this.#recordRuns()
   }
 
-  /** What is answered together cannot be told apart: each has an equal part of the time. */
-  #noteRuns(): void {
+  /** Responses that arrive in one chunk share the elapsed time equally. */
+  #recordRuns(): void {
     const now = performance.now()
-    const each = (now - this.#since) / this.#answered.length
+    const each = (now - this.#since) / this.#ended.length
     this.#since = now
-    for (const { turn, bytes, error } of this.#answered) if (!error) turn.stats?.record(each, bytes)
-    this.#answered = []
+    for (const { transaction, bytes, error } of this.#ended) if (!error) transaction.stats?.record(each, bytes)
+    this.#ended = []
   }
 
   #stopReading(rest?: Buffer): void {
@@ -265,7 +262,7 @@ export class Exchange implements pg.Submittable {
   }
 
   readonly #onMessage = (messageCode: number, buffer: Buffer, start: number, end: number): boolean => {
-    const [running] = this.#turns
+    const [running] = this.#transactions
     const progress = running?.parts[running.syncs]
     if (!running || !progress) return true
     switch (messageCode) {
@@ -291,15 +288,15 @@ export class Exchange implements pg.Submittable {
         this.#skip(progress)
         return true
       case code.ready:
-        if (++running.syncs < running.turn.parts.length) return true
-        // The last turn ends with what `pg` reads: the connection is free by then.
-        if (this.#turns.length === 1) return false
-        this.#turns.shift()
+        if (++running.syncs < running.transaction.parts.length) return true
+        // `pg` reads the last ReadyForQuery.
+        if (this.#transactions.length === 1) return false
+        this.#transactions.shift()
         this.#finish(running, running.error)
-        this.#turns[0]?.turn.onBegin?.()
+        this.#transactions[0]?.transaction.onBegin?.()
         return true
       default:
-        // Descriptions, and what may come at any time: notices, notifications, parameters.
+        // RawRow descriptions, and messages that may arrive at any time: notices, notifications, parameters.
         return true
     }
   }
@@ -310,7 +307,7 @@ export class Exchange implements pg.Submittable {
     else this.#cache?.removed(preparation.name)
   }
 
-  /** The server has skipped what it has not answered. */
+  /** Reverts the preparations that the server skips after an error. */
   #skip(progress: PartProgress): void {
     for (const { kind, name } of progress.preparations.slice(progress.prepared)) {
       if (name === '') continue
@@ -320,36 +317,36 @@ export class Exchange implements pg.Submittable {
     progress.prepared = progress.preparations.length
   }
 
-  #beginArriving(fields: RawRow, length: number): ArrivingField {
+  #beginLargeRow(fields: RawRow, length: number): StreamedField {
     const flow = { pause: () => this.#stream?.pause(), resume: () => this.#stream?.resume() }
-    const field = new ArrivingField(length, flow)
-    const [running] = this.#turns
+    const field = new StreamedField(length, flow)
+    const [running] = this.#transactions
     if (running) {
-      running.arriving = field
+      running.streamed = field
       running.bytes += length
-      running.turn.onArriving?.(fields, field)
+      running.transaction.onLargeRow?.(fields, field)
     }
     return field
   }
 
   handleReadyForQuery(): void {
-    const running = this.#turns.shift()
+    const running = this.#transactions.shift()
     this.#onEnd(undefined)
     if (running) this.#finish(running, running.error)
   }
 
-  /** The connection was lost, or `pg` could not send. */
+  /** `pg` calls this when the connection is lost, or when it cannot send. */
   handleError(error: Error): void {
     this.#stopReading()
     this.#onEnd(error)
-    for (const running of this.#turns.splice(0)) this.#finish(running, running.error ?? error)
+    for (const running of this.#transactions.splice(0)) this.#finish(running, running.error ?? error)
   }
 
   #finish(running: Running, error: Error | undefined): void {
-    const { turn, results, arriving } = running
-    this.#answered.push(running)
-    arriving?.end(error)
-    turn.settle(error, results)
+    const { transaction, results, streamed } = running
+    this.#ended.push(running)
+    streamed?.end(error)
+    transaction.settle(error, results)
   }
 }
 

@@ -1,4 +1,4 @@
-// What the answers and parameters of the service's own routes have in common.
+// Descriptions that the routes of the services share.
 import type { JsonSchema } from './json-schema.ts'
 import type { ServiceResponse } from './service-route.ts'
 
@@ -13,15 +13,15 @@ export const record = (properties: Readonly<Record<string, JsonSchema>>): JsonSc
 
 declare const valid: unique symbol
 
-/** A schema of `schemas/`, by its `$id`, with the type of the values that it accepts. */
+/** A reference to a schema of `schemas/` by its `$id`, with the type of its values. */
 export type SchemaOf<T> = JsonSchema & { readonly $ref: string; readonly [valid]?: T }
 
 export const dto = <T>(name: string): SchemaOf<T> => ({ $ref: `urn:rowhouse:${name}` })
 
-/** The response of a route that did what it was asked for. */
+/** The response of a route to a successful request. */
 export type SuccessResponse = { readonly status: number; readonly response: ServiceResponse }
 
-/** `{status: "success", message, details}`, with an exact message where the response has one. */
+/** `{status: "success", message, details}`, with the exact message if the response has one. */
 export const success = (
   status: number,
   description: string,
@@ -44,7 +44,7 @@ export const success = (
 type SuccessParts = {
   readonly message?: string
   readonly headers?: ServiceResponse['headers']
-  /** Beside the details. */
+  /** Properties besides the details. */
   readonly more?: Readonly<Record<string, JsonSchema>>
 }
 
@@ -54,20 +54,20 @@ export const done = (description: string, headers?: ServiceResponse['headers']):
   response: { description, schema: dto('MessageSuccessResponseDto'), ...(headers ? { headers } : {}) },
 })
 
-/** A page of a list: beside it, where the next one begins. */
+/** A page of a list, with the cursor of the next page. */
 export const page = (description: string, item: string): SuccessResponse =>
   success(
     200,
     description,
     { type: 'array', items: dto(item) },
     {
-      more: { nextCursor: { description: 'For the next page; null on the last.', type: ['string', 'null'] } },
+      more: { nextCursor: { description: 'Cursor of the next page; null on the last.', type: ['string', 'null'] } },
     },
   )
 
 export const failure = (description: string): ServiceResponse => ({ description, schema: dto('ErrorResponseDto') })
 
-/** 400, naming what is wrong with each field. */
+/** 400, with what is wrong with each field. */
 export const invalid = (description: string): ServiceResponse => ({
   description,
   schema: dto('ValidationErrorResponseDto'),
@@ -84,8 +84,8 @@ export const bodyFailures: Readonly<Record<number, ServiceResponse>> = {
 }
 
 export const serverErrors: Readonly<Record<number, ServiceResponse>> = {
-  500: failure('Something went wrong on the server.'),
-  503: failure('Something that this needs is missing at the moment.'),
+  500: failure('Internal server error.'),
+  503: failure('The database or a required setting is not available at the moment.'),
 }
 
 export const notAnId = invalid('The id is not a UUID.')

@@ -6,13 +6,13 @@ import t, { type Test } from 'tap'
 import type pg from 'pg'
 import { loadConfig } from '../../server/config/load.ts'
 import { toPoolConfig } from '../../server/program/connection-setting.ts'
-import type { ArrivingField } from '../../server/postgres/protocol/arriving-field.ts'
+import type { StreamedField } from '../../server/postgres/protocol/streamed-field.ts'
 import { runPipeline, StatementError } from '../../server/postgres/protocol/pipeline.ts'
 import type { PipelineStatement, RawRow } from '../../server/rest/database.ts'
 import { withConnection } from '../../server/postgres/lending.ts'
 import { createPool, flushPool, type ConnectionPool } from '../../server/postgres/pool.ts'
 import { StatementStats } from '../../server/common/statement-stats.ts'
-import { mayBegin } from '../../server/postgres/sharing/turn-guard.ts'
+import { mayBegin } from '../../server/postgres/sharing/gate.ts'
 import { createDatabase } from '../support/database.ts'
 import { createLatch } from '../support/latch.ts'
 import { endKeepers, rowWaits } from '../support/locks.ts'
@@ -41,7 +41,7 @@ function trusted(): StatementStats {
 type Outcome = {
   readonly texts: readonly (string | undefined)[]
   readonly wasMoved: boolean
-  readonly arriving?: ArrivingField
+  readonly arriving?: StreamedField
 }
 
 type Read = {
@@ -68,7 +68,7 @@ function share(
   let settled = 0
   let wasTaken = false
   const outcome = new Promise<Outcome>((resolve, reject) => {
-    const settle = (error: Error | undefined, results: RawRow[][], arriving?: ArrivingField): void => {
+    const settle = (error: Error | undefined, results: RawRow[][], arriving?: StreamedField): void => {
       // The received field is settled once more at its end.
       if (++settled > 1 && !hasArrived) t.fail('settled twice')
       hasArrived = arriving !== undefined
@@ -76,7 +76,7 @@ function share(
       if (error) reject(error)
       else resolve({ texts, wasMoved, ...(arriving ? { arriving } : {}) })
     }
-    const alone = (): void => {
+    const runOnOwnConnection = (): void => {
       if (wasMoved) t.fail('moved twice')
       wasMoved = true
       withConnection(
@@ -88,12 +88,12 @@ function share(
         (error: unknown) => settle(error as Error, []),
       )
     }
-    const onArriving = (fields: RawRow, arriving: ArrivingField): void => settle(undefined, [[fields]], arriving)
-    const guardedPart = (gate: string, turn: string): PipelineStatement[] => [
-      { ...statement(`select ${mayBegin('$1', '$2')}`, gate, turn), isGuard: true },
+    const onLargeRow = (fields: RawRow, last: StreamedField): void => settle(undefined, [[fields]], last)
+    const guardedPart = (gate: string, number: string): PipelineStatement[] => [
+      { ...statement(`select ${mayBegin('$1', '$2')}`, gate, number), isGuard: true },
       ...part,
     ]
-    const run = { kind, part, mayRepeat: kind === 'read', guardedPart, stats, onArriving, settle, alone }
+    const run = { kind, part, mayRepeat: kind === 'read', guardedPart, stats, onLargeRow, settle, runOnOwnConnection }
     wasTaken = pool.shared.share(run, prepare)
     if (!wasTaken) resolve({ texts: [], wasMoved })
   })
@@ -312,7 +312,7 @@ t.test('without a connection, every read gets the error', async (t) => {
   }
 })
 
-t.test('turns are no longer watched once their connection has failed', async (t) => {
+t.test('transactions are no longer watched once their connection has failed', async (t) => {
   const server = createServer()
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -322,7 +322,7 @@ t.test('turns are no longer watched once their connection has failed', async (t)
   const pool = poolOf(t, 1, toPoolConfig(`postgresql://nobody@127.0.0.1:${port}/none?sslmode=disable`, {}))
   const stats = trusted()
   const reads = [1, 2].map(() => share(t, pool, [pidAnd('')], stats))
-  // Whether a turn takes long is decided after what has arrived was read. Here the connection is lost in between.
+  // Whether a transaction takes long is decided after what has arrived was read. Here the connection is lost in between.
   const later: (() => void)[] = []
   const postponed = t.intercept(globalThis, 'setImmediate', { value: (call: () => void) => later.push(call) })
   t.ok(await until(() => later.length > 0))

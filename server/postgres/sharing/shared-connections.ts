@@ -1,15 +1,15 @@
-// Connections that brief statements share, so that neither the database nor this process waits for the other between two
-// of them, and many go in one write.
+// Connections that brief statements share. Neither the database nor this process waits for the other between two
+// statements, and many statements are sent in one write.
 //
-// No statement waits for a long one ahead of it: when one takes long, has a large result, or loses the connection, those
-// behind it are run on connections of their own. What may have effects outside its transaction runs exactly once; see
-// `turn-guard.ts`.
+// No statement waits for a slow one ahead of it: when a statement takes long, has a large result, or loses the
+// connection, those behind it run on connections of their own. A statement with effects outside its transaction runs
+// exactly once; see `gate.ts`.
 import type pg from 'pg'
 import type { Sharing } from '../../rest/database.ts'
 import { PipelinedConnection, type SharedRun } from './pipelined-connection.ts'
 import type { ConnectionPool } from '../pool.ts'
 import { sharingPolicy } from './policy.ts'
-import { GateKeeper } from './turn-guard.ts'
+import { GateKeeper } from './gate.ts'
 
 export type { SharedRun } from './pipelined-connection.ts'
 
@@ -25,24 +25,24 @@ export class SharedConnections {
     this.#pool = pool
     this.#keeper = new GateKeeper(() => {
       const { Client } = pool.options as { readonly Client?: new (options: pg.PoolConfig) => pg.Client }
-      if (!Client) throw new TypeError('the options of the pool name no class of clients')
+      if (!Client) throw new TypeError('the pool must be created with the option Client')
       return new Client(pool.options)
     })
   }
 
   /**
-   * Runs a statement on a connection that it shares with others, if it is known to be brief and will have its turn soon.
+   * Runs a statement on a shared connection, if it is known to be brief and does not have to wait long.
    *
-   * @param prepare whether statements are prepared. Where they are not, there may be a pooler in transaction mode in front
-   *   of the database: then only what may run twice is shared.
-   * @returns whether it was taken
+   * @param prepare whether statements are prepared. If not, there may be a pooler in transaction mode in front of the
+   *   database, so only statements that may run twice are shared.
+   * @returns whether the statement was accepted
    */
   share(run: SharedRun, prepare: boolean, sharing: Sharing = 'all'): boolean {
     if (run.stats?.isFast !== true || run.stats.expected > brief) return false
     if (sharing === 'none' || (sharing === 'reads' && run.kind === 'write')) return false
     if (!run.mayRepeat && !prepare) return false
     const isGuarded = !run.mayRepeat
-    // The first one that will do, so that there are as few as needed.
+    // Takes the first suitable connection, to use as few as possible.
     let best: PipelinedConnection | undefined
     let bestWait: number = longWait
     for (const connection of this.#open) {
@@ -59,7 +59,7 @@ export class SharedConnections {
     return best !== undefined
   }
 
-  /** Another shared connection, if the pool has one to spare. */
+  /** Another shared connection, if the pool has a free one. */
   #another(kind: SharedRun['kind'], isGuarded: boolean, prepare: boolean): PipelinedConnection | undefined {
     if (!this.#pool.canLend(kind)) return undefined
     const gate = isGuarded ? this.#keeper.claim() : undefined
@@ -69,7 +69,7 @@ export class SharedConnections {
     return connection
   }
 
-  /** Ends what sharing needs besides the pool. Call it before the pool is ended. */
+  /** Closes the connection that keeps the gates open. Call it before the pool is ended. */
   end(): Promise<void> {
     return this.#keeper.end()
   }

@@ -1,61 +1,62 @@
-// Turns of a shared connection that have not begun can be called off, provably: each turn asks, as the first thing in
-// its transaction, whether the gate of its connection is still open.
+// Gates call off transactions that wait on a shared connection: a transaction that was called off can never begin.
+// Every transaction checks first whether the gate of its connection is open.
 //
-// A gate is an advisory lock that a connection of this process keeps for as long as turns may begin. A turn that finds
-// the lock free fails. It fails, too, when that connection is lost: what is called off can never begin, whatever happens
-// to whom. A turn that may begin takes an advisory lock of its own until its transaction ends. Once a gate is closed and
-// the lock of the turn in front is still taken, all turns behind that one are called off: those that begin later find the
-// gate closed, and none has begun before, since the turns of a connection run one after the other. Who finds this out
-// does not matter. When the connection with the gates is lost, another one does.
+// A gate is an advisory lock that a separate connection of this process keeps while transactions may begin. A
+// transaction that finds the lock free fails; the lock becomes free, too, when that connection is lost. A transaction
+// that may begin takes an advisory lock of its own until it ends. If that lock is still taken when the gate has been
+// closed, all transactions behind it are called off: later ones find the gate closed, and none can have begun earlier,
+// because the transactions of a connection run one after the other. Any connection can check this, so losing the one
+// with the gates does no harm.
 // https://www.postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS
 import { setTimeout as pauseFor } from 'node:timers/promises'
 import type pg from 'pg'
 import { sharingPolicy } from './policy.ts'
 
 const { stock, pause, longestIdle, longPause, closingTime, closingPause } = sharingPolicy.gates
-const largestTurn = 2 ** 31 - 1
-/** The lock of the gate itself; those of turns count from 1. */
+const largestNumber = 2 ** 31 - 1
+/** Key of the gate's own lock; the keys of transactions count from 1. */
 const gateLock = 0
 
-/** Unknown to PostgreSQL before version 14. An idle connection is the usual state of this one. */
+/** The timeouts that would end this connection, which is usually idle. Only those that the server's version knows. */
 const settings = `select set_config(name, '0', false) from pg_catalog.pg_settings
   where name in ('idle_session_timeout', 'statement_timeout', 'lock_timeout')`
 
 const openGates = `select id, pg_catalog.pg_try_advisory_lock(id, ${gateLock}) as is_open from pg_catalog.unnest($1::int4[]) id`
 
 /**
- * Closes a gate that this session keeps open ($3), or makes sure that no session does. Then, in this order, looks whether
- * the turn is running: null when the gate is still open. No gate is opened twice, so a closed one stays closed.
+ * Closes a gate that this session keeps open ($3), or makes sure that no session does; then checks whether the
+ * transaction is running. Null when the gate is still open. No gate is opened twice, so a closed one stays closed.
  */
 const closeGate = `select case
   when $3::bool and not pg_catalog.pg_advisory_unlock($1::int4, ${gateLock}) then null
   when pg_catalog.pg_try_advisory_xact_lock_shared($1::int4, ${gateLock})
   then not pg_catalog.pg_try_advisory_xact_lock($1::int4, $2::int4) end as is_running`
 
-/** Ends the session that keeps a gate open although its connection is lost: the server may not know that yet. */
+/** Ends the session that keeps a gate open: the server may not have noticed yet that its connection is lost. */
 const endSession = `select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_locks
   where locktype = 'advisory' and mode = 'ExclusiveLock' and granted and pid <> pg_catalog.pg_backend_pid()
     and database = (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database())
     and classid::bigint = $1::int4::bigint & 4294967295 and objid = ${gateLock} and objsubid = 2`
 
-/** SQLSTATE division_by_zero: what the guard of a turn fails with that may not begin. */
+/** SQLSTATE division_by_zero, with which the guard of a transaction fails that may not begin. */
 export const calledOff = '22012'
 
 /**
- * An SQL expression that fails (SQLSTATE `calledOff`) unless the turn may begin. Nothing else in its statement may fail so.
+ * An SQL expression that fails with the SQLSTATE `calledOff` unless the transaction may begin. Nothing else in its
+ * statement may fail with that code.
  *
- * @param id placeholder of the gate's number
- * @param turn placeholder of the turn's number
+ * @param id placeholder of the gate's id
+ * @param number placeholder of the transaction's number
  */
-export const mayBegin = (id: string, turn: string): string =>
-  `1 / (not pg_catalog.pg_try_advisory_xact_lock_shared(${id}::int4, ${gateLock}) and pg_catalog.pg_try_advisory_xact_lock(${id}::int4, ${turn}::int4))::int4`
+export const mayBegin = (id: string, number: string): string =>
+  `1 / (not pg_catalog.pg_try_advisory_xact_lock_shared(${id}::int4, ${gateLock}) and pg_catalog.pg_try_advisory_xact_lock(${id}::int4, ${number}::int4))::int4`
 
 /** The gate of one shared connection. */
 export class Gate {
   readonly id: number
   readonly #keeper: GateKeeper
-  #turns = 0
-  /** Whether the server has been told to close it. */
+  #lastNumber = 0
+  /** Whether `closeBehind` was called. */
   #isClosing = false
 
   constructor(id: number, keeper: GateKeeper) {
@@ -63,44 +64,47 @@ export class Gate {
     this.#keeper = keeper
   }
 
-  /** Whether turns that are sent now are expected to begin. */
+  /** Whether transactions that are sent now are expected to begin. */
   get isOpen(): boolean {
-    return !this.#isClosing && this.#keeper.keeps(this) && this.#turns < largestTurn
+    return !this.#isClosing && this.#keeper.keeps(this) && this.#lastNumber < largestNumber
   }
 
-  /** The number of the next turn. */
-  nextTurn(): number {
-    return ++this.#turns
+  /** The number of the next transaction. */
+  nextNumber(): number {
+    return ++this.#lastNumber
   }
 
   /**
    * Closes the gate, for good.
    *
-   * @returns whether the turn was running then, so that no turn with a higher number has begun or ever will; false when
-   *   that is not known
+   * @returns whether the transaction was running then, so that none with a higher number has begun or ever will; false
+   *   also when that is unknown
    */
-  async closeBehind(turn: number): Promise<boolean> {
+  async closeBehind(number: number): Promise<boolean> {
     this.#isClosing = true
-    return this.#keeper.close(this, turn)
+    return this.#keeper.close(this, number)
   }
 
-  /** No turn is on its way any more. */
+  /** Returns the gate to its keeper. Requires that no transaction is pending. */
   release(): void {
     this.#keeper.takeBack(this)
   }
 
-  /** A turn was refused although the gate should be open: the connections do not reach the same server, for example. */
+  /**
+   * Reports a transaction that was called off although the gate should be open, for example because the connections do
+   * not reach the same server.
+   */
   distrust(): void {
-    if (this.isOpen) this.#keeper.rest()
+    if (this.isOpen) this.#keeper.suspend()
   }
 }
 
-/** Keeps the gates of one process open, on a connection outside the pool, which is made when it is first needed. */
+/** Keeps the gates of one process open on a connection outside the pool, which is opened on first use. */
 export class GateKeeper {
   readonly #connect: () => pg.Client
   #client: pg.Client | undefined
   #starting: Promise<pg.Client> | undefined
-  /** All gates that the connection keeps open, and those of them that are not in use. */
+  /** All gates that the connection keeps open; `#free` has those that are not in use. */
   #open = new Set<Gate>()
   #free: Gate[] = []
   #nextId = Math.floor(Math.random() * 2 ** 32)
@@ -109,12 +113,12 @@ export class GateKeeper {
   #pausedUntil = 0
   #timer: NodeJS.Timeout | undefined
 
-  /** @param connect makes a client that is not connected yet */
+  /** @param connect creates a client that is not connected yet */
   constructor(connect: () => pg.Client) {
     this.#connect = connect
   }
 
-  /** An open gate; undefined while there is none, so that nothing can be shared. */
+  /** An open gate; undefined when no gate is free. */
   claim(): Gate | undefined {
     const gate = this.#free.pop()
     clearTimeout(this.#timer)
@@ -134,17 +138,17 @@ export class GateKeeper {
     this.#timer = setTimeout(() => void this.#drop(), longestIdle).unref()
   }
 
-  /** See `Gate.closeBehind`. Takes a few seconds at most, besides the time to connect. */
-  async close(gate: Gate, turn: number): Promise<boolean> {
+  /** See `Gate.closeBehind`. Takes a few seconds at most, plus the time to connect. */
+  async close(gate: Gate, number: number): Promise<boolean> {
     if (this.#client) {
-      const isRunning = await this.#tryToClose(this.#client, gate, turn)
+      const isRunning = await this.#tryToClose(this.#client, gate, number)
       if (isRunning !== undefined) return isRunning
     }
-    // The connection is lost or does not answer, or another one than that keeps the gate open.
+    // The connection is lost or does not respond, or an earlier connection still keeps the gate open.
     try {
       const client = await this.#connected()
       for (const end = performance.now() + closingTime; ;) {
-        const isRunning = await this.#tryToClose(client, gate, turn)
+        const isRunning = await this.#tryToClose(client, gate, number)
         if (isRunning !== undefined) return isRunning
         if (this.#client !== client || performance.now() > end) return false
         await client.query(endSession, [gate.id])
@@ -155,12 +159,12 @@ export class GateKeeper {
     }
   }
 
-  /** Whether the turn is running while the gate is closed; undefined when the gate may be open. */
-  async #tryToClose(client: pg.Client, gate: Gate, turn: number): Promise<boolean | undefined> {
+  /** Whether the transaction is running while the gate is closed; undefined when the gate may be open. */
+  async #tryToClose(client: pg.Client, gate: Gate, number: number): Promise<boolean | undefined> {
     const isOwn = this.#open.has(gate)
     const late = new AbortController()
     try {
-      const asked = client.query<{ is_running: boolean | null }>(closeGate, [gate.id, turn, isOwn])
+      const asked = client.query<{ is_running: boolean | null }>(closeGate, [gate.id, number, isOwn])
       const result = await Promise.race([asked, pauseFor(closingTime, undefined, { signal: late.signal })])
       if (result) {
         this.#open.delete(gate)
@@ -168,7 +172,7 @@ export class GateKeeper {
       }
       asked.catch(() => undefined)
     } catch {
-      // What became of the gate is not known.
+      // The state of the gate is unknown.
     } finally {
       late.abort()
     }
@@ -176,8 +180,8 @@ export class GateKeeper {
     return undefined
   }
 
-  /** Gives up all gates, and opens no other ones for a while. */
-  rest(): void {
+  /** Gives up all gates, and opens no new ones for a while. */
+  suspend(): void {
     this.#pausedUntil = performance.now() + longPause
     void this.#drop()
   }
@@ -204,7 +208,7 @@ export class GateKeeper {
         this.#free.push(gate)
       }
     } catch {
-      // Without gates statements run on connections of their own.
+      // Without gates, statements run on connections of their own.
       this.#pausedUntil = performance.now() + longPause
     } finally {
       this.#isBusy = false
@@ -230,7 +234,7 @@ export class GateKeeper {
       await client.connect()
       await client.query(settings)
       const { rows } = await client.query<{ pid: number }>('select pg_catalog.pg_backend_pid() as pid')
-      // Behind a pooler the next statement may run in another session, which does not have the locks.
+      // Behind a pooler, the next statement may run in another session, which does not have the locks.
       if (rows[0]?.pid !== (client as pg.Client & { readonly processID: number }).processID) {
         throw new Error('there is a pooler in front of the database')
       }
