@@ -1,4 +1,5 @@
 // The whole service as `rowhouse serve` runs it, on a database of the test.
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { loadConfig, type Environment } from '../../server/config/load.ts'
 import { createLog } from '../../server/program/operations/log.ts'
@@ -17,7 +18,7 @@ export type Application = {
 }
 
 /**
- * Starts the service for the duration of a test.
+ * Starts the service for the duration of a test, and waits for the schema cache for up to three seconds.
  *
  * @param uri connection string of the serving role
  * @param env settings, such as `PGRST_DB_SCHEMAS`
@@ -33,6 +34,8 @@ export async function startApplication(
   const log = createLog({ level: loaded.config.logLevel, destination: { write: (line) => void written.push(line) } })
   const service = await startService({ env: environment, configFile: undefined, loaded, uri, log })
   t.teardown(() => service.stop())
+  // On a loaded machine the first attempt to load the schema cache may fail; the next one follows after a second.
+  for (let time = 0; service.engine.isPending && time < 300; time++) await pause(10)
   const url = await listen(t, service.listener, service.upgrade)
   return {
     url,
