@@ -82,7 +82,7 @@ t.test('deprecated settings are logged', async (t) => {
   await call('GET', '/rest/v1/films?select=id,actors:casts(name)&casts.name=eq.hunter2')
   t.match(
     logged().find(({ event }) => event === 'warning'),
-    { msg: /^GET \/rest\/v1\/films: .*casts, use actors/ },
+    { msg: /^GET \/rest\/v1\/films: .*use actors instead of casts$/ },
   )
   t.notMatch(JSON.stringify(logged()), /hunter2/)
 })
