@@ -1,5 +1,6 @@
 // The analyser: a process that decodes and analyses one image at a time. If it crashes or hangs, the server replaces it.
-import { setPriority, constants } from 'node:os'
+import { readdirSync } from 'node:fs'
+import { constants, setPriority } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { loadAnalysis, type Analyse } from './analyse.ts'
 import { ImageError, prepareDecoding } from './image.ts'
@@ -33,13 +34,29 @@ function endWithServer(): void {
   new Worker(watch, { eval: true, execArgv: [], stdout: true, stderr: true }).unref()
 }
 
+/**
+ * Gives requests to the REST API priority on a busy machine. On Linux a priority belongs to a thread: later threads inherit
+ * it from the one that starts them, but images are decoded by threads of libuv's pool, which exist already.
+ */
+function lowerPriority(): void {
+  const { PRIORITY_BELOW_NORMAL: priority } = constants.priority
+  setPriority(priority)
+  if (process.platform !== 'linux') return
+  for (const thread of readdirSync('/proc/self/task')) {
+    try {
+      setPriority(Number(thread), priority)
+    } catch {
+      // The thread has ended.
+    }
+  }
+}
+
 // Ignores signals that a terminal or service manager sends to the whole process group. The server ends this process after
 // requests in flight.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)
 process.on('disconnect', () => process.exit())
 endWithServer()
-// Gives requests to the REST API priority on a busy machine.
-setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
+lowerPriority()
 
 process.once('message', (options: AnalyserOptions) => {
   prepareDecoding(options.threads)
