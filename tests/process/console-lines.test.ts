@@ -89,7 +89,8 @@ t.test('durations are rounded', async (t) => {
 
 /** Runs `serve` on a pseudo-terminal until it is ready, presses Ctrl-C, and returns the output. */
 async function onTerminal(t: Test, dataDir: string, env: Record<string, string>): Promise<string> {
-  const words = [...command(), 'serve'].map((word) => `'${word}'`).join(' ')
+  // Without `exec`, a shell that stays in between ends by Ctrl-C, too, and its exit code is not that of the program.
+  const words = ['exec', ...[...command(), 'serve'].map((word) => `'${word}'`)].join(' ')
   // The `script` of util-linux has different options.
   const args = process.platform === 'linux' ? ['-qec', words, '/dev/null'] : ['-q', '/dev/null', '/bin/sh', '-c', words]
   const inherited = Object.entries(process.env).filter(
