@@ -2,7 +2,7 @@
 import { readDatabaseSettings } from '../config/database-settings.ts'
 import { readRoleSettings } from '../rest/role-settings.ts'
 import { loadConfig, withDatabaseSettings, type Environment, type LoadedConfig } from '../config/load.ts'
-import type { RoleSettings } from '../rest/settings.ts'
+import { noRoleSettings } from '../rest/settings.ts'
 import { UnsupportedPostgres } from '../postgres/connection/server-version.ts'
 import { isLoginRefused, isUnreachable } from '../postgres/database-error.ts'
 import type { Database } from '../postgres/database.ts'
@@ -32,8 +32,6 @@ export type LiveSettingsOptions = {
   readonly onWarning: (message: string) => void
   readonly createVerifier?: (config: Config, previous?: JwtVerifier) => JwtVerifier
 }
-
-const noRoleSettings: RoleSettings = { settings: new Map(), isolationLevels: new Map() }
 
 /**
  * A source of settings: initially those of environment and file, at each reload those of the database, too.

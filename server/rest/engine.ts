@@ -2,13 +2,13 @@
 import type { EngineDatabase } from './database.ts'
 import { RestHandler, type Identify, type RestObservation } from './handler.ts'
 import { ReloadChannel, type ReloadChannelEvent } from './reload-channel.ts'
-import { settingsOf, type RestOptions } from './rest-options.ts'
+import { checkedIdentify, settingsOf, type RestOptions } from './rest-options.ts'
 import type { Answering } from './rest-request.ts'
 import type { RestResponse } from './response/result.ts'
 import type { RestRequest } from './rest-request.ts'
 import { readRoleSettings } from './role-settings.ts'
 import { SchemaLoader, type LoaderEvent, type SettingsSource } from './schema-loader.ts'
-import type { RoleSettings } from './settings.ts'
+import { noRoleSettings } from './settings.ts'
 import type { LoadedSettings, Snapshot } from './snapshot.ts'
 import type { BodyValidator } from './validation.ts'
 
@@ -135,7 +135,7 @@ export async function createRest(options: RestOptions): Promise<Rest> {
         roleSettings: config.dbConfig ? await database.read(readRoleSettings) : noRoleSettings,
       }),
     },
-    identify,
+    identify: checkedIdentify(identify),
     validator,
     onRequest: reporting('onRequest', onRequest),
     onEvent: (event) => {
@@ -155,7 +155,6 @@ export async function createRest(options: RestOptions): Promise<Rest> {
 
 const ignore = (): void => undefined
 const noValidator: BodyValidator = { forTable: () => undefined }
-const noRoleSettings: RoleSettings = { settings: new Map(), isolationLevels: new Map() }
 
 /** A callback of the application. Its error goes to the console: it must end neither a request nor loading. */
 const reporting =

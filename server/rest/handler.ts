@@ -93,8 +93,7 @@ export class RestHandler {
         result = preflight
       } else {
         const claimed = identify(request)
-        const acting = isThenable(claimed) ? await claimed : claimed
-        checkIdentity(acting)
+        const acting = claimed instanceof Promise ? await claimed : claimed
         identity = acting
         const authenticationTime = config.serverTimingEnabled ? performance.now() - start : undefined
         if (!snapshot.schemaCache) throw errors.noSchemaCache()
@@ -164,27 +163,6 @@ export class RestHandler {
     })
     return response
   }
-}
-
-/** Promises of other libraries and realms are not instances of this realm's `Promise`. */
-const isThenable = <T extends object>(value: T | Promise<T>): value is Promise<T> =>
-  value instanceof Promise || typeof (value as { readonly then?: unknown } | undefined)?.then === 'function'
-
-/**
- * Checks the result of `identify`, because users of the package may write JavaScript.
- *
- * @throws TypeError saying what is wrong
- */
-function checkIdentity(identity: unknown): asserts identity is Identity {
-  const fail = (problem: string): never => {
-    throw new TypeError(`identify must return { role, claims } or a promise of it, but ${problem}`)
-  }
-  if (typeof identity !== 'object' || identity === null)
-    fail(`returned ${identity === null ? 'null' : typeof identity}`)
-  const { role, claims, claimsText } = identity as Readonly<Record<keyof Identity, unknown>>
-  if (typeof role !== 'string' || role === '') fail('role is not the name of a role')
-  if (typeof claims !== 'object' || claims === null || Array.isArray(claims)) fail('claims is not an object')
-  if (claimsText !== undefined && typeof claimsText !== 'string') fail('claimsText is not a string')
 }
 
 /** Maximum delay of Node's timers, in milliseconds. */

@@ -1,5 +1,6 @@
 // The options of `createRest`, and their validation.
 import { nearestName } from '../text/nearest-name.ts'
+import type { Identity } from '../identity/identity.ts'
 import type { EngineDatabase } from './database.ts'
 import type { Identify, RestObservation } from './handler.ts'
 import { defaultSettings, type LoadSettings, type RestSettings } from './settings.ts'
@@ -93,4 +94,34 @@ function checkSetting(name: string, value: unknown): void {
   } else if (typeof defaultValue === 'number') {
     if (!Number.isSafeInteger(value) || Number(value) < 0) fail('a whole number, 0 or more')
   } else if (typeof value !== typeof defaultValue) fail(`a ${typeof defaultValue}`)
+}
+
+/** An `identify` whose result is checked: see `RestOptions`. */
+export const checkedIdentify =
+  (identify: Identify): Identify =>
+  (request) => {
+    const claimed = identify(request)
+    return isThenable(claimed) ? Promise.resolve(claimed).then(checkIdentity) : checkIdentity(claimed)
+  }
+
+/** Promises of other libraries and realms are not instances of this realm's `Promise`. */
+const isThenable = <T extends object>(value: T | Promise<T>): value is Promise<T> =>
+  value instanceof Promise || typeof (value as { readonly then?: unknown } | undefined)?.then === 'function'
+
+/**
+ * Checks the result of `identify`, because users of the package may write JavaScript.
+ *
+ * @throws TypeError saying what is wrong
+ */
+function checkIdentity(identity: unknown): Identity {
+  const fail = (problem: string): never => {
+    throw new TypeError(`identify must return { role, claims } or a promise of it, but ${problem}`)
+  }
+  if (typeof identity !== 'object' || identity === null)
+    fail(`returned ${identity === null ? 'null' : typeof identity}`)
+  const { role, claims, claimsText } = identity as Readonly<Record<keyof Identity, unknown>>
+  if (typeof role !== 'string' || role === '') fail('role is not the name of a role')
+  if (typeof claims !== 'object' || claims === null || Array.isArray(claims)) fail('claims is not an object')
+  if (claimsText !== undefined && typeof claimsText !== 'string') fail('claimsText is not a string')
+  return identity as Identity
 }

@@ -104,3 +104,5 @@ export type RoleSettings = {
   readonly settings: ReadonlyMap<string, readonly (readonly [string, string])[]>
   readonly isolationLevels: ReadonlyMap<string, IsolationLevel>
 }
+
+export const noRoleSettings: RoleSettings = { settings: new Map(), isolationLevels: new Map() }
