@@ -1,12 +1,13 @@
 // The program's database: runs the transactions of the REST API and of the services on one connection pool.
 import type { EventEmitter } from 'node:events'
 import type pg from 'pg'
-import { claimsText, type Identity } from '../identity/identity.ts'
+import type { Identity } from '../identity/identity.ts'
 import type { EngineDatabase, RestTransaction, TransactionOptions, TransactionResult } from '../rest/database.ts'
 import type { Access } from './admission.ts'
 import type { PoolConfig } from './connection/pool-config.ts'
 import { requireSupportedVersion } from './connection/server-version.ts'
 import { leavesConnection, sqlState } from './database-error.ts'
+import { identitySettings } from './identity-settings.ts'
 import { jsonRows, textRows, type JsonStatement, type Parameter, type TextRow } from './json-statement.ts'
 import { withConnection, withReservedConnection } from './lending.ts'
 import { Listener, type ListenerEvent } from './listener.ts'
@@ -29,7 +30,6 @@ export type DatabaseStatistics = {
 }
 
 const preparedAndShared: TransactionOptions = { prepare: true, sharing: 'all' }
-const settings = "select set_config('role', $1, true), set_config('request.jwt.claims', $2, true)"
 
 export type DatabaseOptions = {
   /** How the services' statements use connections, read at each of them. By default prepared and shared. */
@@ -101,8 +101,9 @@ export class Database implements EngineDatabase {
       this.#pool,
       async (client) => {
         try {
-          await client.query(access === 'read' ? 'begin read only' : 'begin')
-          await client.query(settings, [identity.role, claimsText(identity)])
+          await client.query('begin')
+          const { text, values } = identitySettings(identity, access)
+          await client.query(text, [...values])
           const result = await use(queryOn(client))
           const { command } = await client.query('commit')
           // The response of the server when a statement failed, and `use` did not rethrow the error.
