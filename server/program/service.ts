@@ -128,10 +128,7 @@ export async function startService({
   })
   const isConnected = async (): Promise<boolean> => {
     if (engine.snapshot.config.dbChannelEnabled) return engine.isListening
-    return database.query('select 1', []).then(
-      (rows) => rows.length === 1,
-      () => false,
-    )
+    return responds(database).catch(() => false)
   }
   const parts = {
     engine,
@@ -165,6 +162,9 @@ export async function startService({
     throw error
   }
 }
+
+/** Whether the database responds. Rejects with the error of the connection. */
+const responds = async (database: Database): Promise<boolean> => (await database.query('select 1', [])).length === 1
 
 type Composed = Pick<ServiceParts, 'engine' | 'database' | 'metrics'> & {
   readonly validator: Validator
@@ -202,7 +202,7 @@ async function compose({
     restBasePath: config.restBasePath,
     imageBasePath: config.imageBasePath,
     checks: {
-      database: async () => (await query('select 1', [])).length === 1,
+      database: () => responds(database),
       schemaCache: () => engine.snapshot.schemaCache !== undefined,
     },
     document: serviceDocumentHandler({
