@@ -1,13 +1,9 @@
 // A classifier: estimates the probability that an image shows water hyacinth.
 import { centre, type Pixels } from './image.ts'
 import { positiveClasses } from './model-description.ts'
-import { loadSession } from './session.ts'
+import { loadSession, type LoadedModel } from './session.ts'
 
-export type Classifier = {
-  readonly file: string
-  readonly version: string
-  /** Pixels of the longer side that images are scaled down to. */
-  readonly side: number
+export type Classifier = LoadedModel & {
   /** The lowest probability that counts as positive. */
   readonly threshold: number
   /** From 0 to 1. */

@@ -3,7 +3,7 @@ import { clipped, suppressed, type Box } from './box.ts'
 import { layoutOf, readDetections } from './detector-output.ts'
 import { resized, type Pixels } from './image.ts'
 import { positiveClasses } from './model-description.ts'
-import { loadSession, type ModelSession } from './session.ts'
+import { loadSession, type LoadedModel, type ModelSession } from './session.ts'
 
 export type Detection = {
   /** In pixels of the image, the highest confidence first. */
@@ -12,11 +12,7 @@ export type Detection = {
   readonly highest: number
 }
 
-export type Detector = {
-  readonly file: string
-  readonly version: string
-  /** Pixels of the longer side that images are scaled down to. */
-  readonly side: number
+export type Detector = LoadedModel & {
   readonly detect: (pixels: Pixels) => Promise<Detection>
 }
 

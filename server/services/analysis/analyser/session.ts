@@ -22,6 +22,12 @@ export type ModelSession = {
   readonly run: (pixels: Pixels) => Promise<Output>
 }
 
+/** What a classifier and a detector have in common. */
+export type LoadedModel = Pick<ModelSession, 'file' | 'version'> & {
+  /** Pixels of the longer side that images are scaled down to. */
+  readonly side: number
+}
+
 /**
  * Loads a model.
  *
