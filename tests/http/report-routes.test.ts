@@ -263,3 +263,30 @@ t.test('a concurrent change and review', async (t) => {
     t.ok([200, 409].includes(changed.status))
   }
 })
+
+t.test('texts of a report cannot break out of the JSON of a list', async (t) => {
+  const eve = await signUp(call, 'eve@example.org')
+  const mallory = await signUp(call, 'mallory@example.org')
+  const texts = [
+    '"}],"nextCursor":"forged","details":[{"userId":"',
+    '\\"},{"id":"x',
+    'a\u0001\b\f\u007f\u2028\u2029b',
+    'Škoda 🚗 </script>',
+    "'; drop table public.reports; --",
+    'null',
+  ]
+  for (const manufacturer of texts) await create(mallory, { manufacturer, model: manufacturer })
+  const own = await create(eve)
+  const answer = await mallory.call('GET', '/report')
+  t.equal(answer.text, JSON.stringify(answer.body))
+  const { details, ...rest } = answer.body as { details: Stored[] }
+  t.strictSame(rest, { status: 'success', nextCursor: null })
+  t.strictSame(
+    details.map(({ manufacturer, model }) => [manufacturer, model]),
+    texts.map((text) => [text, text]).reverse(),
+  )
+  t.notOk(answer.text.includes(own.id))
+  const pending = (await admin.call('GET', '/report/pending?limit=100')).body as { details: Stored[] }
+  const listed = pending.details.map(({ manufacturer }) => manufacturer)
+  t.ok(texts.every((text) => listed.includes(text)))
+})

@@ -1,6 +1,8 @@
 // `/report`: vehicle reports of the signed-in user, and valuations.
 import { requireBearerScheme } from '../../http/authorization-scheme.ts'
+import type { Identity } from '../../identity/identity.ts'
 import { crossOrigin } from '../../http/cross-origin.ts'
+import type { Success } from '../../http/envelope.ts'
 import { uuidParameter } from '../../http/path-id.ts'
 import { defineRoute, type QueryParameters, type Route } from '../../http/route.ts'
 import type { RouteTable } from '../../http/route-router.ts'
@@ -9,7 +11,13 @@ import type { Database } from '../../postgres/database.ts'
 import type { SessionSettings } from '../accounts/session.ts'
 import { signedInIdentity } from '../accounts/session-access.ts'
 import { readCursor } from './report-cursor.ts'
-import { createReports, type CreateReportDto, type EstimateQuery, type UpdateReportDto } from './report.ts'
+import {
+  createReports,
+  type CreateReportDto,
+  type EstimateQuery,
+  type Reports,
+  type UpdateReportDto,
+} from './report.ts'
 
 export type ReportSettings = SessionSettings & {
   readonly database: Pick<Database, 'ask' | 'askRows' | 'transaction'>
@@ -20,6 +28,8 @@ export type ReportSettings = SessionSettings & {
 /** `schemas/list-reports-query.json` and `schemas/approval-dto.json`. */
 type ListReportsQuery = { readonly limit?: number; readonly cursor?: string }
 type ApprovalDto = { readonly approved: boolean }
+
+type PageCall = { readonly caller: Identity; readonly query: ListReportsQuery }
 
 const pageSize = 20
 const forAdministrators = 'For administrators only: accounts with the app_role `admin`.'
@@ -50,6 +60,15 @@ const estimateQuery: QueryParameters<EstimateQuery> = {
   numeric: ['year', 'mileage', 'lat', 'lng'],
 }
 
+/** The handler of a list in pages. */
+const pageOf =
+  (list: Reports['list']) =>
+  async ({ caller, query }: PageCall): Promise<Success> => {
+    const { limit = pageSize, cursor } = query
+    const { reports, next } = await list(caller, limit, cursor === undefined ? undefined : readCursor(cursor))
+    return { details: reports, nextCursor: next }
+  }
+
 export const reportTable = (settings: ReportSettings): RouteTable => ({
   guards: [requireBearerScheme, crossOrigin(settings.allowedOrigins)],
   routes: reportRoutes(settings),
@@ -68,10 +87,7 @@ function reportRoutes(settings: ReportSettings): readonly Route[] {
       access,
       query: listQuery,
       success: page('A page of your reports.', 'ReportDto'),
-      handler: async ({ caller, query: { limit = pageSize, cursor } }) => {
-        const found = await reports.list(caller, limit, cursor === undefined ? undefined : readCursor(cursor))
-        return { details: found.reports, nextCursor: found.next }
-      },
+      handler: pageOf(reports.list),
     }),
     defineRoute({
       method: 'post',
@@ -99,10 +115,7 @@ function reportRoutes(settings: ReportSettings): readonly Route[] {
       query: listQuery,
       success: page('A page of pending reports.', 'ReportDto'),
       errors: { 403: failure('The caller is not an administrator.') },
-      handler: async ({ caller, query: { limit = pageSize, cursor } }) => {
-        const found = await reports.pending(caller, limit, cursor === undefined ? undefined : readCursor(cursor))
-        return { details: found.reports, nextCursor: found.next }
-      },
+      handler: pageOf(reports.pending),
     }),
     defineRoute({
       method: 'get',

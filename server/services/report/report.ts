@@ -43,18 +43,15 @@ export type ReportPage = { readonly reports: JsonText; readonly next: string | n
 const columns = ['manufacturer', 'model', 'year', 'mileage', 'price', 'lat', 'lng'] as const
 
 /** `schemas/report-dto.json`. The database builds the JSON, so that numeric columns are JSON numbers. */
-const dtoFields = [
-  'id',
-  ...columns,
+const dtoFields: readonly (readonly [key: string, column: string])[] = [
+  ['id', 'id'],
+  ...columns.map((name) => [name, name] as const),
   ['userId', 'user_id'],
-  'status',
+  ['status', 'status'],
   ['createdAt', 'created_at'],
   ['updatedAt', 'updated_at'],
-] as const
-const dtoArguments = dtoFields
-  .map((field) => (typeof field === 'string' ? [field, field] : field))
-  .map(([key, column]) => `'${key}', report.${column}`)
-  .join(', ')
+]
+const dtoArguments = dtoFields.map(([key, column]) => `'${key}', report.${column}`).join(', ')
 const plain = `json_build_object(${dtoArguments}) as report`
 const valued = `json_build_object(${dtoArguments}, 'valuation', public.valuation(report)) as report`
 
@@ -66,7 +63,6 @@ const insert = `
 
 /** Written by `row_to_json`, because its text is sent as it is: without blanks, and with the price as a plain number. */
 const listedDto = dtoFields
-  .map((field) => (typeof field === 'string' ? [field, field] : field))
   .map(([key, column]) => `report.${column}${column === 'price' ? '::float8' : ''} as "${key}"`)
   .join(', ')
 
@@ -120,12 +116,10 @@ export function createReports(database: Pick<Database, 'ask' | 'askRows' | 'tran
     review: write(selectReviewed),
     estimate: read(selectEstimate),
   }
-  const many = (caller: Identity, statement: JsonStatement, values: readonly Parameter[]): Promise<unknown[]> =>
-    withFailures(() => database.ask(statement, caller, values))
   const rows = (caller: Identity, statement: JsonStatement, values: readonly Parameter[]): Promise<TextRow[]> =>
     withFailures(() => database.askRows(statement, caller, values))
   const one = async (caller: Identity, statement: JsonStatement, values: readonly Parameter[]): Promise<object> => {
-    const [row] = await many(caller, statement, values)
+    const [row] = await withFailures(() => database.ask(statement, caller, values))
     if (row === undefined) throw missing()
     return row as object
   }
