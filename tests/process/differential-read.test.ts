@@ -2,10 +2,9 @@
 // The seed of the generated requests is printed; the environment variable READS_SEED sets it.
 import t from 'tap'
 import { startApplication } from '../support/application.ts'
-import { differences, type Difference } from '../support/differences.ts'
 import { createGarage } from '../support/garage.ts'
 import { generatedRead } from '../support/generated-reads.ts'
-import type { KnownDifference } from '../support/known-difference.ts'
+import { unexplained, type KnownDifference } from '../support/known-difference.ts'
 import { explanationOf, knownDifferences } from '../support/known-differences.ts'
 import { postgrestVersion, startPostgrest } from '../support/postgrest.ts'
 import { requestOf } from '../support/request-table.ts'
@@ -41,14 +40,8 @@ t.test('this server responds as PostgREST does, except for changes in later vers
   const seen = new Set<KnownDifference>()
   const compare = async (request: SentRequest): Promise<void> => {
     const [theirs, ours] = await Promise.all([send(theirUrl, request), send(ourUrl, request)])
-    const pair = { request, theirs, ours }
-    const unexplained: Difference[] = []
-    for (const difference of differences(theirs, ours)) {
-      const explanation = explanationOf(difference, pair)
-      if (explanation) seen.add(explanation)
-      else unexplained.push(difference)
-    }
-    if (unexplained.length > 0) t.fail(`${request.method} ${readable(request.path)}`, { request, unexplained })
+    const found = unexplained({ request, theirs, ours }, explanationOf, seen)
+    if (found.length > 0) t.fail(`${request.method} ${readable(request.path)}`, { request, unexplained: found })
   }
   const queue = requests.values()
   const work = async (): Promise<void> => {

@@ -8,9 +8,9 @@ import t, { type Test } from 'tap'
 import { startApplication } from '../support/application.ts'
 import { createOwnedDatabase } from '../support/authenticator.ts'
 import { readFixture } from '../support/fixture.ts'
-import { differences, type Difference } from '../support/differences.ts'
 import { dropInDifferences, explanationOf } from '../support/drop-in-differences.ts'
 import { dropInScript, keySet } from '../support/drop-in-script.ts'
+import { unexplained, type KnownDifference } from '../support/known-difference.ts'
 import { postgrestVersion, startPostgrest } from '../support/postgrest.ts'
 import { says, startProgram } from '../support/program.ts'
 import { send } from '../support/sent-request.ts'
@@ -94,17 +94,11 @@ async function compare(
     return
   }
   const ourUrl = await start()
-  const seen = new Set<unknown>()
+  const seen = new Set<KnownDifference>()
   for (const request of await dropInScript(member)) {
     const [theirs, ours] = await Promise.all([send(theirUrl, request), send(ourUrl, request)])
-    const pair = { request, theirs, ours }
-    const unexplained: Difference[] = []
-    for (const difference of differences(theirs, ours)) {
-      const explanation = explanationOf(difference, pair)
-      if (explanation) seen.add(explanation)
-      else unexplained.push(difference)
-    }
-    if (unexplained.length > 0) t.fail(`${request.method} ${request.path}`, { request, unexplained })
+    const found = unexplained({ request, theirs, ours }, explanationOf, seen)
+    if (found.length > 0) t.fail(`${request.method} ${request.path}`, { request, unexplained: found })
   }
   for (const known of dropInDifferences) t.ok(seen.has(known), `still needed: ${known.version} ${known.reason}`)
 }

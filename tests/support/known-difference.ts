@@ -1,6 +1,6 @@
 // Known differences between the responses of PostgREST 12.0.2 and of this server, as tables of reasons.
 import type { Pair } from './answer-pair.ts'
-import type { Aspect, Difference } from './differences.ts'
+import { differences, type Aspect, type Difference } from './differences.ts'
 
 export type KnownDifference = {
   /** Of PostgREST, whose changelog mentions the issue. */
@@ -23,3 +23,19 @@ export const explanationIn = (
   table.find(
     ({ aspects, explains }) => (aspects === 'all' || aspects.includes(difference.aspect)) && explains(difference, pair),
   )
+
+/**
+ * The differences of a pair that have no explanation.
+ *
+ * @param seen gets the explanations of the others
+ */
+export const unexplained = (
+  pair: Pair,
+  explanationOf: (difference: Difference, pair: Pair) => KnownDifference | undefined,
+  seen: Set<KnownDifference>,
+): Difference[] =>
+  differences(pair.theirs, pair.ours).filter((difference) => {
+    const explanation = explanationOf(difference, pair)
+    if (explanation) seen.add(explanation)
+    return explanation === undefined
+  })
