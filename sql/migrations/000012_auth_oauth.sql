@@ -1,0 +1,526 @@
+-- Functions in this file are executable only by the roles they are granted to.
+call rowhouse.begin_private_functions();
+
+-- Flows: sign-ins that continue in another request
+
+create function auth.create_flow_state(request json) returns json
+language plpgsql set search_path = ''
+as $$
+declare
+  state_id uuid;
+  created record;
+begin
+  -- Flows that nobody continued.
+  delete from auth.flow_state where id in (
+    select id from auth.flow_state where created_at < now() - interval '1 day' limit 10 for update skip locked
+  );
+  delete from auth.oauth_client_states where id in (
+    select id from auth.oauth_client_states where created_at < now() - interval '1 day' limit 10 for update skip locked
+  );
+  if request ->> 'code_verifier' is not null then
+    insert into auth.oauth_client_states (id, provider_type, code_verifier, created_at)
+    values (gen_random_uuid(), request ->> 'provider_type', request ->> 'code_verifier', now())
+    returning id into state_id;
+  end if;
+  insert into auth.flow_state (
+    id, user_id, auth_code, code_challenge_method, code_challenge, provider_type, authentication_method, referrer,
+    oauth_client_state_id, linking_target_id, email_optional, created_at, updated_at
+  )
+  values (
+    gen_random_uuid(), (request ->> 'user_id')::uuid,
+    case when request ->> 'code_challenge' is not null then gen_random_uuid()::text end,
+    (request ->> 'code_challenge_method')::auth.code_challenge_method, request ->> 'code_challenge',
+    request ->> 'provider_type', request ->> 'authentication_method', request ->> 'referrer', state_id,
+    (request ->> 'linking_target_id')::uuid, coalesce((request ->> 'email_optional')::boolean, false), now(), now()
+  )
+  returning id into created;
+  return json_build_object('id', created.id);
+end
+$$;
+comment on function auth.create_flow_state(json) is
+  E'Starts a flow and returns its id.\n\nMembers of the request: provider_type, authentication_method; with PKCE of the client code_challenge and code_challenge_method (s256, plain); user_id, if it is known; for a flow at a provider code_verifier, referrer (where to return to), linking_target_id (the account that gets the identity) and email_optional.';
+
+create function auth.issue_auth_code(account_id uuid, method text) returns json
+language sql set search_path = ''
+as $$
+  with newest as (
+    select id from auth.flow_state
+    where user_id = $1 and authentication_method = $2 and auth_code is not null
+    order by created_at desc
+    limit 1
+    for update
+  )
+  update auth.flow_state set auth_code_issued_at = now(), updated_at = now()
+  from newest where flow_state.id = newest.id
+  returning json_build_object('auth_code', auth_code)
+$$;
+comment on function auth.issue_auth_code(uuid, text) is
+  'The code of the newest flow of an account with an authentication method, which is valid from now on. No row without such a flow.';
+
+-- Compares hashes, so that the time of the comparison says nothing about the challenge.
+create function auth.fits_challenge(flow auth.flow_state, code_verifier text) returns boolean
+language sql immutable set search_path = ''
+as $$
+  select sha256(convert_to($1.code_challenge, 'UTF8')) = sha256(convert_to(
+    case $1.code_challenge_method
+      when 'plain' then $2
+      else rtrim(translate(encode(sha256(convert_to($2, 'UTF8')), 'base64'), E'+/\n', '-_'), '=')
+    end, 'UTF8'))
+$$;
+comment on function auth.fits_challenge(auth.flow_state, text) is
+  'Whether a code verifier is that of the challenge of a flow. RFC 7636, section 4.6';
+
+create function auth.redeem_auth_code(code text, code_verifier text, lifetime interval) returns json
+language plpgsql set search_path = ''
+as $$
+declare
+  flow auth.flow_state;
+begin
+  select * into flow from auth.flow_state
+  where auth_code = $1 and user_id is not null and auth_code_issued_at is not null
+  for update;
+  if not found then
+    return json_build_object('outcome', 'not_found');
+  end if;
+  if flow.auth_code_issued_at + $3 <= now() then
+    return json_build_object('outcome', 'expired');
+  end if;
+  if not auth.fits_challenge(flow, $2) then
+    return json_build_object('outcome', 'bad_verifier');
+  end if;
+  delete from auth.flow_state where id = flow.id;
+  return json_build_object(
+    'outcome', 'redeemed',
+    'user_id', flow.user_id,
+    'method', flow.authentication_method,
+    'provider', flow.provider_type,
+    'provider_token', flow.provider_access_token,
+    'provider_refresh_token', flow.provider_refresh_token
+  );
+end
+$$;
+comment on function auth.redeem_auth_code(text, text, interval) is
+  'Uses up a code. The outcome is redeemed, not_found, expired or bad_verifier; a wrong verifier leaves the code as it is.';
+
+create function auth.take_oauth_state(state uuid, lifetime interval) returns json
+language plpgsql set search_path = ''
+as $$
+declare
+  flow auth.flow_state;
+  verifier text;
+begin
+  select * into flow from auth.flow_state where id = $1 and oauth_client_state_id is not null for update;
+  if not found then
+    return json_build_object('outcome', 'not_found');
+  end if;
+  delete from auth.oauth_client_states
+  where id = flow.oauth_client_state_id and provider_type = flow.provider_type
+  returning code_verifier into verifier;
+  if verifier is null then
+    return json_build_object('outcome', 'used');
+  end if;
+  if flow.auth_code is null then
+    delete from auth.flow_state where id = flow.id;
+  end if;
+  if flow.created_at + $2 <= now() then
+    return json_build_object('outcome', 'expired');
+  end if;
+  return json_build_object(
+    'outcome', 'taken',
+    'flow_id', flow.id,
+    'provider', flow.provider_type,
+    'code_verifier', verifier,
+    'referrer', flow.referrer,
+    'linking_target_id', flow.linking_target_id,
+    'email_optional', flow.email_optional,
+    'is_pkce', flow.auth_code is not null
+  );
+end
+$$;
+comment on function auth.take_oauth_state(uuid, interval) is
+  'Uses up the state of a flow at a provider, whatever becomes of the flow. The outcome is taken, not_found, expired or used.';
+
+create function auth.finish_flow(flow_id uuid, account_id uuid, access_token text, refresh_token text) returns text
+language sql set search_path = ''
+as $$
+  update auth.flow_state set
+    user_id = $2, provider_access_token = $3, provider_refresh_token = $4, auth_code_issued_at = now(), updated_at = now()
+  where id = $1 and user_id is null and auth_code is not null
+  returning auth_code
+$$;
+comment on function auth.finish_flow(uuid, uuid, text, text) is
+  'Binds a flow to an account that has signed in at the provider, and returns the code for the client.';
+
+-- Accounts of providers
+
+create function auth.find_linked_account(
+  provider text, subject text, verified_email text, out decision text, out account_id uuid, out identity_id uuid
+)
+language plpgsql stable set search_path = ''
+as $$
+declare
+  owners uuid[];
+begin
+  select identities.user_id, identities.id into account_id, identity_id
+  from auth.identities where identities.provider_id = $2 and identities.provider = $1;
+  if found then
+    decision := 'exists';
+    return;
+  end if;
+  select array_agg(users.id) into owners
+  from auth.users where lower(users.email) = $3 and users.is_sso_user = false;
+  -- An address that a provider did not verify may be that of somebody else.
+  if owners is null then
+    select array_agg(distinct identities.user_id) into owners
+    from auth.identities join auth.users on users.id = identities.user_id
+    where identities.email = $3 and identities.identity_data ->> 'email_verified' = 'true'
+      and identities.provider not like 'sso:%' and users.is_sso_user = false and users.deleted_at is null;
+  end if;
+  account_id := owners[1];
+  decision := case coalesce(cardinality(owners), 0) when 0 then 'create' when 1 then 'link' else 'multiple' end;
+end
+$$;
+comment on function auth.find_linked_account(text, text, text) is
+  E'The account for a sign-in at a provider. The decision is exists (the account that has the identity), link (the account with the same verified address, which gets the identity), create, or multiple (more than one account with the address).\n\nThe address is in lower case; null if the provider has not verified it.';
+
+create function auth.linking_decision(provider text, subject text, verified_email text) returns json
+language sql stable set search_path = ''
+as $$
+  select json_build_object('decision', decision) from auth.find_linked_account($1, $2, $3)
+$$;
+comment on function auth.linking_decision(text, text, text) is
+  'What a sign-in at a provider would do: exists, link, create or multiple.';
+
+create function auth.set_providers(account_id uuid) returns auth.users
+language sql set search_path = ''
+as $$
+  with names as (
+    select coalesce(array_agg(provider order by since, provider), '{}') as list
+    from (
+      select provider, min(created_at) as since from auth.identities where user_id = $1 group by provider
+    ) as identity
+  )
+  update auth.users set
+    raw_app_meta_data = coalesce(raw_app_meta_data, '{}') || jsonb_build_object('providers', list)
+      || case when cardinality(list) > 0 then jsonb_build_object('provider', list[1]) else '{}' end,
+    updated_at = now()
+  from names where users.id = $1
+  returning users.*
+$$;
+comment on function auth.set_providers(uuid) is 'Writes the providers of an account''s identities to its raw_app_meta_data.';
+
+create function auth.add_identity(account_id uuid, provider text, subject text, identity_data jsonb) returns uuid
+language sql set search_path = ''
+as $$
+  insert into auth.identities (id, provider_id, user_id, provider, identity_data, last_sign_in_at, created_at, updated_at)
+  values (gen_random_uuid(), $3, $1, $2, $4, now(), now(), now())
+  returning id
+$$;
+comment on function auth.add_identity(uuid, text, text, jsonb) is 'Adds an identity to an account, and returns its id.';
+
+-- A trigger of the project may change the row, so the caller reads it again.
+create function auth.confirm_address(account_id uuid) returns auth.users
+language sql set search_path = ''
+as $$
+  delete from auth.one_time_tokens where user_id = $1;
+  update auth.users set
+    email_confirmed_at = now(), confirmation_token = '', is_anonymous = false,
+    raw_user_meta_data = coalesce(raw_user_meta_data, '{}') || '{"email_verified": true}', updated_at = now()
+  where id = $1
+  returning *
+$$;
+comment on function auth.confirm_address(uuid) is 'Confirms the address of an account. Pending codes become invalid.';
+
+-- Whoever registered an address that is not theirs must have no way into the account once its owner signs in.
+create function auth.remove_unconfirmed_access(account_id uuid, identity_id uuid, identity_data jsonb, is_linked boolean)
+returns void
+language plpgsql set search_path = ''
+as $$
+begin
+  update auth.users set
+    encrypted_password = null, raw_user_meta_data = $3, recovery_token = '', reauthentication_token = '',
+    email_change = '', email_change_token_new = '', email_change_token_current = '', email_change_confirm_status = 0,
+    phone_change = '', phone_change_token = '', updated_at = now()
+  where id = $1;
+  delete from auth.identities where user_id = $1 and id <> $2;
+  if $4 then
+    update auth.users set phone = null, phone_confirmed_at = null where id = $1 and phone is not null;
+    delete from auth.sessions where user_id = $1;
+    delete from auth.mfa_factors where user_id = $1;
+    delete from auth.mfa_recovery_codes where user_id = $1;
+  end if;
+end
+$$;
+comment on function auth.remove_unconfirmed_access(uuid, uuid, jsonb, boolean) is
+  E'Removes the password, the user data and all other identities of an account whose address was not confirmed.\n\nIf the identity was linked just now, its owner has not used the account before: phone number, sessions and factors are removed, too.';
+
+create function auth.sign_in_with_provider(request json) returns json
+language plpgsql set search_path = ''
+as $$
+declare
+  provider_name constant text := request ->> 'provider';
+  subject constant text := request ->> 'subject';
+  data constant jsonb := request -> 'identity_data';
+  traits constant jsonb := jsonb_build_object('provider', request ->> 'provider');
+  is_verified constant boolean := (request ->> 'email_verified')::boolean;
+  is_trusted constant boolean := is_verified or (request ->> 'autoconfirm')::boolean;
+  address text := lower(nullif(request ->> 'email', ''));
+  decision text;
+  account_id uuid;
+  identity_id uuid;
+  account auth.users;
+begin
+  -- Concurrent sign-ins of one identity, or with one address, must not create two accounts.
+  perform pg_advisory_xact_lock(hashtextextended('identity ' || provider_name || ' ' || subject, 0));
+  if address is not null then
+    perform pg_advisory_xact_lock(hashtextextended('address ' || address, 0));
+  end if;
+
+  select it.decision, it.account_id, it.identity_id into decision, account_id, identity_id
+  from auth.find_linked_account(provider_name, subject, case when is_verified then address end) as it;
+
+  case decision
+    when 'multiple' then
+      return json_build_object('outcome', 'multiple_accounts');
+    when 'create' then
+      if (request ->> 'disable_signup')::boolean then
+        return json_build_object('outcome', 'signup_disabled');
+      end if;
+      -- An address that is not verified, and belongs to an account already, is not that of the new account.
+      if not is_verified and (
+        exists (select from auth.users where lower(users.email) = address and users.is_sso_user = false)
+        or exists (select from auth.identities where identities.email = address and identities.provider not like 'sso:%')
+      ) then
+        address := null;
+      end if;
+      insert into auth.users (
+        instance_id, id, aud, role, email, confirmation_token, recovery_token, email_change_token_new, email_change,
+        raw_app_meta_data, raw_user_meta_data, created_at, updated_at
+      )
+      values (
+        '00000000-0000-0000-0000-000000000000', gen_random_uuid(), request ->> 'aud', request ->> 'role', address,
+        '', '', '', '',
+        jsonb_build_object('provider', provider_name, 'providers', jsonb_build_array(provider_name)), data, now(), now()
+      )
+      returning * into account;
+      identity_id := auth.add_identity(account.id, provider_name, subject, data);
+    else
+      select * into account from auth.users where users.id = account_id for update;
+      if auth.is_banned(account) then
+        return json_build_object('outcome', 'user_banned');
+      end if;
+      if decision = 'link' then
+        identity_id := auth.add_identity(account.id, provider_name, subject, data);
+        perform auth.record_audit(
+          account, 'identity_linked', 'user',
+          traits || jsonb_build_object('identity_id', identity_id, 'provider_id', subject), request ->> 'ip'
+        );
+      else
+        update auth.identities set identity_data = data, last_sign_in_at = now(), updated_at = now()
+        where identities.id = identity_id;
+      end if;
+      update auth.users set raw_user_meta_data = coalesce(raw_user_meta_data, '{}') || data, updated_at = now()
+      where users.id = account.id;
+      account := auth.set_providers(account.id);
+  end case;
+
+  -- The provider has verified an address since the first sign-in, which had none that was free.
+  if decision = 'exists' and is_trusted and address is not null and coalesce(account.email, '') = '' and not exists (
+    select from auth.users where lower(users.email) = address and users.is_sso_user = false
+  ) then
+    update auth.users set email = address where users.id = account.id returning * into account;
+  end if;
+
+  if account.email_confirmed_at is null and not (
+    (request ->> 'email_optional')::boolean and coalesce(account.email, '') = ''
+  ) then
+    if not is_trusted then
+      if not (request ->> 'allow_unverified')::boolean then
+        return json_build_object(
+          'outcome', 'needs_verification', 'created', decision = 'create', 'user', auth.user_object(account)
+        );
+      end if;
+    elsif lower(account.email) = address then
+      if decision <> 'create' then
+        perform auth.remove_unconfirmed_access(account.id, identity_id, data, decision = 'link');
+        perform auth.set_providers(account.id);
+      end if;
+      account := auth.confirm_address(account.id);
+    end if;
+  end if;
+
+  if decision = 'create' then
+    perform auth.record_audit(account, 'user_signedup', 'team', traits, request ->> 'ip');
+  else
+    perform auth.record_audit(account, 'login', 'account', traits, request ->> 'ip');
+  end if;
+  return json_build_object(
+    'outcome', 'signed_in',
+    'created', decision = 'create',
+    'user_id', account.id,
+    'user', auth.user_object(account),
+    'auth_code', auth.finish_flow(
+      (request ->> 'flow_id')::uuid, account.id, request ->> 'provider_token', request ->> 'provider_refresh_token'
+    )
+  );
+end
+$$;
+comment on function auth.sign_in_with_provider(json) is
+  E'Finds or creates the account of an identity at a provider, and finishes the flow of the client, if it has one.\n\nMembers of the request: provider, subject, identity_data, email, email_verified; aud and role of new accounts; the settings autoconfirm, disable_signup, email_optional and allow_unverified; flow_id, provider_token and provider_refresh_token; ip. The outcome is signed_in (with auth_code, if there is a flow), needs_verification, signup_disabled, user_banned or multiple_accounts.';
+
+create function auth.link_identity(request json) returns json
+language plpgsql set search_path = ''
+as $$
+declare
+  provider_name constant text := request ->> 'provider';
+  subject constant text := request ->> 'subject';
+  data constant jsonb := request -> 'identity_data';
+  address constant text := lower(nullif(request ->> 'email', ''));
+  is_trusted constant boolean := (request ->> 'email_verified')::boolean or (request ->> 'autoconfirm')::boolean;
+  owner uuid;
+  identity_id uuid;
+  account auth.users;
+begin
+  perform pg_advisory_xact_lock(hashtextextended('identity ' || provider_name || ' ' || subject, 0));
+  if address is not null then
+    perform pg_advisory_xact_lock(hashtextextended('address ' || address, 0));
+  end if;
+  select * into account from auth.users where users.id = (request ->> 'user_id')::uuid for update;
+  if not found then
+    return json_build_object('outcome', 'user_not_found');
+  end if;
+  if auth.is_banned(account) then
+    return json_build_object('outcome', 'user_banned');
+  end if;
+  select identities.user_id into owner
+  from auth.identities where identities.provider_id = subject and identities.provider = provider_name;
+  if found then
+    return json_build_object('outcome', case owner when account.id then 'already_linked' else 'linked_to_other' end);
+  end if;
+  if coalesce(account.email, '') = '' and address is not null and exists (
+    select from auth.users where lower(users.email) = address and users.is_sso_user = false and users.id <> account.id
+  ) then
+    return json_build_object('outcome', 'email_exists');
+  end if;
+  identity_id := auth.add_identity(account.id, provider_name, subject, data);
+  perform auth.record_audit(
+    account, 'identity_linked', 'user',
+    jsonb_build_object('identity_id', identity_id, 'provider', provider_name, 'provider_id', subject), request ->> 'ip'
+  );
+  account := auth.set_providers(account.id);
+  if coalesce(account.email, '') = '' and address is not null then
+    update auth.users set
+      email = address, email_change = '', email_change_token_new = '', email_change_token_current = '',
+      email_change_confirm_status = 0
+    where users.id = account.id returning * into account;
+    delete from auth.one_time_tokens where user_id = account.id;
+    if not is_trusted then
+      return json_build_object('outcome', 'needs_verification', 'user', auth.user_object(account));
+    end if;
+    account := auth.confirm_address(account.id);
+  elsif account.is_anonymous and address is null then
+    update auth.users set is_anonymous = false where users.id = account.id returning * into account;
+  end if;
+  return json_build_object(
+    'outcome', 'linked',
+    'user_id', account.id,
+    'user', auth.user_object(account),
+    'auth_code', auth.finish_flow(
+      (request ->> 'flow_id')::uuid, account.id, request ->> 'provider_token', request ->> 'provider_refresh_token'
+    )
+  );
+end
+$$;
+comment on function auth.link_identity(json) is
+  E'Adds an identity at a provider to an account. An account without an address gets that of the identity.\n\nMembers of the request: user_id, and those of auth.sign_in_with_provider. The outcome is linked, needs_verification, already_linked, linked_to_other, email_exists, user_banned or user_not_found.';
+
+create function auth.unlink_identity(account_id uuid, identity_id uuid, autoconfirm boolean, ip text) returns json
+language plpgsql set search_path = ''
+as $$
+declare
+  account auth.users;
+  removed auth.identities;
+  primary_identity auth.identities;
+begin
+  select * into account from auth.users where users.id = $1 for update;
+  if not found then
+    return json_build_object('outcome', 'user_not_found');
+  end if;
+  if (select count(*) from auth.identities where identities.user_id = $1) <= 1 then
+    return json_build_object('outcome', 'single_identity');
+  end if;
+  select * into removed from auth.identities where identities.id = $2 and identities.user_id = $1;
+  if not found then
+    return json_build_object('outcome', 'not_found');
+  end if;
+  -- The new address of the account: preferably one that the provider has verified.
+  if removed.provider <> 'phone' and not exists (
+    select from auth.identities
+    where identities.user_id = $1 and identities.id <> $2 and identities.email = lower(account.email)
+  ) then
+    select * into primary_identity
+    from auth.identities
+    where identities.user_id = $1 and identities.id <> $2
+      and (coalesce(identities.email, '') = '' or not exists (
+        select from auth.users
+        where lower(users.email) = identities.email and users.is_sso_user = false and users.id <> $1
+      ))
+    order by coalesce(identities.email, '') = '',
+      (identities.identity_data ->> 'email_verified') is distinct from 'true',
+      identities.created_at, identities.id
+    limit 1;
+    if not found then
+      return json_build_object('outcome', 'email_conflict');
+    end if;
+  end if;
+  perform auth.record_audit(
+    account, 'identity_unlinked', 'user',
+    jsonb_build_object('identity_id', $2, 'provider', removed.provider, 'provider_id', removed.provider_id), $4
+  );
+  delete from auth.identities where identities.id = $2;
+  if removed.provider = 'phone' then
+    update auth.users set phone = null, phone_confirmed_at = null where users.id = $1;
+  elsif primary_identity.id is not null then
+    -- Codes that were sent to the old address, and pending changes, are no longer valid.
+    update auth.users set
+      email = nullif(primary_identity.email, ''), confirmation_token = '', recovery_token = '', reauthentication_token = '',
+      confirmation_sent_at = null, recovery_sent_at = null, reauthentication_sent_at = null,
+      email_change = '', email_change_token_new = '', email_change_token_current = '', email_change_sent_at = null,
+      email_change_confirm_status = 0, phone_change = '', phone_change_token = '', phone_change_sent_at = null
+    where users.id = $1;
+    delete from auth.one_time_tokens where one_time_tokens.user_id = $1;
+    if coalesce(primary_identity.email, '') = ''
+      or (primary_identity.identity_data ->> 'email_verified') is distinct from 'true' and not $3
+    then
+      update auth.users set
+        email_confirmed_at = null,
+        raw_user_meta_data = coalesce(raw_user_meta_data, '{}') || '{"email_verified": false}'
+      where users.id = $1;
+    end if;
+  end if;
+  account := auth.set_providers($1);
+  return json_build_object('outcome', 'unlinked', 'user', auth.user_object(account));
+end
+$$;
+comment on function auth.unlink_identity(uuid, uuid, boolean, text) is
+  E'Removes an identity of an account, which must have another one. If no other identity has the address of the account, the account gets that of one of them.\n\nThe outcome is unlinked, single_identity, not_found, email_conflict (all other addresses belong to other accounts) or user_not_found.';
+
+grant execute on function
+  auth.create_flow_state(json),
+  auth.issue_auth_code(uuid, text),
+  auth.fits_challenge(auth.flow_state, text),
+  auth.redeem_auth_code(text, text, interval),
+  auth.take_oauth_state(uuid, interval),
+  auth.finish_flow(uuid, uuid, text, text),
+  auth.find_linked_account(text, text, text),
+  auth.linking_decision(text, text, text),
+  auth.set_providers(uuid),
+  auth.add_identity(uuid, text, text, jsonb),
+  auth.confirm_address(uuid),
+  auth.remove_unconfirmed_access(uuid, uuid, jsonb, boolean),
+  auth.sign_in_with_provider(json),
+  auth.link_identity(json),
+  auth.unlink_identity(uuid, uuid, boolean, text)
+to supabase_auth_admin;
+
+call rowhouse.end_private_functions();
