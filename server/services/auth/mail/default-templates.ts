@@ -1,0 +1,96 @@
+// The subjects and templates of mails that have none of their own.
+import type { MailKind } from './mail-kind.ts'
+
+export type TemplateSource = {
+  readonly subject: string
+  readonly html: string
+}
+
+const link = (label: string): string => `<p><a href="{{ .ConfirmationURL }}">${label}</a></p>`
+
+const code = (label: string): string => `<p>${label}: <strong>{{ .Token }}</strong></p>`
+
+const ignore = '<p>If you did not ask for this, ignore this mail.</p>'
+
+const mail = (title: string, ...paragraphs: readonly string[]): string =>
+  `<!doctype html>
+<html lang="en">
+<body>
+<h2>${title}</h2>
+${paragraphs.join('\n')}
+</body>
+</html>
+`
+
+const changeOfAddress =
+  '<p>The address of your account shall change{{ if .Email }} from {{ .Email }}{{ end }} to {{ .NewEmail }}.</p>'
+
+export const defaultTemplates: Readonly<Record<MailKind, TemplateSource>> = {
+  confirmation: {
+    subject: 'Confirm your e-mail address',
+    html: mail(
+      'Confirm your e-mail address',
+      '<p>To finish signing up with {{ .Email }}, open this link:</p>',
+      link('Confirm e-mail address'),
+      code('Or enter this code'),
+      ignore,
+    ),
+  },
+  recovery: {
+    subject: 'Reset your password',
+    html: mail(
+      'Reset your password',
+      '<p>To choose a new password for {{ .Email }}, open this link:</p>',
+      link('Reset password'),
+      code('Or enter this code'),
+      ignore,
+    ),
+  },
+  magic_link: {
+    subject: 'Sign in',
+    html: mail(
+      'Sign in',
+      '<p>To sign in as {{ .Email }}, open this link. It can be used once:</p>',
+      link('Sign in'),
+      code('Or enter this code'),
+      ignore,
+    ),
+  },
+  invite: {
+    subject: 'You are invited',
+    html: mail(
+      'You are invited',
+      '<p>You are invited to create an account at {{ .SiteURL }}. To accept, open this link:</p>',
+      link('Accept the invitation'),
+      code('Or enter this code'),
+    ),
+  },
+  email_change: {
+    subject: 'Confirm the change of your e-mail address',
+    html: mail(
+      'Confirm the change of your e-mail address',
+      changeOfAddress,
+      '<p>To agree, open this link:</p>',
+      link('Confirm the change'),
+      code('Or enter this code'),
+      ignore,
+    ),
+  },
+  reauthentication: {
+    subject: '{{ .Token }} is your code',
+    html: mail(
+      'Confirm that it is you',
+      code('Enter this code'),
+      '<p>If you did not ask for this, change your password.</p>',
+    ),
+  },
+  existing_account: {
+    subject: 'You already have an account',
+    html: mail(
+      'You already have an account',
+      '<p>Someone tried to sign up at {{ .SiteURL }} with {{ .Email }}, which has an account already. ' +
+        'Nothing has changed.</p>',
+      '<p>If it was you, sign in instead, or reset your password if you have forgotten it. Otherwise ignore this mail.</p>',
+    ),
+  },
+}

@@ -1,0 +1,68 @@
+// The kinds of mails, and the variables of their templates.
+
+/** Kinds whose subject and template can be set. The names are those of GoTrue's settings, in lower case. */
+export const customMailKinds = [
+  'confirmation',
+  'recovery',
+  'magic_link',
+  'invite',
+  'email_change',
+  'reauthentication',
+] as const
+
+export type CustomMailKind = (typeof customMailKinds)[number]
+
+/** Adds the notice to the owner of an account that someone tried to sign up with its address. */
+export const mailKinds = [...customMailKinds, 'existing_account'] as const
+
+export type MailKind = (typeof mailKinds)[number]
+
+/** The variables of templates, by GoTrue's names. */
+export type MailVariables = {
+  /** The link to click. Absent in mails without a link. */
+  readonly ConfirmationURL?: string
+  /** The one-time code. */
+  readonly Token?: string
+  /** The hash in the link, for links to pages of one's own. */
+  readonly TokenHash?: string
+  /** GOTRUE_SITE_URL */
+  readonly SiteURL: string
+  /** Where the link leads in the end. */
+  readonly RedirectTo?: string
+  /** Address of the account. */
+  readonly Email: string
+  /** The address that the account is to get. */
+  readonly NewEmail?: string
+  /** The mailbox that this mail goes to. */
+  readonly SendingTo?: string
+  /** `user_metadata` of the account. */
+  readonly Data?: Readonly<Record<string, unknown>>
+}
+
+const everywhere = ['SiteURL', 'Email', 'Data'] as const
+const withLink = [...everywhere, 'ConfirmationURL', 'Token', 'TokenHash', 'RedirectTo'] as const
+
+/** The variables that templates of each kind may use. */
+export const variablesOf: Readonly<Record<MailKind, readonly (keyof MailVariables)[]>> = {
+  confirmation: withLink,
+  recovery: withLink,
+  magic_link: withLink,
+  invite: withLink,
+  email_change: [...withLink, 'NewEmail', 'SendingTo'],
+  reauthentication: [...everywhere, 'Token'],
+  existing_account: everywhere,
+}
+
+/** Values for previews of templates. */
+export const sampleVariables: Required<MailVariables> = {
+  ConfirmationURL:
+    'https://example.com/auth/v1/verify?token=0123456789abcdef&type=signup&redirect_to=https://example.com',
+  Token: '123456',
+  TokenHash: '0123456789abcdef',
+  SiteURL: 'https://example.com',
+  RedirectTo: 'https://example.com',
+  Email: 'ada@example.com',
+  NewEmail: 'ada.new@example.com',
+  SendingTo: 'ada.new@example.com',
+  Data: { full_name: 'Ada <Example>' },
+}

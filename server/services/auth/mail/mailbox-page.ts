@@ -1,0 +1,66 @@
+// The mailbox and the templates of the development mode, as pages for people.
+import { escapeHtml } from './html-text.ts'
+import { mailKinds, type MailKind } from './mail-kind.ts'
+import type { MailMessage } from './mail-message.ts'
+import type { RenderedMail } from './mail-templates.ts'
+
+const page = (title: string, body: string): string => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>${escapeHtml(title)}</title>
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 50em; margin: 2em auto; padding: 0 1em }
+iframe { width: 100%; height: 20em; border: 1px solid silver }
+pre { white-space: pre-wrap; border: 1px solid silver; padding: 1em }
+time { color: dimgray }
+</style>
+</head>
+<body>
+<h1>${escapeHtml(title)}</h1>
+${body}
+</body>
+</html>
+`
+
+/** Mails may contain anything: the frame runs no scripts, and its links open in a new tab. */
+const frame = (html: string): string =>
+  `<iframe sandbox="allow-popups allow-popups-to-escape-sandbox" srcdoc="${escapeHtml(`<base target="_blank">${html}`)}"></iframe>`
+
+/** @param path Path of the mailbox. */
+export function mailboxPage(messages: readonly MailMessage[], path: string): string {
+  const templates = mailKinds.map((kind) => `<a href="${path}/templates/${kind}">${kind}</a>`).join(', ')
+  const list = messages.map(
+    ({ to, subject, html, code, createdAt }) => `<h2>${escapeHtml(subject)}</h2>
+<p>To ${escapeHtml(to)} <time>${createdAt.toISOString()}</time>${code === undefined ? '' : ` Code: <strong>${escapeHtml(code)}</strong>`}</p>
+${frame(html)}`,
+  )
+  return page(
+    'Mailbox',
+    `<p>There is no mail server (GOTRUE_SMTP_HOST): mails are shown here, newest first. Templates: ${templates}</p>
+${list.length === 0 ? '<p>There are no mails yet.</p>' : list.join('\n')}`,
+  )
+}
+
+export const templatePage = (kind: MailKind, { subject, html, text }: RenderedMail): string =>
+  page(
+    `Template ${kind}`,
+    `<p>Subject: ${escapeHtml(subject)}</p>
+${frame(html)}
+<h2>Plain text</h2>
+<pre>${escapeHtml(text)}</pre>`,
+  )
+
+/** A mail as JSON. */
+export const mailboxEntry = ({ id, kind, to, subject, link, code, html, text, createdAt }: MailMessage): unknown => ({
+  id,
+  kind,
+  to,
+  subject,
+  link: link ?? null,
+  code: code ?? null,
+  html,
+  text,
+  created_at: createdAt.toISOString(),
+})
