@@ -70,37 +70,40 @@ $$;
 comment on function auth.fits_challenge(auth.flow_state, text) is
   'Whether a code verifier is that of the challenge of a flow. RFC 7636, section 4.6';
 
-create function auth.redeem_auth_code(code text, code_verifier text, lifetime interval) returns json
+create function auth.exchange_auth_code(
+  code text, code_verifier text, lifetime interval, ip text, user_agent text, out result json, out started json
+)
 language plpgsql set search_path = ''
 as $$
 declare
   flow auth.flow_state;
 begin
   select * into flow from auth.flow_state
-  where auth_code = $1 and user_id is not null and auth_code_issued_at is not null
+  where flow_state.auth_code = $1 and flow_state.user_id is not null and flow_state.auth_code_issued_at is not null
   for update;
   if not found then
-    return json_build_object('outcome', 'not_found');
+    result := json_build_object('outcome', 'not_found');
+  elsif flow.auth_code_issued_at + $3 <= now() then
+    result := json_build_object('outcome', 'expired');
+  elsif not auth.fits_challenge(flow, $2) then
+    result := json_build_object('outcome', 'bad_verifier');
+  else
+    delete from auth.flow_state where flow_state.id = flow.id;
+    result := json_build_object(
+      'outcome', 'exchanged',
+      'method', flow.authentication_method,
+      'provider', flow.provider_type,
+      'provider_token', flow.provider_access_token,
+      'provider_refresh_token', flow.provider_refresh_token
+    );
+    started := auth.start_session(
+      flow.user_id, flow.authentication_method, $4, $5, jsonb_build_object('provider_type', flow.provider_type)
+    );
   end if;
-  if flow.auth_code_issued_at + $3 <= now() then
-    return json_build_object('outcome', 'expired');
-  end if;
-  if not auth.fits_challenge(flow, $2) then
-    return json_build_object('outcome', 'bad_verifier');
-  end if;
-  delete from auth.flow_state where id = flow.id;
-  return json_build_object(
-    'outcome', 'redeemed',
-    'user_id', flow.user_id,
-    'method', flow.authentication_method,
-    'provider', flow.provider_type,
-    'provider_token', flow.provider_access_token,
-    'provider_refresh_token', flow.provider_refresh_token
-  );
 end
 $$;
-comment on function auth.redeem_auth_code(text, text, interval) is
-  'Uses up a code. The outcome is redeemed, not_found, expired or bad_verifier; a wrong verifier leaves the code as it is.';
+comment on function auth.exchange_auth_code(text, text, interval, text, text) is
+  'Uses up a code and starts the session that it stands for. The outcome is exchanged, not_found, expired or bad_verifier; a wrong verifier leaves the code as it is.';
 
 create function auth.take_oauth_state(state uuid, lifetime interval) returns json
 language plpgsql set search_path = ''
@@ -140,16 +143,17 @@ $$;
 comment on function auth.take_oauth_state(uuid, interval) is
   'Uses up the state of a flow at a provider, whatever becomes of the flow. The outcome is taken, not_found, expired or used.';
 
-create function auth.finish_flow(flow_id uuid, account_id uuid, access_token text, refresh_token text) returns text
+create function auth.finish_flow(request json, account_id uuid) returns text
 language sql set search_path = ''
 as $$
   update auth.flow_state set
-    user_id = $2, provider_access_token = $3, provider_refresh_token = $4, auth_code_issued_at = now(), updated_at = now()
-  where id = $1 and user_id is null and auth_code is not null
+    user_id = $2, provider_access_token = $1 ->> 'provider_token',
+    provider_refresh_token = $1 ->> 'provider_refresh_token', auth_code_issued_at = now(), updated_at = now()
+  where id = ($1 ->> 'flow_id')::uuid and user_id is null and auth_code is not null
   returning auth_code
 $$;
-comment on function auth.finish_flow(uuid, uuid, text, text) is
-  'Binds a flow to an account that has signed in at the provider, and returns the code for the client.';
+comment on function auth.finish_flow(json, uuid) is
+  'Binds the flow of a request to an account that has signed in at the provider, and returns the code for the client.';
 
 -- Accounts of providers
 
@@ -254,7 +258,7 @@ $$;
 comment on function auth.remove_unconfirmed_access(uuid, uuid, jsonb, boolean) is
   E'Removes the password, the user data and all other identities of an account whose address was not confirmed.\n\nIf the identity was linked just now, its owner has not used the account before: phone number, sessions and factors are removed, too.';
 
-create function auth.sign_in_with_provider(request json) returns json
+create function auth.sign_in_with_provider(request json, out result json, out started json)
 language plpgsql set search_path = ''
 as $$
 declare
@@ -281,10 +285,12 @@ begin
 
   case decision
     when 'multiple' then
-      return json_build_object('outcome', 'multiple_accounts');
+      result := json_build_object('outcome', 'multiple_accounts');
+      return;
     when 'create' then
       if (request ->> 'disable_signup')::boolean then
-        return json_build_object('outcome', 'signup_disabled');
+        result := json_build_object('outcome', 'signup_disabled');
+        return;
       end if;
       -- An address that is not verified, and belongs to an account already, is not that of the new account.
       if not is_verified and (
@@ -307,7 +313,8 @@ begin
     else
       select * into account from auth.users where users.id = account_id for update;
       if auth.is_banned(account) then
-        return json_build_object('outcome', 'user_banned');
+        result := json_build_object('outcome', 'user_banned');
+        return;
       end if;
       if decision = 'link' then
         identity_id := auth.add_identity(account.id, provider_name, subject, data);
@@ -336,9 +343,10 @@ begin
   ) then
     if not is_trusted then
       if not (request ->> 'allow_unverified')::boolean then
-        return json_build_object(
+        result := json_build_object(
           'outcome', 'needs_verification', 'created', decision = 'create', 'user', auth.user_object(account)
         );
+        return;
       end if;
     elsif lower(account.email) = address then
       if decision <> 'create' then
@@ -351,24 +359,20 @@ begin
 
   if decision = 'create' then
     perform auth.record_audit(account, 'user_signedup', 'team', traits, request ->> 'ip');
-  else
-    perform auth.record_audit(account, 'login', 'account', traits, request ->> 'ip');
   end if;
-  return json_build_object(
-    'outcome', 'signed_in',
-    'created', decision = 'create',
-    'user_id', account.id,
-    'user', auth.user_object(account),
-    'auth_code', auth.finish_flow(
-      (request ->> 'flow_id')::uuid, account.id, request ->> 'provider_token', request ->> 'provider_refresh_token'
-    )
+  result := json_build_object(
+    'outcome', 'signed_in', 'created', decision = 'create', 'user', auth.user_object(account),
+    'auth_code', auth.finish_flow(request, account.id)
   );
+  if request ->> 'flow_id' is null then
+    started := auth.start_session(account.id, 'oauth', request ->> 'ip', request ->> 'user_agent', traits);
+  end if;
 end
 $$;
 comment on function auth.sign_in_with_provider(json) is
-  E'Finds or creates the account of an identity at a provider, and finishes the flow of the client, if it has one.\n\nMembers of the request: provider, subject, identity_data, email, email_verified; aud and role of new accounts; the settings autoconfirm, disable_signup, email_optional and allow_unverified; flow_id, provider_token and provider_refresh_token; ip. The outcome is signed_in (with auth_code, if there is a flow), needs_verification, signup_disabled, user_banned or multiple_accounts.';
+  E'Finds or creates the account of an identity at a provider. Finishes the flow of the client, if it has one, otherwise starts a session.\n\nMembers of the request: provider, subject, identity_data, email, email_verified; aud and role of new accounts; the settings autoconfirm, disable_signup, email_optional and allow_unverified; flow_id, provider_token and provider_refresh_token; ip and user_agent. The outcome is signed_in (with auth_code, if there is a flow), needs_verification, signup_disabled, user_banned or multiple_accounts.';
 
-create function auth.link_identity(request json) returns json
+create function auth.link_identity(request json, out result json, out started json)
 language plpgsql set search_path = ''
 as $$
 declare
@@ -387,20 +391,24 @@ begin
   end if;
   select * into account from auth.users where users.id = (request ->> 'user_id')::uuid for update;
   if not found then
-    return json_build_object('outcome', 'user_not_found');
+    result := json_build_object('outcome', 'user_not_found');
+    return;
   end if;
   if auth.is_banned(account) then
-    return json_build_object('outcome', 'user_banned');
+    result := json_build_object('outcome', 'user_banned');
+    return;
   end if;
   select identities.user_id into owner
   from auth.identities where identities.provider_id = subject and identities.provider = provider_name;
   if found then
-    return json_build_object('outcome', case owner when account.id then 'already_linked' else 'linked_to_other' end);
+    result := json_build_object('outcome', case owner when account.id then 'already_linked' else 'linked_to_other' end);
+    return;
   end if;
   if coalesce(account.email, '') = '' and address is not null and exists (
     select from auth.users where lower(users.email) = address and users.is_sso_user = false and users.id <> account.id
   ) then
-    return json_build_object('outcome', 'email_exists');
+    result := json_build_object('outcome', 'email_exists');
+    return;
   end if;
   identity_id := auth.add_identity(account.id, provider_name, subject, data);
   perform auth.record_audit(
@@ -415,24 +423,23 @@ begin
     where users.id = account.id returning * into account;
     delete from auth.one_time_tokens where user_id = account.id;
     if not is_trusted then
-      return json_build_object('outcome', 'needs_verification', 'user', auth.user_object(account));
+      result := json_build_object('outcome', 'needs_verification', 'user', auth.user_object(account));
+      return;
     end if;
     account := auth.confirm_address(account.id);
   elsif account.is_anonymous and address is null then
     update auth.users set is_anonymous = false where users.id = account.id returning * into account;
   end if;
-  return json_build_object(
-    'outcome', 'linked',
-    'user_id', account.id,
-    'user', auth.user_object(account),
-    'auth_code', auth.finish_flow(
-      (request ->> 'flow_id')::uuid, account.id, request ->> 'provider_token', request ->> 'provider_refresh_token'
-    )
-  );
+  result := json_build_object('outcome', 'linked', 'auth_code', auth.finish_flow(request, account.id));
+  if request ->> 'flow_id' is null then
+    started := auth.start_session(
+      account.id, 'oauth', request ->> 'ip', request ->> 'user_agent', jsonb_build_object('provider', provider_name)
+    );
+  end if;
 end
 $$;
 comment on function auth.link_identity(json) is
-  E'Adds an identity at a provider to an account. An account without an address gets that of the identity.\n\nMembers of the request: user_id, and those of auth.sign_in_with_provider. The outcome is linked, needs_verification, already_linked, linked_to_other, email_exists, user_banned or user_not_found.';
+  E'Adds an identity at a provider to an account. An account without an address gets that of the identity. Finishes the flow of the client, or starts a session.\n\nMembers of the request: user_id, and those of auth.sign_in_with_provider. The outcome is linked, needs_verification, already_linked, linked_to_other, email_exists, user_banned or user_not_found.';
 
 create function auth.unlink_identity(account_id uuid, identity_id uuid, autoconfirm boolean, ip text) returns json
 language plpgsql set search_path = ''
@@ -509,9 +516,9 @@ grant execute on function
   auth.create_flow_state(json),
   auth.issue_auth_code(uuid, text),
   auth.fits_challenge(auth.flow_state, text),
-  auth.redeem_auth_code(text, text, interval),
+  auth.exchange_auth_code(text, text, interval, text, text),
   auth.take_oauth_state(uuid, interval),
-  auth.finish_flow(uuid, uuid, text, text),
+  auth.finish_flow(json, uuid),
   auth.find_linked_account(text, text, text),
   auth.linking_decision(text, text, text),
   auth.set_providers(uuid),

@@ -1,0 +1,118 @@
+// The callback of a provider: the end of a sign-in, or of linking an identity.
+import type { Request } from 'express'
+import type { AuthContext } from '../auth-context.ts'
+import { AuthError } from '../auth-error.ts'
+import { authErrorOf } from '../database-auth-error.ts'
+import type { ProviderFlow } from '../flow-states.ts'
+import { sessionOrigin } from '../session-origin.ts'
+import { ProviderError, withCode, withError, withSession } from './oauth-redirect.ts'
+import type { ProviderTokens } from './oidc-provider.ts'
+import { linkToAccount, signInWithProvider, type ProviderSignIn, type SignedIn } from './provider-accounts.ts'
+import { nonceOf, redirectTargets, redirectUri } from './provider-flow.ts'
+import { providerUser } from './provider-user.ts'
+import { UnsupportedProvider, type Provider } from './providers.ts'
+import { upstreamFailure } from './upstream-failure.ts'
+
+/**
+ * Where a callback continues: the page that started the flow, with a session, a code, or an error. An error before the
+ * flow is known goes to the site's URL. Never throws errors of the client or of the provider.
+ *
+ * @param parameters of the query, or of the form of a POST
+ */
+export async function callbackTarget(
+  context: AuthContext,
+  request: Request,
+  parameters: URLSearchParams,
+): Promise<string> {
+  let page = redirectTargets(context, request).siteUrl
+  try {
+    const flow = await context.flowStates.take(parameters.get('state'))
+    page = flow.referrer
+    return await finish(context, request, flow, parameters)
+  } catch (error) {
+    const known = error instanceof ProviderError ? error : authErrorOf(error)
+    if (known instanceof AuthError && known.status >= 500) {
+      context.warn(`sign-in with a provider failed: ${known.message}${reasonOf(known.cause)}`)
+    }
+    return withError(page, known)
+  }
+}
+
+const reasonOf = (cause: unknown): string => (cause instanceof Error ? ` (${cause.message})` : '')
+
+async function finish(
+  context: AuthContext,
+  request: Request,
+  flow: ProviderFlow,
+  parameters: URLSearchParams,
+): Promise<string> {
+  const error = parameters.get('error')
+  if (error !== null && error !== '') throw new ProviderError(error, parameters.get('error_description') ?? '')
+  if ((parameters.get('code') ?? '') === '') {
+    throw new AuthError(400, 'bad_oauth_callback', 'OAuth callback with missing authorization code missing')
+  }
+  const provider = providerOf(context, flow)
+  const tokens = await exchanged(context, request, flow, provider, parameters)
+  const user = providerUser(provider.oidc.issuer, tokens.claims)
+  if (user.email === undefined && !provider.emailOptional) {
+    throw new AuthError(500, 'unexpected_failure', 'Error getting user email from external provider')
+  }
+  const finished = {
+    flowId: flow.flow_id,
+    providerToken: tokens.accessToken,
+    providerRefreshToken: tokens.refreshToken,
+  }
+  const origin = sessionOrigin(request, context.trustedProxies)
+  const attempt: ProviderSignIn = { provider, user, flow: flow.is_pkce ? finished : undefined, request, origin }
+  const signedIn =
+    flow.linking_target_id === null
+      ? await signInWithProvider(context, attempt)
+      : await linkToAccount(context, flow.linking_target_id, attempt)
+  return redirectOf(context, flow.referrer, signedIn, tokens)
+}
+
+/** The provider may have been disabled since the flow began. */
+function providerOf({ providers }: AuthContext, flow: ProviderFlow): Provider {
+  try {
+    return providers.find(flow.provider)
+  } catch (error) {
+    if (!(error instanceof UnsupportedProvider)) throw error
+    throw new AuthError(400, 'oauth_provider_not_supported', `Unsupported provider: ${error.message}`)
+  }
+}
+
+/** The tokens for the code of the callback. The parameters are passed on as they came, so that all of them are checked. */
+async function exchanged(
+  context: AuthContext,
+  request: Request,
+  flow: ProviderFlow,
+  provider: Provider,
+  parameters: URLSearchParams,
+): Promise<ProviderTokens> {
+  const callback = new URL(redirectUri(context, request, provider))
+  callback.search = parameters.toString()
+  try {
+    return await provider.oidc.exchange(callback, {
+      // Taking the flow has compared it, ignoring case.
+      state: parameters.get('state') ?? '',
+      nonce: nonceOf(flow.code_verifier),
+      codeVerifier: flow.code_verifier,
+    })
+  } catch (error) {
+    throw upstreamFailure(`Unable to exchange external code: ${(parameters.get('code') ?? '').slice(0, 4)}`, error)
+  }
+}
+
+async function redirectOf(
+  context: AuthContext,
+  page: string,
+  signedIn: SignedIn,
+  { accessToken, refreshToken }: ProviderTokens,
+): Promise<string> {
+  if (signedIn.kind === 'code') return withCode(page, signedIn.code)
+  const issued = await context.sessions.respond(signedIn.session, { method: 'oauth' })
+  return withSession(page, issued, {
+    provider_token: accessToken,
+    ...(refreshToken === undefined ? {} : { provider_refresh_token: refreshToken }),
+  })
+}

@@ -1,0 +1,69 @@
+// A user as a provider describes it, by the claims of an ID token and of its user information.
+
+/** Claims of a provider. */
+export type ProviderClaims = Readonly<Record<string, unknown>>
+
+export type ProviderUser = {
+  /** The id of the user at the provider. */
+  readonly subject: string
+  /** In lower case; undefined if the provider does not tell it. */
+  readonly email: string | undefined
+  /** Whether the provider knows that the address is the user's. */
+  readonly isVerified: boolean
+  /** What is stored as `identity_data`, and in the data of the user. */
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+/** Claims of the profile that are texts. https://openid.net/specs/openid-connect-core-1_0.html#StandardClaims */
+const profileClaims = [
+  ...['name', 'family_name', 'given_name', 'middle_name', 'nickname', 'preferred_username', 'profile', 'picture'],
+  ...['website', 'gender', 'birthdate', 'zoneinfo', 'locale'],
+] as const
+
+/** Bytes in an address, as in the column. */
+const maxAddress = 255
+
+/**
+ * The user of verified claims.
+ *
+ * @param claims must have the claim `sub`
+ */
+export function providerUser(issuer: string, claims: ProviderClaims): ProviderUser {
+  const subject = textOf(claims.sub) ?? ''
+  const email = textOf(claims.email)?.toLowerCase()
+  const address = email !== undefined && email.length <= maxAddress ? email : undefined
+  // Some providers send the text "true".
+  const isVerified = address !== undefined && (claims.email_verified === true || claims.email_verified === 'true')
+  const profile = Object.fromEntries(
+    profileClaims.flatMap((name) => {
+      const value = textOf(claims[name])
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
+  const { name, picture } = profile
+  // Google: the domain of an account of an organisation.
+  const hostedDomain = textOf(claims.hd)
+  const phone = textOf(claims.phone_number)
+  return {
+    subject,
+    email: address,
+    isVerified,
+    data: {
+      iss: issuer,
+      sub: subject,
+      ...profile,
+      ...(name === undefined ? {} : { full_name: name }),
+      ...(picture === undefined ? {} : { avatar_url: picture }),
+      provider_id: subject,
+      ...(address === undefined ? {} : { email: address }),
+      email_verified: isVerified,
+      ...(phone === undefined ? {} : { phone }),
+      phone_verified: phone !== undefined && claims.phone_number_verified === true,
+      ...(hostedDomain === undefined ? {} : { custom_claims: { hd: hostedDomain } }),
+    },
+  }
+}
+
+/** A text that Postgres can store; undefined for anything else, and for empty text. */
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' && !value.includes('\0') ? value : undefined

@@ -1,0 +1,115 @@
+// The providers of the settings.
+import type { AuthSettings, ProviderSettings } from '../settings.ts'
+import { googleIssuer, OidcProvider } from './oidc-provider.ts'
+
+/** A provider that is enabled. */
+export type Provider = {
+  /** In lower case: `google`. */
+  readonly name: string
+  readonly oidc: OidcProvider
+  /** At least one; the first is used for sign-in, tokens for all are accepted. */
+  readonly clientIds: readonly string[]
+  /** Undefined for `/callback` of the service. */
+  readonly redirectUri: string | undefined
+  readonly skipNonceCheck: boolean
+  readonly emailOptional: boolean
+}
+
+/** Why a provider cannot be used, in GoTrue's words. */
+export class UnsupportedProvider extends Error {
+  readonly kind: 'unknown' | 'disabled' | 'incomplete'
+
+  constructor(kind: UnsupportedProvider['kind'], message: string) {
+    super(message)
+    this.kind = kind
+  }
+}
+
+/** Providers of GoTrue, which are disabled unless they are in the settings. */
+const known: ReadonlySet<string> = new Set([
+  ...['apple', 'azure', 'bitbucket', 'discord', 'facebook', 'figma', 'fly', 'github', 'gitlab', 'google', 'kakao'],
+  ...['keycloak', 'linkedin', 'linkedin_oidc', 'notion', 'slack', 'slack_oidc', 'snapchat', 'spotify', 'twitch'],
+  ...['twitter', 'vercel_marketplace', 'workos', 'x', 'zoom'],
+])
+
+type ProvidersSettings = Pick<AuthSettings, 'authProviders'>
+
+/** Names of providers in requests: `custom:` stands before those that a client's types do not know. */
+const settingName = (name: string): string => name.toLowerCase().replace(/^custom:/, '')
+
+export class Providers {
+  readonly #settings: () => ProvidersSettings
+  readonly #now: () => number
+  /** Providers by what they are discovered with, so that changed settings take effect. */
+  readonly #oidc = new Map<string, OidcProvider>()
+
+  /** @param now milliseconds since 1970 */
+  constructor(settings: () => ProvidersSettings, now: () => number = Date.now) {
+    this.#settings = settings
+    this.#now = now
+  }
+
+  /**
+   * A provider by the name in a request.
+   *
+   * @throws UnsupportedProvider
+   */
+  find(name: string): Provider {
+    const key = settingName(name)
+    const settings = this.#settings().authProviders.get(key)
+    if (!settings && !known.has(key)) throw new UnsupportedProvider('unknown', `Provider ${name} could not be found`)
+    if (settings?.enabled !== true) throw new UnsupportedProvider('disabled', 'provider is not enabled')
+    return this.#provider(key, settings)
+  }
+
+  /** The provider with an issuer; undefined if none of the settings has it. @throws UnsupportedProvider */
+  findByIssuer(issuer: string): Provider | undefined {
+    for (const [name, settings] of this.#settings().authProviders) {
+      if (settings.enabled && issuerOf(name, settings) === issuer) return this.#provider(name, settings)
+    }
+    return undefined
+  }
+
+  /** An issuer of GOTRUE_EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS, whose name is the issuer. */
+  ofIssuer(issuer: string, clientId: string): Provider {
+    const settings: ProviderSettings = {
+      ...{ enabled: true, clientIds: [clientId], secret: '', redirectUri: '', url: issuer },
+      ...{ skipNonceCheck: false, emailOptional: false },
+    }
+    return this.#provider(issuer, settings)
+  }
+
+  #provider(name: string, settings: ProviderSettings): Provider {
+    const { clientIds, secret, redirectUri, skipNonceCheck, emailOptional } = settings
+    const [clientId] = clientIds
+    if (clientId === undefined) throw new UnsupportedProvider('incomplete', 'missing OAuth client ID')
+    const issuer = issuerOf(name, settings)
+    if (!URL.canParse(issuer)) {
+      throw new UnsupportedProvider('incomplete', `unable to find URL for the ${name} provider`)
+    }
+    return {
+      name,
+      oidc: this.#oidcOf({ issuer, clientId, secret }),
+      clientIds,
+      redirectUri: redirectUri === '' ? undefined : redirectUri,
+      skipNonceCheck,
+      emailOptional,
+    }
+  }
+
+  #oidcOf(options: { readonly issuer: string; readonly clientId: string; readonly secret: string }): OidcProvider {
+    const key = JSON.stringify([options.issuer, options.clientId, options.secret])
+    const existing = this.#oidc.get(key)
+    if (existing) return existing
+    // Only an operator's settings and the allowed issuers add to it, but client ids of the latter are the caller's.
+    if (this.#oidc.size >= maxProviders) this.#oidc.clear()
+    const created = new OidcProvider(options, this.#now)
+    this.#oidc.set(key, created)
+    return created
+  }
+}
+
+const maxProviders = 100
+
+const issuerOf = (name: string, { url }: ProviderSettings): string =>
+  url === '' && name === 'google' ? googleIssuer : url
