@@ -18,10 +18,7 @@ export type CodePurpose =
   | 'phone_reauthentication'
 
 /** Names an account. */
-export type AccountKey =
-  | { readonly user_id: string }
-  | { readonly email: string }
-  | { readonly phone: string }
+export type AccountKey = { readonly user_id: string } | { readonly email: string } | { readonly phone: string }
 
 export type CodeRequest = {
   readonly purpose: CodePurpose
