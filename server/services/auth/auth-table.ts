@@ -1,6 +1,11 @@
 // All routes of `/auth/v1`. Add a line for a new table of routes.
 import type { AuthRoute } from './auth-route.ts'
 import { infoRoutes } from './info-routes.ts'
+import { inviteRoutes } from './mail/invite-routes.ts'
+import { mailboxRoutes } from './mail/mailbox-routes.ts'
+import { otpRoutes } from './mail/otp-routes.ts'
+import { recoverRoutes } from './mail/recover-routes.ts'
+import { verifyRoutes } from './mail/verify-routes.ts'
 import { refusedRoutes } from './refused-routes.ts'
 import { signOutRoutes } from './sign-out-routes.ts'
 import { signUpRoutes } from './sign-up-routes.ts'
@@ -13,5 +18,10 @@ export const authRoutes: readonly AuthRoute[] = [
   ...tokenRoutes,
   ...userRoutes,
   ...signOutRoutes,
+  ...otpRoutes,
+  ...recoverRoutes,
+  ...verifyRoutes,
+  ...inviteRoutes,
+  ...mailboxRoutes,
   ...refusedRoutes,
 ]

@@ -12,9 +12,13 @@ const userOf = (text: string): UserObject => JSON.parse(text) as UserObject
 
 export type ConfirmationsContext = Pick<AuthContext, 'settings' | 'limits' | 'background' | 'hooks' | 'externalUrl'>
 
-/** What sign-up and changes of a user need of codes. */
+/**
+ * What sign-up and changes of a user need of codes.
+ *
+ * @param contextNow is read at each call, because it is created together with this object
+ */
 export function createConfirmations(
-  context: ConfirmationsContext,
+  contextNow: () => ConfirmationsContext,
   flows: CodeFlows,
   mailer: Pick<Mailer, 'send'>,
 ): Confirmations {
@@ -28,6 +32,7 @@ export function createConfirmations(
       return requireSent((await flows.message('phone_confirmation', account, { request: undefined })).issued).user
     },
     noticeExistingAccount: (user, { request }) => {
+      const context = contextNow()
       const { id, email = '', user_metadata: data = {} } = userOf(user)
       const { authSmtpMaxFrequency } = context.settings()
       // The hook knows no mail of this kind.
@@ -55,7 +60,7 @@ export function createConfirmations(
       return requireSent(issued).user
     },
     useNonce: async (userId, nonce) => {
-      const { authMailerOtpExp } = context.settings()
+      const { authMailerOtpExp } = contextNow().settings()
       if (await flows.codes.useNonce(userId, nonce, authMailerOtpExp)) return
       throw new AuthError(422, 'reauthentication_not_valid', 'Nonce has expired or is invalid')
     },

@@ -2,6 +2,7 @@
 import type { Request } from 'express'
 import { AuthError, authErrors } from '../auth-error.ts'
 import type { AuthContext } from '../auth-context.ts'
+import type { AuthDatabase } from '../auth-database.ts'
 import type { PkceChallenge } from '../confirmations.ts'
 import { originOf } from '../request-origin.ts'
 import { CodeSender, type CodeSenderContext, type MailPurpose } from './code-sender.ts'
@@ -15,7 +16,7 @@ import {
   type IssuedCodes,
 } from './one-time-codes.ts'
 
-export type CodeFlowsContext = CodeSenderContext & Pick<AuthContext, 'database' | 'limits' | 'trustedProxies'>
+export type CodeFlowsContext = CodeSenderContext & Pick<AuthContext, 'limits' | 'trustedProxies'>
 
 export type FlowOptions = {
   /** Undefined for codes by phone that another request has led to. */
@@ -39,12 +40,17 @@ export function tooSoon(purpose: CodePurpose, seconds: number): AuthError {
 export class CodeFlows {
   readonly codes: OneTimeCodes
   readonly sender: CodeSender
-  readonly #context: CodeFlowsContext
+  readonly #contextNow: () => CodeFlowsContext
 
-  constructor(context: CodeFlowsContext, mailer: Pick<Mailer, 'send'>) {
-    this.#context = context
-    this.codes = new OneTimeCodes(context.database)
+  /** @param context is read at each call, because it is created together with this object */
+  constructor(context: () => CodeFlowsContext, database: AuthDatabase, mailer: Pick<Mailer, 'send'>) {
+    this.#contextNow = context
+    this.codes = new OneTimeCodes(database)
     this.sender = new CodeSender(context, mailer)
+  }
+
+  get #context(): CodeFlowsContext {
+    return this.#contextNow()
   }
 
   /** The request for a code, with the settings of its kind. */

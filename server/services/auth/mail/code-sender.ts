@@ -24,12 +24,17 @@ const mails: Readonly<Record<MailPurpose, { kind: CustomMailKind; type: string; 
 export type CodeSenderContext = Pick<AuthContext, 'settings' | 'externalUrl' | 'hooks' | 'background'>
 
 export class CodeSender {
-  readonly #context: CodeSenderContext
+  readonly #contextNow: () => CodeSenderContext
   readonly #mailer: Pick<Mailer, 'send'>
 
-  constructor(context: CodeSenderContext, mailer: Pick<Mailer, 'send'>) {
-    this.#context = context
+  /** @param context is read at each call, because it is created together with this object */
+  constructor(context: () => CodeSenderContext, mailer: Pick<Mailer, 'send'>) {
+    this.#contextNow = context
     this.#mailer = mailer
+  }
+
+  get #context(): CodeSenderContext {
+    return this.#contextNow()
   }
 
   /** The link with a code for a purpose. */

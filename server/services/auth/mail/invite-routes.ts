@@ -26,7 +26,9 @@ export const inviteRoutes: readonly AuthRoute[] = [
       const email = readEmail(body.email ?? '')
       const account = { address: { email }, data: objectMember(bodyMembers, 'data') }
       const audit = { action: 'user_invited', type: 'team' }
-      const issued = requireUnconfirmed(await issueToNewAccount(context, request, 'invite', account, { audit, isNew: true }))
+      const issued = requireUnconfirmed(
+        await issueToNewAccount(context, request, 'invite', account, { audit, isNew: true }),
+      )
       await context.codeFlows.sender.mail('invite', issued, request)
       return { text: issued.user }
     },
@@ -144,7 +146,10 @@ async function existing(
 ): Promise<IssuedCodes | undefined> {
   const { codeFlows } = context
   const audit = { action: 'user_recovery_requested', type: 'user' }
-  const issued = await codeFlows.codes.issue({ ...codeFlows.request(purpose, { email }, { request, audit }), frequency: 0 })
+  const issued = await codeFlows.codes.issue({
+    ...codeFlows.request(purpose, { email }, { request, audit }),
+    frequency: 0,
+  })
   return issued.status === 'sent' ? issued : undefined
 }
 
