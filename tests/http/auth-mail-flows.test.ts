@@ -27,6 +27,8 @@ const serviceToken = await signToken({ role: 'service_role' })
 function client(options: { readonly flowType?: 'pkce' | 'implicit'; readonly key?: string } = {}): SupabaseClient {
   const stored = new Map<string, string>()
   return createClient(url, options.key ?? 'anon', {
+    // Node 20 has no WebSocket of its own.
+    realtime: { transport: class {} as never },
     auth: {
       autoRefreshToken: false,
       detectSessionInUrl: false,
