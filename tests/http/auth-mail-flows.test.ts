@@ -34,9 +34,9 @@ function client(options: { readonly flowType?: 'pkce' | 'implicit'; readonly key
       detectSessionInUrl: false,
       flowType: options.flowType ?? 'implicit',
       storage: {
-        getItem: (key) => stored.get(key) ?? null,
-        setItem: (key, value) => void stored.set(key, value),
-        removeItem: (key) => void stored.delete(key),
+        getItem: (key: string) => stored.get(key) ?? null,
+        setItem: (key: string, value: string) => void stored.set(key, value),
+        removeItem: (key: string) => void stored.delete(key),
       },
     },
   })
@@ -283,7 +283,7 @@ t.test('generated links', async (t) => {
     const used = await ask('POST', '/verify', {
       body: { type: 'email_change', token_hash: data.properties?.hashed_token },
     })
-    t.equal(used.status, 200, data.properties?.verification_type)
+    t.equal(used.status, 200, String(data.properties?.verification_type))
   }
   t.equal((await client().auth.signInWithPassword({ email: newEmail, password })).error, null)
   const stranger = await admin.generateLink({ type: 'recovery', email: newAddress() })
