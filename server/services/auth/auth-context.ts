@@ -5,6 +5,8 @@ import type { AuthDatabase } from './auth-database.ts'
 import type { AuthHooks } from './auth-hooks.ts'
 import type { AuthLimits } from './auth-limits.ts'
 import type { Confirmations } from './confirmations.ts'
+import type { FlowStates } from './flow-states.ts'
+import type { Providers } from './oauth/providers.ts'
 import type { Sessions } from './sessions.ts'
 import type { AuthSettings } from './settings.ts'
 import type { Passwords } from '../accounts/password.ts'
@@ -25,6 +27,10 @@ export type AuthContext = {
   readonly limits: AuthLimits
   readonly hooks: AuthHooks
   readonly confirmations: Confirmations
+  /** Sign-ins that continue in another request. */
+  readonly flowStates: FlowStates
+  /** Providers of OpenID Connect. */
+  readonly providers: Providers
   /** Identifies callers; used by `defineAuthRoute`. */
   readonly callers: AuthCallers
   /** Public URL of `/auth/v1` for a request, without a slash at the end. */
