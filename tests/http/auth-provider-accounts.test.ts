@@ -66,7 +66,7 @@ async function addUser(email: string | null, columns: Readonly<Record<string, un
   if (email !== null) {
     await database.query(
       `insert into auth.identities (provider_id, user_id, identity_data, provider, created_at)
-       values ($1, $1::uuid, $2, 'email', now())`,
+       values ($1::uuid::text, $1::uuid, $2, 'email', now())`,
       [id, JSON.stringify({ sub: id, email, email_verified: columns.email_confirmed_at !== null })],
     )
   }

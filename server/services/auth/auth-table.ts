@@ -1,6 +1,8 @@
 // All routes of `/auth/v1`. Add a line for a new table of routes.
 import type { AuthRoute } from './auth-route.ts'
 import { infoRoutes } from './info-routes.ts'
+import { identityRoutes } from './oauth/identity-routes.ts'
+import { oauthRoutes } from './oauth/oauth-routes.ts'
 import { refusedRoutes } from './refused-routes.ts'
 import { signOutRoutes } from './sign-out-routes.ts'
 import { signUpRoutes } from './sign-up-routes.ts'
@@ -13,5 +15,7 @@ export const authRoutes: readonly AuthRoute[] = [
   ...tokenRoutes,
   ...userRoutes,
   ...signOutRoutes,
+  ...oauthRoutes,
+  ...identityRoutes,
   ...refusedRoutes,
 ]
