@@ -24,6 +24,7 @@ import type { Identity } from '../identity/identity.ts'
 import { bodyReader } from '../http/json-body.ts'
 import { createRouters, type RouteTable } from '../http/route-router.ts'
 import { databaseFailure } from '../services/database-failure.ts'
+import { isSchemaOf } from './service-choice.ts'
 import { describedRoutes, serviceTables } from './service-routes.ts'
 import { ServingDatabase } from './serving-database.ts'
 import { createAnalysis, type AnalysisService } from '../services/analysis/analysis.ts'
@@ -101,7 +102,8 @@ export async function startService({
     jwtCache: () => engine.snapshot.loaded.verifier.cacheStatistics,
     timesRequests: loaded.config.adminServerPort !== null || loaded.config.adminServerUnixSocket !== null,
   })
-  const validator = await createValidator()
+  const { services } = loaded.config
+  const validator = await createValidator(ownSchemas, isSchemaOf(services))
   const lookupApiKey = createApiKeyLookup({ query: database.query, changes: keyChanges })
   const observe = observeEngine(log, metrics, loaded.config.dbPool)
   const engine = new Engine<ServiceSettings>({
@@ -146,14 +148,14 @@ export async function startService({
     const error = await Promise.race([engine.gaveUp, Promise.resolve(undefined)])
     if (error) throw error
     const { listener, analysis } = await compose({ engine, database, validator, lookupApiKey, log, metrics })
-    metrics.watchAnalysisQueue(analysis.queueLength)
+    if (analysis) metrics.watchAnalysisQueue(analysis.queueLength)
     return {
       ...parts,
       listener,
-      upgrade: analysis.upgrade,
-      closeSockets: analysis.closeSockets,
+      upgrade: analysis?.upgrade ?? (() => false),
+      closeSockets: () => analysis?.closeSockets(),
       stop: async () => {
-        analysis.stop()
+        analysis?.stop()
         await parts.stop()
       },
     }
@@ -179,9 +181,10 @@ async function compose({
   lookupApiKey,
   log,
   metrics,
-}: Composed): Promise<{ readonly listener: RequestListener; readonly analysis: AnalysisService }> {
+}: Composed): Promise<{ readonly listener: RequestListener; readonly analysis: AnalysisService | undefined }> {
   const { config } = engine.snapshot
   const { query } = database
+  const hasAnalysis = config.services.includes('analysis')
   const sessions = {
     database,
     query,
@@ -193,6 +196,7 @@ async function compose({
   const onError = (error: unknown): void => log.write({ kind: 'failure', error, requestId: null })
   const tables: readonly RouteTable[] = serviceTables({
     ...sessions,
+    services: config.services,
     allowedOrigins,
     accountLimit: config.authAccountLimit,
     accountTotalLimit: config.authAccountTotalLimit,
@@ -200,7 +204,7 @@ async function compose({
     tokens: () => engine.snapshot.config,
     version,
     restBasePath: config.restBasePath,
-    imageBasePath: config.imageBasePath,
+    imageBasePath: hasAnalysis ? config.imageBasePath : null,
     checks: {
       database: () => responds(database),
       schemaCache: () => engine.snapshot.schemaCache !== undefined,
@@ -211,9 +215,9 @@ async function compose({
       database,
       lookupApiKey,
       cookieIdentity: (request) => cookieIdentity(request, sessions),
-      schemas: await readSchemas(ownSchemas),
+      schemas: (await readSchemas(ownSchemas)).filter(isSchemaOf(config.services)),
       version,
-      routes: () => [...describedRoutes(tables), ...analysisRoutes(config.imageBasePath)],
+      routes: () => [...describedRoutes(tables), ...(hasAnalysis ? analysisRoutes(config.imageBasePath) : [])],
     }),
   })
   const services = createRouters(tables, {
@@ -222,27 +226,31 @@ async function compose({
     onError,
     failureOf: databaseFailure,
   })
-  const analysis = createAnalysis({
-    config,
-    caller: {
-      ...sessions,
-      allowedOrigins,
-      lookupApiKey,
-      verifier: () => engine.snapshot.loaded.verifier,
-      anonymousRole: () => engine.snapshot.config.dbAnonRole,
-      checksSessions: () => engine.snapshot.schemaCache?.checksSessions === true,
-    },
-    database,
-    runValidator: validator.forTable('public', 'classification_runs'),
-    documentation: new Map([...services].filter(([segment]) => segment === 'docs' || segment === 'openapi.json')),
-    observer: { ...metrics.analysis, warned: (message) => log.write({ kind: 'warning', message }) },
-    onError,
-  })
+  const analysis = hasAnalysis
+    ? createAnalysis({
+        config,
+        caller: {
+          ...sessions,
+          allowedOrigins,
+          lookupApiKey,
+          verifier: () => engine.snapshot.loaded.verifier,
+          anonymousRole: () => engine.snapshot.config.dbAnonRole,
+          checksSessions: () => engine.snapshot.schemaCache?.checksSessions === true,
+        },
+        database,
+        runValidator: validator.forTable('public', 'classification_runs'),
+        documentation: new Map([...services].filter(([segment]) => segment === 'docs' || segment === 'openapi.json')),
+        observer: { ...metrics.analysis, warned: (message) => log.write({ kind: 'warning', message }) },
+        onError,
+      })
+    : undefined
   const listener = createApp({
-    rest: nodeHandler(engine, { basePath: config.restBasePath, onError }),
+    rest: config.services.includes('rest')
+      ? nodeHandler(engine, { basePath: config.restBasePath, onError })
+      : undefined,
     restBasePath: config.restBasePath,
     services,
-    analysis: { path: config.imageBasePath, router: analysis.router },
+    analysis: analysis && { path: config.imageBasePath, router: analysis.router },
     log,
   })
   return { listener, analysis }

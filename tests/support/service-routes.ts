@@ -11,6 +11,7 @@ export const tables: readonly RouteTable[] = serviceTables({
   query: notCalled,
   sessionSecrets: [],
   secureCookies: false,
+  services: ['rest', 'auth', 'profiles', 'reports', 'analysis'],
   allowedOrigins: notCalled,
   accountLimit: 1,
   accountTotalLimit: 1,

@@ -112,6 +112,7 @@ t.test('defaults', async (t) => {
     imageThreads: 1,
     imageTimeout: 10,
     serverWorkers: 1,
+    services: ['rest', 'auth', 'profiles', 'reports', 'analysis'],
     urlUseLegacyTargetNames: true,
   }
   t.strictSame(config, expected)
