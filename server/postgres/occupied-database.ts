@@ -99,11 +99,13 @@ async function supabaseAuth(client: pg.Client): Promise<SupabaseAuth | undefined
   const { rows } = await client.query<SupabaseAuth>(
     `select pg_get_userbyid(c.relowner)::text as owner, current_user::text as role,
        pg_has_role(c.relowner, 'usage') as "isOurs",
-       to_regclass('auth.identities') is not null and not exists (
-         select from pg_attribute where attrelid = to_regclass('auth.identities') and attname = 'provider_id'
+       exists (
+         select from pg_class where relnamespace = c.relnamespace and relname = 'identities' and not exists (
+           select from pg_attribute where attrelid = pg_class.oid and attname = 'provider_id'
+         )
        ) as "isOutdated"
-     from pg_class c
-     where c.oid = to_regclass('auth.users') and c.relkind = 'r' and (
+     from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where n.nspname = 'auth' and c.relname = 'users' and c.relkind = 'r' and (
        select count(*) from pg_attribute a
        where a.attrelid = c.oid and a.attname in ('instance_id', 'aud', 'encrypted_password', 'raw_user_meta_data')
      ) = 4`,
