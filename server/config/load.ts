@@ -4,11 +4,13 @@ import { readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { parseRoleClaim } from '../identity/role-claim/role-claim.ts'
 import { readAppSettings } from './app-settings.ts'
+import { readAuthFamilies } from './auth-families.ts'
 import type { Config } from './config.ts'
 import { ConfigError, type ConfigProblem } from './config-error.ts'
 import { impliedUri } from './database-choice.ts'
 import { ConfigFileError, readConfigFile } from './config-file.ts'
 import { resolveSecret } from './secret.ts'
+import { checkKeys } from '../identity/jwt/key-set.ts'
 import {
   aliasVariable,
   databaseName,
@@ -190,6 +192,32 @@ class Resolver {
     }
   }
 
+  /** JSON Web Keys as JSON text, read from the file if the value is `@file`. */
+  jwtKeys(): string | null {
+    const { value, given } = this.read('authJwtKeys')
+    if (value === null) return null
+    try {
+      const text = value.startsWith('@') ? this.#sources.readFile(value.slice(1)).toString() : value
+      checkKeys(text)
+      return text
+    } catch (error) {
+      this.addProblem(given, messageOf(error))
+      return null
+    }
+  }
+
+  /** The secret of `/auth/v1`, read from the file if the value is `@file`. */
+  authSecret(): string | null {
+    const { value, given } = this.read('authJwtSecret')
+    if (value === null) return null
+    try {
+      return resolveSecret(value, false, this.#sources.readFile).toString()
+    } catch (error) {
+      this.addProblem(given, messageOf(error))
+      return null
+    }
+  }
+
   secret(isBase64: boolean): string | Buffer | null {
     const { value, given } = this.read('jwtSecret')
     if (value === null) return null
@@ -208,15 +236,17 @@ function resolve(sources: ConfigSources, problems: ConfigProblem[], previous?: C
   const resolver = new Resolver(sources, problems)
   const derived = derive(resolver)
   const rest = settingKeys.filter((key) => !Object.hasOwn(derived, key)).map((key) => [key, resolver.read(key).value])
-  const appSettings = readAppSettings(sources.environment, sources.file?.values ?? new Map(), (problem) =>
-    resolver.problems.push(problem),
-  )
+  const onProblem = (problem: ConfigProblem): void => void resolver.problems.push(problem)
+  const fileValues = sources.file?.values ?? new Map<string, GivenValue>()
+  const appSettings = readAppSettings(sources.environment, fileValues, onProblem)
+  const families = readAuthFamilies(sources.environment, fileValues, onProblem)
   if (resolver.problems.length > 0) throw new ConfigError(resolver.problems)
   const kept = previous ? settingKeys.filter((key) => settings[key].change === 'restart') : []
   const config = {
     ...(Object.fromEntries(rest) as Omit<Config, keyof Derived>),
     ...derived,
     appSettings,
+    ...families,
     ...Object.fromEntries(kept.map((key) => [key, previous?.[key]])),
   } as Config
   return { config, warnings: [...resolver.warnings, ...deprecations(config), ...unknownNameWarnings(sources)], sources }
@@ -226,6 +256,8 @@ type Derived = Pick<
   Config,
   | 'adminServerHost'
   | 'adminServerPort'
+  | 'authJwtKeys'
+  | 'authJwtSecret'
   | 'dbAnonRole'
   | 'dbUri'
   | 'docsMode'
@@ -261,6 +293,8 @@ function derive(resolver: Resolver): Derived {
   return {
     adminServerHost: resolver.read('adminServerHost').value || serverHost,
     adminServerPort: admin.value,
+    authJwtKeys: resolver.jwtKeys(),
+    authJwtSecret: resolver.authSecret(),
     // PostgREST rejects requests without credentials by default.
     dbAnonRole: role.given || likePostgrest ? role.value : 'anon',
     dbUri,

@@ -2,6 +2,7 @@
 import type { RequestListener } from 'node:http'
 import { cookieIdentity } from '../services/accounts/cookie-identity.ts'
 import { createApp } from './app.ts'
+import { sharedSignIn, startAuth, verifierSettings, withAuth } from './auth-service.ts'
 import type { Environment, LoadedConfig } from '../config/load.ts'
 import { listensOnLoopback } from '../config/loopback.ts'
 import { toPoolConfig } from './connection-setting.ts'
@@ -27,7 +28,10 @@ import { databaseFailure } from '../services/database-failure.ts'
 import { isSchemaOf } from './service-choice.ts'
 import { describedRoutes, serviceTables } from './service-routes.ts'
 import { ServingDatabase } from './serving-database.ts'
+import type { AuthService } from '../services/auth/create-auth.ts'
 import { createAnalysis, type AnalysisService } from '../services/analysis/analysis.ts'
+import { createTokenDoor } from '../services/auth/token-door.ts'
+import { authRoutes } from '../services/auth/auth-table.ts'
 import { analysisRoutes } from '../services/analysis/analysis-routes.ts'
 import { readSchemas } from '../validation/schema-directory.ts'
 import { createValidator, ownSchemas, type Validator } from '../validation/validator.ts'
@@ -94,7 +98,7 @@ export async function startService({
     loaded,
     database,
     onWarning: (message) => log.write({ kind: 'warning', message }),
-    createVerifier: (config, previous) => createJwtVerifier(config, previous, logJwtCache(log)),
+    createVerifier: (config, previous) => createJwtVerifier(verifierSettings(config), previous, logJwtCache(log)),
   })
   const metrics = createMetrics({
     database: () => database.statistics,
@@ -147,7 +151,7 @@ export async function startService({
     await engine.start()
     const error = await Promise.race([engine.gaveUp, Promise.resolve(undefined)])
     if (error) throw error
-    const { listener, analysis } = await compose({ engine, database, validator, lookupApiKey, log, metrics })
+    const { listener, analysis, auth } = await compose({ engine, database, validator, lookupApiKey, log, metrics, env })
     if (analysis) metrics.watchAnalysisQueue(analysis.queueLength)
     return {
       ...parts,
@@ -156,6 +160,7 @@ export async function startService({
       closeSockets: () => analysis?.closeSockets(),
       stop: async () => {
         analysis?.stop()
+        await auth.stop()
         await parts.stop()
       },
     }
@@ -172,19 +177,17 @@ type Composed = Pick<ServiceParts, 'engine' | 'database' | 'metrics'> & {
   readonly validator: Validator
   readonly lookupApiKey: ApiKeyLookup
   readonly log: Log
+  readonly env: Environment
 }
 
-async function compose({
-  engine,
-  database,
-  validator,
-  lookupApiKey,
-  log,
-  metrics,
-}: Composed): Promise<{ readonly listener: RequestListener; readonly analysis: AnalysisService | undefined }> {
+async function compose({ engine, database, validator, lookupApiKey, log, metrics, env }: Composed): Promise<{
+  readonly listener: RequestListener
+  readonly analysis: AnalysisService | undefined
+  readonly auth: AuthService
+}> {
   const { config } = engine.snapshot
   const { query } = database
-  const hasAnalysis = config.services.includes('analysis')
+  const [hasAuth, hasAnalysis] = [config.services.includes('auth'), config.services.includes('analysis')]
   const sessions = {
     database,
     query,
@@ -194,9 +197,25 @@ async function compose({
   }
   const allowedOrigins = (): readonly string[] => engine.snapshot.config.serverCorsAllowedOrigins
   const onError = (error: unknown): void => log.write({ kind: 'failure', error, requestId: null })
+  const shared = sharedSignIn(config, database)
+  const auth = startAuth({
+    ...shared,
+    config,
+    env,
+    current: () => ({ config: engine.snapshot.config, verifier: engine.snapshot.loaded.verifier }),
+    database,
+    lookupApiKey,
+    validator,
+    allowedOrigins,
+    onError,
+    warn: (message) => log.write({ kind: 'warning', message }),
+  })
   const tables: readonly RouteTable[] = serviceTables({
     ...sessions,
     services: config.services,
+    passwords: shared.passwords,
+    limits: shared.attempts,
+    tokenDoor: createTokenDoor(auth.context),
     allowedOrigins,
     accountLimit: config.authAccountLimit,
     accountTotalLimit: config.authAccountTotalLimit,
@@ -217,7 +236,10 @@ async function compose({
       cookieIdentity: (request) => cookieIdentity(request, sessions),
       schemas: (await readSchemas(ownSchemas)).filter(isSchemaOf(config.services)),
       version,
-      routes: () => [...describedRoutes(tables), ...(hasAnalysis ? analysisRoutes(config.imageBasePath) : [])],
+      routes: () => [
+        ...describedRoutes([...tables, ...(hasAuth ? [{ routes: authRoutes }] : [])]),
+        ...(hasAnalysis ? analysisRoutes(config.imageBasePath) : []),
+      ],
     }),
   })
   const services = createRouters(tables, {
@@ -249,9 +271,9 @@ async function compose({
       ? nodeHandler(engine, { basePath: config.restBasePath, onError })
       : undefined,
     restBasePath: config.restBasePath,
-    services,
+    services: hasAuth ? withAuth(services, auth) : services,
     analysis: analysis && { path: config.imageBasePath, router: analysis.router },
     log,
   })
-  return { listener, analysis }
+  return { listener, analysis, auth }
 }

@@ -18,6 +18,7 @@ export const tables: readonly RouteTable[] = serviceTables({
   addressLimit: 1,
   trustedProxies: 0,
   tokens: notCalled,
+  tokenDoor: { issueTokens: notCalled, sessionOf: notCalled },
   version: '1.2.3',
   restBasePath: '/rest/v1',
   imageBasePath: '/api/v1/water-hyacinth',
