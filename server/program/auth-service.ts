@@ -41,15 +41,20 @@ export type ProgramAuthOptions = Pick<
   readonly lookupApiKey: ApiKeyLookup
 }
 
-export const startAuth = ({ config, env, current, ...options }: ProgramAuthOptions): AuthService =>
-  createAuth({
+export function startAuth({ config, env, current, ...options }: ProgramAuthOptions): AuthService {
+  const auth = createAuth({
     ...options,
     settings: () => current().config,
     verifier: () => current().verifier,
     trustedProxies: config.trustedProxies,
     isDevelopment: env[embeddedVariable] !== undefined && listensOnLoopback(config),
     ownOrigin: `http://localhost:${config.serverPort}`,
+    print: (block) => process.stdout.write(block),
   })
+  // Reports problems of the mail server and of templates.
+  void auth.context.mailer.check()
+  return auth
+}
 
 /** Mounts `/auth/v1` before the other routes below `/auth`. */
 export function withAuth(

@@ -7,6 +7,8 @@ import type { AuthLimits } from './auth-limits.ts'
 import type { Confirmations } from './confirmations.ts'
 import type { FlowStates } from './flow-states.ts'
 import type { Providers } from './oauth/providers.ts'
+import type { CodeFlows } from './mail/code-flows.ts'
+import type { Mailer } from './mail/mailer.ts'
 import type { Sessions } from './sessions.ts'
 import type { AuthSettings } from './settings.ts'
 import type { Passwords } from '../accounts/password.ts'
@@ -31,6 +33,9 @@ export type AuthContext = {
   readonly flowStates: FlowStates
   /** Providers of OpenID Connect. */
   readonly providers: Providers
+  /** Codes and links by mail and phone. */
+  readonly codeFlows: CodeFlows
+  readonly mailer: Mailer
   /** Identifies callers; used by `defineAuthRoute`. */
   readonly callers: AuthCallers
   /** Public URL of `/auth/v1` for a request, without a slash at the end. */

@@ -3,6 +3,11 @@ import type { AuthRoute } from './auth-route.ts'
 import { infoRoutes } from './info-routes.ts'
 import { identityRoutes } from './oauth/identity-routes.ts'
 import { oauthRoutes } from './oauth/oauth-routes.ts'
+import { inviteRoutes } from './mail/invite-routes.ts'
+import { mailboxRoutes } from './mail/mailbox-routes.ts'
+import { otpRoutes } from './mail/otp-routes.ts'
+import { recoverRoutes } from './mail/recover-routes.ts'
+import { verifyRoutes } from './mail/verify-routes.ts'
 import { refusedRoutes } from './refused-routes.ts'
 import { signOutRoutes } from './sign-out-routes.ts'
 import { signUpRoutes } from './sign-up-routes.ts'
@@ -17,5 +22,10 @@ export const authRoutes: readonly AuthRoute[] = [
   ...signOutRoutes,
   ...oauthRoutes,
   ...identityRoutes,
+  ...otpRoutes,
+  ...recoverRoutes,
+  ...verifyRoutes,
+  ...inviteRoutes,
+  ...mailboxRoutes,
   ...refusedRoutes,
 ]

@@ -13,11 +13,13 @@ import { authDatabase } from './auth-database.ts'
 import { authRouter } from './auth-router.ts'
 import { BackgroundTasks } from './background-tasks.ts'
 import { createCallers } from './callers.ts'
-import { noConfirmations } from './confirmations.ts'
 import { externalUrlOf } from './external-url.ts'
 import { FlowStates } from './flow-states.ts'
 import { createHooks } from './hooks/hooks.ts'
 import { createAuthLimits } from './limit-counts.ts'
+import { createConfirmations } from './mail/code-confirmations.ts'
+import { CodeFlows } from './mail/code-flows.ts'
+import { Mailer } from './mail/mailer.ts'
 import { Providers } from './oauth/providers.ts'
 import { createSessions } from './sessions.ts'
 import type { AuthSettings } from './settings.ts'
@@ -39,13 +41,15 @@ export type AuthOptions = {
   readonly allowedOrigins: () => readonly string[]
   readonly onError: (error: unknown) => void
   readonly warn: (message: string) => void
+  /** Writes a block of several lines for people to read. */
+  readonly print: (block: string) => void
 }
 
 export type AuthService = {
   /** To be mounted at `/auth/v1`. */
   readonly router: Router
   readonly context: AuthContext
-  /** Waits for tasks that run after their responses, for a bounded time. */
+  /** Waits for tasks that run after their responses, and for mails, for a bounded time. */
   readonly stop: () => Promise<void>
 }
 
@@ -61,6 +65,8 @@ export function createAuth(options: AuthOptions): AuthService {
     lookupApiKey,
   })
   const now = (): number => Date.now()
+  const mailer = new Mailer({ settings, isDevelopment, print: options.print, warn })
+  const codeFlows: CodeFlows = new CodeFlows(() => context, database, mailer)
   const ownUrl = `${options.ownOrigin}/auth/v1`
   const context: AuthContext = {
     settings,
@@ -78,9 +84,11 @@ export function createAuth(options: AuthOptions): AuthService {
     attempts,
     limits: createAuthLimits({ settings, query: options.database.query, trustedProxies }),
     hooks: createHooks({ settings: settings().authHooks, database }),
-    confirmations: noConfirmations,
     flowStates: new FlowStates(database, () => settings().authExternalFlowStateExpiryDuration),
     providers: new Providers(settings, now),
+    confirmations: createConfirmations(() => context, codeFlows, mailer),
+    codeFlows,
+    mailer,
     callers: createCallers({ settings, database, accessTokens }),
     externalUrl: (request) => settings().apiExternalUrl ?? externalUrlOf(request, ownUrl),
     trustedProxies,
@@ -92,6 +100,9 @@ export function createAuth(options: AuthOptions): AuthService {
   return {
     router: authRouter({ ...options, context }),
     context,
-    stop: () => tasks.drain(),
+    stop: async () => {
+      await tasks.drain()
+      await mailer.stop(5000)
+    },
   }
 }

@@ -9,7 +9,9 @@ import type { Provider } from './providers.ts'
 import type { ProviderUser } from './provider-user.ts'
 
 const decide = new JsonStatement('select auth.linking_decision($1, $2, $3)', { access: 'read' })
-const signIn = new JsonStatement('select result, started from auth.sign_in_with_provider($1::json)', { access: 'write' })
+const signIn = new JsonStatement('select result, started from auth.sign_in_with_provider($1::json)', {
+  access: 'write',
+})
 const link = new JsonStatement('select result, started from auth.link_identity($1::json)', { access: 'write' })
 
 type AccountsContext = Pick<AuthContext, 'settings' | 'database' | 'hooks' | 'confirmations'>
@@ -73,7 +75,9 @@ export async function signInWithProvider(context: AccountsContext, attempt: Prov
       const { user, created } = result
       if (created) await context.hooks.afterUserCreated(JSON.stringify(user), metadata)
       if (user.email === '') {
-        throw needsVerification(`Unverified email with ${provider.name}. Verify the email with ${provider.name} in order to sign in`)
+        throw needsVerification(
+          `Unverified email with ${provider.name}. Verify the email with ${provider.name} in order to sign in`,
+        )
       }
       await context.confirmations.confirmEmail(JSON.stringify(user), { request })
       throw needsVerification(unverified(provider.name))

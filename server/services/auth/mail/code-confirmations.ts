@@ -1,0 +1,68 @@
+// Confirmations by mail and by the hook for messages.
+import { AuthError, authErrors } from '../auth-error.ts'
+import type { AuthContext } from '../auth-context.ts'
+import type { Confirmations } from '../confirmations.ts'
+import { requireSent, type CodeFlows } from './code-flows.ts'
+import type { Mailer } from './mailer.ts'
+import { redirectRules } from './request-redirect.ts'
+
+type UserObject = { readonly id: string; readonly email?: string; readonly user_metadata?: Record<string, unknown> }
+
+const userOf = (text: string): UserObject => JSON.parse(text) as UserObject
+
+export type ConfirmationsContext = Pick<AuthContext, 'settings' | 'limits' | 'background' | 'hooks' | 'externalUrl'>
+
+/**
+ * What sign-up and changes of a user need of codes.
+ *
+ * @param contextNow is read at each call, because it is created together with this object
+ */
+export function createConfirmations(
+  contextNow: () => ConfirmationsContext,
+  flows: CodeFlows,
+  mailer: Pick<Mailer, 'send'>,
+): Confirmations {
+  return {
+    confirmEmail: async (user, { request, pkce }) => {
+      const account = { user_id: userOf(user).id }
+      return requireSent(await flows.mail('confirmation', account, { request, pkce })).user
+    },
+    confirmPhone: async (user) => {
+      const account = { user_id: userOf(user).id }
+      return requireSent((await flows.message('phone_confirmation', account, { request: undefined })).issued).user
+    },
+    noticeExistingAccount: (user, { request }) => {
+      const context = contextNow()
+      const { id, email = '', user_metadata: data = {} } = userOf(user)
+      const { authSmtpMaxFrequency } = context.settings()
+      // The hook knows no mail of this kind.
+      if (email === '' || context.hooks.sendEmail) return
+      const { siteUrl } = redirectRules(context, request)
+      context.background(async () => {
+        try {
+          if (authSmtpMaxFrequency >= 1) await context.limits.countGuess(['notice', id], 1, authSmtpMaxFrequency)
+          await context.limits.countSent('email_sent')
+        } catch (error) {
+          if (error instanceof AuthError && error.status === 429) return
+          throw error
+        }
+        mailer.send('existing_account', email, { SiteURL: siteUrl, Email: email, Data: data })
+      })
+    },
+    changeEmail: async (userId, email, { request, pkce }) => {
+      const options = { request, pkce, newAddress: email }
+      return requireSent(await flows.mail('email_change', { user_id: userId }, options)).user
+    },
+    changePhone: async (userId, phone) => {
+      const options = { request: undefined, newAddress: phone }
+      const { issued } = await flows.message('phone_change', { user_id: userId }, options)
+      if (issued.status === 'exists') throw authErrors.phoneExists()
+      return requireSent(issued).user
+    },
+    useNonce: async (userId, nonce) => {
+      const { authMailerOtpExp } = contextNow().settings()
+      if (await flows.codes.useNonce(userId, nonce, authMailerOtpExp)) return
+      throw new AuthError(422, 'reauthentication_not_valid', 'Nonce has expired or is invalid')
+    },
+  }
+}

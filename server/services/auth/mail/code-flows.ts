@@ -1,0 +1,150 @@
+// Issues codes and sends them: what the routes and `Confirmations` have in common.
+import type { Request } from 'express'
+import { AuthError, authErrors } from '../auth-error.ts'
+import type { AuthContext } from '../auth-context.ts'
+import type { AuthDatabase } from '../auth-database.ts'
+import type { PkceChallenge } from '../confirmations.ts'
+import { originOf } from '../request-origin.ts'
+import { CodeSender, type CodeSenderContext, type MailPurpose } from './code-sender.ts'
+import type { Mailer } from './mailer.ts'
+import {
+  OneTimeCodes,
+  type AccountKey,
+  type CodePurpose,
+  type CodeRequest,
+  type Issued,
+  type IssuedCodes,
+} from './one-time-codes.ts'
+
+export type CodeFlowsContext = CodeSenderContext & Pick<AuthContext, 'limits' | 'trustedProxies'>
+
+export type FlowOptions = {
+  /** Undefined for codes by phone that another request has led to. */
+  readonly request: Request | undefined
+  readonly pkce?: PkceChallenge | undefined
+  readonly only?: CodeRequest['only']
+  readonly newAddress?: string
+  readonly side?: CodeRequest['side']
+  readonly audit?: CodeRequest['audit']
+}
+
+const isByPhone = (purpose: CodePurpose): boolean => purpose.startsWith('phone_')
+
+/** 429 in GoTrue's words. */
+export function tooSoon(purpose: CodePurpose, seconds: number): AuthError {
+  const code = isByPhone(purpose) ? 'over_sms_send_rate_limit' : 'over_email_send_rate_limit'
+  const left = Math.floor(seconds)
+  return authErrors.overLimit(code, `For security purposes, you can only request this after ${left} seconds.`, seconds)
+}
+
+export class CodeFlows {
+  readonly codes: OneTimeCodes
+  readonly sender: CodeSender
+  readonly #contextNow: () => CodeFlowsContext
+
+  /** @param context is read at each call, because it is created together with this object */
+  constructor(context: () => CodeFlowsContext, database: AuthDatabase, mailer: Pick<Mailer, 'send'>) {
+    this.#contextNow = context
+    this.codes = new OneTimeCodes(database)
+    this.sender = new CodeSender(context, mailer)
+  }
+
+  get #context(): CodeFlowsContext {
+    return this.#contextNow()
+  }
+
+  /** The request for a code, with the settings of its kind. */
+  request(purpose: CodePurpose, account: AccountKey, options: FlowOptions): CodeRequest {
+    const { request, pkce, only, newAddress, side, audit } = options
+    const settings = this.#context.settings()
+    const byPhone = isByPhone(purpose)
+    const phone = newAddress ?? ('phone' in account ? account.phone : undefined)
+    return {
+      purpose,
+      account,
+      length: byPhone ? settings.authSmsOtpLength : settings.authMailerOtpLength,
+      frequency: byPhone ? settings.authSmsMaxFrequency : settings.authSmtpMaxFrequency,
+      code: byPhone && phone !== undefined ? this.sender.testCode(phone) : undefined,
+      secure: settings.authMailerSecureEmailChangeEnabled,
+      pkce,
+      ip: request ? originOf(request, this.#context).ip : null,
+      ...(only === undefined ? {} : { only }),
+      ...(newAddress === undefined ? {} : { newAddress }),
+      ...(side === undefined ? {} : { side }),
+      ...(audit === undefined ? {} : { audit }),
+    }
+  }
+
+  /** Issues a code. @throws AuthError 429 `over_email_send_rate_limit`, `over_sms_send_rate_limit` */
+  async issue(purpose: CodePurpose, account: AccountKey, options: FlowOptions): Promise<Settled> {
+    return this.checked(purpose, await this.codes.issue(this.request(purpose, account, options)))
+  }
+
+  /** @throws AuthError 429 when a mail or message was sent a moment ago, or too many of all users */
+  async checked(purpose: CodePurpose, issued: Issued): Promise<Settled> {
+    if (issued.status === 'wait') throw tooSoon(purpose, issued.retry_after)
+    if (issued.status === 'sent') {
+      const settings = this.#context.settings()
+      const byPhone = isByPhone(purpose)
+      // As in GoTrue, there is no limit where addresses need no confirmation.
+      const isUnlimited = byPhone ? settings.authSmsAutoconfirm : settings.authMailerAutoconfirm
+      const { events } = byPhone ? settings.authRateLimitSmsSent : settings.authRateLimitEmailSent
+      if (!isUnlimited || events === 0) await this.#context.limits.countSent(byPhone ? 'sms_sent' : 'email_sent')
+    }
+    return issued
+  }
+
+  /**
+   * Counts a request for which there is nothing to send. Repeated ones are refused like those for an account, so that the
+   * responses do not reveal which accounts exist.
+   *
+   * @throws AuthError 429
+   */
+  async countStranger(purpose: CodePurpose, account: AccountKey, options: FlowOptions): Promise<void> {
+    const { frequency } = this.request(purpose, account, options)
+    if (frequency < 1) return
+    try {
+      await this.#context.limits.countGuess(['mail', purpose, ...Object.values(account)], 1, frequency)
+    } catch (error) {
+      if (!(error instanceof AuthError) || error.status !== 429) throw error
+      throw tooSoon(purpose, Number(error.headers['Retry-After'] ?? frequency))
+    }
+  }
+
+  /** Issues a code for a mail to someone who has an account, and sends it. */
+  async mail(purpose: MailPurpose, account: AccountKey, options: MailOptions): Promise<Settled> {
+    const issued = await this.issue(purpose, account, options)
+    if (issued.status === 'sent') await this.sender.mail(purpose, issued, options.request)
+    return issued
+  }
+
+  /** The same for an address that may be a stranger's: the response must not depend on it. */
+  async mailToAnyone(purpose: MailPurpose, account: AccountKey, options: MailOptions): Promise<void> {
+    const issued = await this.issue(purpose, account, options)
+    if (issued.status === 'sent') this.sender.mailLater(purpose, issued, options.request)
+    else await this.countStranger(purpose, account, options)
+  }
+
+  /** The same by phone. */
+  async message(
+    purpose: CodePurpose,
+    account: AccountKey,
+    options: FlowOptions,
+  ): Promise<{ readonly issued: Settled; readonly messageId: string | undefined }> {
+    const issued = await this.issue(purpose, account, options)
+    const messageId = issued.status === 'sent' ? await this.sender.message(issued) : undefined
+    return { issued, messageId }
+  }
+}
+
+export type MailOptions = FlowOptions & { readonly request: Request }
+
+/** The outcome of an attempt to issue a code, apart from that to wait. */
+export type Settled = Exclude<Issued, { readonly status: 'wait' }>
+
+/** The codes of an issue that can have no other outcome, because the account has just been read. */
+export function requireSent(issued: Settled): IssuedCodes {
+  if (issued.status === 'sent') return issued
+  if (issued.status === 'exists') throw authErrors.emailExists()
+  throw authErrors.userNotFound()
+}

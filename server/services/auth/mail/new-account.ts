@@ -1,0 +1,75 @@
+// Accounts that are created with their first code: sign-in by mail or phone without a password, invitations.
+import { randomUUID } from 'node:crypto'
+import type { Request } from 'express'
+import { noHooks } from '../auth-hooks.ts'
+import { authErrors } from '../auth-error.ts'
+import type { AuthContext } from '../auth-context.ts'
+import { audienceOf, originOf } from '../request-origin.ts'
+import type { FlowOptions, Settled } from './code-flows.ts'
+import type { CodePurpose, NewAccount } from './one-time-codes.ts'
+
+export type NewAddress = { readonly email: string } | { readonly phone: string }
+
+export type AccountParts = {
+  readonly address: NewAddress
+  /** `user_metadata` as JSON text; null for none. */
+  readonly data: string | null
+  readonly passwordHash?: string | null
+  /** Whether the address needs no confirmation. */
+  readonly confirmed?: boolean
+}
+
+/**
+ * Creates an account unless there is one, issues a code for it, and calls the hooks of sign-up.
+ *
+ * @param isNew whether there was no such account a moment ago
+ * @throws AuthError 429; the error of a hook
+ */
+export async function issueToNewAccount(
+  context: AuthContext,
+  request: Request,
+  purpose: CodePurpose,
+  { address, data, passwordHash = null, confirmed = false }: AccountParts,
+  options: Omit<FlowOptions, 'request'> & { readonly isNew: boolean; readonly isLimited?: boolean },
+): Promise<Settled> {
+  const { hooks, settings, codeFlows } = context
+  const { authJwtAud, authJwtDefaultGroupName: role } = settings()
+  const account: NewAccount = {
+    passwordHash,
+    data: data ?? '{}',
+    aud: audienceOf(request) ?? authJwtAud,
+    role,
+    confirmed,
+  }
+  const { ip } = originOf(request, context)
+  const isHooked = hooks.beforeUserCreated !== noHooks.beforeUserCreated
+  if (options.isNew && isHooked) await hooks.beforeUserCreated(draft(address, account), { ip })
+  const codeRequest = codeFlows.request(purpose, address, { request, ...options })
+  const { isNew, issued } = await codeFlows.codes.issueToNewAccount(codeRequest, account)
+  const settled = options.isLimited === false ? refuseWait(issued) : await codeFlows.checked(purpose, issued)
+  if (isNew && settled.status === 'sent') await hooks.afterUserCreated(settled.user, { ip })
+  return settled
+}
+
+/** Links that the service does not send have no limits. */
+function refuseWait(issued: Awaited<ReturnType<AuthContext['codeFlows']['codes']['issue']>>): Settled {
+  if (issued.status === 'wait') throw authErrors.unexpected(new Error('a link without limits had to wait'))
+  return issued
+}
+
+/** The user object of an account that does not exist yet. */
+function draft(address: NewAddress, { aud, data }: NewAccount): string {
+  const provider = 'email' in address ? 'email' : 'phone'
+  const user = {
+    id: randomUUID(),
+    aud,
+    role: '',
+    email: '',
+    phone: '',
+    ...address,
+    app_metadata: { provider, providers: [provider] },
+    identities: [],
+    is_anonymous: false,
+  }
+  return `${JSON.stringify(user).slice(0, -1)},"user_metadata":${data}}`
+}

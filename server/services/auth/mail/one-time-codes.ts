@@ -1,0 +1,196 @@
+// One-time codes and the tokens of links: stored and used up by the functions of `000011_auth_mail.sql`.
+import { randomInt, randomUUID } from 'node:crypto'
+import { JsonStatement } from '../../../postgres/json-statement.ts'
+import type { AuthDatabase } from '../auth-database.ts'
+import type { PkceChallenge } from '../confirmations.ts'
+import type { SessionOrigin, StartedSession } from '../sessions.ts'
+
+/** What a code is for. */
+export type CodePurpose =
+  | 'confirmation'
+  | 'invite'
+  | 'recovery'
+  | 'magiclink'
+  | 'email_change'
+  | 'reauthentication'
+  | 'phone_confirmation'
+  | 'phone_change'
+  | 'phone_reauthentication'
+
+/** Names an account. */
+export type AccountKey = { readonly user_id: string } | { readonly email: string } | { readonly phone: string }
+
+export type CodeRequest = {
+  readonly purpose: CodePurpose
+  readonly account: AccountKey
+  /** Issues a code only if the account is in this state. */
+  readonly only?: 'confirmed' | 'unconfirmed' | 'phone_confirmed' | 'phone_unconfirmed'
+  /** Digits of the code. */
+  readonly length: number
+  /** Replaces the random code, for test numbers. */
+  readonly code?: string | undefined
+  /** Seconds between two mails or messages. */
+  readonly frequency: number
+  /** The new address or number, by default that of the pending change. */
+  readonly newAddress?: string
+  /** Whether a change of the e-mail address needs confirmations from both mailboxes. */
+  readonly secure?: boolean
+  /** The side of a change that a link is for; by default both. */
+  readonly side?: 'new' | 'current'
+  readonly pkce?: PkceChallenge | undefined
+  readonly audit?: { readonly action: string; readonly type: string; readonly traits?: object }
+  /** Client address, for the audit log. */
+  readonly ip: string | null
+}
+
+/** The properties of an account that is created unless there is one. */
+export type NewAccount = {
+  readonly passwordHash: string | null
+  /** `user_metadata` as JSON text. */
+  readonly data: string
+  readonly aud: string
+  readonly role: string
+  /** Whether the address needs no confirmation. */
+  readonly confirmed: boolean
+}
+
+/** A code to be sent. */
+export type IssuedCode = {
+  readonly to: string
+  readonly code: string
+  /** The token of the link: the hash that is stored. */
+  readonly token: string
+}
+
+export type Issued =
+  | { readonly status: 'absent' | 'confirmed' | 'unconfirmed' | 'idle' | 'exists' }
+  /** A mail or message was sent a moment ago. */
+  | { readonly status: 'wait'; /** Seconds. */ readonly retry_after: number }
+  | IssuedCodes
+
+export type IssuedCodes = {
+  readonly status: 'sent'
+  /** The user object as JSON text. */
+  readonly user: string
+  readonly email: string | null
+  readonly phone: string | null
+  /** Address of a pending change. */
+  readonly new_email: string | null
+  /** Of a change of the address, the code for the new mailbox comes first. */
+  readonly mails: readonly IssuedCode[]
+}
+
+/** A code or link that a user presents. */
+export type PresentedCode = {
+  /** `signup`, `recovery` and the like, as in the request. */
+  readonly type: string
+  /** Seconds. */
+  readonly lifetime: number
+  /** Whether a new address needs confirmations from both mailboxes. */
+  readonly secure: boolean
+  /** Issues an authorization code instead of a session. */
+  readonly pkce: boolean
+} & (
+  | { readonly email: string; readonly token: string }
+  | { readonly phone: string; readonly token: string }
+  | { readonly token_hash: string }
+)
+
+export type CodeError = 'otp_expired' | 'user_banned' | 'email_exists' | 'phone_exists'
+
+export type UsedCode =
+  | { readonly kind: 'error'; readonly error: CodeError }
+  /** The first of two confirmations of a new address. */
+  | { readonly kind: 'half' }
+  | { readonly kind: 'auth code'; readonly authCode: string }
+  | { readonly kind: 'session'; readonly started: StartedSession; /** What was confirmed. */ readonly type: string }
+
+const issueStatement = new JsonStatement("select result, result -> 'user' from auth.issue_code($1::json) as result", {
+  access: 'write',
+})
+const issueToNewStatement = new JsonStatement(
+  `select result -> 'issued', result -> 'issued' -> 'user', result ->> 'outcome'
+  from auth.issue_code_to_new_account($1::json) as result`,
+  { access: 'write' },
+)
+const useStatement = new JsonStatement("select result, result -> 'session' from auth.use_code($1::json) as result", {
+  access: 'write',
+})
+const nonceStatement = new JsonStatement('select auth.use_nonce($1::json)', { access: 'write' })
+
+/** A random code that may start with zeros. */
+export const randomCode = (digits: number): string => String(randomInt(10 ** digits)).padStart(digits, '0')
+
+export class OneTimeCodes {
+  readonly #database: AuthDatabase
+
+  constructor(database: AuthDatabase) {
+    this.#database = database
+  }
+
+  /** Replaces the code of an account for a purpose, in one round trip. */
+  async issue(request: CodeRequest): Promise<Issued> {
+    const [row] = await this.#database.askRows(issueStatement, [JSON.stringify(membersOf(request))])
+    return issuedOf(row?.[0], row?.[1])
+  }
+
+  /** Creates the account of a code unless there is one, in the same round trip. */
+  async issueToNewAccount(
+    request: CodeRequest,
+    { passwordHash, data, aud, role, confirmed }: NewAccount,
+  ): Promise<{ readonly isNew: boolean; readonly issued: Issued }> {
+    const members = { ...membersOf(request), new_id: randomUUID(), password_hash: passwordHash, aud, role, confirmed }
+    const text = `${JSON.stringify(members).slice(0, -1)},"data":${data}}`
+    const [row] = await this.#database.askRows(issueToNewStatement, [text])
+    return { isNew: row?.[2] === 'created', issued: issuedOf(row?.[0], row?.[1]) }
+  }
+
+  /** Uses up a code or link, in one round trip. Of concurrent calls with the same code, one succeeds. */
+  async use(presented: PresentedCode, { ip, userAgent }: SessionOrigin): Promise<UsedCode> {
+    const [row] = await this.#database.askRows(useStatement, [
+      JSON.stringify({ ...presented, ip, user_agent: userAgent }),
+    ])
+    const result = JSON.parse(row?.[0] ?? 'null') as {
+      readonly error?: CodeError
+      readonly half?: true
+      readonly auth_code?: string
+      readonly type?: string
+    }
+    if (result.error !== undefined) return { kind: 'error', error: result.error }
+    if (result.half === true) return { kind: 'half' }
+    if (result.auth_code !== undefined) return { kind: 'auth code', authCode: result.auth_code }
+    return { kind: 'session', started: row?.[1] ?? '', type: result.type ?? presented.type }
+  }
+
+  /**
+   * Uses up the code of a reauthentication.
+   *
+   * @param lifetime seconds
+   * @returns whether it was valid
+   */
+  async useNonce(userId: string, nonce: string, lifetime: number): Promise<boolean> {
+    const [result] = await this.#database.ask(nonceStatement, [JSON.stringify({ user_id: userId, nonce, lifetime })])
+    return (result as { readonly valid: boolean }).valid
+  }
+}
+
+function membersOf(request: CodeRequest): Readonly<Record<string, unknown>> {
+  const { purpose, account, only, length, code, frequency, newAddress, secure, side, pkce, audit, ip } = request
+  return {
+    ...account,
+    purpose,
+    only,
+    code: code ?? randomCode(length),
+    frequency,
+    ...(newAddress === undefined ? {} : { [purpose === 'phone_change' ? 'new_phone' : 'new_email']: newAddress }),
+    ...(purpose === 'email_change' ? { secure: secure === true, current_code: randomCode(length), side } : {}),
+    ...(pkce === undefined ? {} : { code_challenge: pkce.challenge, code_challenge_method: pkce.method }),
+    ...(audit === undefined ? {} : { audit: audit.action, audit_type: audit.type, audit_traits: audit.traits ?? {} }),
+    ip,
+  }
+}
+
+function issuedOf(result: string | null | undefined, user: string | null | undefined): Issued {
+  const issued = JSON.parse(result ?? 'null') as Issued
+  return issued.status === 'sent' ? { ...issued, user: user ?? '' } : issued
+}
