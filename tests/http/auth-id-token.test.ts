@@ -8,6 +8,7 @@ import { startApplication } from '../support/application.ts'
 import { askAuth, claimsOf, newAddress, password, sessionOf, signUp, type AuthAnswer } from '../support/auth.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import { accessTokenHash, nonceHash, startIssuer } from '../support/id-token-issuer.ts'
+import { until } from '../support/until.ts'
 
 t.setTimeout(900_000)
 const database = await createMigratedDatabase()
@@ -68,7 +69,9 @@ t.test('refuses ID tokens that are not for this service', async (t) => {
   const { privateKey: foreign } = await generateKeyPair('ES256')
   const good = await google.sign(ann)
   const [head = '', , signature = ''] = good.split('.')
-  const forged = Buffer.from(JSON.stringify({ ...ann, iss: google.issuer, aud: 'app', exp: 9e9, iat: 1 })).toString('base64url')
+  const forged = Buffer.from(JSON.stringify({ ...ann, iss: google.issuer, aud: 'app', exp: 9e9, iat: 1 })).toString(
+    'base64url',
+  )
   const unsigned = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${forged}.`
   for (const [name, token] of [
     ['another key', await google.sign(ann, foreign)],
@@ -88,7 +91,11 @@ t.test('refuses ID tokens that are not for this service', async (t) => {
     await grant({ provider: 'google', id_token: await google.sign({ ...ann, aud: ['evil', 'other'] }) }),
     'Unacceptable audience in id_token: [evil other]',
   )
-  refused(t, await grant({ provider: 'google', id_token: await google.sign({ email: 'a@b.c' }) }), 'Missing sub claim in id_token')
+  refused(
+    t,
+    await grant({ provider: 'google', id_token: await google.sign({ email: 'a@b.c' }) }),
+    'Missing sub claim in id_token',
+  )
   refused(t, await grant({ provider: 'google' }), 'id_token required')
   refused(t, await grant({ id_token: good }), 'provider or client_id and issuer required')
 })
@@ -132,7 +139,10 @@ t.test('links an identity to the account of the caller', async (t) => {
   const linked = sessionOf(await grant(body, { token: session.access_token }))
   t.equal(linked.user.id, session.user.id)
   t.match(linked.user.app_metadata, { provider: 'email', providers: ['email', 'google'] })
-  t.match(await grant(body, { token: session.access_token }), { status: 422, body: { error_code: 'identity_already_exists' } })
+  t.match(await grant(body, { token: session.access_token }), {
+    status: 422,
+    body: { error_code: 'identity_already_exists' },
+  })
   const other = await signUp(ask)
   t.match(await grant(body, { token: other.access_token }), {
     ...{ status: 422, body: { msg: 'Identity is already linked to another user' } },
@@ -148,12 +158,18 @@ t.test('links an identity to the account of the caller', async (t) => {
 t.test('a provider is discovered once, and again after a failure', async (t) => {
   const issuer = await startIssuer(t)
   const service = await startApplication(t, database.authenticatorUri, {
-    ...{ GOTRUE_EXTERNAL_NEW_ENABLED: 'true', GOTRUE_EXTERNAL_NEW_CLIENT_ID: 'app', GOTRUE_EXTERNAL_NEW_URL: issuer.issuer },
+    ...{
+      GOTRUE_EXTERNAL_NEW_ENABLED: 'true',
+      GOTRUE_EXTERNAL_NEW_CLIENT_ID: 'app',
+      GOTRUE_EXTERNAL_NEW_URL: issuer.issuer,
+    },
   })
   const of = askAuth(service.url)
   issuer.failures.remaining = 2
   const token = await issuer.sign(user())
-  const answers = await Promise.all(Array.from({ length: 10 }, () => grant({ provider: 'new', id_token: token }, { of })))
+  const answers = await Promise.all(
+    Array.from({ length: 10 }, () => grant({ provider: 'new', id_token: token }, { of })),
+  )
   t.strictSame(new Set(answers.map(({ status }) => status)), new Set([200]))
   t.equal(new Set(answers.map((answer) => sessionOf(answer).user.id)).size, 1)
   t.equal(issuer.requests.get('/.well-known/openid-configuration'), 3, 'two failures and one success')
@@ -202,7 +218,9 @@ t.test('a Postgres function changes the claims of access tokens', async (t) => {
   t.match(claimsOf(session), { tenant: 'password', hook_role: 'supabase_auth_admin', sub: session.user.id })
   const text = Buffer.from(session.access_token.split('.')[1] ?? '', 'base64url').toString()
   t.match(text, '"big": 12345678901234567890', 'numbers keep their digits')
-  const refreshed = await of('POST', '/token?grant_type=refresh_token', { body: { refresh_token: session.refresh_token } })
+  const refreshed = await of('POST', '/token?grant_type=refresh_token', {
+    body: { refresh_token: session.refresh_token },
+  })
   t.match(claimsOf(sessionOf(refreshed)), { tenant: 'token_refresh' })
   const byProvider = await grant({ provider: 'google', id_token: await google.sign(user()) }, { of })
   t.match(claimsOf(sessionOf(byProvider)), { tenant: 'oauth' })
@@ -234,7 +252,11 @@ t.test('a hook decides who may have an account', async (t) => {
   const { rows } = await database.query('select count(*) from auth.users where email = $1', [email])
   t.equal(rows[0]?.count, '0')
   await grant({ provider: 'google', id_token: token })
-  t.equal((await grant({ provider: 'google', id_token: token }, { of })).status, 200, 'not asked for an existing account')
+  t.equal(
+    (await grant({ provider: 'google', id_token: token }, { of })).status,
+    200,
+    'not asked for an existing account',
+  )
 })
 
 t.test('a hook rejects attempts with a password', async (t) => {
@@ -243,7 +265,10 @@ t.test('a hook rejects attempts with a password', async (t) => {
   const email = String(session.user.email)
   const signIn = (given: string) => of('POST', '/token?grant_type=password', { body: { email, password: given } })
   t.equal((await signIn(password)).status, 200)
-  t.match(await signIn('wrong password'), { status: 400, body: { error_code: 'invalid_credentials', msg: 'too often' } })
+  t.match(await signIn('wrong password'), {
+    status: 400,
+    body: { error_code: 'invalid_credentials', msg: 'too often' },
+  })
   t.equal((await of('GET', '/user', { token: session.access_token })).status, 403, 'the sessions have ended')
 })
 
@@ -272,6 +297,46 @@ t.test('an HTTP hook is called after an account was created, with its user', asy
   t.match(received[0]?.signature, /^v1,\S{44} v1,\S{44}$/, 'signed with both keys')
   await grant({ provider: 'google', id_token: token }, { of })
   t.equal(received.length, 1, 'not for a sign-in')
+})
+
+t.test('mails and messages are sent by hooks', async (t) => {
+  await database.query(`
+    create table hooks.sent (event jsonb);
+    create function hooks.send(event jsonb) returns jsonb language plpgsql security definer as $$
+      begin insert into hooks.sent values (event); return '{}'; end $$;
+    grant execute on function hooks.send to supabase_auth_admin`)
+  const of = await withHooks(t, {
+    ...{ ...pgHook('SEND_EMAIL', 'send'), ...pgHook('SEND_SMS', 'send') },
+    ...{ GOTRUE_MAILER_AUTOCONFIRM: 'false', GOTRUE_EXTERNAL_PHONE_ENABLED: 'true' },
+  })
+  const sent = async (path: string, value: string) => {
+    const text = `select event from hooks.sent where event #>> '${path}' = $1`
+    return (await database.query(text, [value])).rows[0]?.event
+  }
+  const email = newAddress()
+  const unverified = await google.sign({ ...user(), email, email_verified: false })
+  const answer = await grant({ provider: 'google', id_token: unverified }, { of })
+  t.match(answer, {
+    status: 422,
+    body: {
+      error_code: 'provider_email_needs_verification',
+      msg: 'Unverified email with google. A confirmation email has been sent to your google email',
+    },
+  })
+  await until(async () => (await sent('{user,email}', email)) !== undefined)
+  const mail = (await sent('{user,email}', email)) as { readonly email_data: { readonly token_hash: string } }
+  t.match(mail, { metadata: { name: 'send-email' }, email_data: { email_action_type: 'signup', token: /^\d{6}$/ } })
+  const body = { type: 'signup', token_hash: mail.email_data.token_hash }
+  t.equal(sessionOf(await of('POST', '/verify', { body })).user.email, email)
+  t.equal((await grant({ provider: 'google', id_token: unverified }, { of })).status, 200, 'the address is confirmed')
+
+  const phone = '15551234567'
+  t.equal((await of('POST', '/otp', { body: { phone } })).status, 200)
+  await until(async () => (await sent('{sms,phone}', phone)) !== undefined)
+  const message = (await sent('{sms,phone}', phone)) as { readonly sms: { readonly otp: string } }
+  t.match(message, { metadata: { name: 'send-sms' }, user: { phone }, sms: { otp: /^\d{6}$/ } })
+  const code = { type: 'sms', phone, token: message.sms.otp }
+  t.equal(sessionOf(await of('POST', '/verify', { body: code })).user.phone, phone)
 })
 
 t.test('a hook with an invalid target stops the start, and is named', async (t) => {

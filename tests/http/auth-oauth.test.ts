@@ -9,7 +9,12 @@ import { browse, client, startProvider } from '../support/oidc-provider.ts'
 t.setTimeout(900_000)
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
-const verified = (name: string) => ({ email: `${name}@example.org`, email_verified: true, name, picture: `http://x/${name}` })
+const verified = (name: string) => ({
+  email: `${name}@example.org`,
+  email_verified: true,
+  name,
+  picture: `http://x/${name}`,
+})
 const accounts = {
   ann: verified('ann'),
   bob: verified('bob'),
@@ -103,26 +108,45 @@ t.test('signInWithOAuth without PKCE returns the session in the fragment', async
   t.equal(rows[0]?.count, '1', 'it is the account of the first sign-in')
 })
 
-t.test('the request to the provider has state, nonce and a challenge, and only some parameters of the client', async (t) => {
-  const forged = {
-    ...{ redirect_uri: 'http://evil.example/', client_id: 'evil', state: 'forged', nonce: 'n', response_type: 'token' },
-    ...{ request_uri: 'http://evil.example/', Response_Mode: 'fragment', prompt: 'login', scopes: 'calendar,email' },
-  }
-  const { status, headers } = await ask('GET', `/authorize?${new URLSearchParams({ provider: 'ACME', ...forged }).toString()}`)
-  t.equal(status, 302)
-  const target = new URL(headers.get('location') ?? '')
-  t.equal(target.origin, acme.issuer)
-  const sent = Object.fromEntries(target.searchParams)
-  t.match(sent, {
-    ...{ redirect_uri: `${url}/auth/v1/callback`, client_id: client.id, response_type: 'code', prompt: 'login' },
-    ...{ scope: 'openid email profile calendar', code_challenge_method: 'S256', state: /^[0-9a-f-]{36}$/ },
-  })
-  t.not(sent.nonce, 'n')
-  t.strictSame(
-    Object.keys(sent).sort(),
-    ['client_id', 'code_challenge', 'code_challenge_method', 'nonce', 'prompt', 'redirect_uri', 'response_type', 'scope', 'state'],
-  )
-})
+t.test(
+  'the request to the provider has state, nonce and a challenge, and only some parameters of the client',
+  async (t) => {
+    const forged = {
+      ...{
+        redirect_uri: 'http://evil.example/',
+        client_id: 'evil',
+        state: 'forged',
+        nonce: 'n',
+        response_type: 'token',
+      },
+      ...{ request_uri: 'http://evil.example/', Response_Mode: 'fragment', prompt: 'login', scopes: 'calendar,email' },
+    }
+    const { status, headers } = await ask(
+      'GET',
+      `/authorize?${new URLSearchParams({ provider: 'ACME', ...forged }).toString()}`,
+    )
+    t.equal(status, 302)
+    const target = new URL(headers.get('location') ?? '')
+    t.equal(target.origin, acme.issuer)
+    const sent = Object.fromEntries(target.searchParams)
+    t.match(sent, {
+      ...{ redirect_uri: `${url}/auth/v1/callback`, client_id: client.id, response_type: 'code', prompt: 'login' },
+      ...{ scope: 'openid email profile calendar', code_challenge_method: 'S256', state: /^[0-9a-f-]{36}$/ },
+    })
+    t.not(sent.nonce, 'n')
+    t.strictSame(Object.keys(sent).sort(), [
+      'client_id',
+      'code_challenge',
+      'code_challenge_method',
+      'nonce',
+      'prompt',
+      'redirect_uri',
+      'response_type',
+      'scope',
+      'state',
+    ])
+  },
+)
 
 t.test('refuses providers that are unknown or not set up, and invalid challenges', async (t) => {
   const message = 'PKCE flow requires code_challenge_method and code_challenge'
@@ -133,7 +157,10 @@ t.test('refuses providers that are unknown or not set up, and invalid challenges
     ['provider=github', 'Unsupported provider: unable to find URL for the github provider'],
     ['provider=acme&code_challenge=x', message],
     ['provider=acme&code_challenge_method=s256', message],
-    ['provider=acme&code_challenge_method=s256&code_challenge=x', 'code challenge has to be between 43 and 128 characters'],
+    [
+      'provider=acme&code_challenge_method=s256&code_challenge=x',
+      'code challenge has to be between 43 and 128 characters',
+    ],
     [
       `provider=acme&code_challenge_method=s256&code_challenge=${'%2B'.repeat(43)}`,
       'code challenge can only contain alphanumeric characters, hyphens, periods, underscores and tildes',
@@ -205,7 +232,10 @@ t.test('an expired flow is refused', async (t) => {
 t.test('a code of another flow or provider is refused', async (t) => {
   const ann = await waiting('ann')
   const bob = await waiting('bob')
-  failed(t, await callback(`state=${ann.state}&code=${bob.code}`), { error: 'server_error', error_code: 'unexpected_failure' })
+  failed(t, await callback(`state=${ann.state}&code=${bob.code}`), {
+    error: 'server_error',
+    error_code: 'unexpected_failure',
+  })
   const carl = await waiting('carl')
   const mixed = await waiting('carl', { provider: 'other' })
   failed(t, await callback(`state=${carl.state}&code=${mixed.code}&iss=${encodeURIComponent(other.issuer)}`), {
@@ -213,7 +243,9 @@ t.test('a code of another flow or provider is refused', async (t) => {
   })
   const missing = await waiting('ann')
   failed(t, await callback(`state=${missing.state}`), { error: 'invalid_request', error_code: 'bad_oauth_callback' })
-  const { rows } = await database.query("select count(*) from auth.users where email in ('bob@example.org', 'carl@example.org')")
+  const { rows } = await database.query(
+    "select count(*) from auth.users where email in ('bob@example.org', 'carl@example.org')",
+  )
   t.equal(rows[0]?.count, '0')
 })
 
@@ -295,7 +327,10 @@ t.test('linkIdentity and unlinkIdentity', async (t) => {
   t.equal(first && (await auth.unlinkIdentity(first)).error, null)
   t.equal(last && (await auth.unlinkIdentity(last)).error?.code, 'single_identity_not_deletable')
   const token = session.access_token
-  t.match(await ask('DELETE', '/user/identities/x', { token }), { status: 404, body: { error_code: 'validation_failed' } })
+  t.match(await ask('DELETE', '/user/identities/x', { token }), {
+    status: 404,
+    body: { error_code: 'validation_failed' },
+  })
   t.match(await ask('GET', '/user/identities/authorize?provider=acme'), { status: 401 })
   const redirect = await ask('GET', '/user/identities/authorize?provider=acme', { token })
   t.equal(redirect.status, 302)

@@ -14,7 +14,9 @@ const asService = <T>(text: string, values: readonly unknown[]): Promise<T> =>
     await client.query('set local role supabase_auth_admin')
     const { rows } = await client.query<Row<T>>(text, [...values])
     await client.query('commit')
-    return (rows[0] as Row<T>).value
+    const [row] = rows
+    if (!row) throw new Error('no row')
+    return row.value
   })
 type Row<T> = { readonly value: T } & pg.QueryResultRow
 
@@ -280,7 +282,12 @@ t.test('an identity stays if all other addresses belong to other accounts', asyn
 })
 
 /** A flow that a sign-in has finished: its code and its verifier. */
-async function finishedFlow(t: Test, verifier = 'v'.repeat(43), method: 'plain' | 's256' = 'plain', challenge = verifier) {
+async function finishedFlow(
+  t: Test,
+  verifier = 'v'.repeat(43),
+  method: 'plain' | 's256' = 'plain',
+  challenge = verifier,
+) {
   const flow = {
     ...{ provider_type: 'acme', authentication_method: 'oauth', code_verifier: 'x', referrer: 'http://localhost' },
     ...{ code_challenge: challenge, code_challenge_method: method },
@@ -288,7 +295,12 @@ async function finishedFlow(t: Test, verifier = 'v'.repeat(43), method: 'plain' 
   const { id } = await asService<{ id: string }>('select auth.create_flow_state($1) as value', [JSON.stringify(flow)])
   const taken = await take(id)
   t.match(taken, { outcome: 'taken', code_verifier: 'x', referrer: 'http://localhost', is_pkce: true })
-  const { auth_code: code = '' } = await signIn({ subject: subject(), email: address(), flow_id: id, provider_token: 'p' })
+  const { auth_code: code = '' } = await signIn({
+    subject: subject(),
+    email: address(),
+    flow_id: id,
+    provider_token: 'p',
+  })
   return { id, code }
 }
 const take = (id: string, lifetime = '5 min') =>
