@@ -220,7 +220,7 @@ async function compose({ engine, database, validator, lookupApiKey, log, metrics
     accountLimit: config.authAccountLimit,
     accountTotalLimit: config.authAccountTotalLimit,
     addressLimit: config.authAddressLimit,
-    tokens: () => engine.snapshot.config,
+    tokens: () => verifierSettings(engine.snapshot.config),
     version,
     restBasePath: config.restBasePath,
     imageBasePath: hasAnalysis ? config.imageBasePath : null,
