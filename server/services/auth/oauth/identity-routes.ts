@@ -19,7 +19,7 @@ export const identityRoutes: readonly AuthRoute[] = [
   defineAuthRoute({
     method: 'get',
     path: '/user/identities/authorize',
-    id: 'linkIdentity',
+    id: 'authLinkIdentity',
     summary: 'Link an identity at a provider to the account',
     caller: 'user',
     query: {
@@ -37,7 +37,7 @@ export const identityRoutes: readonly AuthRoute[] = [
   defineAuthRoute({
     method: 'delete',
     path: '/user/identities/{identity_id}',
-    id: 'unlinkIdentity',
+    id: 'authUnlinkIdentity',
     summary: 'Remove an identity from the account',
     description: 'If no other identity has the address of the account, the account gets that of another identity.',
     caller: 'user',

@@ -26,7 +26,7 @@ export const oauthRoutes: readonly AuthRoute[] = [
   defineAuthRoute({
     method: 'get',
     path: '/authorize',
-    id: 'authorizeWithProvider',
+    id: 'authAuthorize',
     summary: 'Sign in with an OpenID Connect provider',
     caller: 'anyone',
     query: flowParameters,
@@ -39,7 +39,7 @@ export const oauthRoutes: readonly AuthRoute[] = [
   defineAuthRoute({
     method: 'get',
     path: '/callback',
-    id: 'providerCallback',
+    id: 'authCallback',
     summary: 'Return from an OpenID Connect provider',
     caller: 'anyone',
     query: callbackParameters,
@@ -49,7 +49,7 @@ export const oauthRoutes: readonly AuthRoute[] = [
   defineAuthRoute({
     method: 'post',
     path: '/callback',
-    id: 'providerCallbackForm',
+    id: 'authCallbackForm',
     summary: 'Return from an OpenID Connect provider, with parameters in a form',
     caller: 'anyone',
     success: [303, target],
