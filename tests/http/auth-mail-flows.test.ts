@@ -331,6 +331,20 @@ t.test('a code of a reauthentication is the nonce of a new password', async (t) 
   t.equal((await supabase.auth.reauthenticate()).error, null)
   const { subject, code } = await sink.next(email)
   t.equal(subject, `${code} is your code`)
+  const strict = await startApplication(t, database.authenticatorUri, {
+    ...env,
+    GOTRUE_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true',
+  })
+  await database.query(`update auth.sessions set created_at = now() - interval '2 days'
+    where user_id = (select id from auth.users where email = '${email}')`)
+  const token = (await supabase.auth.getSession()).data.session?.access_token
+  const change = (body: object) => askAuth(strict.url)('PUT', '/user', { body, token })
+  t.equal(codeOf(await change({ password: 'a new password' })), 'reauthentication_needed')
+  const wrong = await change({ password: 'a new password', nonce: code === '000000' ? '000001' : '000000' })
+  t.strictSame([wrong.status, codeOf(wrong)], [422, 'reauthentication_not_valid'])
+  t.equal((await change({ password: 'a new password', nonce: code })).status, 200)
+  const again = await change({ password: 'a newer password', nonce: code })
+  t.strictSame([again.status, codeOf(again)], [422, 'reauthentication_not_valid'], 'a nonce counts once')
 })
 
 t.test('of two confirmations of one link, one wins', async (t) => {

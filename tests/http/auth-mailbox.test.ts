@@ -1,0 +1,123 @@
+// The mailbox of the development mode, and the hooks that replace mail servers.
+import { request } from 'node:http'
+import t from 'tap'
+import { embeddedVariable } from '../../server/program/embedded-environment.ts'
+import { noHooks } from '../../server/services/auth/auth-hooks.ts'
+import { CodeSender, type CodeSenderContext } from '../../server/services/auth/mail/code-sender.ts'
+import { mailKinds } from '../../server/services/auth/mail/mail-kind.ts'
+import type { IssuedCodes } from '../../server/services/auth/mail/one-time-codes.ts'
+import { loadConfig } from '../../server/config/load.ts'
+import { startApplication } from '../support/application.ts'
+import { askAuth, newAddress } from '../support/auth.ts'
+import { createMigratedDatabase } from '../support/database.ts'
+import { until } from '../support/until.ts'
+
+const database = await createMigratedDatabase()
+t.teardown(() => database.drop())
+const { url } = await startApplication(t, database.authenticatorUri, {
+  [embeddedVariable]: 'x',
+  PGRST_SERVER_HOST: '127.0.0.1',
+  SESSION_SECRETS: 's'.repeat(32),
+})
+const ask = askAuth(url)
+
+type Entry = { readonly to: string; readonly link: string; readonly code: string }
+
+const mailbox = async (): Promise<readonly Entry[]> =>
+  (await ask('GET', '/dev/mailbox')).body.messages as readonly Entry[]
+
+/** The status of a request with other headers, which `fetch` would not send. */
+const statusWith = (headers: Readonly<Record<string, string>>): Promise<number | undefined> =>
+  new Promise((resolve, reject) => {
+    request(`${url}/auth/v1/dev/mailbox`, { headers }, (response) => {
+      response.resume()
+      resolve(response.statusCode)
+    })
+      .on('error', reject)
+      .end()
+  })
+
+t.test('without a mail server, mails are in the mailbox', async (t) => {
+  const email = newAddress()
+  t.equal((await ask('POST', '/otp', { body: { email, data: { name: '<script>' } } })).status, 200)
+  t.ok(await until(async () => (await mailbox()).some(({ to }) => to === email)))
+  const entry = (await mailbox()).find(({ to }) => to === email)
+  t.match(entry, { to: email, subject: 'Confirm your e-mail address', code: /^\d{6}$/, link: `${url}/auth/v1/verify?` })
+  const session = await ask('POST', '/verify', { body: { type: 'email', email, token: entry?.code } })
+  t.match(session.body, { access_token: String })
+  const page = await ask('GET', '/dev/mailbox', { headers: { accept: 'text/html' } })
+  t.match(page.headers.get('content-type'), 'text/html')
+  t.match(page.text, entry?.code)
+})
+
+t.test('the mailbox is for the same machine only', async (t) => {
+  t.equal(await statusWith({}), 200)
+  t.equal(await statusWith({ host: 'evil.test' }), 404)
+  t.equal(await statusWith({ 'x-forwarded-for': '203.0.113.7' }), 404)
+  t.equal(await statusWith({ 'sec-fetch-site': 'cross-site' }), 404)
+})
+
+t.test('templates can be looked at', async (t) => {
+  for (const kind of mailKinds) {
+    const page = await ask('GET', `/dev/mailbox/templates/${kind}`)
+    t.equal(page.status, 200, kind)
+    t.notMatch(page.text, /\{\{/)
+  }
+  t.equal((await ask('GET', '/dev/mailbox/templates/absent')).status, 404)
+})
+
+t.test('a hook gets the codes instead of the mail server', async (t) => {
+  const payloads: Record<string, Record<string, unknown>>[] = []
+  const record = (payload: string): Promise<void> => {
+    payloads.push(JSON.parse(payload) as Record<string, Record<string, unknown>>)
+    return Promise.resolve()
+  }
+  const { config } = loadConfig({
+    env: { GOTRUE_SITE_URL: 'https://app.test', GOTRUE_SMS_TEST_OTP: '15550000=123456' },
+  })
+  const context: CodeSenderContext = {
+    settings: () => config,
+    externalUrl: () => 'https://h.test/auth/v1',
+    background: (task) => void task(),
+    hooks: { ...noHooks, sendEmail: record, sendSms: record },
+  }
+  const sender = new CodeSender(() => context, { send: () => t.fail('sent by the mail server') })
+  const issued: IssuedCodes = {
+    status: 'sent',
+    user: '{"id":"1","big":12345678901234567890}',
+    email: 'a@b.test',
+    phone: null,
+    new_email: 'c@d.test',
+    mails: [
+      { to: 'c@d.test', code: '111111', token: 'new' },
+      { to: 'a@b.test', code: '222222', token: 'current' },
+    ],
+  }
+  const asked = { url: '/user', headers: {} } as Parameters<CodeSender['mail']>[2]
+  await sender.mail('email_change', issued, asked)
+  await sender.mail('recovery', { ...issued, mails: issued.mails.slice(0, 1) }, asked)
+  t.equal(await sender.message({ ...issued, mails: [{ to: '15551111', code: '333333', token: 'x' }] }), undefined)
+  t.equal(await sender.message({ ...issued, mails: [{ to: '15550000', code: '123456', token: 'x' }] }), 'test-otp')
+  t.match(payloads, [
+    {
+      user: { id: '1' },
+      email_data: {
+        email_action_type: 'email_change',
+        ...{ token: '222222', token_hash: 'new', token_new: '111111', token_hash_new: 'current' },
+        redirect_to: 'https://app.test',
+        site_url: 'https://h.test/auth/v1',
+      },
+    },
+    {
+      email_data: {
+        email_action_type: 'recovery',
+        token: '111111',
+        token_hash: 'new',
+        token_new: '',
+        token_hash_new: '',
+      },
+    },
+    { sms: { otp: '333333', phone: '15551111' } },
+  ])
+  t.equal(payloads.length, 3)
+})
