@@ -223,7 +223,7 @@ $$;
 comment on function auth.add_identity(uuid, text, text, jsonb) is 'Adds an identity to an account, and returns its id.';
 
 -- A trigger of the project may change the row, so the caller reads it again.
-create function auth.confirm_address(account_id uuid) returns auth.users
+create function auth.confirm_verified_address(account_id uuid) returns auth.users
 language sql set search_path = ''
 as $$
   delete from auth.one_time_tokens where user_id = $1;
@@ -233,7 +233,7 @@ as $$
   where id = $1
   returning *
 $$;
-comment on function auth.confirm_address(uuid) is 'Confirms the address of an account. Pending codes become invalid.';
+comment on function auth.confirm_verified_address(uuid) is 'Confirms the address of an account, which a provider has verified. Pending codes become invalid.';
 
 -- Whoever registered an address that is not theirs must have no way into the account once its owner signs in.
 create function auth.remove_unconfirmed_access(account_id uuid, identity_id uuid, identity_data jsonb, is_linked boolean)
@@ -353,7 +353,7 @@ begin
         perform auth.remove_unconfirmed_access(account.id, identity_id, data, decision = 'link');
         perform auth.set_providers(account.id);
       end if;
-      account := auth.confirm_address(account.id);
+      account := auth.confirm_verified_address(account.id);
     end if;
   end if;
 
@@ -426,7 +426,7 @@ begin
       result := json_build_object('outcome', 'needs_verification', 'user', auth.user_object(account));
       return;
     end if;
-    account := auth.confirm_address(account.id);
+    account := auth.confirm_verified_address(account.id);
   elsif account.is_anonymous and address is null then
     update auth.users set is_anonymous = false where users.id = account.id returning * into account;
   end if;
@@ -523,7 +523,7 @@ grant execute on function
   auth.linking_decision(text, text, text),
   auth.set_providers(uuid),
   auth.add_identity(uuid, text, text, jsonb),
-  auth.confirm_address(uuid),
+  auth.confirm_verified_address(uuid),
   auth.remove_unconfirmed_access(uuid, uuid, jsonb, boolean),
   auth.sign_in_with_provider(json),
   auth.link_identity(json),

@@ -4,12 +4,14 @@ import { missingSecrets } from '../../server/config/missing-secrets.ts'
 
 t.test('secrets -> sentences', (t) => {
   const sessions = 'SESSION_SECRETS is not set: all routes of /auth and /report respond with 503'
-  const tokens = 'PGRST_JWT_SECRET is not set: POST /auth/token responds with 503, and /api rejects every JWT'
+  const tokens =
+    'PGRST_JWT_SECRET is not set: POST /auth/token responds with 503, /auth/v1 cannot sign tokens, and /api rejects every JWT'
   const secret = 's'.repeat(32)
   const restBasePath = '/api'
   t.strictSame(missingSecrets({ sessionSecrets: [], jwtSecret: null, restBasePath }), [sessions, tokens])
   t.strictSame(missingSecrets({ sessionSecrets: [], jwtSecret: secret, restBasePath }), [sessions])
   t.strictSame(missingSecrets({ sessionSecrets: [secret], jwtSecret: null, restBasePath }), [tokens])
   t.strictSame(missingSecrets({ sessionSecrets: [secret], jwtSecret: secret, restBasePath }), [])
+  t.strictSame(missingSecrets({ sessionSecrets: [secret], jwtSecret: null, authJwtSecret: secret, restBasePath }), [])
   t.end()
 })

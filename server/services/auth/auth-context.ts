@@ -5,6 +5,8 @@ import type { AuthDatabase } from './auth-database.ts'
 import type { AuthHooks } from './auth-hooks.ts'
 import type { AuthLimits } from './auth-limits.ts'
 import type { Confirmations } from './confirmations.ts'
+import type { FlowStates } from './flow-states.ts'
+import type { Providers } from './oauth/providers.ts'
 import type { CodeFlows } from './mail/code-flows.ts'
 import type { Mailer } from './mail/mailer.ts'
 import type { Sessions } from './sessions.ts'
@@ -27,6 +29,10 @@ export type AuthContext = {
   readonly limits: AuthLimits
   readonly hooks: AuthHooks
   readonly confirmations: Confirmations
+  /** Sign-ins that continue in another request. */
+  readonly flowStates: FlowStates
+  /** Providers of OpenID Connect. */
+  readonly providers: Providers
   /** Codes and links by mail and phone. */
   readonly codeFlows: CodeFlows
   readonly mailer: Mailer

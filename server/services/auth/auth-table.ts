@@ -1,6 +1,8 @@
 // All routes of `/auth/v1`. Add a line for a new table of routes.
 import type { AuthRoute } from './auth-route.ts'
 import { infoRoutes } from './info-routes.ts'
+import { identityRoutes } from './oauth/identity-routes.ts'
+import { oauthRoutes } from './oauth/oauth-routes.ts'
 import { inviteRoutes } from './mail/invite-routes.ts'
 import { mailboxRoutes } from './mail/mailbox-routes.ts'
 import { otpRoutes } from './mail/otp-routes.ts'
@@ -18,6 +20,8 @@ export const authRoutes: readonly AuthRoute[] = [
   ...tokenRoutes,
   ...userRoutes,
   ...signOutRoutes,
+  ...oauthRoutes,
+  ...identityRoutes,
   ...otpRoutes,
   ...recoverRoutes,
   ...verifyRoutes,

@@ -10,15 +10,17 @@ import type { Passwords } from '../accounts/password.ts'
 import { createAccessTokens } from './access-tokens.ts'
 import type { AuthContext } from './auth-context.ts'
 import { authDatabase } from './auth-database.ts'
-import { noHooks } from './auth-hooks.ts'
 import { authRouter } from './auth-router.ts'
 import { BackgroundTasks } from './background-tasks.ts'
 import { createCallers } from './callers.ts'
 import { externalUrlOf } from './external-url.ts'
+import { FlowStates } from './flow-states.ts'
+import { createHooks } from './hooks/hooks.ts'
 import { createAuthLimits } from './limit-counts.ts'
 import { createConfirmations } from './mail/code-confirmations.ts'
 import { CodeFlows } from './mail/code-flows.ts'
 import { Mailer } from './mail/mailer.ts'
+import { Providers } from './oauth/providers.ts'
 import { createSessions } from './sessions.ts'
 import type { AuthSettings } from './settings.ts'
 
@@ -51,6 +53,7 @@ export type AuthService = {
   readonly stop: () => Promise<void>
 }
 
+/** @throws HookSettingError */
 export function createAuth(options: AuthOptions): AuthService {
   const { settings, lookupApiKey, verifier, passwords, attempts, trustedProxies, isDevelopment, warn } = options
   const database = authDatabase(options.database)
@@ -80,7 +83,9 @@ export function createAuth(options: AuthOptions): AuthService {
     passwords,
     attempts,
     limits: createAuthLimits({ settings, query: options.database.query, trustedProxies }),
-    hooks: noHooks,
+    hooks: createHooks({ settings: settings().authHooks, database }),
+    flowStates: new FlowStates(database, () => settings().authExternalFlowStateExpiryDuration),
+    providers: new Providers(settings, now),
     confirmations: createConfirmations(() => context, codeFlows, mailer),
     codeFlows,
     mailer,

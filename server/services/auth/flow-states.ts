@@ -68,10 +68,10 @@ type Taking = { readonly outcome: 'not_found' | 'expired' | 'used' } | (Provider
 export class FlowStates {
   readonly #database: Pick<AuthDatabase, 'ask' | 'askRows'>
   /** Seconds. */
-  readonly #lifetime: number
+  readonly #lifetime: () => number
 
-  /** @param lifetime seconds that a flow at a provider may take, and that a code is valid */
-  constructor(database: Pick<AuthDatabase, 'ask' | 'askRows'>, lifetime: number) {
+  /** @param lifetime seconds that a flow at a provider may take, and that a code is valid; read at each of them */
+  constructor(database: Pick<AuthDatabase, 'ask' | 'askRows'>, lifetime: () => number) {
     this.#database = database
     this.#lifetime = lifetime
   }
@@ -118,7 +118,7 @@ export class FlowStates {
    * @throws AuthError 404 `flow_state_not_found`, 422 `flow_state_expired`, 400 `bad_code_verifier`
    */
   async exchange(code: string, codeVerifier: string, { ip, userAgent }: SessionOrigin): Promise<ExchangedFlow> {
-    const values = [code, codeVerifier, this.#lifetime, ip, userAgent]
+    const values = [code, codeVerifier, this.#lifetime(), ip, userAgent]
     const [[result, started] = []] = await this.#database.askRows(exchange, values)
     const flow = JSON.parse(result ?? '') as Exchange
     switch (flow.outcome) {
@@ -133,7 +133,7 @@ export class FlowStates {
         throw new AuthError(400, 'bad_code_verifier', message)
       }
       default:
-        return flow.outcome satisfies never
+        return flow satisfies never
     }
   }
 
@@ -148,7 +148,7 @@ export class FlowStates {
       throw new AuthError(400, 'bad_oauth_callback', 'OAuth state parameter missing')
     }
     if (!uuid.test(state)) throw new AuthError(400, 'bad_oauth_state', 'OAuth state parameter is invalid')
-    const [taking] = await this.#database.ask(take, [state, this.#lifetime])
+    const [taking] = await this.#database.ask(take, [state, this.#lifetime()])
     const flow = taking as Taking
     switch (flow.outcome) {
       case 'taken':

@@ -2,7 +2,9 @@
 import { AuthError } from './auth-error.ts'
 import type { ClientLimit } from './auth-limits.ts'
 import type { AuthCall, AuthReply } from './auth-route.ts'
+import { idTokenGrant } from './oauth/id-token-grant.ts'
 import { passwordGrant } from './password-grant.ts'
+import { pkceGrant } from './pkce-grant.ts'
 import { refreshGrant } from './refresh-grant.ts'
 
 /** `schemas/auth-token-dto.json`: the members of the bodies of all grants. */
@@ -43,5 +45,7 @@ const web3: TokenGrant = {
 export const tokenGrants: ReadonlyMap<string, TokenGrant> = new Map([
   ['password', passwordGrant],
   ['refresh_token', refreshGrant],
+  ['pkce', { limit: 'token_refresh', handler: pkceGrant }],
+  ['id_token', { limit: 'token_refresh', handler: idTokenGrant }],
   ['web3', web3],
 ])

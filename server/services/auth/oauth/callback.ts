@@ -4,7 +4,7 @@ import type { AuthContext } from '../auth-context.ts'
 import { AuthError } from '../auth-error.ts'
 import { authErrorOf } from '../database-auth-error.ts'
 import type { ProviderFlow } from '../flow-states.ts'
-import { sessionOrigin } from '../session-origin.ts'
+import { originOf } from '../request-origin.ts'
 import { ProviderError, withCode, withError, withSession } from './oauth-redirect.ts'
 import type { ProviderTokens } from './oidc-provider.ts'
 import { linkToAccount, signInWithProvider, type ProviderSignIn, type SignedIn } from './provider-accounts.ts'
@@ -62,7 +62,7 @@ async function finish(
     providerToken: tokens.accessToken,
     providerRefreshToken: tokens.refreshToken,
   }
-  const origin = sessionOrigin(request, context.trustedProxies)
+  const origin = originOf(request, context)
   const attempt: ProviderSignIn = { provider, user, flow: flow.is_pkce ? finished : undefined, request, origin }
   const signedIn =
     flow.linking_target_id === null

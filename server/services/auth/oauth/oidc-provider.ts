@@ -120,7 +120,7 @@ export class OidcProvider {
     })
     if (accessToken !== undefined && payload.at_hash !== undefined) {
       const expected = accessTokenHash(accessToken, decodeProtectedHeader(token).alg ?? '')
-      const given = Buffer.from(String(payload.at_hash))
+      const given = Buffer.from(typeof payload.at_hash === 'string' ? payload.at_hash : '')
       if (given.length !== expected.length || !timingSafeEqual(given, expected)) {
         throw new TypeError('the access token is not that of the ID token')
       }

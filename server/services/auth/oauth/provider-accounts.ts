@@ -4,6 +4,7 @@ import { sqlState } from '../../../postgres/database-error.ts'
 import { JsonStatement } from '../../../postgres/json-statement.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
+import { audienceOf } from '../request-origin.ts'
 import type { SessionOrigin, StartedSession } from '../sessions.ts'
 import type { Provider } from './providers.ts'
 import type { ProviderUser } from './provider-user.ts'
@@ -137,7 +138,7 @@ const needsVerification = (message: string): AuthError =>
   new AuthError(422, 'provider_email_needs_verification', message)
 
 /** The request of the functions of the database. */
-function requestOf({ settings }: AccountsContext, { provider, user, flow, origin }: ProviderSignIn): object {
+function requestOf({ settings }: AccountsContext, { provider, user, flow, origin, request }: ProviderSignIn): object {
   const current = settings()
   return {
     provider: provider.name,
@@ -145,7 +146,7 @@ function requestOf({ settings }: AccountsContext, { provider, user, flow, origin
     identity_data: user.data,
     email: user.email ?? null,
     email_verified: user.isVerified,
-    aud: current.authJwtAud,
+    aud: audienceOf(request) ?? current.authJwtAud,
     role: current.authJwtDefaultGroupName,
     autoconfirm: current.authMailerAutoconfirm,
     disable_signup: current.authDisableSignup,
@@ -164,7 +165,7 @@ function requestOf({ settings }: AccountsContext, { provider, user, flow, origin
 /** Calls the hook before a new account, before the transaction that creates it. */
 async function announceUser(
   { settings, database, hooks }: AccountsContext,
-  { provider, user, origin }: ProviderSignIn,
+  { provider, user, origin, request }: ProviderSignIn,
 ): Promise<void> {
   const { authHooks, authDisableSignup, authJwtAud, authJwtDefaultGroupName } = settings()
   if (authHooks.get('before_user_created')?.enabled !== true) return
@@ -175,7 +176,7 @@ async function announceUser(
   const now = new Date().toISOString()
   const newUser = {
     id: crypto.randomUUID(),
-    aud: authJwtAud,
+    aud: audienceOf(request) ?? authJwtAud,
     role: authJwtDefaultGroupName,
     email: user.email ?? '',
     phone: '',

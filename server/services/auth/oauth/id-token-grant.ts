@@ -1,0 +1,117 @@
+// The grant `id_token`: exchanges an ID token, which a native application got from a provider, for a session.
+import { createHash } from 'node:crypto'
+import type { JWTPayload } from 'jose'
+import type { AuthContext } from '../auth-context.ts'
+import { AuthError, authErrors } from '../auth-error.ts'
+import type { AuthCall, AuthReply } from '../auth-route.ts'
+import { originOf } from '../request-origin.ts'
+import { requireManualLinking } from './manual-linking.ts'
+import { linkToAccount, signInWithProvider, type ProviderSignIn } from './provider-accounts.ts'
+import { providerUser } from './provider-user.ts'
+import { UnsupportedProvider, type Provider } from './providers.ts'
+
+/** The body of POST /token?grant_type=id_token. */
+export type IdTokenGrantBody = {
+  readonly provider?: unknown
+  readonly id_token?: unknown
+  readonly access_token?: unknown
+  readonly nonce?: unknown
+  /** Instead of a provider, one of GOTRUE_EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS. */
+  readonly issuer?: unknown
+  readonly client_id?: unknown
+  /** Whether the caller's account gets the identity. */
+  readonly link_identity?: unknown
+}
+
+/** An error in the form of RFC 6749, section 5.2, and in that of all others. */
+const oauthError = (error: string, description: string, cause?: unknown): AuthError =>
+  new AuthError(400, 'validation_failed', description, { body: { error, error_description: description }, cause })
+
+/** @throws AuthError 400 if the token is not accepted; the errors of `signInWithProvider` and `linkToAccount` */
+export async function idTokenGrant({
+  context,
+  body,
+  request,
+}: Pick<AuthCall<'anyone', IdTokenGrantBody>, 'context' | 'body' | 'request'>): Promise<AuthReply> {
+  const token = textOf(body.id_token)
+  if (token === '') throw oauthError('invalid request', 'id_token required')
+  if (textOf(body.provider) === '' && (textOf(body.client_id) === '' || textOf(body.issuer) === '')) {
+    throw oauthError('invalid request', 'provider or client_id and issuer required')
+  }
+  let linkingTarget: string | undefined
+  if (body.link_identity === true) {
+    if (request.headers.authorization === undefined) {
+      throw oauthError('invalid request', 'Linking requires a valid user access token in Authorization')
+    }
+    linkingTarget = (await context.callers.user(request)).id
+    requireManualLinking(context)
+  }
+  const provider = providerOf(context, body)
+  const claims = await verified(provider, token, textOf(body.access_token))
+  requireAudience(claims, provider)
+  if (!provider.skipNonceCheck) requireNonce(claims, textOf(body.nonce))
+  const attempt: ProviderSignIn = {
+    provider,
+    user: providerUser(claims.iss ?? provider.oidc.issuer, claims),
+    flow: undefined,
+    request,
+    origin: originOf(request, context),
+  }
+  const signedIn = await (linkingTarget === undefined
+    ? signInWithProvider(context, attempt)
+    : linkToAccount(context, linkingTarget, attempt))
+  if (signedIn.kind === 'code') throw new TypeError('a sign-in without a flow has no code')
+  const { text } = await context.sessions.respond(signedIn.session, { method: 'oauth' })
+  return { text }
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+function providerOf({ settings, providers }: AuthContext, body: IdTokenGrantBody): Provider {
+  const name = textOf(body.provider)
+  const issuer = textOf(body.issuer)
+  try {
+    if (name !== '') return providers.find(name)
+    const configured = providers.findByIssuer(issuer)
+    if (configured) return configured
+    if (settings().authExternalAllowedIdTokenIssuers.includes(issuer)) {
+      return providers.ofIssuer(issuer, textOf(body.client_id))
+    }
+  } catch (error) {
+    if (!(error instanceof UnsupportedProvider)) throw error
+    if (error.kind === 'disabled') {
+      throw new AuthError(400, 'provider_disabled', `Provider (issuer ${JSON.stringify(name)}) is not enabled`)
+    }
+    if (error.kind === 'incomplete') throw authErrors.invalid(`Unsupported provider: ${error.message}`)
+  }
+  throw authErrors.invalid(`Custom OIDC provider ${JSON.stringify(name)} not allowed`)
+}
+
+async function verified({ oidc }: Provider, token: string, accessToken: string): Promise<JWTPayload> {
+  let claims: JWTPayload
+  try {
+    claims = await oidc.verifyIdToken(token, accessToken === '' ? undefined : accessToken)
+  } catch (cause) {
+    throw oauthError('invalid request', 'Bad ID token', cause)
+  }
+  if ((claims.sub ?? '') === '') throw oauthError('invalid request', 'Missing sub claim in id_token')
+  return claims
+}
+
+function requireAudience({ aud = [] }: JWTPayload, { clientIds }: Provider): void {
+  const audience = typeof aud === 'string' ? [aud] : aud
+  if (!audience.some((id) => clientIds.includes(id))) {
+    throw oauthError('invalid request', `Unacceptable audience in id_token: [${audience.join(' ')}]`)
+  }
+}
+
+/** The token contains the hash of the nonce, so that only the application that asked for the token can use it. */
+function requireNonce({ nonce: hash }: JWTPayload, nonce: string): void {
+  const given = textOf(hash)
+  if ((given === '') !== (nonce === '')) {
+    throw oauthError('invalid request', 'Passed nonce and nonce in id_token should either both exist or not.')
+  }
+  if (given !== '' && createHash('sha256').update(nonce).digest('hex') !== given) {
+    throw oauthError('invalid nonce', 'Nonces mismatch')
+  }
+}

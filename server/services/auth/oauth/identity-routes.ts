@@ -1,0 +1,88 @@
+// The identities of a user: linking a further one at a provider, and removing one.
+import { JsonStatement } from '../../../postgres/json-statement.ts'
+import { AuthError, authErrors } from '../auth-error.ts'
+import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
+import { originOf } from '../request-origin.ts'
+import { requireManualLinking } from './manual-linking.ts'
+import { flowParameters } from './oauth-routes.ts'
+import { startProviderFlow } from './provider-flow.ts'
+
+const unlink = new JsonStatement('select auth.unlink_identity($1::uuid, $2::uuid, $3, $4)', { access: 'write' })
+
+type Unlinking = {
+  readonly outcome: 'unlinked' | 'user_not_found' | 'single_identity' | 'not_found' | 'email_conflict'
+}
+
+const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
+
+export const identityRoutes: readonly AuthRoute[] = [
+  defineAuthRoute({
+    method: 'get',
+    path: '/user/identities/authorize',
+    id: 'authLinkIdentity',
+    summary: 'Link an identity at a provider to the account',
+    caller: 'user',
+    query: {
+      ...flowParameters,
+      skip_http_redirect: '`true` for a response `{url}` instead of a redirect.',
+    },
+    success: [302, 'To the provider.'],
+    errors: { 400: 'The provider is not enabled, or the challenge is not valid.', 404: 'Linking is not enabled.' },
+    handler: async ({ context, caller, request, query }) => {
+      requireManualLinking(context)
+      const url = await startProviderFlow(context, request, query, caller.id)
+      return query.get('skip_http_redirect') === 'true' ? { status: 200, json: { url } } : { redirect: url }
+    },
+  }),
+  defineAuthRoute({
+    method: 'delete',
+    path: '/user/identities/{identity_id}',
+    id: 'authUnlinkIdentity',
+    summary: 'Remove an identity from the account',
+    description: 'If no other identity has the address of the account, the account gets that of another identity.',
+    caller: 'user',
+    pathParameters: {
+      identity_id: {
+        description: 'The `identity_id` of the identity.',
+        schema: { type: 'string', format: 'uuid' },
+        read: (text) => text,
+      },
+    },
+    success: [200, 'The identity is removed.'],
+    errors: {
+      404: 'Linking is not enabled, or the id is not a UUID.',
+      422: 'The account has no such identity, or no other one.',
+    },
+    handler: async ({ context, caller, path, request }) => {
+      requireManualLinking(context)
+      const id = path.identity_id ?? ''
+      if (!uuid.test(id)) throw new AuthError(404, 'validation_failed', 'identity_id must be an UUID')
+      const { ip } = originOf(request, context)
+      const values = [caller.id, id, context.settings().authMailerAutoconfirm, ip]
+      const [result] = (await context.database.ask(unlink, values)) as Unlinking[]
+      requireUnlinked(result?.outcome ?? 'user_not_found')
+      return { json: {} }
+    },
+  }),
+]
+
+function requireUnlinked(outcome: Unlinking['outcome']): void {
+  switch (outcome) {
+    case 'unlinked':
+      return
+    case 'user_not_found':
+      throw authErrors.userNotFound()
+    case 'single_identity': {
+      const message = 'User must have at least 1 identity after unlinking'
+      throw new AuthError(422, 'single_identity_not_deletable', message)
+    }
+    case 'not_found':
+      throw new AuthError(422, 'identity_not_found', "Identity doesn't exist")
+    case 'email_conflict': {
+      const message = 'Unable to unlink identity due to email conflict'
+      throw new AuthError(422, 'email_conflict_identity_not_deletable', message)
+    }
+    default:
+      outcome satisfies never
+  }
+}

@@ -1,0 +1,76 @@
+// Sign-in with providers: `/authorize` sends the user to the provider, which sends them back to `/callback`.
+import express, { type Request, type Response } from 'express'
+import { AuthError } from '../auth-error.ts'
+import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
+import { callbackTarget } from './callback.ts'
+import { startProviderFlow } from './provider-flow.ts'
+
+/** Query parameters of requests that start a flow at a provider. */
+export const flowParameters: Readonly<Record<string, string>> = {
+  provider: 'Name of the provider, such as `google`.',
+  redirect_to: 'Where to return to; by default the page that sent the request, or the site.',
+  scopes: 'Further scopes, separated by commas or spaces.',
+  code_challenge: 'Challenge of the client (PKCE). The redirect then has a code instead of a session.',
+  code_challenge_method: '`s256` or `plain`.',
+}
+
+const callbackParameters: Readonly<Record<string, string>> = {
+  state: 'Identifies the flow.',
+  code: 'Code of the provider.',
+  error: 'Error of the provider.',
+}
+
+const target = 'To the page that started the flow: with a session in the fragment, or a code or an error in the query.'
+
+export const oauthRoutes: readonly AuthRoute[] = [
+  defineAuthRoute({
+    method: 'get',
+    path: '/authorize',
+    id: 'authAuthorize',
+    summary: 'Sign in with an OpenID Connect provider',
+    caller: 'anyone',
+    query: flowParameters,
+    success: [302, 'To the provider.'],
+    errors: { 400: 'The provider is not enabled, or the challenge is not valid.' },
+    handler: async ({ context, request, query }) => ({
+      redirect: await startProviderFlow(context, request, query, undefined),
+    }),
+  }),
+  defineAuthRoute({
+    method: 'get',
+    path: '/callback',
+    id: 'authCallback',
+    summary: 'Return from an OpenID Connect provider',
+    caller: 'anyone',
+    query: callbackParameters,
+    success: [303, target],
+    handler: async ({ context, request, query }) => ({ redirect: await callbackTarget(context, request, query) }),
+  }),
+  defineAuthRoute({
+    method: 'post',
+    path: '/callback',
+    id: 'authCallbackForm',
+    summary: 'Return from an OpenID Connect provider, with parameters in a form',
+    caller: 'anyone',
+    success: [303, target],
+    errors: { 413: 'The form is too large.' },
+    handler: async ({ context, request, response }) => ({
+      redirect: await callbackTarget(context, request, await readForm(request, response)),
+    }),
+  }),
+]
+
+/** Bytes of a form. */
+const limit = 100 * 1024
+const receive = express.text({ type: () => true, limit })
+
+/** @throws AuthError 413 */
+async function readForm(request: Request, response: Response): Promise<URLSearchParams> {
+  await new Promise<void>((resolve, reject) => {
+    receive(request, response, (error?: unknown) => {
+      if (error === undefined) resolve()
+      else reject(new AuthError(413, 'request_entity_too_large', `Request body too large (max ${limit} bytes)`))
+    })
+  })
+  return new URLSearchParams(typeof request.body === 'string' ? request.body : '')
+}
