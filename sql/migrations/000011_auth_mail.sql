@@ -336,7 +336,6 @@ begin
     account := auth.confirm_address(account, 'phone');
     perform auth.clear_codes(account.id);
   elsif kind = 'phone_change' then
-    perform auth.record_audit(account, 'user_modified', 'user', null, request ->> 'ip');
     begin
       update auth.users set phone = phone_change, phone_change = '', updated_at = now()
       where id = account.id returning * into account;
@@ -345,6 +344,7 @@ begin
         return json_build_object('error', 'phone_exists');
     end;
     account := auth.adopt_address(account, 'phone');
+    perform auth.record_audit(account, 'user_modified', 'user', null, request ->> 'ip');
     perform auth.clear_codes(account.id);
   elsif kind = 'email_change' then
     if (request ->> 'secure')::boolean and account.email_change_confirm_status = 0 and coalesce(account.email, '') <> '' then
@@ -358,7 +358,6 @@ begin
       where id = account.id;
       return json_build_object('half', true);
     end if;
-    perform auth.record_audit(account, 'user_modified', 'user', null, request ->> 'ip');
     begin
       update auth.users
       set email = lower(email_change), email_change = '', email_change_confirm_status = 0, updated_at = now()
@@ -368,6 +367,7 @@ begin
         return json_build_object('error', 'email_exists');
     end;
     account := auth.adopt_address(account, 'email');
+    perform auth.record_audit(account, 'user_modified', 'user', null, request ->> 'ip');
     perform auth.clear_codes(account.id);
   end if;
 
