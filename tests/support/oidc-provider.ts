@@ -16,6 +16,8 @@ export const client = { id: 'app', secret: 'a secret: with/odd+characters' }
 export async function startProvider(t: Pick<Test, 'teardown'>, accounts: ProviderAccounts) {
   let handle: RequestListener = (_request, response) => response.writeHead(503).end()
   const server = createServer((request, response) => handle(request, response))
+  // On a busy machine an idle connection could be closed just when `fetch` sends a request on it.
+  server.keepAliveTimeout = 0
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => {
     server.closeAllConnections()
