@@ -225,7 +225,7 @@ async function greet(embedded: EmbeddedDatabase, config: Config, url: string, is
     ensureDevelopmentKeys(config.dataDir, developmentAccounts(client)),
   )
   const text = isForPeople
-    ? welcome({ url, restPath: config.restBasePath, keys, databaseUri: embedded.adminUri })
+    ? welcome({ url, restPath: config.restBasePath, services: config.services, keys, databaseUri: embedded.adminUri })
     : JSON.stringify({ url, restBasePath: config.restBasePath, ...keys })
   process.stdout.write(`${text}\n`)
 }

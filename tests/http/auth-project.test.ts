@@ -2,7 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import t, { type Test } from 'tap'
 import { migrate, pendingMigrations } from '../../server/postgres/migrate.ts'
-import { detailsOf, signIn, signUp } from '../support/account.ts'
+import { detailsOf, fail, signIn, signUp } from '../support/account.ts'
 import { startApplication } from '../support/application.ts'
 import { createDatabase, createMigratedDatabase, withClient, type TestDatabase } from '../support/database.ts'
 
@@ -84,6 +84,13 @@ t.test('a project without the product', async (t) => {
     t.strictSame(renamed.rows, [{ username: 'anna' }])
     await ann.call('DELETE', '/auth/me', { body: { password: 'correct horse' } })
     t.strictSame((await database.query('select email from public.departures')).rows, [{ email: 'anna@example.org' }])
+  })
+
+  await t.test('a trigger of the project refuses a sign-up with its own message', async (t) => {
+    const body = { email: 'eve@blocked.example', firstName: 'Eve', password: 'correct horse' }
+    const given = await call('POST', '/auth/signup', { body })
+    t.strictSame([given.status, given.body], [400, fail(400, 'Sign-ups from this domain are closed')])
+    t.equal((await database.query("select from auth.users where email like '%blocked%'")).rowCount, 0)
   })
 
   await t.test('users of the seed sign in, and see their rows', async (t) => {

@@ -44,6 +44,8 @@ const hasCurl = await run('curl', ['--version']).then(
   () => false,
 )
 
+const services = ['rest', 'auth', 'reports', 'analysis'] as const
+
 t.test('the three curl commands work in a shell', { skip: !hasCurl }, async (t) => {
   const { url, seen } = await recorder(t)
   for (const [restPath, runs] of [
@@ -51,7 +53,7 @@ t.test('the three curl commands work in a shell', { skip: !hasCurl }, async (t) 
     ['/', '/classification_runs'],
   ] as const) {
     seen.length = 0
-    const lines = welcome({ url, restPath, keys, databaseUri, colors: false })
+    const lines = welcome({ url, restPath, keys, databaseUri, services, colors: false })
       .split('\n')
       .filter((line) => line.startsWith('curl'))
     t.equal(lines.length, 3)
@@ -76,7 +78,7 @@ t.test('the three curl commands work in a shell', { skip: !hasCurl }, async (t) 
 
 t.test('the rest of the welcome message', async (t) => {
   const options = { url: 'http://127.0.0.1:3000', restPath: '/rest/v1', keys, databaseUri }
-  const text = welcome({ ...options, colors: false })
+  const text = welcome({ ...options, services, colors: false })
   t.match(text, /^\nrowhouse is ready at http:\/\/127\.0\.0\.1:3000\n/)
   for (const line of [
     /^ {2}API reference +http:\/\/127\.0\.0\.1:3000\/docs$/m,
@@ -92,7 +94,7 @@ t.test('the rest of the welcome message', async (t) => {
   }
   const escape = String.fromCharCode(27)
   t.notOk(text.includes(escape))
-  const painted = welcome({ ...options, colors: true })
+  const painted = welcome({ ...options, services, colors: true })
   t.ok(painted.includes(`${escape}[1m`))
   t.equal(stripVTControlCharacters(painted), text, 'the outputs differ in colours only')
 })
@@ -173,3 +175,13 @@ async function copy(t: Test, file: string): Promise<string> {
   await writeFile(join(other, 'keys.json'), await readFile(file))
   return other
 }
+
+t.test('requests to services that the server does not have are left out', (t) => {
+  const keys = { publishableKey: 'p', secretKey: 's', user: { id: '1', email: 'a@b.example', password: 'w', key: 'k' } }
+  const options = { url: 'http://127.0.0.1:1', restPath: '/rest/v1', keys, databaseUri: 'postgres://x', colors: false }
+  t.notMatch(welcome({ ...options, services: ['rest', 'auth'] }), /report|classification_runs|requests 1|curl/)
+  const reports = welcome({ ...options, services: ['auth', 'reports'] })
+  t.match(reports, /^1\. Sign in, and create a report/m)
+  t.notMatch(reports, /classification_runs/)
+  t.end()
+})

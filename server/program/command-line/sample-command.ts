@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { chooseDatabase } from '../../config/database-choice.ts'
 import { CommandError } from './command-error.ts'
+import { sampleTables } from './sample-data.ts'
 import type { Dependencies, SampleCounts } from './dependencies.ts'
 
 type Options = { readonly yes?: true; readonly user?: string; readonly json?: true; readonly config?: string }
@@ -22,11 +23,12 @@ export function addSample(program: Command, { loadConfig, withDatabase, print }:
         )
       }
       const counts = await withDatabase(config, { role: 'owner', creates: false }, async ({ query, addSampleData }) => {
-        const { rows } = await query(
-          "select to_regprocedure('auth.check_session(uuid, uuid, text)') is not null as migrated",
-        )
-        if (rows[0]?.migrated !== true)
-          throw new CommandError('This database has pending migrations. Run `rowhouse migrate` first.')
+        const { rows } = await query(sampleTables)
+        if (rows[0]?.are_there !== true) {
+          throw new CommandError(
+            'This database lacks tables of the services reports and analysis. Run `rowhouse migrate` with them first.',
+          )
+        }
         return addSampleData(user)
       })
       print(json ? `${JSON.stringify(counts)}\n` : `${summary(counts)}\n`)

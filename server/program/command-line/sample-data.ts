@@ -33,6 +33,11 @@ export async function addSampleData(client: Client, email: string | undefined): 
   }
 }
 
+/** Whether the migrations of all services with sample data were applied: one row with the column `are_there`. */
+export const sampleTables = `
+  select to_regprocedure('rowhouse.vehicle_key(text, text)') is not null
+    and to_regclass('public.classification_runs') is not null as are_there`
+
 /** The result of `serve --sample`. */
 export type SampleStart = 'added' | 'not empty' | 'lacks migrations'
 
@@ -43,9 +48,7 @@ export type SampleStart = 'added' | 'not empty' | 'lacks migrations'
  * @param client connected as the owner of the schema
  */
 export async function fillEmptyDatabase(client: Client): Promise<SampleStart> {
-  const { rows: migrations } = await client.query<{ are_there: boolean }>(
-    "select to_regprocedure('auth.check_session(uuid, uuid, text)') is not null as are_there",
-  )
+  const { rows: migrations } = await client.query<{ are_there: boolean }>(sampleTables)
   if (migrations[0]?.are_there !== true) return 'lacks migrations'
   const { rowCount } = await client.query(`
     select where exists (select from public.reports) or exists (select from public.classification_runs)

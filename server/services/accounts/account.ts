@@ -1,7 +1,7 @@
 // Accounts in the database, through functions that only `authenticator` may execute.
 import { isNotMigrated, sqlState } from '../../postgres/database-error.ts'
 import type { RunQuery } from '../../postgres/database.ts'
-import { failures } from '../../http/envelope.ts'
+import { Failure, failures } from '../../http/envelope.ts'
 
 export type Account = {
   readonly id: string
@@ -62,6 +62,9 @@ export async function fromAccounts<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
+/** raise_exception: `raise exception` without an error code. */
+const raised = 'P0001'
+
 type AccountRow = { id: string; email: string; first_name: string; last_name: string | null }
 
 const accountOf = ({ id, email, first_name: firstName, last_name: lastName }: AccountRow): Account => ({
@@ -71,17 +74,26 @@ const accountOf = ({ id, email, first_name: firstName, last_name: lastName }: Ac
   lastName,
 })
 
-/** Creates an account with a confirmed address; undefined when the address is already registered. */
+/**
+ * Creates an account with a confirmed address; undefined when the address is already registered.
+ *
+ * @throws Failure 400 with the message that a trigger of the project raised
+ */
 export async function createAccount(
   query: RunQuery,
   { email, passwordHash, firstName, lastName, ip = null }: NewAccount,
 ): Promise<Account | undefined> {
-  const [row] = await askAccounts(
-    query,
-    'select id, email, first_name, last_name from auth.create_user($1, $2, $3, $4, $5)',
-    [email, passwordHash, firstName, lastName, ip],
-  )
-  return row && accountOf(row as AccountRow)
+  try {
+    const [row] = await askAccounts(
+      query,
+      'select id, email, first_name, last_name from auth.create_user($1, $2, $3, $4, $5)',
+      [email, passwordHash, firstName, lastName, ip],
+    )
+    return row && accountOf(row as AccountRow)
+  } catch (error) {
+    if (sqlState(error) === raised) throw new Failure(400, (error as Error).message, { cause: error })
+    throw error
+  }
 }
 
 export type FoundAccount = Account & {
