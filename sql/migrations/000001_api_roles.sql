@@ -9,6 +9,7 @@ begin
       ('anon', 'nologin noinherit'),
       ('authenticated', 'nologin noinherit'),
       ('service_role', 'nologin noinherit bypassrls'),
+      ('supabase_auth_admin', 'nologin noinherit'),
       ('authenticator', 'login noinherit')
     ) as role (name, attributes)
   loop
@@ -37,7 +38,7 @@ begin
   end if;
 
   for wanted in
-    select name from unnest(array['anon', 'authenticated', 'service_role']) as role (name)
+    select name from unnest(array['anon', 'authenticated', 'service_role', 'supabase_auth_admin']) as role (name)
     where not exists (
       select from pg_catalog.pg_auth_members
       where roleid = name::regrole and member = 'authenticator'::regrole

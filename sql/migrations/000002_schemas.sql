@@ -2,7 +2,14 @@ create schema if not exists auth;
 comment on schema auth is
   'Accounts, sessions and API keys, and functions that identify the caller. Never exposed.';
 revoke all on schema auth from public;
-grant usage on schema auth to anon, authenticated, service_role, authenticator;
+grant usage on schema auth to anon, authenticated, service_role, authenticator, supabase_auth_admin;
+do $$
+begin
+  if exists (select from pg_catalog.pg_roles where rolname = 'postgres') then
+    grant usage on schema auth to postgres;
+  end if;
+end
+$$;
 
 -- The schema exists already: it contains the table of applied migrations.
 comment on schema rowhouse is
@@ -31,13 +38,39 @@ $$;
 alter default privileges in schema public grant select, insert, update, delete on tables to service_role;
 alter default privileges in schema public grant usage, select on sequences to service_role;
 
--- Case-insensitive text, for e-mail addresses. An existing installation is kept in its schema.
+-- Supabase's migrations and seeds call functions of pgcrypto, such as crypt() and gen_salt(), without a schema. An existing
+-- installation is kept in its schema.
+create schema if not exists extensions;
+comment on schema extensions is 'Extensions. Never exposed.';
+grant usage on schema extensions to anon, authenticated, service_role, supabase_auth_admin;
 do $$
 begin
-  if not exists (select from pg_catalog.pg_extension where extname = 'citext') then
-    create schema if not exists extensions;
-    create extension citext with schema extensions;
+  if exists (select from pg_catalog.pg_available_extensions where name = 'pgcrypto' and installed_version is null) then
+    create extension pgcrypto with schema extensions;
   end if;
+exception
+  when insufficient_privilege then
+    raise notice 'no privilege to create the extension pgcrypto: seeds that call crypt() need it';
+end
+$$;
+
+-- As in Supabase, later sessions of the migrating role find these functions. A search path that the DBA has set is kept.
+do $$
+begin
+  if not exists (
+    select from pg_catalog.pg_db_role_setting
+    cross join unnest(setconfig) as setting
+    where setdatabase in (0, (select oid from pg_catalog.pg_database where datname = current_database()))
+      and setrole in (0, current_user::regrole)
+      and setting like 'search_path=%'
+  ) then
+    execute format(
+      'alter role %I in database %I set search_path = "$user", public, extensions', current_user, current_database()
+    );
+  end if;
+exception
+  when insufficient_privilege then
+    raise notice 'the search path of this role does not include the schema extensions, and the role may not change it';
 end
 $$;
 

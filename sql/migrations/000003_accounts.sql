@@ -14,22 +14,31 @@ $$;
 comment on function rowhouse.set_updated_at() is 'Trigger: sets updated_at to the time of the transaction.';
 
 -- The caller
+--
+-- These functions replace those of GoTrue in a database that has them, and read the same settings: a claim from
+-- `request.jwt.claim.<name>` if it is set, else from `request.jwt.claims`.
 
-create function auth.jwt() returns jsonb
+create or replace function auth.jwt() returns jsonb
 language sql stable parallel safe
 as $$
-  select nullif(pg_catalog.current_setting('request.jwt.claims', true), '')::pg_catalog.jsonb
+  select coalesce(
+    nullif(pg_catalog.current_setting('request.jwt.claim', true), ''),
+    nullif(pg_catalog.current_setting('request.jwt.claims', true), '')
+  )::pg_catalog.jsonb
 $$;
 comment on function auth.jwt() is 'The claims of the caller; null without credentials.';
 
 -- Policies and column defaults call this in nearly every statement, so it must be fast: the claims are parsed once, as json,
 -- which builds no tree, and no regular expression has to match the whole text. A text that passes the three tests consists of
 -- hexadecimal digits with dashes in the positions of a UUID's.
-create function auth.uid() returns uuid
+create or replace function auth.uid() returns uuid
 language plpgsql stable parallel safe
 as $$
 declare
-  subject text := nullif(pg_catalog.current_setting('request.jwt.claims', true), '')::pg_catalog.json ->> 'sub';
+  subject text := coalesce(
+    nullif(pg_catalog.current_setting('request.jwt.claim.sub', true), ''),
+    nullif(pg_catalog.current_setting('request.jwt.claims', true), '')::pg_catalog.json ->> 'sub'
+  );
 begin
   return case
     when subject like '________-____-____-____-____________'
@@ -42,22 +51,28 @@ $$;
 comment on function auth.uid() is
   E'The id of the user that the caller acts for; null if there is none or the subject is not a UUID.\n\nIn a policy, write (select auth.uid()): PostgreSQL then calls it once per statement instead of once per row.';
 
-create function auth.role() returns text
+create or replace function auth.role() returns text
 language sql stable parallel safe
 as $$
-  select auth.jwt() ->> 'role'
+  select coalesce(
+    nullif(pg_catalog.current_setting('request.jwt.claim.role', true), ''),
+    nullif(pg_catalog.current_setting('request.jwt.claims', true), '')::pg_catalog.jsonb ->> 'role'
+  )
 $$;
 comment on function auth.role() is 'The role claim of the caller.';
 
-create function auth.email() returns text
+create or replace function auth.email() returns text
 language sql stable parallel safe
 as $$
-  select auth.jwt() ->> 'email'
+  select coalesce(
+    nullif(pg_catalog.current_setting('request.jwt.claim.email', true), ''),
+    nullif(pg_catalog.current_setting('request.jwt.claims', true), '')::pg_catalog.jsonb ->> 'email'
+  )
 $$;
 comment on function auth.email() is 'The e-mail claim of the caller.';
 
 -- In a security definer function, the setting `role` is still the caller's.
-create function auth.is_admin() returns boolean
+create or replace function auth.is_admin() returns boolean
 language sql stable parallel safe
 as $$
   select coalesce(
@@ -69,60 +84,335 @@ $$;
 comment on function auth.is_admin() is 'Whether the caller is service_role or a user with the claim app_role: admin.';
 
 grant execute on function auth.jwt(), auth.uid(), auth.role(), auth.email(), auth.is_admin()
-to anon, authenticated, service_role;
+to anon, authenticated, service_role, supabase_auth_admin;
 
--- Accounts
+-- Types of GoTrue
 
--- Makes `citext` visible, whichever schema it is installed in.
-select set_config('search_path', quote_ident(nspname) || ', pg_temp', true)
-from pg_catalog.pg_extension
-join pg_catalog.pg_namespace on pg_namespace.oid = extnamespace
-where extname = 'citext';
+do $$
+declare
+  wanted record;
+begin
+  for wanted in
+    select * from (values
+      ('aal_level', array['aal1', 'aal2', 'aal3']),
+      ('factor_type', array['totp', 'webauthn', 'phone']),
+      ('factor_status', array['unverified', 'verified']),
+      ('code_challenge_method', array['s256', 'plain']),
+      ('one_time_token_type', array[
+        'confirmation_token', 'reauthentication_token', 'recovery_token', 'email_change_token_new',
+        'email_change_token_current', 'phone_change_token'
+      ])
+    ) as type (name, labels)
+  loop
+    if to_regtype('auth.' || wanted.name) is null then
+      execute format(
+        'create type auth.%I as enum (%s)', wanted.name,
+        (select string_agg(quote_literal(label), ', ' order by place)
+         from unnest(wanted.labels) with ordinality as labels (label, place))
+      );
+    end if;
+  end loop;
+end
+$$;
+comment on type auth.aal_level is 'Authenticator assurance level: aal2 after a second factor.';
+comment on type auth.factor_type is 'Kinds of second factors.';
+comment on type auth.factor_status is 'Whether a factor was verified since it was enrolled.';
+comment on type auth.code_challenge_method is 'Methods of PKCE.';
+comment on type auth.one_time_token_type is 'Purposes of one-time tokens.';
 
-create table auth.users (
-  id uuid constraint users_pkey primary key default gen_random_uuid(),
-  email citext not null
-    constraint users_email_key unique
-    constraint users_email_check check (octet_length(email) between 3 and 254),
-  password_hash text not null,
-  first_name text constraint users_first_name_check check (char_length(first_name) between 1 and 255),
-  last_name text constraint users_last_name_check check (char_length(last_name) between 1 and 255),
-  app_role text constraint users_app_role_check check (char_length(app_role) between 1 and 100),
-  created_at timestamptz not null default now(),
-  updated_at timestamptz not null default now()
+-- Tables of GoTrue
+--
+-- Columns, types, defaults and indexes are those of GoTrue, because people's migrations, seeds and dumps rely on them. Each
+-- table is created empty and then gets its columns, so that a table of an existing Supabase database only gets the columns
+-- that it lacks. Columns without a default are set by the statement that inserts the row, ids and times included.
+
+create table if not exists auth.users (
+  instance_id uuid,
+  id uuid constraint users_pkey primary key
 );
-comment on table auth.users is 'Accounts that sign in with an e-mail address and a password.';
+alter table auth.users
+  add column if not exists aud varchar(255),
+  add column if not exists role varchar(255),
+  add column if not exists email varchar(255),
+  add column if not exists encrypted_password varchar(255),
+  add column if not exists email_confirmed_at timestamptz,
+  add column if not exists invited_at timestamptz,
+  add column if not exists confirmation_token varchar(255),
+  add column if not exists confirmation_sent_at timestamptz,
+  add column if not exists recovery_token varchar(255),
+  add column if not exists recovery_sent_at timestamptz,
+  add column if not exists email_change_token_new varchar(255),
+  add column if not exists email_change varchar(255),
+  add column if not exists email_change_sent_at timestamptz,
+  add column if not exists last_sign_in_at timestamptz,
+  add column if not exists raw_app_meta_data jsonb,
+  add column if not exists raw_user_meta_data jsonb,
+  add column if not exists is_super_admin boolean,
+  add column if not exists created_at timestamptz,
+  add column if not exists updated_at timestamptz,
+  add column if not exists phone text default null constraint users_phone_key unique,
+  add column if not exists phone_confirmed_at timestamptz,
+  add column if not exists phone_change text default '',
+  add column if not exists phone_change_token varchar(255) default '',
+  add column if not exists phone_change_sent_at timestamptz,
+  add column if not exists confirmed_at timestamptz
+    generated always as (least(email_confirmed_at, phone_confirmed_at)) stored,
+  add column if not exists email_change_token_current varchar(255) default '',
+  add column if not exists email_change_confirm_status smallint default 0
+    constraint users_email_change_confirm_status_check check (email_change_confirm_status between 0 and 2),
+  add column if not exists banned_until timestamptz,
+  add column if not exists reauthentication_token varchar(255) default '',
+  add column if not exists reauthentication_sent_at timestamptz,
+  add column if not exists is_sso_user boolean not null default false,
+  add column if not exists deleted_at timestamptz,
+  add column if not exists is_anonymous boolean not null default false,
+  -- Not a column of GoTrue.
+  add column if not exists app_role text
+    constraint users_app_role_check check (char_length(app_role) between 1 and 100);
+create index if not exists users_instance_id_idx on auth.users (instance_id);
+create index if not exists users_instance_id_email_idx on auth.users (instance_id, lower(email));
+create unique index if not exists users_email_partial_key on auth.users (email) where is_sso_user = false;
+create unique index if not exists confirmation_token_idx on auth.users (confirmation_token)
+  where confirmation_token !~ '^[0-9 ]*$';
+create unique index if not exists recovery_token_idx on auth.users (recovery_token)
+  where recovery_token !~ '^[0-9 ]*$';
+create unique index if not exists email_change_token_current_idx on auth.users (email_change_token_current)
+  where email_change_token_current !~ '^[0-9 ]*$';
+create unique index if not exists email_change_token_new_idx on auth.users (email_change_token_new)
+  where email_change_token_new !~ '^[0-9 ]*$';
+create unique index if not exists reauthentication_token_idx on auth.users (reauthentication_token)
+  where reauthentication_token !~ '^[0-9 ]*$';
+create index if not exists users_is_anonymous_idx on auth.users (is_anonymous);
+-- Not an index of GoTrue. The service stores addresses in lower case, but seeds may not, and may leave instance_id null.
+create index if not exists users_lower_email_idx on auth.users (lower(email)) where is_sso_user = false;
+comment on table auth.users is 'Accounts.';
+comment on column auth.users.instance_id is 'Always the zero UUID, or null in seeds.';
 comment on column auth.users.id is 'The subject (sub) of the account''s tokens and sessions.';
-comment on column auth.users.email is 'Address of the account, compared case-insensitively.';
-comment on column auth.users.password_hash is 'Argon2id hash of the password, in PHC string format.';
-comment on column auth.users.first_name is
-  'First name. Defaults to the part of the address before the @ when the account is shown.';
-comment on column auth.users.last_name is 'Last name, if any.';
-comment on column auth.users.app_role is
-  'The claim app_role of the account''s sessions and tokens; admin may review reports. Set by the DBA.';
+comment on column auth.users.aud is 'The claim aud of the account''s tokens.';
+comment on column auth.users.role is 'The claim role of the account''s tokens: a database role.';
+comment on column auth.users.email is 'Address of the account in lower case.';
+comment on column auth.users.encrypted_password is
+  'Hash of the password: Argon2id in PHC string format, or bcrypt in imported and seeded accounts.';
+comment on column auth.users.email_confirmed_at is 'When the address was confirmed; null if it was not.';
+comment on column auth.users.raw_app_meta_data is 'Data that only administrators change, such as the providers of identities.';
+comment on column auth.users.raw_user_meta_data is
+  'Data that users change themselves, such as first_name, last_name and full_name.';
+comment on column auth.users.last_sign_in_at is 'When a session was last started.';
 comment on column auth.users.created_at is 'When the account was registered.';
 comment on column auth.users.updated_at is 'When the account was last changed.';
+comment on column auth.users.banned_until is 'The account cannot sign in before this time.';
+comment on column auth.users.is_sso_user is 'Such accounts may have the same address as others.';
+comment on column auth.users.deleted_at is 'When the account was deleted, if its row was kept.';
+comment on column auth.users.is_anonymous is 'Whether the account has neither address nor password yet.';
+comment on column auth.users.app_role is
+  'The claim app_role of the account''s sessions and tokens; admin may review reports. Set by the DBA.';
 
--- Session ids and API keys are stored only as SHA-256 hashes, which are useless to anyone who reads the tables.
-create table auth.sessions (
-  id uuid constraint sessions_pkey primary key default gen_random_uuid(),
-  id_hash bytea not null
-    constraint sessions_id_hash_key unique
-    constraint sessions_id_hash_check check (octet_length(id_hash) = 32),
-  user_id uuid not null constraint sessions_user_id_fkey references auth.users on delete cascade,
-  created_at timestamptz not null default now(),
-  expires_at timestamptz not null,
-  revoked_at timestamptz
+create table if not exists auth.identities (
+  provider_id text not null,
+  user_id uuid not null constraint identities_user_id_fkey references auth.users on delete cascade,
+  identity_data jsonb not null,
+  provider text not null
 );
-create index sessions_user_id_idx on auth.sessions (user_id);
-comment on table auth.sessions is 'Sessions of accounts, started by sign-in or sign-up.';
+alter table auth.identities
+  add column if not exists last_sign_in_at timestamptz,
+  add column if not exists created_at timestamptz,
+  add column if not exists updated_at timestamptz,
+  add column if not exists email text generated always as (lower(identity_data ->> 'email')) stored,
+  add column if not exists id uuid default gen_random_uuid() constraint identities_pkey primary key;
+create unique index if not exists identities_provider_id_provider_unique on auth.identities (provider_id, provider);
+create index if not exists identities_user_id_idx on auth.identities (user_id);
+create index if not exists identities_email_idx on auth.identities (email text_pattern_ops);
+comment on table auth.identities is 'Ways to sign in to an account: its e-mail address, phone number, or accounts of OAuth providers.';
+comment on column auth.identities.provider_id is 'Id of the account at the provider; the user''s id for e-mail and phone.';
+comment on column auth.identities.identity_data is 'What the provider says about the user; at least the member sub.';
+
+create table if not exists auth.sessions (
+  id uuid constraint sessions_pkey primary key,
+  user_id uuid not null constraint sessions_user_id_fkey references auth.users on delete cascade
+);
+alter table auth.sessions
+  add column if not exists created_at timestamptz,
+  add column if not exists updated_at timestamptz,
+  add column if not exists factor_id uuid,
+  add column if not exists aal auth.aal_level,
+  add column if not exists not_after timestamptz,
+  add column if not exists refreshed_at timestamp,
+  add column if not exists user_agent text,
+  add column if not exists ip inet,
+  add column if not exists tag text,
+  add column if not exists oauth_client_id uuid,
+  add column if not exists refresh_token_hmac_key text,
+  add column if not exists refresh_token_counter bigint,
+  add column if not exists scopes text constraint sessions_scopes_length check (char_length(scopes) <= 4096),
+  -- Not a column of GoTrue. Ids of cookies and API keys are stored only as SHA-256 hashes, which are useless to anyone who
+  -- reads the tables.
+  add column if not exists id_hash bytea
+    constraint sessions_id_hash_key unique
+    constraint sessions_id_hash_check check (octet_length(id_hash) = 32);
+create index if not exists user_id_created_at_idx on auth.sessions (user_id, created_at);
+create index if not exists sessions_user_id_idx on auth.sessions (user_id);
+create index if not exists sessions_not_after_idx on auth.sessions (not_after desc);
+create index if not exists sessions_oauth_client_id_idx on auth.sessions (oauth_client_id);
+comment on table auth.sessions is 'Sessions of accounts, with a cookie or with refresh tokens. A session that ends is deleted.';
 comment on column auth.sessions.id is
-  'Identifies the session to its user and in tokens. The cookie contains a different, secret id.';
-comment on column auth.sessions.id_hash is 'SHA-256 of the secret id in the cookie.';
+  'Identifies the session to its user and in tokens. A cookie contains a different, secret id.';
 comment on column auth.sessions.user_id is 'The account.';
 comment on column auth.sessions.created_at is 'When the session began.';
-comment on column auth.sessions.expires_at is 'When the session ends, unless it is extended.';
-comment on column auth.sessions.revoked_at is 'When the session was ended early, by sign-out or a password change.';
+comment on column auth.sessions.updated_at is 'When the session was last changed.';
+comment on column auth.sessions.factor_id is 'The factor that raised the session to aal2.';
+comment on column auth.sessions.not_after is 'When the session ends, unless it is extended; null for no fixed end.';
+comment on column auth.sessions.refreshed_at is 'When the session was last refreshed or extended, in UTC.';
+comment on column auth.sessions.user_agent is 'User-Agent of the request that started or last refreshed the session.';
+comment on column auth.sessions.ip is 'Client address of that request.';
+comment on column auth.sessions.id_hash is 'SHA-256 of the secret id in the cookie; null for a session without a cookie.';
+
+create table if not exists auth.refresh_tokens (
+  instance_id uuid,
+  id bigserial constraint refresh_tokens_pkey primary key
+);
+alter table auth.refresh_tokens
+  add column if not exists token varchar(255) constraint refresh_tokens_token_unique unique,
+  add column if not exists user_id varchar(255),
+  add column if not exists revoked boolean,
+  add column if not exists created_at timestamptz,
+  add column if not exists updated_at timestamptz,
+  add column if not exists parent varchar(255),
+  add column if not exists session_id uuid
+    constraint refresh_tokens_session_id_fkey references auth.sessions on delete cascade;
+create index if not exists refresh_tokens_instance_id_idx on auth.refresh_tokens (instance_id);
+create index if not exists refresh_tokens_instance_id_user_id_idx on auth.refresh_tokens (instance_id, user_id);
+create index if not exists refresh_tokens_parent_idx on auth.refresh_tokens (parent);
+create index if not exists refresh_tokens_session_id_revoked_idx on auth.refresh_tokens (session_id, revoked);
+create index if not exists refresh_tokens_updated_at_idx on auth.refresh_tokens (updated_at desc);
+comment on table auth.refresh_tokens is 'Refresh tokens of sessions. A used token is revoked and has a successor.';
+comment on column auth.refresh_tokens.user_id is 'The account''s id, as text.';
+comment on column auth.refresh_tokens.parent is 'The token that was used to get this one.';
+
+create table if not exists auth.mfa_factors (
+  id uuid constraint mfa_factors_pkey primary key,
+  user_id uuid not null constraint mfa_factors_user_id_fkey references auth.users on delete cascade,
+  friendly_name text,
+  factor_type auth.factor_type not null,
+  status auth.factor_status not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  secret text
+);
+alter table auth.mfa_factors
+  add column if not exists phone text,
+  add column if not exists last_challenged_at timestamptz constraint mfa_factors_last_challenged_at_key unique,
+  add column if not exists web_authn_credential jsonb,
+  add column if not exists web_authn_aaguid uuid,
+  add column if not exists last_webauthn_challenge_data jsonb;
+create unique index if not exists mfa_factors_user_friendly_name_unique on auth.mfa_factors (friendly_name, user_id)
+  where trim(both from friendly_name) <> '';
+create unique index if not exists unique_phone_factor_per_user on auth.mfa_factors (user_id, phone);
+create index if not exists factor_id_created_at_idx on auth.mfa_factors (user_id, created_at);
+create index if not exists mfa_factors_user_id_idx on auth.mfa_factors (user_id);
+comment on table auth.mfa_factors is 'Second factors of accounts.';
+
+create table if not exists auth.mfa_challenges (
+  id uuid constraint mfa_challenges_pkey primary key,
+  factor_id uuid not null constraint mfa_challenges_auth_factor_id_fkey references auth.mfa_factors on delete cascade,
+  created_at timestamptz not null,
+  verified_at timestamptz,
+  ip_address inet not null
+);
+alter table auth.mfa_challenges
+  add column if not exists otp_code text,
+  add column if not exists web_authn_session_data jsonb;
+create index if not exists mfa_challenge_created_at_idx on auth.mfa_challenges (created_at desc);
+comment on table auth.mfa_challenges is 'Challenges of second factors.';
+
+create table if not exists auth.mfa_amr_claims (
+  session_id uuid not null constraint mfa_amr_claims_session_id_fkey references auth.sessions on delete cascade,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  authentication_method text not null,
+  constraint mfa_amr_claims_session_id_authentication_method_pkey unique (session_id, authentication_method)
+);
+alter table auth.mfa_amr_claims
+  add column if not exists id uuid constraint amr_id_pk primary key;
+comment on table auth.mfa_amr_claims is 'How the user of a session has authenticated: the claim amr.';
+
+create table if not exists auth.one_time_tokens (
+  id uuid constraint one_time_tokens_pkey primary key,
+  user_id uuid not null constraint one_time_tokens_user_id_fkey references auth.users on delete cascade,
+  token_type auth.one_time_token_type not null,
+  token_hash text not null constraint one_time_tokens_token_hash_check check (char_length(token_hash) > 0),
+  relates_to text not null,
+  created_at timestamp not null default now(),
+  updated_at timestamp not null default now()
+);
+create index if not exists one_time_tokens_token_hash_hash_idx on auth.one_time_tokens using hash (token_hash);
+create index if not exists one_time_tokens_relates_to_hash_idx on auth.one_time_tokens using hash (relates_to);
+create unique index if not exists one_time_tokens_user_id_token_type_key on auth.one_time_tokens (user_id, token_type);
+comment on table auth.one_time_tokens is 'Hashes of the codes and links that were sent to users; at most one per user and purpose.';
+comment on column auth.one_time_tokens.token_hash is 'Hexadecimal SHA-224 of address and code, with the prefix pkce_ if the request had a code challenge.';
+comment on column auth.one_time_tokens.relates_to is 'The address or phone number that the code was sent to.';
+
+create table if not exists auth.flow_state (
+  id uuid constraint flow_state_pkey primary key,
+  user_id uuid,
+  auth_code text,
+  code_challenge_method auth.code_challenge_method,
+  code_challenge text,
+  provider_type text not null,
+  provider_access_token text,
+  provider_refresh_token text,
+  created_at timestamptz,
+  updated_at timestamptz,
+  authentication_method text not null
+);
+alter table auth.flow_state
+  add column if not exists auth_code_issued_at timestamptz,
+  add column if not exists invite_token text,
+  add column if not exists referrer text,
+  add column if not exists oauth_client_state_id uuid,
+  add column if not exists linking_target_id uuid,
+  add column if not exists email_optional boolean not null default false,
+  -- In earlier versions of GoTrue, every flow had a challenge.
+  alter column auth_code drop not null,
+  alter column code_challenge_method drop not null,
+  alter column code_challenge drop not null;
+create index if not exists idx_auth_code on auth.flow_state (auth_code);
+create index if not exists idx_user_id_auth_method on auth.flow_state (user_id, authentication_method);
+create index if not exists flow_state_created_at_idx on auth.flow_state (created_at desc);
+comment on table auth.flow_state is 'Sign-ins that continue in another request: with PKCE, or at an OAuth provider.';
+
+create table if not exists auth.oauth_client_states (
+  id uuid constraint oauth_client_states_pkey primary key,
+  provider_type text not null,
+  code_verifier text,
+  created_at timestamptz not null
+);
+create index if not exists idx_oauth_client_states_created_at on auth.oauth_client_states (created_at);
+comment on table auth.oauth_client_states is 'Code verifiers of sign-ins at OAuth providers.';
+
+create table if not exists auth.audit_log_entries (
+  instance_id uuid,
+  id uuid constraint audit_log_entries_pkey primary key,
+  payload json,
+  created_at timestamptz
+);
+alter table auth.audit_log_entries
+  add column if not exists ip_address varchar(64) not null default '';
+create index if not exists audit_logs_instance_id_idx on auth.audit_log_entries (instance_id);
+comment on table auth.audit_log_entries is 'What users and administrators did with accounts.';
+
+-- Tables that GoTrue does not have
+
+create table if not exists auth.mfa_recovery_codes (
+  id uuid not null default gen_random_uuid() constraint mfa_recovery_codes_pkey primary key,
+  user_id uuid not null constraint mfa_recovery_codes_user_id_fkey references auth.users on delete cascade,
+  code_hash text not null,
+  created_at timestamptz not null default now(),
+  used_at timestamptz,
+  constraint mfa_recovery_codes_user_id_code_hash_key unique (user_id, code_hash)
+);
+comment on table auth.mfa_recovery_codes is 'Codes that replace a lost second factor, each once.';
+comment on column auth.mfa_recovery_codes.code_hash is 'Hash of the code.';
+comment on column auth.mfa_recovery_codes.used_at is 'When the code was used; null if it was not.';
 
 create table auth.api_keys (
   id uuid constraint api_keys_pkey primary key default gen_random_uuid(),
@@ -164,14 +454,26 @@ comment on column auth.rate_limits.key is 'Name of the limit, and a hash of the 
 comment on column auth.rate_limits.points is 'Attempts in the current window.';
 comment on column auth.rate_limits.expire is 'End of the window, in milliseconds since 1970; null for no end.';
 
-create trigger set_updated_at before update on auth.users
-  for each row execute function rowhouse.set_updated_at();
-
--- Without policies, the API's roles can access accounts, sessions and keys only through the functions of the next migration.
-alter table auth.users enable row level security;
-alter table auth.sessions enable row level security;
+-- Row-level security is on without policies for the API's roles, as in Supabase: they can access accounts, sessions and keys
+-- only through functions. The statements of /auth/v1 run as supabase_auth_admin, which has neither API keys nor BYPASSRLS.
+do $$
+declare
+  name text;
+begin
+  foreach name in array array[
+    'users', 'identities', 'sessions', 'refresh_tokens', 'mfa_factors', 'mfa_challenges', 'mfa_amr_claims',
+    'one_time_tokens', 'flow_state', 'oauth_client_states', 'audit_log_entries', 'mfa_recovery_codes', 'rate_limits'
+  ]
+  loop
+    execute format('alter table auth.%I enable row level security', name);
+    execute format('grant select, insert, update, delete on auth.%I to supabase_auth_admin', name);
+    execute format('create policy service on auth.%I to supabase_auth_admin using (true) with check (true)', name);
+    execute format('comment on policy service on auth.%I is %L', name, 'The service of /auth/v1 reads and writes all rows.');
+  end loop;
+end
+$$;
+grant usage, select on sequence auth.refresh_tokens_id_seq to supabase_auth_admin;
 alter table auth.api_keys enable row level security;
-alter table auth.rate_limits enable row level security;
 create policy counts on auth.rate_limits to authenticator using (true) with check (true);
 comment on policy counts on auth.rate_limits is 'The server counts the attempts of all addresses and accounts.';
 grant select, insert, update, delete on auth.rate_limits to authenticator;

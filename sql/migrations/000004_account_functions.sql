@@ -1,66 +1,173 @@
 -- Functions in this file are executable only by the roles they are granted to.
 call rowhouse.begin_private_functions();
 
--- The server's access to accounts, sessions and keys. These functions run with the rights of the migrating role, only
--- `authenticator` may execute them, and each does one narrow thing.
+-- The server's access to accounts, sessions and keys for the cookie service and the API. These functions run with the rights
+-- of the migrating role, only `authenticator` may execute them, and each does one narrow thing.
 
-create function auth.create_user(address text, password_hash text, first_name text, last_name text)
-returns table (id uuid, email text, first_name text, last_name text, created_at timestamptz)
-language sql security definer set search_path = ''
+-- Names of accounts, as the cookie service shows them. Not security definer, so that queries inline them.
+
+create function auth.first_name(account auth.users) returns text
+language sql immutable parallel safe
 as $$
-  insert into auth.users (email, password_hash, first_name, last_name) values ($1, $2, $3, $4)
-  on conflict do nothing
-  returning users.id, users.email::text, users.first_name, users.last_name, users.created_at
+  select left(coalesce(nullif(account.raw_user_meta_data ->> 'first_name', ''), split_part(account.email, '@', 1)), 255)
 $$;
-comment on function auth.create_user(text, text, text, text) is
-  'Registers an account. Returns no row if the address is taken.';
+comment on function auth.first_name(auth.users) is
+  'First name of an account; the part of the address before the @ if the account has none.';
 
--- `auth.find_user` keeps this search_path. Without the operators of citext, whichever schema it is installed in, it would
--- compare case-sensitively.
-select set_config('search_path', quote_ident(nspname) || ', pg_temp', true)
-from pg_catalog.pg_extension
-join pg_catalog.pg_namespace on pg_namespace.oid = extnamespace
-where extname = 'citext';
+create function auth.last_name(account auth.users) returns text
+language sql immutable parallel safe
+as $$
+  select left(nullif(account.raw_user_meta_data ->> 'last_name', ''), 255)
+$$;
+comment on function auth.last_name(auth.users) is 'Last name of an account, if any.';
+
+create function auth.is_banned(account auth.users) returns boolean
+language sql stable parallel safe
+as $$
+  select account.deleted_at is not null or coalesce(account.banned_until > now(), false)
+$$;
+comment on function auth.is_banned(auth.users) is 'Whether an account is banned now, or deleted although its row was kept.';
+
+create function auth.has_ended(session auth.sessions) returns boolean
+language sql stable parallel safe
+as $$
+  select coalesce(session.not_after <= now(), false)
+$$;
+comment on function auth.has_ended(auth.sessions) is 'Whether the time of a session is over.';
+
+create function auth.record_audit(account auth.users, action text, log_type text, traits jsonb, ip text) returns void
+language sql set search_path = ''
+as $$
+  insert into auth.audit_log_entries (instance_id, id, payload, created_at, ip_address)
+  values (
+    '00000000-0000-0000-0000-000000000000', gen_random_uuid(),
+    jsonb_strip_nulls(jsonb_build_object(
+      'actor_id', $1.id,
+      'actor_username', coalesce($1.email, $1.phone, ''),
+      'actor_name', $1.raw_user_meta_data ->> 'full_name',
+      'actor_via_sso', $1.is_sso_user,
+      'action', $2,
+      'log_type', $3,
+      'traits', nullif($4, '{}')
+    ))::json,
+    now(), left(coalesce($5, ''), 64)
+  )
+$$;
+comment on function auth.record_audit(auth.users, text, text, jsonb, text) is
+  'Adds an entry to the audit log: the account that acted, what it did, the category (account, team, token, user, factor), details, and the client address.';
+grant execute on function
+  auth.is_banned(auth.users), auth.has_ended(auth.sessions), auth.record_audit(auth.users, text, text, jsonb, text)
+to supabase_auth_admin;
+
+-- Accounts
+
+-- The trigger functions of a project's own tables may raise errors here, so a sign-up fails with their message.
+create function auth.create_user(address text, password_hash text, given_name text, family_name text, ip text)
+returns table (id uuid, email text, first_name text, last_name text, created_at timestamptz)
+language plpgsql security definer set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  created auth.users;
+begin
+  insert into auth.users (
+    instance_id, id, aud, role, email, encrypted_password, email_confirmed_at, confirmation_token, recovery_token,
+    email_change_token_new, email_change, raw_app_meta_data, raw_user_meta_data, created_at, updated_at
+  )
+  select '00000000-0000-0000-0000-000000000000', gen_random_uuid(), 'authenticated', 'authenticated', lower($1), $2, now(),
+    '', '', '', '',
+    '{"provider": "email", "providers": ["email"]}',
+    jsonb_strip_nulls(jsonb_build_object(
+      'first_name', $3, 'last_name', $4,
+      'full_name', case when $3 is not null and $4 is not null then $3 || ' ' || $4 else coalesce($3, $4) end
+    )),
+    now(), now()
+  where not exists (select from auth.users where lower(users.email) = lower($1) and users.is_sso_user = false)
+  on conflict do nothing
+  returning users.* into created;
+  if not found then
+    return;
+  end if;
+  insert into auth.identities (
+    id, provider_id, user_id, provider, identity_data, last_sign_in_at, created_at, updated_at
+  )
+  values (
+    gen_random_uuid(), created.id, created.id, 'email',
+    jsonb_build_object('sub', created.id, 'email', created.email, 'email_verified', true, 'phone_verified', false),
+    now(), now(), now()
+  );
+  perform auth.record_audit(created, 'user_signedup', 'team', '{"provider": "email"}', $5);
+  return query select created.id, created.email::text, $3, $4, created.created_at;
+end
+$$;
+comment on function auth.create_user(text, text, text, text, text) is
+  'Registers an account with a confirmed address. Returns no row if the address is taken.';
 
 create function auth.find_user(address text)
-returns table (id uuid, email text, password_hash text, first_name text, last_name text)
-language sql stable security definer set search_path from current
+returns table (
+  id uuid, email text, password_hash text, first_name text, last_name text, is_confirmed boolean, is_banned boolean
+)
+language sql stable security definer set search_path = ''
 as $$
-  select users.id, users.email::text, users.password_hash,
-    coalesce(users.first_name, split_part(users.email::text, '@', 1)), users.last_name
-  from auth.users where users.email = $1::citext
+  select users.id, users.email::text, nullif(users.encrypted_password, ''), auth.first_name(users), auth.last_name(users),
+    users.email_confirmed_at is not null, auth.is_banned(users)
+  from auth.users
+  where lower(users.email) = lower($1) and users.is_sso_user = false
+  -- Only a seed can write an address twice, in different case.
+  order by users.email = lower($1) desc, users.created_at
+  limit 1
 $$;
-comment on function auth.find_user(text) is 'The account with an address, and its password hash.';
+comment on function auth.find_user(text) is
+  'The account with an address, its password hash (null without a password), and whether it may sign in.';
 
 create function auth.find_password(user_id uuid) returns text
 language sql stable security definer set search_path = ''
 as $$
-  select users.password_hash from auth.users where users.id = $1
+  select nullif(users.encrypted_password, '') from auth.users where users.id = $1
 $$;
-comment on function auth.find_password(uuid) is 'The password hash of an account; null if there is no such account.';
+comment on function auth.find_password(uuid) is
+  'The password hash of an account; null if there is no such account, or it has no password.';
+
+create function auth.rehash_password(user_id uuid, old_password_hash text, new_password_hash text) returns void
+language sql security definer set search_path = ''
+as $$
+  update auth.users set encrypted_password = $3 where users.id = $1 and users.encrypted_password = $2
+$$;
+comment on function auth.rehash_password(uuid, text, text) is
+  'Replaces the hash of an unchanged password by that of a better algorithm.';
+
+-- Sessions
 
 -- `password_hash` is the hash that the password was verified against. A password change ends all sessions, and may have
 -- happened during that verification, so no session may start with the old hash. The lock makes a concurrent change wait.
-create function auth.create_session(user_id uuid, password_hash text, id_hash bytea, lifetime interval)
+create function auth.create_session(
+  user_id uuid, password_hash text, id_hash bytea, lifetime interval, user_agent text, ip text
+)
 returns timestamptz
 language plpgsql security definer set search_path = ''
 as $$
 declare
-  expiry timestamptz;
+  account auth.users;
+  session_id constant uuid := gen_random_uuid();
+  expiry constant timestamptz := now() + $4;
 begin
-  perform from auth.users where users.id = $1 and users.password_hash = $2 for share;
+  update auth.users set last_sign_in_at = now(), updated_at = now()
+  where users.id = $1 and users.encrypted_password = $2 and not auth.is_banned(users)
+  returning users.* into account;
   if not found then
     return null;
   end if;
-  delete from auth.sessions where sessions.user_id = $1 and sessions.expires_at <= now();
-  insert into public.profiles (id) values ($1) on conflict do nothing;
-  insert into auth.sessions (user_id, id_hash, expires_at) values ($1, $3, now() + $4)
-  returning sessions.expires_at into expiry;
+  delete from auth.sessions where sessions.user_id = $1 and auth.has_ended(sessions);
+  insert into auth.sessions (id, user_id, id_hash, aal, created_at, updated_at, not_after, user_agent, ip)
+  values (session_id, $1, $3, 'aal1', now(), now(), expiry, $5, $6::inet);
+  insert into auth.mfa_amr_claims (id, session_id, created_at, updated_at, authentication_method)
+  values (gen_random_uuid(), session_id, now(), now(), 'password');
+  perform auth.record_audit(account, 'login', 'account', '{"provider": "email"}', $6);
   return expiry;
 end
 $$;
-comment on function auth.create_session(uuid, text, bytea, interval) is
-  E'Starts a session and returns when it expires. Null if the password has changed.\n\nDeletes the account''s expired sessions, and recreates its profile if the user deleted it.';
+comment on function auth.create_session(uuid, text, bytea, interval, text, text) is
+  E'Starts a session with a cookie and returns when it expires. Null if the password has changed, or the account is banned.\n\nDeletes the account''s expired sessions.';
 
 create function auth.find_session(id_hash bytea)
 returns table (
@@ -69,45 +176,49 @@ returns table (
 )
 language sql stable security definer set search_path = ''
 as $$
-  select sessions.id, users.id, users.email::text, coalesce(users.first_name, split_part(users.email::text, '@', 1)),
-    users.last_name, users.app_role, users.created_at, sessions.created_at, sessions.expires_at
+  select sessions.id, users.id, users.email::text, auth.first_name(users), auth.last_name(users), users.app_role,
+    users.created_at, sessions.created_at, sessions.not_after
   from auth.sessions join auth.users on users.id = sessions.user_id
-  where sessions.id_hash = $1 and sessions.revoked_at is null and sessions.expires_at > now()
+  where sessions.id_hash = $1 and not auth.has_ended(sessions) and not auth.is_banned(users)
 $$;
-comment on function auth.find_session(bytea) is 'The session of a cookie, and its account. Returns no row if the session has ended.';
+comment on function auth.find_session(bytea) is
+  'The session of a cookie, and its account. Returns no row if the session has ended or the account is banned.';
 
 create function auth.extend_session(id_hash bytea, lifetime interval, longest interval) returns timestamptz
 language sql security definer set search_path = ''
 as $$
   update auth.sessions
-  set expires_at = greatest(sessions.expires_at, least(now() + $2, sessions.created_at + $3))
-  where sessions.id_hash = $1 and sessions.revoked_at is null and sessions.expires_at > now()
-  returning sessions.expires_at
+  set not_after = greatest(sessions.not_after, least(now() + $2, sessions.created_at + $3)),
+    refreshed_at = now() at time zone 'UTC', updated_at = now()
+  where sessions.id_hash = $1 and not auth.has_ended(sessions)
+  returning sessions.not_after
 $$;
 comment on function auth.extend_session(bytea, interval, interval) is
   'Extends a session to `lifetime` from now, at most `longest` after its start. Null if it has ended.';
 
 create function auth.list_sessions(user_id uuid)
-returns table (id uuid, created_at timestamptz, expires_at timestamptz)
+returns table (
+  id uuid, created_at timestamptz, expires_at timestamptz, refreshed_at timestamptz, has_cookie boolean, user_agent text
+)
 language sql stable security definer set search_path = ''
 as $$
-  select sessions.id, sessions.created_at, sessions.expires_at
+  select sessions.id, sessions.created_at, sessions.not_after, sessions.refreshed_at at time zone 'UTC',
+    sessions.id_hash is not null, sessions.user_agent
   from auth.sessions
-  where sessions.user_id = $1 and sessions.revoked_at is null and sessions.expires_at > now()
+  where sessions.user_id = $1 and not auth.has_ended(sessions)
   order by sessions.created_at desc, sessions.id
   limit 100
 $$;
-comment on function auth.list_sessions(uuid) is 'The sessions of an account, newest first, at most 100.';
+comment on function auth.list_sessions(uuid) is
+  'The sessions of an account, with cookies and with refresh tokens, newest first, at most 100.';
 
 create function auth.revoke_session(id_hash bytea) returns boolean
 language sql security definer set search_path = ''
 as $$
   with revoked as (
-    update auth.sessions set revoked_at = now()
-    where sessions.id_hash = $1 and sessions.revoked_at is null and sessions.expires_at > now()
-    returning 1
+    delete from auth.sessions where sessions.id_hash = $1 returning not auth.has_ended(sessions) as was_valid
   )
-  select exists (select from revoked)
+  select coalesce((select was_valid from revoked), false)
 $$;
 comment on function auth.revoke_session(bytea) is 'Ends the session of a cookie. Returns whether there was one.';
 
@@ -115,14 +226,13 @@ create function auth.revoke_sessions(user_id uuid, chosen uuid, spared uuid) ret
 language sql security definer set search_path = ''
 as $$
   with revoked as (
-    update auth.sessions set revoked_at = now()
+    delete from auth.sessions
     where sessions.user_id = $1
       and ($2 is null or sessions.id = $2)
       and sessions.id is distinct from $3
-      and sessions.revoked_at is null and sessions.expires_at > now()
-    returning 1
+    returning not auth.has_ended(sessions) as was_valid
   )
-  select count(*)::integer from revoked
+  select count(*) filter (where was_valid)::integer from revoked
 $$;
 comment on function auth.revoke_sessions(uuid, uuid, uuid) is
   'Ends the session `chosen` of an account, or all but `spared` if `chosen` is null. Returns the number of ended sessions.';
@@ -135,7 +245,7 @@ as $$
 begin
   if not exists (
     select from auth.sessions join auth.users on users.id = sessions.user_id
-    where sessions.id = $1 and sessions.user_id = $2 and sessions.revoked_at is null and sessions.expires_at > now()
+    where sessions.id = $1 and sessions.user_id = $2 and not auth.has_ended(sessions) and not auth.is_banned(users)
       -- Revoking app_role takes effect at once, not when the token expires.
       and ($3 is null or users.app_role = $3)
   ) then
@@ -146,40 +256,68 @@ begin
 end
 $$;
 comment on function auth.check_session(uuid, uuid, text) is
-  E'Raises 401 unless the session belongs to the user and has not ended, and the account still has the given app_role, if any.\n\nIf a token has the claim session_id, the server calls this before the statement of the request, in the same transaction.';
+  E'Raises 401 unless the session belongs to the user and has not ended, the account is not banned, and it still has the given app_role, if any.\n\nIf a token has the claim session_id, the server calls this before the statement of the request, in the same transaction.';
 
 create function auth.change_user(
-  user_id uuid, old_password_hash text, address text, new_password_hash text, session_id uuid
+  user_id uuid, old_password_hash text, address text, new_password_hash text, session_id uuid, ip text
 )
 returns table (id uuid, email text, first_name text, last_name text, created_at timestamptz)
 language plpgsql security definer set search_path = ''
 as $$
 #variable_conflict use_column
+declare
+  changed auth.users;
 begin
-  return query
-    update auth.users set
-      email = case when $3 is null then users.email else $3 end,
-      password_hash = coalesce($4, users.password_hash)
-    where users.id = $1 and users.password_hash = $2
-    returning users.id, users.email::text, coalesce(users.first_name, split_part(users.email::text, '@', 1)),
-      users.last_name, users.created_at;
-  if found and $4 is not null then
-    perform auth.revoke_sessions($1, null, $5);
+  if exists (
+    select from auth.users where lower(users.email) = lower($3) and users.is_sso_user = false and users.id <> $1
+  ) then
+    raise unique_violation using message = 'the address belongs to another account';
   end if;
+  update auth.users set
+    email = coalesce(lower($3), users.email),
+    encrypted_password = coalesce($4, users.encrypted_password),
+    -- Pending codes were sent to the old address, or could set another password.
+    confirmation_token = '', recovery_token = '', reauthentication_token = '', email_change = '',
+    email_change_token_new = '', email_change_token_current = '', email_change_confirm_status = 0,
+    updated_at = now()
+  where users.id = $1 and users.encrypted_password = $2
+  returning users.* into changed;
+  if not found then
+    return;
+  end if;
+  delete from auth.one_time_tokens where one_time_tokens.user_id = $1;
+  if $3 is not null then
+    update auth.identities
+    set identity_data = identity_data || jsonb_build_object('email', changed.email), updated_at = now()
+    where identities.user_id = $1 and identities.provider = 'email';
+  end if;
+  if $4 is not null then
+    perform auth.revoke_sessions($1, null, $5);
+    perform auth.record_audit(changed, 'user_updated_password', 'user', null, $6);
+  end if;
+  perform auth.record_audit(changed, 'user_modified', 'user', null, $6);
+  return query
+    select changed.id, changed.email::text, auth.first_name(changed), auth.last_name(changed), changed.created_at;
 end
 $$;
-comment on function auth.change_user(uuid, text, text, text, uuid) is
-  E'Changes the address and the password of an account; null leaves a value unchanged. Returns no row if the password has changed.\n\nA new password ends all sessions except `session_id`.';
+comment on function auth.change_user(uuid, text, text, text, uuid, text) is
+  E'Changes the address and the password of an account; null leaves a value unchanged. Returns no row if the password has changed.\n\nA new password ends all sessions except `session_id`. Pending one-time codes become invalid.';
 
-create function auth.delete_user(user_id uuid, password_hash text) returns boolean
-language sql security definer set search_path = ''
+create function auth.delete_user(user_id uuid, password_hash text, ip text) returns boolean
+language plpgsql security definer set search_path = ''
 as $$
-  with deleted as (
-    delete from auth.users where users.id = $1 and users.password_hash = $2 returning 1
-  )
-  select exists (select from deleted)
+declare
+  deleted auth.users;
+begin
+  delete from auth.users where users.id = $1 and users.encrypted_password = $2 returning users.* into deleted;
+  if not found then
+    return false;
+  end if;
+  perform auth.record_audit(deleted, 'user_deleted', 'team', jsonb_build_object('user_id', $1), $3);
+  return true;
+end
 $$;
-comment on function auth.delete_user(uuid, text) is
+comment on function auth.delete_user(uuid, text, text) is
   'Deletes an account with all its rows. Returns false if the password has changed.';
 
 create function auth.find_api_key(key_hash bytea)
@@ -195,18 +333,19 @@ $$;
 comment on function auth.find_api_key(bytea) is 'The role and user of an API key. Returns no row if it is unknown, revoked or expired.';
 
 grant execute on function
-  auth.create_user(text, text, text, text),
+  auth.create_user(text, text, text, text, text),
   auth.find_user(text),
   auth.find_password(uuid),
-  auth.create_session(uuid, text, bytea, interval),
+  auth.rehash_password(uuid, text, text),
+  auth.create_session(uuid, text, bytea, interval, text, text),
   auth.find_session(bytea),
   auth.extend_session(bytea, interval, interval),
   auth.list_sessions(uuid),
   auth.revoke_session(bytea),
   auth.revoke_sessions(uuid, uuid, uuid),
   auth.check_session(uuid, uuid, text),
-  auth.change_user(uuid, text, text, text, uuid),
-  auth.delete_user(uuid, text),
+  auth.change_user(uuid, text, text, text, uuid, text),
+  auth.delete_user(uuid, text, text),
   auth.find_api_key(bytea)
 to authenticator;
 

@@ -60,16 +60,39 @@ create trigger set_updated_at before update on public.profiles
 create trigger set_updated_at before update on public.classification_runs
   for each row execute function rowhouse.set_updated_at();
 
+create function rowhouse.full_name(user_meta_data jsonb) returns text
+language sql immutable set search_path = ''
+as $$
+  select left(coalesce(
+    nullif(btrim(user_meta_data ->> 'full_name'), ''),
+    nullif(btrim(user_meta_data ->> 'name'), ''),
+    nullif(btrim(concat_ws(' ', user_meta_data ->> 'first_name', user_meta_data ->> 'last_name')), '')
+  ), 511)
+$$;
+comment on function rowhouse.full_name(jsonb) is
+  'The name in the data of a sign-up: full_name, else name, else first_name and last_name; null without any.';
+
 create function rowhouse.create_profile() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
-  insert into public.profiles (id, full_name) values (new.id, nullif(concat_ws(' ', new.first_name, new.last_name), ''))
+  insert into public.profiles (id, full_name) values (new.id, rowhouse.full_name(new.raw_user_meta_data))
   on conflict do nothing;
   return null;
 end
 $$;
 comment on function rowhouse.create_profile() is 'Trigger: creates a profile with the full name of a new account.';
+
+create function rowhouse.recreate_profile() returns trigger
+language plpgsql security definer set search_path = ''
+as $$
+begin
+  insert into public.profiles (id) values (new.user_id) on conflict do nothing;
+  return null;
+end
+$$;
+comment on function rowhouse.recreate_profile() is
+  'Trigger: when a session begins, recreates the profile of an account whose user deleted it.';
 
 create function rowhouse.delete_profile() returns trigger
 language plpgsql security definer set search_path = ''
@@ -84,6 +107,8 @@ comment on function rowhouse.delete_profile() is
 
 create trigger create_profile after insert on auth.users
   for each row execute function rowhouse.create_profile();
+create trigger recreate_profile after insert on auth.sessions
+  for each row execute function rowhouse.recreate_profile();
 create trigger delete_profile after delete on auth.users
   for each row execute function rowhouse.delete_profile();
 
