@@ -4,6 +4,7 @@ import type { JwtSettings } from '../identity/jwt/jwt.ts'
 import type { EngineSettings, PostgrestSettings } from '../rest/settings.ts'
 import type { QualifiedIdentifier } from '../schema-cache/identifier.ts'
 import type { AnalysisSettings } from '../services/analysis/settings.ts'
+import type { AuthSettings } from '../services/auth/settings.ts'
 
 export type LogLevel = 'crit' | 'error' | 'warn' | 'info' | 'debug'
 
@@ -76,4 +77,4 @@ export type ServiceConfig = EngineSettings &
     readonly serverWorkers: number
   }
 
-export type Config = PostgrestConfig & ServiceConfig
+export type Config = PostgrestConfig & ServiceConfig & AuthSettings

@@ -1,5 +1,7 @@
 // Formats settings: the dump (PostgREST's `--dump-config`), the example file, and the table in the README.
 import { compareText } from '../text/code-point-order.ts'
+import { authFamilies } from './auth-families.ts'
+import { authSettings } from './auth-settings.ts'
 import type { Config } from './config.ts'
 import { quoted } from './setting-types.ts'
 import { postgrestSettings } from './postgrest-settings.ts'
@@ -8,6 +10,8 @@ import { aliasVariable, settingVariables, type Setting } from './setting.ts'
 import { allSettings, ignoredSettings, ignoredVariables } from './settings.ts'
 
 type Key = keyof typeof postgrestSettings
+
+const ownSettings = { ...serviceSettings, ...authSettings }
 
 function dumped(key: Key, value: unknown): string {
   const setting: Setting<unknown> = postgrestSettings[key]
@@ -26,8 +30,8 @@ const encodedSecret = ({ jwtSecret, jwtSecretIsBase64 }: Config): string | Buffe
   jwtSecret !== null && jwtSecretIsBase64 ? Buffer.from(jwtSecret).toString('base64') : jwtSecret
 
 const serviceLines = (config: Config): string[] =>
-  (Object.keys(serviceSettings) as (keyof typeof serviceSettings)[]).map((key) => {
-    const setting: Setting<unknown> = serviceSettings[key]
+  (Object.keys(ownSettings) as (keyof typeof ownSettings)[]).map((key) => {
+    const setting: Setting<unknown> = ownSettings[key]
     return `${setting.name} = ${setting.type.dump(config[key])}`
   })
 
@@ -66,6 +70,7 @@ export function exampleConfig(): string {
     section("PostgREST's settings", Object.values(postgrestSettings)),
     '## Values for SQL: current_setting(\'app.settings.greeting\').\n# app.settings.greeting = "hello"\n',
     section('Settings of rowhouse', Object.values(serviceSettings)),
+    section('Settings of the sign-in service, as GoTrue has them', Object.values(authSettings)),
   ].join('\n')
 }
 
@@ -101,6 +106,10 @@ export function settingsTable(): string {
     '| --- | --- | --- | --- | --- |',
     ...allSettings.map(tableRow),
     "| `app.settings.*` | `PGRST_APP_SETTINGS_*` | none | Values that SQL can read: `current_setting('app.settings.name')`. | a reload |",
+    ...authFamilies.map(({ variable, description }) => {
+      const name = variable.toLowerCase().replaceAll('_', '-')
+      return `| \`${name}\` | \`${variable}\` | none | ${description} | a reload |`
+    }),
     '',
     'Accepted, but ignored:',
     '',

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { parseRoleClaim } from '../identity/role-claim/role-claim.ts'
 import { readAppSettings } from './app-settings.ts'
+import { readAuthFamilies } from './auth-families.ts'
 import type { Config } from './config.ts'
 import { ConfigError, type ConfigProblem } from './config-error.ts'
 import { impliedUri } from './database-choice.ts'
@@ -208,15 +209,17 @@ function resolve(sources: ConfigSources, problems: ConfigProblem[], previous?: C
   const resolver = new Resolver(sources, problems)
   const derived = derive(resolver)
   const rest = settingKeys.filter((key) => !Object.hasOwn(derived, key)).map((key) => [key, resolver.read(key).value])
-  const appSettings = readAppSettings(sources.environment, sources.file?.values ?? new Map(), (problem) =>
-    resolver.problems.push(problem),
-  )
+  const onProblem = (problem: ConfigProblem): void => void resolver.problems.push(problem)
+  const fileValues = sources.file?.values ?? new Map<string, GivenValue>()
+  const appSettings = readAppSettings(sources.environment, fileValues, onProblem)
+  const families = readAuthFamilies(sources.environment, fileValues, onProblem)
   if (resolver.problems.length > 0) throw new ConfigError(resolver.problems)
   const kept = previous ? settingKeys.filter((key) => settings[key].change === 'restart') : []
   const config = {
     ...(Object.fromEntries(rest) as Omit<Config, keyof Derived>),
     ...derived,
     appSettings,
+    ...families,
     ...Object.fromEntries(kept.map((key) => [key, previous?.[key]])),
   } as Config
   return { config, warnings: [...resolver.warnings, ...deprecations(config), ...unknownNameWarnings(sources)], sources }

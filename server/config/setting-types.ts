@@ -35,7 +35,11 @@ function shown(given: GivenValue): string {
 }
 
 /** A type whose values are parsed from text. Empty text is the same as not set. */
-function textual<T>(name: string, parse: (text: string) => Reading<T>, dump: (value: T) => string): SettingType<T> {
+export function textual<T>(
+  name: string,
+  parse: (text: string) => Reading<T>,
+  dump: (value: T) => string,
+): SettingType<T> {
   return {
     name,
     read: (given) => {

@@ -1,4 +1,5 @@
 // The definition of a setting. The table of all settings is in `settings.ts`.
+import type { AuthSettingFamilies } from '../services/auth/settings.ts'
 import type { Config } from './config.ts'
 
 /** A raw value: a string from the environment or the database, any of these types from the configuration file. */
@@ -44,8 +45,8 @@ export type Setting<T> = {
   readonly example?: string
 }
 
-/** All settings except `app.settings.*`, whose names are not fixed. */
-export type SettingKey = Exclude<keyof Config, 'appSettings'>
+/** All settings except those whose names are not fixed: `app.settings.*`, and those of providers, hooks and mails. */
+export type SettingKey = Exclude<keyof Config, 'appSettings' | keyof AuthSettingFamilies>
 export type Settings = { readonly [K in SettingKey]: Setting<Config[K]> }
 
 const variableName = (name: string): string => `PGRST_${name.toUpperCase().replaceAll('-', '_')}`

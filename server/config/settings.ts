@@ -1,9 +1,10 @@
 // The table of all settings, from which loading, the dump, the example file and the README's table derive.
+import { authSettings } from './auth-settings.ts'
 import { postgrestSettings } from './postgrest-settings.ts'
 import { serviceSettings } from './service-settings.ts'
 import type { Setting, SettingKey, Settings } from './setting.ts'
 
-export const settings: Settings = { ...postgrestSettings, ...serviceSettings }
+export const settings: Settings = { ...postgrestSettings, ...serviceSettings, ...authSettings }
 
 export const settingKeys = Object.keys(settings) as SettingKey[]
 

@@ -1,5 +1,6 @@
 // Warnings about unknown and ignored settings.
 import { appSettingsVariable } from './app-settings.ts'
+import { familyVariable, isAuthFamily } from './auth-families.ts'
 import type { ConfigSources } from './load.ts'
 import { nearestName } from '../text/nearest-name.ts'
 import { aliasVariable, settingVariables } from './setting.ts'
@@ -23,12 +24,17 @@ function warning(name: string, known: ReadonlySet<string>, idle: ReadonlyMap<str
   return `${name} is not a setting${nearest === undefined ? '' : `; did you mean ${nearest}?`}`
 }
 
+/** Whether a variable looks like a setting whose name is in the tables. */
+const isOurs = (name: string): boolean =>
+  (name.startsWith('PGRST_') && !name.startsWith(appSettingsVariable)) ||
+  (name.startsWith('GOTRUE_') && !isAuthFamily(name))
+
 export function unknownNameWarnings({ environment, file }: ConfigSources): string[] {
   const inEnvironment = Object.keys(environment)
-    .filter((name) => (name.startsWith('PGRST_') && !name.startsWith(appSettingsVariable)) || idleVariables.has(name))
+    .filter((name) => isOurs(name) || idleVariables.has(name))
     .map((name) => warning(name, variables, idleVariables))
   const inFile = Array.from(file?.values.keys() ?? [])
-    .filter((name) => !name.startsWith('app.settings.'))
+    .filter((name) => !name.startsWith('app.settings.') && !isAuthFamily(familyVariable(name)))
     .map((name) => warning(name, fileNames, idleNames))
   return [...inEnvironment, ...inFile].filter((text) => text !== undefined)
 }

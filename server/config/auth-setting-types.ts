@@ -1,0 +1,105 @@
+// Types of the settings of `/auth/v1`, with GoTrue's notations.
+import type { Rate } from '../services/auth/settings.ts'
+import type { Reading, SettingType } from './setting.ts'
+import { quoted, textual } from './setting-types.ts'
+
+const value = <T>(it: T): Reading<T> => ({ kind: 'value', value: it })
+const invalid = (message: string): Reading<never> => ({ kind: 'invalid', message })
+
+const unitSeconds: Readonly<Record<string, number>> = {
+  ns: 1e-9,
+  us: 1e-6,
+  µs: 1e-6,
+  μs: 1e-6,
+  ms: 1e-3,
+  s: 1,
+  m: 60,
+  h: 3600,
+}
+
+/**
+ * The seconds of a duration in Go's notation: `1h30m`, `1.5h`, `-2s`, `0`. Undefined for other text.
+ * https://pkg.go.dev/time#ParseDuration
+ */
+export function goDuration(text: string): number | undefined {
+  const [, sign = '', rest = ''] = /^([-+]?)(.*)$/s.exec(text) ?? []
+  if (rest === '0') return 0
+  let seconds = 0
+  let end = 0
+  for (const match of rest.matchAll(/(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)/gy)) {
+    seconds += Number(match[1]) * (unitSeconds[match[2] ?? ''] ?? Number.NaN)
+    end = match.index + match[0].length
+  }
+  if (end === 0 || end < rest.length || !Number.isFinite(seconds)) return undefined
+  return sign === '-' ? -seconds : seconds
+}
+
+const notADuration = 'must be a duration such as 30s, 10m or 1h30m'
+
+/** Seconds, given as a duration in Go's notation. */
+export const duration: SettingType<number> = textual(
+  'duration',
+  (it) => {
+    const seconds = goDuration(it)
+    return seconds === undefined || seconds < 0 ? invalid(notADuration) : value(seconds)
+  },
+  (it) => quoted(`${it}s`),
+)
+
+/** The same, above zero; null when not set. */
+export const optionalDuration: SettingType<number | null> = textual<number | null>(
+  'duration',
+  (it) => {
+    const seconds = goDuration(it)
+    return seconds === undefined || seconds <= 0 ? invalid(`${notADuration}, above zero`) : value(seconds)
+  },
+  (it) => quoted(it === null ? '' : `${it}s`),
+)
+
+/** `30`, which is per hour, or `30/10m`. */
+export const rate: SettingType<Rate> = textual(
+  'rate',
+  (it) => {
+    const [, events = '', period] = /^(\d{1,9}(?:\.\d+)?)(?:\/(.+))?$/.exec(it) ?? []
+    const seconds = period === undefined ? 3600 : goDuration(period)
+    return events === '' || seconds === undefined || seconds <= 0
+      ? invalid('must be a number of events per hour, or a rate such as 30/10m')
+      : value({ events: Number(events), period: seconds })
+  },
+  ({ events, period }) => quoted(period === 3600 ? String(events) : `${events}/${period}s`),
+)
+
+/** A number of events, which GoTrue allows to have a fraction. */
+export const count: SettingType<number> = textual(
+  'number',
+  (it) => (/^\d{1,9}(?:\.\d+)?$/.test(it) ? value(Number(it)) : invalid('must be a number, 0 or more')),
+  String,
+)
+
+/** Sets of characters, separated by colons. A backslash before a colon makes it part of a set. */
+export const characterSets: SettingType<readonly string[]> = textual<readonly string[]>(
+  'sets of characters',
+  (it) =>
+    value(
+      it
+        .split(/(?<!\\):/)
+        .map((set) => set.replaceAll('\\:', ':'))
+        .filter((set) => set !== ''),
+    ),
+  (it) => quoted(it.map((set) => set.replaceAll(':', '\\:')).join(':')),
+)
+
+/** An http(s) URL; without a slash at the end. */
+export const httpUrl: SettingType<string | null> = textual<string | null>(
+  'URL',
+  (it) =>
+    URL.canParse(it) && /^https?:/i.test(it) ? value(it.replace(/\/+$/, '')) : invalid('must be an http(s) URL'),
+  (it) => quoted(it ?? ''),
+)
+
+/** Any absolute URL, such as one with the scheme of an app. */
+export const absoluteUrl: SettingType<string | null> = textual<string | null>(
+  'URL',
+  (it) => (URL.canParse(it) ? value(it) : invalid('must be an absolute URL')),
+  (it) => quoted(it ?? ''),
+)

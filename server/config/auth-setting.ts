@@ -1,0 +1,25 @@
+// How the settings of `/auth/v1` are defined.
+import type { AuthSettings } from '../services/auth/settings.ts'
+import type { Setting, SettingType } from './setting.ts'
+
+export type AuthSettingTable<Key extends keyof AuthSettings> = { readonly [K in Key]: Setting<AuthSettings[K]> }
+
+/**
+ * A setting of `/auth/v1`, which takes effect after a reload.
+ *
+ * @param variable name in the environment. In the configuration file it has dashes and is in lower case
+ */
+export const authSetting = <T>(
+  variable: string,
+  type: SettingType<T>,
+  byDefault: T,
+  words: Pick<Setting<T>, 'description' | 'defaultInWords' | 'example'>,
+): Setting<T> => ({
+  name: variable.toLowerCase().replaceAll('_', '-'),
+  variables: [variable],
+  type,
+  default: byDefault,
+  ...words,
+  origin: 'rowhouse',
+  change: 'reload',
+})

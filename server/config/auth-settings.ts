@@ -1,0 +1,230 @@
+// The settings of `/auth/v1`, with the names and defaults of GoTrue. https://github.com/supabase/auth#configuration
+import type { AuthSettingFamilies, AuthSettings } from '../services/auth/settings.ts'
+import { authMailSettings } from './auth-mail-settings.ts'
+import * as authTypes from './auth-setting-types.ts'
+import { authSetting as auth, type AuthSettingTable } from './auth-setting.ts'
+import * as types from './setting-types.ts'
+
+type CoreKey = Exclude<keyof AuthSettings, keyof AuthSettingFamilies | keyof typeof authMailSettings>
+
+const perFiveMinutes = 'per client in 5 minutes; 0 for no limit.'
+
+const coreSettings: AuthSettingTable<CoreKey> = {
+  apiExternalUrl: auth('API_EXTERNAL_URL', authTypes.httpUrl, null, {
+    description: 'Public URL of the sign-in service.',
+    defaultInWords: '`/auth/v1` of the host that the request names',
+    example: '"https://example.org/auth/v1"',
+  }),
+  authSiteUrl: auth('GOTRUE_SITE_URL', authTypes.absoluteUrl, null, {
+    description: 'Page that links in mails and sign-in with a provider lead to, unless the request names another.',
+    defaultInWords: 'the host of `api-external-url`',
+    example: '"https://example.org"',
+  }),
+  authUriAllowList: auth('GOTRUE_URI_ALLOW_LIST', types.emptyableList, [], {
+    description: 'Further pages that they may lead to. `*` matches up to a dot or slash, `**` matches anything.',
+    example: '"https://*.example.org/**"',
+  }),
+  authDisableSignup: auth('GOTRUE_DISABLE_SIGNUP', types.boolean, false, {
+    description: 'Whether nobody can sign up.',
+  }),
+
+  authJwtKeys: auth('GOTRUE_JWT_KEYS', types.optionalText, null, {
+    description:
+      'JSON Web Keys of access tokens. The one whose `key_ops` has `sign` signs, all verify, at the REST API, too.',
+    defaultInWords: '`jwt-secret`; with the embedded database, a generated ES256 key',
+    example: '"$(JWT_KEYS)"',
+  }),
+  authJwtSecret: auth('GOTRUE_JWT_SECRET', types.optionalText, null, {
+    description: 'Secret for HS256. Tokens that it has signed are accepted beside those of the keys.',
+    defaultInWords: 'as `jwt-secret`',
+    example: '"$(JWT_SECRET)"',
+  }),
+  authJwtExp: auth('GOTRUE_JWT_EXP', types.integer({ min: 1, max: 31_536_000 }), 3600, {
+    description: 'Seconds that access tokens are valid.',
+  }),
+  authJwtAud: auth('GOTRUE_JWT_AUD', types.text, 'authenticated', { description: 'Audience of access tokens.' }),
+  authJwtIssuer: auth('GOTRUE_JWT_ISSUER', types.optionalText, null, {
+    description: 'Issuer of access tokens.',
+    defaultInWords: 'as `api-external-url`',
+    example: '"https://example.org/auth/v1"',
+  }),
+  authJwtValidMethods: auth('GOTRUE_JWT_VALID_METHODS', types.emptyableList, [], {
+    description: 'Algorithms of access tokens that the sign-in service accepts.',
+    defaultInWords: 'those of the keys',
+    example: '"ES256,HS256"',
+  }),
+  authJwtAdminRoles: auth('GOTRUE_JWT_ADMIN_ROLES', types.list, ['service_role', 'supabase_admin'], {
+    description: 'Roles that may use the admin API.',
+  }),
+  authJwtDefaultGroupName: auth('GOTRUE_JWT_DEFAULT_GROUP_NAME', types.text, 'authenticated', {
+    description: 'Role of new users.',
+  }),
+
+  authExternalEmailEnabled: auth('GOTRUE_EXTERNAL_EMAIL_ENABLED', types.boolean, true, {
+    description: 'Whether users can sign up and sign in with an e-mail address.',
+  }),
+  authExternalEmailMagicLinkEnabled: auth('GOTRUE_EXTERNAL_EMAIL_MAGIC_LINK_ENABLED', types.boolean, true, {
+    description: 'Whether users can sign in with a link or code in a mail.',
+  }),
+  authExternalPhoneEnabled: auth('GOTRUE_EXTERNAL_PHONE_ENABLED', types.boolean, false, {
+    description: 'Whether users can sign up and sign in with a phone number.',
+  }),
+  authExternalAnonymousUsersEnabled: auth('GOTRUE_EXTERNAL_ANONYMOUS_USERS_ENABLED', types.boolean, false, {
+    description: 'Whether users can sign in without an address.',
+  }),
+  authExternalFlowStateExpiryDuration: auth('GOTRUE_EXTERNAL_FLOW_STATE_EXPIRY_DURATION', authTypes.duration, 300, {
+    description: 'Time that sign-in with a provider, or with PKCE, may take.',
+  }),
+  authExternalAllowedIdTokenIssuers: auth(
+    'GOTRUE_EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS',
+    types.emptyableList,
+    ['https://appleid.apple.com', 'https://accounts.google.com'],
+    {
+      description: 'Issuers of id tokens that are accepted without a configured provider.',
+    },
+  ),
+
+  authPasswordMinLength: auth('GOTRUE_PASSWORD_MIN_LENGTH', types.integer({ min: 6, max: 72 }), 6, {
+    description: 'Characters that a password needs.',
+  }),
+  authPasswordRequiredCharacters: auth('GOTRUE_PASSWORD_REQUIRED_CHARACTERS', authTypes.characterSets, [], {
+    description: 'Sets of characters, separated by colons. A password needs a character of each.',
+    example: '"abcdefghijklmnopqrstuvwxyz:0123456789"',
+  }),
+
+  authRefreshTokenRotationEnabled: auth('GOTRUE_SECURITY_REFRESH_TOKEN_ROTATION_ENABLED', types.boolean, true, {
+    description: 'Whether reusing a refresh token ends its session.',
+  }),
+  authRefreshTokenReuseInterval: auth(
+    'GOTRUE_SECURITY_REFRESH_TOKEN_REUSE_INTERVAL',
+    types.integer({ min: 0, max: 86_400 }),
+    0,
+    { description: 'Seconds in which a used refresh token may be used again. Supabase sets 10.' },
+  ),
+  authUpdatePasswordRequireReauthentication: auth(
+    'GOTRUE_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION',
+    types.boolean,
+    false,
+    { description: 'Whether a session older than a day needs a code by mail to change the password.' },
+  ),
+  authUpdatePasswordRequireCurrentPassword: auth(
+    'GOTRUE_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD',
+    types.boolean,
+    false,
+    { description: 'Whether changing the password needs the current one.' },
+  ),
+  authManualLinkingEnabled: auth('GOTRUE_SECURITY_MANUAL_LINKING_ENABLED', types.boolean, false, {
+    description: 'Whether users can link and unlink identities.',
+  }),
+
+  authSessionsTimebox: auth('GOTRUE_SESSIONS_TIMEBOX', authTypes.optionalDuration, null, {
+    description: 'Time after which a session ends in any case.',
+    example: '"24h"',
+  }),
+  authSessionsInactivityTimeout: auth('GOTRUE_SESSIONS_INACTIVITY_TIMEOUT', authTypes.optionalDuration, null, {
+    description: 'Time without a refresh after which a session ends.',
+    example: '"8h"',
+  }),
+  authSessionsAllowLowAal: auth('GOTRUE_SESSIONS_ALLOW_LOW_AAL', authTypes.optionalDuration, null, {
+    description: 'Time after which a session of a user with a second factor ends unless the factor was verified.',
+    example: '"15m"',
+  }),
+  authSessionsSinglePerUser: auth('GOTRUE_SESSIONS_SINGLE_PER_USER', types.boolean, false, {
+    description: 'Whether only the newest session of a user can be refreshed.',
+  }),
+
+  authMfaTotpEnrollEnabled: auth('GOTRUE_MFA_TOTP_ENROLL_ENABLED', types.boolean, true, {
+    description: 'Whether users can add an authenticator app.',
+  }),
+  authMfaTotpVerifyEnabled: auth('GOTRUE_MFA_TOTP_VERIFY_ENABLED', types.boolean, true, {
+    description: 'Whether codes of authenticator apps are accepted.',
+  }),
+  authMfaPhoneEnrollEnabled: auth('GOTRUE_MFA_PHONE_ENROLL_ENABLED', types.boolean, false, {
+    description: 'Whether users can add a phone as a second factor.',
+  }),
+  authMfaPhoneVerifyEnabled: auth('GOTRUE_MFA_PHONE_VERIFY_ENABLED', types.boolean, false, {
+    description: 'Whether codes sent to phones are accepted as a second factor.',
+  }),
+  authMfaWebAuthnEnrollEnabled: auth('GOTRUE_MFA_WEB_AUTHN_ENROLL_ENABLED', types.boolean, false, {
+    description: 'Accepted for compatibility: security keys are not supported.',
+  }),
+  authMfaWebAuthnVerifyEnabled: auth('GOTRUE_MFA_WEB_AUTHN_VERIFY_ENABLED', types.boolean, false, {
+    description: 'Accepted for compatibility: security keys are not supported.',
+  }),
+  authMfaMaxEnrolledFactors: auth('GOTRUE_MFA_MAX_ENROLLED_FACTORS', types.integer({ min: 0, max: 1000 }), 10, {
+    description: 'Maximum number of second factors of a user.',
+  }),
+  authMfaMaxVerifiedFactors: auth('GOTRUE_MFA_MAX_VERIFIED_FACTORS', types.integer({ min: 0, max: 1000 }), 10, {
+    description: 'Maximum number of verified ones.',
+  }),
+  authMfaChallengeExpiryDuration: auth(
+    'GOTRUE_MFA_CHALLENGE_EXPIRY_DURATION',
+    types.integer({ min: 1, max: 86_400 }),
+    300,
+    { description: 'Seconds to answer the challenge of a second factor.' },
+  ),
+  authMfaFactorExpiryDuration: auth('GOTRUE_MFA_FACTOR_EXPIRY_DURATION', authTypes.duration, 300, {
+    description: 'Time after which a second factor that was not verified may be deleted.',
+  }),
+  authMfaPhoneOtpLength: auth('GOTRUE_MFA_PHONE_OTP_LENGTH', types.integer({ min: 6, max: 10 }), 6, {
+    description: 'Digits of a code for a phone as a second factor.',
+  }),
+  authMfaPhoneMaxFrequency: auth('GOTRUE_MFA_PHONE_MAX_FREQUENCY', authTypes.duration, 60, {
+    description: 'Time between two such codes.',
+  }),
+
+  authRateLimitHeader: auth('GOTRUE_RATE_LIMIT_HEADER', types.headerName, null, {
+    description: 'Request header with the address of the client, by which the next limits count. A proxy must set it.',
+    defaultInWords: 'the network of the client, see `trusted-proxies`; the same machine is not limited',
+    example: '"X-Real-IP"',
+  }),
+  authRateLimitOtp: auth('GOTRUE_RATE_LIMIT_OTP', authTypes.count, 30, {
+    description: `Requests that may send a mail or message, ${perFiveMinutes}`,
+  }),
+  authRateLimitVerify: auth('GOTRUE_RATE_LIMIT_VERIFY', authTypes.count, 30, {
+    description: `Links and codes ${perFiveMinutes}`,
+  }),
+  authRateLimitTokenRefresh: auth('GOTRUE_RATE_LIMIT_TOKEN_REFRESH', authTypes.count, 150, {
+    description: `Requests for tokens ${perFiveMinutes}`,
+  }),
+  authRateLimitSso: auth('GOTRUE_RATE_LIMIT_SSO', authTypes.count, 30, {
+    description: `Requests for single sign-on ${perFiveMinutes}`,
+  }),
+  authRateLimitWeb3: auth('GOTRUE_RATE_LIMIT_WEB3', authTypes.count, 30, {
+    description: `Requests for sign-in with a wallet ${perFiveMinutes}`,
+  }),
+  authRateLimitPasskey: auth('GOTRUE_RATE_LIMIT_PASSKEY', authTypes.count, 30, {
+    description: `Requests for sign-in with a passkey ${perFiveMinutes}`,
+  }),
+  authRateLimitAnonymousUsers: auth('GOTRUE_RATE_LIMIT_ANONYMOUS_USERS', authTypes.count, 30, {
+    description: 'Anonymous sign-ins per client in an hour; 0 for no limit.',
+  }),
+  authMfaRateLimitChallengeAndVerify: auth('GOTRUE_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY', authTypes.count, 15, {
+    description: 'Challenges and answers of second factors per client in a minute; 0 for no limit.',
+  }),
+  authRateLimitEmailSent: auth(
+    'GOTRUE_RATE_LIMIT_EMAIL_SENT',
+    authTypes.rate,
+    { events: 30, period: 3600 },
+    {
+      description: 'Mails of the whole service: a number per hour, or a rate such as `30/10m`.',
+    },
+  ),
+  authRateLimitSmsSent: auth(
+    'GOTRUE_RATE_LIMIT_SMS_SENT',
+    authTypes.rate,
+    { events: 30, period: 3600 },
+    {
+      description: 'Messages of the whole service: a number per hour, or a rate such as `30/10m`.',
+    },
+  ),
+
+  authCorsAllowedHeaders: auth('GOTRUE_CORS_ALLOWED_HEADERS', types.emptyableList, [], {
+    description: 'Further request headers that pages may send to the sign-in service.',
+  }),
+}
+
+export const authSettings: AuthSettingTable<Exclude<keyof AuthSettings, keyof AuthSettingFamilies>> = {
+  ...coreSettings,
+  ...authMailSettings,
+}

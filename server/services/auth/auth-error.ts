@@ -1,0 +1,68 @@
+// Errors of `/auth/v1`. Codes, statuses and messages are GoTrue's, because clients depend on them.
+
+export type AuthErrorParts = {
+  readonly headers?: Readonly<Record<string, string>>
+  /** Further members of the body, such as `weak_password`. */
+  readonly body?: Readonly<Record<string, unknown>>
+  readonly cause?: unknown
+}
+
+/** Ends the request with an error response. */
+export class AuthError extends Error {
+  readonly status: number
+  /** `validation_failed` and the like; null where GoTrue has none, for unknown paths. */
+  readonly code: string | null
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Readonly<Record<string, unknown>>
+
+  constructor(
+    status: number,
+    code: string | null,
+    message: string,
+    { headers = {}, body = {}, cause }: AuthErrorParts = {},
+  ) {
+    super(message, { cause })
+    this.name = 'AuthError'
+    this.status = status
+    this.code = code
+    this.headers = headers
+    this.body = body
+  }
+}
+
+/** Errors that several routes have. */
+export const authErrors = {
+  invalid: (message: string) => new AuthError(400, 'validation_failed', message),
+  noAuthorization: () => new AuthError(401, 'no_authorization', 'This endpoint requires a valid Bearer token'),
+  badJwt: (message: string) => new AuthError(403, 'bad_jwt', message),
+  notAdmin: () => new AuthError(403, 'not_admin', 'User not allowed'),
+  userNotFound: () => new AuthError(403, 'user_not_found', 'User from sub claim in JWT does not exist'),
+  sessionNotFound: () => new AuthError(403, 'session_not_found', 'Session from session_id claim in JWT does not exist'),
+  userBanned: (status: 400 | 403) => new AuthError(status, 'user_banned', 'User is banned'),
+  invalidCredentials: () => new AuthError(400, 'invalid_credentials', 'Invalid login credentials'),
+  emailNotConfirmed: () => new AuthError(400, 'email_not_confirmed', 'Email not confirmed'),
+  phoneNotConfirmed: () => new AuthError(400, 'phone_not_confirmed', 'Phone not confirmed'),
+  signupDisabled: () => new AuthError(422, 'signup_disabled', 'Signups not allowed for this instance'),
+  emailDisabled: (message: string) => new AuthError(400, 'email_provider_disabled', message),
+  phoneDisabled: (message: string) => new AuthError(400, 'phone_provider_disabled', message),
+  emailExists: (cause?: unknown) =>
+    new AuthError(422, 'email_exists', 'A user with this email address has already been registered', { cause }),
+  phoneExists: (cause?: unknown) =>
+    new AuthError(422, 'phone_exists', 'A user with this phone number has already been registered', { cause }),
+  weakPassword: (message: string, reasons: readonly ('length' | 'characters' | 'pwned')[]) =>
+    new AuthError(422, 'weak_password', message, { body: { weak_password: { reasons } } }),
+  insufficientAal: (status: 401 | 403 | 422, message: string) => new AuthError(status, 'insufficient_aal', message),
+  /**
+   * @param limit the setting that names the limit: `GOTRUE_RATE_LIMIT_OTP`
+   * @param seconds until the next attempt
+   */
+  overLimit: (
+    code: 'over_request_rate_limit' | 'over_email_send_rate_limit' | 'over_sms_send_rate_limit',
+    message: string,
+    seconds: number,
+  ) => new AuthError(429, code, message, { headers: { 'Retry-After': String(Math.max(1, Math.ceil(seconds))) } }),
+  unexpected: (cause: unknown) =>
+    new AuthError(500, 'unexpected_failure', 'Unexpected failure, please check server logs for more information', {
+      cause,
+    }),
+}

@@ -1,0 +1,194 @@
+// Route definitions of `/auth/v1`, from which both the router and the OpenAPI document are derived.
+import type { Request, Response } from 'express'
+import type { Route, Responses } from '../../http/route.ts'
+import type { PathParameter } from '../../http/path-id.ts'
+import type { JsonSchema } from '../../http/json-schema.ts'
+import type { SchemaOf } from '../../http/service-response.ts'
+import type { ServiceParameter, ServiceResponse } from '../../http/service-route.ts'
+import type { DtoValidator } from '../../validation/validator.ts'
+import type { AuthBodyReader } from './auth-body.ts'
+import type { AuthAdmin, AuthUser } from './auth-caller.ts'
+import type { AuthContext } from './auth-context.ts'
+import type { ClientLimit } from './auth-limits.ts'
+import { sendAuthJson } from './auth-response.ts'
+
+/** What the routes need to be made. */
+export type AuthTools = {
+  readonly context: AuthContext
+  readonly validator: { readonly forDto: (id: string) => DtoValidator }
+  readonly readBody: AuthBodyReader
+}
+
+export type AuthRoute = Route<AuthTools>
+
+/** `anyone`: no token is read. `user`: a user's token. `admin`: a token or secret API key with an admin role. */
+export type CallerKind = 'anyone' | 'user' | 'admin'
+
+type CallerOf<Kind extends CallerKind> = { anyone: undefined; user: AuthUser; admin: AuthAdmin }[Kind]
+
+/** The parts of a request. */
+export type AuthCall<Kind extends CallerKind, Body> = {
+  readonly context: AuthContext
+  readonly caller: CallerOf<Kind>
+  readonly body: Body
+  /** The raw values of the members of the body, which keep all digits of numbers. Empty without a body. */
+  readonly bodyMembers: ReadonlyMap<string, string>
+  readonly query: URLSearchParams
+  /** Path parameters by name. */
+  readonly path: Readonly<Record<string, string>>
+  readonly request: Request
+  /** For headers and cookies only. */
+  readonly response: Response
+}
+
+/** A response: JSON, as a value or as text; a redirect; or another body. */
+export type AuthReply =
+  | { readonly status?: number; readonly headers?: Headers; readonly json: unknown }
+  | { readonly status?: number; readonly headers?: Headers; readonly text: string }
+  | { readonly status?: number; readonly headers?: Headers; readonly html: string }
+  | { readonly status?: number; readonly headers?: Headers; readonly redirect: string }
+  | { readonly status: 204; readonly headers?: Headers; readonly empty: true }
+
+type Headers = Readonly<Record<string, string>>
+
+export type AuthRouteDefinition<Kind extends CallerKind, Body> = {
+  readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete'
+  /** Below `/auth/v1`: `/token`. Parameters are written `{name}`. */
+  readonly path: string
+  readonly id: string
+  readonly summary: string
+  readonly description?: string
+  readonly caller: Kind
+  /** Counted before the body is read. */
+  readonly limit?: ClientLimit
+  /** Schema of the JSON body. A body of another type is 400 `bad_json`. */
+  readonly body?: SchemaOf<Body>
+  /** Whether a missing body is `{}`, as some clients send it. */
+  readonly bodyOptional?: boolean
+  readonly pathParameters?: Readonly<Record<string, PathParameter<string>>>
+  /** Descriptions by name. */
+  readonly query?: Readonly<Record<string, string>>
+  /** Status and description of the response. */
+  readonly success: readonly [status: number, description: string]
+  /** Schema of the response. */
+  readonly schema?: JsonSchema
+  /** Descriptions of errors by status. Those of the caller, the body and the limit are added. */
+  readonly errors?: Readonly<Record<number, string>>
+  /** Leaves the route out of the OpenAPI document. */
+  readonly hidden?: boolean
+  readonly handler: (call: AuthCall<Kind, Body>) => AuthReply | Promise<AuthReply>
+}
+
+/** Where all routes are. */
+export const authPath = '/auth/v1'
+
+/** A route of `/auth/v1`: identifies the caller, counts the limit, reads the body, and sends the reply. */
+export function defineAuthRoute<Kind extends CallerKind, Body = undefined>(
+  definition: AuthRouteDefinition<Kind, Body>,
+): AuthRoute {
+  const { method, path, id, summary, description, caller, body, hidden } = definition
+  const parameters = parametersOf(definition)
+  return {
+    method,
+    path: authPath + path,
+    id,
+    tag: 'sign-in',
+    summary,
+    ...(description === undefined ? {} : { description }),
+    security: caller === 'anyone' ? [] : caller === 'user' ? ['bearer'] : ['bearer', 'apiKey'],
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(body === undefined ? {} : { body }),
+    responses: responsesOf(definition),
+    ...(hidden === true ? { hidden } : {}),
+    prepare: (tools) => handlerOf(definition, tools),
+  }
+}
+
+const text: JsonSchema = { type: 'string' }
+
+const parametersOf = <Kind extends CallerKind, Body>({
+  pathParameters = {},
+  query = {},
+}: AuthRouteDefinition<Kind, Body>): ServiceParameter[] => [
+  ...Object.entries(pathParameters).map(([name, { description, schema }]) => ({
+    name,
+    in: 'path' as const,
+    description,
+    schema,
+  })),
+  ...Object.entries(query).map(([name, description]) => ({ name, in: 'query' as const, description, schema: text })),
+]
+
+const errorSchema: JsonSchema = { $ref: 'urn:rowhouse:AuthErrorDto' }
+const failure = (description: string): ServiceResponse => ({ description, schema: errorSchema })
+
+function responsesOf<Kind extends CallerKind, Body>(definition: AuthRouteDefinition<Kind, Body>): Responses {
+  const { caller, limit, body, success, schema, errors = {} } = definition
+  const [status, description] = success
+  const described: Readonly<Record<number, string | undefined>> = {
+    500: 'Internal server error, or an error of a trigger or hook.',
+    503: 'The database is not available at the moment.',
+    ...(caller === 'anyone' ? {} : { 401: 'There is no token.', 403: 'The token is not accepted.' }),
+    ...(limit === undefined ? {} : { 429: 'Too many requests.' }),
+    ...(body === undefined ? {} : { 400: 'The body is not valid.', 413: 'The body is too large.' }),
+    ...errors,
+  }
+  return {
+    ...Object.fromEntries(Object.entries(described).map(([code, words]) => [code, failure(words ?? '')])),
+    [status]: { description, ...(schema === undefined ? {} : { schema }) },
+  }
+}
+
+function handlerOf<Kind extends CallerKind, Body>(
+  definition: AuthRouteDefinition<Kind, Body>,
+  { context, validator, readBody }: AuthTools,
+): (request: Request, response: Response) => Promise<void> {
+  const { caller: kind, limit, body: schema, bodyOptional = false, success, handler } = definition
+  const readers = Object.entries(definition.pathParameters ?? {})
+  const validate = schema && validator.forDto(schema.$ref)
+  return async (request, response) => {
+    const identify = kind === 'anyone' ? undefined : context.callers[kind as 'user' | 'admin']
+    const caller = (await identify?.(request)) as CallerOf<Kind>
+    if (limit) await context.limits.countRequest(limit, request)
+    const path = Object.fromEntries(readers.map(([name, { read }]) => [name, read(String(request.params[name]))]))
+    const read = validate && (await readBody(request, response, validate, bodyOptional))
+    const reply = await handler({
+      context,
+      caller,
+      // The validator has checked the type.
+      body: read?.value as Body,
+      bodyMembers: read?.members ?? new Map<string, string>(),
+      query: queryOf(request),
+      path,
+      request,
+      response,
+    })
+    send(response, reply, success[0])
+  }
+}
+
+/** The query string. Of a name that is given twice, the first value counts. */
+export function queryOf({ url }: Pick<Request, 'url'>): URLSearchParams {
+  const start = url.indexOf('?')
+  return new URLSearchParams(start < 0 ? '' : url.slice(start + 1))
+}
+
+function send(response: Response, reply: AuthReply, defaultStatus: number): void {
+  const { status = defaultStatus, headers = {} } = reply
+  if ('json' in reply) sendAuthJson(response, status, JSON.stringify(reply.json), headers)
+  else if ('text' in reply) sendAuthJson(response, status, reply.text, headers)
+  else if ('html' in reply)
+    sendAuthJson(response, status, reply.html, { 'Content-Type': 'text/html; charset=utf-8', ...headers })
+  else if ('redirect' in reply) {
+    response.writeHead(status, {
+      Location: reply.redirect,
+      'Content-Length': 0,
+      'Cache-Control': 'no-store',
+      ...headers,
+    })
+    response.end()
+  } else {
+    response.writeHead(status, headers)
+    response.end()
+  }
+}

@@ -1,0 +1,37 @@
+// Mails and messages that confirm addresses: what sign-up and changes of a user need of them.
+import type { Request } from 'express'
+
+/** The challenge of the PKCE flow, from the body of a request. */
+export type PkceChallenge = { readonly challenge: string; readonly method: 's256' | 'plain' }
+
+export type ConfirmationOptions = {
+  /** Names the target of redirects in `redirect_to` or `Referer`. */
+  readonly request: Request
+  /** Undefined outside the PKCE flow. */
+  readonly pkce?: PkceChallenge | undefined
+}
+
+export type Confirmations = {
+  /**
+   * Stores a new code for the address of an unconfirmed user, and sends it after the commit.
+   *
+   * @param user the user object as JSON text
+   * @returns the user object with `confirmation_sent_at`
+   * @throws AuthError 429 `over_email_send_rate_limit`
+   */
+  readonly confirmEmail: (user: string, options: ConfirmationOptions) => Promise<string>
+  /** The same for a phone number. @throws AuthError 429 `over_sms_send_rate_limit`, 400 if there is no way to send */
+  readonly confirmPhone: (user: string, channel: string) => Promise<string>
+  /** Tells the owner of an account that there is one already. Does nothing above the limits. Never throws. */
+  readonly noticeExistingAccount: (user: string, options: ConfirmationOptions) => void
+  /**
+   * Begins to change the address of a user. Returns the user object with `new_email`.
+   *
+   * @throws AuthError 422 `email_exists`, 429
+   */
+  readonly changeEmail: (userId: string, email: string, options: ConfirmationOptions) => Promise<string>
+  /** The same for a phone number. */
+  readonly changePhone: (userId: string, phone: string, channel: string) => Promise<string>
+  /** Checks and uses up the code of GET /reauthenticate. @throws AuthError 422 `reauthentication_not_valid` */
+  readonly useNonce: (userId: string, nonce: string) => Promise<void>
+}

@@ -1,0 +1,83 @@
+// Maps errors of shared code, and of the database, to errors of `/auth/v1`.
+import { Failure } from '../../http/envelope.ts'
+import { isNotMigrated, isUnreachable, sqlState } from '../../postgres/database-error.ts'
+import { AuthError, authErrors } from './auth-error.ts'
+
+/** The fields of an error that the database sent. */
+export type ServerFields = {
+  readonly code?: string
+  readonly message?: string
+  readonly hint?: string
+  readonly detail?: string
+  /** Names the functions and triggers that were running. */
+  readonly where?: string
+  readonly constraint?: string
+}
+
+/** The fields that the database sent; undefined for other errors. */
+export function serverFields(error: unknown): ServerFields | undefined {
+  if (sqlState(error) === undefined || !(error instanceof Error)) return undefined
+  return ('server' in error ? error.server : error) as ServerFields
+}
+
+/** The response to an error: its own, that of the database, or 500 without a cause. */
+export function authErrorOf(error: unknown): AuthError {
+  if (error instanceof AuthError) return error
+  if (error instanceof Failure) return ofFailure(error)
+  // Express throws this for a path with invalid percent-encoding.
+  if (error instanceof URIError) return new AuthError(400, 'validation_failed', 'The address is not valid')
+  if (isNotMigrated(error)) {
+    return new AuthError(
+      503,
+      'unexpected_failure',
+      'The database is not set up for this: `rowhouse migrate` has not run',
+      { cause: error },
+    )
+  }
+  if (isUnreachable(error)) {
+    return new AuthError(503, 'unexpected_failure', 'The database cannot be reached at the moment', { cause: error })
+  }
+  return raised(error) ?? authErrors.unexpected(error)
+}
+
+/** Errors of code that the services share: limits of attempts, the queue of passwords. */
+function ofFailure({ statusCode, message, headers, cause }: Failure): AuthError {
+  const code =
+    statusCode === 429 ? 'over_request_rate_limit' : statusCode >= 500 ? 'unexpected_failure' : 'validation_failed'
+  return new AuthError(statusCode, code, message, { headers, cause })
+}
+
+/**
+ * The error that a function of the schema `auth` raises, with the SQLSTATE `AU` and three digits, and JSON as its
+ * message: `{"status", "code", "message"}`.
+ */
+const ownState = 'AU000'
+
+/** The error of a RAISE: in our own functions as they say, in triggers of the database's owner with their message. */
+function raised(error: unknown): AuthError | undefined {
+  const fields = serverFields(error)
+  if (!fields) return undefined
+  const { code, message = '', hint, where } = fields
+  if (code === ownState) return ownError(message, error)
+  const details = { code, message, ...(hint === undefined ? {} : { hint }) }
+  // `raise exception`, and the conditions that such code raises on purpose: SQLSTATEs of the class of users.
+  if (code === 'P0001' || (code !== undefined && /^(?:PT\d{3}|[J-OQ-Z])/.test(code) && code !== 'XX000')) {
+    return new AuthError(statusOf(code), 'unexpected_failure', message, { body: { database: details }, cause: error })
+  }
+  // Any other error of a trigger, such as a missing table: the owner of the database needs its message.
+  if (where !== undefined && /PL\/pgSQL function (?!auth\.)/.test(where)) {
+    return new AuthError(500, 'unexpected_failure', `Database error saving the user: ${message}`, {
+      body: { database: details },
+      cause: error,
+    })
+  }
+  return undefined
+}
+
+/** `PT422` is the status 422, as at the REST API. */
+const statusOf = (code: string): number => (/^PT[45]\d\d$/.test(code) ? Number(code.slice(2)) : 500)
+
+function ownError(text: string, cause: unknown): AuthError {
+  const { status, code, message } = JSON.parse(text) as { status: number; code: string; message: string }
+  return new AuthError(status, code, message, { cause })
+}
