@@ -12,6 +12,7 @@ comment on column auth.mfa_factors.secret is 'Key of an authenticator app, in Ba
 comment on column auth.mfa_factors.last_totp_step is
   'Time step of the last code that was accepted. No code of this step or an earlier one is accepted again.';
 alter table auth.mfa_challenges add column if not exists attempts integer not null default 0;
+create index if not exists mfa_challenges_factor_id_idx on auth.mfa_challenges (factor_id);
 comment on column auth.mfa_challenges.attempts is 'How many codes were tried.';
 comment on column auth.mfa_challenges.otp_code is 'Hash of the code that was sent to the phone.';
 alter table auth.mfa_recovery_codes add column if not exists session_id uuid;
@@ -126,7 +127,7 @@ begin
   delete from auth.mfa_challenges
   where mfa_challenges.factor_id = $2 and mfa_challenges.created_at < now() - $5 - interval '1 hour';
   insert into auth.mfa_challenges (id, factor_id, created_at, ip_address, otp_code)
-  values (challenge, $2, now(), $7::inet, case when factor.factor_type = 'phone' then $4 end);
+  values (challenge, $2, now(), coalesce($7::inet, '0.0.0.0'), case when factor.factor_type = 'phone' then $4 end);
   update auth.mfa_factors set last_challenged_at = clock_timestamp() where mfa_factors.id = $2;
   perform auth.record_audit(
     account, 'challenge_created', 'factor',
@@ -145,7 +146,8 @@ comment on function auth.challenge_factor(uuid, uuid, auth.factor_type[], text, 
 
 -- Counts the attempt before the code is compared, so that concurrent requests cannot try more codes.
 create function auth.attempt_factor(
-  user_id uuid, factor_id uuid, challenge_id uuid, allowed auth.factor_type[], lifetime interval, most integer, ip text
+  user_id uuid, factor_id uuid, challenge_id uuid, allowed auth.factor_type[], lifetime interval, most integer,
+  most_of_factor integer, ip text
 ) returns json
 language plpgsql set search_path = ''
 as $$
@@ -153,6 +155,8 @@ as $$
 declare
   factor auth.mfa_factors;
   challenge auth.mfa_challenges;
+  wrong bigint;
+  oldest timestamptz;
 begin
   select mfa_factors.* into factor from auth.mfa_factors where mfa_factors.id = $2 and mfa_factors.user_id = $1;
   if not found then
@@ -161,13 +165,23 @@ begin
   if factor.factor_type <> all ($4) then
     return json_build_object('refused', 'mfa_verify_disabled', 'type', factor.factor_type);
   end if;
+  -- New challenges give no further attempts, so that nobody who knows the password can try all codes.
+  select sum(mfa_challenges.attempts), min(mfa_challenges.created_at) into wrong, oldest
+  from auth.mfa_challenges
+  where mfa_challenges.factor_id = $2 and mfa_challenges.verified_at is null and mfa_challenges.attempts > 0
+    and mfa_challenges.created_at > now() - interval '1 hour';
+  if wrong >= $7 then
+    return json_build_object(
+      'refused', 'too_many_wrong_codes', 'seconds', ceil(extract(epoch from oldest + interval '1 hour' - now()))
+    );
+  end if;
   update auth.mfa_challenges set attempts = mfa_challenges.attempts + 1
   where mfa_challenges.id = $3 and mfa_challenges.factor_id = $2
   returning mfa_challenges.* into challenge;
   if not found then
     return '{"refused": "challenge_not_found"}';
   end if;
-  if challenge.verified_at is not null or host(challenge.ip_address) is distinct from host($7::inet) then
+  if challenge.verified_at is not null or host(challenge.ip_address) <> host(coalesce($8::inet, '0.0.0.0')) then
     return '{"refused": "mfa_ip_address_mismatch"}';
   end if;
   if challenge.created_at < now() - $5 then
@@ -181,19 +195,21 @@ begin
   );
 end
 $$;
-comment on function auth.attempt_factor(uuid, uuid, uuid, auth.factor_type[], interval, integer, text) is
-  E'Counts an attempt to verify a factor.\n\nReturns {type, status, secret, codeHash}: what the code is compared with.';
+comment on function auth.attempt_factor(uuid, uuid, uuid, auth.factor_type[], interval, integer, integer, text) is
+  E'Counts an attempt to verify a factor. A challenge admits `most`, all recent challenges of the factor together `most_of_factor`.\n\nReturns {type, status, secret, codeHash}: what the code is compared with.';
 
 create function auth.verify_factor(
   user_id uuid, session_id uuid, factor_id uuid, challenge_id uuid, totp_step bigint, recovery_hash text, method text,
-  refresh_token text, ip text
+  ip text
 ) returns json
 language plpgsql set search_path = ''
 as $$
 #variable_conflict use_column
 declare
   account auth.users;
+  raised auth.sessions;
   factor auth.mfa_factors;
+  refresh_token constant text := auth.new_refresh_token();
 begin
   select users.* into account from auth.users where users.id = $1 for no key update;
   perform from auth.sessions
@@ -243,22 +259,23 @@ begin
   insert into auth.mfa_amr_claims (id, session_id, created_at, updated_at, authentication_method)
   values (gen_random_uuid(), $2, now(), now(), $7)
   on conflict (session_id, authentication_method) do update set updated_at = now();
-  update auth.sessions set aal = 'aal2', factor_id = $3, updated_at = now() where sessions.id = $2;
+  update auth.sessions set aal = 'aal2', factor_id = $3, updated_at = now() where sessions.id = $2
+  returning sessions.* into raised;
   delete from auth.sessions
   where sessions.user_id = $1 and sessions.id <> $2 and coalesce(sessions.aal, 'aal1') < 'aal2';
   -- The refresh tokens of before must not give access at aal2.
   delete from auth.refresh_tokens where refresh_tokens.session_id = $2;
   insert into auth.refresh_tokens (instance_id, token, user_id, revoked, created_at, updated_at, session_id)
-  values ('00000000-0000-0000-0000-000000000000', $8, $1::text, false, now(), now(), $2);
+  values ('00000000-0000-0000-0000-000000000000', refresh_token, $1::text, false, now(), now(), $2);
   perform auth.record_audit(
     account, 'verification_attempted', 'factor',
-    jsonb_build_object('factor_id', $3, 'challenge_id', $4, 'factor_type', factor.factor_type, 'method', $7), $9
+    jsonb_build_object('factor_id', $3, 'challenge_id', $4, 'factor_type', factor.factor_type, 'method', $7), $8
   );
-  return json_build_object('verified', true);
+  return auth.issued_session(raised, account, refresh_token);
 end
 $$;
-comment on function auth.verify_factor(uuid, uuid, uuid, uuid, bigint, text, text, text, text) is
-  E'Uses up a challenge whose code was right: verifies the factor, raises the session to aal2 with a new refresh token, and ends the account''s other sessions below aal2.\n\n`totp_step` is the time step of the code, `recovery_hash` the hash of a recovery code, `method` the name for the claim amr.';
+comment on function auth.verify_factor(uuid, uuid, uuid, uuid, bigint, text, text, text) is
+  E'Uses up a challenge whose code was right: verifies the factor, raises the session to aal2 with a new refresh token, and ends the account''s other sessions below aal2.\n\n`totp_step` is the time step of the code, `recovery_hash` the hash of a recovery code, `method` the name for the claim amr. Returns what auth.issued_session does.';
 
 create function auth.remove_factor(factor auth.mfa_factors) returns void
 language plpgsql set search_path = ''
@@ -355,8 +372,8 @@ grant execute on function
   auth.factor_object(auth.mfa_factors),
   auth.enroll_factor(uuid, uuid, auth.factor_type, text, text, text, integer, integer, interval, text),
   auth.challenge_factor(uuid, uuid, auth.factor_type[], text, interval, interval, text),
-  auth.attempt_factor(uuid, uuid, uuid, auth.factor_type[], interval, integer, text),
-  auth.verify_factor(uuid, uuid, uuid, uuid, bigint, text, text, text, text),
+  auth.attempt_factor(uuid, uuid, uuid, auth.factor_type[], interval, integer, integer, text),
+  auth.verify_factor(uuid, uuid, uuid, uuid, bigint, text, text, text),
   auth.remove_factor(auth.mfa_factors),
   auth.unenroll_factor(uuid, uuid, uuid, text),
   auth.create_recovery_codes(uuid, uuid, text[], text),
