@@ -1,15 +1,15 @@
 // `/admin/audit`: the audit log.
 import { authErrors } from '../auth-error.ts'
-import { authPath, defineAuthRoute, type AuthRoute } from '../auth-route.ts'
+import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
 import { adminStatements } from './admin-statements.ts'
 import { pageHeaders, pageOf, skippedBy } from './page.ts'
 
 /** Members of the payload by the scope of a query. */
-const scopes: Readonly<Record<string, readonly string[]>> = {
-  author: ['actor_username', 'actor_name'],
-  action: ['action'],
-  type: ['log_type'],
-}
+const scopes: ReadonlyMap<string, readonly string[]> = new Map([
+  ['author', ['actor_username', 'actor_name']],
+  ['action', ['action']],
+  ['type', ['log_type']],
+])
 
 export const auditRoutes: readonly AuthRoute[] = [
   defineAuthRoute({
@@ -23,7 +23,10 @@ export const auditRoutes: readonly AuthRoute[] = [
       page: 'Number of the page, from 1.',
       per_page: 'Entries per page; by default 50.',
     },
-    success: [200, 'A page of entries. `X-Total-Count` is the number of all, `Link` leads to the next and the last page.'],
+    success: [
+      200,
+      'A page of entries. `X-Total-Count` is the number of all, `Link` leads to the next and the last page.',
+    ],
     schema: { type: 'array', items: { $ref: 'urn:rowhouse:AuthAuditEntryDto' } },
     errors: { 400: 'The query is not valid.' },
     handler: async ({ query, context, request }) => {
@@ -37,7 +40,7 @@ export const auditRoutes: readonly AuthRoute[] = [
       ])
       return {
         text: entries ?? '[]',
-        headers: pageHeaders(pathOf(request.originalUrl), page, Number(total)),
+        headers: pageHeaders(request.originalUrl, page, Number(total)),
       }
     },
   }),
@@ -47,10 +50,7 @@ export const auditRoutes: readonly AuthRoute[] = [
 function searchOf(text: string): { readonly members: readonly string[]; readonly part: string } {
   if (text === '') return { members: [], part: '' }
   const colon = text.indexOf(':')
-  const members = colon < 0 ? undefined : scopes[text.slice(0, colon)]
+  const members = colon < 0 ? undefined : scopes.get(text.slice(0, colon))
   if (!members) throw authErrors.invalid(`Invalid query scope: ${text}`)
   return { members, part: text.slice(colon + 1) }
 }
-
-/** The path with the query string, wherever the router is mounted. */
-export const pathOf = (url: string): string => url.slice(Math.max(0, url.indexOf(`${authPath}/`)))

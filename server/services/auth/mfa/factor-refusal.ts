@@ -64,9 +64,7 @@ const refusals: Readonly<Record<string, (subject: Subject, refusal: Refusal) => 
   mfa_ip_address_mismatch: () =>
     new AuthError(422, 'mfa_ip_address_mismatch', 'Challenge and verify IP addresses mismatch.'),
   mfa_challenge_expired: ({ challengeId = '' }) =>
-    expired(
-      `MFA challenge ${challengeId} has expired, verify against another challenge or create a new challenge.`,
-    ),
+    expired(`MFA challenge ${challengeId} has expired, verify against another challenge or create a new challenge.`),
   too_many_attempts: ({ challengeId = '' }) =>
     expired(`Too many codes were tried for the MFA challenge ${challengeId}: create a new challenge.`),
   too_many_wrong_codes: (_subject, { seconds = 1 }) =>
@@ -78,7 +76,11 @@ const refusals: Readonly<Record<string, (subject: Subject, refusal: Refusal) => 
       seconds,
     ),
   code_used: () =>
-    new AuthError(422, 'mfa_verification_failed', 'Invalid TOTP code entered: it was used already, wait for the next one'),
+    new AuthError(
+      422,
+      'mfa_verification_failed',
+      'Invalid TOTP code entered: it was used already, wait for the next one',
+    ),
   wrong_recovery_code: () => new AuthError(422, 'mfa_verification_failed', 'Invalid recovery code entered'),
 }
 

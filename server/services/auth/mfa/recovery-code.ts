@@ -24,4 +24,6 @@ export function recoveryCodeIn(text: string): string | undefined {
 
 /** What is stored: a hexadecimal SHA-256, different for each user. */
 export const hashRecoveryCode = (userId: string, code: string): string =>
-  createHash('sha256').update(JSON.stringify([userId, code])).digest('hex')
+  createHash('sha256')
+    .update(JSON.stringify([userId, code]))
+    .digest('hex')

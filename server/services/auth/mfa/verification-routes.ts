@@ -134,7 +134,9 @@ const newCode = (digits: number): string =>
 
 /** The hash of a code that was sent, for the database. */
 const hashOf = (id: string, code: string): string =>
-  createHash('sha256').update(JSON.stringify([id, code])).digest('hex')
+  createHash('sha256')
+    .update(JSON.stringify([id, code]))
+    .digest('hex')
 
 /** @throws AuthError 400 */
 function checkChannel(channel: string): void {
