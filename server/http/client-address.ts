@@ -11,7 +11,19 @@ const maxLength = 100
  * @param trustedProxies number of proxies in front of this server that each add an entry to `X-Forwarded-For`. Earlier
  *   entries are ignored, because clients can forge them
  */
-export function clientNetwork(request: IncomingMessage, trustedProxies: number): string {
+export const clientNetwork = (request: IncomingMessage, trustedProxies: number): string =>
+  networkOf(hopOf(request, trustedProxies))
+
+/** The address of the client, for `inet` columns; null if it is unknown, as on a Unix socket. */
+export function clientAddress(request: IncomingMessage, trustedProxies: number): string | null {
+  const text = hopOf(request, trustedProxies)
+    .replace(/^\[(.{0,60})\](?::\d{1,5})?$/, '$1')
+    .replace(/%.*$/s, '')
+  const [, v4 = text] = /^(?:::ffff:)?(\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?$/i.exec(text) ?? []
+  return isIP(v4) === 0 ? null : v4
+}
+
+function hopOf(request: IncomingMessage, trustedProxies: number): string {
   const hops = [request.socket.remoteAddress ?? 'local']
   if (trustedProxies > 0) {
     // Node joins repeated headers with commas.
@@ -19,7 +31,7 @@ export function clientNetwork(request: IncomingMessage, trustedProxies: number):
     const entries = (Array.isArray(forwarded) ? forwarded.join(',') : (forwarded ?? '')).split(',')
     for (const entry of entries.reverse()) if (entry.trim() !== '') hops.push(entry.trim())
   }
-  return networkOf(hops[Math.min(trustedProxies, hops.length - 1)] ?? 'local')
+  return hops[Math.min(trustedProxies, hops.length - 1)] ?? 'local'
 }
 
 /** `203.0.113.7`, `::ffff:203.0.113.7`, `203.0.113.7:5000` -> `203.0.113.7`; `2001:db8::1` -> `2001:db8:0:0` */

@@ -187,6 +187,7 @@ async function compose({
     query,
     sessionSecrets: config.sessionSecrets,
     secureCookies: config.secureCookies ?? !listensOnLoopback(config),
+    trustedProxies: config.trustedProxies,
   }
   const allowedOrigins = (): readonly string[] => engine.snapshot.config.serverCorsAllowedOrigins
   const onError = (error: unknown): void => log.write({ kind: 'failure', error, requestId: null })
@@ -196,7 +197,6 @@ async function compose({
     accountLimit: config.authAccountLimit,
     accountTotalLimit: config.authAccountTotalLimit,
     addressLimit: config.authAddressLimit,
-    trustedProxies: config.trustedProxies,
     tokens: () => engine.snapshot.config,
     version,
     restBasePath: config.restBasePath,

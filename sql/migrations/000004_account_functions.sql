@@ -62,7 +62,7 @@ to supabase_auth_admin;
 -- Accounts
 
 -- The trigger functions of a project's own tables may raise errors here, so a sign-up fails with their message.
-create function auth.create_user(address text, password_hash text, given_name text, family_name text, ip text)
+create function auth.create_user(address text, password_hash text, given_name text, family_name text, ip text default null)
 returns table (id uuid, email text, first_name text, last_name text, created_at timestamptz)
 language plpgsql security definer set search_path = ''
 as $$
@@ -141,7 +141,7 @@ comment on function auth.rehash_password(uuid, text, text) is
 -- `password_hash` is the hash that the password was verified against. A password change ends all sessions, and may have
 -- happened during that verification, so no session may start with the old hash. The lock makes a concurrent change wait.
 create function auth.create_session(
-  user_id uuid, password_hash text, id_hash bytea, lifetime interval, user_agent text, ip text
+  user_id uuid, password_hash text, id_hash bytea, lifetime interval, user_agent text default null, ip text default null
 )
 returns timestamptz
 language plpgsql security definer set search_path = ''
@@ -171,18 +171,35 @@ comment on function auth.create_session(uuid, text, bytea, interval, text, text)
 
 create function auth.find_session(id_hash bytea)
 returns table (
-  id uuid, user_id uuid, email text, first_name text, last_name text, app_role text, registered_at timestamptz,
+  id uuid, user_id uuid, email text, first_name text, last_name text, app_role text, aal text, registered_at timestamptz,
   created_at timestamptz, expires_at timestamptz
 )
 language sql stable security definer set search_path = ''
 as $$
   select sessions.id, users.id, users.email::text, auth.first_name(users), auth.last_name(users), users.app_role,
-    users.created_at, sessions.created_at, sessions.not_after
+    coalesce(sessions.aal::text, 'aal1'),
+    -- Seeded accounts may have no time.
+    coalesce(users.created_at, sessions.created_at), sessions.created_at, sessions.not_after
   from auth.sessions join auth.users on users.id = sessions.user_id
   where sessions.id_hash = $1 and not auth.has_ended(sessions) and not auth.is_banned(users)
 $$;
 comment on function auth.find_session(bytea) is
   'The session of a cookie, and its account. Returns no row if the session has ended or the account is banned.';
+
+-- A session of tokens keeps its end. The cookie replaces an earlier one of the same session.
+create function auth.add_cookie(session_id uuid, user_id uuid, id_hash bytea)
+returns table (email text, first_name text, last_name text, expires_at timestamptz)
+language sql security definer set search_path = ''
+as $$
+  update auth.sessions set id_hash = $3, updated_at = now()
+  from auth.users
+  where sessions.id = $1 and sessions.user_id = $2 and not auth.has_ended(sessions)
+    and users.id = $2 and not auth.is_banned(users)
+    and not users.is_anonymous and users.email_confirmed_at is not null and users.email <> ''
+  returning users.email::text, auth.first_name(users), auth.last_name(users), sessions.not_after
+$$;
+comment on function auth.add_cookie(uuid, uuid, bytea) is
+  'Gives a session of tokens a cookie. Returns no row if the session has ended, or the account is banned or has no confirmed address.';
 
 create function auth.extend_session(id_hash bytea, lifetime interval, longest interval) returns timestamptz
 language sql security definer set search_path = ''
@@ -190,11 +207,11 @@ as $$
   update auth.sessions
   set not_after = greatest(sessions.not_after, least(now() + $2, sessions.created_at + $3)),
     refreshed_at = now() at time zone 'UTC', updated_at = now()
-  where sessions.id_hash = $1 and not auth.has_ended(sessions)
+  where sessions.id_hash = $1 and not auth.has_ended(sessions) and sessions.not_after is not null
   returning sessions.not_after
 $$;
 comment on function auth.extend_session(bytea, interval, interval) is
-  'Extends a session to `lifetime` from now, at most `longest` after its start. Null if it has ended.';
+  'Extends a session to `lifetime` from now, at most `longest` after its start. Null if it has ended, or has no fixed end.';
 
 create function auth.list_sessions(user_id uuid)
 returns table (
@@ -212,15 +229,21 @@ $$;
 comment on function auth.list_sessions(uuid) is
   'The sessions of an account, with cookies and with refresh tokens, newest first, at most 100.';
 
-create function auth.revoke_session(id_hash bytea) returns boolean
-language sql security definer set search_path = ''
+create function auth.revoke_session(id_hash bytea, ip text default null) returns boolean
+language plpgsql security definer set search_path = ''
 as $$
-  with revoked as (
-    delete from auth.sessions where sessions.id_hash = $1 returning not auth.has_ended(sessions) as was_valid
-  )
-  select coalesce((select was_valid from revoked), false)
+declare
+  ended auth.sessions;
+begin
+  delete from auth.sessions where sessions.id_hash = $1 returning sessions.* into ended;
+  if ended.id is null or auth.has_ended(ended) then
+    return false;
+  end if;
+  perform auth.record_audit(users, 'logout', 'account', null, $2) from auth.users where users.id = ended.user_id;
+  return true;
+end
 $$;
-comment on function auth.revoke_session(bytea) is 'Ends the session of a cookie. Returns whether there was one.';
+comment on function auth.revoke_session(bytea, text) is 'Ends the session of a cookie. Returns whether there was one.';
 
 create function auth.revoke_sessions(user_id uuid, chosen uuid, spared uuid) returns integer
 language sql security definer set search_path = ''
@@ -259,7 +282,7 @@ comment on function auth.check_session(uuid, uuid, text) is
   E'Raises 401 unless the session belongs to the user and has not ended, the account is not banned, and it still has the given app_role, if any.\n\nIf a token has the claim session_id, the server calls this before the statement of the request, in the same transaction.';
 
 create function auth.change_user(
-  user_id uuid, old_password_hash text, address text, new_password_hash text, session_id uuid, ip text
+  user_id uuid, old_password_hash text, address text, new_password_hash text, session_id uuid, ip text default null
 )
 returns table (id uuid, email text, first_name text, last_name text, created_at timestamptz)
 language plpgsql security definer set search_path = ''
@@ -303,7 +326,7 @@ $$;
 comment on function auth.change_user(uuid, text, text, text, uuid, text) is
   E'Changes the address and the password of an account; null leaves a value unchanged. Returns no row if the password has changed.\n\nA new password ends all sessions except `session_id`. Pending one-time codes become invalid.';
 
-create function auth.delete_user(user_id uuid, password_hash text, ip text) returns boolean
+create function auth.delete_user(user_id uuid, password_hash text, ip text default null) returns boolean
 language plpgsql security definer set search_path = ''
 as $$
 declare
@@ -339,9 +362,10 @@ grant execute on function
   auth.rehash_password(uuid, text, text),
   auth.create_session(uuid, text, bytea, interval, text, text),
   auth.find_session(bytea),
+  auth.add_cookie(uuid, uuid, bytea),
   auth.extend_session(bytea, interval, interval),
   auth.list_sessions(uuid),
-  auth.revoke_session(bytea),
+  auth.revoke_session(bytea, text),
   auth.revoke_sessions(uuid, uuid, uuid),
   auth.check_session(uuid, uuid, text),
   auth.change_user(uuid, text, text, text, uuid, text),

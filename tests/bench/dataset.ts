@@ -67,10 +67,11 @@ const data = ({ rows, users }: Dataset): string => `
   insert into public.profiles (id, full_name, avatar_url)
   select md5('user ' || n)::uuid, 'User ' || n, 'https://avatars.example.org/' || n || '.png'
   from generate_series(1, ${users}) as n;
-  insert into auth.users (id, email, password_hash)
+  insert into auth.users (id, email, encrypted_password)
   select md5('user ' || n)::uuid, 'user' || n || '@example.org', 'none' from generate_series(1, ${users}) as n;
-  insert into auth.sessions (id_hash, user_id, expires_at)
-  select sha256(convert_to('session-of-benchmark-user-' || n, 'UTF8')), md5('user ' || n)::uuid, to_timestamp(${sessionEnd})
+  insert into auth.sessions (id, id_hash, user_id, created_at, not_after)
+  select md5('session ' || n)::uuid, sha256(convert_to('session-of-benchmark-user-' || n, 'UTF8')), md5('user ' || n)::uuid, now(),
+    to_timestamp(${sessionEnd})
   from generate_series(1, ${users}) as n;
   insert into public.classification_runs
     (id, user_id, image_uri, image_source, result_label, confidence, is_positive, recommendation, model_version,

@@ -15,7 +15,7 @@ const somebody = '00000000-0000-4000-8000-000000000002'
 /** A twentieth are on one model, of which one dealer owns half; the others get rarer from model to model. */
 const generate = `
   set session_replication_role = replica;
-  insert into auth.users (id, email, password_hash)
+  insert into auth.users (id, email, encrypted_password)
   select ('00000000-0000-4000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'user' || n || '@example.org', 'x'
   from generate_series(1, 20000) n;
   insert into public.profiles (id) select id from auth.users;

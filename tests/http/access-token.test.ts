@@ -26,7 +26,7 @@ t.test('POST /auth/token returns a token with the claims of the session', async 
   t.match(token, { token_type: 'bearer', expires_in: 900 })
   t.strictSame(decodeProtectedHeader(token.access_token), { alg: 'HS256', typ: 'JWT' })
   const { iat = 0, exp = 0, session_id: session, ...claims } = decodeJwt(token.access_token)
-  t.strictSame(claims, { sub: ann.id, role: 'authenticated', email: 'ann@example.org' })
+  t.strictSame(claims, { sub: ann.id, role: 'authenticated', email: 'ann@example.org', aal: 'aal1' })
   t.ok(Math.abs(iat - Date.now() / 1000) < 60)
   t.equal(exp - iat, 900)
   const sessions = detailsOf<{ id: string }[]>(await ann.call('GET', '/auth/sessions'))

@@ -196,7 +196,7 @@ t.test('only hashes of passwords and session ids are stored', async (t) => {
   t.equal(id.length, 43)
   const { rows } = await database.query(
     `select (select jsonb_agg(u)::text from auth.users u) || (select jsonb_agg(s)::text from auth.sessions s) as everything,
-       (select password_hash from auth.users where email = 'ann@example.org') as password,
+       (select encrypted_password from auth.users where email = 'ann@example.org') as password,
        exists (select from auth.sessions where id_hash = $1) as hashed`,
     [createHash('sha256').update(id).digest()],
   )
@@ -228,7 +228,7 @@ t.test('signing out ends the session and removes the cookie', async (t) => {
 })
 
 t.test('signing in deletes the expired sessions of the account', async (t) => {
-  await database.query("update auth.sessions set expires_at = now() - interval '1 second'")
+  await database.query("update auth.sessions set not_after = now() - interval '1 second'")
   await call('POST', '/auth/signin', { body: { email: 'ann@example.org', password } })
   const { rows } = await database.query(
     "select count(*)::int from auth.sessions join auth.users on users.id = user_id where email = 'ann@example.org'",
@@ -357,12 +357,12 @@ t.test('a server that lacks a prerequisite responds with 503', async (t) => {
 })
 
 t.test('an internal error is logged, but not disclosed to the client', async (t) => {
-  await database.query('alter table auth.users rename column password_hash to password_hash_2')
-  t.teardown(() => database.query('alter table auth.users rename column password_hash_2 to password_hash'))
+  await database.query('alter table auth.users rename column encrypted_password to encrypted_password_2')
+  t.teardown(() => database.query('alter table auth.users rename column encrypted_password_2 to encrypted_password'))
   const given = await call('POST', '/auth/signin', { body: { email: 'ann@example.org', password } })
   t.strictSame(
     [given.status, given.body],
     [500, { status: 'error', statusCode: 500, message: 'Something went wrong on the server' }],
   )
-  t.match(service.logged.at(-1), { message: /password_hash/ })
+  t.match(service.logged.at(-1), { message: /encrypted_password/ })
 })

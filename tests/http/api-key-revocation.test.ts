@@ -56,7 +56,9 @@ t.test('both processes refuse a key after: event', async (t) => {
       () => database.query('delete from auth.users where id = $1', [user]),
     ],
   ]
-  await database.query("insert into auth.users (id, email, password_hash) values ($1, 'key@example.org', 'x')", [user])
+  await database.query("insert into auth.users (id, email, encrypted_password) values ($1, 'key@example.org', 'x')", [
+    user,
+  ])
   const other = await create({ role: 'service_role', label: 'other' })
   for (const [label, wanted, end] of rows) {
     const { id, key } = await create(wanted)

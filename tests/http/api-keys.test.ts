@@ -29,7 +29,9 @@ const { query } = new Database(pool)
 const create = (wanted: NewApiKey) => withClient(database.adminUri, (client) => createApiKey(client, wanted))
 const revoke = (id: string) => withClient(database.adminUri, (client) => revokeApiKey(client, id))
 const ann = '00000000-0000-4000-8000-00000000000a'
-await database.query("insert into auth.users (id, email, password_hash) values ($1, 'ann@example.org', 'x')", [ann])
+await database.query("insert into auth.users (id, email, encrypted_password) values ($1, 'ann@example.org', 'x')", [
+  ann,
+])
 
 /** A lookup with a clock of its own that counts its queries to the database. */
 function lookupWith(settings: Partial<LookupSettings> = {}) {
@@ -239,7 +241,7 @@ t.test('a cached key is returned without a query', async (t) => {
 
 t.test('deleting a user deletes their keys', async (t) => {
   const id = '00000000-0000-4000-8000-00000000000c'
-  await database.query("insert into auth.users (id, email, password_hash) values ($1, 'c@example.org', 'x')", [id])
+  await database.query("insert into auth.users (id, email, encrypted_password) values ($1, 'c@example.org', 'x')", [id])
   const { key } = await create({ role: 'authenticated', label: 'x', userId: id })
   await database.query('delete from auth.users where id = $1', [id])
   await t.rejects(lookupWith().find(key), invalid)

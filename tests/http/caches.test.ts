@@ -16,7 +16,7 @@ const { call, service } = await startApplication(t, database.authenticatorUri, {
 type Run = { id: string; user_id: string; confidence: number; result_label: string }
 
 await database.query(`
-  insert into auth.users (email, password_hash) select 'user' || i || '@example.com', 'x' from generate_series(1, ${users}) i;
+  insert into auth.users (id, email, encrypted_password) select gen_random_uuid(), 'user' || i || '@example.com', 'x' from generate_series(1, ${users}) i;
   insert into public.classification_runs (user_id, image_uri, image_source, result_label, confidence, is_positive)
     select u.id, 'https://images.test/' || i, 'test', 'label' || i, i, i % 2 = 0
     from auth.users u, generate_series(1, ${runsEach}) i`)

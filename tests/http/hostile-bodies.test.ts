@@ -144,6 +144,6 @@ async function snapshot(): Promise<unknown> {
   const { rows } = await database.query(`
     select (select jsonb_agg(u order by id) from auth.users u) as users,
       (select count(*) from public.reports) as reports,
-      (select count(*) from auth.sessions where revoked_at is null) as sessions`)
+      (select count(*) from auth.sessions) as sessions`)
   return rows
 }

@@ -189,8 +189,7 @@ t.test('invalid sessions: cookie -> 401', async (t) => {
 
 t.test('a session ended in the database is invalid at once', async (t) => {
   const ends: readonly (readonly [label: string, sql: string])[] = [
-    ['revoked', 'update auth.sessions set revoked_at = now() where user_id = $1'],
-    ['expired', 'update auth.sessions set expires_at = now() where user_id = $1'],
+    ['expired', 'update auth.sessions set not_after = now() where user_id = $1'],
     ['deleted', 'delete from auth.sessions where user_id = $1'],
     ['its account is deleted', 'delete from auth.users where id = $1'],
   ]
@@ -229,7 +228,7 @@ t.test('requests are subject to the policies and grants of the REST API', async 
     create trigger see before insert on public.reports for each row execute function public.see()`)
   t.equal((await post(report)).status, 201)
   t.strictSame((await database.query('select * from public.seen')).rows, [
-    { claims: { sub: ann.id, role: 'authenticated', email: 'ann@example.org' }, who: 'authenticated' },
+    { claims: { sub: ann.id, role: 'authenticated', email: 'ann@example.org', aal: 'aal1' }, who: 'authenticated' },
   ])
   await database.query('drop table public.seen cascade; drop function public.see() cascade')
 })

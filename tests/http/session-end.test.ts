@@ -108,7 +108,7 @@ t.test('ways to end a session: its token is refused at once by every process', a
     ],
     [
       'it expires',
-      (user) => database.query('update auth.sessions set expires_at = now() where user_id = $1', [user.id]),
+      (user) => database.query('update auth.sessions set not_after = now() where user_id = $1', [user.id]),
     ],
     ['deleted by SQL', (user) => database.query('delete from auth.users where id = $1', [user.id])],
   ]

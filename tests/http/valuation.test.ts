@@ -17,7 +17,7 @@ t.teardown(async () => {
 const users = Array.from({ length: 8 }, (_, n) => `00000000-0000-4000-8000-00000000000${n}`) as [string, ...string[]]
 const [ann] = users
 await database.query(
-  `insert into auth.users (id, email, password_hash)
+  `insert into auth.users (id, email, encrypted_password)
    select id, id || '@example.org', 'x' from unnest($1::uuid[]) id`,
   [users],
 )

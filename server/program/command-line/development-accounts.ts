@@ -1,7 +1,7 @@
 // Creates accounts and keys for development, on a connection of the database's owner.
 import type { Client } from '../../postgres/connection/client.ts'
 import { createAccount } from '../../services/accounts/account.ts'
-import { hashPassword } from '../../services/accounts/password.ts'
+import { hashPassword } from '../../services/accounts/password-hash.ts'
 import { createApiKey, hashApiKey } from '../../identity/api-key/api-key.ts'
 import type { DevelopmentAccounts } from './development-keys.ts'
 

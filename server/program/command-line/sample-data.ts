@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { Client } from '../../postgres/connection/client.ts'
-import { hashPassword } from '../../services/accounts/password.ts'
+import { hashPassword } from '../../services/accounts/password-hash.ts'
 import { CommandError } from './command-error.ts'
 import type { SampleCounts } from './dependencies.ts'
 

@@ -1,6 +1,6 @@
 // `/auth/me` and `/auth/sessions`: the account of the signed-in user.
 import type { Request } from 'express'
-import { clientNetwork } from '../../http/client-address.ts'
+import { clientAddress, clientNetwork } from '../../http/client-address.ts'
 import { Failure, failures } from '../../http/envelope.ts'
 import { uuidParameter } from '../../http/path-id.ts'
 import { defineRoute, type Route } from '../../http/route.ts'
@@ -14,7 +14,6 @@ import { clearSessionCookies } from './session-cookie.ts'
 import { listSessions, revokeNamedSessions, type Session, type SessionSettings } from './session.ts'
 
 export type AccountSettings = SessionSettings & {
-  readonly trustedProxies: number
   readonly passwords: Passwords
   readonly limits: AttemptLimits
 }
@@ -71,6 +70,7 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
           passwordHash: await confirmPassword(request, caller, body.currentPassword),
           email: body.email === undefined ? undefined : normalisedEmail(body.email),
           newPasswordHash: body.password === undefined ? undefined : await passwords.hash(body.password),
+          ip: clientAddress(request, trustedProxies),
         })
         if (!changed) throw failures.wrongPassword()
         const { createdAt } = changed
@@ -92,7 +92,8 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
       },
       handler: async ({ caller, body, request, response }) => {
         const passwordHash = await confirmPassword(request, caller, body.password)
-        if (!(await deleteAccount(query, caller.account.id, passwordHash))) throw failures.wrongPassword()
+        const ip = clientAddress(request, trustedProxies)
+        if (!(await deleteAccount(query, caller.account.id, passwordHash, ip))) throw failures.wrongPassword()
         clearSessionCookies(response, settings)
         return { message: 'user deleted successfully' }
       },
@@ -103,17 +104,13 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
       id: 'listSessions',
       tag: 'accounts',
       summary: 'Your sessions, newest first, at most 100',
+      description: 'Both those that began here and those of `/auth/v1`.',
       access: signedIn(settings),
       success: success(200, 'The sessions that have not ended.', { type: 'array', items: dto('SessionDto') }),
       handler: async ({ caller }) => {
         const sessions = await listSessions(caller.account.id, query)
         return {
-          details: sessions.map(({ id, createdAt, expiresAt }) => ({
-            id,
-            createdAt,
-            expiresAt,
-            current: id === caller.id,
-          })),
+          details: sessions.map((session) => ({ ...session, current: session.id === caller.id })),
         }
       },
     }),

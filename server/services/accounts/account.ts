@@ -10,7 +10,12 @@ export type Account = {
   readonly lastName: string | null
 }
 
-export type NewAccount = Omit<Account, 'id'> & { readonly passwordHash: string }
+export type NewAccount = Omit<Account, 'id' | 'firstName'> & {
+  readonly firstName: string | null
+  readonly passwordHash: string
+  /** Address of the client, for the audit log. */
+  readonly ip?: string | null
+}
 
 /** `schemas/user-dto.json` */
 export type UserDto = {
@@ -66,38 +71,53 @@ const accountOf = ({ id, email, first_name: firstName, last_name: lastName }: Ac
   lastName,
 })
 
-/** Creates an account; undefined when the address is already registered. */
+/** Creates an account with a confirmed address; undefined when the address is already registered. */
 export async function createAccount(
   query: RunQuery,
-  { email, passwordHash, firstName, lastName }: NewAccount,
+  { email, passwordHash, firstName, lastName, ip = null }: NewAccount,
 ): Promise<Account | undefined> {
   const [row] = await askAccounts(
     query,
-    'select id, email, first_name, last_name from auth.create_user($1, $2, $3, $4)',
-    [email, passwordHash, firstName, lastName],
+    'select id, email, first_name, last_name from auth.create_user($1, $2, $3, $4, $5)',
+    [email, passwordHash, firstName, lastName, ip],
   )
   return row && accountOf(row as AccountRow)
 }
 
+export type FoundAccount = Account & {
+  /** Undefined for an account that signs in without a password. */
+  readonly passwordHash: string | undefined
+  /** Whether the address was confirmed. */
+  readonly isConfirmed: boolean
+  readonly isBanned: boolean
+}
+
 /** Finds an account by its e-mail address, ignoring case. */
-export async function findAccount(
-  query: RunQuery,
-  email: string,
-): Promise<(Account & { readonly passwordHash: string }) | undefined> {
+export async function findAccount(query: RunQuery, email: string): Promise<FoundAccount | undefined> {
   const [row] = await askAccounts(
     query,
-    'select id, email, password_hash, first_name, last_name from auth.find_user($1)',
+    'select id, email, password_hash, first_name, last_name, is_confirmed, is_banned from auth.find_user($1)',
     [email],
   )
   if (!row) return undefined
-  const found = row as AccountRow & { password_hash: string }
-  return { ...accountOf(found), passwordHash: found.password_hash }
+  const found = row as AccountRow & { password_hash: string | null; is_confirmed: boolean; is_banned: boolean }
+  return {
+    ...accountOf(found),
+    passwordHash: found.password_hash ?? undefined,
+    isConfirmed: found.is_confirmed,
+    isBanned: found.is_banned,
+  }
 }
 
-/** The hash of an account's password; undefined when the account does not exist. */
+/** The hash of an account's password; undefined when the account does not exist, or has no password. */
 export async function findPasswordHash(query: RunQuery, userId: string): Promise<string | undefined> {
   const [row] = await askAccounts(query, 'select auth.find_password($1) as hash', [userId])
   return typeof row?.hash === 'string' ? row.hash : undefined
+}
+
+/** Replaces the hash of a password that has not changed meanwhile. */
+export async function replaceHash(query: RunQuery, userId: string, old: string, replacement: string): Promise<void> {
+  await askAccounts(query, 'select auth.rehash_password($1, $2, $3)', [userId, old, replacement])
 }
 
 export type AccountChange = {
@@ -108,6 +128,8 @@ export type AccountChange = {
   readonly newPasswordHash: string | undefined
   /** The session that a new password does not end. */
   readonly sessionId: string
+  /** Address of the client, for the audit log. */
+  readonly ip: string | null
 }
 
 /**
@@ -117,13 +139,13 @@ export type AccountChange = {
  */
 export async function changeAccount(
   query: RunQuery,
-  { userId, passwordHash, email, newPasswordHash, sessionId }: AccountChange,
+  { userId, passwordHash, email, newPasswordHash, sessionId, ip }: AccountChange,
 ): Promise<(Account & { readonly createdAt: Date }) | undefined> {
   try {
     const [row] = await askAccounts(
       query,
-      'select id, email, first_name, last_name, created_at from auth.change_user($1, $2, $3, $4, $5)',
-      [userId, passwordHash, email ?? null, newPasswordHash ?? null, sessionId],
+      'select id, email, first_name, last_name, created_at from auth.change_user($1, $2, $3, $4, $5, $6)',
+      [userId, passwordHash, email ?? null, newPasswordHash ?? null, sessionId, ip],
     )
     if (!row) return undefined
     const changed = row as AccountRow & { created_at: Date }
@@ -135,7 +157,12 @@ export async function changeAccount(
 }
 
 /** Deletes an account with all its data. False when its password was changed meanwhile, or it was already deleted. */
-export async function deleteAccount(query: RunQuery, userId: string, passwordHash: string): Promise<boolean> {
-  const [row] = await askAccounts(query, 'select auth.delete_user($1, $2) as deleted', [userId, passwordHash])
+export async function deleteAccount(
+  query: RunQuery,
+  userId: string,
+  passwordHash: string,
+  ip: string | null,
+): Promise<boolean> {
+  const [row] = await askAccounts(query, 'select auth.delete_user($1, $2, $3) as deleted', [userId, passwordHash, ip])
   return row?.deleted === true
 }

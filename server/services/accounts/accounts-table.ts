@@ -16,8 +16,6 @@ export type AccountsSettings = SessionSettings & {
   readonly accountTotalLimit: number
   /** Maximum number of wrong passwords, and of registrations, from one network in 15 minutes. */
   readonly addressLimit: number
-  /** Number of proxies in front of this server that add to `X-Forwarded-For`. */
-  readonly trustedProxies: number
   /** Other origins whose pages may use the service; read at each request. */
   readonly allowedOrigins: () => readonly string[]
   /** Read for each token. */

@@ -1,14 +1,9 @@
-// Hashes passwords with argon2id.
+// Hashes and verifies passwords in a bounded number of threads.
 import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
-import { hash, verify } from '@node-rs/argon2'
+import { setTimeout as delay } from 'node:timers/promises'
 import { BoundedWork, type Bounds } from './bounded-work.ts'
-
-/**
- * Argon2id is the library's default.
- * https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html#argon2id
- */
-const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
+import { hashPassword, isOutdated, verifyHash } from './password-hash.ts'
 
 /**
  * At most half of the CPUs, and half of Node's four worker threads: a flood of sign-ins leaves the rest to other
@@ -16,15 +11,16 @@ const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
  */
 const defaultBounds: Bounds = { atOnce: Math.min(2, Math.max(1, availableParallelism() >> 1)), waiting: 100 }
 
-/** Other keyboards may send the same password in another normal form (RFC 8265, section 4.2). */
-const normalised = (password: string): string => password.normalize('NFC')
-
-export const hashPassword = (password: string): Promise<string> => hash(normalised(password), cost)
+/** Milliseconds. Rejections wait no longer than this for the duration of imported hashes. */
+const maxPadding = 1000
 
 export type Passwords = {
   /** @throws Failure 503 when too many tasks wait, as does `verify` */
   readonly hash: (password: string) => Promise<string>
-  /** Without a hash, takes as long as for a wrong password: timing does not reveal whether an account exists. */
+  /**
+   * Without a hash, takes as long as for a wrong password: timing does not reveal whether an account exists, or whether
+   * its hash is an imported one.
+   */
   readonly verify: (passwordHash: string | undefined, password: string) => Promise<boolean>
 }
 
@@ -33,12 +29,29 @@ export function createPasswords(bounds = defaultBounds): Passwords {
   const work = new BoundedWork(bounds)
   // Computed in advance, so that the first request for an unknown account does not take longer.
   const placeholderHash = hashPassword(randomBytes(16).toString('hex'))
+  // Milliseconds by which an imported hash takes longer to compare than our own; a moving average of each.
+  const duration = { own: 0, imported: 0 }
+
+  async function timed(passwordHash: string, password: string): Promise<boolean> {
+    const startedAt = performance.now()
+    const isRight = await verifyHash(passwordHash, password)
+    const kind = isOutdated(passwordHash) ? 'imported' : 'own'
+    const taken = performance.now() - startedAt
+    duration[kind] = duration[kind] === 0 ? taken : (3 * duration[kind] + taken) / 4
+    return isRight
+  }
+
   return {
     hash: (password) => work.run(() => hashPassword(password)),
     verify: async (passwordHash, password) => {
       const compared = passwordHash ?? (await placeholderHash)
-      const right = await work.run(() => verify(compared, normalised(password)))
-      return right && passwordHash !== undefined
+      const isRight = (await work.run(() => timed(compared, password))) && passwordHash !== undefined
+      // Waiting costs no CPU. Databases without imported hashes never wait.
+      if (!isRight && !isOutdated(compared)) {
+        const padding = duration.imported - duration.own
+        if (padding > 0) await delay(Math.min(padding, maxPadding))
+      }
+      return isRight
     },
   }
 }

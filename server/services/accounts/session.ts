@@ -7,6 +7,7 @@ import type { Identity } from '../../identity/identity.ts'
 import { askAccounts, fromAccounts, type Account } from './account.ts'
 import type { CookieValue } from '../../http/cookie.ts'
 import { failures } from '../../http/envelope.ts'
+import { clientAddress } from '../../http/client-address.ts'
 import { sendSessionCookies, sessionCookies, type CookieSettings } from './session-cookie.ts'
 import { noteRole } from '../../http/request-log.ts'
 
@@ -14,6 +15,8 @@ export type SessionSettings = CookieSettings & {
   readonly database: Pick<Database, 'ask'>
   /** Runs statements as `authenticator`. */
   readonly query: RunQuery
+  /** Number of proxies in front of this server that add to `X-Forwarded-For`. */
+  readonly trustedProxies: number
 }
 
 export type Session = {
@@ -24,15 +27,21 @@ export type Session = {
   readonly account: Account
   /** The claim `app_role`, if the account has one. */
   readonly appRole: string | null
+  /** The claim `aal`: `aal2` after a second factor. */
+  readonly aal: string
   readonly registeredAt: Date
   readonly createdAt: Date
-  readonly expiresAt: Date
+  /** Null for a session of tokens without a fixed end. */
+  readonly expiresAt: Date | null
 }
 
 /** Seconds until a session ends, unless it is used in its second half. */
 const lifetime = 14 * 24 * 60 * 60
 /** Seconds after which a session ends in any case. */
 const longest = 90 * 24 * 60 * 60
+
+/** Maximum length of a stored `User-Agent`. */
+const longestUserAgent = 1000
 
 const hashOf = (secretId: string): Buffer => createHash('sha256').update(secretId).digest()
 const now = (): number => Math.floor(Date.now() / 1000)
@@ -42,24 +51,53 @@ const secondsOf = (date: Date): number => Math.floor(date.getTime() / 1000)
  * Begins a session of the user with a new id, and sets its cookies on the response.
  *
  * @param passwordHash hash that the password was compared with
- * @returns false when the password was changed meanwhile, or the account was deleted
+ * @returns false when the password was changed meanwhile, or the account was banned or deleted
  */
 export async function beginSession(
+  request: IncomingMessage,
   response: ServerResponse,
-  userId: string,
-  passwordHash: string,
+  { userId, passwordHash }: { readonly userId: string; readonly passwordHash: string },
   settings: SessionSettings,
 ): Promise<boolean> {
   const id = randomBytes(32).toString('base64url')
   const [row] = await askAccounts(
     settings.query,
-    "select auth.create_session($1, $2, $3, $4 * interval '1 second') as expires_at",
-    [userId, passwordHash, hashOf(id), lifetime],
+    "select auth.create_session($1, $2, $3, $4 * interval '1 second', $5, $6) as expires_at",
+    [userId, passwordHash, hashOf(id), lifetime, userAgentOf(request), clientAddress(request, settings.trustedProxies)],
   )
   if (!(row?.expires_at instanceof Date)) return false
   sendSessionCookies(response, { id, expires: now() + lifetime }, settings)
   return true
 }
+
+const userAgentOf = ({ headers }: IncomingMessage): string | null =>
+  headers['user-agent']?.slice(0, longestUserAgent) ?? null
+
+/**
+ * Gives a session of tokens a cookie, and sets it on the response. Until it ends, the session has both.
+ *
+ * @param token the ids of the session and of its user
+ * @returns the account; undefined when the session has ended, or the account is banned or has no confirmed address
+ */
+export async function addCookie(
+  response: ServerResponse,
+  token: { readonly sessionId: string; readonly userId: string },
+  settings: SessionSettings,
+): Promise<Account | undefined> {
+  const id = randomBytes(32).toString('base64url')
+  const [row] = await askAccounts(
+    settings.query,
+    'select email, first_name, last_name, expires_at from auth.add_cookie($1, $2, $3)',
+    [token.sessionId, token.userId, hashOf(id)],
+  )
+  if (!row) return undefined
+  const { email, first_name, last_name, expires_at } = row as CookieRow
+  const expires = Math.min(now() + lifetime, expires_at === null ? Infinity : secondsOf(expires_at))
+  sendSessionCookies(response, { id, expires }, settings)
+  return { id: token.userId, email, firstName: first_name, lastName: last_name }
+}
+
+type CookieRow = { email: string; first_name: string; last_name: string | null; expires_at: Date | null }
 
 /**
  * The session of the request's cookie. In the second half of its lifetime it is extended, and its cookies are set
@@ -92,7 +130,7 @@ export async function requireSession(request: IncomingMessage, settings: Session
 
 /** Ends every session that the request has a genuine cookie of, when signing in replaces them. */
 export async function revokeSessionsOf(request: IncomingMessage, settings: SessionSettings): Promise<void> {
-  for (const session of await findSessions(request, settings, Infinity)) await revokeSession(session, settings.query)
+  for (const session of await findSessions(request, settings, Infinity)) await revokeSession(request, session, settings)
 }
 
 async function findSessions(request: IncomingMessage, settings: SessionSettings, limit: number): Promise<Session[]> {
@@ -114,16 +152,17 @@ const sessionOfHash = new JsonStatement('select row_to_json(found) from auth.fin
 async function findSession(cookie: CookieValue, database: Pick<Database, 'ask'>): Promise<Session | undefined> {
   const [row] = await fromAccounts(() => database.ask(sessionOfHash, undefined, [hashOf(cookie.id)]))
   if (!row) return undefined
-  const { id, user_id, email, first_name, last_name, app_role, registered_at, created_at, expires_at } =
+  const { id, user_id, email, first_name, last_name, app_role, aal, registered_at, created_at, expires_at } =
     row as SessionRow
   return {
     cookie,
     id,
     account: { id: user_id, email, firstName: first_name, lastName: last_name },
     appRole: app_role,
+    aal,
     registeredAt: new Date(registered_at),
     createdAt: new Date(created_at),
-    expiresAt: new Date(expires_at),
+    expiresAt: expires_at === null ? null : new Date(expires_at),
   }
 }
 
@@ -134,17 +173,20 @@ type SessionRow = {
   first_name: string
   last_name: string | null
   app_role: string | null
+  aal: string
   registered_at: string
   created_at: string
-  expires_at: string
+  expires_at: string | null
 }
 
 async function renew(session: Session, response: ServerResponse, settings: SessionSettings): Promise<void> {
   const half = now() + lifetime / 2
   const { cookie, createdAt } = session
-  if (Math.min(cookie.expires, secondsOf(session.expiresAt)) > half) return
-  let expires = secondsOf(session.expiresAt)
-  if (expires <= half && Math.min(now() + lifetime, secondsOf(createdAt) + longest) > expires) {
+  // A session without a fixed end needs no extension, only its cookie does.
+  const end = session.expiresAt === null ? Infinity : secondsOf(session.expiresAt)
+  if (Math.min(cookie.expires, end) > half) return
+  let expires = Math.min(end, now() + lifetime)
+  if (end <= half && Math.min(now() + lifetime, secondsOf(createdAt) + longest) > end) {
     const [row] = await askAccounts(
       settings.query,
       "select auth.extend_session($1, $2 * interval '1 second', $3 * interval '1 second') as expires_at",
@@ -158,20 +200,57 @@ async function renew(session: Session, response: ServerResponse, settings: Sessi
   if (expires > cookie.expires) sendSessionCookies(response, { id: cookie.id, expires }, settings)
 }
 
-/** Ends the session for good, for all copies of its cookie. */
-export async function revokeSession({ cookie }: Session, query: RunQuery): Promise<void> {
-  await askAccounts(query, 'select auth.revoke_session($1)', [hashOf(cookie.id)])
+/** Ends the session for good, for all copies of its cookie, and with its refresh tokens. */
+export async function revokeSession(
+  request: IncomingMessage,
+  { cookie }: Session,
+  { query, trustedProxies }: SessionSettings,
+): Promise<void> {
+  await askAccounts(query, 'select auth.revoke_session($1, $2)', [
+    hashOf(cookie.id),
+    clientAddress(request, trustedProxies),
+  ])
 }
 
-export type ListedSession = { readonly id: string; readonly createdAt: Date; readonly expiresAt: Date }
+export type ListedSession = {
+  readonly id: string
+  readonly createdAt: Date
+  /** When the session was last refreshed or extended. */
+  readonly refreshedAt: Date | null
+  /** Null for a session of tokens without a fixed end. */
+  readonly expiresAt: Date | null
+  /** Whether the session has a cookie; otherwise it only has tokens. */
+  readonly hasCookie: boolean
+  readonly userAgent: string | null
+}
 
-/** The sessions of a user that have not ended, newest first, at most 100. */
+/** The sessions of a user that have not ended, with cookies and with tokens, newest first, at most 100. */
 export async function listSessions(userId: string, query: RunQuery): Promise<readonly ListedSession[]> {
-  const rows = await askAccounts(query, 'select id, created_at, expires_at from auth.list_sessions($1)', [userId])
+  const rows = await askAccounts(
+    query,
+    'select id, created_at, refreshed_at, expires_at, has_cookie, user_agent from auth.list_sessions($1)',
+    [userId],
+  )
   return rows.map((row) => {
-    const { id, created_at, expires_at } = row as { id: string; created_at: Date; expires_at: Date }
-    return { id, createdAt: created_at, expiresAt: expires_at }
+    const listed = row as ListedRow
+    return {
+      id: listed.id,
+      createdAt: listed.created_at,
+      refreshedAt: listed.refreshed_at,
+      expiresAt: listed.expires_at,
+      hasCookie: listed.has_cookie,
+      userAgent: listed.user_agent,
+    }
   })
+}
+
+type ListedRow = {
+  id: string
+  created_at: Date
+  refreshed_at: Date | null
+  expires_at: Date | null
+  has_cookie: boolean
+  user_agent: string | null
 }
 
 /** Ends the user's session with that id, or with `others` all but the given session. Returns how many were ended. */
@@ -186,7 +265,7 @@ export async function revokeNamedSessions(session: Session, id: string, query: R
 }
 
 /** The role and claims of the session's user in the database. */
-export const sessionIdentity = ({ account: { id, email }, appRole }: Session): Identity => ({
+export const sessionIdentity = ({ account: { id, email }, appRole, aal }: Session): Identity => ({
   role: 'authenticated',
-  claims: { sub: id, email, ...(appRole === null ? {} : { app_role: appRole }) },
+  claims: { sub: id, email, aal, ...(appRole === null ? {} : { app_role: appRole }) },
 })

@@ -1,20 +1,20 @@
 // `/auth/signup`, `/auth/signin`, `/auth/signout` and `/auth/token`.
 import type { Request, Response } from 'express'
-import { clientNetwork } from '../../http/client-address.ts'
+import { clientAddress, clientNetwork } from '../../http/client-address.ts'
 import { Failure, failures } from '../../http/envelope.ts'
 import { defineRoute, type Access, type Route } from '../../http/route.ts'
 import { done, dto, failure, success } from '../../http/service-response.ts'
 import { accessTokens, type TokenSettings } from './access-token.ts'
-import { createAccount, findAccount, normalisedEmail, userDto } from './account.ts'
+import { createAccount, findAccount, normalisedEmail, replaceHash, userDto, type FoundAccount } from './account.ts'
 import { addressTaken, clearsCookie, tooMany } from './account-response.ts'
 import type { AttemptLimits } from './attempt-limit.ts'
+import { isOutdated } from './password-hash.ts'
 import type { Passwords } from './password.ts'
 import { endingSession, everyone, signedIn } from './session-access.ts'
 import { clearSessionCookies } from './session-cookie.ts'
 import { beginSession, revokeSession, revokeSessionsOf, type Session, type SessionSettings } from './session.ts'
 
 export type SignInSettings = SessionSettings & {
-  readonly trustedProxies: number
   readonly passwords: Passwords
   readonly limits: AttemptLimits
   /** Read for each token. */
@@ -31,6 +31,15 @@ const setsCookie = { 'Set-Cookie': 'The cookie `session`, and `__Host-session` w
 export function signInRoutes(settings: SignInSettings): readonly Route[] {
   const { query, passwords, limits, trustedProxies } = settings
   const createToken = accessTokens(settings.tokens)
+
+  /** Replaces the hash of an imported account by one of the current algorithm. */
+  async function currentHash(userId: string, old: string, { password }: SignInDto): Promise<string> {
+    if (!isOutdated(old)) return old
+    const replacement = await passwords.hash(password)
+    await replaceHash(query, userId, old, replacement)
+    return replacement
+  }
+
   return [
     defineRoute({
       method: 'post',
@@ -48,9 +57,11 @@ export function signInRoutes(settings: SignInSettings): readonly Route[] {
         await limits.register(email, clientNetwork(request, trustedProxies))
         const passwordHash = await passwords.hash(body.password)
         const { firstName, lastName = null } = body
-        const account = await createAccount(query, { email, passwordHash, firstName, lastName })
+        const ip = clientAddress(request, trustedProxies)
+        const account = await createAccount(query, { email, passwordHash, firstName, lastName, ip })
         if (!account) throw failures.addressTaken()
-        if (!(await beginSession(response, account.id, passwordHash, settings))) throw failures.notSignedIn()
+        const password = { userId: account.id, passwordHash }
+        if (!(await beginSession(request, response, password, settings))) throw failures.notSignedIn()
         await revokeSessionsOf(request, settings)
         return { details: userDto(account) }
       },
@@ -68,16 +79,22 @@ export function signInRoutes(settings: SignInSettings): readonly Route[] {
         message: 'user signed in successfully',
         headers: setsCookie,
       }),
-      errors: { 401: failure('Email or password is incorrect.'), 429: tooMany },
+      errors: {
+        401: failure('Email or password is incorrect.'),
+        403: failure(
+          'The account is banned, its address is not confirmed yet, or the request comes from a page of another site.',
+        ),
+        429: tooMany,
+      },
       handler: async ({ body, request, response }) => {
         const email = normalisedEmail(body.email)
         const attempt = await limits.guess(email, clientNetwork(request, trustedProxies))
         const account = await findAccount(query, email)
         const right = await passwords.verify(account?.passwordHash, body.password)
-        if (!account || !right) throw failures.wrongCredentials()
-        if (!(await beginSession(response, account.id, account.passwordHash, settings))) {
-          throw failures.wrongCredentials()
-        }
+        if (account?.passwordHash === undefined || !right) throw failures.wrongCredentials()
+        requireAccess(account)
+        const password = { userId: account.id, passwordHash: await currentHash(account.id, account.passwordHash, body) }
+        if (!(await beginSession(request, response, password, settings))) throw failures.wrongCredentials()
         await revokeSessionsOf(request, settings)
         await attempt.giveBack()
         return { message: 'user signed in successfully', details: userDto(account) }
@@ -91,8 +108,8 @@ export function signInRoutes(settings: SignInSettings): readonly Route[] {
       summary: 'Sign out',
       access: signingOut(settings),
       success: done('Signed out.', clearsCookie),
-      handler: async ({ caller, response }) => {
-        await revokeSession(caller, query)
+      handler: async ({ caller, request, response }) => {
+        await revokeSession(request, caller, settings)
         clearSessionCookies(response, settings)
         return { message: 'user logged out successfully' }
       },
@@ -110,6 +127,16 @@ export function signInRoutes(settings: SignInSettings): readonly Route[] {
       handler: async ({ caller }) => ({ details: await createToken(caller) }),
     }),
   ]
+}
+
+/**
+ * Only somebody who knows the password gets here, so the message may say why the account cannot sign in.
+ *
+ * @throws Failure 403
+ */
+function requireAccess({ isBanned, isConfirmed }: FoundAccount): void {
+  if (isBanned) throw new Failure(403, 'This account is banned')
+  if (!isConfirmed) throw new Failure(403, 'Confirm your e-mail address first: see the message that was sent to it')
 }
 
 /** Deletes cookies without a session, too, but not when the session cannot be looked up. */

@@ -1,0 +1,57 @@
+// Hashes of passwords: argon2id for new ones. Imported and seeded accounts may have hashes of bcrypt, argon2i or Firebase.
+import { hash, verify as verifyArgon2 } from '@node-rs/argon2'
+import { verify as verifyBcrypt } from '@node-rs/bcrypt'
+import { isFirebaseScrypt, verifyFirebaseScrypt } from './firebase-scrypt.ts'
+
+/**
+ * Argon2id is the library's default.
+ * https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html#argon2id
+ */
+const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
+const currentPrefix = `$argon2id$v=19$m=${cost.memoryCost},t=${cost.timeCost},p=${cost.parallelism}$`
+
+const argon2 = /^\$argon2id?\$v=19\$m=(\d{1,7}),t=(\d{1,2}),p=(\d{1,2})\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+$/
+/** KiB, passes and threads. GoTrue has the same limits. */
+const argon2Limits = [1024 * 1024, 20, 16] as const
+const bcrypt = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/
+/** A cost of 16 takes about 4 s. */
+const maxBcryptCost = 16
+
+/** Other keyboards may send the same password in another normal form (RFC 8265, section 4.2). */
+const normalised = (password: string): string => password.normalize('NFC')
+
+/** The argon2id hash of a password, in PHC string format. */
+export const hashPassword = (password: string): Promise<string> => hash(normalised(password), cost)
+
+/** Whether a hash was computed with another algorithm or cost than `hashPassword` uses. */
+export const isOutdated = (passwordHash: string): boolean => !passwordHash.startsWith(currentPrefix)
+
+/**
+ * Whether the text is a hash that `verifyHash` can compare: bcrypt (`$2a$`, `$2b$`, `$2y$`), argon2i, argon2id, or
+ * Firebase's scrypt (`$fbscrypt$`), with a cost that takes seconds at most.
+ */
+export const isPasswordHash = (text: string): boolean => isArgon2(text) || isBcrypt(text) || isFirebaseScrypt(text)
+
+/** Compares a password with a hash; false for a text that is not a hash. */
+export async function verifyHash(passwordHash: string, password: string): Promise<boolean> {
+  if (isArgon2(passwordHash)) return verifyArgon2Hash(passwordHash, password)
+  // These hashes were computed from the text as it was sent.
+  if (isBcrypt(passwordHash)) return verifyBcrypt(password, passwordHash)
+  return verifyFirebaseScrypt(passwordHash, password)
+}
+
+/** Our own hashes are of the normalised password, imported ones of the text as it was sent. */
+async function verifyArgon2Hash(passwordHash: string, password: string): Promise<boolean> {
+  if (await verifyArgon2(passwordHash, normalised(password))) return true
+  return isOutdated(passwordHash) && normalised(password) !== password && verifyArgon2(passwordHash, password)
+}
+
+function isArgon2(text: string): boolean {
+  const [, ...parameters] = argon2.exec(text) ?? []
+  return parameters.length > 0 && argon2Limits.every((limit, i) => Number(parameters[i]) <= limit)
+}
+
+function isBcrypt(text: string): boolean {
+  const [, power] = bcrypt.exec(text) ?? []
+  return power !== undefined && Number(power) <= maxBcryptCost
+}
