@@ -1,0 +1,746 @@
+-- Functions in this file are executable only by the roles they are granted to.
+call rowhouse.begin_private_functions();
+
+-- The sign-in service: accounts, sessions and refresh tokens. These functions run with the rights of supabase_auth_admin.
+-- Errors for the client are raised by auth.fail; functions whose changes must be kept return them as {"error"}.
+
+create function auth.fail(status integer, code text, message text) returns void
+language plpgsql set search_path = ''
+as $$
+begin
+  raise sqlstate 'AU000' using message = json_build_object('status', $1, 'code', $2, 'message', $3);
+end
+$$;
+comment on function auth.fail(integer, text, text) is
+  'Ends the request with an error response: HTTP status, error code and message.';
+
+-- Objects as clients get them
+
+create function auth.json_time(moment timestamptz) returns text
+language sql stable parallel safe
+as $$
+  select pg_catalog.to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+$$;
+comment on function auth.json_time(timestamptz) is 'A time in the notation of RFC 3339, in UTC.';
+
+create function auth.user_object(account auth.users) returns json
+language sql stable set search_path = ''
+as $$
+  select (
+    pg_catalog.jsonb_build_object(
+      'id', account.id,
+      'aud', coalesce(account.aud, ''),
+      'role', coalesce(account.role, ''),
+      'email', coalesce(account.email, ''),
+      'phone', coalesce(account.phone, ''),
+      'app_metadata', coalesce(account.raw_app_meta_data, '{}'),
+      'user_metadata', coalesce(account.raw_user_meta_data, '{}'),
+      'identities', (
+        select coalesce(
+          pg_catalog.jsonb_agg(
+            pg_catalog.jsonb_build_object(
+              'identity_id', identities.id,
+              'id', identities.provider_id,
+              'user_id', identities.user_id,
+              'identity_data', identities.identity_data,
+              'provider', identities.provider,
+              'created_at', auth.json_time(identities.created_at),
+              'updated_at', auth.json_time(identities.updated_at)
+            ) || pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
+              'last_sign_in_at', auth.json_time(identities.last_sign_in_at),
+              'email', nullif(identities.email, '')
+            ))
+            order by identities.created_at, identities.id
+          ),
+          '[]'
+        )
+        from auth.identities where identities.user_id = account.id
+      ),
+      'created_at', coalesce(auth.json_time(account.created_at), '0001-01-01T00:00:00Z'),
+      'updated_at', coalesce(auth.json_time(account.updated_at), '0001-01-01T00:00:00Z'),
+      'is_anonymous', account.is_anonymous
+    ) || pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
+      'email_confirmed_at', auth.json_time(account.email_confirmed_at),
+      'invited_at', auth.json_time(account.invited_at),
+      'phone_confirmed_at', auth.json_time(account.phone_confirmed_at),
+      'confirmation_sent_at', auth.json_time(account.confirmation_sent_at),
+      'confirmed_at', auth.json_time(account.confirmed_at),
+      'recovery_sent_at', auth.json_time(account.recovery_sent_at),
+      'new_email', nullif(account.email_change, ''),
+      'email_change_sent_at', auth.json_time(account.email_change_sent_at),
+      'new_phone', nullif(account.phone_change, ''),
+      'phone_change_sent_at', auth.json_time(account.phone_change_sent_at),
+      'reauthentication_sent_at', auth.json_time(account.reauthentication_sent_at),
+      'last_sign_in_at', auth.json_time(account.last_sign_in_at),
+      'banned_until', auth.json_time(account.banned_until),
+      'deleted_at', auth.json_time(account.deleted_at),
+      'factors', (
+        select pg_catalog.jsonb_agg(
+          pg_catalog.jsonb_build_object(
+            'id', factors.id,
+            'created_at', auth.json_time(factors.created_at),
+            'updated_at', auth.json_time(factors.updated_at),
+            'status', factors.status,
+            'friendly_name', nullif(factors.friendly_name, ''),
+            'factor_type', factors.factor_type,
+            'phone', coalesce(factors.phone, ''),
+            'last_challenged_at', auth.json_time(factors.last_challenged_at)
+          )
+          order by factors.created_at, factors.id
+        )
+        from auth.mfa_factors as factors where factors.user_id = account.id
+      )
+    ))
+  )::json
+$$;
+comment on function auth.user_object(auth.users) is 'An account as clients get it, with its identities and second factors.';
+
+-- Sessions
+
+create function auth.new_refresh_token() returns text
+language sql volatile
+as $$
+  -- The first and the last 48 bits of a random UUID are all random.
+  select string_agg(
+    substr('0123456789abcdefghijklmnopqrstuvwxyz', (bits / (36 ^ place)::bigint % 36)::integer + 1, 1), ''
+  )
+  from (select pg_catalog.gen_random_uuid()::text as id) as source,
+    lateral (values
+      (('x' || left(pg_catalog.replace(id, '-', ''), 12))::bit(48)::bigint),
+      (('x' || right(id, 12))::bit(48)::bigint)
+    ) as half (bits),
+    generate_series(0, 5) as place
+$$;
+comment on function auth.new_refresh_token() is 'A random refresh token: 12 letters and digits.';
+
+create function auth.has_verified_factor(user_id uuid) returns boolean
+language sql stable
+as $$
+  select exists (
+    select from auth.mfa_factors where mfa_factors.user_id = $1 and mfa_factors.status = 'verified'
+  )
+$$;
+comment on function auth.has_verified_factor(uuid) is 'Whether an account can reach the assurance level aal2.';
+
+create function auth.issued_session(session auth.sessions, account auth.users, refresh_token text) returns json
+language sql stable set search_path = ''
+as $$
+  select json_build_object(
+    'session', json_build_object(
+      'id', session.id,
+      'aal', coalesce(session.aal, 'aal1'),
+      'amr', (
+        select coalesce(
+          json_agg(
+            json_build_object(
+              'method', claims.authentication_method,
+              'timestamp', floor(extract(epoch from claims.updated_at))::bigint
+            )
+            order by claims.updated_at desc, claims.authentication_method
+          ),
+          '[]'
+        )
+        from auth.mfa_amr_claims as claims where claims.session_id = session.id
+      ),
+      'created_at', floor(extract(epoch from session.created_at))::bigint,
+      'not_after', floor(extract(epoch from session.not_after))::bigint,
+      'has_verified_factor', auth.has_verified_factor(account.id),
+      'refresh_token', $3
+    ),
+    'user', auth.user_object(account),
+    'app_role', account.app_role
+  )
+$$;
+comment on function auth.issued_session(auth.sessions, auth.users, text) is
+  E'What the server needs to sign an access token of a session and to respond with it: {session, user, app_role}.\n\nEvery function that starts or raises a session returns this.';
+
+create function auth.start_session(
+  user_id uuid, method text, ip text, user_agent text, traits jsonb default null, password_hash text default null
+)
+returns json
+language plpgsql set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  account auth.users;
+  started auth.sessions;
+  refresh_token constant text := auth.new_refresh_token();
+begin
+  -- `password_hash` is the hash that the password was compared with. A password change ends all sessions, and may have
+  -- happened meanwhile, so no session may start with the old hash. The update waits for such a change.
+  update auth.users set last_sign_in_at = now(), updated_at = now()
+  where users.id = $1 and ($6 is null or users.encrypted_password = $6)
+  returning users.* into account;
+  if not found then
+    if $6 is not null then
+      perform auth.fail(400, 'invalid_credentials', 'Invalid login credentials');
+    end if;
+    perform auth.fail(403, 'user_not_found', 'User not found');
+  end if;
+  if auth.is_banned(account) then
+    perform auth.fail(400, 'user_banned', 'User is banned');
+  end if;
+  insert into auth.sessions (id, user_id, aal, created_at, updated_at, user_agent, ip)
+  values (gen_random_uuid(), $1, 'aal1', now(), now(), $4, $3::inet)
+  returning sessions.* into started;
+  insert into auth.refresh_tokens (instance_id, token, user_id, revoked, created_at, updated_at, session_id)
+  values ('00000000-0000-0000-0000-000000000000', refresh_token, $1::text, false, now(), now(), started.id);
+  insert into auth.mfa_amr_claims (id, session_id, created_at, updated_at, authentication_method)
+  values (gen_random_uuid(), started.id, now(), now(), $2);
+  perform auth.record_audit(account, 'login', 'account', $5, $3);
+  return auth.issued_session(started, account, refresh_token);
+end
+$$;
+comment on function auth.start_session(uuid, text, text, text, jsonb, text) is
+  E'Starts a session of a user who was authenticated by `method`, with a refresh token. `traits` go to the audit log.\n\nWith `password_hash`, it starts only if the account still has this hash.';
+
+create function auth.session_error(code text, message text, reason text) returns json
+language sql immutable
+as $$
+  select json_build_object('error', json_build_object(
+    'status', 400, 'code', $1, 'message', 'Invalid Refresh Token: ' || $2, 'reason', $3
+  ))
+$$;
+comment on function auth.session_error(text, text, text) is
+  'Why a refresh token is not accepted: error code and message for the client, and the reason for the log.';
+
+create function auth.session_fault(
+  session auth.sessions, refreshed timestamptz, timebox interval, inactivity interval, low_aal interval
+) returns text
+language sql stable
+as $$
+  select case
+    when session.not_after < now() or session.created_at + $3 < now() then 'Session Expired'
+    when greatest(coalesce(session.refreshed_at at time zone 'UTC', $2, session.created_at), session.created_at) + $4 < now()
+    then 'Session Expired (Inactivity)'
+    when coalesce(session.aal, 'aal1') < 'aal2' and session.created_at + $5 < now()
+      and auth.has_verified_factor(session.user_id)
+    then 'Session Expired (Low AAL: User Needs MFA Verification)'
+  end
+$$;
+comment on function auth.session_fault(auth.sessions, timestamptz, interval, interval, interval) is
+  'Why a session cannot be refreshed; null if it can. Limits that are null do not apply.';
+
+-- A revoked token that is the parent of the active one gives the active one again: the client has lost the response. Any
+-- other revoked token is accepted only within the reuse interval; after that it may have been stolen, so the family ends.
+create function auth.refresh_session(
+  token text, reuse_interval interval, rotates boolean, timebox interval, inactivity interval, low_aal interval,
+  single_per_user boolean, ip text, user_agent text
+)
+returns json
+language plpgsql set search_path = '' set lock_timeout = '5s'
+as $$
+#variable_conflict use_column
+declare
+  presented auth.refresh_tokens;
+  active auth.refresh_tokens;
+  current_session auth.sessions;
+  account auth.users;
+  fault text;
+  issued text;
+begin
+  select refresh_tokens.* into presented from auth.refresh_tokens where refresh_tokens.token = $1;
+  if not found then
+    return auth.session_error('refresh_token_not_found', 'Refresh Token Not Found', 'the token is unknown');
+  end if;
+  -- Concurrent refreshes of a session wait here for each other.
+  select sessions.* into current_session from auth.sessions where sessions.id = presented.session_id for no key update;
+  if not found then
+    delete from auth.refresh_tokens where refresh_tokens.id = presented.id;
+    return auth.session_error('session_not_found', 'No Valid Session Found', 'the session has ended');
+  end if;
+  -- Another refresh may have revoked the token meanwhile.
+  select refresh_tokens.* into presented from auth.refresh_tokens where refresh_tokens.token = $1;
+  if not found then
+    return auth.session_error('refresh_token_not_found', 'Refresh Token Not Found', 'the token is unknown');
+  end if;
+  select users.* into account from auth.users where users.id = current_session.user_id;
+  if auth.is_banned(account) then
+    return auth.session_error('user_banned', 'User Banned', 'the user is banned');
+  end if;
+  fault := auth.session_fault(current_session, presented.updated_at, $4, $5, $6);
+  if fault is not null then
+    return auth.session_error('session_expired', fault, 'the session has expired');
+  end if;
+  if $7 and exists (
+    select from auth.sessions as other
+    where other.user_id = account.id and other.id <> current_session.id
+      and auth.session_fault(other, null, $4, $5, $6) is null
+      and coalesce(other.refreshed_at at time zone 'UTC', other.created_at)
+        > coalesce(current_session.refreshed_at at time zone 'UTC', presented.updated_at, current_session.created_at)
+  ) then
+    return auth.session_error(
+      'session_expired', 'Session Expired (Revoked by Newer Login)', 'the user has a newer session'
+    );
+  end if;
+  if coalesce(presented.revoked, false) then
+    select refresh_tokens.* into active from auth.refresh_tokens
+    where refresh_tokens.session_id = current_session.id and refresh_tokens.revoked is false
+    order by refresh_tokens.id desc limit 1;
+    if active.parent = $1 then
+      issued := active.token;
+    elsif clock_timestamp() > presented.updated_at + $2 then
+      if $3 then
+        update auth.refresh_tokens set revoked = true, updated_at = now()
+        where refresh_tokens.session_id = current_session.id and refresh_tokens.revoked is false;
+      end if;
+      return auth.session_error(
+        'refresh_token_already_used', 'Already Used',
+        format(
+          'token %s of session %s was used %s ago, and its successor since%s',
+          presented.id, current_session.id, date_trunc('second', clock_timestamp() - presented.updated_at),
+          case when $3 then '; all tokens of the session are revoked' else '' end
+        )
+      );
+    end if;
+  end if;
+  if issued is null then
+    if presented.revoked is not true then
+      update auth.refresh_tokens set revoked = true, updated_at = now() where refresh_tokens.id = presented.id;
+    end if;
+    issued := auth.new_refresh_token();
+    insert into auth.refresh_tokens (instance_id, token, user_id, revoked, created_at, updated_at, parent, session_id)
+    values (
+      '00000000-0000-0000-0000-000000000000', issued, account.id::text, false, now(), now(), $1, current_session.id
+    );
+    perform auth.record_audit(account, 'token_revoked', 'token', null, $8);
+  end if;
+  -- Tokens that were used long ago are no longer needed to detect their reuse.
+  delete from auth.refresh_tokens
+  where refresh_tokens.session_id = current_session.id and refresh_tokens.revoked
+    and refresh_tokens.updated_at < now() - interval '24 hours' and refresh_tokens.id <> presented.id;
+  perform auth.record_audit(account, 'token_refreshed', 'token', null, $8);
+  update auth.sessions
+  set refreshed_at = now() at time zone 'UTC', updated_at = now(), user_agent = $9, ip = $8::inet
+  where sessions.id = current_session.id
+  returning sessions.* into current_session;
+  return auth.issued_session(current_session, account, issued);
+end
+$$;
+comment on function auth.refresh_session(
+  text, interval, boolean, interval, interval, interval, boolean, text, text
+) is
+  E'Exchanges a refresh token for its successor, and returns the session, or {error}: status, code, message, and a reason for the log.\n\nConcurrent calls with one token return the same successor.';
+
+create function auth.end_sessions(user_id uuid, session_id uuid, scope text, ip text) returns void
+language plpgsql set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  account auth.users;
+begin
+  select users.* into account from auth.users where users.id = $1;
+  if found then
+    perform auth.record_audit(account, 'logout', 'account', null, $4);
+  end if;
+  delete from auth.sessions
+  where sessions.user_id = $1
+    and case
+      when $2 is null or $3 = 'global' then true
+      when $3 = 'local' then sessions.id = $2
+      else sessions.id <> $2
+    end;
+end
+$$;
+comment on function auth.end_sessions(uuid, uuid, text, text) is
+  'Signs out: ends all sessions of an account (`global`), the given one (`local`), or all but the given one (`others`).';
+
+create function auth.find_caller(user_id uuid, session_id uuid)
+returns table (user_object json, state json)
+language sql stable set search_path = ''
+as $$
+  select auth.user_object(account), json_build_object(
+    'banned', auth.is_banned(account),
+    'session', case when sessions.id is not null then json_build_object(
+      'id', sessions.id,
+      'aal', coalesce(sessions.aal, 'aal1'),
+      'created_at', auth.json_time(sessions.created_at),
+      'is_recovery', exists (
+        select from auth.mfa_amr_claims
+        where mfa_amr_claims.session_id = sessions.id and mfa_amr_claims.authentication_method = 'recovery'
+      )
+    ) end,
+    'row', json_build_object(
+      'email', account.email,
+      'phone', account.phone,
+      'is_anonymous', account.is_anonymous,
+      'is_sso_user', account.is_sso_user,
+      'email_confirmed', account.email_confirmed_at is not null,
+      'phone_confirmed', account.phone_confirmed_at is not null,
+      'has_password', coalesce(account.encrypted_password, '') <> '',
+      'has_verified_factor', auth.has_verified_factor(account.id),
+      'last_sign_in_at', auth.json_time(account.last_sign_in_at)
+    )
+  )
+  from auth.users as account
+  left join auth.sessions on sessions.id = $2 and sessions.user_id = account.id and not auth.has_ended(sessions)
+  where account.id = $1
+$$;
+comment on function auth.find_caller(uuid, uuid) is
+  'The account and the session of an access token: the user object, and {banned, session, row}. The session is null if it has ended.';
+
+create function auth.find_sign_in(address text, number text, audience text) returns json
+language sql stable set search_path = ''
+as $$
+  select json_build_object(
+    'id', account.id,
+    'password_hash', nullif(account.encrypted_password, ''),
+    'banned', auth.is_banned(account),
+    'email_confirmed', account.email_confirmed_at is not null,
+    'phone_confirmed', account.phone_confirmed_at is not null
+  )
+  from auth.users as account
+  where account.is_sso_user = false
+    and case when $1 is null then account.phone = $2 else lower(account.email) = lower($1) end
+    and coalesce(account.aud, $3) = $3
+  -- Only a seed can write an address twice, in different case.
+  order by account.email = lower($1) desc, account.created_at
+  limit 1
+$$;
+comment on function auth.find_sign_in(text, text, text) is
+  'The account with an e-mail address or phone number, as far as sign-in with its password needs it.';
+
+-- Accounts
+
+create function auth.merge_metadata(stored jsonb, changes jsonb) returns jsonb
+language sql immutable
+as $$
+  select coalesce(
+    (
+      select jsonb_object_agg(merged.key, merged.value)
+      from jsonb_each(coalesce(nullif($1, 'null'), '{}') || $2) as merged
+      where not ($2 ? merged.key and merged.value = 'null')
+    ),
+    '{}'
+  )
+$$;
+comment on function auth.merge_metadata(jsonb, jsonb) is 'Metadata with changes to its members; null deletes a member.';
+
+create function auth.confirm_address(account auth.users, provider text) returns auth.users
+language plpgsql set search_path = ''
+as $$
+declare
+  confirmed auth.users;
+begin
+  update auth.users set
+    email_confirmed_at = case when $2 = 'email' then now() else users.email_confirmed_at end,
+    phone_confirmed_at = case when $2 = 'phone' then now() else users.phone_confirmed_at end,
+    raw_user_meta_data = case
+      when $2 = 'email' then coalesce(users.raw_user_meta_data, '{}') || '{"email_verified": true}'
+      else users.raw_user_meta_data
+    end,
+    confirmation_token = '',
+    updated_at = now()
+  where users.id = account.id
+  returning users.* into confirmed;
+  update auth.identities
+  set identity_data = identity_data || jsonb_build_object($2 || '_verified', true), updated_at = now()
+  where identities.user_id = account.id and identities.provider = $2;
+  delete from auth.one_time_tokens where one_time_tokens.user_id = account.id;
+  return confirmed;
+end
+$$;
+comment on function auth.confirm_address(auth.users, text) is
+  'Confirms the e-mail address or phone number of an account, and deletes its one-time tokens.';
+
+create function auth.add_own_identity(account auth.users, provider text, more jsonb) returns void
+language sql set search_path = ''
+as $$
+  insert into auth.identities (
+    id, provider_id, user_id, provider, identity_data, last_sign_in_at, created_at, updated_at
+  )
+  values (
+    gen_random_uuid(), account.id, account.id, $2,
+    coalesce($3, '{}') || jsonb_build_object(
+      'sub', account.id, 'email_verified', false, 'phone_verified', false,
+      $2, case when $2 = 'email' then account.email else account.phone end
+    ),
+    now(), now(), now()
+  )
+  on conflict do nothing
+$$;
+comment on function auth.add_own_identity(auth.users, text, jsonb) is
+  'Adds the identity of the account''s own e-mail address or phone number, unless it has one.';
+
+-- Concurrent sign-ups with one address wait at the unique index, so that one of them creates the account.
+create function auth.sign_up(
+  new_id uuid, provider text, address text, password_hash text, metadata jsonb, audience text, new_role text,
+  confirms boolean, ip text
+)
+returns json
+language plpgsql set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  account auth.users;
+  is_new boolean := false;
+begin
+  if $2 = 'anonymous' then
+    insert into auth.users (
+      instance_id, id, aud, role, raw_app_meta_data, raw_user_meta_data, created_at, updated_at, is_anonymous,
+      confirmation_token, recovery_token, email_change_token_new, email_change, encrypted_password
+    )
+    values (
+      '00000000-0000-0000-0000-000000000000', $1, $6, $7, '{}', coalesce($5, '{}'), now(), now(), true,
+      '', '', '', '', ''
+    )
+    returning users.* into account;
+    return json_build_object('outcome', 'created', 'id', account.id, 'user', auth.user_object(account));
+  end if;
+  select users.* into account from auth.users
+  where users.is_sso_user = false
+    and case when $2 = 'email' then lower(users.email) = $3 else users.phone = $3 end
+  for no key update;
+  if not found then
+    insert into auth.users (
+      instance_id, id, aud, role, email, phone, encrypted_password, raw_app_meta_data, raw_user_meta_data, created_at,
+      updated_at, confirmation_token, recovery_token, email_change_token_new, email_change
+    )
+    values (
+      '00000000-0000-0000-0000-000000000000', $1, $6, $7, case when $2 = 'email' then $3 end,
+      case when $2 = 'phone' then $3 end, $4, jsonb_build_object('provider', $2, 'providers', jsonb_build_array($2)),
+      coalesce($5, '{}'), now(), now(), '', '', '', ''
+    )
+    on conflict do nothing
+    returning users.* into account;
+    is_new := found;
+    if not is_new then
+      select users.* into account from auth.users
+      where users.is_sso_user = false
+        and case when $2 = 'email' then lower(users.email) = $3 else users.phone = $3 end
+      for no key update;
+      if not found then
+        perform auth.fail(409, 'conflict', 'The account was changed at the same time: try again');
+      end if;
+    end if;
+  end if;
+  if case when $2 = 'email' then account.email_confirmed_at else account.phone_confirmed_at end is not null then
+    perform auth.record_audit(account, 'user_repeated_signup', 'user', jsonb_build_object('provider', $2), $9);
+    return json_build_object('outcome', 'exists', 'id', account.id, 'user', auth.user_object(account));
+  end if;
+  if not exists (
+    select from auth.identities where identities.user_id = account.id and identities.provider = $2
+  ) then
+    -- Nobody has proved that the address belongs to these identities.
+    if not is_new and account.confirmed_at is null then
+      delete from auth.identities where identities.user_id = account.id;
+      update auth.users set
+        raw_app_meta_data = coalesce(raw_app_meta_data, '{}')
+          || jsonb_build_object('provider', $2, 'providers', jsonb_build_array($2))
+      where users.id = account.id;
+    end if;
+    perform auth.add_own_identity(account, $2, $5);
+  end if;
+  if $8 then
+    -- The password of whoever signed up before without confirming must not open the account.
+    if not is_new then
+      update auth.users set encrypted_password = $4 where users.id = account.id;
+      delete from auth.sessions where sessions.user_id = account.id;
+    end if;
+    perform auth.record_audit(account, 'user_signedup', 'team', jsonb_build_object('provider', $2), $9);
+    account := auth.confirm_address(account, $2);
+  else
+    perform auth.record_audit(account, 'user_confirmation_requested', 'user', jsonb_build_object('provider', $2), $9);
+  end if;
+  -- Triggers may have changed the row.
+  select users.* into account from auth.users where users.id = account.id;
+  return json_build_object(
+    'outcome', case when is_new then 'created' else 'unconfirmed' end,
+    'id', account.id,
+    'invited', account.invited_at is not null,
+    'user', auth.user_object(account)
+  );
+end
+$$;
+comment on function auth.sign_up(uuid, text, text, text, jsonb, text, text, boolean, text) is
+  E'Creates an account of the provider email, phone or anonymous. With `confirms`, its address is confirmed at once.\n\nReturns {outcome, id, user}. The outcome is created, unconfirmed (there is one that was not confirmed), or exists.';
+
+create function auth.sign_up_session(
+  new_id uuid, provider text, address text, password_hash text, metadata jsonb, audience text, new_role text, ip text,
+  user_agent text
+)
+returns json
+language plpgsql set search_path = ''
+as $$
+declare
+  outcome json := auth.sign_up($1, $2, $3, $4, $5, $6, $7, true, $8);
+begin
+  if outcome ->> 'outcome' = 'exists' then
+    return outcome;
+  end if;
+  return json_build_object(
+    'outcome', outcome ->> 'outcome',
+    'issued', auth.start_session(
+      (outcome ->> 'id')::uuid, case when $2 = 'anonymous' then 'anonymous' else 'password' end, $8, $9,
+      jsonb_build_object('provider', $2)
+    )
+  );
+end
+$$;
+comment on function auth.sign_up_session(uuid, text, text, text, jsonb, text, text, text, text) is
+  'The same with an address that is confirmed at once, or anonymous, and with a session: {outcome, issued}.';
+
+create function auth.is_taken(address text, number text, except_for uuid) returns boolean
+language sql stable set search_path = ''
+as $$
+  select exists (
+    select from auth.users
+    where users.id <> $3 and users.is_sso_user = false
+      and (lower(users.email) = lower($1) or users.phone = $2)
+  )
+$$;
+comment on function auth.is_taken(text, text, uuid) is
+  'Whether an e-mail address or a phone number belongs to another account.';
+
+create function auth.clear_one_time_tokens(user_id uuid) returns void
+language sql set search_path = ''
+as $$
+  update auth.users set
+    confirmation_token = '', confirmation_sent_at = null,
+    recovery_token = '', recovery_sent_at = null,
+    email_change_token_current = '', email_change_token_new = '', email_change_sent_at = null,
+    phone_change_token = '', phone_change_sent_at = null,
+    reauthentication_token = '', reauthentication_sent_at = null
+  where users.id = $1;
+  delete from auth.one_time_tokens where one_time_tokens.user_id = $1
+$$;
+comment on function auth.clear_one_time_tokens(uuid) is
+  'Makes all codes and links of an account invalid, for instance when its password changes.';
+
+create function auth.change_account(
+  user_id uuid, session_id uuid, sets_password boolean, old_password_hash text, new_password_hash text, metadata jsonb,
+  app_metadata jsonb, confirmed_email text, confirmed_phone text, ip text
+)
+returns json
+language plpgsql set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  account auth.users;
+  violated text;
+begin
+  select users.* into account from auth.users where users.id = $1 for no key update;
+  if not found then
+    perform auth.fail(403, 'user_not_found', 'User from sub claim in JWT does not exist');
+  end if;
+  if $3 then
+    -- The new password was compared with the hash that the account had then.
+    if coalesce(account.encrypted_password, '') <> coalesce($4, '') then
+      perform auth.fail(409, 'conflict', 'The password was changed at the same time: try again');
+    end if;
+    perform auth.clear_one_time_tokens($1);
+    delete from auth.sessions where sessions.user_id = $1 and sessions.id is distinct from $2;
+    perform auth.record_audit(account, 'user_updated_password', 'user', null, $10);
+  end if;
+  if auth.is_taken($8, $9, $1) then
+    if $8 is not null and auth.is_taken($8, null, $1) then
+      perform auth.fail(422, 'email_exists', 'A user with this email address has already been registered');
+    end if;
+    perform auth.fail(422, 'phone_exists', 'A user with this phone number has already been registered');
+  end if;
+  update auth.users set
+    encrypted_password = case when $3 then $5 else users.encrypted_password end,
+    raw_user_meta_data = case
+      when $6 is null then users.raw_user_meta_data else auth.merge_metadata(users.raw_user_meta_data, $6)
+    end,
+    raw_app_meta_data = case
+      when $7 is null then users.raw_app_meta_data else auth.merge_metadata(users.raw_app_meta_data, $7)
+    end,
+    email = coalesce($8, users.email),
+    email_change = case when $8 is null then users.email_change else '' end,
+    phone = coalesce($9, users.phone),
+    phone_change = case when $9 is null then users.phone_change else '' end,
+    updated_at = now()
+  where users.id = $1
+  returning users.* into account;
+  if $8 is not null then
+    account := auth.adopt_address(account, 'email');
+  end if;
+  if $9 is not null then
+    account := auth.adopt_address(account, 'phone');
+  end if;
+  perform auth.record_audit(account, 'user_modified', 'user', null, $10);
+  select users.* into account from auth.users where users.id = $1;
+  return auth.user_object(account);
+exception
+  when unique_violation then
+    get stacked diagnostics violated = constraint_name;
+    if violated not in ('users_email_partial_key', 'users_phone_key') then
+      raise;
+    end if;
+    perform auth.fail(
+      422, case when $8 is null then 'phone_exists' else 'email_exists' end,
+      case
+        when $8 is null then 'A user with this phone number has already been registered'
+        else 'A user with this email address has already been registered'
+      end
+    );
+end
+$$;
+comment on function auth.change_account(
+  uuid, uuid, boolean, text, text, jsonb, jsonb, text, text, text
+) is
+  E'Changes the password, the metadata, and addresses that need no confirmation; null leaves a value unchanged. Returns the user object.\n\nA new password ends all sessions except `session_id`, and makes all codes and links invalid.';
+
+-- An anonymous account becomes a permanent one, and the identity and the list of providers follow the address.
+create function auth.adopt_address(account auth.users, provider text) returns auth.users
+language plpgsql set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  adopted auth.users;
+begin
+  perform auth.add_own_identity(account, $2, null);
+  update auth.identities
+  set identity_data = identity_data || jsonb_build_object(
+      $2, case when $2 = 'email' then account.email else account.phone end
+    ),
+    updated_at = now()
+  where identities.user_id = account.id and identities.provider = $2;
+  adopted := auth.confirm_address(account, $2);
+  update auth.users set
+    is_anonymous = false,
+    raw_app_meta_data = coalesce(users.raw_app_meta_data, '{}') || (
+      select jsonb_build_object(
+        'provider', coalesce(users.raw_app_meta_data ->> 'provider', min(own.provider)),
+        'providers', jsonb_agg(own.provider order by own.created_at, own.provider)
+      )
+      from (
+        select identities.provider, min(identities.created_at) as created_at
+        from auth.identities where identities.user_id = account.id group by identities.provider
+      ) as own
+    )
+  where users.id = account.id
+  returning users.* into adopted;
+  return adopted;
+end
+$$;
+comment on function auth.adopt_address(auth.users, text) is
+  'Confirms the address of an account, with its identity and its list of providers. It is no longer anonymous.';
+
+grant execute on function
+  auth.fail(integer, text, text),
+  auth.json_time(timestamptz),
+  auth.user_object(auth.users),
+  auth.new_refresh_token(),
+  auth.has_verified_factor(uuid),
+  auth.issued_session(auth.sessions, auth.users, text),
+  auth.start_session(uuid, text, text, text, jsonb, text),
+  auth.session_error(text, text, text),
+  auth.session_fault(auth.sessions, timestamptz, interval, interval, interval),
+  auth.refresh_session(text, interval, boolean, interval, interval, interval, boolean, text, text),
+  auth.end_sessions(uuid, uuid, text, text),
+  auth.find_caller(uuid, uuid),
+  auth.find_sign_in(text, text, text),
+  auth.merge_metadata(jsonb, jsonb),
+  auth.confirm_address(auth.users, text),
+  auth.add_own_identity(auth.users, text, jsonb),
+  auth.sign_up(uuid, text, text, text, jsonb, text, text, boolean, text),
+  auth.sign_up_session(uuid, text, text, text, jsonb, text, text, text, text),
+  auth.is_taken(text, text, uuid),
+  auth.clear_one_time_tokens(uuid),
+  auth.change_account(uuid, uuid, boolean, text, text, jsonb, jsonb, text, text, text),
+  auth.adopt_address(auth.users, text)
+to supabase_auth_admin;
+
+call rowhouse.end_private_functions();
