@@ -1,11 +1,12 @@
 // Attributes of accounts in requests of administrators.
 import { isPasswordHash } from '../../accounts/password-hash.ts'
 import { goDuration } from '../../../text/go-duration.ts'
+import { readEmail, readPhone } from '../addresses.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { authErrors } from '../auth-error.ts'
-import { normalisedAddress } from '../email-address.ts'
+import { objectMember } from '../metadata.ts'
 import { isUuid } from '../mfa/factor-caller.ts'
-import { phoneNumber } from '../mfa/enrolment-routes.ts'
+import { storable } from '../storable.ts'
 
 /** `schemas/auth-admin-user-dto.json` */
 export type AdminUserDto = {
@@ -45,16 +46,16 @@ export function attributesOf(
   members: ReadonlyMap<string, string>,
 ): UserAttributes {
   const checked = {
-    ...(email ? { email: normalisedAddress(email) } : {}),
-    ...(phone ? { phone: phoneNumber(phone) } : {}),
+    ...(email ? { email: readEmail(email) } : {}),
+    ...(phone ? { phone: readPhone(phone) } : {}),
     ...(id ? { id: userId(id) } : {}),
-    ...(aud ? { aud } : {}),
-    ...(role ? { role } : {}),
+    ...(aud ? { aud: storable('aud', aud) } : {}),
+    ...(role ? { role: storable('role', role) } : {}),
     email_confirm: email_confirm === true,
     phone_confirm: phone_confirm === true,
   }
   const metadata = ['user_metadata', 'app_metadata'].map(
-    (name) => `,${JSON.stringify(name)}:${members.get(name) ?? 'null'}`,
+    (name) => `,${JSON.stringify(name)}:${objectMember(members, name) ?? 'null'}`,
   )
   return {
     json: `${JSON.stringify(checked).slice(0, -1)}${metadata.join('')}}`,

@@ -1,9 +1,11 @@
 // `/admin/users/{user_id}/factors`: second factors of accounts, for administrators.
-import { clientAddress } from '../../../http/client-address.ts'
+import { readPhone } from '../addresses.ts'
 import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
-import { factorId, phoneNumber } from '../mfa/enrolment-routes.ts'
+import { factorId } from '../mfa/factor-caller.ts'
+import { originOf } from '../request-origin.ts'
 import { replyOf } from './admin-result.ts'
 import { adminStatements } from './admin-statements.ts'
+import { storable } from '../storable.ts'
 import { userId } from './user-routes.ts'
 
 /** `schemas/auth-admin-factor-dto.json` */
@@ -42,10 +44,10 @@ export const userFactorRoutes: readonly AuthRoute[] = [
         await context.database.askRows(adminStatements.updateFactor, [
           path.user_id ?? '',
           path.factor_id ?? '',
-          friendly_name || null,
-          phone ? phoneNumber(phone) : null,
+          friendly_name ? storable('friendly_name', friendly_name) : null,
+          phone ? readPhone(phone) : null,
           caller.role,
-          clientAddress(request, context.trustedProxies),
+          originOf(request, context).ip,
         ]),
         friendly_name ?? '',
       ),
@@ -67,7 +69,7 @@ export const userFactorRoutes: readonly AuthRoute[] = [
           path.user_id ?? '',
           path.factor_id ?? '',
           caller.role,
-          clientAddress(request, context.trustedProxies),
+          originOf(request, context).ip,
         ]),
       ),
   }),

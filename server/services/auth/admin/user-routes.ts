@@ -1,12 +1,13 @@
 // `/admin/users`: accounts, for administrators.
-import { clientAddress } from '../../../http/client-address.ts'
 import { authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
 import { authIdParameter } from '../mfa/factor-caller.ts'
-import { checkPasswordStrength } from '../password-rules.ts'
+import { checkPassword } from '../password-rules.ts'
+import { audienceOf, originOf } from '../request-origin.ts'
 import { noSuchUser, replyOf } from './admin-result.ts'
 import { adminStatements } from './admin-statements.ts'
 import { pageHeaders, pageOf, skippedBy } from './page.ts'
+import { storable } from '../storable.ts'
 import { attributesOf, passwordHashOf, requireHashable, type AdminUserDto } from './user-attributes.ts'
 
 /** `schemas/auth-delete-user-dto.json` */
@@ -42,10 +43,10 @@ export const userRoutes: readonly AuthRoute[] = [
     handler: async ({ query, context, request }) => {
       const ascending = isAscending(query)
       const page = pageOf(query)
-      const audience = audienceOf(request.headers['x-jwt-aud'], context.settings().authJwtAud)
+      const audience = audienceOf(request) ?? context.settings().authJwtAud
       const [[users, total] = []] = await context.database.askRows(adminStatements.listUsers, [
         audience,
-        query.get('filter') ?? '',
+        storable('filter', query.get('filter') ?? ''),
         ascending,
         page.size,
         skippedBy(page),
@@ -75,7 +76,7 @@ export const userRoutes: readonly AuthRoute[] = [
       const { json, ban } = attributesOf(
         {
           ...body,
-          aud: body.aud || audienceOf(request.headers['x-jwt-aud'], authJwtAud),
+          aud: body.aud || (audienceOf(request) ?? authJwtAud),
           role: body.role || authJwtDefaultGroupName,
         },
         bodyMembers,
@@ -86,7 +87,7 @@ export const userRoutes: readonly AuthRoute[] = [
           await passwordHashOf({ ...body, password: body.password || null }, context, requireHashable),
           ban ?? 0,
           caller.role,
-          clientAddress(request, context.trustedProxies),
+          originOf(request, context).ip,
         ]),
       )
     },
@@ -122,7 +123,7 @@ export const userRoutes: readonly AuthRoute[] = [
       // The id and the audience of an account do not change.
       const { json, ban } = attributesOf({ ...body, id: null, aud: null }, bodyMembers)
       const passwordHash = await passwordHashOf(body, context, (password) => {
-        checkPasswordStrength(password, settings)
+        checkPassword(password, settings)
       })
       return replyOf(
         await context.database.askRows(adminStatements.updateUser, [
@@ -131,7 +132,7 @@ export const userRoutes: readonly AuthRoute[] = [
           passwordHash,
           ban,
           caller.role,
-          clientAddress(request, context.trustedProxies),
+          originOf(request, context).ip,
         ]),
       )
     },
@@ -154,17 +155,13 @@ export const userRoutes: readonly AuthRoute[] = [
         path.user_id ?? '',
         body.should_soft_delete === true,
         caller.role,
-        clientAddress(request, context.trustedProxies),
+        originOf(request, context).ip,
       ])
       if (deleted === null) throw noSuchUser()
       return { json: {} }
     },
   }),
 ]
-
-/** `X-JWT-AUD`, or that of the settings. */
-const audienceOf = (header: string | readonly string[] | undefined, configured: string): string =>
-  typeof header === 'string' && header !== '' ? header : configured
 
 /** @throws AuthError 400 */
 function isAscending(query: URLSearchParams): boolean {

@@ -1,9 +1,11 @@
 // `/factors`: second factors of the signed-in user.
+import { readPhone } from '../addresses.ts'
+import { storable } from '../storable.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthReply, type AuthRoute } from '../auth-route.ts'
-import { clientAddress } from '../../../http/client-address.ts'
-import { authIdParameter, factorOwner, type FactorOwner } from './factor-caller.ts'
+import { originOf } from '../request-origin.ts'
+import { factorId, factorOwner, type FactorOwner } from './factor-caller.ts'
 import { accepted, enrollDisabled, type FactorType } from './factor-refusal.ts'
 import { factorStatements } from './factor-statements.ts'
 import { createTotpKey } from './totp.ts'
@@ -24,8 +26,6 @@ type NewFactor = {
   readonly phone?: string
 }
 
-export const factorId = authIdParameter('factor_id', 'Id of the factor.')
-
 export const enrolmentRoutes: readonly AuthRoute[] = [
   defineAuthRoute<'user', EnrollFactorDto>({
     method: 'post',
@@ -45,7 +45,7 @@ export const enrolmentRoutes: readonly AuthRoute[] = [
     },
     handler: ({ caller, body, context, request }) => {
       const owner = factorOwner(caller)
-      const ip = clientAddress(request, context.trustedProxies)
+      const ip = originOf(request, context).ip
       const issuer = body.issuer || hostOf(context.settings().authSiteUrl ?? context.externalUrl(request))
       switch (body.factor_type) {
         case 'totp':
@@ -77,7 +77,7 @@ export const enrolmentRoutes: readonly AuthRoute[] = [
         owner.id,
         owner.session.id,
         path.factor_id ?? '',
-        clientAddress(request, context.trustedProxies),
+        originOf(request, context).ip,
       ])
       if ((result as { refused?: string }).refused === 'insufficient_aal') {
         throw authErrors.insufficientAal(422, 'AAL2 required to unenroll verified factor')
@@ -115,7 +115,7 @@ async function enrollPhone(
   if (!context.settings().authMfaPhoneEnrollEnabled || !context.hooks.sendSms) throw enrollDisabled('phone')
   if (!phone) throw authErrors.invalid('Phone number required to enroll Phone factor')
   const friendlyName = friendly_name ?? ''
-  const id = await insertFactor(context, owner, { type: 'phone', friendlyName, phone: phoneNumber(phone) }, ip)
+  const id = await insertFactor(context, owner, { type: 'phone', friendlyName, phone: readPhone(phone) }, ip)
   return { json: { id, type: 'phone', friendly_name: friendlyName, phone } }
 }
 
@@ -132,21 +132,10 @@ async function enrollWebAuthn(
   return { json: { id, type: 'webauthn', friendly_name: friendlyName } }
 }
 
-/**
- * The digits of a number in the format E.164.
- *
- * @throws AuthError 400
- */
-export function phoneNumber(text: string): string {
-  const digits = text.replace(/^\+/, '').replaceAll(' ', '')
-  if (!/^[1-9]\d{1,14}$/.test(digits)) throw authErrors.invalid('Invalid phone number format (E.164 required)')
-  return digits
-}
-
 async function insertFactor(
   { database, settings }: AuthContext,
   { id: userId, session }: FactorOwner,
-  { type, friendlyName, secret = null, phone = null }: NewFactor & { readonly secret?: string | null },
+  { type, friendlyName, secret, phone }: NewFactor,
   ip: string | null,
 ): Promise<string> {
   const { authMfaMaxEnrolledFactors, authMfaMaxVerifiedFactors, authMfaFactorExpiryDuration } = settings()
@@ -154,9 +143,9 @@ async function insertFactor(
     userId,
     session.id,
     type,
-    friendlyName,
-    secret,
-    phone,
+    storable('friendly_name', friendlyName),
+    secret ?? null,
+    phone ?? null,
     Math.floor(authMfaMaxEnrolledFactors),
     Math.floor(authMfaMaxVerifiedFactors),
     authMfaFactorExpiryDuration,

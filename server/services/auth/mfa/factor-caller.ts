@@ -29,3 +29,5 @@ export const authIdParameter = (name: string, description: string): PathParamete
     return text.toLowerCase()
   },
 })
+
+export const factorId = authIdParameter('factor_id', 'Id of the factor.')

@@ -1,7 +1,7 @@
 // `/factors/recovery-codes`: codes that replace a lost second factor. GoTrue has no such endpoints.
 import { authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
-import { clientAddress } from '../../../http/client-address.ts'
+import { originOf } from '../request-origin.ts'
 import { factorOwner } from './factor-caller.ts'
 import { accepted } from './factor-refusal.ts'
 import { factorStatements } from './factor-statements.ts'
@@ -29,7 +29,7 @@ export const recoveryCodeRoutes: readonly AuthRoute[] = [
         owner.session.id,
         // Hashes need no quotes in Postgres's notation of a list.
         `{${codes.map((code) => hashRecoveryCode(owner.id, code)).join()}}`,
-        clientAddress(request, context.trustedProxies),
+        originOf(request, context).ip,
       ])
       if ((result as { refused?: string }).refused === 'insufficient_aal') {
         throw authErrors.insufficientAal(403, 'AAL2 required to create recovery codes')

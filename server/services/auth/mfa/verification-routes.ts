@@ -1,12 +1,12 @@
 // `/factors/{factor_id}/challenge` and `/verify`: how a second factor raises a session to aal2.
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
+import { readChannel } from '../addresses.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthReply, type AuthRoute } from '../auth-route.ts'
-import { clientAddress } from '../../../http/client-address.ts'
+import { originOf } from '../request-origin.ts'
 import type { AmrMethod } from '../sessions.ts'
-import { factorId } from './enrolment-routes.ts'
-import { factorOwner, isUuid, type FactorOwner } from './factor-caller.ts'
+import { factorId, factorOwner, isUuid, type FactorOwner } from './factor-caller.ts'
 import { accepted, wrongCode, type FactorType } from './factor-refusal.ts'
 import { factorStatements } from './factor-statements.ts'
 import { hashRecoveryCode, recoveryCodeIn } from './recovery-code.ts'
@@ -57,7 +57,7 @@ export const verificationRoutes: readonly AuthRoute[] = [
     handler: async ({ caller, path, body, context, request }) => {
       const owner = factorOwner(caller)
       const id = path.factor_id ?? ''
-      checkChannel(body.channel ?? '')
+      readChannel(body.channel ?? '')
       const code = newCode(context.settings().authMfaPhoneOtpLength)
       const { authMfaChallengeExpiryDuration, authMfaPhoneMaxFrequency } = context.settings()
       const [result] = await context.database.ask(factorStatements.challenge, [
@@ -67,7 +67,7 @@ export const verificationRoutes: readonly AuthRoute[] = [
         hashOf(id, code),
         authMfaChallengeExpiryDuration,
         authMfaPhoneMaxFrequency,
-        clientAddress(request, context.trustedProxies),
+        originOf(request, context).ip,
       ])
       const challenge = accepted<Challenge>(result)
       if (challenge.phone !== null) await sendCode(context, owner, challenge.phone, code)
@@ -99,7 +99,7 @@ export const verificationRoutes: readonly AuthRoute[] = [
       const { code, challenge_id: challengeId } = body
       if (!code) throw authErrors.invalid('Code needs to be non-empty')
       if (!challengeId || !isUuid(challengeId)) throw authErrors.invalid('challenge_id must be an UUID')
-      const ip = clientAddress(request, context.trustedProxies)
+      const ip = originOf(request, context).ip
       const [result] = await context.database.ask(factorStatements.attempt, [
         owner.id,
         id,
@@ -137,12 +137,6 @@ const hashOf = (id: string, code: string): string =>
   createHash('sha256')
     .update(JSON.stringify([id, code]))
     .digest('hex')
-
-/** @throws AuthError 400 */
-function checkChannel(channel: string): void {
-  if (channel === '' || channel === 'sms' || channel === 'whatsapp') return
-  throw authErrors.invalid('Invalid channel, supported values are "sms" or "whatsapp".')
-}
 
 /** Calls the hook that sends messages; the texts are its own. */
 async function sendCode(
