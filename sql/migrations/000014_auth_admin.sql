@@ -104,7 +104,8 @@ as $$
       || pg_catalog.jsonb_build_object(
         'sub', $1.id, $2, case $2 when 'email' then $1.email else $1.phone end, $2 || '_verified', $3
       ),
-    now(), now(), now()
+    -- Identities are listed by time.
+    clock_timestamp(), clock_timestamp(), clock_timestamp()
   )
   on conflict (provider_id, provider) do update
   set identity_data = identities.identity_data || pg_catalog.jsonb_build_object(
