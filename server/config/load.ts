@@ -10,6 +10,7 @@ import { ConfigError, type ConfigProblem } from './config-error.ts'
 import { impliedUri } from './database-choice.ts'
 import { ConfigFileError, readConfigFile } from './config-file.ts'
 import { resolveSecret } from './secret.ts'
+import { checkKeys } from '../identity/jwt/key-set.ts'
 import {
   aliasVariable,
   databaseName,
@@ -191,6 +192,32 @@ class Resolver {
     }
   }
 
+  /** JSON Web Keys as JSON text, read from the file if the value is `@file`. */
+  jwtKeys(): string | null {
+    const { value, given } = this.read('authJwtKeys')
+    if (value === null) return null
+    try {
+      const text = value.startsWith('@') ? this.#sources.readFile(value.slice(1)).toString() : value
+      checkKeys(text)
+      return text
+    } catch (error) {
+      this.addProblem(given, messageOf(error))
+      return null
+    }
+  }
+
+  /** The secret of `/auth/v1`, read from the file if the value is `@file`. */
+  authSecret(): string | null {
+    const { value, given } = this.read('authJwtSecret')
+    if (value === null) return null
+    try {
+      return resolveSecret(value, false, this.#sources.readFile).toString()
+    } catch (error) {
+      this.addProblem(given, messageOf(error))
+      return null
+    }
+  }
+
   secret(isBase64: boolean): string | Buffer | null {
     const { value, given } = this.read('jwtSecret')
     if (value === null) return null
@@ -229,6 +256,8 @@ type Derived = Pick<
   Config,
   | 'adminServerHost'
   | 'adminServerPort'
+  | 'authJwtKeys'
+  | 'authJwtSecret'
   | 'dbAnonRole'
   | 'dbUri'
   | 'docsMode'
@@ -264,6 +293,8 @@ function derive(resolver: Resolver): Derived {
   return {
     adminServerHost: resolver.read('adminServerHost').value || serverHost,
     adminServerPort: admin.value,
+    authJwtKeys: resolver.jwtKeys(),
+    authJwtSecret: resolver.authSecret(),
     // PostgREST rejects requests without credentials by default.
     dbAnonRole: role.given || likePostgrest ? role.value : 'anon',
     dbUri,

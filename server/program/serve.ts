@@ -10,14 +10,16 @@ import { watchTermination } from './command-line/termination.ts'
 import { welcome } from './command-line/welcome.ts'
 import type { Config } from '../config/config.ts'
 import { chooseDatabase } from '../config/database-choice.ts'
-import { loadConfig, settingSource, type Environment, type LoadedConfig } from '../config/load.ts'
+import { loadConfig, settingSource, type LoadedConfig } from '../config/load.ts'
 import { missingSecrets } from '../config/missing-secrets.ts'
 import { servingFrom, toPoolConfig } from './connection-setting.ts'
 import { startEmbedded, type EmbeddedDatabase } from '../postgres/embedded/embedded.ts'
 import { withClient } from '../postgres/connection/client.ts'
 import { describeLogin, migrateForServing } from '../postgres/serving-login.ts'
+import { withEmbedded } from './embedded-environment.ts'
 import { GracefulEnd } from './graceful-end.ts'
 import { keepHeapSmall } from './heap.ts'
+import { ensureJwtKeysFile } from './jwt-keys-file.ts'
 import { createHttpServer } from './http-server.ts'
 import type { UpgradeHandler } from '../http/upgrade.ts'
 import { createAdmin } from './operations/admin.ts'
@@ -75,7 +77,9 @@ export async function serve({ configFile, json = false, sample = false }: ServeO
     }
     const embedded = await startDatabase(given, log, termination.signal)
     if (embedded) stops.unshift(() => embedded.stop())
-    const env = embedded ? withEmbedded(process.env, given.config, embedded) : process.env
+    const env = embedded
+      ? withEmbedded(process.env, given.config, embedded, await ensureJwtKeysFile(given.config.dataDir))
+      : process.env
     const loaded = embedded ? loadConfig({ env, file: configFile }) : given
     const { config } = loaded
     const uri = config.dbUri ?? ''
@@ -211,19 +215,6 @@ async function startDatabase(
     log: (message) => log.write({ kind: 'embedded-database', message }),
     signal,
   })
-}
-
-/** The environment with the address of the embedded database, and with its secrets if none are configured. */
-function withEmbedded(env: Environment, config: Config, { authenticatorUri, secrets }: EmbeddedDatabase): Environment {
-  return {
-    ...env,
-    DATABASE_URL: authenticatorUri,
-    DOCS_MODE: config.docsMode,
-    ...(config.jwtSecret === null ? { PGRST_JWT_SECRET: secrets.jwtSecret } : {}),
-    ...(config.sessionSecrets.length === 0 ? { SESSION_SECRETS: secrets.sessionSecret } : {}),
-    // The embedded database is for development, without TLS.
-    ...(config.secureCookies === null ? { SECURE_COOKIES: 'false' } : {}),
-  }
 }
 
 async function greet(embedded: EmbeddedDatabase, config: Config, url: string, isForPeople: boolean): Promise<void> {

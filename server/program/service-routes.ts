@@ -15,5 +15,6 @@ export const serviceTables = (parts: ServiceRouteParts): readonly RouteTable[] =
 ]
 
 /** The routes that `/openapi.json` describes. */
-export const describedRoutes = (tables: readonly RouteTable[]): readonly ServiceRoute[] =>
-  tables.flatMap(({ routes }) => routes).filter(({ hidden }) => hidden !== true)
+export const describedRoutes = (
+  tables: readonly { readonly routes: readonly (ServiceRoute & { readonly hidden?: boolean })[] }[],
+): readonly ServiceRoute[] => tables.flatMap(({ routes }) => routes).filter(({ hidden }) => hidden !== true)

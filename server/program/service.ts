@@ -2,6 +2,7 @@
 import type { RequestListener } from 'node:http'
 import { cookieIdentity } from '../services/accounts/cookie-identity.ts'
 import { createApp } from './app.ts'
+import { sharedSignIn, startAuth, verifierSettings, withAuth } from './auth-service.ts'
 import type { Environment, LoadedConfig } from '../config/load.ts'
 import { listensOnLoopback } from '../config/loopback.ts'
 import { toPoolConfig } from './connection-setting.ts'
@@ -26,7 +27,9 @@ import { createRouters, type RouteTable } from '../http/route-router.ts'
 import { databaseFailure } from '../services/database-failure.ts'
 import { describedRoutes, serviceTables } from './service-routes.ts'
 import { ServingDatabase } from './serving-database.ts'
+import type { AuthService } from '../services/auth/create-auth.ts'
 import { createAnalysis, type AnalysisService } from '../services/analysis/analysis.ts'
+import { authRoutes } from '../services/auth/auth-table.ts'
 import { analysisRoutes } from '../services/analysis/analysis-routes.ts'
 import { readSchemas } from '../validation/schema-directory.ts'
 import { createValidator, ownSchemas, type Validator } from '../validation/validator.ts'
@@ -93,7 +96,7 @@ export async function startService({
     loaded,
     database,
     onWarning: (message) => log.write({ kind: 'warning', message }),
-    createVerifier: (config, previous) => createJwtVerifier(config, previous, logJwtCache(log)),
+    createVerifier: (config, previous) => createJwtVerifier(verifierSettings(config), previous, logJwtCache(log)),
   })
   const metrics = createMetrics({
     database: () => database.statistics,
@@ -145,7 +148,7 @@ export async function startService({
     await engine.start()
     const error = await Promise.race([engine.gaveUp, Promise.resolve(undefined)])
     if (error) throw error
-    const { listener, analysis } = await compose({ engine, database, validator, lookupApiKey, log, metrics })
+    const { listener, analysis, auth } = await compose({ engine, database, validator, lookupApiKey, log, metrics, env })
     metrics.watchAnalysisQueue(analysis.queueLength)
     return {
       ...parts,
@@ -154,6 +157,7 @@ export async function startService({
       closeSockets: analysis.closeSockets,
       stop: async () => {
         analysis.stop()
+        await auth.stop()
         await parts.stop()
       },
     }
@@ -170,16 +174,14 @@ type Composed = Pick<ServiceParts, 'engine' | 'database' | 'metrics'> & {
   readonly validator: Validator
   readonly lookupApiKey: ApiKeyLookup
   readonly log: Log
+  readonly env: Environment
 }
 
-async function compose({
-  engine,
-  database,
-  validator,
-  lookupApiKey,
-  log,
-  metrics,
-}: Composed): Promise<{ readonly listener: RequestListener; readonly analysis: AnalysisService }> {
+async function compose({ engine, database, validator, lookupApiKey, log, metrics, env }: Composed): Promise<{
+  readonly listener: RequestListener
+  readonly analysis: AnalysisService
+  readonly auth: AuthService
+}> {
   const { config } = engine.snapshot
   const { query } = database
   const sessions = {
@@ -191,8 +193,11 @@ async function compose({
   }
   const allowedOrigins = (): readonly string[] => engine.snapshot.config.serverCorsAllowedOrigins
   const onError = (error: unknown): void => log.write({ kind: 'failure', error, requestId: null })
+  const shared = sharedSignIn(config, database)
   const tables: readonly RouteTable[] = serviceTables({
     ...sessions,
+    passwords: shared.passwords,
+    limits: shared.attempts,
     allowedOrigins,
     accountLimit: config.authAccountLimit,
     accountTotalLimit: config.authAccountTotalLimit,
@@ -213,7 +218,7 @@ async function compose({
       cookieIdentity: (request) => cookieIdentity(request, sessions),
       schemas: await readSchemas(ownSchemas),
       version,
-      routes: () => [...describedRoutes(tables), ...analysisRoutes(config.imageBasePath)],
+      routes: () => [...describedRoutes([...tables, { routes: authRoutes }]), ...analysisRoutes(config.imageBasePath)],
     }),
   })
   const services = createRouters(tables, {
@@ -221,6 +226,18 @@ async function compose({
     readBody: bodyReader(config.bodyLimit),
     onError,
     failureOf: databaseFailure,
+  })
+  const auth = startAuth({
+    ...shared,
+    config,
+    env,
+    current: () => ({ config: engine.snapshot.config, verifier: engine.snapshot.loaded.verifier }),
+    database,
+    lookupApiKey,
+    validator,
+    allowedOrigins,
+    onError,
+    warn: (message) => log.write({ kind: 'warning', message }),
   })
   const analysis = createAnalysis({
     config,
@@ -241,9 +258,9 @@ async function compose({
   const listener = createApp({
     rest: nodeHandler(engine, { basePath: config.restBasePath, onError }),
     restBasePath: config.restBasePath,
-    services,
+    services: withAuth(services, auth),
     analysis: { path: config.imageBasePath, router: analysis.router },
     log,
   })
-  return { listener, analysis }
+  return { listener, analysis, auth }
 }

@@ -4,8 +4,8 @@ import { crossOrigin } from '../../http/cross-origin.ts'
 import type { RouteTable } from '../../http/route-router.ts'
 import type { TokenSettings } from './access-token.ts'
 import { accountRoutes } from './account-routes.ts'
-import { createAttemptLimits } from './attempt-limit.ts'
-import { createPasswords } from './password.ts'
+import { createAttemptLimits, type AttemptLimits } from './attempt-limit.ts'
+import { createPasswords, type Passwords } from './password.ts'
 import type { SessionSettings } from './session.ts'
 import { signInRoutes } from './sign-in-routes.ts'
 
@@ -18,13 +18,17 @@ export type AccountsSettings = SessionSettings & {
   readonly addressLimit: number
   /** Other origins whose pages may use the service; read at each request. */
   readonly allowedOrigins: () => readonly string[]
+  /** Shared with `/auth/v1`. By default, there are some for this service alone. */
+  readonly passwords?: Passwords
+  readonly limits?: AttemptLimits
   /** Read for each token. */
   readonly tokens: () => TokenSettings
 }
 
 /** The routes of `/auth`. The limits of password attempts are shared by all of them. */
 export function accountsTable(settings: AccountsSettings): RouteTable {
-  const parts = { ...settings, passwords: createPasswords(), limits: createAttemptLimits(settings) }
+  const { passwords = createPasswords(), limits = createAttemptLimits(settings) } = settings
+  const parts = { ...settings, passwords, limits }
   return {
     guards: [requireBearerScheme, crossOrigin(settings.allowedOrigins)],
     routes: [...signInRoutes(parts), ...accountRoutes(parts)],

@@ -1,5 +1,14 @@
 // Access tokens: signed and verified with the keys of the settings.
+import { CompactSign } from 'jose'
+import { isApiKey } from '../../identity/api-key/api-key.ts'
+import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
+import { CredentialError } from '../../identity/credential-error.ts'
+import type { Identity } from '../../identity/identity.ts'
+import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
+import type { SigningKey } from '../../identity/jwt/jwt-signing-key.ts'
+import { publicKeys, tokenSigningKey, type KeySource } from '../../identity/jwt/key-set.ts'
 import type { AccessClaims } from './auth-caller.ts'
+import { AuthError, authErrors } from './auth-error.ts'
 
 export type AccessTokens = {
   /**
@@ -13,4 +22,81 @@ export type AccessTokens = {
   readonly verify: (token: string) => Promise<AccessClaims>
   /** The public keys as JSON text: `{"keys": […]}`. */
   readonly jwks: () => string
+}
+
+export type AccessTokenOptions = {
+  /** Read for each token, because the keys can be reloaded. */
+  readonly keys: () => KeySource
+  /** Algorithms that are accepted; empty for those of the keys. */
+  readonly validMethods: () => readonly string[]
+  /** The verifier of the REST API, which accepts the same tokens. */
+  readonly verifier: () => JwtVerifier
+  readonly lookupApiKey: ApiKeyLookup
+}
+
+/** The keys of one version of the settings. */
+class KeySet {
+  readonly source: KeySource
+  readonly signing: SigningKey | undefined
+  readonly jwks: string
+
+  constructor(source: KeySource) {
+    this.source = source
+    this.signing = tokenSigningKey(source)
+    this.jwks = JSON.stringify({ keys: publicKeys(source) })
+  }
+
+  isOf({ jwtSecret, authJwtKeys, authJwtSecret }: KeySource): boolean {
+    return (
+      this.source.jwtSecret === jwtSecret &&
+      this.source.authJwtKeys === authJwtKeys &&
+      this.source.authJwtSecret === authJwtSecret
+    )
+  }
+}
+
+const utf8 = new TextEncoder()
+
+export function createAccessTokens({ keys, validMethods, verifier, lookupApiKey }: AccessTokenOptions): AccessTokens {
+  let last: KeySet | undefined
+  const current = (): KeySet => {
+    const source = keys()
+    return last?.isOf(source) ? last : (last = new KeySet(source))
+  }
+  const identify = async (token: string): Promise<Identity> => {
+    try {
+      return await (isApiKey(token) ? lookupApiKey(token) : verifier().verify(token))
+    } catch (error) {
+      if (!(error instanceof CredentialError)) throw error
+      throw authErrors.badJwt(`invalid JWT: unable to parse or verify signature, ${error.message}`)
+    }
+  }
+  return {
+    sign: async (payload) => {
+      const { signing } = current()
+      if (!signing) {
+        throw new AuthError(500, 'unexpected_failure', 'Tokens cannot be signed: the settings have no key that signs')
+      }
+      const { kid, algorithm, material } = signing
+      return new CompactSign(utf8.encode(payload))
+        .setProtectedHeader({ alg: algorithm, ...(kid === undefined ? {} : { kid }), typ: 'JWT' })
+        .sign(material)
+    },
+    verify: async (token) => {
+      const { role, claims } = await identify(token)
+      const methods = validMethods()
+      if (methods.length > 0 && !isApiKey(token) && !methods.includes(algorithmOf(token))) {
+        throw authErrors.badJwt('invalid JWT: unable to parse or verify signature, signing method is not accepted')
+      }
+      const named: AccessClaims = claims
+      return isApiKey(token) ? { ...named, role } : named
+    },
+    jwks: () => current().jwks,
+  }
+}
+
+/** The algorithm of a token that was verified. */
+function algorithmOf(token: string): string {
+  const header = JSON.parse(Buffer.from(token.split('.', 1)[0] ?? '', 'base64url').toString()) as { alg?: string }
+  return header.alg ?? ''
 }

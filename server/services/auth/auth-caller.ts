@@ -25,6 +25,8 @@ export type AuthUser = {
     readonly aal: 'aal1' | 'aal2' | 'aal3'
     /** RFC 3339 */
     readonly created_at: string
+    /** Whether the user has signed in with a link to recover the account. */
+    readonly is_recovery: boolean
   } | null
   /** Columns of auth.users that the user object does not show, or that routes decide by. */
   readonly row: {
@@ -34,7 +36,7 @@ export type AuthUser = {
     readonly is_sso_user: boolean
     readonly email_confirmed: boolean
     readonly phone_confirmed: boolean
-    readonly encrypted_password: string | null
+    readonly has_password: boolean
     readonly has_verified_factor: boolean
     /** RFC 3339; null if the user never signed in. */
     readonly last_sign_in_at: string | null

@@ -1,5 +1,6 @@
 // Mails and messages that confirm addresses: what sign-up and changes of a user need of them.
 import type { Request } from 'express'
+import { AuthError } from './auth-error.ts'
 
 /** The challenge of the PKCE flow, from the body of a request. */
 export type PkceChallenge = { readonly challenge: string; readonly method: 's256' | 'plain' }
@@ -34,4 +35,17 @@ export type Confirmations = {
   readonly changePhone: (userId: string, phone: string, channel: string) => Promise<string>
   /** Checks and uses up the code of GET /reauthenticate. @throws AuthError 422 `reauthentication_not_valid` */
   readonly useNonce: (userId: string, nonce: string) => Promise<void>
+}
+
+const unavailable = (): Promise<never> =>
+  Promise.reject(new AuthError(500, 'unexpected_failure', 'Error sending confirmation: there is no way to send it'))
+
+/** For a service that can send nothing. */
+export const noConfirmations: Confirmations = {
+  confirmEmail: unavailable,
+  confirmPhone: unavailable,
+  noticeExistingAccount: () => undefined,
+  changeEmail: unavailable,
+  changePhone: unavailable,
+  useNonce: unavailable,
 }

@@ -1,5 +1,10 @@
 // Sessions with access and refresh tokens.
-import type { AuthError } from './auth-error.ts'
+import type { AccessTokens } from './access-tokens.ts'
+import type { AuthDatabase } from './auth-database.ts'
+import type { AuthHooks } from './auth-hooks.ts'
+import type { AuthSettings } from './settings.ts'
+import { JsonStatement } from '../../postgres/json-statement.ts'
+import { jsonMembers } from '../../text/json-members.ts'
 
 /** Methods of the claim `amr`. */
 export type AmrMethod =
@@ -70,5 +75,90 @@ export type Sessions = {
   readonly respond: (started: StartedSession, extras: SessionExtras) => Promise<IssuedSession>
 }
 
-/** For documentation: errors of the database come as AuthError. */
-export type SessionFailure = AuthError
+export type SessionOptions = {
+  readonly settings: () => AuthSettings
+  readonly database: AuthDatabase
+  readonly accessTokens: AccessTokens
+  readonly hooks: () => AuthHooks
+  /** The claim `iss`. */
+  readonly issuer: () => string
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+}
+
+const startSession = new JsonStatement('select auth.start_session($1, $2, $3, $4, $5)', { access: 'write' })
+
+export function createSessions({ settings, database, accessTokens, hooks, issuer, now }: SessionOptions): Sessions {
+  const respond: Sessions['respond'] = async (started, { method, members = {} }) => {
+    const parts = jsonMembers(started)
+    const userText = parts.get('user') ?? '{}'
+    const user = jsonMembers(userText)
+    const session = JSON.parse(parts.get('session') ?? '{}') as IssuedRow
+    const issuedAt = Math.floor(now() / 1000)
+    const expiresAt = expiryOf(session, issuedAt, settings())
+    const appRole = parts.get('app_role') ?? 'null'
+    const payload = jsonObject({
+      iss: JSON.stringify(issuer()),
+      sub: user.get('id'),
+      aud: user.get('aud'),
+      exp: String(expiresAt),
+      iat: String(issuedAt),
+      email: user.get('email'),
+      phone: user.get('phone'),
+      app_metadata: user.get('app_metadata'),
+      user_metadata: user.get('user_metadata'),
+      role: user.get('role'),
+      aal: JSON.stringify(session.aal),
+      amr: JSON.stringify(session.amr),
+      session_id: JSON.stringify(session.id),
+      is_anonymous: user.get('is_anonymous'),
+      app_role: appRole === 'null' ? undefined : appRole,
+    })
+    const accessToken = await accessTokens.sign(await hooks().customAccessToken(payload, method))
+    const expiresIn = expiresAt - issuedAt
+    const more = Object.entries(members)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => [name, JSON.stringify(value)] as const)
+    const text = jsonObject({
+      access_token: JSON.stringify(accessToken),
+      token_type: '"bearer"',
+      expires_in: String(expiresIn),
+      expires_at: String(expiresAt),
+      refresh_token: JSON.stringify(session.refresh_token),
+      user: userText,
+      ...Object.fromEntries(more),
+    })
+    return { text, accessToken, refreshToken: session.refresh_token, expiresIn, expiresAt }
+  }
+  return {
+    respond,
+    start: async (userId, method, { ip, userAgent }, { provider, members } = {}) => {
+      const traits = provider === undefined ? null : JSON.stringify({ provider })
+      const [row] = await database.askRows(startSession, [userId, method, ip, userAgent, traits])
+      return respond(row?.[0] ?? '', { method, ...(members === undefined ? {} : { members }) })
+    },
+  }
+}
+
+type IssuedRow = {
+  readonly id: string
+  readonly aal: string
+  readonly amr: readonly unknown[]
+  /** Seconds since 1970. */
+  readonly created_at: number
+  readonly has_verified_factor: boolean
+  readonly refresh_token: string
+}
+
+/** Seconds since 1970. A session that lacks the user's second factor may have a limit of its own. */
+function expiryOf(session: IssuedRow, issuedAt: number, { authJwtExp, authSessionsAllowLowAal }: AuthSettings): number {
+  const expiry = issuedAt + authJwtExp
+  if (authSessionsAllowLowAal === null || session.aal !== 'aal1' || !session.has_verified_factor) return expiry
+  return Math.min(expiry, Math.floor(session.created_at + authSessionsAllowLowAal))
+}
+
+/** An object of members that are JSON text; undefined ones are left out. */
+const jsonObject = (members: Readonly<Record<string, string | undefined>>): string =>
+  `{${Object.entries(members)
+    .flatMap(([name, text]) => (text === undefined ? [] : [`${JSON.stringify(name)}:${text}`]))
+    .join(',')}}`

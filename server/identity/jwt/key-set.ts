@@ -1,0 +1,100 @@
+// The keys of access tokens: JSON Web Keys of the settings, and the secrets that were used before them.
+import { createPublicKey, type JsonWebKey } from 'node:crypto'
+import { SecretError, verificationKeys } from './jwt-keys.ts'
+import { signingKey, type SigningKey } from './jwt-signing-key.ts'
+
+/** The settings that keys come from. */
+export type KeySource = {
+  /** PostgREST's setting: a secret, or a JSON Web Key or key set as JSON text. */
+  readonly jwtSecret: string | Buffer | null
+  /** JSON Web Keys as JSON text: an array, or an object with `keys`. */
+  readonly authJwtKeys: string | null
+  /** Secret for HS256. */
+  readonly authJwtSecret: string | null
+}
+
+type Jwk = JsonWebKey & { readonly kid?: string; readonly alg?: string; readonly key_ops?: readonly string[] }
+
+/**
+ * What verifies tokens, in the form of the setting `jwt-secret`: all keys as a key set, or that setting alone if there
+ * are no others.
+ */
+export function verificationSecret({ jwtSecret, authJwtKeys, authJwtSecret }: KeySource): string | Buffer | null {
+  if (authJwtKeys === null && authJwtSecret === null) return jwtSecret
+  const secrets = [authJwtSecret, jwtSecret].filter((secret) => secret !== null)
+  const keys = [...(authJwtKeys === null ? [] : keysOf(authJwtKeys)), ...secrets.flatMap(jwksOf)]
+  return JSON.stringify({ keys })
+}
+
+/** The key that signs tokens; undefined if none can. */
+export function tokenSigningKey({ jwtSecret, authJwtKeys, authJwtSecret }: KeySource): SigningKey | undefined {
+  if (authJwtKeys !== null) {
+    const [key] = keysOf(authJwtKeys).filter(canSign)
+    return key && signingKey(JSON.stringify(key))
+  }
+  const secret = authJwtSecret ?? jwtSecret
+  return secret === null ? undefined : signingKey(secret)
+}
+
+/** The public keys, to be published. Secrets are left out. */
+export function publicKeys({ jwtSecret, authJwtKeys }: KeySource): readonly JsonWebKey[] {
+  const keys = [...(authJwtKeys === null ? [] : keysOf(authJwtKeys)), ...(jwtSecret === null ? [] : jwksOf(jwtSecret))]
+  return keys.flatMap((key) => {
+    if (key.kty === 'oct') return []
+    const [verification] = verificationKeys(JSON.stringify(key))
+    if (!verification) return []
+    const { kid, alg = verification.algorithms[0] } = key
+    const { kty, ...parts } = createPublicKey({ key, format: 'jwk' }).export({ format: 'jwk' })
+    return [{ kty, ...(kid === undefined ? {} : { kid }), use: 'sig', key_ops: ['verify'], alg, ...parts }]
+  })
+}
+
+/**
+ * Checks the text of the setting `GOTRUE_JWT_KEYS`.
+ *
+ * @throws SecretError whose message does not contain the keys
+ */
+export function checkKeys(text: string): void {
+  const keys = keysOf(text)
+  verificationKeys(JSON.stringify({ keys }))
+  const signing = keys.filter(canSign)
+  if (signing.length !== 1) {
+    throw new SecretError(`must have one key whose "key_ops" has "sign", but has ${signing.length}`)
+  }
+  if (signing[0] && !signingKey(JSON.stringify(signing[0]))) {
+    throw new SecretError('the key whose "key_ops" has "sign" must be a private key, or a secret one')
+  }
+}
+
+const canSign = ({ key_ops }: Jwk): boolean => Array.isArray(key_ops) && key_ops.includes('sign')
+
+/** @throws SecretError */
+function keysOf(text: string): readonly Jwk[] {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new SecretError('must be JSON Web Keys as JSON')
+  }
+  const keys = typeof value === 'object' && value !== null && 'keys' in value ? value.keys : value
+  if (!Array.isArray(keys)) throw new SecretError('must be an array of JSON Web Keys, or a key set')
+  if (!keys.every((key): key is Jwk => typeof key === 'object' && key !== null && !Array.isArray(key))) {
+    throw new SecretError('a JSON Web Key must be an object')
+  }
+  return keys
+}
+
+/** The keys of the setting `jwt-secret`, which has been checked. */
+function jwksOf(secret: string | Buffer): readonly Jwk[] {
+  const text = secret.toString()
+  if (/^\s*[{[]/.test(text)) {
+    try {
+      const value: unknown = JSON.parse(text)
+      return keysOf(JSON.stringify(typeof value === 'object' && value !== null && 'keys' in value ? value : [value]))
+    } catch (error) {
+      // Like `verificationKeys`, uses text that is not JSON as a secret.
+      if (!(error instanceof SyntaxError)) throw error
+    }
+  }
+  return [{ kty: 'oct', k: Buffer.from(secret).toString('base64url'), alg: 'HS256' }]
+}

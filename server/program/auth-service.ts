@@ -1,0 +1,64 @@
+// The sign-in service at `/auth/v1`, beside the cookie service at `/auth`.
+import express, { type Router } from 'express'
+import type { Config } from '../config/config.ts'
+import type { Environment } from '../config/load.ts'
+import { listensOnLoopback } from '../config/loopback.ts'
+import type { ApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
+import type { JwtSettings, JwtVerifier } from '../identity/jwt/jwt.ts'
+import { verificationSecret } from '../identity/jwt/key-set.ts'
+import type { Database } from '../postgres/database.ts'
+import { createAttemptLimits } from '../services/accounts/attempt-limit.ts'
+import { createPasswords } from '../services/accounts/password.ts'
+import { createAuth, type AuthOptions, type AuthService } from '../services/auth/create-auth.ts'
+import type { Handler } from './app.ts'
+import { embeddedVariable } from './embedded-environment.ts'
+
+/** The settings of the verifier, with the keys of `/auth/v1` beside those of PostgREST's setting. */
+export const verifierSettings = (config: Config): JwtSettings => ({
+  ...config,
+  jwtSecret: verificationSecret(config),
+})
+
+/** What the cookie door and `/auth/v1` share: the queue of passwords, and the limits of wrong ones. */
+export const sharedSignIn = (config: Config, database: Database): Pick<AuthOptions, 'passwords' | 'attempts'> => ({
+  passwords: createPasswords(),
+  attempts: createAttemptLimits({
+    query: database.query,
+    accountLimit: config.authAccountLimit,
+    accountTotalLimit: config.authAccountTotalLimit,
+    addressLimit: config.authAddressLimit,
+  }),
+})
+
+export type ProgramAuthOptions = Pick<
+  AuthOptions,
+  'database' | 'passwords' | 'attempts' | 'validator' | 'allowedOrigins' | 'onError' | 'warn'
+> & {
+  /** The settings at the start. */
+  readonly config: Config
+  readonly env: Environment
+  readonly current: () => { readonly config: Config; readonly verifier: JwtVerifier }
+  readonly lookupApiKey: ApiKeyLookup
+}
+
+export const startAuth = ({ config, env, current, ...options }: ProgramAuthOptions): AuthService =>
+  createAuth({
+    ...options,
+    settings: () => current().config,
+    verifier: () => current().verifier,
+    trustedProxies: config.trustedProxies,
+    isDevelopment: env[embeddedVariable] !== undefined && listensOnLoopback(config),
+    ownOrigin: `http://localhost:${config.serverPort}`,
+  })
+
+/** Mounts `/auth/v1` before the other routes below `/auth`. */
+export function withAuth(
+  services: ReadonlyMap<string, Router | Handler>,
+  auth: Pick<AuthService, 'router'>,
+): ReadonlyMap<string, Router | Handler> {
+  const router = express.Router()
+  router.use('/v1', auth.router)
+  const cookieDoor = services.get('auth')
+  if (cookieDoor) router.use(cookieDoor)
+  return new Map([...services, ['auth', router]])
+}

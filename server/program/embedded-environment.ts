@@ -1,0 +1,33 @@
+// The environment of a server with an embedded database.
+import type { Config } from '../config/config.ts'
+import type { Environment } from '../config/load.ts'
+import type { EmbeddedDatabase } from '../postgres/embedded/embedded.ts'
+
+/** Set for this process and its workers if the database is embedded, which is for development. */
+export const embeddedVariable = 'ROWHOUSE_EMBEDDED'
+
+/**
+ * The environment with the address of the embedded database, and with its secrets if none are configured. A configured
+ * secret for JWTs also signs those of `/auth/v1`; otherwise the keys of the data folder do.
+ *
+ * @param jwtKeysFile see `ensureJwtKeysFile`
+ */
+export function withEmbedded(
+  env: Environment,
+  config: Config,
+  { authenticatorUri, secrets }: EmbeddedDatabase,
+  jwtKeysFile: string,
+): Environment {
+  const hasKeys = config.jwtSecret !== null || config.authJwtKeys !== null || config.authJwtSecret !== null
+  return {
+    ...env,
+    [embeddedVariable]: 'true',
+    DATABASE_URL: authenticatorUri,
+    DOCS_MODE: config.docsMode,
+    ...(config.jwtSecret === null ? { PGRST_JWT_SECRET: secrets.jwtSecret } : {}),
+    ...(hasKeys ? {} : { GOTRUE_JWT_KEYS: `@${jwtKeysFile}` }),
+    ...(config.sessionSecrets.length === 0 ? { SESSION_SECRETS: secrets.sessionSecret } : {}),
+    // The embedded database is for development, without TLS.
+    ...(config.secureCookies === null ? { SECURE_COOKIES: 'false' } : {}),
+  }
+}

@@ -1,0 +1,75 @@
+// Identifies the callers of `/auth/v1` by their bearer tokens.
+import type { Request } from 'express'
+import { bearerToken } from '../../identity/bearer.ts'
+import { isApiKey } from '../../identity/api-key/api-key.ts'
+import { JsonStatement } from '../../postgres/json-statement.ts'
+import type { AccessTokens } from './access-tokens.ts'
+import type { AccessClaims, AuthUser } from './auth-caller.ts'
+import type { AuthCallers } from './auth-context.ts'
+import type { AuthDatabase } from './auth-database.ts'
+import { AuthError, authErrors } from './auth-error.ts'
+import type { AuthSettings } from './settings.ts'
+
+export type CallerOptions = {
+  readonly settings: () => AuthSettings
+  readonly database: AuthDatabase
+  readonly accessTokens: AccessTokens
+}
+
+const findCaller = new JsonStatement('select user_object, state from auth.find_caller($1, $2)', {
+  access: 'read',
+  hasNoEffect: true,
+})
+
+const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
+const noId = '00000000-0000-0000-0000-000000000000'
+
+/** The user and the session that a token names. */
+export type Subject = { readonly userId: string; readonly sessionId: string | null; readonly claims: AccessClaims }
+
+/**
+ * The subject of the request's token, which may have been deleted.
+ *
+ * @throws AuthError 401 `no_authorization`; 403 or 400 `bad_jwt`
+ */
+export async function subjectOf(request: Request, accessTokens: AccessTokens): Promise<Subject> {
+  const token = bearerToken(request.headers.authorization)
+  if (token === undefined || token === '') throw authErrors.noAuthorization()
+  const claims = await accessTokens.verify(token)
+  const { sub, session_id: sessionId = '' } = claims
+  if (typeof sub !== 'string' || sub === '') throw authErrors.badJwt('invalid claim: missing sub claim')
+  if (!uuid.test(sub)) throw new AuthError(400, 'bad_jwt', 'invalid claim: sub claim must be a UUID')
+  if (sessionId === '' || sessionId === noId) return { userId: sub, sessionId: null, claims }
+  if (typeof sessionId !== 'string' || !uuid.test(sessionId)) {
+    throw authErrors.badJwt('invalid claim: session_id claim must be a UUID')
+  }
+  return { userId: sub, sessionId, claims }
+}
+
+export function createCallers({ settings, database, accessTokens }: CallerOptions): AuthCallers {
+  return {
+    user: async (request): Promise<AuthUser> => {
+      const { userId, sessionId, claims } = await subjectOf(request, accessTokens)
+      const [row] = await database.askRows(findCaller, [userId, sessionId])
+      const [text, stateText] = row ?? []
+      if (typeof text !== 'string' || typeof stateText !== 'string') throw authErrors.userNotFound()
+      const { banned, session, row: columns } = JSON.parse(stateText) as CallerState
+      if (sessionId !== null && session === null) throw authErrors.sessionNotFound()
+      if (banned) throw authErrors.userBanned(403)
+      return { id: userId, claims, text, session, row: columns }
+    },
+    admin: async (request) => {
+      const token = bearerToken(request.headers.authorization)
+      const key = request.headers.apikey
+      // A secret API key needs no bearer token.
+      const credential = token ?? (typeof key === 'string' && isApiKey(key) ? key : undefined)
+      if (credential === undefined || credential === '') throw authErrors.noAuthorization()
+      const claims = await accessTokens.verify(credential)
+      const { role } = claims
+      if (typeof role !== 'string' || !settings().authJwtAdminRoles.includes(role)) throw authErrors.notAdmin()
+      return { role, claims }
+    },
+  }
+}
+
+type CallerState = { readonly banned: boolean } & Pick<AuthUser, 'session' | 'row'>

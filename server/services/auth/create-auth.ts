@@ -1,0 +1,92 @@
+// Puts the parts of `/auth/v1` together.
+import type { Router } from 'express'
+import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
+import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
+import type { KeySource } from '../../identity/jwt/key-set.ts'
+import type { Database } from '../../postgres/database.ts'
+import type { DtoValidator } from '../../validation/validator.ts'
+import type { AttemptLimits } from '../accounts/attempt-limit.ts'
+import type { Passwords } from '../accounts/password.ts'
+import { createAccessTokens } from './access-tokens.ts'
+import type { AuthContext } from './auth-context.ts'
+import { authDatabase } from './auth-database.ts'
+import { noHooks } from './auth-hooks.ts'
+import { authRouter } from './auth-router.ts'
+import { BackgroundTasks } from './background-tasks.ts'
+import { createCallers } from './callers.ts'
+import { noConfirmations } from './confirmations.ts'
+import { externalUrlOf } from './external-url.ts'
+import { createAuthLimits } from './limit-counts.ts'
+import { createSessions } from './sessions.ts'
+import type { AuthSettings } from './settings.ts'
+
+export type AuthOptions = {
+  /** Read at each request, because the settings can be reloaded. */
+  readonly settings: () => AuthSettings & KeySource
+  readonly database: Database
+  readonly verifier: () => JwtVerifier
+  readonly lookupApiKey: ApiKeyLookup
+  /** Shared with the cookie door. */
+  readonly passwords: Passwords
+  readonly attempts: AttemptLimits
+  readonly trustedProxies: number
+  readonly isDevelopment: boolean
+  /** Where this server listens, if nothing else is known: `http://localhost:3000`. */
+  readonly ownOrigin: string
+  readonly validator: { readonly forDto: (id: string) => DtoValidator }
+  readonly allowedOrigins: () => readonly string[]
+  readonly onError: (error: unknown) => void
+  readonly warn: (message: string) => void
+}
+
+export type AuthService = {
+  /** To be mounted at `/auth/v1`. */
+  readonly router: Router
+  readonly context: AuthContext
+  /** Waits for tasks that run after their responses, for a bounded time. */
+  readonly stop: () => Promise<void>
+}
+
+export function createAuth(options: AuthOptions): AuthService {
+  const { settings, lookupApiKey, verifier, passwords, attempts, trustedProxies, isDevelopment, warn } = options
+  const database = authDatabase(options.database)
+  const tasks = new BackgroundTasks(options.onError)
+  const accessTokens = createAccessTokens({
+    keys: settings,
+    validMethods: () => settings().authJwtValidMethods,
+    verifier,
+    lookupApiKey,
+  })
+  const now = (): number => Date.now()
+  const ownUrl = `${options.ownOrigin}/auth/v1`
+  const context: AuthContext = {
+    settings,
+    database,
+    accessTokens,
+    sessions: createSessions({
+      settings,
+      database,
+      accessTokens,
+      hooks: () => context.hooks,
+      issuer: () => settings().authJwtIssuer ?? settings().apiExternalUrl ?? ownUrl,
+      now,
+    }),
+    passwords,
+    attempts,
+    limits: createAuthLimits({ settings, query: options.database.query, trustedProxies }),
+    hooks: noHooks,
+    confirmations: noConfirmations,
+    callers: createCallers({ settings, database, accessTokens }),
+    externalUrl: (request) => settings().apiExternalUrl ?? externalUrlOf(request, ownUrl),
+    trustedProxies,
+    isDevelopment,
+    now,
+    background: (task) => tasks.run(task),
+    warn,
+  }
+  return {
+    router: authRouter({ ...options, context }),
+    context,
+    stop: () => tasks.drain(),
+  }
+}

@@ -1,0 +1,153 @@
+// Counts the rate limits of `/auth/v1` in the database, so that all processes share them.
+import { createHash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
+import { clientNetwork, networkOf } from '../../http/client-address.ts'
+import type { RunQuery } from '../../postgres/database.ts'
+import { askAccounts } from '../accounts/account.ts'
+import { authErrors } from './auth-error.ts'
+import type { AuthLimits, ClientLimit, ServiceLimit } from './auth-limits.ts'
+import type { AuthSettings, Rate } from './settings.ts'
+
+export type LimitOptions = {
+  readonly settings: () => AuthSettings
+  /** Runs statements as `authenticator`. */
+  readonly query: RunQuery
+  readonly trustedProxies: number
+}
+
+const fiveMinutes = 300
+
+/** The setting of a limit, and its value. A limit of 0 events is no limit. */
+type Limit = { readonly variable: string; readonly rate: Rate }
+
+const clientLimits: Readonly<Record<ClientLimit, (settings: AuthSettings) => Limit>> = {
+  otp: ({ authRateLimitOtp: events }) => limit('GOTRUE_RATE_LIMIT_OTP', events, fiveMinutes),
+  verify: ({ authRateLimitVerify: events }) => limit('GOTRUE_RATE_LIMIT_VERIFY', events, fiveMinutes),
+  token_refresh: ({ authRateLimitTokenRefresh: events }) =>
+    limit('GOTRUE_RATE_LIMIT_TOKEN_REFRESH', events, fiveMinutes),
+  anonymous_users: ({ authRateLimitAnonymousUsers: events }) =>
+    limit('GOTRUE_RATE_LIMIT_ANONYMOUS_USERS', events, 3600),
+  sso: ({ authRateLimitSso: events }) => limit('GOTRUE_RATE_LIMIT_SSO', events, fiveMinutes),
+  web3: ({ authRateLimitWeb3: events }) => limit('GOTRUE_RATE_LIMIT_WEB3', events, fiveMinutes),
+  passkey: ({ authRateLimitPasskey: events }) => limit('GOTRUE_RATE_LIMIT_PASSKEY', events, fiveMinutes),
+  mfa_challenge_and_verify: ({ authMfaRateLimitChallengeAndVerify: events }) =>
+    limit('GOTRUE_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY', events, 60),
+}
+
+const serviceLimits: Readonly<Record<ServiceLimit, (settings: AuthSettings) => Limit>> = {
+  email_sent: ({ authRateLimitEmailSent: rate }) => ({ variable: 'GOTRUE_RATE_LIMIT_EMAIL_SENT', rate }),
+  sms_sent: ({ authRateLimitSmsSent: rate }) => ({ variable: 'GOTRUE_RATE_LIMIT_SMS_SENT', rate }),
+}
+
+const sentCodes = { email_sent: 'over_email_send_rate_limit', sms_sent: 'over_sms_send_rate_limit' } as const
+
+const limit = (variable: string, events: number, period: number): Limit => ({ variable, rate: { events, period } })
+
+/** `30 in 5 minutes` */
+function inWords({ events, period }: Rate): string {
+  const units = [
+    [3600, 'hour'],
+    [60, 'minute'],
+    [1, 'second'],
+  ] as const
+  const [seconds, unit] = units.find(([length]) => period % length === 0) ?? ([1, 'second'] as const)
+  const number = period / seconds
+  return `${events} in ${number === 1 ? (unit === 'hour' ? 'an' : 'a') : number} ${unit}${number === 1 ? '' : 's'}`
+}
+
+/** A key of fixed length that reveals no address. */
+const keyOf = (...parts: readonly string[]): string =>
+  createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
+
+/**
+ * The network of a client for the limits; undefined for a client that is not limited: one on the same machine, when
+ * neither a header nor proxies are configured, because that may be a proxy or a server that serves many users.
+ */
+function limitedClient(request: IncomingMessage, header: string | null, trustedProxies: number): string | undefined {
+  const given = header === null ? undefined : request.headers[header.toLowerCase()]
+  const [first = ''] = (typeof given === 'string' ? given : '').split(',', 1)
+  if (first.trim() !== '') return networkOf(first.trim())
+  const network = clientNetwork(request, trustedProxies)
+  const isLocal = /^(?:127\.|0:0:0:0$|local$)/.test(network)
+  return isLocal && trustedProxies === 0 ? undefined : network
+}
+
+/** The limits of one process. It caches rejections, so that a flood of requests does not query the database each time. */
+export function createAuthLimits({ settings, query, trustedProxies }: LimitOptions): AuthLimits {
+  const limiters = new Map<string, RateLimiterPostgres>()
+  const storeClient = {
+    query: async ({ text, values }: { text: string; values: unknown[] }) => ({
+      rows: await askAccounts(query, text, values),
+    }),
+  }
+
+  /** A limiter for each rate, because the settings can be reloaded. */
+  function limiterFor(name: string, { events, period }: Rate): RateLimiterPostgres {
+    const id = JSON.stringify([name, events, period])
+    const points = Math.max(1, Math.ceil(events))
+    const known =
+      limiters.get(id) ??
+      new RateLimiterPostgres({
+        storeClient,
+        storeType: 'client',
+        schemaName: 'auth',
+        tableName: 'rate_limits',
+        tableCreated: true,
+        // The limiter of wrong passwords deletes the expired rows of all.
+        clearExpiredByTimeout: false,
+        keyPrefix: `auth-${name}`,
+        points,
+        duration: period,
+        inMemoryBlockOnConsumed: 3 * points,
+      })
+    limiters.set(id, known)
+    return known
+  }
+
+  /** Seconds until the next attempt; undefined below the limit. */
+  async function secondsOver(name: string, rate: Rate, key: string, number: number): Promise<number | undefined> {
+    if (rate.events === 0) return undefined
+    try {
+      await limiterFor(name, rate).consume(key, number)
+      return undefined
+    } catch (reason) {
+      if (!(reason instanceof RateLimiterRes)) throw reason
+      return reason.msBeforeNext / 1000
+    }
+  }
+
+  return {
+    countRequest: async (name, request) => {
+      const client = limitedClient(request, settings().authRateLimitHeader, trustedProxies)
+      if (client === undefined) return
+      const { variable, rate } = clientLimits[name](settings())
+      // As in GoTrue, each route has a count of its own.
+      const [, route = ''] = (request.url ?? '').split(/[/?]/, 2)
+      const seconds = await secondsOver(name, rate, keyOf(client, route), 1)
+      if (seconds === undefined) return
+      throw authErrors.overLimit(
+        'over_request_rate_limit',
+        `Request rate limit reached: ${variable} allows ${inWords(rate)}`,
+        seconds,
+      )
+    },
+    countSent: async (name, number = 1) => {
+      const { variable, rate } = serviceLimits[name](settings())
+      const seconds = rate.events === 0 ? rate.period : await secondsOver(name, rate, 'all', number)
+      if (seconds === undefined) return
+      const kind = name === 'email_sent' ? 'email' : 'sms'
+      throw authErrors.overLimit(
+        sentCodes[name],
+        `${kind} rate limit exceeded: ${variable} allows ${inWords(rate)}`,
+        seconds,
+      )
+    },
+    countGuess: async (subject, max, period) => {
+      const seconds = await secondsOver('guess', { events: max, period }, keyOf(...subject), 1)
+      if (seconds !== undefined) {
+        throw authErrors.overLimit('over_request_rate_limit', 'Too many wrong codes: try again later', seconds)
+      }
+    },
+  }
+}

@@ -1,0 +1,103 @@
+// Sign-in with a password.
+import { clientNetwork } from '../../http/client-address.ts'
+import { JsonStatement } from '../../postgres/json-statement.ts'
+import { isOutdated } from '../accounts/password-hash.ts'
+import { normalisedPhone } from './addresses.ts'
+import { AuthError, authErrors } from './auth-error.ts'
+import type { AuthContext } from './auth-context.ts'
+import { weakPasswordMember } from './password-rules.ts'
+import { audienceOf, originOf } from './request-origin.ts'
+import type { TokenCall, TokenGrant } from './token-grants.ts'
+
+const findSignIn = new JsonStatement('select auth.find_sign_in($1, $2, $3)', { access: 'read', hasNoEffect: true })
+const startSession = new JsonStatement("select auth.start_session($1, 'password', $2, $3, $4, $5)", {
+  access: 'write',
+})
+const rehash = new JsonStatement(
+  'with changed as (update auth.users set encrypted_password = $3 where id = $1 and encrypted_password = $2 ' +
+    'returning 1) select to_json(count(*)) from changed',
+  { access: 'write' },
+)
+
+const storedHash = new JsonStatement('select to_json(encrypted_password) from auth.users where id = $1', {
+  access: 'read',
+  hasNoEffect: true,
+})
+
+type SignInRow = {
+  readonly id: string
+  readonly password_hash: string | null
+  readonly banned: boolean
+  readonly email_confirmed: boolean
+  readonly phone_confirmed: boolean
+}
+
+export const passwordGrant: TokenGrant = {
+  limit: 'token_refresh',
+  handler: async (call) => {
+    const { context, request, body } = call
+    const { database, passwords, attempts, hooks, sessions } = context
+    const settings = context.settings()
+    const { provider, address } = addressOf(call)
+    const password = body.password ?? ''
+    const attempt = await attempts.guess(address, clientNetwork(request, context.trustedProxies))
+    const [row] = (await database.ask(findSignIn, [
+      provider === 'email' ? address : null,
+      provider === 'phone' ? address : null,
+      audienceOf(request) ?? settings.authJwtAud,
+    ])) as SignInRow[]
+    const hash = row?.password_hash ?? undefined
+    const isRight = await passwords.verify(hash, password)
+    if (row) await hooks.passwordVerificationAttempt({ userId: row.id, valid: isRight })
+    if (!row || hash === undefined || !isRight) throw authErrors.invalidCredentials()
+    await attempt.giveBack()
+    // Only the owner of the password learns these.
+    if (row.banned) throw authErrors.userBanned(400)
+    if (provider === 'email' && !row.email_confirmed) throw authErrors.emailNotConfirmed()
+    if (provider === 'phone' && !row.phone_confirmed) throw authErrors.phoneNotConfirmed()
+    const currentHash = await rehashed(context, row.id, hash, password)
+    const { ip, userAgent } = originOf(request, context)
+    const traits = JSON.stringify({ provider })
+    const [started] = await database.askRows(startSession, [row.id, ip, userAgent, traits, currentHash])
+    const members = weakPasswordMember(password, settings)
+    const { text } = await sessions.respond(started?.[0] ?? '', { method: 'password', members })
+    return { text }
+  },
+}
+
+function addressOf({ body, context }: TokenCall): { readonly provider: 'email' | 'phone'; readonly address: string } {
+  const { email = '', phone = '' } = body
+  const settings = context.settings()
+  if (email !== '' && email !== null && phone !== '' && phone !== null) {
+    throw authErrors.invalid('Only an email address or phone number should be provided on login.')
+  }
+  if (email !== '' && email !== null) {
+    if (!settings.authExternalEmailEnabled) {
+      throw new AuthError(422, 'email_provider_disabled', 'Email logins are disabled')
+    }
+    return { provider: 'email', address: email.toLowerCase() }
+  }
+  if (phone !== '' && phone !== null) {
+    if (!settings.authExternalPhoneEnabled) {
+      throw new AuthError(422, 'phone_provider_disabled', 'Phone logins are disabled')
+    }
+    return { provider: 'phone', address: normalisedPhone(phone) }
+  }
+  throw authErrors.invalid('missing email or phone')
+}
+
+/** Replaces the hash of an imported account by one of the current algorithm. Returns the hash that is stored. */
+async function rehashed(
+  { database, passwords }: AuthContext,
+  userId: string,
+  hash: string,
+  password: string,
+): Promise<string> {
+  if (!isOutdated(hash)) return hash
+  const current = await passwords.hash(password)
+  const [changed] = await database.ask(rehash, [userId, hash, current])
+  if (changed === 1) return current
+  // Another sign-in has replaced it, or the password has changed.
+  const [stored] = await database.ask(storedHash, [userId])
+  return typeof stored === 'string' && (await passwords.verify(stored, password)) ? stored : hash
+}

@@ -1,0 +1,46 @@
+// Exchanges a refresh token for its successor and a new access token.
+import { JsonStatement } from '../../postgres/json-statement.ts'
+import { jsonMembers } from '../../text/json-members.ts'
+import { AuthError, authErrors } from './auth-error.ts'
+import { originOf } from './request-origin.ts'
+import type { AuthSettings } from './settings.ts'
+import type { TokenGrant } from './token-grants.ts'
+
+const refreshSession = new JsonStatement('select auth.refresh_session($1, $2, $3, $4, $5, $6, $7, $8, $9)', {
+  access: 'write',
+})
+
+const interval = (seconds: number | null): string | null => (seconds === null ? null : `${seconds} seconds`)
+
+export const refreshGrant: TokenGrant = {
+  limit: 'token_refresh',
+  handler: async ({ context, request, body }) => {
+    const token = body.refresh_token ?? ''
+    if (!/^[a-z0-9]{12}$/.test(token)) throw authErrors.invalid('Refresh token is not valid')
+    const { ip, userAgent } = originOf(request, context)
+    const parameters = [token, ...rules(context.settings()), ip, userAgent]
+    const [row] = await context.database.askRows(refreshSession, parameters)
+    const refreshed = row?.[0] ?? '{}'
+    const error = jsonMembers(refreshed).get('error')
+    if (error !== undefined) throw refused(JSON.parse(error) as Refusal, context.warn)
+    const { text } = await context.sessions.respond(refreshed, { method: 'token_refresh' })
+    return { text }
+  },
+}
+
+const rules = (settings: AuthSettings): (string | boolean | null)[] => [
+  interval(settings.authRefreshTokenReuseInterval),
+  settings.authRefreshTokenRotationEnabled,
+  interval(settings.authSessionsTimebox),
+  interval(settings.authSessionsInactivityTimeout),
+  interval(settings.authSessionsAllowLowAal),
+  settings.authSessionsSinglePerUser,
+]
+
+type Refusal = { readonly status: number; readonly code: string; readonly message: string; readonly reason: string }
+
+/** The response to a token that is not accepted. A reused one is logged, because it may have been stolen. */
+function refused({ status, code, message, reason }: Refusal, warn: (message: string) => void): AuthError {
+  if (code === 'refresh_token_already_used') warn(`A refresh token was refused: ${reason}`)
+  return new AuthError(status, code, message)
+}

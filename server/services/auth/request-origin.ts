@@ -1,0 +1,21 @@
+// Where a request comes from, for sessions, the audit log and limits.
+import type { IncomingMessage } from 'node:http'
+import { clientAddress } from '../../http/client-address.ts'
+import type { SessionOrigin } from './sessions.ts'
+
+const maxUserAgent = 1000
+
+/** Address and User-Agent of the client. */
+export const originOf = (
+  request: IncomingMessage,
+  { trustedProxies }: { readonly trustedProxies: number },
+): SessionOrigin => ({
+  ip: clientAddress(request, trustedProxies),
+  userAgent: request.headers['user-agent']?.slice(0, maxUserAgent) ?? null,
+})
+
+/** The audience that a request names in the header `X-JWT-AUD`; undefined if it names none. */
+export function audienceOf({ headers }: Pick<IncomingMessage, 'headers'>): string | undefined {
+  const audience = headers['x-jwt-aud']
+  return typeof audience === 'string' && audience !== '' ? audience : undefined
+}

@@ -1,0 +1,38 @@
+// POST /logout
+import { JsonStatement } from '../../postgres/json-statement.ts'
+import { AuthError, authErrors } from './auth-error.ts'
+import { defineAuthRoute, type AuthRoute } from './auth-route.ts'
+import { subjectOf } from './callers.ts'
+import { originOf } from './request-origin.ts'
+
+const endSessions = new JsonStatement('select to_json(auth.end_sessions($1, $2, $3, $4) is null)', { access: 'write' })
+
+const scopes: readonly string[] = ['global', 'local', 'others']
+
+export const signOutRoutes: readonly AuthRoute[] = [
+  defineAuthRoute({
+    method: 'post',
+    path: '/logout',
+    id: 'authSignOut',
+    summary: 'Sign out',
+    description: 'Ends all your sessions, the one of the token (`local`), or all others (`others`).',
+    caller: 'anyone',
+    query: { scope: 'global (default), local or others' },
+    success: [204, 'Signed out. Also for a user who was deleted.'],
+    errors: { 400: 'There is no such scope.', 401: 'There is no token.', 403: 'The token is not accepted.' },
+    handler: async ({ context, request, query }) => {
+      const { userId, sessionId } = await subjectOf(request, context.accessTokens)
+      try {
+        await context.callers.user(request)
+      } catch (error) {
+        if (error instanceof AuthError && error.code === 'user_not_found') return { status: 204, empty: true }
+        throw error
+      }
+      const given = query.get('scope') ?? ''
+      const scope = given === '' ? 'global' : given
+      if (!scopes.includes(scope)) throw authErrors.invalid(`Unsupported logout scope ${JSON.stringify(scope)}`)
+      await context.database.ask(endSessions, [userId, sessionId, scope, originOf(request, context).ip])
+      return { status: 204, empty: true }
+    },
+  }),
+]

@@ -1,0 +1,231 @@
+// POST /signup: with e-mail address or phone number and a password, or anonymous.
+import { randomUUID } from 'node:crypto'
+import { dto } from '../../http/service-response.ts'
+import { JsonStatement } from '../../postgres/json-statement.ts'
+import { jsonMembers } from '../../text/json-members.ts'
+import { readChannel, readEmail, readPhone } from './addresses.ts'
+import { AuthError, authErrors } from './auth-error.ts'
+import { noHooks } from './auth-hooks.ts'
+import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from './auth-route.ts'
+import type { PkceChallenge } from './confirmations.ts'
+import { objectMember } from './metadata.ts'
+import { checkPassword } from './password-rules.ts'
+import { readChallenge } from './pkce.ts'
+import { audienceOf, originOf } from './request-origin.ts'
+
+/** `schemas/auth-sign-up-dto.json` */
+type SignUpBody = {
+  readonly email?: string | null
+  readonly phone?: string | null
+  readonly password?: string | null
+  readonly data?: Readonly<Record<string, unknown>> | null
+  readonly channel?: string | null
+  readonly code_challenge?: string | null
+  readonly code_challenge_method?: string | null
+}
+
+type Call = AuthCall<'anyone', SignUpBody>
+
+/** A sign-up that was checked. */
+type SignUp = {
+  readonly provider: 'email' | 'phone' | 'anonymous'
+  /** Empty for an anonymous user. */
+  readonly address: string
+  readonly passwordHash: string | null
+  /** JSON text */
+  readonly metadata: string | null
+  readonly audience: string
+  readonly id: string
+}
+
+const signUp = new JsonStatement('select auth.sign_up($1, $2, $3, $4, $5, $6, $7, false, $8)', { access: 'write' })
+const signUpWithSession = new JsonStatement('select auth.sign_up_session($1, $2, $3, $4, $5, $6, $7, $8, $9)', {
+  access: 'write',
+})
+const isTaken = new JsonStatement("select to_json(auth.is_taken($1, $2, '00000000-0000-0000-0000-000000000000'))", {
+  access: 'read',
+  hasNoEffect: true,
+})
+
+export const signUpRoutes: readonly AuthRoute[] = [
+  defineAuthRoute({
+    method: 'post',
+    path: '/signup',
+    id: 'authSignUp',
+    summary: 'Sign up',
+    description:
+      'With an e-mail address or a phone number, and a password; without both, an anonymous user is created. Returns a ' +
+      'session, or the user if the address has to be confirmed first. An address that has an account already gets a ' +
+      'user that does not exist, and its owner a mail.',
+    caller: 'anyone',
+    body: dto<SignUpBody>('AuthSignUpDto'),
+    success: [200, 'A session, or a user without one.'],
+    errors: {
+      422: 'The password is weak, the address is taken, or sign-up is disabled.',
+      429: 'Too many requests, or too many mails.',
+    },
+    handler: async (call) => {
+      const { email, phone } = call.body
+      return isEmpty(email) && isEmpty(phone) ? signUpAnonymously(call) : signUpWithPassword(call)
+    },
+  }),
+]
+
+const isEmpty = (text: string | null | undefined): boolean => text === undefined || text === null || text === ''
+
+async function signUpAnonymously(call: Call): Promise<AuthReply> {
+  const { context, request } = call
+  const settings = context.settings()
+  if (!settings.authExternalAnonymousUsersEnabled) {
+    throw new AuthError(422, 'anonymous_provider_disabled', 'Anonymous sign-ins are disabled')
+  }
+  await context.limits.countRequest('anonymous_users', request)
+  if (settings.authDisableSignup) throw authErrors.signupDisabled()
+  const wanted = newSignUp(call, 'anonymous', '', null)
+  await beforeCreation(call, wanted)
+  return createWithSession(call, wanted)
+}
+
+async function signUpWithPassword(call: Call): Promise<AuthReply> {
+  const { context, request, body } = call
+  const settings = context.settings()
+  await context.limits.countRequest('otp', request)
+  if (settings.authDisableSignup) throw authErrors.signupDisabled()
+  const { email, phone, password } = body
+  if (isEmpty(password)) throw authErrors.invalid('Signup requires a valid password')
+  checkPassword(password ?? '', settings)
+  if (!isEmpty(email) && !isEmpty(phone)) {
+    throw authErrors.invalid('Only an email address or phone number should be provided on signup.')
+  }
+  const provider = isEmpty(email) ? 'phone' : 'email'
+  const channel = provider === 'phone' ? readChannel(body.channel ?? '') : 'sms'
+  if (provider === 'phone' && !isEmpty(body.code_challenge)) {
+    throw authErrors.invalid('PKCE not supported for phone signups')
+  }
+  const pkce = readChallenge(body.code_challenge, body.code_challenge_method)
+  if (provider === 'email' && !settings.authExternalEmailEnabled) {
+    throw authErrors.emailDisabled('Email signups are disabled')
+  }
+  if (provider === 'phone' && !settings.authExternalPhoneEnabled) {
+    throw authErrors.phoneDisabled('Phone signups are disabled')
+  }
+  const address = provider === 'email' ? readEmail(email ?? '') : readPhone(phone ?? '')
+  // Takes as long for an address that is taken.
+  const passwordHash = await context.passwords.hash(password ?? '')
+  const wanted = newSignUp(call, provider, address, passwordHash)
+  await beforeCreation(call, wanted)
+  const confirms = provider === 'email' ? settings.authMailerAutoconfirm : settings.authSmsAutoconfirm
+  return confirms ? createWithSession(call, wanted) : createUnconfirmed(call, wanted, { channel, pkce })
+}
+
+const newSignUp = (
+  { bodyMembers, request, context }: Call,
+  provider: SignUp['provider'],
+  address: string,
+  passwordHash: string | null,
+): SignUp => ({
+  provider,
+  address,
+  passwordHash,
+  metadata: objectMember(bodyMembers, 'data'),
+  audience: audienceOf(request) ?? context.settings().authJwtAud,
+  id: randomUUID(),
+})
+
+/** Calls the hook that may reject a new user. An address that has an account is not new. */
+async function beforeCreation({ context, request }: Call, wanted: SignUp): Promise<void> {
+  const { hooks, database, trustedProxies } = context
+  if (hooks.beforeUserCreated === noHooks.beforeUserCreated) return
+  const { provider, address } = wanted
+  const [taken] =
+    provider === 'anonymous'
+      ? [false]
+      : await database.ask(isTaken, [provider === 'email' ? address : null, provider === 'phone' ? address : null])
+  if (taken === true) return
+  const { ip } = originOf(request, { trustedProxies })
+  await hooks.beforeUserCreated(userText(wanted, { metadata: wanted.metadata ?? '{}' }), { ip })
+}
+
+/** Creates a user whose address needs no confirmation, and starts a session. */
+async function createWithSession({ context, request }: Call, wanted: SignUp): Promise<AuthReply> {
+  const { database, sessions, hooks } = context
+  const { ip, userAgent } = originOf(request, context)
+  const [row] = await database.askRows(signUpWithSession, [...parameters(wanted, context.settings()), ip, userAgent])
+  const members = jsonMembers(row?.[0] ?? '{}')
+  const outcome = textMember(members, 'outcome')
+  if (outcome === 'exists') throw alreadyRegistered()
+  const issued = members.get('issued') ?? '{}'
+  if (outcome === 'created') await hooks.afterUserCreated(jsonMembers(issued).get('user') ?? '{}', { ip })
+  const method = wanted.provider === 'anonymous' ? 'anonymous' : 'password'
+  const { text } = await sessions.respond(issued, { method })
+  return { text }
+}
+
+/** Creates a user, and sends what confirms the address. */
+async function createUnconfirmed(
+  call: Call,
+  wanted: SignUp,
+  { channel, pkce }: { readonly channel: string; readonly pkce: PkceChallenge | undefined },
+): Promise<AuthReply> {
+  const { context, request } = call
+  const { database, confirmations, hooks } = context
+  const settings = context.settings()
+  const { ip } = originOf(request, context)
+  const [row] = await database.askRows(signUp, [...parameters(wanted, settings), ip])
+  const members = jsonMembers(row?.[0] ?? '{}')
+  const user = members.get('user') ?? '{}'
+  const outcome = textMember(members, 'outcome')
+  if (outcome === 'exists') {
+    if (settings.authMailerAutoconfirm || settings.authSmsAutoconfirm) throw alreadyRegistered()
+    if (wanted.provider === 'email') confirmations.noticeExistingAccount(user, { request })
+    return { text: inventedUser(wanted) }
+  }
+  if (outcome === 'created') await hooks.afterUserCreated(user, { ip })
+  const sent =
+    wanted.provider === 'email'
+      ? await confirmations.confirmEmail(user, { request, pkce })
+      : await confirmations.confirmPhone(user, channel)
+  // Whoever invited the user may have stored data that only the user may see.
+  return { text: members.get('invited') === 'true' ? withoutDetails(sent) : sent }
+}
+
+const alreadyRegistered = (): AuthError => new AuthError(422, 'user_already_exists', 'User already registered')
+
+const parameters = (
+  { id, provider, address, passwordHash, metadata, audience }: SignUp,
+  { authJwtDefaultGroupName }: { readonly authJwtDefaultGroupName: string },
+): (string | null)[] => [id, provider, address, passwordHash, metadata, audience, authJwtDefaultGroupName]
+
+/** The user object of a user that is not in the database. */
+function userText(
+  { id, provider, address, audience }: SignUp,
+  { metadata, times = {} }: { readonly metadata: string; readonly times?: Readonly<Record<string, string>> },
+): string {
+  const own = {
+    id,
+    aud: audience,
+    role: '',
+    email: provider === 'email' ? address : '',
+    phone: provider === 'phone' ? address : '',
+    app_metadata: provider === 'anonymous' ? {} : { provider, providers: [provider] },
+    identities: [],
+    is_anonymous: provider === 'anonymous',
+    ...times,
+  }
+  return `${JSON.stringify(own).slice(0, -1)},"user_metadata":${metadata}}`
+}
+
+/** The response to a sign-up with an address that has an account: it looks as if a mail was sent. */
+function inventedUser(wanted: SignUp): string {
+  const now = new Date().toISOString()
+  const times = { confirmation_sent_at: now, created_at: now, updated_at: now }
+  return userText(wanted, { metadata: wanted.metadata ?? '{}', times })
+}
+
+function withoutDetails(user: string): string {
+  const members = jsonMembers(user).set('user_metadata', '{}').set('identities', '[]')
+  return `{${Array.from(members, ([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`
+}
+
+const textMember = (members: ReadonlyMap<string, string>, name: string): unknown =>
+  JSON.parse(members.get(name) ?? 'null')
