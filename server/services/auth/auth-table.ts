@@ -1,6 +1,8 @@
 // All routes of `/auth/v1`. Add a line for a new table of routes.
+import { adminRoutes } from './admin/admin-routes.ts'
 import type { AuthRoute } from './auth-route.ts'
 import { infoRoutes } from './info-routes.ts'
+import { factorRoutes } from './mfa/factor-routes.ts'
 import { refusedRoutes } from './refused-routes.ts'
 import { signOutRoutes } from './sign-out-routes.ts'
 import { signUpRoutes } from './sign-up-routes.ts'
@@ -13,5 +15,7 @@ export const authRoutes: readonly AuthRoute[] = [
   ...tokenRoutes,
   ...userRoutes,
   ...signOutRoutes,
+  ...factorRoutes,
+  ...adminRoutes,
   ...refusedRoutes,
 ]

@@ -7,7 +7,7 @@ import { audienceOf, originOf } from '../request-origin.ts'
 import { noSuchUser, replyOf } from './admin-result.ts'
 import { adminStatements } from './admin-statements.ts'
 import { pageHeaders, pageOf, skippedBy } from './page.ts'
-import { storable } from '../storable.ts'
+import { given, storable } from '../storable.ts'
 import { attributesOf, passwordHashOf, requireHashable, type AdminUserDto } from './user-attributes.ts'
 
 /** `schemas/auth-delete-user-dto.json` */
@@ -15,7 +15,7 @@ type DeleteUserDto = { readonly should_soft_delete?: boolean | null }
 
 export const userId = authIdParameter('user_id', 'Id of the account.')
 
-const account = { $ref: 'urn:rowhouse:AuthUserDto' } as const
+const account = { type: 'object' } as const
 const attributes = { $ref: 'urn:rowhouse:AuthAdminUserDto' } as const
 const notFound = { 404: 'There is no such account.' } as const
 
@@ -76,15 +76,15 @@ export const userRoutes: readonly AuthRoute[] = [
       const { json, ban } = attributesOf(
         {
           ...body,
-          aud: body.aud || (audienceOf(request) ?? authJwtAud),
-          role: body.role || authJwtDefaultGroupName,
+          aud: given(body.aud) ?? audienceOf(request) ?? authJwtAud,
+          role: given(body.role) ?? authJwtDefaultGroupName,
         },
         bodyMembers,
       )
       return replyOf(
         await context.database.askRows(adminStatements.createUser, [
           json,
-          await passwordHashOf({ ...body, password: body.password || null }, context, requireHashable),
+          await passwordHashOf({ ...body, password: given(body.password) ?? null }, context, requireHashable),
           ban ?? 0,
           caller.role,
           originOf(request, context).ip,

@@ -1,6 +1,6 @@
 // `/factors`: second factors of the signed-in user.
 import { readPhone } from '../addresses.ts'
-import { storable } from '../storable.ts'
+import { given, storable } from '../storable.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthReply, type AuthRoute } from '../auth-route.ts'
@@ -46,7 +46,7 @@ export const enrolmentRoutes: readonly AuthRoute[] = [
     handler: ({ caller, body, context, request }) => {
       const owner = factorOwner(caller)
       const ip = originOf(request, context).ip
-      const issuer = body.issuer || hostOf(context.settings().authSiteUrl ?? context.externalUrl(request))
+      const issuer = given(body.issuer) ?? hostOf(context.settings().authSiteUrl ?? context.externalUrl(request))
       switch (body.factor_type) {
         case 'totp':
           return enrollTotp(context, owner, { ...body, issuer }, ip)

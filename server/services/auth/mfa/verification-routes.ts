@@ -88,7 +88,7 @@ export const verificationRoutes: readonly AuthRoute[] = [
     pathParameters: { factor_id: factorId },
     body: { $ref: 'urn:rowhouse:AuthVerifyFactorDto' },
     success: [200, 'The session with new tokens.'],
-    schema: { $ref: 'urn:rowhouse:AuthSessionDto' },
+    schema: { type: 'object' },
     errors: {
       404: 'The user has no such factor.',
       422: 'The code is wrong or was used, or the challenge is unknown, has expired, or is for another address.',
