@@ -13,7 +13,7 @@ export type SchemaFile = {
 /**
  * Reads all `*.json` files of the folder.
  *
- * @throws Error naming the file that is not JSON, has no `$id`, is not a closed object, or whose table has no schema
+ * @throws Error naming the file that is not JSON, has no `$id`, is not an object that is closed or explicitly open, or whose table has no schema
  */
 export async function readSchemas(directory: string): Promise<SchemaFile[]> {
   const names = (await readdir(directory)).filter((name) => name.endsWith('.json')).sort()
@@ -33,7 +33,9 @@ function schemaFile(content: unknown): SchemaFile {
   if (typeof content !== 'object' || content === null || Array.isArray(content)) throw new Error('not a schema object')
   const schema = content as Record<string, unknown>
   if (typeof schema.$id !== 'string' || schema.$id === '') throw new Error('$id is missing')
-  if (schema.type !== 'object' || schema.additionalProperties !== false) {
+  // Only a schema that says so ignores properties that it does not know.
+  const isOpen = schema.additionalProperties === true && schema[tableKeyword] === undefined
+  if (schema.type !== 'object' || (schema.additionalProperties !== false && !isOpen)) {
     throw new Error('must have "type": "object" and "additionalProperties": false')
   }
   return { id: schema.$id, table: tableOf(schema[tableKeyword]), schema }

@@ -514,7 +514,7 @@ begin
       end if;
     end if;
   end if;
-  if case when $2 = 'email' then account.email_confirmed_at else account.phone_confirmed_at end is not null then
+  if (case when $2 = 'email' then account.email_confirmed_at else account.phone_confirmed_at end) is not null then
     perform auth.record_audit(account, 'user_repeated_signup', 'user', jsonb_build_object('provider', $2), $9);
     return json_build_object('outcome', 'exists', 'id', account.id, 'user', auth.user_object(account));
   end if;
