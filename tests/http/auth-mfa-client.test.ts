@@ -103,11 +103,15 @@ t.test('admin: users and their factors', async (t) => {
   const { session } = dataOf(await auth.signInWithPassword({ email, password }))
   const factor = dataOf(await auth.mfa.enroll({ factorType: 'totp' }))
   t.match(dataOf(await admin.mfa.listFactors({ userId: id })).factors, [{ id: factor.id, status: 'unverified' }])
-  t.match(await admin.mfa.deleteFactor({ userId: id, id: factor.id }), { error: null, data: { id: factor.id } })
+  t.match(await admin.mfa.deleteFactor({ userId: id, id: factor.id }), {
+    error: null,
+    // The type of auth-js lacks the member that its own tests read.
+    data: { data: { id: factor.id } },
+  })
   t.strictSame(dataOf(await admin.mfa.listFactors({ userId: id })).factors, [])
 
   t.equal((await admin.signOut(session?.access_token ?? '')).error, null)
-  t.equal((await auth.getUser(session?.access_token)).error?.code, 'session_not_found')
+  t.equal((await auth.getUser(session?.access_token)).error?.name, 'AuthSessionMissingError')
   t.equal((await admin.deleteUser(id)).error, null)
   t.equal((await admin.deleteUser(id)).error?.code, 'user_not_found')
 })

@@ -26,8 +26,4 @@ export const factorStatements = {
     access: 'read',
     hasNoEffect: true,
   }),
-  endSessions: write(
-    `with ended as (delete from auth.sessions where user_id = $1::uuid returning 1)
-    select to_json(count(*)) from ended`,
-  ),
 } as const

@@ -2,7 +2,7 @@
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
 import { readChannel } from '../addresses.ts'
 import type { AuthContext } from '../auth-context.ts'
-import { AuthError, authErrors } from '../auth-error.ts'
+import { authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthReply, type AuthRoute } from '../auth-route.ts'
 import { originOf } from '../request-origin.ts'
 import type { AmrMethod } from '../sessions.ts'
@@ -112,7 +112,12 @@ export const verificationRoutes: readonly AuthRoute[] = [
       ])
       const attempt = accepted<Attempt>(result, { challengeId })
       const match = matchOf(attempt, { userId: owner.id, factorId: id, code, now: context.now() })
-      await callHook(context, owner, id, attempt.type, match !== undefined)
+      await context.hooks.mfaVerificationAttempt({
+        userId: owner.id,
+        factorId: id,
+        factorType: attempt.type,
+        valid: match !== undefined,
+      })
       if (!match) throw wrongCode(attempt.type)
       return raise(context, owner, { factorId: id, challengeId, ip, ...match })
     },
@@ -165,24 +170,6 @@ function matchOf(
   }
   const totpStep = secret === null ? undefined : matchingStep(secret, code, now)
   return totpStep === undefined ? undefined : { method: 'totp', totpStep }
-}
-
-/** A hook that rejects the attempt ends all sessions of the user. */
-async function callHook(
-  { hooks, database }: AuthContext,
-  { id: userId }: FactorOwner,
-  id: string,
-  factorType: FactorType,
-  valid: boolean,
-): Promise<void> {
-  try {
-    await hooks.mfaVerificationAttempt({ userId, factorId: id, factorType, valid })
-  } catch (error) {
-    if (error instanceof AuthError && error.code === 'mfa_verification_rejected') {
-      await database.ask(factorStatements.endSessions, [userId])
-    }
-    throw error
-  }
 }
 
 async function raise(
