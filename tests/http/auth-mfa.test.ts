@@ -155,8 +155,8 @@ t.test('requests that are refused', async (t) => {
       'validation_failed',
       /Code needs to be non-empty/,
     ],
-    ['POST', `${path}/verify`, { code: '123456' }, token, 400, 'validation_failed', /challenge_id/],
-    ['POST', `${path}/verify`, { challenge_id: 'x', code: '1' }, token, 400, 'validation_failed', /challenge_id/],
+    ['POST', `${path}/verify`, { code: '123456' }, token, 422, 'mfa_factor_not_found', /challenge ID not found/],
+    ['POST', `${path}/verify`, { challenge_id: 'x', code: '1' }, token, 400, 'bad_json', /challenge_id/],
     ['POST', `${path}/verify`, verified, token, 422, 'mfa_factor_not_found', /challenge ID not found/],
     [
       'POST',

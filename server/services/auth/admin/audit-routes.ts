@@ -16,7 +16,7 @@ export const auditRoutes: readonly AuthRoute[] = [
   defineAuthRoute({
     method: 'get',
     path: '/admin/audit',
-    id: 'listAuditEntries',
+    id: 'authAdminListAuditEntries',
     summary: 'The audit log, newest first',
     caller: 'admin',
     query: {

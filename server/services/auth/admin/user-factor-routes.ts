@@ -18,7 +18,7 @@ export const userFactorRoutes: readonly AuthRoute[] = [
   defineAuthRoute({
     method: 'get',
     path: '/admin/users/{user_id}/factors',
-    id: 'listFactors',
+    id: 'authAdminListFactors',
     summary: 'Second factors of an account',
     caller: 'admin',
     pathParameters: { user_id: userId },
@@ -31,7 +31,7 @@ export const userFactorRoutes: readonly AuthRoute[] = [
   defineAuthRoute<'admin', AdminFactorDto>({
     method: 'put',
     path: '/admin/users/{user_id}/factors/{factor_id}',
-    id: 'updateFactor',
+    id: 'authAdminUpdateFactor',
     summary: 'Change the name or the phone number of a second factor',
     caller: 'admin',
     pathParameters: { user_id: userId, factor_id: factorId },
@@ -55,7 +55,7 @@ export const userFactorRoutes: readonly AuthRoute[] = [
   defineAuthRoute({
     method: 'delete',
     path: '/admin/users/{user_id}/factors/{factor_id}',
-    id: 'deleteFactor',
+    id: 'authAdminDeleteFactor',
     summary: 'Delete a second factor',
     description: 'The sessions that were raised by it fall back to aal1.',
     caller: 'admin',

@@ -23,7 +23,7 @@ export const userRoutes: readonly AuthRoute[] = [
   defineAuthRoute({
     method: 'get',
     path: '/admin/users',
-    id: 'listUsers',
+    id: 'authAdminListUsers',
     summary: 'Accounts, newest first',
     caller: 'admin',
     query: {
@@ -60,7 +60,7 @@ export const userRoutes: readonly AuthRoute[] = [
   defineAuthRoute<'admin', AdminUserDto>({
     method: 'post',
     path: '/admin/users',
-    id: 'createUser',
+    id: 'authAdminCreateUser',
     summary: 'Create an account',
     description: 'Sends no mail. Without a password, the account can sign in by codes and links only.',
     caller: 'admin',
@@ -95,7 +95,7 @@ export const userRoutes: readonly AuthRoute[] = [
   defineAuthRoute({
     method: 'get',
     path: '/admin/users/{user_id}',
-    id: 'showUser',
+    id: 'authAdminShowUser',
     summary: 'One account',
     caller: 'admin',
     pathParameters: { user_id: userId },
@@ -108,7 +108,7 @@ export const userRoutes: readonly AuthRoute[] = [
   defineAuthRoute<'admin', AdminUserDto>({
     method: 'put',
     path: '/admin/users/{user_id}',
-    id: 'updateUser',
+    id: 'authAdminUpdateUser',
     summary: 'Change an account',
     description: 'A new password ends all sessions of the account, and makes its pending codes invalid.',
     caller: 'admin',
@@ -140,7 +140,7 @@ export const userRoutes: readonly AuthRoute[] = [
   defineAuthRoute<'admin', DeleteUserDto>({
     method: 'delete',
     path: '/admin/users/{user_id}',
-    id: 'deleteUser',
+    id: 'authAdminDeleteUser',
     summary: 'Delete an account',
     description: 'Ends its sessions. Soft deletion keeps its row, with hashes in the place of addresses.',
     caller: 'admin',

@@ -30,7 +30,7 @@ export const enrolmentRoutes: readonly AuthRoute[] = [
   defineAuthRoute<'user', EnrollFactorDto>({
     method: 'post',
     path: '/factors',
-    id: 'enrollFactor',
+    id: 'authEnrollFactor',
     summary: 'Add a second factor',
     description:
       'The factor counts once a code of it was verified. The secret of an authenticator app is sent only here. ' +
@@ -62,7 +62,7 @@ export const enrolmentRoutes: readonly AuthRoute[] = [
   defineAuthRoute({
     method: 'delete',
     path: '/factors/{factor_id}',
-    id: 'unenrollFactor',
+    id: 'authUnenrollFactor',
     summary: 'Remove a second factor',
     description:
       'Sessions that were raised by it fall back to aal1. Removing the last verified factor deletes the recovery codes.',

@@ -16,14 +16,13 @@ export type FactorType = 'totp' | 'phone' | 'webauthn'
 export type Subject = { readonly friendlyName?: string; readonly challengeId?: string }
 
 /** GoTrue's names of the types in messages. */
-export const typeNames: Readonly<Record<FactorType, string>> = { totp: 'TOTP', phone: 'Phone', webauthn: 'WebAuthn' }
-const typeCodes: Readonly<Record<FactorType, string>> = { totp: 'totp', phone: 'phone', webauthn: 'webauthn' }
+const typeNames: Readonly<Record<FactorType, string>> = { totp: 'TOTP', phone: 'Phone', webauthn: 'WebAuthn' }
 
 export const enrollDisabled = (type: FactorType): AuthError =>
-  new AuthError(422, `mfa_${typeCodes[type]}_enroll_not_enabled`, `MFA enroll is disabled for ${typeNames[type]}`)
+  new AuthError(422, `mfa_${type}_enroll_not_enabled`, `MFA enroll is disabled for ${typeNames[type]}`)
 
 export const verifyDisabled = (type: FactorType): AuthError =>
-  new AuthError(422, `mfa_${typeCodes[type]}_verify_not_enabled`, `MFA verification is disabled for ${typeNames[type]}`)
+  new AuthError(422, `mfa_${type}_verify_not_enabled`, `MFA verification is disabled for ${typeNames[type]}`)
 
 export const wrongCode = (type: FactorType): AuthError =>
   new AuthError(

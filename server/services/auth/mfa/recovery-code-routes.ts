@@ -11,7 +11,7 @@ export const recoveryCodeRoutes: readonly AuthRoute[] = [
   defineAuthRoute({
     method: 'post',
     path: '/factors/recovery-codes',
-    id: 'createRecoveryCodes',
+    id: 'authCreateRecoveryCodes',
     summary: 'Get new recovery codes',
     description:
       'Ten codes, sent only here; earlier ones become invalid. Each is accepted once, in the place of the code of a ' +
@@ -40,7 +40,7 @@ export const recoveryCodeRoutes: readonly AuthRoute[] = [
   defineAuthRoute({
     method: 'get',
     path: '/factors/recovery-codes',
-    id: 'countRecoveryCodes',
+    id: 'authCountRecoveryCodes',
     summary: 'How many recovery codes are left',
     caller: 'user',
     success: [200, 'Numbers of codes.'],

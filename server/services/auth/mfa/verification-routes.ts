@@ -2,10 +2,11 @@
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
 import { readChannel } from '../addresses.ts'
 import type { AuthContext } from '../auth-context.ts'
-import { authErrors } from '../auth-error.ts'
+import { AuthError, authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthReply, type AuthRoute } from '../auth-route.ts'
 import { originOf } from '../request-origin.ts'
 import type { AmrMethod } from '../sessions.ts'
+import { given } from '../storable.ts'
 import { factorId, factorOwner, isUuid, type FactorOwner } from './factor-caller.ts'
 import { accepted, wrongCode, type FactorType } from './factor-refusal.ts'
 import { factorStatements } from './factor-statements.ts'
@@ -14,6 +15,8 @@ import { matchingStep } from './totp.ts'
 
 /** Codes that may be tried for one challenge, and for all challenges of a factor within an hour. */
 const attempts = { perChallenge: 5, perFactor: 30 } as const
+
+const noId = '00000000-0000-0000-0000-000000000000'
 
 /** `schemas/auth-challenge-factor-dto.json` */
 type ChallengeFactorDto = { readonly channel?: string | null }
@@ -43,7 +46,7 @@ export const verificationRoutes: readonly AuthRoute[] = [
   defineAuthRoute<'user', ChallengeFactorDto>({
     method: 'post',
     path: '/factors/{factor_id}/challenge',
-    id: 'challengeFactor',
+    id: 'authChallengeFactor',
     summary: 'Begin to verify a second factor',
     description: 'A code is sent to a phone. The challenge can be verified only from the same address.',
     caller: 'user',
@@ -78,7 +81,7 @@ export const verificationRoutes: readonly AuthRoute[] = [
   defineAuthRoute<'user', VerifyFactorDto>({
     method: 'post',
     path: '/factors/{factor_id}/verify',
-    id: 'verifyFactor',
+    id: 'authVerifyFactor',
     summary: 'Verify a second factor',
     description:
       'Raises the session to aal2, and ends the other sessions of the user below it. For a verified factor, a recovery ' +
@@ -96,9 +99,13 @@ export const verificationRoutes: readonly AuthRoute[] = [
     handler: async ({ caller, path, body, context, request }) => {
       const owner = factorOwner(caller)
       const id = path.factor_id ?? ''
-      const { code, challenge_id: challengeId } = body
-      if (!code) throw authErrors.invalid('Code needs to be non-empty')
-      if (!challengeId || !isUuid(challengeId)) throw authErrors.invalid('challenge_id must be an UUID')
+      // As in GoTrue, a missing id is that of no challenge.
+      const challengeId = body.challenge_id ?? noId
+      if (!isUuid(challengeId)) {
+        throw new AuthError(400, 'bad_json', 'Could not parse request body as JSON: challenge_id must be an UUID')
+      }
+      const code = given(body.code)
+      if (code === undefined) throw authErrors.invalid('Code needs to be non-empty')
       const ip = originOf(request, context).ip
       const [result] = await context.database.ask(factorStatements.attempt, [
         owner.id,
