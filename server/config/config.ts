@@ -34,6 +34,9 @@ export type PostgrestConfig = PostgrestSettings &
     readonly serverUnixSocketMode: number
   }
 
+/** The parts that a server may have or leave out. */
+export type ServiceName = 'rest' | 'auth' | 'profiles' | 'reports' | 'analysis'
+
 export type DocsMode = 'follow-privileges' | 'ignore-privileges'
 
 /** Settings that PostgREST does not have. */
@@ -43,6 +46,8 @@ export type ServiceConfig = EngineSettings &
     readonly restBasePath: string
     /** Folder of the embedded database and the development keys. */
     readonly dataDir: string
+    /** What the server has; migrations create nothing for the other services. */
+    readonly services: readonly ServiceName[]
     /** Whether to migrate when `serve` starts. Always true with the embedded database. */
     readonly migrateOnStart: boolean
     /** Connection string for `migrate`. Defaults to `dbUri` when null. */

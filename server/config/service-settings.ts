@@ -21,6 +21,14 @@ export const serviceSettings: ServiceSettings = {
     default: '.data',
     description: 'Folder of the embedded database and the development keys.',
   }),
+  services: service({
+    name: 'services',
+    variables: ['SERVICES'],
+    type: types.choices(['rest', 'auth', 'profiles', 'reports', 'analysis']),
+    default: ['rest', 'auth', 'profiles', 'reports', 'analysis'],
+    description:
+      'What the server has. The routes of other services respond with 404, and migrations create none of their tables: `rest,auth` leaves `public` to tables of your own.',
+  }),
   migrateOnStart: service({
     name: 'migrate-on-start',
     variables: ['MIGRATE_ON_START'],

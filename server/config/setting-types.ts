@@ -264,6 +264,24 @@ export const mountPathOrRoot: SettingType<string> = {
   read: (given) => (given === '' ? value('/') : mountPath.read(given)),
 }
 
+/** Several of some words, separated by commas. */
+export function choices<T extends string>(words: readonly T[]): SettingType<readonly T[]> {
+  const one = choice(words, 'Unknown service.')
+  return textual<readonly T[]>(
+    'list',
+    (it) => {
+      const chosen: T[] = []
+      for (const name of splitOnCommas(it)) {
+        const reading = one.read(name)
+        if (reading.kind === 'invalid') return reading
+        if (reading.kind === 'value' && !chosen.includes(reading.value)) chosen.push(reading.value)
+      }
+      return value(chosen)
+    },
+    list.dump,
+  )
+}
+
 const minSecretLength = 32
 
 /** Secrets, separated by commas. Messages never contain them. */

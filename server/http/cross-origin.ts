@@ -25,7 +25,7 @@ export const crossOrigin =
       response.setHeader('Access-Control-Expose-Headers', 'Retry-After')
       if (request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined) {
         response.setHeader('Access-Control-Allow-Methods', 'GET, HEAD, POST, PATCH, DELETE')
-        response.setHeader('Access-Control-Allow-Headers', 'Content-Type')
+        response.setHeader('Access-Control-Allow-Headers', 'Authorization, Content-Type')
         response.setHeader('Access-Control-Max-Age', '7200')
         response.writeHead(204).end()
         return

@@ -2,6 +2,7 @@
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
 import { loadMigrationFiles, migrate as applyMigrations } from 'postgres-migrations'
+import { isForServices, type ChosenServices } from './migration-services.ts'
 import { requireFreeDatabase, requireUnchanged } from './occupied-database.ts'
 
 export type MigrationOptions = {
@@ -9,6 +10,8 @@ export type MigrationOptions = {
   readonly directory?: string
   /** Folder of the embedded database, as the user wrote it; undefined for any other database. */
   readonly dataDir?: string | undefined
+  /** Applies no migrations that are only for other services. */
+  readonly services?: ChosenServices
   /** Receives the messages of the database (NOTICE, WARNING), one line each. */
   readonly onNotice?: (message: string) => void
 }
@@ -30,25 +33,27 @@ const lock = '7386301952746110583'
 export async function migrate(client: pg.Client, options: MigrationOptions = {}): Promise<{ applied: string[] }> {
   const directory = options.directory ?? ownMigrations
   const files = await filesOf(directory)
-  const texts = new Set(files.map(({ sql }) => sql))
   const searchPath = await setting(client, 'search_path')
   try {
     await client.query(`select pg_advisory_lock(${lock})`)
-    if (directory === ownMigrations) await requireFreeDatabase(client, options.dataDir)
+    if (directory === ownMigrations) await requireFreeDatabase(client, options)
     await requireUnapplied(client, files, options)
     await createRecord(client)
     await client.query('set search_path to rowhouse')
-    const applied = await applyMigrations({ client: forMigrations(client, texts, searchPath, options) }, directory)
+    const applied = await applyMigrations({ client: forMigrations(client, files, searchPath, options) }, directory)
     return { applied: applied.filter(({ id }) => id > 0).map(({ fileName }) => fileName) }
   } finally {
     await restore(client, searchPath)
   }
 }
 
-/** File names of all migrations, in order. */
-export async function allMigrations({ directory = ownMigrations }: MigrationOptions = {}): Promise<string[]> {
-  return (await filesOf(directory)).map(({ fileName }) => fileName)
+/** File names of all migrations for the services, in order. */
+export async function allMigrations({ directory = ownMigrations, services }: MigrationOptions = {}): Promise<string[]> {
+  return namesFor(await filesOf(directory), services)
 }
+
+const namesFor = (files: readonly MigrationFile[], services: ChosenServices): string[] =>
+  files.filter(({ sql }) => isForServices(sql, services)).map(({ fileName }) => fileName)
 
 type MigrationFile = Awaited<ReturnType<typeof loadMigrationFiles>>[number]
 
@@ -63,28 +68,31 @@ const filesOf = async (directory: string): Promise<readonly MigrationFile[]> =>
  */
 export async function pendingMigrations(client: pg.Client, options: MigrationOptions = {}): Promise<string[]> {
   const directory = options.directory ?? ownMigrations
-  if (directory === ownMigrations) await requireFreeDatabase(client, options.dataDir)
+  if (directory === ownMigrations) await requireFreeDatabase(client, options)
   return requireUnapplied(client, await filesOf(directory), options)
 }
 
 /**
- * The names of the files that are not applied.
+ * The names of the files for the services that are not applied.
  *
  * @throws OccupiedDatabase when an applied one was changed
  */
 async function requireUnapplied(
   client: pg.Client,
   files: readonly MigrationFile[],
-  { dataDir }: MigrationOptions,
+  { dataDir, services }: MigrationOptions,
 ): Promise<string[]> {
   const { rows: found } = await client.query("select to_regclass('rowhouse.migrations') is not null as exists")
-  if ((found as { exists: boolean }[])[0]?.exists !== true) return files.map(({ fileName }) => fileName)
+  if ((found as { exists: boolean }[])[0]?.exists !== true) return namesFor(files, services)
   const { rows } = await client.query<{ id: number; hash: string }>('select id, hash from rowhouse.migrations')
   const applied = new Map(rows.map(({ id, hash }) => [id, hash]))
   const changed = files.filter(({ id, hash }) => applied.has(id) && applied.get(id) !== hash)
   const names = changed.map(({ fileName }) => fileName)
   await requireUnchanged(client, names, dataDir)
-  return files.filter(({ id }) => !applied.has(id)).map(({ fileName }) => fileName)
+  return namesFor(
+    files.filter(({ id }) => !applied.has(id)),
+    services,
+  )
 }
 
 async function restore(client: pg.Client, searchPath: string): Promise<void> {
@@ -128,19 +136,28 @@ async function createRecord(client: pg.Client): Promise<void> {
   }
 }
 
+/** How postgres-migrations reads its table. It takes the row with the index `id` for the migration of that number. */
+const readRecord = 'SELECT * FROM migrations ORDER BY id'
+
 /**
  * A client for postgres-migrations, which finds its own table by the search path. The migrations themselves run with
- * the original search path, so that their unqualified objects are not created in the schema of that table.
+ * the original search path, so that their unqualified objects are not created in the schema of that table. Migrations
+ * of other services look applied to it.
  */
 function forMigrations(
   client: pg.Client,
-  migrations: ReadonlySet<string>,
+  files: readonly MigrationFile[],
   searchPath: string,
-  { onNotice }: MigrationOptions,
+  { onNotice, services }: MigrationOptions,
 ): pg.Client {
+  const texts = new Set(files.map(({ sql }) => sql))
+  const others = files.filter(({ sql }) => !isForServices(sql, services))
   const listener = ({ message }: { message?: string | undefined }): void => onNotice?.(message ?? '')
   const query = async (statement: string | pg.QueryConfig): Promise<pg.QueryResult> => {
-    if (typeof statement !== 'string' || !migrations.has(statement)) return client.query(statement)
+    if (statement === readRecord) return withOthers(await client.query<Recorded>(readRecord), others)
+    if (typeof statement !== 'string' || !texts.has(statement)) return client.query(statement)
+    const other = others.find(({ sql }) => sql === statement)
+    if (other) throw new Error(`${other.fileName} is not for the chosen services`)
     await client.query("select set_config('search_path', $1, false)", [searchPath])
     client.on('notice', listener)
     try {
@@ -152,4 +169,13 @@ function forMigrations(
   }
   // The library calls only `query`.
   return { query } as unknown as pg.Client
+}
+
+type Recorded = { id: number; name: string; hash: string }
+
+function withOthers(result: pg.QueryResult<Recorded>, others: readonly MigrationFile[]): pg.QueryResult<Recorded> {
+  const rows: Recorded[] = []
+  for (const { id, name, hash } of others) rows[id] = { id, name, hash }
+  for (const row of result.rows) rows[row.id] = row
+  return { ...result, rows }
 }

@@ -1,6 +1,7 @@
-// Finds what prevents the migrations, before they change anything: objects of Supabase or of other software with the
-// same names as ours, and the migrations of earlier versions.
+// Finds what prevents the migrations, before they change anything: objects of other software with the same names as ours,
+// and the migrations of earlier versions. The schema `auth` of Supabase does not: the migrations complete it.
 import type pg from 'pg'
+import type { ChosenServices } from './migration-services.ts'
 
 /** The database cannot be migrated. The message says what was found and what to do. Nothing was changed. */
 export class OccupiedDatabase extends Error {
@@ -10,19 +11,22 @@ export class OccupiedDatabase extends Error {
   }
 }
 
-/** Relations that the migrations create, and `schema_migrations`, which is a sign of Supabase. */
-const relations = [
-  'auth.users',
-  'auth.sessions',
-  'auth.api_keys',
-  'auth.rate_limits',
-  'auth.schema_migrations',
-  'public.profiles',
-  'public.classification_runs',
-  'public.reports',
+/** Tables of GoTrue that the migrations create, or complete if they are GoTrue's own. */
+const authTables = [
+  ...['users', 'identities', 'sessions', 'refresh_tokens', 'mfa_factors', 'mfa_challenges', 'mfa_amr_claims'],
+  ...['one_time_tokens', 'flow_state', 'oauth_client_states', 'audit_log_entries'],
 ]
-/** Functions without arguments that the migrations create in `auth`. */
-const functions = ['uid', 'jwt', 'role', 'email', 'is_admin']
+/** Tables of our own in `auth`. */
+const ownAuthTables = ['api_keys', 'rate_limits', 'mfa_recovery_codes']
+/** Functions without arguments that the migrations create in `auth`; those of GoTrue are replaced by equivalents. */
+const authFunctions = ['uid', 'jwt', 'role', 'email']
+const ownAuthFunctions = ['is_admin']
+/** Tables in `public`, and the services that have them. */
+const serviceTables: Readonly<Record<string, readonly string[]>> = {
+  profiles: ['profiles', 'reports', 'analysis'],
+  classification_runs: ['analysis'],
+  reports: ['reports'],
+}
 
 /** Name of the first migration in versions whose numbers had fewer than six digits. The current first one differs. */
 const earlierName = 'roles'
@@ -30,19 +34,29 @@ const earlierName = 'roles'
 const tablesSince = 4
 const fullNameSince = 15
 
+/** What is migrated. */
+export type Occupied = {
+  /** Folder of the embedded database, as the user wrote it; undefined for any other database. */
+  readonly dataDir?: string | undefined
+  readonly services?: ChosenServices
+}
+
 /**
- * Checks whether the migrations can be applied. Changes nothing.
+ * Checks whether the migrations can be applied: to a database without objects of their names, or to one of Supabase,
+ * whose schema `auth` they complete. Changes nothing.
  *
- * @param dataDir folder of the embedded database, as the user wrote it; undefined for any other database
  * @throws OccupiedDatabase
  */
-export async function requireFreeDatabase(client: pg.Client, dataDir?: string): Promise<void> {
+export async function requireFreeDatabase(client: pg.Client, { dataDir, services }: Occupied = {}): Promise<void> {
   const applied = await appliedMigrations(client)
   if (applied.some(({ id, name }) => id === 1 && name === earlierName)) {
     throw new OccupiedDatabase(earlierMessage(await placeOf(client, dataDir), dataDir, applied.length))
   }
   if (applied.length > 0) return
-  const found = await foreignObjects(client)
+  const supabase = await supabaseAuth(client)
+  if (supabase?.isOutdated) throw new OccupiedDatabase(outdatedMessage(await placeOf(client, dataDir)))
+  if (supabase && !supabase.isOurs) throw new OccupiedDatabase(ownerMessage(await placeOf(client, dataDir), supabase))
+  const found = await foreignObjects(client, supabase !== undefined, services)
   if (found.length > 0) throw new OccupiedDatabase(foreignMessage(await placeOf(client, dataDir), dataDir, found))
 }
 
@@ -70,25 +84,61 @@ async function appliedMigrations(client: pg.Client): Promise<readonly Applied[]>
   return rows
 }
 
-type ForeignObject = { readonly name: string; readonly owner: string; readonly isSupabase: boolean }
+type SupabaseAuth = {
+  readonly owner: string
+  /** The connected role. */
+  readonly role: string
+  /** Whether the connected role has the rights of the owner. */
+  readonly isOurs: boolean
+  /** Whether GoTrue has not run its migrations since identities have ids of their own. */
+  readonly isOutdated: boolean
+}
 
-async function foreignObjects(client: pg.Client): Promise<readonly ForeignObject[]> {
+/** The schema `auth` of Supabase, recognised by the columns of its table of users; undefined if there is none. */
+async function supabaseAuth(client: pg.Client): Promise<SupabaseAuth | undefined> {
+  const { rows } = await client.query<SupabaseAuth>(
+    `select pg_get_userbyid(c.relowner)::text as owner, current_user::text as role,
+       pg_has_role(c.relowner, 'usage') as "isOurs",
+       exists (
+         select from pg_class where relnamespace = c.relnamespace and relname = 'identities' and not exists (
+           select from pg_attribute where attrelid = pg_class.oid and attname = 'provider_id'
+         )
+       ) as "isOutdated"
+     from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where n.nspname = 'auth' and c.relname = 'users' and c.relkind = 'r' and (
+       select count(*) from pg_attribute a
+       where a.attrelid = c.oid and a.attname in ('instance_id', 'aud', 'encrypted_password', 'raw_user_meta_data')
+     ) = 4`,
+  )
+  return rows[0]
+}
+
+type ForeignObject = { readonly name: string; readonly owner: string }
+
+async function foreignObjects(
+  client: pg.Client,
+  isSupabase: boolean,
+  services: ChosenServices,
+): Promise<readonly ForeignObject[]> {
+  const inPublic = Object.entries(serviceTables)
+    .filter(([, owners]) => services === undefined || owners.some((owner) => services.includes(owner)))
+    .map(([name]) => `public.${name}`)
+  const inAuth = [...ownAuthTables, ...(isSupabase ? [] : authTables)].map((name) => `auth.${name}`)
   const { rows } = await client.query<ForeignObject>(
     `select case c.relkind when 'v' then 'view ' when 'm' then 'materialized view ' else 'table ' end
          || n.nspname || '.' || c.relname as name,
-       pg_get_userbyid(c.relowner)::text as owner,
-       c.relname = 'schema_migrations' or c.relname = 'users' and exists (
-         select from pg_attribute a where a.attrelid = c.oid and a.attname in ('aud', 'instance_id', 'raw_user_meta_data')
-       ) as "isSupabase"
+       pg_get_userbyid(c.relowner)::text as owner
      from pg_class c join pg_namespace n on n.oid = c.relnamespace
      where n.nspname || '.' || c.relname = any ($1) and c.relkind in ('r', 'p', 'v', 'm', 'f')
      union all
-     select 'function auth.' || p.proname || '()', pg_get_userbyid(p.proowner)::text,
-       pg_get_userbyid(p.proowner)::text in ('supabase_admin', 'supabase_auth_admin')
+     select 'function auth.' || p.proname || '()', pg_get_userbyid(p.proowner)::text
      from pg_proc p join pg_namespace n on n.oid = p.pronamespace
      where n.nspname = 'auth' and p.proname = any ($2) and p.pronargs = 0
      order by 1`,
-    [relations, functions],
+    [
+      [...inPublic, ...inAuth],
+      [...ownAuthFunctions, ...(isSupabase ? [] : authFunctions)],
+    ],
   )
   return rows
 }
@@ -105,18 +155,29 @@ const anotherDatabase = (dataDir: string | undefined): string =>
     : 'set DATA_DIR to another folder'
 
 function foreignMessage(place: string, dataDir: string | undefined, found: readonly ForeignObject[]): string {
-  const whose = found.some(({ isSupabase }) => isSupabase)
-    ? 'objects of Supabase'
-    : 'objects that rowhouse did not create'
   const list = found.map(({ name, owner }) => `  ${name} (owner: ${owner})`)
+  const isPublic = found.every(({ name }) => name.includes(' public.'))
   return [
-    `${place} has ${whose}, and the migrations create others of the same names or purpose:`,
+    `${place} has objects that rowhouse did not create, and the migrations create others of the same names or purpose:`,
     ...list,
     'Nothing was changed.',
-    `To use accounts and reports, give rowhouse a database of its own: ${anotherDatabase(dataDir)}.`,
+    ...(isPublic ? ['To keep them, leave out the services with tables of those names: SERVICES=rest,auth.'] : []),
+    `To use all services, give rowhouse a database of its own: ${anotherDatabase(dataDir)}.`,
     'To serve the tables of this database at /rest/v1 only, run `rowhouse serve` without migrating (MIGRATE_ON_START=false).',
   ].join('\n')
 }
+
+const outdatedMessage = (place: string): string =>
+  [
+    `${place} has the schema auth of an old version of Supabase: auth.identities has no column provider_id. Nothing was changed.`,
+    'Start a current version of GoTrue (2.132 or later) on it once, which migrates the schema, then run this again.',
+  ].join('\n')
+
+const ownerMessage = (place: string, { owner, role }: SupabaseAuth): string =>
+  [
+    `${place} has the schema auth of Supabase, whose tables belong to ${owner}; the role ${role} may not add columns to them. Nothing was changed.`,
+    'Set MIGRATION_DATABASE_URL to a connection string of a superuser, such as supabase_admin.',
+  ].join('\n')
 
 function earlierMessage(place: string, dataDir: string | undefined, count: number): string {
   return [
@@ -155,12 +216,19 @@ const renameColumn = 'psql --command=\'alter table public.profiles rename column
 /**
  * Shell commands, with the connection strings in `OLD` and `NEW`. Profiles come first, because the trigger for new
  * accounts does not change an existing profile. Rows are inserts, because mileages were `numeric`, and `copy` rejects
- * 15.0 as an integer.
+ * 15.0 as an integer. Accounts and sessions have other columns now.
  */
 export const moveRows = [
   'pg_dump --data-only --column-inserts --table=public.profiles "$OLD" > profiles.sql',
-  "pg_dump --data-only --column-inserts --table='auth.(users|sessions|api_keys)' \\",
+  "psql --command='copy (select id, lower(email), password_hash, app_role, created_at, updated_at, created_at,",
+  '  json_strip_nulls(json_build_object($$first_name$$, first_name, $$last_name$$, last_name))',
+  '  from auth.users) to stdout\' "$OLD" > users.copy',
+  "psql --command='copy (select id, id_hash, user_id, created_at, expires_at, $$aal1$$",
+  '  from auth.sessions where revoked_at is null) to stdout\' "$OLD" > sessions.copy',
+  'pg_dump --data-only --column-inserts --table=auth.api_keys \\',
   '  --table=\'public.(classification_runs|reports)\' "$OLD" > rows.sql',
-  'psql --quiet --output=/dev/null --single-transaction --set=ON_ERROR_STOP=1 \\',
-  '  --file=profiles.sql --file=rows.sql "$NEW"',
+  'psql --quiet --output=/dev/null --single-transaction --set=ON_ERROR_STOP=1 --file=profiles.sql \\',
+  "  --command='\\copy auth.users (id, email, encrypted_password, app_role, created_at, updated_at, email_confirmed_at, raw_user_meta_data) from users.copy' \\",
+  "  --command='\\copy auth.sessions (id, id_hash, user_id, created_at, not_after, aal) from sessions.copy' \\",
+  '  --file=rows.sql "$NEW"',
 ] as const

@@ -11,13 +11,14 @@ import { serverName } from '../common/version.ts'
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
 export type AppOptions = {
-  readonly rest: NodeHandler
+  /** Undefined: the server has no REST API. */
+  readonly rest: NodeHandler | undefined
   /** Mount path of the REST API: `/rest/v1`, or `/`. */
   readonly restBasePath: string
   /** The other routes by their first path segment: `report`, `auth`, `health` …; that of `/` is empty. */
   readonly services: ReadonlyMap<string, express.Router | Handler>
-  /** The image analysis, and its mount path. */
-  readonly analysis: { readonly path: string; readonly router: express.Router }
+  /** The image analysis, and its mount path, if the server has it. */
+  readonly analysis: { readonly path: string; readonly router: express.Router } | undefined
   /** Receives a line for each request to the other routes; the REST API logs its own requests. */
   readonly log: Log
 }
@@ -47,20 +48,23 @@ export function createApp({ rest, restBasePath, services, analysis, log }: AppOp
   router.use(logRequests(log))
   const home = services.get('')
   for (const [segment, handler] of services) if (segment !== '') router.use(`/${segment}`, handler)
-  router.use(analysis.path, analysis.router)
+  if (analysis) router.use(analysis.path, analysis.router)
   // `use` would match all other paths, too.
   if (home) router.all('/', home)
   const servesRoot = restBasePath === '/'
   // If one path is below the other, the longer one takes precedence.
-  const hidesRest = analysis.path !== '/' && (servesRoot || analysis.path.length > restBasePath.length)
+  const hidden =
+    analysis && analysis.path !== '/' && (servesRoot || analysis.path.length > restBasePath.length)
+      ? analysis.path
+      : undefined
   const isRest = (target: string): boolean => {
-    if (hidesRest && isBelow(target, analysis.path)) return false
+    if (hidden !== undefined && isBelow(target, hidden)) return false
     return servesRoot ? !services.has(firstSegment(target)) : isBelow(target, restBasePath)
   }
   return (request, response) => {
     const target = originForm(request.url ?? '/')
     request.url = target
-    if (isRest(target)) {
+    if (rest && isRest(target)) {
       rest(request, response)
       return
     }

@@ -1,6 +1,7 @@
 // The entry point of the program. Provides the commands with their dependencies.
 import { request } from 'node:http'
 import { version } from '../common/version.ts'
+import type { MigrationOptions } from '../postgres/migrate.ts'
 import type { Client } from '../postgres/connection/client.ts'
 import { hasEmbedded, withConnection } from './command-line/connection.ts'
 import type {
@@ -92,7 +93,7 @@ async function sessionOn(client: Client, config: Config): Promise<DatabaseOperat
   return {
     query: (text, values) => client.query<SettingRow>(text, values),
     migrate: () => migrateWith(client, config),
-    pendingMigrations: () => pendingMigrations(client, { dataDir: embeddedFolder(config) }),
+    pendingMigrations: () => pendingMigrations(client, migrationsOf(config)),
     createApiKey: (wanted) => keys.createApiKey(client, wanted),
     listApiKeys: () => keys.listApiKeys(client),
     revokeApiKey: (id) => keys.revokeApiKey(client, id),
@@ -104,8 +105,13 @@ async function sessionOn(client: Client, config: Config): Promise<DatabaseOperat
 const embeddedFolder = ({ dataDir, dbUri, migrationDatabaseUrl }: Config): string | undefined =>
   dbUri === null && migrationDatabaseUrl === null ? dataDir : undefined
 
+const migrationsOf = (config: Config): MigrationOptions => ({
+  dataDir: embeddedFolder(config),
+  services: config.services,
+})
+
 async function migrateWith(client: Client, config: Config): Promise<Migrated> {
-  const options = { onNotice: log, dataDir: embeddedFolder(config) }
+  const options = { onNotice: log, ...migrationsOf(config) }
   const { dbUri, migrationDatabaseUrl } = config
   if (migrationDatabaseUrl === null) {
     const { migrate } = await import('../postgres/migrate.ts')
@@ -161,7 +167,7 @@ const dependencies: Dependencies = {
     withConnection(config, process.env, wish, log, async (client) => use(await sessionOn(client, config))),
   hasDatabase: async ({ dataDir, dbUri, migrationDatabaseUrl }) =>
     dbUri !== null || migrationDatabaseUrl !== null || (await hasEmbedded(dataDir)),
-  allMigrations: async () => (await import('../postgres/migrate.ts')).allMigrations(),
+  allMigrations: async ({ services }) => (await import('../postgres/migrate.ts')).allMigrations({ services }),
   fetchStatus,
 }
 

@@ -88,7 +88,10 @@ export async function serve({ configFile, json = false, sample = false }: ServeO
       const owner = embedded?.adminUri ?? config.migrationDatabaseUrl ?? uri
       const serving = servingFrom(uri, env)
       const { applied, login } = await withClient(toPoolConfig(owner, env), (client) =>
-        migrateForServing(client, serving, { dataDir: embedded ? given.config.dataDir : undefined }),
+        migrateForServing(client, serving, {
+          dataDir: embedded ? given.config.dataDir : undefined,
+          services: given.config.services,
+        }),
       )
       if (applied.length > 0) log.write({ kind: 'migrated', applied })
       for (const message of describeLogin(login, serving.setting)) log.write({ kind: 'warning', message })

@@ -1,16 +1,19 @@
 // All routes besides the REST resources. The routers and `/openapi.json` are derived from these tables.
+import type { ServiceName } from '../config/config.ts'
 import type { ServiceRoute } from '../http/service-route.ts'
 import type { RouteTable } from '../http/route-router.ts'
 import { accountsTable, type AccountsSettings } from '../services/accounts/accounts-table.ts'
 import { reportTable, type ReportSettings } from '../services/report/report-routes.ts'
 import { operationTables, type OperationParts } from './operations/operation-routes.ts'
 
-export type ServiceRouteParts = AccountsSettings & ReportSettings & OperationParts
+export type ServiceRouteParts = AccountsSettings &
+  ReportSettings &
+  OperationParts & { readonly services: readonly ServiceName[] }
 
-/** The tables of all services, in the order of `/openapi.json`. Add a line for a new service. */
+/** The tables of the chosen services, in the order of `/openapi.json`. Add a line for a new service. */
 export const serviceTables = (parts: ServiceRouteParts): readonly RouteTable[] => [
-  accountsTable(parts),
-  reportTable(parts),
+  ...(parts.services.includes('auth') ? [accountsTable(parts)] : []),
+  ...(parts.services.includes('reports') ? [reportTable(parts)] : []),
   ...operationTables(parts),
 ]
 

@@ -25,10 +25,12 @@ import type { Identity } from '../identity/identity.ts'
 import { bodyReader } from '../http/json-body.ts'
 import { createRouters, type RouteTable } from '../http/route-router.ts'
 import { databaseFailure } from '../services/database-failure.ts'
+import { isSchemaOf } from './service-choice.ts'
 import { describedRoutes, serviceTables } from './service-routes.ts'
 import { ServingDatabase } from './serving-database.ts'
 import type { AuthService } from '../services/auth/create-auth.ts'
 import { createAnalysis, type AnalysisService } from '../services/analysis/analysis.ts'
+import { createTokenDoor } from '../services/auth/token-door.ts'
 import { authRoutes } from '../services/auth/auth-table.ts'
 import { analysisRoutes } from '../services/analysis/analysis-routes.ts'
 import { readSchemas } from '../validation/schema-directory.ts'
@@ -104,7 +106,8 @@ export async function startService({
     jwtCache: () => engine.snapshot.loaded.verifier.cacheStatistics,
     timesRequests: loaded.config.adminServerPort !== null || loaded.config.adminServerUnixSocket !== null,
   })
-  const validator = await createValidator()
+  const { services } = loaded.config
+  const validator = await createValidator(ownSchemas, isSchemaOf(services))
   const lookupApiKey = createApiKeyLookup({ query: database.query, changes: keyChanges })
   const observe = observeEngine(log, metrics, loaded.config.dbPool)
   const engine = new Engine<ServiceSettings>({
@@ -149,14 +152,14 @@ export async function startService({
     const error = await Promise.race([engine.gaveUp, Promise.resolve(undefined)])
     if (error) throw error
     const { listener, analysis, auth } = await compose({ engine, database, validator, lookupApiKey, log, metrics, env })
-    metrics.watchAnalysisQueue(analysis.queueLength)
+    if (analysis) metrics.watchAnalysisQueue(analysis.queueLength)
     return {
       ...parts,
       listener,
-      upgrade: analysis.upgrade,
-      closeSockets: analysis.closeSockets,
+      upgrade: analysis?.upgrade ?? (() => false),
+      closeSockets: () => analysis?.closeSockets(),
       stop: async () => {
-        analysis.stop()
+        analysis?.stop()
         await auth.stop()
         await parts.stop()
       },
@@ -179,11 +182,12 @@ type Composed = Pick<ServiceParts, 'engine' | 'database' | 'metrics'> & {
 
 async function compose({ engine, database, validator, lookupApiKey, log, metrics, env }: Composed): Promise<{
   readonly listener: RequestListener
-  readonly analysis: AnalysisService
+  readonly analysis: AnalysisService | undefined
   readonly auth: AuthService
 }> {
   const { config } = engine.snapshot
   const { query } = database
+  const [hasAuth, hasAnalysis] = [config.services.includes('auth'), config.services.includes('analysis')]
   const sessions = {
     database,
     query,
@@ -194,39 +198,6 @@ async function compose({ engine, database, validator, lookupApiKey, log, metrics
   const allowedOrigins = (): readonly string[] => engine.snapshot.config.serverCorsAllowedOrigins
   const onError = (error: unknown): void => log.write({ kind: 'failure', error, requestId: null })
   const shared = sharedSignIn(config, database)
-  const tables: readonly RouteTable[] = serviceTables({
-    ...sessions,
-    passwords: shared.passwords,
-    limits: shared.attempts,
-    allowedOrigins,
-    accountLimit: config.authAccountLimit,
-    accountTotalLimit: config.authAccountTotalLimit,
-    addressLimit: config.authAddressLimit,
-    tokens: () => engine.snapshot.config,
-    version,
-    restBasePath: config.restBasePath,
-    imageBasePath: config.imageBasePath,
-    checks: {
-      database: () => responds(database),
-      schemaCache: () => engine.snapshot.schemaCache !== undefined,
-    },
-    document: serviceDocumentHandler({
-      snapshot: () => engine.snapshot,
-      query,
-      database,
-      lookupApiKey,
-      cookieIdentity: (request) => cookieIdentity(request, sessions),
-      schemas: await readSchemas(ownSchemas),
-      version,
-      routes: () => [...describedRoutes([...tables, { routes: authRoutes }]), ...analysisRoutes(config.imageBasePath)],
-    }),
-  })
-  const services = createRouters(tables, {
-    validator,
-    readBody: bodyReader(config.bodyLimit),
-    onError,
-    failureOf: databaseFailure,
-  })
   const auth = startAuth({
     ...shared,
     config,
@@ -239,27 +210,69 @@ async function compose({ engine, database, validator, lookupApiKey, log, metrics
     onError,
     warn: (message) => log.write({ kind: 'warning', message }),
   })
-  const analysis = createAnalysis({
-    config,
-    caller: {
-      ...sessions,
-      allowedOrigins,
-      lookupApiKey,
-      verifier: () => engine.snapshot.loaded.verifier,
-      anonymousRole: () => engine.snapshot.config.dbAnonRole,
-      checksSessions: () => engine.snapshot.schemaCache?.checksSessions === true,
-    },
-    database,
-    runValidator: validator.forTable('public', 'classification_runs'),
-    documentation: new Map([...services].filter(([segment]) => segment === 'docs' || segment === 'openapi.json')),
-    observer: { ...metrics.analysis, warned: (message) => log.write({ kind: 'warning', message }) },
-    onError,
-  })
-  const listener = createApp({
-    rest: nodeHandler(engine, { basePath: config.restBasePath, onError }),
+  const tables: readonly RouteTable[] = serviceTables({
+    ...sessions,
+    services: config.services,
+    passwords: shared.passwords,
+    limits: shared.attempts,
+    tokenDoor: createTokenDoor(auth.context),
+    allowedOrigins,
+    accountLimit: config.authAccountLimit,
+    accountTotalLimit: config.authAccountTotalLimit,
+    addressLimit: config.authAddressLimit,
+    tokens: () => engine.snapshot.config,
+    version,
     restBasePath: config.restBasePath,
-    services: withAuth(services, auth),
-    analysis: { path: config.imageBasePath, router: analysis.router },
+    imageBasePath: hasAnalysis ? config.imageBasePath : null,
+    checks: {
+      database: () => responds(database),
+      schemaCache: () => engine.snapshot.schemaCache !== undefined,
+    },
+    document: serviceDocumentHandler({
+      snapshot: () => engine.snapshot,
+      query,
+      database,
+      lookupApiKey,
+      cookieIdentity: (request) => cookieIdentity(request, sessions),
+      schemas: (await readSchemas(ownSchemas)).filter(isSchemaOf(config.services)),
+      version,
+      routes: () => [
+        ...describedRoutes([...tables, ...(hasAuth ? [{ routes: authRoutes }] : [])]),
+        ...(hasAnalysis ? analysisRoutes(config.imageBasePath) : []),
+      ],
+    }),
+  })
+  const services = createRouters(tables, {
+    validator,
+    readBody: bodyReader(config.bodyLimit),
+    onError,
+    failureOf: databaseFailure,
+  })
+  const analysis = hasAnalysis
+    ? createAnalysis({
+        config,
+        caller: {
+          ...sessions,
+          allowedOrigins,
+          lookupApiKey,
+          verifier: () => engine.snapshot.loaded.verifier,
+          anonymousRole: () => engine.snapshot.config.dbAnonRole,
+          checksSessions: () => engine.snapshot.schemaCache?.checksSessions === true,
+        },
+        database,
+        runValidator: validator.forTable('public', 'classification_runs'),
+        documentation: new Map([...services].filter(([segment]) => segment === 'docs' || segment === 'openapi.json')),
+        observer: { ...metrics.analysis, warned: (message) => log.write({ kind: 'warning', message }) },
+        onError,
+      })
+    : undefined
+  const listener = createApp({
+    rest: config.services.includes('rest')
+      ? nodeHandler(engine, { basePath: config.restBasePath, onError })
+      : undefined,
+    restBasePath: config.restBasePath,
+    services: hasAuth ? withAuth(services, auth) : services,
+    analysis: analysis && { path: config.imageBasePath, router: analysis.router },
     log,
   })
   return { listener, analysis, auth }

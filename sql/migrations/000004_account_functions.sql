@@ -201,6 +201,39 @@ $$;
 comment on function auth.add_cookie(uuid, uuid, bytea) is
   'Gives a session of tokens a cookie. Returns no row if the session has ended, or the account is banned or has no confirmed address.';
 
+-- For supabase_auth_admin. The session then has both credentials, and ends with both.
+create function auth.issue_tokens(session_id uuid, user_id uuid) returns json
+language plpgsql set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  current_session auth.sessions;
+  account auth.users;
+  active text;
+begin
+  -- Concurrent requests wait here for each other, and all get the same token.
+  select sessions.* into current_session from auth.sessions
+  where sessions.id = $1 and sessions.user_id = $2 and not auth.has_ended(sessions)
+  for no key update;
+  select users.* into account from auth.users where users.id = current_session.user_id;
+  if account.id is null or auth.is_banned(account) then
+    return null;
+  end if;
+  select refresh_tokens.token into active from auth.refresh_tokens
+  where refresh_tokens.session_id = $1 and refresh_tokens.revoked is false
+  order by refresh_tokens.id desc limit 1;
+  if active is null then
+    active := auth.new_refresh_token();
+    insert into auth.refresh_tokens (instance_id, token, user_id, revoked, created_at, updated_at, session_id)
+    values ('00000000-0000-0000-0000-000000000000', active, $2::text, false, now(), now(), $1);
+  end if;
+  return auth.issued_session(current_session, account, active);
+end
+$$;
+comment on function auth.issue_tokens(uuid, uuid) is
+  'The active refresh token of a session, or a new one, with what an access token needs: see issued_session. Null if the session has ended.';
+grant execute on function auth.issue_tokens(uuid, uuid) to supabase_auth_admin;
+
 create function auth.extend_session(id_hash bytea, lifetime interval, longest interval) returns timestamptz
 language sql security definer set search_path = ''
 as $$

@@ -1,3 +1,4 @@
+-- Only with the services: reports
 -- Functions in this file are executable only by the roles they are granted to.
 call rowhouse.begin_private_functions();
 

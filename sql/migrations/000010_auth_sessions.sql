@@ -279,7 +279,8 @@ begin
     order by refresh_tokens.id desc limit 1;
     if active.parent = $1 then
       issued := active.token;
-    elsif clock_timestamp() > presented.updated_at + $2 then
+    -- Without an active token, the family has ended.
+    elsif active.id is null or clock_timestamp() > presented.updated_at + $2 then
       if $3 then
         update auth.refresh_tokens set revoked = true, updated_at = now()
         where refresh_tokens.session_id = current_session.id and refresh_tokens.revoked is false;
@@ -308,7 +309,7 @@ begin
   -- Tokens that were used long ago are no longer needed to detect their reuse.
   delete from auth.refresh_tokens
   where refresh_tokens.session_id = current_session.id and refresh_tokens.revoked
-    and refresh_tokens.updated_at < now() - interval '24 hours' and refresh_tokens.id <> presented.id;
+    and refresh_tokens.updated_at < now() - interval '7 days' and refresh_tokens.id <> presented.id;
   perform auth.record_audit(account, 'token_refreshed', 'token', null, $8);
   update auth.sessions
   set refreshed_at = now() at time zone 'UTC', updated_at = now(), user_agent = $9, ip = $8::inet

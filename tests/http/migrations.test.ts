@@ -10,11 +10,10 @@ const files = [
   '000002_schemas.sql',
   '000003_accounts.sql',
   '000004_account_functions.sql',
-  '000005_profiles_and_runs.sql',
+  '000005_profiles.sql',
   '000006_reports.sql',
   '000007_valuation.sql',
-  '000008_schema_reload.sql',
-  '000009_run_analysis.sql',
+  '000009_classification_runs.sql',
 ]
 
 async function emptyDatabase(t: Test): Promise<TestDatabase> {

@@ -2,6 +2,7 @@
 import express from 'express'
 import type { Test } from 'tap'
 import { bodyReader } from '../../server/http/json-body.ts'
+import { Failure } from '../../server/http/envelope.ts'
 import { createRouters } from '../../server/http/route-router.ts'
 import { accountsTable, type AccountsSettings } from '../../server/services/accounts/accounts-table.ts'
 import { databaseFailure } from '../../server/services/database-failure.ts'
@@ -61,6 +62,11 @@ export async function startService(
     addressLimit: 100_000,
     trustedProxies: 0,
     allowedOrigins: () => [],
+    // `startApplication` has /auth/v1, too.
+    tokenDoor: {
+      issueTokens: () => Promise.resolve(undefined),
+      sessionOf: () => Promise.reject(new Failure(401, 'There are no tokens here')),
+    },
     tokens: () => ({ jwtSecret: null, jwtAud: null, jwtRoleClaimKey: '.role' }),
     ...more,
   }

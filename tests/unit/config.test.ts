@@ -114,6 +114,7 @@ t.test('defaults', async (t) => {
     imageThreads: 1,
     imageTimeout: 10,
     serverWorkers: 1,
+    services: ['rest', 'auth', 'profiles', 'reports', 'analysis'],
     urlUseLegacyTargetNames: true,
   }
   const ofAuth = new Set(Object.keys(authSettings).concat('authProviders', 'authHooks', 'authMailContents'))

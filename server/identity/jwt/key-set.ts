@@ -68,6 +68,9 @@ export function checkKeys(text: string): void {
 
 const canSign = ({ key_ops }: Jwk): boolean => Array.isArray(key_ops) && key_ops.includes('sign')
 
+const isKeySet = (value: unknown): value is { readonly keys: unknown } =>
+  typeof value === 'object' && value !== null && Object.hasOwn(value, 'keys')
+
 /** @throws SecretError */
 function keysOf(text: string): readonly Jwk[] {
   let value: unknown
@@ -76,7 +79,7 @@ function keysOf(text: string): readonly Jwk[] {
   } catch {
     throw new SecretError('must be JSON Web Keys as JSON')
   }
-  const keys = typeof value === 'object' && value !== null && 'keys' in value ? value.keys : value
+  const keys = isKeySet(value) ? value.keys : value
   if (!Array.isArray(keys)) throw new SecretError('must be an array of JSON Web Keys, or a key set')
   if (!keys.every((key): key is Jwk => typeof key === 'object' && key !== null && !Array.isArray(key))) {
     throw new SecretError('a JSON Web Key must be an object')
@@ -90,7 +93,7 @@ function jwksOf(secret: string | Buffer): readonly Jwk[] {
   if (/^\s*[{[]/.test(text)) {
     try {
       const value: unknown = JSON.parse(text)
-      return keysOf(JSON.stringify(typeof value === 'object' && value !== null && 'keys' in value ? value : [value]))
+      return keysOf(JSON.stringify(isKeySet(value) ? value : [value]))
     } catch (error) {
       // Like `verificationKeys`, uses text that is not JSON as a secret.
       if (!(error instanceof SyntaxError)) throw error

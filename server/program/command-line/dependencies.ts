@@ -79,7 +79,7 @@ export type Dependencies = {
   /** Whether a database is available: a configured one, or an embedded one. */
   readonly hasDatabase: (config: Config) => Promise<boolean>
   /** File names of all migrations, in order. */
-  readonly allMigrations: () => Promise<readonly string[]>
+  readonly allMigrations: (config: Config) => Promise<readonly string[]>
   /** The status of the response to a GET request. */
   readonly fetchStatus: (address: Address) => Promise<number>
 }

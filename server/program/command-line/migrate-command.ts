@@ -19,7 +19,7 @@ export function addMigrate(program: Command, dependencies: Dependencies): void {
       if (dryRun) {
         const ask = (): Promise<readonly string[]> =>
           withDatabase(config, { role: 'owner', creates: false }, (session) => session.pendingMigrations())
-        const pending = (await hasDatabase(config)) ? await ask() : await allMigrations()
+        const pending = (await hasDatabase(config)) ? await ask() : await allMigrations(config)
         return print(json ? `${JSON.stringify({ pending })}\n` : `${list('Would apply:', pending)}\n`)
       }
       const done = await withDatabase(config, { role: 'owner', creates: true }, (session) =>

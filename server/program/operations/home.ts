@@ -6,7 +6,7 @@ export type Home = {
   readonly version: string
   /** Mount path of the REST API. */
   readonly restBasePath: string
-  /** Fields for clients of the image analysis. */
+  /** Fields for clients of the image analysis; empty without it. */
   readonly entrypoint: Readonly<Record<string, string>>
 }
 
@@ -38,8 +38,7 @@ const page = ({ version, restBasePath, entrypoint }: Home): string => `<!doctype
   <dt><a href="openapi.json">OpenAPI document</a></dt><dd>The same for programs.</dd>
   <dt><a href="health">Health</a></dt><dd>Whether the server answers.</dd>
   <dt><code>${restBasePath}</code></dt><dd>The REST API.</dd>
-  <dt><code>${entrypoint.api_prefix ?? ''}</code></dt><dd>Image analysis.</dd>
-</dl>
+${entrypoint.api_prefix === undefined ? '' : `  <dt><code>${entrypoint.api_prefix}</code></dt><dd>Image analysis.</dd>\n`}</dl>
 </body>
 </html>
 `

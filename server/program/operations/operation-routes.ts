@@ -13,8 +13,8 @@ import { health, ready, type Check, type Handler } from './health.ts'
 import { home, type Home } from './home.ts'
 
 export type OperationParts = Omit<Home, 'entrypoint'> & {
-  /** Mount path of the image analysis. */
-  readonly imageBasePath: string
+  /** Mount path of the image analysis; null without it. */
+  readonly imageBasePath: string | null
   /** The checks of `GET /ready`, by their names in its response. */
   readonly checks: Readonly<Record<string, Check>>
   /** `GET /openapi.json`. */
@@ -118,5 +118,5 @@ const homeRoute = ({ imageBasePath, ...parts }: OperationParts): Route => ({
   summary: 'What the service is',
   hidden: true,
   responses: { 200: { description: 'JSON; a page where the client prefers HTML.', schema: { type: 'object' } } },
-  prepare: () => home({ ...parts, entrypoint: entrypoint(imageBasePath) }),
+  prepare: () => home({ ...parts, entrypoint: imageBasePath === null ? {} : entrypoint(imageBasePath) }),
 })

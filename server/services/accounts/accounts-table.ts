@@ -5,6 +5,7 @@ import type { RouteTable } from '../../http/route-router.ts'
 import type { TokenSettings } from './access-token.ts'
 import { accountRoutes } from './account-routes.ts'
 import { createAttemptLimits, type AttemptLimits } from './attempt-limit.ts'
+import { exchangeRoutes, type TokenDoor } from './exchange-routes.ts'
 import { createPasswords, type Passwords } from './password.ts'
 import type { SessionSettings } from './session.ts'
 import { signInRoutes } from './sign-in-routes.ts'
@@ -21,6 +22,8 @@ export type AccountsSettings = SessionSettings & {
   /** Shared with `/auth/v1`. By default, there are some for this service alone. */
   readonly passwords?: Passwords
   readonly limits?: AttemptLimits
+  /** Sessions of tokens, which `/auth/v1` issues. */
+  readonly tokenDoor: TokenDoor
   /** Read for each token. */
   readonly tokens: () => TokenSettings
 }
@@ -31,6 +34,6 @@ export function accountsTable(settings: AccountsSettings): RouteTable {
   const parts = { ...settings, passwords, limits }
   return {
     guards: [requireBearerScheme, crossOrigin(settings.allowedOrigins)],
-    routes: [...signInRoutes(parts), ...accountRoutes(parts)],
+    routes: [...signInRoutes(parts), ...exchangeRoutes(parts), ...accountRoutes(parts)],
   }
 }

@@ -128,9 +128,19 @@ export async function requireSession(request: IncomingMessage, settings: Session
   return session
 }
 
-/** Ends every session that the request has a genuine cookie of, when signing in replaces them. */
-export async function revokeSessionsOf(request: IncomingMessage, settings: SessionSettings): Promise<void> {
-  for (const session of await findSessions(request, settings, Infinity)) await revokeSession(request, session, settings)
+/**
+ * Ends every session that the request has a genuine cookie of, when signing in replaces them.
+ *
+ * @param except id of a session that continues
+ */
+export async function revokeSessionsOf(
+  request: IncomingMessage,
+  settings: SessionSettings,
+  except?: string,
+): Promise<void> {
+  for (const session of await findSessions(request, settings, Infinity)) {
+    if (session.id !== except) await revokeSession(request, session, settings)
+  }
 }
 
 async function findSessions(request: IncomingMessage, settings: SessionSettings, limit: number): Promise<Session[]> {

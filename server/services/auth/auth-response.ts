@@ -4,7 +4,7 @@ import type { ErrorRequestHandler } from 'express'
 import { endAfterRequest, isIncomplete } from '../../common/incomplete-request.ts'
 import { requestIdFor } from '../../http/request-log.ts'
 import { AuthError } from './auth-error.ts'
-import { authErrorOf } from './database-auth-error.ts'
+import { authErrorOf, loggedError } from './database-auth-error.ts'
 
 type Headers = Readonly<Record<string, string>>
 
@@ -73,6 +73,7 @@ export const authErrorResponder =
       return
     }
     const known = authErrorOf(error)
-    if (known.status >= 500) onError(known.cause ?? error)
+    // The owner of the database reads about errors of triggers in the log, whatever their status.
+    if (known.status >= 500 || 'database' in known.body) onError(loggedError(known.cause ?? error))
     sendAuthError(response, known)
   }

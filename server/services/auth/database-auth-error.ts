@@ -26,6 +26,8 @@ export function authErrorOf(error: unknown): AuthError {
   if (error instanceof Failure) return ofFailure(error)
   // Express throws this for a path with invalid percent-encoding.
   if (error instanceof URIError) return new AuthError(400, 'validation_failed', 'The address is not valid')
+  const own = raised(error)
+  if (own) return own
   if (isNotMigrated(error)) {
     return new AuthError(
       503,
@@ -37,7 +39,7 @@ export function authErrorOf(error: unknown): AuthError {
   if (isUnreachable(error)) {
     return new AuthError(503, 'unexpected_failure', 'The database cannot be reached at the moment', { cause: error })
   }
-  return raised(error) ?? authErrors.unexpected(error)
+  return authErrors.unexpected(error)
 }
 
 /** Errors of code that the services share: limits of attempts, the queue of passwords. */
@@ -47,10 +49,7 @@ function ofFailure({ statusCode, message, headers, cause }: Failure): AuthError 
   return new AuthError(statusCode, code, message, { headers, cause })
 }
 
-/**
- * The error that a function of the schema `auth` raises, with the SQLSTATE `AU` and three digits, and JSON as its
- * message: `{"status", "code", "message"}`.
- */
+/** SQLSTATE of the errors that `auth.fail` raises, with JSON as their message: `{"status", "code", "message"}`. */
 const ownState = 'AU000'
 
 /** The error of a RAISE: in our own functions as they say, in triggers of the database's owner with their message. */
@@ -59,9 +58,18 @@ function raised(error: unknown): AuthError | undefined {
   if (!fields) return undefined
   const { code, message = '', hint, where } = fields
   if (code === ownState) return ownError(message, error)
+  // lock_not_available
+  if (code === '55P03') {
+    const text = 'Too many concurrent token refresh requests on the same session or refresh token'
+    return new AuthError(409, 'conflict', text, { cause: error })
+  }
+  // untranslatable_character, character_not_in_repertoire
+  if (code === '22P05' || code === '22021') {
+    return new AuthError(400, 'validation_failed', 'Text must not contain the character NUL', { cause: error })
+  }
   const details = { code, message, ...(hint === undefined ? {} : { hint }) }
   // `raise exception`, and the conditions that such code raises on purpose: SQLSTATEs of the class of users.
-  if (code === 'P0001' || (code !== undefined && /^(?:PT\d{3}|[J-OQ-Z])/.test(code) && code !== 'XX000')) {
+  if (code === 'P0001' || (code !== undefined && /^(?:PT\d{3}|[J-OQ-WYZ])/.test(code))) {
     return new AuthError(statusOf(code), 'unexpected_failure', message, { body: { database: details }, cause: error })
   }
   // Any other error of a trigger, such as a missing table: the owner of the database needs its message.
@@ -77,7 +85,18 @@ function raised(error: unknown): AuthError | undefined {
 /** `PT422` is the status 422, as at the REST API. */
 const statusOf = (code: string): number => (/^PT[45]\d\d$/.test(code) ? Number(code.slice(2)) : 500)
 
-function ownError(text: string, cause: unknown): AuthError {
-  const { status, code, message } = JSON.parse(text) as { status: number; code: string; message: string }
-  return new AuthError(status, code, message, { cause })
+function ownError(text: string, cause: unknown): AuthError | undefined {
+  try {
+    const { status, code, message } = JSON.parse(text) as { status: number; code: string; message: string }
+    return new AuthError(status, code, message, { cause })
+  } catch {
+    // Code of the database's owner has raised the same SQLSTATE.
+    return undefined
+  }
+}
+
+/** What the log shows of an error: for one of a trigger, the functions that were running. */
+export function loggedError(error: unknown): unknown {
+  const { message, where } = serverFields(error) ?? {}
+  return where === undefined ? error : new Error(`${message ?? ''}\n${where}`, { cause: error })
 }
