@@ -21,8 +21,10 @@ const connect = (key: string) =>
   createClient(url, key, { auth: { persistSession: false, autoRefreshToken: false }, realtime })
 const { admin } = connect(secret).auth
 
+type Result = { readonly data: unknown; readonly error: unknown }
+
 /** The data of a response without an error. */
-function dataOf<Data>({ data, error }: { readonly data: Data; readonly error: unknown }): NonNullable<Data> {
+function dataOf<Either extends Result>({ data, error }: Either): NonNullable<Extract<Either, { error: null }>['data']> {
   if (error !== null || data === null || data === undefined) throw new Error(String(error))
   return data
 }
