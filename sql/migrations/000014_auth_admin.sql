@@ -85,12 +85,12 @@ $$;
 comment on function auth.list_users(text, text, boolean, bigint, bigint) is
   E'A page of accounts by the time of their registration, and the number of all accounts.\n\nA filter that is the address, phone number or id of an account selects this account; any other, those whose address, phone number or full name contains it. An empty one selects all.';
 
-create function auth.find_account(user_id uuid) returns json
+create function auth.admin_find_user(user_id uuid) returns json
 language sql stable set search_path = ''
 as $$
   select auth.user_object(users) from auth.users where users.id = $1
 $$;
-comment on function auth.find_account(uuid) is 'The user object of an account.';
+comment on function auth.admin_find_user(uuid) is 'The user object of an account.';
 
 create function auth.set_identity(account auth.users, provider text, is_verified boolean) returns void
 language sql set search_path = ''
@@ -431,7 +431,7 @@ grant execute on function
   auth.sha256_base64url(text),
   auth.like_pattern(text),
   auth.list_users(text, text, boolean, bigint, bigint),
-  auth.find_account(uuid),
+  auth.admin_find_user(uuid),
   auth.set_identity(auth.users, text, boolean),
   auth.admin_create_user(jsonb, text, interval, text, text),
   auth.admin_update_user(uuid, jsonb, text, interval, text, text),
