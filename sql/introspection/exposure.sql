@@ -85,6 +85,17 @@ relations as (
                 else 'all'
               end,
               'permissive', p.polpermissive,
+              -- In the policy, or in a function that it calls: auth.jwt() -> 'user_metadata', auth.users.raw_user_meta_data.
+              'readsUserMetadata', coalesce(pg_get_expr(p.polqual, p.polrelid), '') ~ 'user_meta_?data'
+                or coalesce(pg_get_expr(p.polwithcheck, p.polrelid), '') ~ 'user_meta_?data'
+                or exists (
+                  select from pg_depend d
+                  join pg_proc called on called.oid = d.refobjid
+                  where d.classid = 'pg_policy'::regclass
+                    and d.objid = p.oid
+                    and d.refclassid = 'pg_proc'::regclass
+                    and case when called.prokind = 'f' then pg_get_functiondef(called.oid) ~ 'user_meta_?data' end
+                ),
               -- The API's roles that the policy applies to: directly, by membership, or because it is for PUBLIC.
               'roles', (
                 select coalesce(json_agg(r.name order by r.name), '[]')

@@ -15,7 +15,7 @@ const fixture = `
   create role ${owner} nologin;
   create role ${login} login noinherit password 'secret'; grant ${web}, ${member}, ${staff} to ${login};
   create role stranger_${mark} nologin;
-  create schema api; create schema hidden; create schema "Odd ""one""";
+  create schema hidden; create schema api; create schema "Odd ""one""";
   grant usage on schema api to ${web}, ${member}, ${staff}, stranger_${mark};
 
   create table api.open_table (id int); grant select on api.open_table to ${web};
@@ -30,6 +30,17 @@ const fixture = `
   grant select, update on api.narrowed to ${web};
   create policy narrows on api.narrowed as restrictive for select to ${web} using (id > 0);
   create policy reads on api.narrowed for select to public using (true);
+  create table api.by_metadata (id int, team text); alter table api.by_metadata enable row level security;
+  grant select, insert on api.by_metadata to ${member};
+  create function hidden.team() returns text language sql
+    return current_setting('request.jwt.claims', true)::json -> 'user_metadata' ->> 'team';
+  create policy by_claim on api.by_metadata for select
+    using (current_setting('request.jwt.claims', true)::json -> 'user_metadata' ->> 'admin' = 'true');
+  create policy by_function on api.by_metadata for insert with check (team = hidden.team());
+  create policy by_role on api.by_metadata for select
+    using (current_setting('request.jwt.claims', true)::json -> 'app_metadata' ->> 'admin' = 'true');
+  create table api.by_column (id int, raw_user_meta_data jsonb); alter table api.by_column enable row level security;
+  create policy by_row on api.by_column for insert with check (raw_user_meta_data ? 'admin');
   create table api.owned (id int); alter table api.owned enable row level security; alter table api.owned owner to ${owner};
   grant ${owner} to ${member}; grant select on api.owned to ${web};
   create policy web_reads on api.owned for select to ${web} using (true);
@@ -93,6 +104,8 @@ t.test('findings', async (t) => {
     ],
     ['sound', []],
     ['narrowed', [{ kind: 'policy-missing', role: web ?? '', commands: ['update'] }]],
+    ['by_metadata', [{ kind: 'user-metadata', policies: ['by_claim', 'by_function'] }]],
+    ['by_column', [{ kind: 'user-metadata', policies: ['by_row'] }]],
     // A member has the rights of the owner, who bypasses policies.
     ['owned', []],
     ['forced', [{ kind: 'policy-missing', role: member ?? '', commands: ['select', 'insert', 'update', 'delete'] }]],
@@ -118,7 +131,8 @@ t.test('exposed tables, views and functions are listed', async (t) => {
       .map(({ name }) => name)
       .sort(),
     [
-      ...['as_caller', 'as_owner', 'as_plain_owner', 'closed_schema', 'forced', 'narrowed', 'no_policy', 'open_table'],
+      ...['as_caller', 'as_owner', 'as_plain_owner', 'by_column', 'by_metadata', 'closed_schema', 'forced', 'narrowed'],
+      ...['no_policy', 'open_table'],
       ...['owned', 'parted', 'parted_1', 'plain', 'powerful', 'powerful_for_none', 'sound', 'stored'],
     ],
     'no other schemas, no procedures, no trigger functions',
@@ -197,6 +211,7 @@ t.test('the table for terminals', async (t) => {
     '  ! web has the grant to select, delete, but no policy allows it',
     'api.stored  matview  -',
     '  ! a materialized view has no row-level security: every role with a grant sees all rows',
+    '  ! policies on user_metadata, which all users can change themselves (app_metadata is safe): by_claim, by_function',
     '  ! view without security_invoker: it reads with the rights of its owner postgres, which bypasses all policies',
     'api.plain(a integer, b text)  function  -  member  execute  -',
     '  ! security definer function in an exposed schema: it runs with the rights of its owner postgres',
@@ -205,7 +220,7 @@ t.test('the table for terminals', async (t) => {
   for (const line of expected) t.ok(narrow.includes(line), line)
   t.match(narrow, /narrows \(restrictive,\s+select\)/)
   t.match(narrow, /api: \d+ of the extension citext {2}function {2}- {2}member {2}execute/, 'extensions are summarised')
-  t.equal(lines.at(-1), `12 findings (!) in 11 of ${checked.length} exposed objects.`)
+  t.equal(lines.at(-1), `14 findings (!) in 13 of ${checked.length} exposed objects.`)
 })
 
 t.test('hostile names cannot break out of their table cells', async (t) => {

@@ -8,6 +8,8 @@ export type Finding =
   | { readonly kind: 'no-rls-possible'; readonly relation: 'foreign table' | 'materialized view' }
   /** The grant has no effect: without a policy, row-level security denies access to all rows. */
   | { readonly kind: 'policy-missing'; readonly role: string; readonly commands: readonly Command[] }
+  /** Users write their metadata themselves, so what these policies decide by it, every user can decide. */
+  | { readonly kind: 'user-metadata'; readonly policies: readonly string[] }
   /** The view reads with its owner's rights, which bypasses the policies for the caller. */
   | { readonly kind: 'no-security-invoker'; readonly owner: string; readonly ownerBypassesRls: boolean }
   /** The function runs with its owner's rights, which bypasses the policies for the caller. */
@@ -22,7 +24,7 @@ export const checkExposure = (exposed: readonly Exposed[]): Checked[] =>
 function findingsOf(object: Exposed): Finding[] {
   switch (object.kind) {
     case 'table':
-      return object.rls ? missingPolicies(object) : [{ kind: 'rls-off' }]
+      return [...(object.rls ? missingPolicies(object) : [{ kind: 'rls-off' } as const]), ...byUserMetadata(object)]
     case 'foreign table':
     case 'materialized view':
       return [{ kind: 'no-rls-possible', relation: object.kind }]
@@ -55,6 +57,11 @@ function missingPolicies({ roles, policies }: ExposedRelation): Finding[] {
     .filter((finding) => finding.commands.length > 0)
 }
 
+function byUserMetadata({ policies }: ExposedRelation): Finding[] {
+  const readers = policies.filter(({ readsUserMetadata }) => readsUserMetadata).map(({ name }) => name)
+  return readers.length > 0 ? [{ kind: 'user-metadata', policies: readers }] : []
+}
+
 export const callersOf = ({ roles }: ExposedFunction): string[] =>
   roles.filter(({ execute }) => execute).map(({ name }) => name)
 
@@ -67,6 +74,11 @@ export function describeFinding(finding: Finding): string {
       return `a ${finding.relation} has no row-level security: every role with a grant sees all rows`
     case 'policy-missing':
       return `${finding.role} has the grant to ${finding.commands.join(', ')}, but no policy allows it`
+    case 'user-metadata':
+      return (
+        `${finding.policies.length === 1 ? 'policy' : 'policies'} on user_metadata, which all users can change ` +
+        `themselves (app_metadata is safe): ${finding.policies.join(', ')}`
+      )
     case 'no-security-invoker':
       return (
         `view without security_invoker: it reads with the rights of its owner ${finding.owner}` +

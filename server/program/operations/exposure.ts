@@ -19,6 +19,8 @@ export type Policy = {
   readonly command: Command | 'all'
   /** False for restrictive policies, which only restrict what permissive ones allow. */
   readonly permissive: boolean
+  /** Whether the policy, or a function that it calls, mentions `user_metadata` or `raw_user_meta_data`. */
+  readonly readsUserMetadata: boolean
   /** The API roles that the policy applies to. */
   readonly roles: readonly string[]
 }

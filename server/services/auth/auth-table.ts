@@ -1,4 +1,5 @@
 // All routes of `/auth/v1`. Add a line for a new table of routes.
+import { adminRoutes } from './admin/admin-routes.ts'
 import type { AuthRoute } from './auth-route.ts'
 import { infoRoutes } from './info-routes.ts'
 import { identityRoutes } from './oauth/identity-routes.ts'
@@ -8,6 +9,7 @@ import { mailboxRoutes } from './mail/mailbox-routes.ts'
 import { otpRoutes } from './mail/otp-routes.ts'
 import { recoverRoutes } from './mail/recover-routes.ts'
 import { verifyRoutes } from './mail/verify-routes.ts'
+import { factorRoutes } from './mfa/factor-routes.ts'
 import { refusedRoutes } from './refused-routes.ts'
 import { signOutRoutes } from './sign-out-routes.ts'
 import { signUpRoutes } from './sign-up-routes.ts'
@@ -27,5 +29,7 @@ export const authRoutes: readonly AuthRoute[] = [
   ...verifyRoutes,
   ...inviteRoutes,
   ...mailboxRoutes,
+  ...factorRoutes,
+  ...adminRoutes,
   ...refusedRoutes,
 ]

@@ -1,0 +1,30 @@
+// Results of the database functions of the administration.
+import type { TextRow } from '../../../postgres/json-statement.ts'
+import { AuthError, authErrors } from '../auth-error.ts'
+import type { AuthReply } from '../auth-route.ts'
+import { accepted } from '../mfa/factor-refusal.ts'
+
+export const noSuchUser = (): AuthError => new AuthError(404, 'user_not_found', 'User not found')
+
+const refusals: Readonly<Record<string, () => AuthError>> = {
+  email_exists: authErrors.emailExists,
+  phone_exists: () => new AuthError(422, 'phone_exists', 'Phone number already registered by another user'),
+  id_exists: () => new AuthError(422, 'user_already_exists', 'A user with this id has already been registered'),
+}
+
+/**
+ * The JSON text of a result, as the response.
+ *
+ * @throws AuthError 404 `user_not_found` for null; as `refused` says
+ */
+export function replyOf(rows: readonly TextRow[], friendlyName?: string): AuthReply {
+  const text = rows[0]?.[0]
+  if (text === null || text === undefined) throw noSuchUser()
+  if (text.startsWith('{"refused"')) {
+    const { refused } = JSON.parse(text) as { readonly refused: string }
+    const error = refusals[refused]?.()
+    if (error) throw error
+    accepted(JSON.parse(text), friendlyName === undefined ? {} : { friendlyName })
+  }
+  return { text }
+}

@@ -1,0 +1,7 @@
+// All routes of the administration.
+import type { AuthRoute } from '../auth-route.ts'
+import { auditRoutes } from './audit-routes.ts'
+import { userFactorRoutes } from './user-factor-routes.ts'
+import { userRoutes } from './user-routes.ts'
+
+export const adminRoutes: readonly AuthRoute[] = [...userRoutes, ...userFactorRoutes, ...auditRoutes]

@@ -1,0 +1,24 @@
+// Statements of the administration: each calls one function of `000014_auth_admin.sql`.
+import { JsonStatement } from '../../../postgres/json-statement.ts'
+
+const read = (text: string): JsonStatement => new JsonStatement(text, { access: 'read', hasNoEffect: true })
+const write = (text: string): JsonStatement => new JsonStatement(text, { access: 'write' })
+
+/** Durations are in seconds, lists in Postgres's notation. */
+export const adminStatements = {
+  listUsers: read('select users, total from auth.list_users($1::text, $2::text, $3::boolean, $4::bigint, $5::bigint)'),
+  findUser: read('select auth.admin_find_user($1::uuid)'),
+  createUser: write(
+    `select auth.admin_create_user($1::jsonb, $2::text, $3::float8 * interval '1 second', $4::text, $5::text)`,
+  ),
+  updateUser: write(
+    `select auth.admin_update_user($1::uuid, $2::jsonb, $3::text, $4::float8 * interval '1 second', $5::text, $6::text)`,
+  ),
+  deleteUser: write('select auth.admin_delete_user($1::uuid, $2::boolean, $3::text, $4::text)'),
+  listFactors: read('select auth.list_factors($1::uuid)'),
+  updateFactor: write('select auth.admin_update_factor($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::text)'),
+  deleteFactor: write('select auth.admin_delete_factor($1::uuid, $2::uuid, $3::text, $4::text)'),
+  listAuditEntries: read(
+    'select entries, total from auth.list_audit_entries($1::text[], $2::text, $3::bigint, $4::bigint)',
+  ),
+} as const

@@ -1,0 +1,76 @@
+// `/admin/users/{user_id}/factors`: second factors of accounts, for administrators.
+import { readPhone } from '../addresses.ts'
+import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
+import { factorId } from '../mfa/factor-caller.ts'
+import { originOf } from '../request-origin.ts'
+import { replyOf } from './admin-result.ts'
+import { adminStatements } from './admin-statements.ts'
+import { storable } from '../storable.ts'
+import { userId } from './user-routes.ts'
+
+/** `schemas/auth-admin-factor-dto.json` */
+type AdminFactorDto = { readonly friendly_name?: string | null; readonly phone?: string | null }
+
+const factor = { $ref: 'urn:rowhouse:AuthFactorDto' } as const
+const notFound = { 404: 'There is no such account, or it has no such factor.' } as const
+
+export const userFactorRoutes: readonly AuthRoute[] = [
+  defineAuthRoute({
+    method: 'get',
+    path: '/admin/users/{user_id}/factors',
+    id: 'authAdminListFactors',
+    summary: 'Second factors of an account',
+    caller: 'admin',
+    pathParameters: { user_id: userId },
+    success: [200, 'The factors, without secrets.'],
+    schema: { type: 'array', items: factor },
+    errors: { 404: 'There is no such account.' },
+    handler: async ({ path, context }) =>
+      replyOf(await context.database.askRows(adminStatements.listFactors, [path.user_id ?? ''])),
+  }),
+  defineAuthRoute<'admin', AdminFactorDto>({
+    method: 'put',
+    path: '/admin/users/{user_id}/factors/{factor_id}',
+    id: 'authAdminUpdateFactor',
+    summary: 'Change the name or the phone number of a second factor',
+    caller: 'admin',
+    pathParameters: { user_id: userId, factor_id: factorId },
+    body: { $ref: 'urn:rowhouse:AuthAdminFactorDto' },
+    success: [200, 'The factor as it is now.'],
+    schema: factor,
+    errors: { ...notFound, 422: 'Another factor of the account has this name or number.' },
+    handler: async ({ path, body: { friendly_name, phone }, caller, context, request }) =>
+      replyOf(
+        await context.database.askRows(adminStatements.updateFactor, [
+          path.user_id ?? '',
+          path.factor_id ?? '',
+          friendly_name ? storable('friendly_name', friendly_name) : null,
+          phone ? readPhone(phone) : null,
+          caller.role,
+          originOf(request, context).ip,
+        ]),
+        friendly_name ?? '',
+      ),
+  }),
+  defineAuthRoute({
+    method: 'delete',
+    path: '/admin/users/{user_id}/factors/{factor_id}',
+    id: 'authAdminDeleteFactor',
+    summary: 'Delete a second factor',
+    description: 'The sessions that were raised by it fall back to aal1.',
+    caller: 'admin',
+    pathParameters: { user_id: userId, factor_id: factorId },
+    success: [200, 'The factor that was deleted.'],
+    schema: factor,
+    errors: notFound,
+    handler: async ({ path, caller, context, request }) =>
+      replyOf(
+        await context.database.askRows(adminStatements.deleteFactor, [
+          path.user_id ?? '',
+          path.factor_id ?? '',
+          caller.role,
+          originOf(request, context).ip,
+        ]),
+      ),
+  }),
+]

@@ -1,0 +1,176 @@
+// `/admin/users`: accounts, for administrators.
+import { authErrors } from '../auth-error.ts'
+import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
+import { authIdParameter } from '../mfa/factor-caller.ts'
+import { checkPassword } from '../password-rules.ts'
+import { audienceOf, originOf } from '../request-origin.ts'
+import { noSuchUser, replyOf } from './admin-result.ts'
+import { adminStatements } from './admin-statements.ts'
+import { pageHeaders, pageOf, skippedBy } from './page.ts'
+import { given, storable } from '../storable.ts'
+import { attributesOf, passwordHashOf, requireHashable, type AdminUserDto } from './user-attributes.ts'
+
+/** `schemas/auth-delete-user-dto.json` */
+type DeleteUserDto = { readonly should_soft_delete?: boolean | null }
+
+export const userId = authIdParameter('user_id', 'Id of the account.')
+
+const account = { type: 'object' } as const
+const attributes = { $ref: 'urn:rowhouse:AuthAdminUserDto' } as const
+const notFound = { 404: 'There is no such account.' } as const
+
+export const userRoutes: readonly AuthRoute[] = [
+  defineAuthRoute({
+    method: 'get',
+    path: '/admin/users',
+    id: 'authAdminListUsers',
+    summary: 'Accounts, newest first',
+    caller: 'admin',
+    query: {
+      page: 'Number of the page, from 1.',
+      per_page: 'Accounts per page; by default 50.',
+      filter:
+        'The address, phone number or id of an account selects this account; any other text, those whose address, ' +
+        'phone number or full name contains it.',
+      sort: '`created_at asc` or `created_at desc`.',
+    },
+    success: [
+      200,
+      'A page of accounts. `X-Total-Count` is the number of all, `Link` leads to the next and the last page.',
+    ],
+    schema: { $ref: 'urn:rowhouse:AuthUsersDto' },
+    errors: { 400: 'The query is not valid.' },
+    handler: async ({ query, context, request }) => {
+      const ascending = isAscending(query)
+      const page = pageOf(query)
+      const audience = audienceOf(request) ?? context.settings().authJwtAud
+      const [[users, total] = []] = await context.database.askRows(adminStatements.listUsers, [
+        audience,
+        storable('filter', query.get('filter') ?? ''),
+        ascending,
+        page.size,
+        skippedBy(page),
+      ])
+      return {
+        text: `{"users":${users ?? '[]'},"aud":${JSON.stringify(audience)}}`,
+        headers: pageHeaders(request.originalUrl, page, Number(total)),
+      }
+    },
+  }),
+  defineAuthRoute<'admin', AdminUserDto>({
+    method: 'post',
+    path: '/admin/users',
+    id: 'authAdminCreateUser',
+    summary: 'Create an account',
+    description: 'Sends no mail. Without a password, the account can sign in by codes and links only.',
+    caller: 'admin',
+    body: attributes,
+    success: [200, 'The account.'],
+    schema: account,
+    errors: { 422: 'The address, the phone number or the id is taken.' },
+    handler: async ({ body, bodyMembers, caller, context, request }) => {
+      if (!body.email && !body.phone) {
+        throw authErrors.invalid('Cannot create a user without either an email or phone')
+      }
+      const { authJwtAud, authJwtDefaultGroupName } = context.settings()
+      const { json, ban } = attributesOf(
+        {
+          ...body,
+          aud: given(body.aud) ?? audienceOf(request) ?? authJwtAud,
+          role: given(body.role) ?? authJwtDefaultGroupName,
+        },
+        bodyMembers,
+      )
+      return replyOf(
+        await context.database.askRows(adminStatements.createUser, [
+          json,
+          await passwordHashOf({ ...body, password: given(body.password) ?? null }, context, requireHashable),
+          ban ?? 0,
+          caller.role,
+          originOf(request, context).ip,
+        ]),
+      )
+    },
+  }),
+  defineAuthRoute({
+    method: 'get',
+    path: '/admin/users/{user_id}',
+    id: 'authAdminShowUser',
+    summary: 'One account',
+    caller: 'admin',
+    pathParameters: { user_id: userId },
+    success: [200, 'The account.'],
+    schema: account,
+    errors: notFound,
+    handler: async ({ path, context }) =>
+      replyOf(await context.database.askRows(adminStatements.findUser, [path.user_id ?? ''])),
+  }),
+  defineAuthRoute<'admin', AdminUserDto>({
+    method: 'put',
+    path: '/admin/users/{user_id}',
+    id: 'authAdminUpdateUser',
+    summary: 'Change an account',
+    description: 'A new password ends all sessions of the account, and makes its pending codes invalid.',
+    caller: 'admin',
+    pathParameters: { user_id: userId },
+    body: attributes,
+    success: [200, 'The account as it is now.'],
+    schema: account,
+    errors: { ...notFound, 422: 'The address or the phone number is taken, or the password is weak.' },
+    handler: async ({ path, body, bodyMembers, caller, context, request }) => {
+      const id = path.user_id ?? ''
+      const settings = context.settings()
+      // The id and the audience of an account do not change.
+      const { json, ban } = attributesOf({ ...body, id: null, aud: null }, bodyMembers)
+      const passwordHash = await passwordHashOf(body, context, (password) => {
+        checkPassword(password, settings)
+      })
+      return replyOf(
+        await context.database.askRows(adminStatements.updateUser, [
+          id,
+          json,
+          passwordHash,
+          ban,
+          caller.role,
+          originOf(request, context).ip,
+        ]),
+      )
+    },
+  }),
+  defineAuthRoute<'admin', DeleteUserDto>({
+    method: 'delete',
+    path: '/admin/users/{user_id}',
+    id: 'authAdminDeleteUser',
+    summary: 'Delete an account',
+    description: 'Ends its sessions. Soft deletion keeps its row, with hashes in the place of addresses.',
+    caller: 'admin',
+    pathParameters: { user_id: userId },
+    body: { $ref: 'urn:rowhouse:AuthDeleteUserDto' },
+    bodyOptional: true,
+    success: [200, 'The account was deleted.'],
+    schema: { type: 'object' },
+    errors: notFound,
+    handler: async ({ path, body, caller, context, request }) => {
+      const [deleted] = await context.database.ask(adminStatements.deleteUser, [
+        path.user_id ?? '',
+        body.should_soft_delete === true,
+        caller.role,
+        originOf(request, context).ip,
+      ])
+      if (deleted === null) throw noSuchUser()
+      return { json: {} }
+    },
+  }),
+]
+
+/** @throws AuthError 400 */
+function isAscending(query: URLSearchParams): boolean {
+  const [field, direction = 'desc'] = (query.get('sort') ?? 'created_at').split(' ')
+  const fault = (why: string) => authErrors.invalid(`Bad Sort Parameters: ${why}`)
+  if (field !== 'created_at') throw fault(`bad field for sort '${field ?? ''}'`)
+  const lower = direction.toLowerCase()
+  if (lower !== 'asc' && lower !== 'desc') {
+    throw fault(`bad direction for sort '${direction}', only 'asc' and 'desc' allowed`)
+  }
+  return lower === 'asc'
+}

@@ -1,0 +1,158 @@
+// `/factors`: second factors of the signed-in user.
+import { readPhone } from '../addresses.ts'
+import { given, storable } from '../storable.ts'
+import type { AuthContext } from '../auth-context.ts'
+import { AuthError, authErrors } from '../auth-error.ts'
+import { defineAuthRoute, type AuthReply, type AuthRoute } from '../auth-route.ts'
+import { originOf } from '../request-origin.ts'
+import { factorId, factorOwner, type FactorOwner } from './factor-caller.ts'
+import { accepted, enrollDisabled, type FactorType } from './factor-refusal.ts'
+import { factorStatements } from './factor-statements.ts'
+import { createTotpKey } from './totp.ts'
+
+/** `schemas/auth-enroll-factor-dto.json` */
+type EnrollFactorDto = {
+  readonly factor_type?: string | null
+  readonly friendly_name?: string | null
+  readonly issuer?: string | null
+  readonly phone?: string | null
+}
+
+/** The parts of a new factor. */
+type NewFactor = {
+  readonly type: FactorType
+  readonly friendlyName: string
+  readonly secret?: string
+  readonly phone?: string
+}
+
+export const enrolmentRoutes: readonly AuthRoute[] = [
+  defineAuthRoute<'user', EnrollFactorDto>({
+    method: 'post',
+    path: '/factors',
+    id: 'authEnrollFactor',
+    summary: 'Add a second factor',
+    description:
+      'The factor counts once a code of it was verified. The secret of an authenticator app is sent only here. ' +
+      'A factor that is not verified within some minutes is deleted.',
+    caller: 'user',
+    body: { $ref: 'urn:rowhouse:AuthEnrollFactorDto' },
+    success: [200, 'The factor, and the key for an authenticator app.'],
+    schema: { $ref: 'urn:rowhouse:AuthEnrolledFactorDto' },
+    errors: {
+      403: 'The session needs aal2, or the user is anonymous.',
+      422: 'The type is not enabled, the name is taken, or there are too many factors.',
+    },
+    handler: ({ caller, body, context, request }) => {
+      const owner = factorOwner(caller)
+      const ip = originOf(request, context).ip
+      const issuer = given(body.issuer) ?? hostOf(context.settings().authSiteUrl ?? context.externalUrl(request))
+      switch (body.factor_type) {
+        case 'totp':
+          return enrollTotp(context, owner, { ...body, issuer }, ip)
+        case 'phone':
+          return enrollPhone(context, owner, body, ip)
+        case 'webauthn':
+          return enrollWebAuthn(context, owner, body, ip)
+        default:
+          throw authErrors.invalid('factor_type needs to be totp, phone, or webauthn')
+      }
+    },
+  }),
+  defineAuthRoute({
+    method: 'delete',
+    path: '/factors/{factor_id}',
+    id: 'authUnenrollFactor',
+    summary: 'Remove a second factor',
+    description:
+      'Sessions that were raised by it fall back to aal1. Removing the last verified factor deletes the recovery codes.',
+    caller: 'user',
+    pathParameters: { factor_id: factorId },
+    success: [200, 'The id of the factor.'],
+    schema: { $ref: 'urn:rowhouse:AuthRemovedFactorDto' },
+    errors: { 404: 'The user has no such factor.', 422: 'A verified factor can be removed only in a session of aal2.' },
+    handler: async ({ caller, path, context, request }) => {
+      const owner = factorOwner(caller)
+      const [result] = await context.database.ask(factorStatements.unenroll, [
+        owner.id,
+        owner.session.id,
+        path.factor_id ?? '',
+        originOf(request, context).ip,
+      ])
+      if ((result as { refused?: string }).refused === 'insufficient_aal') {
+        throw authErrors.insufficientAal(422, 'AAL2 required to unenroll verified factor')
+      }
+      return { json: accepted(result) }
+    },
+  }),
+]
+
+const hostOf = (url: string): string => URL.parse(url)?.host ?? url
+
+async function enrollTotp(
+  context: AuthContext,
+  owner: FactorOwner,
+  { friendly_name, issuer }: EnrollFactorDto & { readonly issuer: string },
+  ip: string | null,
+): Promise<AuthReply> {
+  if (!context.settings().authMfaTotpEnrollEnabled) throw enrollDisabled('totp')
+  const friendlyName = friendly_name ?? ''
+  const { email, phone } = owner.row
+  // An app needs some name for the account.
+  const account = [email, phone, owner.id].find((name) => name !== null && name !== '') ?? owner.id
+  const key = await createTotpKey(issuer, account)
+  const id = await insertFactor(context, owner, { type: 'totp', friendlyName, secret: key.secret }, ip)
+  return { json: { id, type: 'totp', friendly_name: friendlyName, totp: key } }
+}
+
+async function enrollPhone(
+  context: AuthContext,
+  owner: FactorOwner,
+  { friendly_name, phone }: EnrollFactorDto,
+  ip: string | null,
+): Promise<AuthReply> {
+  // Without the hook there is nothing that could send the codes.
+  if (!context.settings().authMfaPhoneEnrollEnabled || !context.hooks.sendSms) throw enrollDisabled('phone')
+  if (!phone) throw authErrors.invalid('Phone number required to enroll Phone factor')
+  const friendlyName = friendly_name ?? ''
+  const id = await insertFactor(context, owner, { type: 'phone', friendlyName, phone: readPhone(phone) }, ip)
+  return { json: { id, type: 'phone', friendly_name: friendlyName, phone } }
+}
+
+/** Such a factor can be listed and removed, but not verified: GoTrue's settings for it are off by default, too. */
+async function enrollWebAuthn(
+  context: AuthContext,
+  owner: FactorOwner,
+  { friendly_name }: EnrollFactorDto,
+  ip: string | null,
+): Promise<AuthReply> {
+  if (!context.settings().authMfaWebAuthnEnrollEnabled) throw enrollDisabled('webauthn')
+  const friendlyName = friendly_name ?? ''
+  const id = await insertFactor(context, owner, { type: 'webauthn', friendlyName }, ip)
+  return { json: { id, type: 'webauthn', friendly_name: friendlyName } }
+}
+
+async function insertFactor(
+  { database, settings }: AuthContext,
+  { id: userId, session }: FactorOwner,
+  { type, friendlyName, secret, phone }: NewFactor,
+  ip: string | null,
+): Promise<string> {
+  const { authMfaMaxEnrolledFactors, authMfaMaxVerifiedFactors, authMfaFactorExpiryDuration } = settings()
+  const [result] = await database.ask(factorStatements.enroll, [
+    userId,
+    session.id,
+    type,
+    storable('friendly_name', friendlyName),
+    secret ?? null,
+    phone ?? null,
+    Math.floor(authMfaMaxEnrolledFactors),
+    Math.floor(authMfaMaxVerifiedFactors),
+    authMfaFactorExpiryDuration,
+    ip,
+  ])
+  if ((result as { refused?: string }).refused === 'insufficient_aal') {
+    throw new AuthError(403, 'insufficient_aal', 'AAL2 required to enroll a new factor')
+  }
+  return accepted<{ readonly id: string }>(result, { friendlyName }).id
+}

@@ -1,0 +1,96 @@
+// Reasons for which the database functions of second factors refuse a request, as errors of the API.
+import { AuthError, authErrors } from '../auth-error.ts'
+
+/** What the functions of `000013_auth_mfa.sql` return when they change nothing. */
+export type Refusal = {
+  readonly refused: string
+  /** Type of the factor. */
+  readonly type?: FactorType
+  /** Until the next attempt. */
+  readonly seconds?: number
+}
+
+export type FactorType = 'totp' | 'phone' | 'webauthn'
+
+/** What a request named, for messages. */
+export type Subject = { readonly friendlyName?: string; readonly challengeId?: string }
+
+/** GoTrue's names of the types in messages. */
+const typeNames: Readonly<Record<FactorType, string>> = { totp: 'TOTP', phone: 'Phone', webauthn: 'WebAuthn' }
+
+export const enrollDisabled = (type: FactorType): AuthError =>
+  new AuthError(422, `mfa_${type}_enroll_not_enabled`, `MFA enroll is disabled for ${typeNames[type]}`)
+
+export const verifyDisabled = (type: FactorType): AuthError =>
+  new AuthError(422, `mfa_${type}_verify_not_enabled`, `MFA verification is disabled for ${typeNames[type]}`)
+
+export const wrongCode = (type: FactorType): AuthError =>
+  new AuthError(
+    422,
+    'mfa_verification_failed',
+    type === 'phone' ? 'Invalid MFA Phone code entered' : 'Invalid TOTP code entered',
+  )
+
+const notFound = (): AuthError => new AuthError(404, 'mfa_factor_not_found', 'Factor not found')
+
+const expired = (message: string): AuthError => new AuthError(422, 'mfa_challenge_expired', message)
+
+/** By reason. */
+const refusals: Readonly<Record<string, (subject: Subject, refusal: Refusal) => AuthError>> = {
+  session_not_found: authErrors.sessionNotFound,
+  mfa_factor_not_found: notFound,
+  challenge_not_found: () =>
+    new AuthError(422, 'mfa_factor_not_found', 'MFA factor with the provided challenge ID not found'),
+  mfa_verified_factor_exists: () =>
+    new AuthError(
+      422,
+      'mfa_verified_factor_exists',
+      'A verified phone factor already exists, unenroll the existing factor to continue',
+    ),
+  mfa_factor_name_conflict: ({ friendlyName = '' }) =>
+    new AuthError(
+      422,
+      'mfa_factor_name_conflict',
+      `A factor with the friendly name ${JSON.stringify(friendlyName)} for this user already exists`,
+    ),
+  too_many_enrolled_mfa_factors: () =>
+    new AuthError(
+      422,
+      'too_many_enrolled_mfa_factors',
+      'Maximum number of verified factors reached, unenroll to continue',
+    ),
+  mfa_verify_disabled: (_subject, { type = 'totp' }) => verifyDisabled(type),
+  mfa_ip_address_mismatch: () =>
+    new AuthError(422, 'mfa_ip_address_mismatch', 'Challenge and verify IP addresses mismatch.'),
+  mfa_challenge_expired: ({ challengeId = '' }) =>
+    expired(`MFA challenge ${challengeId} has expired, verify against another challenge or create a new challenge.`),
+  too_many_attempts: ({ challengeId = '' }) =>
+    expired(`Too many codes were tried for the MFA challenge ${challengeId}: create a new challenge.`),
+  too_many_wrong_codes: (_subject, { seconds = 1 }) =>
+    authErrors.overLimit('over_request_rate_limit', 'Too many wrong codes for this factor: try again later', seconds),
+  over_sms_send_rate_limit: (_subject, { seconds = 1 }) =>
+    authErrors.overLimit(
+      'over_sms_send_rate_limit',
+      `For security purposes, you can only request this after ${seconds} seconds.`,
+      seconds,
+    ),
+  code_used: () =>
+    new AuthError(
+      422,
+      'mfa_verification_failed',
+      'Invalid TOTP code entered: it was used already, wait for the next one',
+    ),
+  wrong_recovery_code: () => new AuthError(422, 'mfa_verification_failed', 'Invalid recovery code entered'),
+}
+
+/**
+ * The result of a function, unless it refused.
+ *
+ * @throws AuthError
+ */
+export function accepted<Result>(result: unknown, subject: Subject = {}): Result {
+  const { refused } = result as Partial<Refusal>
+  if (refused === undefined) return result as Result
+  const error = refusals[refused]?.(subject, result as Refusal)
+  throw error ?? new Error(`unknown refusal: ${refused}`)
+}

@@ -1,0 +1,29 @@
+// Statements of second factors: each calls one function of `000013_auth_mfa.sql`.
+import { JsonStatement } from '../../../postgres/json-statement.ts'
+
+const write = (text: string): JsonStatement => new JsonStatement(text, { access: 'write' })
+
+/** Durations are in seconds, lists of types in Postgres's notation: `{totp,phone}`. */
+export const factorStatements = {
+  enroll: write(
+    `select auth.enroll_factor($1::uuid, $2::uuid, $3::auth.factor_type, $4::text, $5::text, $6::text, $7::integer,
+      $8::integer, $9::float8 * interval '1 second', $10::text)`,
+  ),
+  challenge: write(
+    `select auth.challenge_factor($1::uuid, $2::uuid, $3::auth.factor_type[], $4::text,
+      $5::float8 * interval '1 second', $6::float8 * interval '1 second', $7::text)`,
+  ),
+  attempt: write(
+    `select auth.attempt_factor($1::uuid, $2::uuid, $3::uuid, $4::auth.factor_type[],
+      $5::float8 * interval '1 second', $6::integer, $7::integer, $8::text)`,
+  ),
+  verify: write(
+    `select auth.verify_factor($1::uuid, $2::uuid, $3::uuid, $4::uuid, $5::bigint, $6::text, $7::text, $8::text)`,
+  ),
+  unenroll: write('select auth.unenroll_factor($1::uuid, $2::uuid, $3::uuid, $4::text)'),
+  createRecoveryCodes: write('select auth.create_recovery_codes($1::uuid, $2::uuid, $3::text[], $4::text)'),
+  countRecoveryCodes: new JsonStatement('select auth.count_recovery_codes($1::uuid)', {
+    access: 'read',
+    hasNoEffect: true,
+  }),
+} as const

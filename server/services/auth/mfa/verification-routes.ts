@@ -1,0 +1,202 @@
+// `/factors/{factor_id}/challenge` and `/verify`: how a second factor raises a session to aal2.
+import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
+import { readChannel } from '../addresses.ts'
+import type { AuthContext } from '../auth-context.ts'
+import { AuthError, authErrors } from '../auth-error.ts'
+import { defineAuthRoute, type AuthReply, type AuthRoute } from '../auth-route.ts'
+import { originOf } from '../request-origin.ts'
+import type { AmrMethod } from '../sessions.ts'
+import { given } from '../storable.ts'
+import { factorId, factorOwner, isUuid, type FactorOwner } from './factor-caller.ts'
+import { accepted, wrongCode, type FactorType } from './factor-refusal.ts'
+import { factorStatements } from './factor-statements.ts'
+import { hashRecoveryCode, recoveryCodeIn } from './recovery-code.ts'
+import { matchingStep } from './totp.ts'
+
+/** Codes that may be tried for one challenge, and for all challenges of a factor within an hour. */
+const attempts = { perChallenge: 5, perFactor: 30 } as const
+
+const noId = '00000000-0000-0000-0000-000000000000'
+
+/** `schemas/auth-challenge-factor-dto.json` */
+type ChallengeFactorDto = { readonly channel?: string | null }
+/** `schemas/auth-verify-factor-dto.json` */
+type VerifyFactorDto = { readonly challenge_id?: string | null; readonly code?: string | null }
+
+type Challenge = {
+  readonly id: string
+  readonly type: FactorType
+  /** Seconds since 1970. */
+  readonly expires_at: number
+  readonly phone: string | null
+}
+
+/** What a code is compared with. */
+type Attempt = {
+  readonly type: FactorType
+  readonly status: 'unverified' | 'verified'
+  readonly secret: string | null
+  readonly codeHash: string | null
+}
+
+/** How a code was right. */
+type Match = { readonly method: AmrMethod; readonly totpStep?: number; readonly recoveryHash?: string }
+
+export const verificationRoutes: readonly AuthRoute[] = [
+  defineAuthRoute<'user', ChallengeFactorDto>({
+    method: 'post',
+    path: '/factors/{factor_id}/challenge',
+    id: 'authChallengeFactor',
+    summary: 'Begin to verify a second factor',
+    description: 'A code is sent to a phone. The challenge can be verified only from the same address.',
+    caller: 'user',
+    limit: 'mfa_challenge_and_verify',
+    pathParameters: { factor_id: factorId },
+    body: { $ref: 'urn:rowhouse:AuthChallengeFactorDto' },
+    bodyOptional: true,
+    success: [200, 'The challenge, which expires at a time in seconds since 1970.'],
+    schema: { $ref: 'urn:rowhouse:AuthChallengeDto' },
+    errors: { 404: 'The user has no such factor.', 422: 'The type of the factor is not enabled.' },
+    handler: async ({ caller, path, body, context, request }) => {
+      const owner = factorOwner(caller)
+      const id = path.factor_id ?? ''
+      readChannel(body.channel ?? '')
+      const code = newCode(context.settings().authMfaPhoneOtpLength)
+      const { authMfaChallengeExpiryDuration, authMfaPhoneMaxFrequency } = context.settings()
+      const [result] = await context.database.ask(factorStatements.challenge, [
+        owner.id,
+        id,
+        allowedTypes(context),
+        hashOf(id, code),
+        authMfaChallengeExpiryDuration,
+        authMfaPhoneMaxFrequency,
+        originOf(request, context).ip,
+      ])
+      const challenge = accepted<Challenge>(result)
+      if (challenge.phone !== null) await sendCode(context, owner, challenge.phone, code)
+      const { type, expires_at } = challenge
+      return { json: { id: challenge.id, type, expires_at } }
+    },
+  }),
+  defineAuthRoute<'user', VerifyFactorDto>({
+    method: 'post',
+    path: '/factors/{factor_id}/verify',
+    id: 'authVerifyFactor',
+    summary: 'Verify a second factor',
+    description:
+      'Raises the session to aal2, and ends the other sessions of the user below it. For a verified factor, a recovery ' +
+      'code is accepted instead of its code.',
+    caller: 'user',
+    limit: 'mfa_challenge_and_verify',
+    pathParameters: { factor_id: factorId },
+    body: { $ref: 'urn:rowhouse:AuthVerifyFactorDto' },
+    success: [200, 'The session with new tokens.'],
+    schema: { type: 'object' },
+    errors: {
+      404: 'The user has no such factor.',
+      422: 'The code is wrong or was used, or the challenge is unknown, has expired, or is for another address.',
+    },
+    handler: async ({ caller, path, body, context, request }) => {
+      const owner = factorOwner(caller)
+      const id = path.factor_id ?? ''
+      // As in GoTrue, a missing id is that of no challenge.
+      const challengeId = body.challenge_id ?? noId
+      if (!isUuid(challengeId)) {
+        throw new AuthError(400, 'bad_json', 'Could not parse request body as JSON: challenge_id must be an UUID')
+      }
+      const code = given(body.code)
+      if (code === undefined) throw authErrors.invalid('Code needs to be non-empty')
+      const ip = originOf(request, context).ip
+      const [result] = await context.database.ask(factorStatements.attempt, [
+        owner.id,
+        id,
+        challengeId,
+        allowedTypes(context),
+        context.settings().authMfaChallengeExpiryDuration,
+        attempts.perChallenge,
+        attempts.perFactor,
+        ip,
+      ])
+      const attempt = accepted<Attempt>(result, { challengeId })
+      const match = matchOf(attempt, { userId: owner.id, factorId: id, code, now: context.now() })
+      await context.hooks.mfaVerificationAttempt({
+        userId: owner.id,
+        factorId: id,
+        factorType: attempt.type,
+        valid: match !== undefined,
+      })
+      if (!match) throw wrongCode(attempt.type)
+      return raise(context, owner, { factorId: id, challengeId, ip, ...match })
+    },
+  }),
+]
+
+/** The types that can be verified, in Postgres's notation of a list. */
+function allowedTypes({ settings, hooks }: AuthContext): string {
+  const { authMfaTotpVerifyEnabled, authMfaPhoneVerifyEnabled } = settings()
+  const types = [
+    ...(authMfaTotpVerifyEnabled ? ['totp'] : []),
+    ...(authMfaPhoneVerifyEnabled && hooks.sendSms ? ['phone'] : []),
+  ]
+  return `{${types.join()}}`
+}
+
+const newCode = (digits: number): string =>
+  Array.from({ length: Math.min(10, Math.max(6, digits)) }, () => randomInt(10)).join('')
+
+/** The hash of a code that was sent, for the database. */
+const hashOf = (id: string, code: string): string =>
+  createHash('sha256')
+    .update(JSON.stringify([id, code]))
+    .digest('hex')
+
+/** Calls the hook that sends messages; the texts are its own. */
+async function sendCode(
+  { hooks, limits }: AuthContext,
+  { text }: FactorOwner,
+  phone: string,
+  otp: string,
+): Promise<void> {
+  await limits.countSent('sms_sent')
+  await hooks.sendSms?.(`{"user":${text},"sms":${JSON.stringify({ otp, sms_type: 'mfa', phone })}}`)
+}
+
+/** Compares a code, or a recovery code. The database compares the hash of the latter. */
+function matchOf(
+  { type, status, secret, codeHash }: Attempt,
+  { userId, factorId: id, code, now }: { userId: string; factorId: string; code: string; now: number },
+): Match | undefined {
+  const recoveryCode = recoveryCodeIn(code)
+  if (recoveryCode !== undefined && status === 'verified') {
+    return { method: 'mfa/recovery_code', recoveryHash: hashRecoveryCode(userId, recoveryCode) }
+  }
+  if (type === 'phone') {
+    const given = Buffer.from(hashOf(id, code.trim()))
+    const isRight = codeHash !== null && timingSafeEqual(given, Buffer.from(codeHash))
+    return isRight ? { method: 'mfa/phone' } : undefined
+  }
+  const totpStep = secret === null ? undefined : matchingStep(secret, code, now)
+  return totpStep === undefined ? undefined : { method: 'totp', totpStep }
+}
+
+async function raise(
+  { database, sessions }: AuthContext,
+  owner: FactorOwner,
+  verified: Match & { readonly factorId: string; readonly challengeId: string; readonly ip: string | null },
+): Promise<AuthReply> {
+  const { factorId: id, challengeId, ip, method, totpStep, recoveryHash } = verified
+  const [[started] = []] = await database.askRows(factorStatements.verify, [
+    owner.id,
+    owner.session.id,
+    id,
+    challengeId,
+    totpStep ?? null,
+    recoveryHash ?? null,
+    method,
+    ip,
+  ])
+  const text = started ?? '{}'
+  if (text.startsWith('{"refused"')) accepted(JSON.parse(text), { challengeId })
+  const issued = await sessions.respond(text, { method })
+  return { text: issued.text }
+}
