@@ -266,7 +266,9 @@ t.test('privileges on functions', async (t) => {
     'rowhouse.create_profile()': [],
     'rowhouse.delete_profile()': [],
     'rowhouse.end_private_functions()': [],
+    'rowhouse.fewest_comparables()': [],
     'rowhouse.pending_reports(integer,timestamp with time zone,uuid)': ['authenticated', 'service_role'],
+    'rowhouse.price_currency()': [],
     'rowhouse.review_report(uuid,boolean)': ['authenticated', 'service_role'],
     'rowhouse.schema_changed()': [],
     'rowhouse.schema_dropped()': [],
@@ -276,6 +278,7 @@ t.test('privileges on functions', async (t) => {
       'service_role',
     ],
     'rowhouse.vehicle_key(text,text)': ['authenticated', 'service_role'],
+    'rowhouse.weighted_valuation(text,integer,integer,integer,integer,double precision,double precision,uuid)': [],
   })
   for (const caller of ['ann', 'anon', 'service'] as const) {
     t.equal(await outcome(caller, "select auth.find_user('ann@example.org')"), denied, caller)
