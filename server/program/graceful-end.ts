@@ -7,7 +7,7 @@ import { carrierOf } from './memory-connection.ts'
 /** Milliseconds between two checks for idle connections. */
 const sweepInterval = 200
 /** Consecutive checks without received data after which a connection is closed, if it was used, or never was. */
-const silentSweeps = { used: 1, unused: 5 }
+const silentSweeps = { used: 3, unused: 5 }
 
 /** A connection and its state at the last check. */
 type Connection = {
@@ -25,7 +25,7 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(reso
 /**
  * Shuts one HTTP server down. Create it before the server listens, because it tracks connections and responses.
  *
- * During the shutdown, every response has `Connection: close`, and connections without data since the last check are
+ * During the shutdown, every response has `Connection: close`, and connections without data since the last checks are
  * closed. They are not closed immediately, because the client may be sending a request.
  */
 export class GracefulEnd {

@@ -21,9 +21,21 @@ create index reports_comparable_idx
   on public.reports (rowhouse.vehicle_key(manufacturer, model), year, mileage, id)
   where status = 'approved';
 
+-- The currency of all prices.
+create function rowhouse.price_currency() returns text
+language sql immutable parallel safe
+return 'EUR';
+comment on function rowhouse.price_currency() is 'The currency of the prices of all reports.';
+
+-- With fewer, there is no estimate.
+create function rowhouse.fewest_comparables() returns integer
+language sql immutable parallel safe
+return 3;
+comment on function rowhouse.fewest_comparables() is 'The number of comparable reports that an estimate needs.';
+
 /*
   Returns {estimate, low, high, currency, comparables, confidence, method}. Names in capitals are the constants defined at
-  the beginning of the function.
+  the beginning of the function, or the functions above.
 
   Candidates. Approved reports with the same key, except the caller's own (for an administrator: except `reporter`'s). The
   work is bounded, however many there are: of each model year, at most ceil(NEAREST / (1 + years apart)) with at least
@@ -45,11 +57,11 @@ create index reports_comparable_idx
 
   With fewer than FEWEST_COMPARABLES, or fewer than FEWEST_REPORTERS, there is no estimate, and `method` says why.
 */
-create function rowhouse.valuation(
-  manufacturer text, model text, year integer, mileage integer, lat double precision, lng double precision,
-  reporter uuid
+create function rowhouse.weighted_valuation(
+  key text, first_year integer, last_year integer, year integer, mileage integer, lat double precision,
+  lng double precision, excluded uuid
 ) returns json
-language plpgsql stable security definer
+language plpgsql stable
 set search_path = ''
 -- The scans below are bounded only if they use the index, so the planner must not choose another plan for common models.
 set plan_cache_mode = force_generic_plan
@@ -59,10 +71,9 @@ set jit = off
 as $$
 #variable_conflict use_variable
 declare
-  -- The currency of all prices.
-  price_currency constant text := 'EUR';
-  -- With fewer comparables or reporters, there is no estimate.
-  fewest_comparables constant integer := 3;
+  price_currency constant text := rowhouse.price_currency();
+  fewest_comparables constant integer := rowhouse.fewest_comparables();
+  -- With fewer reporters, there is no estimate.
   fewest_reporters constant integer := 3;
   -- Maximum share of the total weight that one reporter may have.
   largest_share constant float8 := 0.4;
@@ -83,28 +94,7 @@ declare
   parts_of_weight constant float8 := 1e12;
   -- Decimals of prices and of the confidence.
   decimals constant integer := 2;
-
-  key constant text := rowhouse.vehicle_key(manufacturer, model);
-  -- Only an administrator may exclude another reporter: the difference discloses that reporter's prices.
-  excluded constant uuid := coalesce(case when auth.is_admin() then reporter end, auth.uid());
-  first_year constant integer := (
-    select reports.year from public.reports
-    where reports.status = 'approved' and rowhouse.vehicle_key(reports.manufacturer, reports.model) = key
-    order by reports.year limit 1
-  );
-  last_year constant integer := (
-    select reports.year from public.reports
-    where reports.status = 'approved' and rowhouse.vehicle_key(reports.manufacturer, reports.model) = key
-    order by reports.year desc limit 1
-  );
 begin
-  -- The plan of the query below takes several times as long to start as these two look-ups.
-  if first_year is null then
-    return pg_catalog.json_build_object(
-      'estimate', null, 'low', null, 'high', null, 'currency', price_currency, 'comparables', 0, 'confidence', 0,
-      'method', pg_catalog.format('none: fewer than %s comparable reports', fewest_comparables)
-    );
-  end if;
   return (
     with comparable as materialized (
       select near.*, pg_catalog.floor(0.5 + parts_of_closeness / (
@@ -112,16 +102,16 @@ begin
       )) as closeness
       from (
         select candidate.id, candidate.user_id, candidate.price,
-          (candidate.year - valuation.year) / half_years as years,
-          (candidate.mileage - valuation.mileage) / half_mileage as distance_driven,
+          (candidate.year - weighted_valuation.year) / half_years as years,
+          (candidate.mileage - weighted_valuation.mileage) / half_mileage as distance_driven,
           2 * earth_radius * asin(least(1, sqrt(
-            sin(radians(candidate.lat - valuation.lat) / 2) * sin(radians(candidate.lat - valuation.lat) / 2)
-            + cos(radians(valuation.lat)) * cos(radians(candidate.lat))
-              * sin(radians(candidate.lng - valuation.lng) / 2) * sin(radians(candidate.lng - valuation.lng) / 2)
+            sin(radians(candidate.lat - weighted_valuation.lat) / 2) * sin(radians(candidate.lat - weighted_valuation.lat) / 2)
+            + cos(radians(weighted_valuation.lat)) * cos(radians(candidate.lat))
+              * sin(radians(candidate.lng - weighted_valuation.lng) / 2) * sin(radians(candidate.lng - weighted_valuation.lng) / 2)
           ))) / half_distance as distance
         from pg_catalog.generate_series(first_year, last_year) as model_year
         cross join lateral (
-          select pg_catalog.ceil(nearest / (1 + abs(model_year - valuation.year)))::bigint as most
+          select pg_catalog.ceil(nearest / (1 + abs(model_year - weighted_valuation.year)))::bigint as most
         ) as quota
         cross join lateral (
           (
@@ -130,7 +120,7 @@ begin
               where reports.status = 'approved'
                 and rowhouse.vehicle_key(reports.manufacturer, reports.model) = key
                 and reports.year = model_year
-                and reports.mileage >= valuation.mileage
+                and reports.mileage >= weighted_valuation.mileage
               order by reports.mileage, reports.id
               limit oversampling * quota.most
             ) as above
@@ -145,7 +135,7 @@ begin
               where reports.status = 'approved'
                 and rowhouse.vehicle_key(reports.manufacturer, reports.model) = key
                 and reports.year = model_year
-                and reports.mileage < valuation.mileage
+                and reports.mileage < weighted_valuation.mileage
               order by reports.mileage desc, reports.id desc
               limit oversampling * quota.most
             ) as below
@@ -205,6 +195,46 @@ begin
       end
     )
     from balance cross join quartiles
+  );
+end
+$$;
+comment on function rowhouse.weighted_valuation(
+  text, integer, integer, integer, integer, double precision, double precision, uuid
+) is
+  'Valuation of a vehicle by the approved reports with a key, which begin and end with these model years, except those of the user `excluded`.';
+
+-- The settings and the plan of the function above take longer to start than everything else that stores a report, so
+-- it is not called for a vehicle without any comparable report.
+create function rowhouse.valuation(
+  manufacturer text, model text, year integer, mileage integer, lat double precision, lng double precision,
+  reporter uuid
+) returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  key constant text := rowhouse.vehicle_key(manufacturer, model);
+  first_year constant integer := (
+    select reports.year from public.reports
+    where reports.status = 'approved' and rowhouse.vehicle_key(reports.manufacturer, reports.model) = key
+    order by reports.year limit 1
+  );
+  last_year constant integer := (
+    select reports.year from public.reports
+    where reports.status = 'approved' and rowhouse.vehicle_key(reports.manufacturer, reports.model) = key
+    order by reports.year desc limit 1
+  );
+begin
+  if first_year is not null then
+    return rowhouse.weighted_valuation(
+      key, first_year, last_year, year, mileage, lat, lng,
+      -- Only an administrator may exclude another reporter: the difference discloses that reporter's prices.
+      coalesce(case when auth.is_admin() then reporter end, auth.uid())
+    );
+  end if;
+  return pg_catalog.json_build_object(
+    'estimate', null, 'low', null, 'high', null, 'currency', rowhouse.price_currency(), 'comparables', 0,
+    'confidence', 0, 'method', pg_catalog.format('none: fewer than %s comparable reports', rowhouse.fewest_comparables())
   );
 end
 $$;

@@ -47,6 +47,7 @@ const { context } = createAuth({
   trustedProxies: 0,
   isDevelopment: false,
   ownOrigin: 'http://localhost',
+  print: () => undefined,
   warn: () => undefined,
 })
 

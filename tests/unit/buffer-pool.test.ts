@@ -3,7 +3,7 @@ import { Writable } from 'node:stream'
 import t from 'tap'
 import { BufferPool, pieceSize } from '../../server/postgres/protocol/buffer-pool.ts'
 import { PooledBuffer } from '../../server/postgres/protocol/pooled-buffer.ts'
-import { MessageWriter } from '../../server/postgres/protocol/wire.ts'
+import { MessageWriter } from '../../server/postgres/protocol/message-writer.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 
 const mebibyte = 1024 * 1024

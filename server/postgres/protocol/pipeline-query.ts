@@ -2,44 +2,20 @@
 // sent before the server has responded to the one ahead of it.
 // https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
 import type pg from 'pg'
-import type { DatabaseFailure, PipelineStatement, RawRow, ServerError } from '../../rest/database.ts'
+import type { PipelineStatement, RawRow } from '../../rest/database.ts'
 import { StreamedField } from './streamed-field.ts'
 import { intercept, type GiveBack } from './incoming.ts'
 import type { StatementStats } from '../../common/statement-stats.ts'
 import { statementName, type StatementCache } from './statement-cache.ts'
-import { MessageReader, MessageWriter, mostParameters, readError, readRow } from './wire.ts'
+import { MessageReader, readError, readRow } from './message-reader.ts'
+import { MessageWriter } from './message-writer.ts'
+import { statementError, unsendable } from './statement-error.ts'
 
 /** Statements that share one Sync, and so one implicit transaction. */
 export type PipelinePart = readonly PipelineStatement[]
 
 /** Receives a large row while it still arrives: all fields but the last, and the last one. The results leave it out. */
 export type OnLargeRow = (fields: RawRow, last: StreamedField) => void
-
-/** Where in a transaction an error occurred. */
-export type ErrorPosition = {
-  readonly part: number
-  /** Number of the statement in its part. All statements before it were executed. */
-  readonly statement: number
-  /** Whether the statement was bound: its execution had begun. */
-  readonly isBound: boolean
-}
-
-/**
- * An error that the server sent for a statement, or that prevents sending it. The connection stays usable, unless the
- * severity is FATAL.
- */
-export class StatementError extends Error {
-  readonly kind = 'statement failed' satisfies DatabaseFailure['kind']
-  readonly server: ServerError
-  readonly position: ErrorPosition
-
-  constructor(server: ServerError, position: ErrorPosition, cause?: unknown) {
-    super(server.message, ...(cause === undefined ? [] : [{ cause }]))
-    this.name = 'StatementError'
-    this.server = server
-    this.position = position
-  }
-}
 
 /** What runs for one caller. */
 export type QueuedTransaction = {
@@ -349,21 +325,3 @@ export class PipelineQuery implements pg.Submittable {
     transaction.settle(error, results)
   }
 }
-
-/** Not an error of the connection: it goes on working, and the statement would fail on any other one, too. */
-function unsendable(parts: readonly PipelinePart[], error: unknown): StatementError {
-  const values = Math.max(...parts.flat().map((statement) => statement.values.length))
-  const server: ServerError =
-    values > mostParameters
-      ? // program_limit_exceeded
-        {
-          severity: 'ERROR',
-          code: '54000',
-          message: `a statement has at most ${mostParameters} parameters, but this one needs ${values}`,
-        }
-      : { severity: 'ERROR', code: 'XX000', message: 'the statement could not be sent' }
-  return new StatementError(server, { part: 0, statement: 0, isBound: false }, error)
-}
-
-const statementError = (part: number, { bound, completed }: PartProgress, server: ServerError): StatementError =>
-  new StatementError(server, { part, statement: completed, isBound: bound > completed })

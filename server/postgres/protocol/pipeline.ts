@@ -3,14 +3,16 @@
 import { TracelessError } from '../../common/traceless-error.ts'
 import type { PipelineStatement, RawRow } from '../../rest/database.ts'
 import { ConnectionError } from '../connection-error.ts'
-import { PipelineQuery, StatementError, type PipelinePart, type QueuedTransaction } from './pipeline-query.ts'
+import { PipelineQuery, type PipelinePart, type QueuedTransaction } from './pipeline-query.ts'
 import type { PipelineClient } from './pipeline-client.ts'
+import { StatementError } from './statement-error.ts'
 import type { StatementCache } from './statement-cache.ts'
 
 /** Callbacks besides the result: see `QueuedTransaction`. */
 export type PipelineObserver = Pick<QueuedTransaction, 'onLargeRow' | 'stats'>
 
-export { StatementError, type OnLargeRow, type PipelinePart } from './pipeline-query.ts'
+export { StatementError }
+export type { OnLargeRow, PipelinePart } from './pipeline-query.ts'
 
 /**
  * PostgreSQL's function that finds that a statement has to be planned again. Unlike messages, it is never translated.

@@ -1,7 +1,14 @@
 // The parent's side of the child process that analyses images one at a time. `analyser/main.ts` is the child's side.
 import { fork, type ChildProcess } from 'node:child_process'
+import type { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import type { AnalyserOptions, AnalyserReply, AnalyserRequest, ModelStates } from './analyser/message.ts'
+import {
+  imageChannel,
+  type AnalyserOptions,
+  type AnalyserReply,
+  type AnalyserRequest,
+  type ModelStates,
+} from './analyser/message.ts'
 
 export type AnalyserEvents = {
   readonly onReady: (models: ModelStates) => void
@@ -33,6 +40,7 @@ const longestErrorOutput = 500
 
 export class AnalyserProcess {
   readonly #child: ChildProcess
+  readonly #images: Writable
   #reason: string | undefined
 
   /** Starts the process, which loads the models and then reports that it is ready. */
@@ -41,8 +49,11 @@ export class AnalyserProcess {
       serialization: 'advanced',
       env: environment(),
       execArgv: process.execArgv.filter((argument) => !argument.startsWith('--inspect')),
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc', 'pipe'],
     })
+    this.#images = this.#child.stdio[imageChannel] as Writable
+    // The process has ended, which is reported below.
+    this.#images.on('error', () => undefined)
     let errorOutput = ''
     let hasEnded = false
     const end = (reason: string): void => {
@@ -76,11 +87,13 @@ export class AnalyserProcess {
     return this.#child.pid
   }
 
-  /** Sends an image. The reply has the same id. */
-  send(request: AnalyserRequest): void {
+  /** Sends an image, after the reply to the one before it. The reply has the same id. */
+  send(id: number, image: Uint8Array): void {
+    const request: AnalyserRequest = { id, bytes: image.length }
     this.#child.send(request, (error) => {
       if (error) this.kill(error.message)
     })
+    this.#images.write(image)
   }
 
   /** Kills the process immediately. A thread busy computing would not handle any other signal. */

@@ -175,7 +175,7 @@ export class Analyser {
     clearTimeout(job.timer)
     job.timer = setTimeout(() => this.#timeOut(job), this.#settings.timeout - waited)
     this.#current = { id: ++this.#id, job }
-    this.#process.send({ id: this.#id, image: job.image })
+    this.#process.send(this.#id, job.image)
   }
 
   #timeOut(job: Job): void {

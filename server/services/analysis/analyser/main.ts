@@ -1,10 +1,11 @@
 // The analyser: a process that decodes and analyses one image at a time. If it crashes or hangs, the server replaces it.
 import { readdirSync } from 'node:fs'
+import { Socket } from 'node:net'
 import { constants, setPriority } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { loadAnalysis, type Analyse } from './analyse.ts'
 import { ImageError, prepareDecoding } from './image.ts'
-import type { AnalyserOptions, AnalyserReply, AnalyserRequest } from './message.ts'
+import { imageChannel, type AnalyserOptions, type AnalyserReply, type AnalyserRequest } from './message.ts'
 
 /** Milliseconds between two checks of the parent. */
 const watchInterval = 1000
@@ -13,7 +14,23 @@ const reply = (message: AnalyserReply): void => {
   if (process.connected) process.send?.(message)
 }
 
-async function answer({ id, image }: AnalyserRequest, analyse: Analyse): Promise<void> {
+/** Receives an image. The next one is sent after the reply to this one. */
+const receive = (images: Socket, size: number): Promise<Buffer> =>
+  new Promise((resolve) => {
+    const image = Buffer.allocUnsafeSlow(size)
+    let end = 0
+    const onData = (piece: Buffer): void => {
+      end += piece.copy(image, end)
+      if (end < size) return
+      images.off('data', onData).pause()
+      resolve(image)
+    }
+    if (size === 0) resolve(image)
+    else images.on('data', onData).resume()
+  })
+
+async function answer({ id, bytes }: AnalyserRequest, images: Socket, analyse: Analyse): Promise<void> {
+  const image = await receive(images, bytes)
   try {
     reply({ kind: 'analysed', id, analysis: await analyse(image) })
   } catch (error) {
@@ -61,7 +78,8 @@ lowerPriority()
 process.once('message', (options: AnalyserOptions) => {
   prepareDecoding(options.threads)
   void loadAnalysis(options).then(({ models, analyse }) => {
-    process.on('message', (request: AnalyserRequest) => void answer(request, analyse))
+    const images = new Socket({ fd: imageChannel })
+    process.on('message', (request: AnalyserRequest) => void answer(request, images, analyse))
     reply({ kind: 'ready', models })
   })
 })

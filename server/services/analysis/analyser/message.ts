@@ -44,7 +44,14 @@ export type Analysis = {
 /** Why an image is rejected. */
 export type ImageFault = 'undecodable' | 'too many pixels'
 
-export type AnalyserRequest = { readonly id: number; readonly image: Uint8Array }
+/** Announces an image, whose bytes follow in the stream of `imageChannel`. */
+export type AnalyserRequest = { readonly id: number; readonly bytes: number }
+
+/**
+ * File descriptor, in the analyser process, of the stream of images. As messages they would be copied at once, while no
+ * other request is served.
+ */
+export const imageChannel = 4
 
 export type AnalyserReply =
   | { readonly kind: 'ready'; readonly models: ModelStates }
