@@ -4,8 +4,8 @@ import * as client from 'openid-client'
 import type { Request } from 'express'
 import type { AuthContext } from '../auth-context.ts'
 import { authErrors } from '../auth-error.ts'
+import { redirectRules } from '../mail/request-redirect.ts'
 import { readChallenge } from '../pkce.ts'
-import { RedirectTargets } from '../redirect-target.ts'
 import { UnsupportedProvider, type Provider } from './providers.ts'
 import { upstreamFailure } from './upstream-failure.ts'
 
@@ -30,7 +30,7 @@ export async function startProviderFlow(
   const provider = requestedProvider(context.providers, query.get('provider') ?? '')
   const challenge = readChallenge(query.get('code_challenge'), query.get('code_challenge_method'))
   const codeVerifier = client.randomPKCECodeVerifier()
-  const returnTo = redirectTargets(context, request).choose(
+  const returnTo = redirectRules(context, request).choose(
     query.get('redirect_to') ?? undefined,
     request.headers.referer,
   )
@@ -63,18 +63,6 @@ function requestedProvider(providers: AuthContext['providers'], name: string): P
     if (!(error instanceof UnsupportedProvider)) throw error
     throw authErrors.invalid(`Unsupported provider: ${error.message}`)
   }
-}
-
-/** Where a sign-in may return to. */
-export function redirectTargets(
-  { settings, externalUrl }: Pick<AuthContext, 'settings' | 'externalUrl'>,
-  request: Request,
-): RedirectTargets {
-  const { authSiteUrl, authUriAllowList } = settings()
-  return new RedirectTargets({
-    siteUrl: authSiteUrl ?? new URL(externalUrl(request)).origin,
-    allowList: authUriAllowList,
-  })
 }
 
 /** Where the provider sends the user back to: a URL that is registered there. */
