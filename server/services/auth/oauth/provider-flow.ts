@@ -1,6 +1,5 @@
 // The way to a provider and back: what is sent to it, and what its callback must contain.
 import { createHash } from 'node:crypto'
-import * as client from 'openid-client'
 import type { Request } from 'express'
 import type { AuthContext } from '../auth-context.ts'
 import { authErrors } from '../auth-error.ts'
@@ -29,6 +28,7 @@ export async function startProviderFlow(
 ): Promise<string> {
   const provider = requestedProvider(context.providers, query.get('provider') ?? '')
   const challenge = readChallenge(query.get('code_challenge'), query.get('code_challenge_method'))
+  const client = await import('openid-client')
   const codeVerifier = client.randomPKCECodeVerifier()
   const returnTo = redirectRules(context, request).choose(
     query.get('redirect_to') ?? undefined,
