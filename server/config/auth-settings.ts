@@ -30,7 +30,7 @@ const coreSettings: AuthSettingTable<CoreKey> = {
 
   authJwtKeys: auth('GOTRUE_JWT_KEYS', types.optionalText, null, {
     description:
-      'JSON Web Keys of access tokens. The one whose `key_ops` has `sign` signs, all verify, at the REST API, too.',
+      'JSON Web Keys of access tokens, or `@file`. The one whose `key_ops` has `sign` signs, all verify, at the REST API, too.',
     defaultInWords: '`jwt-secret`; with the embedded database, a generated ES256 key',
     example: '"@/etc/rowhouse/jwt-keys.json"',
   }),
