@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -154,9 +155,17 @@ t.test('the example file is valid', async (t) => {
     loadConfig({ env: {} }).config,
     'it changes nothing',
   )
-  const file = fileOf(example.replaceAll(/^# (?=[a-z])/gm, '').replace('@/run/secrets/jwt-secret', secret))
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const keys = [{ ...privateKey.export({ format: 'jwk' }), kid: 'example', key_ops: ['sign', 'verify'] }]
+  const file = fileOf(
+    example
+      .replaceAll(/^# (?=[a-z])/gm, '')
+      .replace('@/run/secrets/jwt-secret', secret)
+      .replace('@/run/secrets/jwt-keys', `@${fileOf(JSON.stringify(keys))}`),
+  )
   const variables = { NEW_SESSION_SECRET: 'n'.repeat(32), OLD_SESSION_SECRET: 'o'.repeat(32) }
-  const { config, warnings } = loadConfig({ env: variables, file })
+  const others = { JWT_SECRET: 'j'.repeat(32), SMTP_PASSWORD: 'secret' }
+  const { config, warnings } = loadConfig({ env: { ...variables, ...others }, file })
   t.strictSame(warnings, [], 'it contains only settings, with valid values')
   t.strictSame(config.sessionSecrets, Object.values(variables))
   t.strictSame(config.appSettings, [['app.settings.greeting', 'hello']])
