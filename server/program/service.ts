@@ -217,6 +217,7 @@ async function compose({ engine, database, validator, lookupApiKey, log, metrics
     passwords: shared.passwords,
     limits: shared.attempts,
     tokenDoor: createTokenDoor(auth.context),
+    isSignUpDisabled: () => auth.context.settings().authDisableSignup,
     allowedOrigins,
     accountLimit: config.authAccountLimit,
     accountTotalLimit: config.authAccountTotalLimit,

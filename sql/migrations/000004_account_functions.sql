@@ -171,20 +171,23 @@ comment on function auth.create_session(uuid, text, bytea, interval, text, text)
 
 create function auth.find_session(id_hash bytea)
 returns table (
-  id uuid, user_id uuid, email text, first_name text, last_name text, app_role text, aal text, registered_at timestamptz,
-  created_at timestamptz, expires_at timestamptz
+  id uuid, user_id uuid, email text, first_name text, last_name text, app_role text, aal text,
+  needs_second_factor boolean, registered_at timestamptz, created_at timestamptz, expires_at timestamptz
 )
 language sql stable security definer set search_path = ''
 as $$
   select sessions.id, users.id, users.email::text, auth.first_name(users), auth.last_name(users), users.app_role,
     coalesce(sessions.aal::text, 'aal1'),
+    coalesce(sessions.aal, 'aal1') < 'aal2' and exists (
+      select from auth.mfa_factors where mfa_factors.user_id = users.id and mfa_factors.status = 'verified'
+    ),
     -- Seeded accounts may have no time.
     coalesce(users.created_at, sessions.created_at), sessions.created_at, sessions.not_after
   from auth.sessions join auth.users on users.id = sessions.user_id
   where sessions.id_hash = $1 and not auth.has_ended(sessions) and not auth.is_banned(users)
 $$;
 comment on function auth.find_session(bytea) is
-  'The session of a cookie, and its account. Returns no row if the session has ended or the account is banned.';
+  E'The session of a cookie, and its account. Returns no row if the session has ended or the account is banned.\n\n`needs_second_factor`: whether the account has a second factor that this session has not been verified with.';
 
 -- A session of tokens keeps its end. The cookie replaces an earlier one of the same session.
 create function auth.add_cookie(session_id uuid, user_id uuid, id_hash bytea)
@@ -342,6 +345,7 @@ begin
     return;
   end if;
   delete from auth.one_time_tokens where one_time_tokens.user_id = $1;
+  delete from auth.flow_state where flow_state.user_id = $1;
   if $3 is not null then
     update auth.identities
     set identity_data = identity_data || jsonb_build_object('email', changed.email), updated_at = now()

@@ -603,10 +603,12 @@ as $$
     phone_change_token = '', phone_change_sent_at = null,
     reauthentication_token = '', reauthentication_sent_at = null
   where users.id = $1;
-  delete from auth.one_time_tokens where one_time_tokens.user_id = $1
+  delete from auth.one_time_tokens where one_time_tokens.user_id = $1;
+  -- A code of PKCE is what a link has been exchanged for.
+  delete from auth.flow_state where flow_state.user_id = $1
 $$;
 comment on function auth.clear_one_time_tokens(uuid) is
-  'Makes all codes and links of an account invalid, for instance when its password changes.';
+  'Makes all codes and links of an account invalid, and the codes of PKCE that they led to, for instance when its password changes.';
 
 create function auth.change_account(
   user_id uuid, session_id uuid, sets_password boolean, old_password_hash text, new_password_hash text, metadata jsonb,

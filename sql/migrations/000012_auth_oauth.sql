@@ -78,6 +78,10 @@ as $$
 declare
   flow auth.flow_state;
 begin
+  -- The account is locked first, as by a change of its password, which deletes the flow.
+  perform from auth.users
+  where users.id = (select flow_state.user_id from auth.flow_state where flow_state.auth_code = $1)
+  for no key update;
   select * into flow from auth.flow_state
   where flow_state.auth_code = $1 and flow_state.user_id is not null and flow_state.auth_code_issued_at is not null
   for update;

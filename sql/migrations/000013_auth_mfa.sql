@@ -165,7 +165,9 @@ declare
   wrong bigint;
   oldest timestamptz;
 begin
-  select mfa_factors.* into factor from auth.mfa_factors where mfa_factors.id = $2 and mfa_factors.user_id = $1;
+  -- Attempts at all challenges of a factor wait for each other, so that each sees how many there were before it.
+  select mfa_factors.* into factor from auth.mfa_factors
+  where mfa_factors.id = $2 and mfa_factors.user_id = $1 for update;
   if not found then
     return '{"refused": "mfa_factor_not_found"}';
   end if;

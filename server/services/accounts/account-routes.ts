@@ -25,8 +25,19 @@ type DeleteAccountDto = { readonly password: string }
 export function accountRoutes(settings: AccountSettings): readonly Route[] {
   const { query, passwords, limits, trustedProxies } = settings
 
-  /** Checks the password of the signed-in account, and returns its hash. */
-  async function confirmPassword(request: Request, { account }: Session, password: string): Promise<string> {
+  /**
+   * Checks the password of the signed-in account, and returns its hash.
+   *
+   * @throws Failure 403 for a wrong password, and for an account whose second factor the session was not verified with
+   */
+  async function confirmPassword(
+    request: Request,
+    { account, needsSecondFactor }: Session,
+    password: string,
+  ): Promise<string> {
+    if (needsSecondFactor) {
+      throw new Failure(403, 'Verify your second factor first: the password alone does not change this account')
+    }
     const attempt = await limits.guess(normalisedEmail(account.email), clientNetwork(request, trustedProxies))
     const passwordHash = await findPasswordHash(query, account.id)
     const right = await passwords.verify(passwordHash, password)
@@ -59,7 +70,9 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
       body: dto<UpdateAccountDto>('UpdateAccountDto'),
       success: success(200, 'The account as it is now.', dto('OwnAccountDto')),
       errors: {
-        403: failure('The current password is wrong, or the request comes from a page of another site.'),
+        403: failure(
+          'The current password is wrong, the session was not verified with the second factor of the account, or the request comes from a page of another site.',
+        ),
         409: addressTaken,
         429: tooMany,
       },
@@ -87,7 +100,9 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
       body: dto<DeleteAccountDto>('DeleteAccountDto'),
       success: done('The account was deleted.', clearsCookie),
       errors: {
-        403: failure('The password is wrong, or the request comes from a page of another site.'),
+        403: failure(
+          'The password is wrong, the session was not verified with the second factor of the account, or the request comes from a page of another site.',
+        ),
         429: tooMany,
       },
       handler: async ({ caller, body, request, response }) => {

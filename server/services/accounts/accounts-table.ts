@@ -24,6 +24,8 @@ export type AccountsSettings = SessionSettings & {
   readonly limits?: AttemptLimits
   /** Sessions of tokens, which `/auth/v1` issues. */
   readonly tokenDoor: TokenDoor
+  /** Whether nobody may create an account; read at each sign-up. By default, everybody may. */
+  readonly isSignUpDisabled?: () => boolean
   /** Read for each token. */
   readonly tokens: () => TokenSettings
 }

@@ -17,6 +17,8 @@ import { beginSession, revokeSession, revokeSessionsOf, type Session, type Sessi
 export type SignInSettings = SessionSettings & {
   readonly passwords: Passwords
   readonly limits: AttemptLimits
+  /** Whether nobody may create an account; read at each sign-up. By default, everybody may. */
+  readonly isSignUpDisabled?: () => boolean
   /** Read for each token. */
   readonly tokens: () => TokenSettings
 }
@@ -29,7 +31,7 @@ const replaces = 'Ends the session of the request, if it has one: the new sessio
 const setsCookie = { 'Set-Cookie': 'The cookie `session`, and `__Host-session` when cookies are secure.' }
 
 export function signInRoutes(settings: SignInSettings): readonly Route[] {
-  const { query, passwords, limits, trustedProxies } = settings
+  const { query, passwords, limits, trustedProxies, isSignUpDisabled = () => false } = settings
   const createToken = accessTokens(settings.tokens)
 
   /** Replaces the hash of an imported account by one of the current algorithm. */
@@ -51,8 +53,13 @@ export function signInRoutes(settings: SignInSettings): readonly Route[] {
       access: everyone(settings),
       body: dto<SignUpDto>('SignUpDto'),
       success: success(201, 'The new account.', dto('UserDto'), { headers: setsCookie }),
-      errors: { 409: addressTaken, 429: tooMany },
+      errors: {
+        403: failure('Nobody may create an account, or the request comes from a page of another site.'),
+        409: addressTaken,
+        429: tooMany,
+      },
       handler: async ({ body, request, response }) => {
+        if (isSignUpDisabled()) throw new Failure(403, 'Nobody can sign up here at the moment')
         const email = normalisedEmail(body.email)
         await limits.register(email, clientNetwork(request, trustedProxies))
         const passwordHash = await passwords.hash(body.password)

@@ -5,7 +5,7 @@ import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
 import { clientNetwork, networkOf } from '../../http/client-address.ts'
 import type { RunQuery } from '../../postgres/database.ts'
 import { askAccounts } from '../accounts/account.ts'
-import { authErrors } from './auth-error.ts'
+import { authErrors, type AuthError } from './auth-error.ts'
 import type { AuthLimits, ClientLimit, ServiceLimit } from './auth-limits.ts'
 import type { AuthSettings, Rate } from './settings.ts'
 
@@ -117,6 +117,13 @@ export function createAuthLimits({ settings, query, trustedProxies }: LimitOptio
     }
   }
 
+  function sentTooMany(name: ServiceLimit, seconds: number): AuthError {
+    const { variable, rate } = serviceLimits[name](settings())
+    const kind = name === 'email_sent' ? 'email' : 'sms'
+    const message = `${kind} rate limit exceeded: ${variable} allows ${inWords(rate)}`
+    return authErrors.overLimit(sentCodes[name], message, seconds)
+  }
+
   return {
     countRequest: async (name, request) => {
       const client = limitedClient(request, settings().authRateLimitHeader, trustedProxies)
@@ -133,15 +140,15 @@ export function createAuthLimits({ settings, query, trustedProxies }: LimitOptio
       )
     },
     countSent: async (name, number = 1) => {
-      const { variable, rate } = serviceLimits[name](settings())
+      const { rate } = serviceLimits[name](settings())
       const seconds = rate.events === 0 ? rate.period : await secondsOver(name, rate, 'all', number)
-      if (seconds === undefined) return
-      const kind = name === 'email_sent' ? 'email' : 'sms'
-      throw authErrors.overLimit(
-        sentCodes[name],
-        `${kind} rate limit exceeded: ${variable} allows ${inWords(rate)}`,
-        seconds,
-      )
+      if (seconds !== undefined) throw sentTooMany(name, seconds)
+    },
+    checkSent: async (name) => {
+      const { rate } = serviceLimits[name](settings())
+      if (rate.events === 0) throw sentTooMany(name, rate.period)
+      const counted = await limiterFor(name, rate).get('all')
+      if (counted !== null && counted.remainingPoints <= 0) throw sentTooMany(name, counted.msBeforeNext / 1000)
     },
     countGuess: async (subject, max, period) => {
       const seconds = await secondsOver('guess', { events: max, period }, keyOf(...subject), 1)

@@ -3,6 +3,7 @@ import type { Request } from 'express'
 import { AuthError, authErrors } from '../auth-error.ts'
 import type { AuthContext } from '../auth-context.ts'
 import type { AuthDatabase } from '../auth-database.ts'
+import type { ServiceLimit } from '../auth-limits.ts'
 import type { PkceChallenge } from '../confirmations.ts'
 import { originOf } from '../request-origin.ts'
 import { CodeSender, type CodeSenderContext, type MailPurpose } from './code-sender.ts'
@@ -83,14 +84,8 @@ export class CodeFlows {
   /** @throws AuthError 429 when a mail or message was sent a moment ago, or too many of all users */
   async checked(purpose: CodePurpose, issued: Issued): Promise<Settled> {
     if (issued.status === 'wait') throw tooSoon(purpose, issued.retry_after)
-    if (issued.status === 'sent') {
-      const settings = this.#context.settings()
-      const byPhone = isByPhone(purpose)
-      // As in GoTrue, there is no limit where addresses need no confirmation.
-      const isUnlimited = byPhone ? settings.authSmsAutoconfirm : settings.authMailerAutoconfirm
-      const { events } = byPhone ? settings.authRateLimitSmsSent : settings.authRateLimitEmailSent
-      if (!isUnlimited || events === 0) await this.#context.limits.countSent(byPhone ? 'sms_sent' : 'email_sent')
-    }
+    const limit = issued.status === 'sent' ? this.#limitOf(purpose) : undefined
+    if (limit !== undefined) await this.#context.limits.countSent(limit)
     return issued
   }
 
@@ -102,13 +97,26 @@ export class CodeFlows {
    */
   async countStranger(purpose: CodePurpose, account: AccountKey, options: FlowOptions): Promise<void> {
     const { frequency } = this.request(purpose, account, options)
-    if (frequency < 1) return
     try {
-      await this.#context.limits.countGuess(['mail', purpose, ...Object.values(account)], 1, frequency)
+      if (frequency >= 1) {
+        await this.#context.limits.countGuess(['mail', purpose, ...Object.values(account)], 1, frequency)
+      }
     } catch (error) {
       if (!(error instanceof AuthError) || error.status !== 429) throw error
       throw tooSoon(purpose, Number(error.headers['Retry-After'] ?? frequency))
     }
+    const limit = this.#limitOf(purpose)
+    if (limit !== undefined) await this.#context.limits.checkSent(limit)
+  }
+
+  /** The limit of the whole service; undefined if there is none. */
+  #limitOf(purpose: CodePurpose): ServiceLimit | undefined {
+    const settings = this.#context.settings()
+    const byPhone = isByPhone(purpose)
+    // As in GoTrue, there is no limit where addresses need no confirmation.
+    const isUnlimited = byPhone ? settings.authSmsAutoconfirm : settings.authMailerAutoconfirm
+    const { events } = byPhone ? settings.authRateLimitSmsSent : settings.authRateLimitEmailSent
+    return isUnlimited && events !== 0 ? undefined : byPhone ? 'sms_sent' : 'email_sent'
   }
 
   /** Issues a code for a mail to someone who has an account, and sends it. */
