@@ -385,8 +385,10 @@ as $$
   where api_keys.key_hash = $1
     and api_keys.revoked_at is null
     and (api_keys.expires_at is null or api_keys.expires_at > now())
+    and auth.is_banned(users) is not true
 $$;
-comment on function auth.find_api_key(bytea) is 'The role and user of an API key. Returns no row if it is unknown, revoked or expired.';
+comment on function auth.find_api_key(bytea) is
+  'The role and user of an API key. Returns no row if it is unknown, revoked or expired, or its user is banned or deleted.';
 
 grant execute on function
   auth.create_user(text, text, text, text, text),
@@ -418,5 +420,23 @@ comment on function rowhouse.api_key_changed() is
   'Trigger: makes running servers remove a revoked, changed or deleted key from their caches.';
 create trigger api_key_changed after update or delete on auth.api_keys
   for each row execute function rowhouse.api_key_changed();
+
+create function rowhouse.api_key_user_changed() returns trigger
+language plpgsql security definer set search_path = ''
+as $$
+begin
+  perform pg_catalog.pg_notify('rowhouse', 'forget key ' || pg_catalog.encode(api_keys.key_hash, 'hex'))
+  from auth.api_keys where api_keys.user_id = new.id;
+  return null;
+end
+$$;
+comment on function rowhouse.api_key_user_changed() is
+  'Trigger: makes running servers remove the keys of a banned, deleted or restored user, or of a changed address, from their caches.';
+create trigger api_key_user_changed after update of banned_until, deleted_at, email on auth.users
+  for each row
+  when (
+    (old.banned_until, old.deleted_at, old.email) is distinct from (new.banned_until, new.deleted_at, new.email)
+  )
+  execute function rowhouse.api_key_user_changed();
 
 call rowhouse.end_private_functions();
