@@ -72,7 +72,7 @@ declare
 begin
   insert into auth.users (
     instance_id, id, aud, role, email, encrypted_password, email_confirmed_at, confirmation_token, recovery_token,
-    email_change_token_new, email_change, raw_app_meta_data, raw_user_meta_data, created_at, updated_at
+    email_change_token_new, email_change, raw_app_meta_data, raw_user_meta_data, created_at, updated_at, email_unproven
   )
   select '00000000-0000-0000-0000-000000000000', gen_random_uuid(), 'authenticated', 'authenticated', lower($1), $2, now(),
     '', '', '', '',
@@ -81,7 +81,7 @@ begin
       'first_name', $3, 'last_name', $4,
       'full_name', case when $3 is not null and $4 is not null then $3 || ' ' || $4 else coalesce($3, $4) end
     )),
-    now(), now()
+    now(), now(), true
   where not exists (select from auth.users where lower(users.email) = lower($1) and users.is_sso_user = false)
   on conflict do nothing
   returning users.* into created;
@@ -120,13 +120,16 @@ $$;
 comment on function auth.find_user(text) is
   'The account with an address, its password hash (null without a password), and whether it may sign in.';
 
-create function auth.find_password(user_id uuid) returns text
+create function auth.find_password(user_id uuid) returns table (hash text, has_verified_factor boolean)
 language sql stable security definer set search_path = ''
 as $$
-  select nullif(users.encrypted_password, '') from auth.users where users.id = $1
+  select nullif(users.encrypted_password, ''), exists (
+    select from auth.mfa_factors where mfa_factors.user_id = users.id and mfa_factors.status = 'verified'
+  )
+  from auth.users where users.id = $1
 $$;
 comment on function auth.find_password(uuid) is
-  'The password hash of an account; null if there is no such account, or it has no password.';
+  'The password hash of an account, null if it has no password, and whether it has a verified second factor.';
 
 create function auth.rehash_password(user_id uuid, old_password_hash text, new_password_hash text) returns void
 language sql security definer set search_path = ''
@@ -335,6 +338,7 @@ begin
     -- Pending codes were sent to the old address, or could set another password.
     confirmation_token = '', recovery_token = '', reauthentication_token = '', email_change = '',
     email_change_token_new = '', email_change_token_current = '', email_change_confirm_status = 0,
+    email_unproven = users.email_unproven or coalesce(lower($3) <> lower(users.email), false),
     updated_at = now()
   where users.id = $1 and users.encrypted_password = $2
   returning users.* into changed;

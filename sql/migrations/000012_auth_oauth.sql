@@ -236,7 +236,9 @@ $$;
 comment on function auth.confirm_verified_address(uuid) is 'Confirms the address of an account, which a provider has verified. Pending codes become invalid.';
 
 -- Whoever registered an address that is not theirs must have no way into the account once its owner signs in.
-create function auth.remove_unconfirmed_access(account_id uuid, identity_id uuid, identity_data jsonb, is_linked boolean)
+create function auth.remove_unconfirmed_access(
+  account_id uuid, identity_id uuid, identity_data jsonb, is_linked boolean, flow_id uuid
+)
 returns void
 language plpgsql set search_path = ''
 as $$
@@ -248,14 +250,11 @@ begin
   where id = $1;
   delete from auth.identities where user_id = $1 and id <> $2;
   if $4 then
-    update auth.users set phone = null, phone_confirmed_at = null where id = $1 and phone is not null;
-    delete from auth.sessions where user_id = $1;
-    delete from auth.mfa_factors where user_id = $1;
-    delete from auth.mfa_recovery_codes where user_id = $1;
+    perform auth.remove_unproven_access($1, $2, $5);
   end if;
 end
 $$;
-comment on function auth.remove_unconfirmed_access(uuid, uuid, jsonb, boolean) is
+comment on function auth.remove_unconfirmed_access(uuid, uuid, jsonb, boolean, uuid) is
   E'Removes the password, the user data and all other identities of an account whose address was not confirmed.\n\nIf the identity was linked just now, its owner has not used the account before: phone number, sessions and factors are removed, too.';
 
 create function auth.sign_in_with_provider(request json, out result json, out started json)
@@ -350,11 +349,17 @@ begin
       end if;
     elsif lower(account.email) = address then
       if decision <> 'create' then
-        perform auth.remove_unconfirmed_access(account.id, identity_id, data, decision = 'link');
+        perform auth.remove_unconfirmed_access(
+          account.id, identity_id, data, decision = 'link', (request ->> 'flow_id')::uuid
+        );
         perform auth.set_providers(account.id);
       end if;
       account := auth.confirm_verified_address(account.id);
     end if;
+  elsif account.email_unproven and is_verified and lower(account.email) = address then
+    perform auth.remove_unconfirmed_access(account.id, identity_id, data, true, (request ->> 'flow_id')::uuid);
+    perform auth.set_providers(account.id);
+    account := auth.confirm_verified_address(account.id);
   end if;
 
   if decision = 'create' then
@@ -427,6 +432,10 @@ begin
       return;
     end if;
     account := auth.confirm_verified_address(account.id);
+  elsif account.email_unproven and (request ->> 'email_verified')::boolean and lower(account.email) = address then
+    -- The owner of the address may have been lured into linking it to the account of whoever registered it.
+    perform auth.remove_unproven_access(account.id, identity_id, (request ->> 'flow_id')::uuid);
+    account := auth.set_providers(account.id);
   elsif account.is_anonymous and address is null then
     update auth.users set is_anonymous = false where users.id = account.id returning * into account;
   end if;
@@ -490,7 +499,7 @@ begin
   elsif primary_identity.id is not null then
     -- Codes that were sent to the old address, and pending changes, are no longer valid.
     update auth.users set
-      email = nullif(primary_identity.email, ''), confirmation_token = '', recovery_token = '', reauthentication_token = '',
+      email = nullif(primary_identity.email, ''), email_unproven = false, confirmation_token = '', recovery_token = '', reauthentication_token = '',
       confirmation_sent_at = null, recovery_sent_at = null, reauthentication_sent_at = null,
       email_change = '', email_change_token_new = '', email_change_token_current = '', email_change_sent_at = null,
       email_change_confirm_status = 0, phone_change = '', phone_change_token = '', phone_change_sent_at = null
@@ -524,7 +533,7 @@ grant execute on function
   auth.set_providers(uuid),
   auth.add_identity(uuid, text, text, jsonb),
   auth.confirm_verified_address(uuid),
-  auth.remove_unconfirmed_access(uuid, uuid, jsonb, boolean),
+  auth.remove_unconfirmed_access(uuid, uuid, jsonb, boolean, uuid),
   auth.sign_in_with_provider(json),
   auth.link_identity(json),
   auth.unlink_identity(uuid, uuid, boolean, text)
