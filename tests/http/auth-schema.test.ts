@@ -26,7 +26,7 @@ const columns: Readonly<Record<string, string>> = {
     updated_at timestamptz, parent varchar, session_id uuid`,
   mfa_factors: `id uuid, user_id uuid, friendly_name text, factor_type factor_type, status factor_status,
     created_at timestamptz, updated_at timestamptz, secret text, phone text, last_challenged_at timestamptz,
-    web_authn_credential jsonb, web_authn_aaguid uuid, last_webauthn_challenge_data jsonb`,
+    web_authn_credential jsonb, web_authn_aaguid uuid, last_webauthn_challenge_data jsonb, last_totp_step int8`,
   mfa_challenges: `id uuid, factor_id uuid, created_at timestamptz, verified_at timestamptz, ip_address inet,
     otp_code text, web_authn_session_data jsonb, attempts int4`,
   mfa_amr_claims: `session_id uuid, created_at timestamptz, updated_at timestamptz, authentication_method text, id uuid`,
