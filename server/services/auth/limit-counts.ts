@@ -143,6 +143,10 @@ export function createAuthLimits({ settings, query, trustedProxies }: LimitOptio
         seconds,
       )
     },
+    takeBackSent: async (name, number = 1) => {
+      const { rate } = serviceLimits[name](settings())
+      if (rate.events > 0) await limiterFor(name, rate).reward('all', number)
+    },
     countGuess: async (subject, max, period) => {
       const seconds = await secondsOver('guess', { events: max, period }, keyOf(...subject), 1)
       if (seconds !== undefined) {
