@@ -1,38 +1,11 @@
 // Types of the settings of `/auth/v1`, with GoTrue's notations.
 import type { Rate } from '../services/auth/settings.ts'
+import { goDuration } from '../text/go-duration.ts'
 import type { Reading, SettingType } from './setting.ts'
 import { quoted, textual } from './setting-types.ts'
 
 const value = <T>(it: T): Reading<T> => ({ kind: 'value', value: it })
 const invalid = (message: string): Reading<never> => ({ kind: 'invalid', message })
-
-const unitSeconds: Readonly<Record<string, number>> = {
-  ns: 1e-9,
-  us: 1e-6,
-  µs: 1e-6,
-  μs: 1e-6,
-  ms: 1e-3,
-  s: 1,
-  m: 60,
-  h: 3600,
-}
-
-/**
- * The seconds of a duration in Go's notation: `1h30m`, `1.5h`, `-2s`, `0`. Undefined for other text.
- * https://pkg.go.dev/time#ParseDuration
- */
-export function goDuration(text: string): number | undefined {
-  const [, sign = '', rest = ''] = /^([-+]?)(.*)$/s.exec(text) ?? []
-  if (rest === '0') return 0
-  let seconds = 0
-  let end = 0
-  for (const match of rest.matchAll(/(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)/gy)) {
-    seconds += Number(match[1]) * (unitSeconds[match[2] ?? ''] ?? Number.NaN)
-    end = match.index + match[0].length
-  }
-  if (end === 0 || end < rest.length || !Number.isFinite(seconds)) return undefined
-  return sign === '-' ? -seconds : seconds
-}
 
 const notADuration = 'must be a duration such as 30s, 10m or 1h30m'
 

@@ -4,6 +4,7 @@ import { isApiKey } from './api-key/api-key.ts'
 import { credentialErrors, type CredentialError } from './credential-error.ts'
 import type { Identity } from './identity.ts'
 import { bearerToken } from './bearer.ts'
+import { permitted } from './internal-role.ts'
 import type { JwtVerifier } from './jwt/jwt.ts'
 
 /**
@@ -20,10 +21,12 @@ export function authenticate(
   lookup: ApiKeyLookup,
 ): Identity | Promise<Identity> {
   const bearer = bearerToken(authorization)
-  const identify = (credential: string): Identity | Promise<Identity> =>
-    isApiKey(credential) ? lookup(credential) : verifier.verify(credential)
+  const identify = (credential: string | undefined): Identity | Promise<Identity> => {
+    const identity = credential !== undefined && isApiKey(credential) ? lookup(credential) : verifier.verify(credential)
+    return identity instanceof Promise ? identity.then(permitted) : permitted(identity)
+  }
   if (apikey !== undefined && !isApiKey(apikey) && apikey.split('.', 4).length !== 3) throw notAKey()
-  if (apikey === undefined) return bearer === undefined ? verifier.verify(undefined) : identify(bearer)
+  if (apikey === undefined) return identify(bearer)
   if (bearer === undefined || bearer === apikey) return identify(apikey)
   const key = identify(apikey)
   return key instanceof Promise ? key.then(() => identify(bearer)) : identify(bearer)

@@ -10,6 +10,8 @@ export type CredentialProblem =
   | 'invalid token'
   /** The signature is valid, but the claims do not allow the token here or now. */
   | 'invalid claims'
+  /** The credential is valid, but requests may not have its role. */
+  | 'role not permitted'
 
 /** Its message may be shown to the client. */
 export class CredentialError extends TracelessError {
@@ -30,4 +32,7 @@ export const credentialErrors = {
   invalidToken: (message: string, details: string | null = null) =>
     new CredentialError('invalid token', message, details),
   invalidClaims: (message: string) => new CredentialError('invalid claims', message),
+  /** With PostgreSQL's message. */
+  roleNotPermitted: (role: string) =>
+    new CredentialError('role not permitted', `permission denied to set role "${role}"`),
 }

@@ -320,6 +320,8 @@ export const errors = {
   /** The signature of the token is valid, but its claims are not. */
   invalidClaims: (message: string) =>
     new ApiError({ code: 'PGRST303', status: 401, message, headers: invalidToken(message) }),
+  /** The response to PostgreSQL's error for a role that cannot be switched to. */
+  roleNotPermitted: (message: string) => new ApiError({ code: '42501', status: 403, message }),
 }
 
 /** Converts the error of a credential. */
@@ -333,6 +335,8 @@ export function ofCredential({ problem, message, details }: CredentialError): Ap
       return errors.invalidJwt(message, details)
     case 'invalid claims':
       return errors.invalidClaims(message)
+    case 'role not permitted':
+      return errors.roleNotPermitted(message)
     default:
       return problem satisfies never
   }

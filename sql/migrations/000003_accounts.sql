@@ -168,7 +168,9 @@ alter table auth.users
   add column if not exists is_anonymous boolean not null default false,
   -- Not a column of GoTrue.
   add column if not exists app_role text
-    constraint users_app_role_check check (char_length(app_role) between 1 and 100);
+    constraint users_app_role_check check (char_length(app_role) between 1 and 100),
+  -- Not a column of GoTrue.
+  add column if not exists email_unproven boolean not null default false;
 create index if not exists users_instance_id_idx on auth.users (instance_id);
 create index if not exists users_instance_id_email_idx on auth.users (instance_id, lower(email));
 create unique index if not exists users_email_partial_key on auth.users (email) where is_sso_user = false;
@@ -206,6 +208,8 @@ comment on column auth.users.deleted_at is 'When the account was deleted, if its
 comment on column auth.users.is_anonymous is 'Whether the account has neither address nor password yet.';
 comment on column auth.users.app_role is
   'The claim app_role of the account''s sessions and tokens; admin may review reports. Set by the DBA.';
+comment on column auth.users.email_unproven is
+  'Whether the address counts as confirmed although its owner has not proved it, as after a sign-up with a cookie.';
 
 create table if not exists auth.identities (
   provider_id text not null,

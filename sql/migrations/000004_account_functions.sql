@@ -72,7 +72,7 @@ declare
 begin
   insert into auth.users (
     instance_id, id, aud, role, email, encrypted_password, email_confirmed_at, confirmation_token, recovery_token,
-    email_change_token_new, email_change, raw_app_meta_data, raw_user_meta_data, created_at, updated_at
+    email_change_token_new, email_change, raw_app_meta_data, raw_user_meta_data, created_at, updated_at, email_unproven
   )
   select '00000000-0000-0000-0000-000000000000', gen_random_uuid(), 'authenticated', 'authenticated', lower($1), $2, now(),
     '', '', '', '',
@@ -81,7 +81,7 @@ begin
       'first_name', $3, 'last_name', $4,
       'full_name', case when $3 is not null and $4 is not null then $3 || ' ' || $4 else coalesce($3, $4) end
     )),
-    now(), now()
+    now(), now(), true
   where not exists (select from auth.users where lower(users.email) = lower($1) and users.is_sso_user = false)
   on conflict do nothing
   returning users.* into created;
@@ -120,13 +120,16 @@ $$;
 comment on function auth.find_user(text) is
   'The account with an address, its password hash (null without a password), and whether it may sign in.';
 
-create function auth.find_password(user_id uuid) returns text
+create function auth.find_password(user_id uuid) returns table (hash text, has_verified_factor boolean)
 language sql stable security definer set search_path = ''
 as $$
-  select nullif(users.encrypted_password, '') from auth.users where users.id = $1
+  select nullif(users.encrypted_password, ''), exists (
+    select from auth.mfa_factors where mfa_factors.user_id = users.id and mfa_factors.status = 'verified'
+  )
+  from auth.users where users.id = $1
 $$;
 comment on function auth.find_password(uuid) is
-  'The password hash of an account; null if there is no such account, or it has no password.';
+  'The password hash of an account, null if it has no password, and whether it has a verified second factor.';
 
 create function auth.rehash_password(user_id uuid, old_password_hash text, new_password_hash text) returns void
 language sql security definer set search_path = ''
@@ -171,23 +174,20 @@ comment on function auth.create_session(uuid, text, bytea, interval, text, text)
 
 create function auth.find_session(id_hash bytea)
 returns table (
-  id uuid, user_id uuid, email text, first_name text, last_name text, app_role text, aal text,
-  needs_second_factor boolean, registered_at timestamptz, created_at timestamptz, expires_at timestamptz
+  id uuid, user_id uuid, email text, first_name text, last_name text, app_role text, aal text, registered_at timestamptz,
+  created_at timestamptz, expires_at timestamptz
 )
 language sql stable security definer set search_path = ''
 as $$
   select sessions.id, users.id, users.email::text, auth.first_name(users), auth.last_name(users), users.app_role,
     coalesce(sessions.aal::text, 'aal1'),
-    coalesce(sessions.aal, 'aal1') < 'aal2' and exists (
-      select from auth.mfa_factors where mfa_factors.user_id = users.id and mfa_factors.status = 'verified'
-    ),
     -- Seeded accounts may have no time.
     coalesce(users.created_at, sessions.created_at), sessions.created_at, sessions.not_after
   from auth.sessions join auth.users on users.id = sessions.user_id
   where sessions.id_hash = $1 and not auth.has_ended(sessions) and not auth.is_banned(users)
 $$;
 comment on function auth.find_session(bytea) is
-  E'The session of a cookie, and its account. Returns no row if the session has ended or the account is banned.\n\n`needs_second_factor`: whether the account has a second factor that this session has not been verified with.';
+  'The session of a cookie, and its account. Returns no row if the session has ended or the account is banned.';
 
 -- A session of tokens keeps its end. The cookie replaces an earlier one of the same session.
 create function auth.add_cookie(session_id uuid, user_id uuid, id_hash bytea)
@@ -338,6 +338,7 @@ begin
     -- Pending codes were sent to the old address, or could set another password.
     confirmation_token = '', recovery_token = '', reauthentication_token = '', email_change = '',
     email_change_token_new = '', email_change_token_current = '', email_change_confirm_status = 0,
+    email_unproven = users.email_unproven or coalesce(lower($3) <> lower(users.email), false),
     updated_at = now()
   where users.id = $1 and users.encrypted_password = $2
   returning users.* into changed;
@@ -389,8 +390,10 @@ as $$
   where api_keys.key_hash = $1
     and api_keys.revoked_at is null
     and (api_keys.expires_at is null or api_keys.expires_at > now())
+    and auth.is_banned(users) is not true
 $$;
-comment on function auth.find_api_key(bytea) is 'The role and user of an API key. Returns no row if it is unknown, revoked or expired.';
+comment on function auth.find_api_key(bytea) is
+  'The role and user of an API key. Returns no row if it is unknown, revoked or expired, or its user is banned or deleted.';
 
 grant execute on function
   auth.create_user(text, text, text, text, text),
@@ -422,5 +425,23 @@ comment on function rowhouse.api_key_changed() is
   'Trigger: makes running servers remove a revoked, changed or deleted key from their caches.';
 create trigger api_key_changed after update or delete on auth.api_keys
   for each row execute function rowhouse.api_key_changed();
+
+create function rowhouse.api_key_user_changed() returns trigger
+language plpgsql security definer set search_path = ''
+as $$
+begin
+  perform pg_catalog.pg_notify('rowhouse', 'forget key ' || pg_catalog.encode(api_keys.key_hash, 'hex'))
+  from auth.api_keys where api_keys.user_id = new.id;
+  return null;
+end
+$$;
+comment on function rowhouse.api_key_user_changed() is
+  'Trigger: makes running servers remove the keys of a banned, deleted or restored user, or of a changed address, from their caches.';
+create trigger api_key_user_changed after update of banned_until, deleted_at, email on auth.users
+  for each row
+  when (
+    (old.banned_until, old.deleted_at, old.email) is distinct from (new.banned_until, new.deleted_at, new.email)
+  )
+  execute function rowhouse.api_key_user_changed();
 
 call rowhouse.end_private_functions();

@@ -444,6 +444,29 @@ $$;
 comment on function auth.confirm_address(auth.users, text) is
   'Confirms the e-mail address or phone number of an account, and deletes its one-time tokens.';
 
+-- An address that counts as confirmed without proof may have been registered by somebody else, who could then use the account
+-- together with the owner of the address, once that one signs in by a mail or at a provider.
+create function auth.remove_unproven_access(account_id uuid, identity_id uuid, flow_id uuid) returns void
+language sql set search_path = ''
+as $$
+  update auth.users set
+    encrypted_password = null, phone = null, phone_confirmed_at = null,
+    confirmation_token = '', recovery_token = '', reauthentication_token = '',
+    email_change = '', email_change_token_new = '', email_change_token_current = '', email_change_confirm_status = 0,
+    phone_change = '', phone_change_token = '', email_unproven = false, updated_at = now()
+  where users.id = $1;
+  delete from auth.identities where identities.user_id = $1 and identities.id is distinct from $2;
+  delete from auth.sessions where sessions.user_id = $1;
+  delete from auth.mfa_factors where mfa_factors.user_id = $1;
+  delete from auth.mfa_recovery_codes where mfa_recovery_codes.user_id = $1;
+  delete from auth.one_time_tokens where one_time_tokens.user_id = $1;
+  delete from auth.flow_state
+  where (flow_state.linking_target_id = $1 or flow_state.user_id = $1 and flow_state.auth_code_issued_at is not null)
+    and flow_state.id is distinct from $3
+$$;
+comment on function auth.remove_unproven_access(uuid, uuid, uuid) is
+  'Removes all ways into an account, when someone else than its creator may have proved to own its address, apart from one identity and the flow of the request, if any: password, phone number, sessions, factors, codes and pending flows.';
+
 create function auth.add_own_identity(account auth.users, provider text, more jsonb) returns void
 language sql set search_path = ''
 as $$
@@ -703,6 +726,7 @@ begin
   adopted := auth.confirm_address(account, $2);
   update auth.users set
     is_anonymous = false,
+    email_unproven = users.email_unproven and $2 <> 'email',
     raw_app_meta_data = coalesce(users.raw_app_meta_data, '{}') || (
       select jsonb_build_object(
         'provider', coalesce(users.raw_app_meta_data ->> 'provider', min(own.provider)),
@@ -737,6 +761,7 @@ grant execute on function
   auth.find_sign_in(text, text, text),
   auth.merge_metadata(jsonb, jsonb),
   auth.confirm_address(auth.users, text),
+  auth.remove_unproven_access(uuid, uuid, uuid),
   auth.add_own_identity(auth.users, text, jsonb),
   auth.sign_up(uuid, text, text, text, jsonb, text, text, boolean, text),
   auth.sign_up_session(uuid, text, text, text, jsonb, text, text, text, text),

@@ -321,6 +321,12 @@ begin
     kind := case found_code ->> 'purpose' when 'confirmation_token' then 'signup' else 'magiclink' end;
   end if;
 
+  if account.email_unproven and kind in ('signup', 'invite', 'recovery', 'magiclink') then
+    perform auth.remove_unproven_access(
+      account.id, (select id from auth.identities where user_id = account.id and provider = 'email' limit 1), null
+    );
+    account := auth.set_providers(account.id);
+  end if;
   if kind in ('signup', 'invite') then
     perform auth.record_audit(account, 'user_signedup', 'team', '{"provider": "email"}', request ->> 'ip');
     account := auth.confirm_address(account, 'email');

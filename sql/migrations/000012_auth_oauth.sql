@@ -24,21 +24,22 @@ begin
   end if;
   insert into auth.flow_state (
     id, user_id, auth_code, code_challenge_method, code_challenge, provider_type, authentication_method, referrer,
-    oauth_client_state_id, linking_target_id, email_optional, created_at, updated_at
+    oauth_client_state_id, linking_target_id, email_optional, invite_token, created_at, updated_at
   )
   values (
     gen_random_uuid(), (request ->> 'user_id')::uuid,
     case when request ->> 'code_challenge' is not null then gen_random_uuid()::text end,
     (request ->> 'code_challenge_method')::auth.code_challenge_method, request ->> 'code_challenge',
     request ->> 'provider_type', request ->> 'authentication_method', request ->> 'referrer', state_id,
-    (request ->> 'linking_target_id')::uuid, coalesce((request ->> 'email_optional')::boolean, false), now(), now()
+    (request ->> 'linking_target_id')::uuid, coalesce((request ->> 'email_optional')::boolean, false), request ->> 'invite_token',
+    now(), now()
   )
   returning id into created;
   return json_build_object('id', created.id);
 end
 $$;
 comment on function auth.create_flow_state(json) is
-  E'Starts a flow and returns its id.\n\nMembers of the request: provider_type, authentication_method; with PKCE of the client code_challenge and code_challenge_method (s256, plain); user_id, if it is known; for a flow at a provider code_verifier, referrer (where to return to), linking_target_id (the account that gets the identity) and email_optional.';
+  E'Starts a flow and returns its id.\n\nMembers of the request: provider_type, authentication_method; with PKCE of the client code_challenge and code_challenge_method (s256, plain); user_id, if it is known; for a flow at a provider code_verifier, referrer (where to return to), linking_target_id (the account that gets the identity), invite_token (of the invitation that is accepted) and email_optional.';
 
 create function auth.issue_auth_code(account_id uuid, method text) returns json
 language sql set search_path = ''
@@ -140,6 +141,7 @@ begin
     'referrer', flow.referrer,
     'linking_target_id', flow.linking_target_id,
     'email_optional', flow.email_optional,
+    'invite_token', flow.invite_token,
     'is_pkce', flow.auth_code is not null
   );
 end
@@ -240,7 +242,9 @@ $$;
 comment on function auth.confirm_verified_address(uuid) is 'Confirms the address of an account, which a provider has verified. Pending codes become invalid.';
 
 -- Whoever registered an address that is not theirs must have no way into the account once its owner signs in.
-create function auth.remove_unconfirmed_access(account_id uuid, identity_id uuid, identity_data jsonb, is_linked boolean)
+create function auth.remove_unconfirmed_access(
+  account_id uuid, identity_id uuid, identity_data jsonb, is_linked boolean, flow_id uuid
+)
 returns void
 language plpgsql set search_path = ''
 as $$
@@ -252,14 +256,11 @@ begin
   where id = $1;
   delete from auth.identities where user_id = $1 and id <> $2;
   if $4 then
-    update auth.users set phone = null, phone_confirmed_at = null where id = $1 and phone is not null;
-    delete from auth.sessions where user_id = $1;
-    delete from auth.mfa_factors where user_id = $1;
-    delete from auth.mfa_recovery_codes where user_id = $1;
+    perform auth.remove_unproven_access($1, $2, $5);
   end if;
 end
 $$;
-comment on function auth.remove_unconfirmed_access(uuid, uuid, jsonb, boolean) is
+comment on function auth.remove_unconfirmed_access(uuid, uuid, jsonb, boolean, uuid) is
   E'Removes the password, the user data and all other identities of an account whose address was not confirmed.\n\nIf the identity was linked just now, its owner has not used the account before: phone number, sessions and factors are removed, too.';
 
 create function auth.sign_in_with_provider(request json, out result json, out started json)
@@ -354,11 +355,17 @@ begin
       end if;
     elsif lower(account.email) = address then
       if decision <> 'create' then
-        perform auth.remove_unconfirmed_access(account.id, identity_id, data, decision = 'link');
+        perform auth.remove_unconfirmed_access(
+          account.id, identity_id, data, decision = 'link', (request ->> 'flow_id')::uuid
+        );
         perform auth.set_providers(account.id);
       end if;
       account := auth.confirm_verified_address(account.id);
     end if;
+  elsif account.email_unproven and is_verified and lower(account.email) = address then
+    perform auth.remove_unconfirmed_access(account.id, identity_id, data, true, (request ->> 'flow_id')::uuid);
+    perform auth.set_providers(account.id);
+    account := auth.confirm_verified_address(account.id);
   end if;
 
   if decision = 'create' then
@@ -375,6 +382,79 @@ end
 $$;
 comment on function auth.sign_in_with_provider(json) is
   E'Finds or creates the account of an identity at a provider. Finishes the flow of the client, if it has one, otherwise starts a session.\n\nMembers of the request: provider, subject, identity_data, email, email_verified; aud and role of new accounts; the settings autoconfirm, disable_signup, email_optional and allow_unverified; flow_id, provider_token and provider_refresh_token; ip and user_agent. The outcome is signed_in (with auth_code, if there is a flow), needs_verification, signup_disabled, user_banned or multiple_accounts.';
+
+create function auth.find_invited(invite_token text, lifetime interval) returns uuid
+language sql stable set search_path = ''
+as $$
+  select users.id
+  from auth.one_time_tokens join auth.users on users.id = one_time_tokens.user_id
+  where one_time_tokens.token_type = 'confirmation_token' and one_time_tokens.token_hash = $1
+    and one_time_tokens.relates_to = lower(users.email) and users.confirmation_sent_at > now() - $2
+  limit 1
+$$;
+comment on function auth.find_invited(text, interval) is
+  'The account of an invitation, by the token of its link; null if the token is unknown or has expired.';
+
+-- Whoever has the token has read the mail, so the provider need not have verified the address.
+create function auth.accept_invitation(request json, out result json, out started json)
+language plpgsql set search_path = ''
+as $$
+declare
+  provider_name constant text := request ->> 'provider';
+  subject constant text := request ->> 'subject';
+  data constant jsonb := request -> 'identity_data';
+  traits constant jsonb := jsonb_build_object('provider', request ->> 'provider');
+  invited constant interval := (request ->> 'lifetime')::double precision * interval '1 second';
+  address constant text := lower(nullif(request ->> 'email', ''));
+  owner uuid;
+  identity_id uuid;
+  account auth.users;
+begin
+  perform pg_advisory_xact_lock(hashtextextended('identity ' || provider_name || ' ' || subject, 0));
+  if address is not null then
+    perform pg_advisory_xact_lock(hashtextextended('address ' || address, 0));
+  end if;
+  perform from auth.users where users.id = auth.find_invited(request ->> 'invite_token', invited) for update;
+  -- Another request may have used the token while this one waited.
+  select * into account from auth.users where users.id = auth.find_invited(request ->> 'invite_token', invited);
+  if not found then
+    result := json_build_object('outcome', 'invite_not_found');
+    return;
+  end if;
+  if auth.is_banned(account) then
+    result := json_build_object('outcome', 'user_banned');
+    return;
+  end if;
+  if address is distinct from lower(account.email) then
+    result := json_build_object('outcome', 'invite_mismatch');
+    return;
+  end if;
+  select identities.user_id, identities.id into owner, identity_id
+  from auth.identities where identities.provider_id = subject and identities.provider = provider_name;
+  if owner <> account.id then
+    result := json_build_object('outcome', 'linked_to_other');
+    return;
+  end if;
+  identity_id := coalesce(identity_id, auth.add_identity(account.id, provider_name, subject, data));
+  update auth.users set raw_user_meta_data = coalesce(raw_user_meta_data, '{}') || data, updated_at = now()
+  where users.id = account.id;
+  perform auth.record_audit(account, 'invite_accepted', 'account', traits, request ->> 'ip');
+  if account.email_confirmed_at is null then
+    perform auth.remove_unproven_access(account.id, identity_id, (request ->> 'flow_id')::uuid);
+  end if;
+  perform auth.set_providers(account.id);
+  account := auth.confirm_verified_address(account.id);
+  result := json_build_object(
+    'outcome', 'signed_in', 'created', false, 'user', auth.user_object(account),
+    'auth_code', auth.finish_flow(request, account.id)
+  );
+  if request ->> 'flow_id' is null then
+    started := auth.start_session(account.id, 'oauth', request ->> 'ip', request ->> 'user_agent', traits);
+  end if;
+end
+$$;
+comment on function auth.accept_invitation(json) is
+  E'Accepts an invitation by a sign-in at a provider with the invited address.\n\nMembers of the request: invite_token, lifetime of invitations in seconds, and those of auth.sign_in_with_provider. The outcome is signed_in, invite_not_found, invite_mismatch (another address), linked_to_other or user_banned.';
 
 create function auth.link_identity(request json, out result json, out started json)
 language plpgsql set search_path = ''
@@ -431,6 +511,10 @@ begin
       return;
     end if;
     account := auth.confirm_verified_address(account.id);
+  elsif account.email_unproven and (request ->> 'email_verified')::boolean and lower(account.email) = address then
+    -- The owner of the address may have been lured into linking it to the account of whoever registered it.
+    perform auth.remove_unproven_access(account.id, identity_id, (request ->> 'flow_id')::uuid);
+    account := auth.set_providers(account.id);
   elsif account.is_anonymous and address is null then
     update auth.users set is_anonymous = false where users.id = account.id returning * into account;
   end if;
@@ -494,7 +578,7 @@ begin
   elsif primary_identity.id is not null then
     -- Codes that were sent to the old address, and pending changes, are no longer valid.
     update auth.users set
-      email = nullif(primary_identity.email, ''), confirmation_token = '', recovery_token = '', reauthentication_token = '',
+      email = nullif(primary_identity.email, ''), email_unproven = false, confirmation_token = '', recovery_token = '', reauthentication_token = '',
       confirmation_sent_at = null, recovery_sent_at = null, reauthentication_sent_at = null,
       email_change = '', email_change_token_new = '', email_change_token_current = '', email_change_sent_at = null,
       email_change_confirm_status = 0, phone_change = '', phone_change_token = '', phone_change_sent_at = null
@@ -528,8 +612,10 @@ grant execute on function
   auth.set_providers(uuid),
   auth.add_identity(uuid, text, text, jsonb),
   auth.confirm_verified_address(uuid),
-  auth.remove_unconfirmed_access(uuid, uuid, jsonb, boolean),
+  auth.remove_unconfirmed_access(uuid, uuid, jsonb, boolean, uuid),
   auth.sign_in_with_provider(json),
+  auth.find_invited(text, interval),
+  auth.accept_invitation(json),
   auth.link_identity(json),
   auth.unlink_identity(uuid, uuid, boolean, text)
 to supabase_auth_admin;

@@ -224,6 +224,7 @@ begin
     phone = coalesce(number, users.phone),
     encrypted_password = coalesce($3, users.encrypted_password),
     email_confirmed_at = case when confirms_email then now() else users.email_confirmed_at end,
+    email_unproven = users.email_unproven and not confirms_email,
     phone_confirmed_at = case when confirms_phone then now() else users.phone_confirmed_at end,
     is_anonymous = users.is_anonymous
       and not (address is not null and confirms_email) and not (number is not null and confirms_phone),

@@ -11,6 +11,7 @@ import {
 } from '../../server/identity/api-key/api-key.ts'
 import { startApplication, type Application } from '../support/application.ts'
 import { createMigratedDatabase, withClient } from '../support/database.ts'
+import { until } from '../support/until.ts'
 
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
@@ -37,7 +38,7 @@ t.test('both processes refuse a key after: event', async (t) => {
     await startApplication(t, database.authenticatorUri),
     await startApplication(t, database.authenticatorUri, { PGRST_DB_CHANNEL: 'another channel' }),
   ]
-  const user = 'aaaaaaaa-0000-4000-8000-00000000000a'
+  const [user = '', banned = '', deleted = ''] = ['a', 'b', 'c'].map((id) => `aaaaaaaa-0000-4000-8000-00000000000${id}`)
   const rows: readonly (readonly [label: string, wanted: NewApiKey, end: (id: string) => Promise<unknown>])[] = [
     ['revoked', { role: 'service_role', label: 'a' }, revoke],
     [
@@ -55,10 +56,22 @@ t.test('both processes refuse a key after: event', async (t) => {
       { role: 'authenticated', userId: user, label: 'd' },
       () => database.query('delete from auth.users where id = $1', [user]),
     ],
+    [
+      'its user is banned',
+      { role: 'authenticated', userId: banned, label: 'e' },
+      () => database.query("update auth.users set banned_until = now() + interval '1 hour' where id = $1", [banned]),
+    ],
+    [
+      'its user is deleted, and the row kept',
+      { role: 'authenticated', userId: deleted, label: 'f' },
+      () => database.query('update auth.users set deleted_at = now() where id = $1', [deleted]),
+    ],
   ]
-  await database.query("insert into auth.users (id, email, encrypted_password) values ($1, 'key@example.org', 'x')", [
-    user,
-  ])
+  await database.query(
+    `insert into auth.users (id, email, encrypted_password)
+     select id, id || '@example.org', 'x' from unnest($1::uuid[]) as id`,
+    [[user, banned, deleted]],
+  )
   const other = await create({ role: 'service_role', label: 'other' })
   for (const [label, wanted, end] of rows) {
     const { id, key } = await create(wanted)
@@ -68,6 +81,27 @@ t.test('both processes refuse a key after: event', async (t) => {
     t.comment(`${label}: refused after ${times.join(' and ')} ms`)
     for (const each of processes) t.equal(await status(each, other.key), 200, 'another key is still accepted')
   }
+})
+
+t.test('the key of a user is valid again after the ban, and has the current address', async (t) => {
+  const application = await startApplication(t, database.authenticatorUri)
+  const user = 'aaaaaaaa-0000-4000-8000-00000000000d'
+  await database.query("insert into auth.users (id, email) values ($1, 'before@example.org')", [user])
+  const { key } = await create({ role: 'authenticated', userId: user, label: 'g' })
+  const email = async (): Promise<unknown> =>
+    (await application.call('POST', '/rest/v1/rpc/caller_address', { headers: { apikey: key } })).body
+  await database.query(
+    `create function public.caller_address() returns text language sql as 'select auth.email()';
+     grant execute on function public.caller_address() to authenticated; notify pgrst, 'reload schema'`,
+  )
+  await until(async () => (await email()) === 'before@example.org')
+  await database.query("update auth.users set email = 'after@example.org' where id = $1", [user])
+  await until(async () => (await email()) === 'after@example.org')
+  await database.query("update auth.users set banned_until = now() + interval '1 hour' where id = $1", [user])
+  await untilRefused(t, application, key, 'banned')
+  await database.query('update auth.users set banned_until = null where id = $1', [user])
+  await until(async () => (await status(application, key)) === 200)
+  t.equal(await email(), 'after@example.org')
 })
 
 t.test('without a listener, a key is cached for one second', async (t) => {

@@ -3,6 +3,8 @@ import { readdir, readFile } from 'node:fs/promises'
 import t, { type Test } from 'tap'
 import { migrate, pendingMigrations } from '../../server/postgres/migrate.ts'
 import { detailsOf, fail, signIn, signUp } from '../support/account.ts'
+import { describeMissing, missingTables } from '../../server/program/operations/missing-tables.ts'
+import type { RunQuery } from '../../server/postgres/database.ts'
 import { startApplication } from '../support/application.ts'
 import { createDatabase, createMigratedDatabase, withClient, type TestDatabase } from '../support/database.ts'
 
@@ -138,7 +140,20 @@ t.test('services can be added later, unless a table is in the way', async (t) =>
       '000009_classification_runs.sql',
     ]
     t.strictSame(await pendingMigrations(client), expected)
+    const query: RunQuery = async (text, values) => (await client.query<Record<string, unknown>>(text, values)).rows
+    t.strictSame(await missingTables(query, ['rest', 'auth']), [])
+    const missing = await missingTables(query, ['rest', 'auth', 'reports', 'analysis'])
+    t.strictSame(missing, [
+      { table: 'public.profiles', services: ['reports', 'analysis'] },
+      { table: 'public.reports', services: ['reports'] },
+      { table: 'public.classification_runs', services: ['analysis'] },
+    ])
+    t.match(
+      missing.map(describeMissing)[0],
+      /^missing table public\.profiles of reports, analysis: run rowhouse migrate/,
+    )
     t.strictSame((await migrate(client)).applied, expected)
+    t.strictSame(await missingTables(query, ['rest', 'auth', 'profiles', 'reports', 'analysis']), [])
     t.strictSame((await migrate(client)).applied, [])
     t.strictSame((await migrate(client, { services })).applied, [], 'services that are left out keep their tables')
   })

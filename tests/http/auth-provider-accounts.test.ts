@@ -133,6 +133,64 @@ t.test('an account with an unverified address cannot be prepared for its later o
   t.equal(await countOf('mfa_factors', id), 0)
 })
 
+for (const by of ['sign-in', 'the identity', 'linking', 'linking with PKCE'] as const) {
+  void t.test(`an account whose address was never proved cannot be prepared for its later owner: ${by}`, async (t) => {
+    const email = address('victim')
+    const id = await addUser(email, { email_unproven: true, phone: `1666000${++count}`, phone_confirmed_at: 'now' })
+    const [own, foreign] = [subject(), subject()]
+    const identity = (sub: string, its: string) =>
+      database.query(
+        `insert into auth.identities (provider_id, user_id, identity_data, provider, created_at)
+         values ($1, $2, $3, 'acme', now())`,
+        [sub, id, JSON.stringify({ sub, email: its, email_verified: true })],
+      )
+    await identity(foreign, address('mallory'))
+    if (by === 'the identity') await identity(own, email)
+    await database.query(
+      `insert into auth.sessions (id, user_id, created_at) values (gen_random_uuid(), '${id}', now());
+       insert into auth.mfa_factors (id, user_id, factor_type, status, created_at, updated_at)
+       values (gen_random_uuid(), '${id}', 'totp', 'verified', now(), now());
+       insert into auth.flow_state (id, linking_target_id, provider_type, authentication_method)
+       values (gen_random_uuid(), '${id}', 'acme', 'oauth')`,
+    )
+    const [flow] = by.endsWith('PKCE')
+      ? (
+          await database.query(
+            `insert into auth.flow_state (id, linking_target_id, provider_type, authentication_method, auth_code)
+             values (gen_random_uuid(), '${id}', 'acme', 'oauth', 'code of ${own}') returning id`,
+          )
+        ).rows
+      : []
+    // An address that the provider has not verified proves nothing.
+    await signIn({ subject: foreign, email: address(), email_verified: false })
+    t.match(await userRow(id), { encrypted_password: 'hash', email_unproven: true })
+    const linking = by.startsWith('linking')
+    const result = linking
+      ? await link({ user_id: id, subject: own, email, ...(flow ? { flow_id: flow.id } : {}) })
+      : await signIn({ subject: own, email })
+    t.equal(result.outcome, linking ? 'linked' : 'signed_in')
+    if (flow) t.equal(result.auth_code, `code of ${own}`)
+    t.match(await userRow(id), {
+      encrypted_password: null,
+      phone: null,
+      email_unproven: false,
+      email_confirmed_at: Date,
+    })
+    const { rows } = await database.query('select provider_id from auth.identities where user_id = $1', [id])
+    t.strictSame(rows, [{ provider_id: own }])
+    t.equal(await countOf('sessions', id), flow ? 0 : 1, 'only the new session is left')
+    t.equal(await countOf('mfa_factors', id), 0)
+    const flows = await database.query('select id from auth.flow_state where linking_target_id = $1', [id])
+    t.strictSame(
+      flows.rows.map((row) => row.id),
+      flow ? [flow.id] : [],
+    )
+    await database.query("update auth.users set encrypted_password = 'own' where id = $1", [id])
+    await signIn({ subject: own, email })
+    t.equal((await userRow(id))?.encrypted_password, 'own', 'the address was proved once and for all')
+  })
+}
+
 t.test('an identity with an unverified address does not attract that of its owner', async (t) => {
   const victim = address('victim')
   const mallory = await signIn({ subject: subject(), email: address('mallory') })

@@ -16,7 +16,7 @@ const columns: Readonly<Record<string, string>> = {
     phone_change text, phone_change_token varchar, phone_change_sent_at timestamptz, confirmed_at timestamptz,
     email_change_token_current varchar, email_change_confirm_status int2, banned_until timestamptz,
     reauthentication_token varchar, reauthentication_sent_at timestamptz, is_sso_user bool, deleted_at timestamptz,
-    is_anonymous bool, app_role text`,
+    is_anonymous bool, app_role text, email_unproven bool`,
   identities: `provider_id text, user_id uuid, identity_data jsonb, provider text, last_sign_in_at timestamptz,
     created_at timestamptz, updated_at timestamptz, email text, id uuid`,
   sessions: `id uuid, user_id uuid, created_at timestamptz, updated_at timestamptz, factor_id uuid, aal aal_level,

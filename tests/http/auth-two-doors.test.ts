@@ -5,12 +5,14 @@ import { createValidator } from '../../server/validation/validator.ts'
 import { detailsOf, password, signIn, signUp } from '../support/account.ts'
 import { startApplication } from '../support/application.ts'
 import type { Answer } from '../support/call.ts'
+import { askAuth } from '../support/auth.ts'
 import { createMigratedDatabase } from '../support/database.ts'
+import { codeOfApp, enroll, raise, verify } from '../support/second-factor.ts'
 
 const page = 'https://page.example'
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
-const { call } = await startApplication(t, database.authenticatorUri, {
+const { call, url } = await startApplication(t, database.authenticatorUri, {
   SESSION_SECRETS: 's'.repeat(32),
   SECURE_COOKIES: 'false',
   PGRST_SERVER_CORS_ALLOWED_ORIGINS: page,
@@ -185,6 +187,53 @@ t.test('who gets no cookie for a token', async (t) => {
 
   await database.query("update auth.users set banned_until = now() + interval '1 hour' where id = $1", [gus.user.id])
   t.equal((await call('POST', '/auth/session', bearer(gus.access_token))).status, 401, 'banned')
+})
+
+t.test('a second factor counts at both doors', async (t) => {
+  const ask = askAuth(url)
+  const kay = await signUp(call, 'kay@example.org')
+  const tokens = detailsOf<Tokens>(await kay.call('POST', '/auth/tokens'))
+  const factor = await enroll(ask, tokens.access_token)
+  const levelOf = ({ access_token: token }: Tokens) => decodeJwt(token).aal
+  t.equal((await verify(ask, tokens.access_token, factor, codeOfApp(factor))).status, 200)
+  const raised = detailsOf<Tokens>(await kay.call('POST', '/auth/tokens'))
+  t.match(decodeJwt(raised.access_token), { aal: 'aal2', amr: [{ method: 'totp' }, { method: 'password' }] })
+  t.match(decodeJwt(detailsOf<Tokens>(await kay.call('POST', '/auth/token')).access_token), { aal: 'aal2' })
+
+  // The password alone gives a session without the factor, which may not change or delete the account.
+  const again = await signIn(call, kay.email)
+  const low = detailsOf<Tokens>(await again.call('POST', '/auth/tokens'))
+  t.equal(levelOf(low), 'aal1')
+  const changes = [
+    ['PATCH', { currentPassword: password, password: 'another password' }],
+    ['PATCH', { currentPassword: password, email: 'mallory@evil.example' }],
+    ['DELETE', { password }],
+  ] as const
+  for (const [method, body] of changes) {
+    const refused = await again.call(method, '/auth/me', { body })
+    t.match(refused, { status: 403, body: { message: /second factor/ } }, `${method} ${refused.text}`)
+  }
+  const atTokens = await ask('PUT', '/user', { token: low.access_token, body: { password: 'another password' } })
+  t.match(atTokens, { status: 401, body: { error_code: 'insufficient_aal' } }, 'as at the other door')
+
+  // A cookie for a token has the level of its session, and follows it.
+  const given = await call('POST', '/auth/session', bearer(low.access_token))
+  const cookie = cookieOf(given)
+  t.equal(levelOf(detailsOf<Tokens>(await call('POST', '/auth/tokens', cookie))), 'aal1')
+  await database.query('update auth.mfa_factors set last_totp_step = null')
+  t.equal((await verify(ask, low.access_token, factor, codeOfApp(factor))).status, 200)
+  t.equal(levelOf(detailsOf<Tokens>(await call('POST', '/auth/tokens', cookie))), 'aal2')
+  const changed = await call('PATCH', '/auth/me', {
+    ...cookie,
+    body: { currentPassword: password, password: 'another password' },
+  })
+  t.equal(changed.status, 200, changed.text)
+
+  const current = detailsOf<Tokens>(await call('POST', '/auth/tokens', cookie))
+  t.equal((await ask('DELETE', `/factors/${factor.id}`, { token: current.access_token })).status, 200)
+  t.equal(levelOf(detailsOf<Tokens>(await call('POST', '/auth/tokens', cookie))), 'aal1', 'it falls back at both')
+  t.equal((await raise(ask, current.access_token)).session.user.id, kay.id)
+  t.equal((await call('DELETE', '/auth/me', { ...cookie, body: { password: 'another password' } })).status, 200)
 })
 
 t.test('a page of an allowed origin may use both exchanges', async (t) => {

@@ -15,6 +15,8 @@ export type Application = {
   readonly service: Service
   /** The log lines so far. */
   readonly logged: () => readonly Record<string, unknown>[]
+  /** Changes variables of the environment, and reloads the settings. Undefined removes a variable. */
+  readonly reload: (changes: Environment) => Promise<void>
 }
 
 /**
@@ -28,7 +30,7 @@ export async function startApplication(
   uri: string,
   env: Environment = {},
 ): Promise<Application> {
-  const environment = { PGRST_JWT_SECRET: jwtSecret, DATABASE_URL: uri, ...env }
+  const environment: Record<string, string | undefined> = { PGRST_JWT_SECRET: jwtSecret, DATABASE_URL: uri, ...env }
   const loaded = loadConfig({ env: environment })
   const written: string[] = []
   const log = createLog({ level: loaded.config.logLevel, destination: { write: (line) => void written.push(line) } })
@@ -41,6 +43,10 @@ export async function startApplication(
     url,
     call: caller(url),
     service,
+    reload: async (changes) => {
+      Object.assign(environment, changes)
+      await service.engine.reloadSettings()
+    },
     logged: () => written.map((line) => JSON.parse(line) as Record<string, unknown>),
   }
 }

@@ -1,7 +1,6 @@
 // Settings of `/auth/v1`: Go's notations, keys, names with a provider, a hook or a mail in them.
 import { generateKeyPairSync } from 'node:crypto'
 import t from 'tap'
-import { goDuration } from '../../server/config/auth-setting-types.ts'
 import { loadConfig } from '../../server/config/load.ts'
 import { publicKeys, tokenSigningKey, verificationSecret } from '../../server/identity/jwt/key-set.ts'
 
@@ -11,26 +10,6 @@ const jwk = (type: 'ec' | 'rsa', more: object) => ({
     : generateKeyPairSync('rsa', { modulusLength: 2048 })
   ).privateKey.export({ format: 'jwk' }),
   ...more,
-})
-
-t.test('durations', async (t) => {
-  const rows: readonly (readonly [string, number | undefined])[] = [
-    ['1h30m', 5400],
-    ['1.5h', 5400],
-    ['10s', 10],
-    ['250ms', 0.25],
-    ['0', 0],
-    ['-2s', -2],
-    ['+1m', 60],
-    ['.5m', 30],
-    ['', undefined],
-    ['10', undefined],
-    ['1d', undefined],
-    ['1h 30m', undefined],
-    ['h', undefined],
-    ['1hx', undefined],
-  ]
-  for (const [text, seconds] of rows) t.equal(goDuration(text), seconds, text)
 })
 
 t.test('values', async (t) => {

@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { checkExposure } from '../operations/check.ts'
 import { readExposure } from '../operations/exposure.ts'
+import { describeMissing, missingTables } from '../operations/missing-tables.ts'
 import type { Dependencies } from './dependencies.ts'
 import { exposureTable } from './exposure-table.ts'
 
@@ -24,12 +25,19 @@ export function addCheck(program: Command, dependencies: Dependencies, setExitCo
       try {
         const config = loadConfig(file)
         const roles = config.dbAnonRole === null ? wellKnown : [...wellKnown, config.dbAnonRole]
-        const exposed = await withDatabase(config, { role: 'authenticator', creates: false }, ({ query }) =>
-          readExposure(query, config.dbSchemas, roles),
+        const [exposed, missing] = await withDatabase(
+          config,
+          { role: 'authenticator', creates: false },
+          async ({ query }) =>
+            [await readExposure(query, config.dbSchemas, roles), await missingTables(query, config.services)] as const,
         )
         const checked = checkExposure(exposed)
-        const findings = checked.reduce((sum, object) => sum + object.findings.length, 0)
-        print(json ? `${JSON.stringify({ findings, exposed: checked })}\n` : `${exposureTable(checked)}\n`)
+        const findings = checked.reduce((sum, object) => sum + object.findings.length, missing.length)
+        if (json) {
+          print(`${JSON.stringify({ findings, exposed: checked, ...(missing.length > 0 ? { missing } : {}) })}\n`)
+        } else {
+          print(`${[exposureTable(checked), ...missing.map(describeMissing)].join('\n')}\n`)
+        }
         if (findings > 0) setExitCode(1)
       } catch (error) {
         setExitCode(couldNotLook)

@@ -5,7 +5,7 @@ import { Failure, failures } from '../../http/envelope.ts'
 import { uuidParameter } from '../../http/path-id.ts'
 import { defineRoute, type Route } from '../../http/route.ts'
 import { done, dto, failure, success } from '../../http/service-response.ts'
-import { changeAccount, deleteAccount, findPasswordHash, normalisedEmail, userDto } from './account.ts'
+import { changeAccount, deleteAccount, findPassword, normalisedEmail, userDto } from './account.ts'
 import { addressTaken, clearsCookie, tooMany } from './account-response.ts'
 import type { AttemptLimits } from './attempt-limit.ts'
 import type { Passwords } from './password.ts'
@@ -26,20 +26,15 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
   const { query, passwords, limits, trustedProxies } = settings
 
   /**
-   * Checks the password of the signed-in account, and returns its hash.
-   *
-   * @throws Failure 403 for a wrong password, and for an account whose second factor the session was not verified with
+   * Checks the password of the signed-in account, and returns its hash. An account with a second factor must have used it,
+   * as at `/auth/v1`: otherwise the password alone would be enough to replace it.
    */
-  async function confirmPassword(
-    request: Request,
-    { account, needsSecondFactor }: Session,
-    password: string,
-  ): Promise<string> {
-    if (needsSecondFactor) {
-      throw new Failure(403, 'Verify your second factor first: the password alone does not change this account')
+  async function confirmPassword(request: Request, { account, aal }: Session, password: string): Promise<string> {
+    const { hash: passwordHash, hasVerifiedFactor } = await findPassword(query, account.id)
+    if (hasVerifiedFactor && aal === 'aal1') {
+      throw new Failure(403, 'This needs your second factor: verify it at /auth/v1 with the tokens of this session')
     }
     const attempt = await limits.guess(normalisedEmail(account.email), clientNetwork(request, trustedProxies))
-    const passwordHash = await findPasswordHash(query, account.id)
     const right = await passwords.verify(passwordHash, password)
     if (passwordHash === undefined || !right) throw failures.wrongPassword()
     await attempt.giveBack()
@@ -71,7 +66,7 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
       success: success(200, 'The account as it is now.', dto('OwnAccountDto')),
       errors: {
         403: failure(
-          'The current password is wrong, the session was not verified with the second factor of the account, or the request comes from a page of another site.',
+          'The current password is wrong, a second factor was not verified, or the request comes from a page of another site.',
         ),
         409: addressTaken,
         429: tooMany,
@@ -101,7 +96,7 @@ export function accountRoutes(settings: AccountSettings): readonly Route[] {
       success: done('The account was deleted.', clearsCookie),
       errors: {
         403: failure(
-          'The password is wrong, the session was not verified with the second factor of the account, or the request comes from a page of another site.',
+          'The password is wrong, a second factor was not verified, or the request comes from a page of another site.',
         ),
         429: tooMany,
       },

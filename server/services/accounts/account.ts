@@ -121,10 +121,19 @@ export async function findAccount(query: RunQuery, email: string): Promise<Found
   }
 }
 
-/** The hash of an account's password; undefined when the account does not exist, or has no password. */
-export async function findPasswordHash(query: RunQuery, userId: string): Promise<string | undefined> {
-  const [row] = await askAccounts(query, 'select auth.find_password($1) as hash', [userId])
-  return typeof row?.hash === 'string' ? row.hash : undefined
+export type FoundPassword = {
+  /** Undefined when the account does not exist, or has no password. */
+  readonly hash: string | undefined
+  readonly hasVerifiedFactor: boolean
+}
+
+/** The hash of an account's password, and whether the account has a second factor. */
+export async function findPassword(query: RunQuery, userId: string): Promise<FoundPassword> {
+  const [row] = await askAccounts(query, 'select hash, has_verified_factor from auth.find_password($1)', [userId])
+  return {
+    hash: typeof row?.hash === 'string' ? row.hash : undefined,
+    hasVerifiedFactor: row?.has_verified_factor === true,
+  }
 }
 
 /** Replaces the hash of a password that has not changed meanwhile. */

@@ -29,8 +29,6 @@ export type Session = {
   readonly appRole: string | null
   /** The claim `aal`: `aal2` after a second factor. */
   readonly aal: string
-  /** Whether the account has a second factor that this session was not verified with. */
-  readonly needsSecondFactor: boolean
   readonly registeredAt: Date
   readonly createdAt: Date
   /** Null for a session of tokens without a fixed end. */
@@ -164,7 +162,7 @@ const sessionOfHash = new JsonStatement('select row_to_json(found) from auth.fin
 async function findSession(cookie: CookieValue, database: Pick<Database, 'ask'>): Promise<Session | undefined> {
   const [row] = await fromAccounts(() => database.ask(sessionOfHash, undefined, [hashOf(cookie.id)]))
   if (!row) return undefined
-  const { id, user_id, email, first_name, last_name, app_role, aal, registered_at, created_at, expires_at, ...more } =
+  const { id, user_id, email, first_name, last_name, app_role, aal, registered_at, created_at, expires_at } =
     row as SessionRow
   return {
     cookie,
@@ -172,7 +170,6 @@ async function findSession(cookie: CookieValue, database: Pick<Database, 'ask'>)
     account: { id: user_id, email, firstName: first_name, lastName: last_name },
     appRole: app_role,
     aal,
-    needsSecondFactor: more.needs_second_factor,
     registeredAt: new Date(registered_at),
     createdAt: new Date(created_at),
     expiresAt: expires_at === null ? null : new Date(expires_at),
@@ -187,7 +184,6 @@ type SessionRow = {
   last_name: string | null
   app_role: string | null
   aal: string
-  needs_second_factor: boolean
   registered_at: string
   created_at: string
   expires_at: string | null

@@ -1,11 +1,12 @@
 // The database as `/auth/v1` uses it: as the role that owns accounts and sessions there.
 import type { Identity } from '../../identity/identity.ts'
 import { lastingIdentity } from '../../identity/identity.ts'
+import { authAdminRole } from '../../identity/internal-role.ts'
 import type { Database, RunQuery } from '../../postgres/database.ts'
 import type { JsonStatement, Parameter, TextRow } from '../../postgres/json-statement.ts'
 
 /** The role that people's SQL grants hooks and triggers to. It does not bypass row-level security. */
-export const authAdmin: Identity = lastingIdentity('supabase_auth_admin', {})
+export const authAdmin: Identity = lastingIdentity(authAdminRole, {})
 
 export type AuthDatabase = {
   /** Runs one statement in one round trip. @returns the parsed first column of every row */

@@ -13,8 +13,8 @@ export type AuthLimits = {
   readonly countRequest: (limit: ClientLimit, request: IncomingMessage) => Promise<void>
   /** Counts a mail or message. @throws AuthError 429 with `Retry-After`, naming the limit */
   readonly countSent: (limit: ServiceLimit, number?: number) => Promise<void>
-  /** Refuses as `countSent` would, without counting, where there is nothing to send. @throws AuthError 429 */
-  readonly checkSent: (limit: ServiceLimit) => Promise<void>
+  /** Takes back what was counted for a mail or message that is not sent. */
+  readonly takeBackSent: (limit: ServiceLimit, number?: number) => Promise<void>
   /**
    * Counts wrong answers for a subject, such as a code of an address: after `max` in `period` seconds every further one
    * is refused.

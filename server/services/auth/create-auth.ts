@@ -15,7 +15,7 @@ import { BackgroundTasks } from './background-tasks.ts'
 import { createCallers } from './callers.ts'
 import { externalUrlOf } from './external-url.ts'
 import { FlowStates } from './flow-states.ts'
-import { createHooks } from './hooks/hooks.ts'
+import { liveHooks } from './hooks/live-hooks.ts'
 import { createAuthLimits } from './limit-counts.ts'
 import { createConfirmations } from './mail/code-confirmations.ts'
 import { CodeFlows } from './mail/code-flows.ts'
@@ -67,6 +67,7 @@ export function createAuth(options: AuthOptions): AuthService {
   const now = (): number => Date.now()
   const mailer = new Mailer({ settings, isDevelopment, print: options.print, warn })
   const codeFlows: CodeFlows = new CodeFlows(() => context, database, mailer)
+  const hooks = liveHooks({ settings: () => settings().authHooks, database, warn })
   const ownUrl = `${options.ownOrigin}/auth/v1`
   const context: AuthContext = {
     settings,
@@ -76,14 +77,16 @@ export function createAuth(options: AuthOptions): AuthService {
       settings,
       database,
       accessTokens,
-      hooks: () => context.hooks,
+      hooks,
       issuer: () => settings().authJwtIssuer ?? settings().apiExternalUrl ?? ownUrl,
       now,
     }),
     passwords,
     attempts,
     limits: createAuthLimits({ settings, query: options.database.query, trustedProxies }),
-    hooks: createHooks({ settings: settings().authHooks, database }),
+    get hooks() {
+      return hooks()
+    },
     flowStates: new FlowStates(database, () => settings().authExternalFlowStateExpiryDuration),
     providers: new Providers(settings, now),
     confirmations: createConfirmations(() => context, codeFlows, mailer),

@@ -37,6 +37,8 @@ export type NewProviderFlow = {
   readonly returnTo: string
   /** The account that gets the identity; undefined to sign in. */
   readonly linkingTarget: string | undefined
+  /** The token of the invitation that the sign-in accepts. */
+  readonly inviteToken?: string | undefined
   readonly emailOptional: boolean
 }
 
@@ -56,6 +58,7 @@ export type ProviderFlow = {
   readonly code_verifier: string
   readonly referrer: string
   readonly linking_target_id: string | null
+  readonly invite_token: string | null
   readonly email_optional: boolean
   readonly is_pkce: boolean
 }
@@ -83,13 +86,14 @@ export class FlowStates {
 
   /** Starts a flow at a provider, and returns its id, the parameter `state`. */
   createAtProvider(flow: NewProviderFlow): Promise<string> {
-    const { provider, challenge, codeVerifier, returnTo, linkingTarget, emailOptional } = flow
+    const { provider, challenge, codeVerifier, returnTo, linkingTarget, inviteToken, emailOptional } = flow
     const members = {
       provider_type: provider,
       authentication_method: 'oauth',
       code_verifier: codeVerifier,
       referrer: returnTo,
       ...(linkingTarget === undefined ? {} : { linking_target_id: linkingTarget }),
+      ...(inviteToken === undefined ? {} : { invite_token: inviteToken }),
       email_optional: emailOptional,
     }
     return this.#create(members, challenge)

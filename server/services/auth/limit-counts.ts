@@ -144,11 +144,9 @@ export function createAuthLimits({ settings, query, trustedProxies }: LimitOptio
       const seconds = rate.events === 0 ? rate.period : await secondsOver(name, rate, 'all', number)
       if (seconds !== undefined) throw sentTooMany(name, seconds)
     },
-    checkSent: async (name) => {
+    takeBackSent: async (name, number = 1) => {
       const { rate } = serviceLimits[name](settings())
-      if (rate.events === 0) throw sentTooMany(name, rate.period)
-      const counted = await limiterFor(name, rate).get('all')
-      if (counted !== null && counted.remainingPoints <= 0) throw sentTooMany(name, counted.msBeforeNext / 1000)
+      if (rate.events > 0) await limiterFor(name, rate).reward('all', number)
     },
     countGuess: async (subject, max, period) => {
       const seconds = await secondsOver('guess', { events: max, period }, keyOf(...subject), 1)

@@ -3,7 +3,6 @@ import type { Request } from 'express'
 import { AuthError, authErrors } from '../auth-error.ts'
 import type { AuthContext } from '../auth-context.ts'
 import type { AuthDatabase } from '../auth-database.ts'
-import type { ServiceLimit } from '../auth-limits.ts'
 import type { PkceChallenge } from '../confirmations.ts'
 import { originOf } from '../request-origin.ts'
 import { CodeSender, type CodeSenderContext, type MailPurpose } from './code-sender.ts'
@@ -78,14 +77,31 @@ export class CodeFlows {
 
   /** Issues a code. @throws AuthError 429 `over_email_send_rate_limit`, `over_sms_send_rate_limit` */
   async issue(purpose: CodePurpose, account: AccountKey, options: FlowOptions): Promise<Settled> {
-    return this.checked(purpose, await this.codes.issue(this.request(purpose, account, options)))
+    return this.counted(purpose, () => this.codes.issue(this.request(purpose, account, options)))
   }
 
-  /** @throws AuthError 429 when a mail or message was sent a moment ago, or too many of all users */
-  async checked(purpose: CodePurpose, issued: Issued): Promise<Settled> {
+  /**
+   * Counts the mail or message of a code before the code is stored: one that cannot be sent must not replace an earlier one.
+   *
+   * @throws AuthError 429 when a mail or message was sent a moment ago, or too many of all users
+   */
+  async counted(purpose: CodePurpose, issue: () => Promise<Issued>): Promise<Settled> {
+    const { limits, settings } = this.#context
+    const { authSmsAutoconfirm, authMailerAutoconfirm, authRateLimitSmsSent, authRateLimitEmailSent } = settings()
+    const byPhone = isByPhone(purpose)
+    const limit = byPhone ? 'sms_sent' : 'email_sent'
+    // As in GoTrue, there is no limit where addresses need no confirmation.
+    const isUnlimited = byPhone ? authSmsAutoconfirm : authMailerAutoconfirm
+    const { events } = byPhone ? authRateLimitSmsSent : authRateLimitEmailSent
+    const counts = !isUnlimited || events === 0
+    if (counts) await limits.countSent(limit)
+    let issued: Issued | undefined
+    try {
+      issued = await issue()
+    } finally {
+      if (counts && issued?.status !== 'sent') await limits.takeBackSent(limit)
+    }
     if (issued.status === 'wait') throw tooSoon(purpose, issued.retry_after)
-    const limit = issued.status === 'sent' ? this.#limitOf(purpose) : undefined
-    if (limit !== undefined) await this.#context.limits.countSent(limit)
     return issued
   }
 
@@ -105,18 +121,6 @@ export class CodeFlows {
       if (!(error instanceof AuthError) || error.status !== 429) throw error
       throw tooSoon(purpose, Number(error.headers['Retry-After'] ?? frequency))
     }
-    const limit = this.#limitOf(purpose)
-    if (limit !== undefined) await this.#context.limits.checkSent(limit)
-  }
-
-  /** The limit of the whole service; undefined if there is none. */
-  #limitOf(purpose: CodePurpose): ServiceLimit | undefined {
-    const settings = this.#context.settings()
-    const byPhone = isByPhone(purpose)
-    // As in GoTrue, there is no limit where addresses need no confirmation.
-    const isUnlimited = byPhone ? settings.authSmsAutoconfirm : settings.authMailerAutoconfirm
-    const { events } = byPhone ? settings.authRateLimitSmsSent : settings.authRateLimitEmailSent
-    return isUnlimited && events !== 0 ? undefined : byPhone ? 'sms_sent' : 'email_sent'
   }
 
   /** Issues a code for a mail to someone who has an account, and sends it. */

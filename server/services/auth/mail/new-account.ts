@@ -6,7 +6,7 @@ import { authErrors } from '../auth-error.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { audienceOf, originOf } from '../request-origin.ts'
 import type { FlowOptions, Settled } from './code-flows.ts'
-import type { CodePurpose, NewAccount } from './one-time-codes.ts'
+import type { CodePurpose, Issued, NewAccount } from './one-time-codes.ts'
 
 export type NewAddress = { readonly email: string } | { readonly phone: string }
 
@@ -45,14 +45,19 @@ export async function issueToNewAccount(
   const isHooked = hooks.beforeUserCreated !== noHooks.beforeUserCreated
   if (options.isNew && isHooked) await hooks.beforeUserCreated(draft(address, account), { ip })
   const codeRequest = codeFlows.request(purpose, address, { request, ...options })
-  const { isNew, issued } = await codeFlows.codes.issueToNewAccount(codeRequest, account)
-  const settled = options.isLimited === false ? refuseWait(issued) : await codeFlows.checked(purpose, issued)
-  if (isNew && settled.status === 'sent') await hooks.afterUserCreated(settled.user, { ip })
+  const created = { isNew: false }
+  const issue = async (): Promise<Issued> => {
+    const result = await codeFlows.codes.issueToNewAccount(codeRequest, account)
+    created.isNew = result.isNew
+    return result.issued
+  }
+  const settled = options.isLimited === false ? refuseWait(await issue()) : await codeFlows.counted(purpose, issue)
+  if (created.isNew && settled.status === 'sent') await hooks.afterUserCreated(settled.user, { ip })
   return settled
 }
 
 /** Links that the service does not send have no limits. */
-function refuseWait(issued: Awaited<ReturnType<AuthContext['codeFlows']['codes']['issue']>>): Settled {
+function refuseWait(issued: Issued): Settled {
   if (issued.status === 'wait') throw authErrors.unexpected(new Error('a link without limits had to wait'))
   return issued
 }

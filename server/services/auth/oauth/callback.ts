@@ -7,6 +7,7 @@ import type { ProviderFlow } from '../flow-states.ts'
 import { originOf } from '../request-origin.ts'
 import { ProviderError, withCode, withError, withSession } from './oauth-redirect.ts'
 import type { ProviderTokens } from './oidc-provider.ts'
+import { acceptInvitation } from './invitation.ts'
 import { linkToAccount, signInWithProvider, type ProviderSignIn, type SignedIn } from './provider-accounts.ts'
 import { redirectRules } from '../mail/request-redirect.ts'
 import { nonceOf, redirectUri } from './provider-flow.ts'
@@ -65,11 +66,13 @@ async function finish(
   }
   const origin = originOf(request, context)
   const attempt: ProviderSignIn = { provider, user, flow: flow.is_pkce ? finished : undefined, request, origin }
-  const signedIn =
-    flow.linking_target_id === null
-      ? await signInWithProvider(context, attempt)
-      : await linkToAccount(context, flow.linking_target_id, attempt)
-  return redirectOf(context, flow.referrer, signedIn, tokens)
+  return redirectOf(context, flow.referrer, await signedInBy(context, flow, attempt), tokens)
+}
+
+function signedInBy(context: AuthContext, flow: ProviderFlow, attempt: ProviderSignIn): Promise<SignedIn> {
+  const { linking_target_id: target, invite_token: invitation } = flow
+  if (target !== null) return linkToAccount(context, target, attempt)
+  return invitation === null ? signInWithProvider(context, attempt) : acceptInvitation(context, invitation, attempt)
 }
 
 /** The provider may have been disabled since the flow began. */

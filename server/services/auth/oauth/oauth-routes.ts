@@ -29,9 +29,12 @@ export const oauthRoutes: readonly AuthRoute[] = [
     id: 'authAuthorize',
     summary: 'Sign in with an OpenID Connect provider',
     caller: 'anyone',
-    query: flowParameters,
+    query: { ...flowParameters, invite_token: 'Token of the link of an invitation that the sign-in accepts.' },
     success: [302, 'To the provider.'],
-    errors: { 400: 'The provider is not enabled, or the challenge is not valid.' },
+    errors: {
+      400: 'The provider is not enabled, or the challenge is not valid.',
+      404: 'The invitation is unknown or has expired.',
+    },
     handler: async ({ context, request, query }) => ({
       redirect: await startProviderFlow(context, request, query, undefined),
     }),

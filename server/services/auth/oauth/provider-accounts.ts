@@ -15,7 +15,7 @@ const signIn = new JsonStatement('select result, started from auth.sign_in_with_
 })
 const link = new JsonStatement('select result, started from auth.link_identity($1::json)', { access: 'write' })
 
-type AccountsContext = Pick<AuthContext, 'settings' | 'database' | 'hooks' | 'confirmations'>
+export type AccountsContext = Pick<AuthContext, 'settings' | 'database' | 'hooks' | 'confirmations'>
 
 /** The flow of the client that the sign-in finishes, with the tokens that the client gets from the provider. */
 export type FinishedFlow = {
@@ -67,7 +67,7 @@ export async function signInWithProvider(context: AccountsContext, attempt: Prov
   const metadata = { ip: origin.ip }
   await announceUser(context, attempt)
   const text = JSON.stringify(requestOf(context, attempt))
-  const { result, started } = await ask<SignInResult>(context, signIn, text)
+  const { result, started } = await askAccount<SignInResult>(context, signIn, text)
   switch (result.outcome) {
     case 'signed_in':
       if (result.created) await context.hooks.afterUserCreated(JSON.stringify(result.user), metadata)
@@ -109,7 +109,7 @@ export async function linkToAccount(
 ): Promise<SignedIn> {
   const { provider, request } = attempt
   const text = JSON.stringify({ ...requestOf(context, attempt), user_id: userId })
-  const { result, started } = await ask<LinkResult>(context, link, text)
+  const { result, started } = await askAccount<LinkResult>(context, link, text)
   switch (result.outcome) {
     case 'linked':
       return signedIn(result.auth_code, started)
@@ -138,7 +138,10 @@ const needsVerification = (message: string): AuthError =>
   new AuthError(422, 'provider_email_needs_verification', message)
 
 /** The request of the functions of the database. */
-function requestOf({ settings }: AccountsContext, { provider, user, flow, origin, request }: ProviderSignIn): object {
+export function requestOf(
+  { settings }: AccountsContext,
+  { provider, user, flow, origin, request }: ProviderSignIn,
+): object {
   const current = settings()
   return {
     provider: provider.name,
@@ -191,14 +194,14 @@ async function announceUser(
 }
 
 /** A flow that has no code any more was finished by another request. */
-function signedIn(code: string | null, session: StartedSession | null): SignedIn {
+export function signedIn(code: string | null, session: StartedSession | null): SignedIn {
   if (code !== null) return { kind: 'code', code }
   if (session !== null) return { kind: 'session', session }
   throw new AuthError(400, 'flow_state_already_used', 'State has already been used')
 }
 
 /** Calls a function, and once more if another request has created the account in the meantime: unique_violation. */
-async function ask<Result>(
+export async function askAccount<Result>(
   { database }: AccountsContext,
   statement: JsonStatement,
   request: string,

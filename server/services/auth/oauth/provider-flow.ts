@@ -4,6 +4,7 @@ import type { Request } from 'express'
 import type { AuthContext } from '../auth-context.ts'
 import { authErrors } from '../auth-error.ts'
 import { redirectRules } from '../mail/request-redirect.ts'
+import { requireInvitation } from './invitation.ts'
 import { readChallenge } from '../pkce.ts'
 import { UnsupportedProvider, type Provider } from './providers.ts'
 import { upstreamFailure } from './upstream-failure.ts'
@@ -21,12 +22,14 @@ const ownScopes: readonly string[] = ['openid', 'email', 'profile']
 
 /** The URL of the provider at which the user continues. */
 export async function startProviderFlow(
-  context: Pick<AuthContext, 'settings' | 'providers' | 'flowStates' | 'externalUrl'>,
+  context: Pick<AuthContext, 'settings' | 'database' | 'providers' | 'flowStates' | 'externalUrl'>,
   request: Request,
   query: URLSearchParams,
   linkingTarget: string | undefined,
 ): Promise<string> {
   const provider = requestedProvider(context.providers, query.get('provider') ?? '')
+  const inviteToken = query.get('invite_token') ?? ''
+  if (inviteToken !== '') await requireInvitation(context, inviteToken)
   const challenge = readChallenge(query.get('code_challenge'), query.get('code_challenge_method'))
   const client = await import('openid-client')
   const codeVerifier = client.randomPKCECodeVerifier()
@@ -51,6 +54,7 @@ export async function startProviderFlow(
   const { name, emailOptional } = provider
   const state = await context.flowStates.createAtProvider({
     ...{ provider: name, challenge, codeVerifier, returnTo, linkingTarget, emailOptional },
+    ...(inviteToken === '' ? {} : { inviteToken }),
   })
   url.searchParams.set('state', state)
   return url.href

@@ -1,0 +1,127 @@
+// /auth/signup asks for no proof of the address. Whoever proves it later gets the account without its former ways in.
+import t, { type Test } from 'tap'
+import { password, signUp, type SignedIn } from '../support/account.ts'
+import { startApplication } from '../support/application.ts'
+import { askAuth, codeOf, newAddress } from '../support/auth.ts'
+import { createMigratedDatabase } from '../support/database.ts'
+import { startMailSink } from '../support/mail-sink.ts'
+import { signToken } from '../support/token.ts'
+
+t.setTimeout(600_000)
+const database = await createMigratedDatabase()
+t.teardown(() => database.drop())
+const sink = await startMailSink(t)
+const { url, call } = await startApplication(t, database.authenticatorUri, {
+  SESSION_SECRETS: 's'.repeat(32),
+  SECURE_COOKIES: 'false',
+  AUTH_ADDRESS_LIMIT: '100000',
+  GOTRUE_SITE_URL: 'https://app.test',
+  GOTRUE_SMTP_HOST: '127.0.0.1',
+  GOTRUE_SMTP_PORT: String(sink.port),
+  GOTRUE_SMTP_ADMIN_EMAIL: 'admin@app.test',
+  GOTRUE_SMTP_MAX_FREQUENCY: '0s',
+  GOTRUE_RATE_LIMIT_EMAIL_SENT: '10000',
+})
+const ask = askAuth(url)
+const token = await signToken({ role: 'service_role' })
+
+type Tokens = { readonly access_token: string; readonly refresh_token: string }
+
+/** The owner of an address signs in by a mail, and gets a session. */
+const proofs: Readonly<Record<string, (email: string) => Promise<Tokens>>> = {
+  'a magic link': async (email) => {
+    await ask('POST', '/otp', { body: { email } })
+    const { headers } = await fetch((await sink.next(email)).link, { redirect: 'manual' })
+    const fragment = new URL(headers.get('location') ?? '').hash.slice(1)
+    return Object.fromEntries(new URLSearchParams(fragment)) as Tokens
+  },
+  'a code': async (email) => {
+    await ask('POST', '/otp', { body: { email } })
+    const { code } = await sink.next(email)
+    return (await ask('POST', '/verify', { body: { type: 'email', email, token: code } })).body as Tokens
+  },
+  'a forgotten password': async (email) => {
+    await ask('POST', '/recover', { body: { email } })
+    const { code } = await sink.next(email)
+    return (await ask('POST', '/verify', { body: { type: 'recovery', email, token: code } })).body as Tokens
+  },
+  PKCE: async (email) => {
+    const challenge = { code_challenge: 'v'.repeat(43), code_challenge_method: 'plain' }
+    await ask('POST', '/otp', { body: { email, ...challenge } })
+    const { headers } = await fetch((await sink.next(email)).link, { redirect: 'manual' })
+    const code = new URL(headers.get('location') ?? '').searchParams.get('code')
+    const body = { auth_code: code, code_verifier: 'v'.repeat(43) }
+    return (await ask('POST', '/token?grant_type=pkce', { body })).body as Tokens
+  },
+  'a generated link': async (email) => {
+    const { body } = await ask('POST', '/admin/generate_link', { body: { type: 'magiclink', email }, token })
+    const hash = body.hashed_token
+    return (await ask('POST', '/verify', { body: { type: 'magiclink', token_hash: hash } })).body as Tokens
+  },
+}
+
+const passwordGrant = (email: string, secret: string) =>
+  ask('POST', '/token?grant_type=password', { body: { email, password: secret } })
+
+/** Checks that none of the credentials of whoever signed up is valid any more. */
+async function isOut(t: Test, mallory: SignedIn, tokens: Tokens, email: string): Promise<void> {
+  t.equal((await mallory.call('GET', '/auth/me')).status, 401, 'the cookie')
+  t.equal((await mallory.call('POST', '/auth/tokens')).status, 401)
+  t.equal((await call('POST', '/auth/signin', { body: { email, password } })).status, 401, 'the password')
+  t.equal(codeOf(await passwordGrant(email, password)), 'invalid_credentials')
+  t.equal((await ask('GET', '/user', { token: tokens.access_token })).status, 403, 'the access token')
+  const refresh = await ask('POST', '/token?grant_type=refresh_token', {
+    body: { refresh_token: tokens.refresh_token },
+  })
+  t.equal(refresh.status, 400, 'the refresh token')
+}
+
+for (const [name, prove] of Object.entries(proofs)) {
+  void t.test(`the owner of the address signs in by ${name}`, async (t) => {
+    const email = newAddress()
+    const mallory = await signUp(call, email)
+    const tokens = ((await mallory.call('POST', '/auth/tokens')).body as { details: Tokens }).details
+    await database.query('update auth.users set phone = $1, phone_confirmed_at = now() where id = $2', [
+      mallory.id.replace(/\D/g, '').slice(0, 12),
+      mallory.id,
+    ])
+    const session = await prove(email)
+    const user = await ask('GET', '/user', { token: session.access_token })
+    t.match(user.body, { id: mallory.id, email, phone: '', app_metadata: { providers: ['email'] } }, user.text)
+    await isOut(t, mallory, tokens, email)
+
+    const secret = 'the password of the owner'
+    t.equal((await ask('PUT', '/user', { body: { password: secret }, token: session.access_token })).status, 200)
+    t.equal((await passwordGrant(email, secret)).status, 200)
+    await prove(email)
+    t.equal((await passwordGrant(email, secret)).status, 200, 'the second proof changes nothing')
+    t.equal((await ask('GET', '/user', { token: session.access_token })).status, 200)
+  })
+}
+
+t.test('an address that was changed with the cookie is not proved, either', async (t) => {
+  const mallory = await signUp(call, newAddress())
+  await proofs['a forgotten password']?.(mallory.email).then(({ access_token: own }) =>
+    ask('PUT', '/user', { body: { password }, token: own }),
+  )
+  const again = await call('POST', '/auth/signin', { body: { email: mallory.email, password } })
+  t.equal(again.status, 200)
+  const headers = { Cookie: again.cookie ?? '' }
+  const email = newAddress()
+  const change = await call('PATCH', '/auth/me', { headers, body: { currentPassword: password, email } })
+  t.equal(change.status, 200, change.text)
+  await proofs['a code']?.(email)
+  t.equal((await call('GET', '/auth/me', { headers })).status, 401)
+  t.equal(codeOf(await passwordGrant(email, password)), 'invalid_credentials')
+})
+
+t.test('a change of the password alone leaves a proved address proved', async (t) => {
+  const owner = await signUp(call, newAddress())
+  const session = await proofs['a code']?.(owner.email)
+  await ask('PUT', '/user', { body: { password }, token: session?.access_token })
+  const { cookie = '' } = await call('POST', '/auth/signin', { body: { email: owner.email, password } })
+  const body = { currentPassword: password, password: 'another password' }
+  t.equal((await call('PATCH', '/auth/me', { headers: { Cookie: cookie }, body })).status, 200)
+  await proofs['a code']?.(owner.email)
+  t.equal((await passwordGrant(owner.email, 'another password')).status, 200)
+})
