@@ -68,6 +68,7 @@ export function createAuth(options: AuthOptions): AuthService {
   const mailer = new Mailer({ settings, isDevelopment, print: options.print, warn })
   const codeFlows: CodeFlows = new CodeFlows(() => context, database, mailer)
   const ownUrl = `${options.ownOrigin}/auth/v1`
+  const issuer = (): string => settings().authJwtIssuer ?? settings().apiExternalUrl ?? ownUrl
   const context: AuthContext = {
     settings,
     database,
@@ -77,7 +78,7 @@ export function createAuth(options: AuthOptions): AuthService {
       database,
       accessTokens,
       hooks: () => context.hooks,
-      issuer: () => settings().authJwtIssuer ?? settings().apiExternalUrl ?? ownUrl,
+      issuer,
       now,
     }),
     passwords,
@@ -90,6 +91,7 @@ export function createAuth(options: AuthOptions): AuthService {
     codeFlows,
     mailer,
     callers: createCallers({ settings, database, accessTokens }),
+    issuer,
     externalUrl: (request) => settings().apiExternalUrl ?? externalUrlOf(request, ownUrl),
     trustedProxies,
     isDevelopment,
