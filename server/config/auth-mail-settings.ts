@@ -39,7 +39,7 @@ export const authMailSettings: AuthSettingTable<MailKey> = {
   authSmtpUser: auth('GOTRUE_SMTP_USER', types.optionalText, null, { description: 'Login at the mail server.' }),
   authSmtpPass: auth('GOTRUE_SMTP_PASS', types.optionalText, null, {
     description: 'Password at the mail server.',
-    example: '"$(SMTP_PASSWORD)"',
+    example: '"secret"',
   }),
   authSmtpAdminEmail: auth('GOTRUE_SMTP_ADMIN_EMAIL', types.optionalText, null, {
     description: 'Sender of mails.',

@@ -69,12 +69,18 @@ export const rate: SettingType<Rate> = textual(
   ({ events, period }) => quoted(period === 3600 ? String(events) : `${events}/${period}s`),
 )
 
+const notACount = 'must be a number, 0 or more'
+
 /** A number of events, which GoTrue allows to have a fraction. */
-export const count: SettingType<number> = textual(
-  'number',
-  (it) => (/^\d{1,9}(?:\.\d+)?$/.test(it) ? value(Number(it)) : invalid('must be a number, 0 or more')),
-  String,
-)
+export const count: SettingType<number> = {
+  name: 'number',
+  read: (given) => {
+    if (given === '') return { kind: 'unset' }
+    const text = typeof given === 'number' || typeof given === 'string' ? String(given) : ''
+    return /^\d{1,9}(?:\.\d+)?$/.test(text) ? value(Number(text)) : invalid(notACount)
+  },
+  dump: String,
+}
 
 /** Sets of characters, separated by colons. A backslash before a colon makes it part of a set. */
 export const characterSets: SettingType<readonly string[]> = textual<readonly string[]>(

@@ -30,14 +30,14 @@ const coreSettings: AuthSettingTable<CoreKey> = {
 
   authJwtKeys: auth('GOTRUE_JWT_KEYS', types.optionalText, null, {
     description:
-      'JSON Web Keys of access tokens. The one whose `key_ops` has `sign` signs, all verify, at the REST API, too.',
+      'JSON Web Keys of access tokens, or `@file`. The one whose `key_ops` has `sign` signs, all verify, at the REST API, too.',
     defaultInWords: '`jwt-secret`; with the embedded database, a generated ES256 key',
-    example: '"$(JWT_KEYS)"',
+    example: '"@/etc/rowhouse/jwt-keys.json"',
   }),
   authJwtSecret: auth('GOTRUE_JWT_SECRET', types.optionalText, null, {
     description: 'Secret for HS256. Tokens that it has signed are accepted beside those of the keys.',
     defaultInWords: 'as `jwt-secret`',
-    example: '"$(JWT_SECRET)"',
+    example: '"at least 32 random characters, and as secret"',
   }),
   authJwtExp: auth('GOTRUE_JWT_EXP', types.integer({ min: 1, max: 31_536_000 }), 3600, {
     description: 'Seconds that access tokens are valid.',

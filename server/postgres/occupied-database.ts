@@ -20,7 +20,7 @@ const authTables = [
 const ownAuthTables = ['api_keys', 'rate_limits', 'mfa_recovery_codes']
 /** Functions without arguments that the migrations create in `auth`; those of GoTrue are replaced by equivalents. */
 const authFunctions = ['uid', 'jwt', 'role', 'email']
-const ownAuthFunctions = ['is_admin']
+const ownAuthFunctions = ['is_admin', 'new_refresh_token']
 /** Tables in `public`, and the services that have them. */
 const serviceTables: Readonly<Record<string, readonly string[]>> = {
   profiles: ['profiles', 'reports', 'analysis'],

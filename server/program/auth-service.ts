@@ -32,7 +32,7 @@ export const sharedSignIn = (config: Config, database: Database): Pick<AuthOptio
 
 export type ProgramAuthOptions = Pick<
   AuthOptions,
-  'database' | 'passwords' | 'attempts' | 'validator' | 'allowedOrigins' | 'onError' | 'warn'
+  'database' | 'passwords' | 'attempts' | 'validator' | 'allowedOrigins' | 'onError' | 'warn' | 'print'
 > & {
   /** The settings at the start. */
   readonly config: Config
@@ -49,7 +49,6 @@ export function startAuth({ config, env, current, ...options }: ProgramAuthOptio
     trustedProxies: config.trustedProxies,
     isDevelopment: env[embeddedVariable] !== undefined && listensOnLoopback(config),
     ownOrigin: `http://localhost:${config.serverPort}`,
-    print: (block) => process.stdout.write(block),
   })
   // Reports problems of the mail server and of templates.
   void auth.context.mailer.check()

@@ -11,12 +11,14 @@ import { welcome } from './command-line/welcome.ts'
 import type { Config } from '../config/config.ts'
 import { chooseDatabase } from '../config/database-choice.ts'
 import { loadConfig, settingSource, type LoadedConfig } from '../config/load.ts'
+import { listensOnLoopback } from '../config/loopback.ts'
+import { missingAddresses } from '../config/missing-addresses.ts'
 import { missingSecrets } from '../config/missing-secrets.ts'
 import { servingFrom, toPoolConfig } from './connection-setting.ts'
 import { startEmbedded, type EmbeddedDatabase } from '../postgres/embedded/embedded.ts'
 import { withClient } from '../postgres/connection/client.ts'
 import { describeLogin, migrateForServing } from '../postgres/serving-login.ts'
-import { withEmbedded } from './embedded-environment.ts'
+import { embeddedVariable, withEmbedded } from './embedded-environment.ts'
 import { GracefulEnd } from './graceful-end.ts'
 import { keepHeapSmall } from './heap.ts'
 import { ensureJwtKeysFile } from './jwt-keys-file.ts'
@@ -163,7 +165,9 @@ async function serveHere(
   stops.unshift(() => within(closingTime, service.stop()))
   if (worker === undefined || worker === 0) {
     const { config: current } = service.engine.snapshot
-    for (const message of missingSecrets(current)) options.log.write({ kind: 'warning', message })
+    const isEmbedded = options.env[embeddedVariable] !== undefined
+    const missing = [...missingSecrets(current), ...(isEmbedded ? [] : missingAddresses(current))]
+    for (const message of missing) options.log.write({ kind: 'warning', message })
   }
   const listening = await listen(
     service.listener,
@@ -225,7 +229,14 @@ async function greet(embedded: EmbeddedDatabase, config: Config, url: string, is
     ensureDevelopmentKeys(config.dataDir, developmentAccounts(client)),
   )
   const text = isForPeople
-    ? welcome({ url, restPath: config.restBasePath, services: config.services, keys, databaseUri: embedded.adminUri })
+    ? welcome({
+        url,
+        restPath: config.restBasePath,
+        services: config.services,
+        keys,
+        databaseUri: embedded.adminUri,
+        hasMailbox: config.authSmtpHost === null && listensOnLoopback(config),
+      })
     : JSON.stringify({ url, restBasePath: config.restBasePath, ...keys })
   process.stdout.write(`${text}\n`)
 }

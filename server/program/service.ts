@@ -209,6 +209,7 @@ async function compose({ engine, database, validator, lookupApiKey, log, metrics
     allowedOrigins,
     onError,
     warn: (message) => log.write({ kind: 'warning', message }),
+    print: (block) => log.write({ kind: 'mail', message: block.trimEnd() }),
   })
   const tables: readonly RouteTable[] = serviceTables({
     ...sessions,

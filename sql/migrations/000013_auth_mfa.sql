@@ -5,9 +5,7 @@ call rowhouse.begin_private_functions();
 -- session, the factor and the challenge, so that requests of one user wait for each other in the same order.
 
 alter table auth.mfa_factors
-  add column if not exists last_totp_step bigint,
-  -- Several factors may be challenged in the same microsecond.
-  drop constraint if exists mfa_factors_last_challenged_at_key;
+  add column if not exists last_totp_step bigint;
 comment on column auth.mfa_factors.secret is 'Key of an authenticator app, in Base32.';
 comment on column auth.mfa_factors.last_totp_step is
   'Time step of the last code that was accepted. No code of this step or an earlier one is accepted again.';
@@ -128,7 +126,16 @@ begin
   where mfa_challenges.factor_id = $2 and mfa_challenges.created_at < now() - $5 - interval '1 hour';
   insert into auth.mfa_challenges (id, factor_id, created_at, ip_address, otp_code)
   values (challenge, $2, now(), coalesce($7::inet, '0.0.0.0'), case when factor.factor_type = 'phone' then $4 end);
-  update auth.mfa_factors set last_challenged_at = clock_timestamp() where mfa_factors.id = $2;
+  loop
+    begin
+      update auth.mfa_factors set last_challenged_at = clock_timestamp() where mfa_factors.id = $2;
+      exit;
+    exception
+      -- Another factor was challenged in the same microsecond, and GoTrue's column is unique.
+      when unique_violation then
+        null;
+    end;
+  end loop;
   perform auth.record_audit(
     account, 'challenge_created', 'factor',
     jsonb_build_object('factor_id', $2, 'factor_status', factor.status), $7

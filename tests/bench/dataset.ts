@@ -50,6 +50,17 @@ export const userToken = (user: number, expires = now + 24 * hour): string =>
     role: 'authenticated',
   })
 
+/** A token of `/auth/v1`, with the session of the user. */
+export const sessionToken = (user: number): string =>
+  signToken({
+    aud: 'authenticated',
+    exp: now + hour,
+    iat: now,
+    sub: userId(user),
+    role: 'authenticated',
+    session_id: uuidOf(`session ${user}`),
+  })
+
 export const serviceToken = (): string => signToken({ role: 'service_role', exp: now + 24 * hour })
 
 const sessionOf = (user: number): string => `session-of-benchmark-user-${user}`

@@ -13,6 +13,7 @@ import { overallVerdicts, verdictsOf } from './results.ts'
 import { resultsTable, verdictsTable } from './results-table.ts'
 import { findPostgrest, postgrest, rowhouse, type Server, type StartServer } from './servers.ts'
 import { readSlowly } from './slow-client.ts'
+import { measureSignIn, unlimited } from './sign-in.ts'
 import { soak } from './soak.ts'
 import { startSeconds } from './startup.ts'
 import { chosenWorkloads } from './workloads.ts'
@@ -74,6 +75,10 @@ async function run(options: Options): Promise<unknown> {
       case 'images': {
         const startWith = (env: Readonly<Record<string, string>>) => started(rowhouse({ ...options.env, ...env }))
         return { machine, images: await measureImages({ startWith, dataset, generator, options, print }) }
+      }
+      case 'sign-in': {
+        const server = await started(rowhouse({ ...options.env, ...unlimited }))
+        return { machine, signIn: await measureSignIn({ server, postgres, dataset, generator, options, print }) }
       }
       case 'compare': {
         if (options.profile !== undefined) await mkdir(options.profile, { recursive: true })

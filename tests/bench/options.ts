@@ -24,6 +24,7 @@ same data, in turn.
   --slow-client [--megabytes N]
                       all rows as JSON and as CSV to a client that reads N (10) megabytes a second, with the server's memory
   --images            the image analysis: times, what uploads do to reads, memory over 2,000 images
+  --sign-in           /auth/v1: GET /user and refreshes beside reads, and what a flood of sign-ins does to reads; needs wrk
   --startup           only the time from start to ready
 
 The database is an embedded PostgreSQL, started for the run. BENCH_DATABASE_URL and BENCH_AUTHENTICATOR_URL name another
@@ -45,7 +46,7 @@ export type Options = {
   readonly fsync: boolean
   readonly json: string | undefined
   readonly profile: string | undefined
-  readonly mode: 'compare' | 'soak' | 'slow-client' | 'images' | 'startup'
+  readonly mode: 'compare' | 'soak' | 'slow-client' | 'images' | 'sign-in' | 'startup'
   readonly requests: number
   readonly megabytes: number
 }
@@ -78,6 +79,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
       'slow-client': { type: 'boolean', default: false },
       megabytes: { type: 'string', default: '10' },
       images: { type: 'boolean', default: false },
+      'sign-in': { type: 'boolean', default: false },
       startup: { type: 'boolean', default: false },
     },
   })
@@ -87,7 +89,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
   }
   const rows = whole('rows', values.rows)
   if (rows % 1000 !== 0 || rows < 400_000) throw new Error('--rows must be a multiple of 1000, of at least 400000')
-  const modes = (['soak', 'slow-client', 'images', 'startup'] as const).filter((mode) => values[mode])
+  const modes = (['soak', 'slow-client', 'images', 'sign-in', 'startup'] as const).filter((mode) => values[mode])
   if (modes.length > 1) throw new Error(`--${modes.join(' and --')} are different things: one at a time`)
   return {
     quick: values.quick,

@@ -112,7 +112,7 @@ t.test('an account with all attributes', async (t) => {
 t.test('imported hashes verify at sign-in, and are replaced', async (t) => {
   const secret = 'imported password'
   const hashes: readonly (readonly [hash: string, secret: string])[] = [
-    [await bcrypt.hash(secret, { cost: 4 }), secret],
+    [await bcrypt.hash(secret, 4), secret],
     [await argon2.hash(secret, { memoryCost: 1024, timeCost: 3, parallelism: 2 }), secret],
     [await argon2.hash(secret, { algorithm: argon2i, memoryCost: 1024, timeCost: 3 }), secret],
     // The example of https://github.com/firebase/scrypt

@@ -167,7 +167,7 @@ t.test('sign-in with a password, and the same account at the cookie door', async
 t.test('hashes of seeds verify, and are replaced by ours; rules that came later are told', async (t) => {
   const email = newAddress()
   // As crypt(…, gen_salt('bf')) does it, in a seed with NULL tokens and no instance_id.
-  const seeded = (await bcryptHash('12345', { cost: 4 })).replace('$2b$', '$2a$')
+  const seeded = (await bcryptHash('12345', 4)).replace('$2b$', '$2a$')
   await database.query(
     `insert into auth.users (id, aud, role, email, encrypted_password, email_confirmed_at, created_at, updated_at,
        raw_app_meta_data, raw_user_meta_data)

@@ -24,7 +24,9 @@ const { url } = await startApplication(t, database.authenticatorUri, env)
 const ask = askAuth(url)
 const serviceToken = await signToken({ role: 'service_role' })
 
-function client(options: { readonly flowType?: 'pkce' | 'implicit'; readonly key?: string } = {}): SupabaseClient {
+function client(
+  options: { readonly flowType?: 'pkce' | 'implicit'; readonly key?: string } = {},
+): ReturnType<typeof createClient> {
   const stored = new Map<string, string>()
   return createClient(url, options.key ?? 'anon', {
     // Node 20 has no WebSocket of its own.

@@ -14,7 +14,7 @@ import { until } from '../support/until.ts'
 
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
-const { url } = await startApplication(t, database.authenticatorUri, {
+const { url, logged } = await startApplication(t, database.authenticatorUri, {
   [embeddedVariable]: 'x',
   PGRST_SERVER_HOST: '127.0.0.1',
   SESSION_SECRETS: 's'.repeat(32),
@@ -50,6 +50,31 @@ t.test('without a mail server, mails are in the mailbox', async (t) => {
   t.match(page.text, entry?.code)
 })
 
+t.test('mails are in the log', async (t) => {
+  const email = newAddress()
+  await ask('POST', '/otp', { body: { email } })
+  t.ok(await until(async () => (await mailbox()).some(({ to }) => to === email)))
+  const entry = (await mailbox()).find(({ to }) => to === email)
+  const line = logged().find(({ event, msg }) => event === 'mail' && String(msg).includes(email))
+  t.match(line?.msg, entry?.code)
+  t.match(line?.msg, entry?.link)
+})
+
+t.test('a page on another port of this machine gets its users back; a refused page is logged', async (t) => {
+  const link = async (page: string): Promise<string | null> => {
+    const email = newAddress()
+    await ask('POST', `/otp?redirect_to=${encodeURIComponent(page)}`, { body: { email } })
+    await until(async () => (await mailbox()).some(({ to }) => to === email))
+    const entry = (await mailbox()).find(({ to }) => to === email)
+    return new URL(entry?.link ?? '').searchParams.get('redirect_to')
+  }
+  const warnings = (): readonly unknown[] => logged().flatMap(({ event, msg }) => (event === 'warning' ? [msg] : []))
+  for (const page of ['http://localhost:5173/notes?a=b', 'http://127.0.0.1:5173/']) t.equal(await link(page), page)
+  t.notMatch(warnings().join(), 'redirect_to')
+  t.equal(await link('https://app.test/'), url)
+  t.match(warnings().join(), `redirect_to=https://app.test/ is not allowed; the link leads to ${url}. GOTRUE_SITE_URL`)
+})
+
 t.test('the mailbox is for the same machine only', async (t) => {
   t.equal(await statusWith({}), 200)
   t.equal(await statusWith({ host: 'evil.test' }), 404)
@@ -79,6 +104,8 @@ t.test('a hook gets the codes instead of the mail server', async (t) => {
     settings: () => config,
     externalUrl: () => 'https://h.test/auth/v1',
     background: (task) => void task(),
+    isDevelopment: false,
+    warn: (message) => t.fail(message),
     hooks: { ...noHooks, sendEmail: record, sendSms: record },
   }
   const sender = new CodeSender(() => context, { send: () => t.fail('sent by the mail server') })

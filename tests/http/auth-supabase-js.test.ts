@@ -33,9 +33,21 @@ const key = await withClient(
   async (client) => (await createApiKey(client, { role: 'anon', label: 'page' })).key,
 )
 
+type Table<Row> = { Row: Row; Insert: Partial<Row>; Update: Partial<Row>; Relationships: [] }
+type Schema = {
+  public: {
+    Tables: {
+      notes: Table<{ id: number; owner: string; text: string }>
+      members: Table<{ id: string; name: string | null }>
+    }
+    Views: Record<never, never>
+    Functions: Record<never, never>
+  }
+}
+
 /** The client of a page. It requires a WebSocket, which Node 20 lacks and which is not used here. */
-const open = (): SupabaseClient =>
-  createClient(url, key, {
+const open = (): SupabaseClient<Schema> =>
+  createClient<Schema>(url, key, {
     auth: { persistSession: false, autoRefreshToken: false },
     realtime: { transport: class {} as never },
   })

@@ -18,7 +18,10 @@ import { until } from '../support/until.ts'
 // Programs are started, and a cluster is created.
 t.setTimeout(300_000)
 
-const files = (await readdir(new URL('../../sql/migrations', import.meta.url))).sort()
+/** All migrations, but that for servers without the services that have tables in `public`. */
+const files = (await readdir(new URL('../../sql/migrations', import.meta.url)))
+  .filter((name) => name !== '000008_public_privileges.sql')
+  .sort()
 
 async function emptyDatabase(t: Test): Promise<TestDatabase> {
   // The template comes first: its migration creates the roles of the cluster.
@@ -32,7 +35,7 @@ async function checkRecord(t: Test, database: TestDatabase): Promise<void> {
   const { rows } = await database.query('select id from rowhouse.migrations where id > 0 order by id')
   t.strictSame(
     rows.map(({ id }) => id),
-    files.map((_, index) => index + 1),
+    files.map((name) => Number(name.slice(0, 6))),
     'every migration is recorded once',
   )
 }

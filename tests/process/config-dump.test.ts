@@ -12,6 +12,7 @@ import {
   settingsTable,
 } from '../../server/config/dump.ts'
 import { loadConfig, type Environment } from '../../server/config/load.ts'
+import { authSettings } from '../../server/config/auth-settings.ts'
 import { serviceSettings } from '../../server/config/service-settings.ts'
 import { allSettings } from '../../server/config/settings.ts'
 
@@ -31,7 +32,7 @@ const dump = (env: Environment, content?: string): string =>
 
 t.test('every PostgREST setting is dumped in order', async (t) => {
   const dumped = dump({})
-  const own = dumped.indexOf('auth-account-limit')
+  const own = dumped.indexOf('api-external-url')
   t.equal(
     dumped.slice(0, own),
     `admin-server-host = "127.0.0.1"
@@ -82,7 +83,7 @@ url-use-legacy-target-names = true
 `,
   )
   const rest = dumped.slice(own).trimEnd().split('\n')
-  const names = Object.values(serviceSettings).map(({ name }) => name)
+  const names = [...Object.values(serviceSettings), ...Object.values(authSettings)].map(({ name }) => name)
   t.strictSame(
     rest.map((line) => line.split(' = ')[0]),
     names.sort(),
@@ -223,7 +224,7 @@ t.test("PostgREST's dump is the same", { skip: !existsSync(postgrest) && 'no Pos
       execFileSync(postgrest, ['--dump-config', ...file], { env, encoding: 'utf8', timeout: 20_000 }),
     )
     const ours = entries(dump(env, content))
-    for (const { name } of Object.values(serviceSettings)) ours.delete(name)
+    for (const { name } of [...Object.values(serviceSettings), ...Object.values(authSettings)]) ours.delete(name)
     theirs.delete('jwt-cache-max-lifetime')
     for (const [name, value] of theirs)
       t.equal(ours.get(name), value, `${JSON.stringify(given)} ${content ?? ''} ${name}`)

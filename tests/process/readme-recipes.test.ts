@@ -3,18 +3,24 @@ import { execFile, spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
+import { createClient, type SupabaseClient } from '@supabase/supabase-js'
 import pg from 'pg'
 import t from 'tap'
+import { isAuthFamily } from '../../server/config/auth-families.ts'
 import { allSettings } from '../../server/config/settings.ts'
 import { aliasVariable, settingVariables } from '../../server/config/setting.ts'
+import { createApiKey } from '../../server/identity/api-key/api-key.ts'
 import { startEmbedded } from '../../server/postgres/embedded/embedded.ts'
+import { embeddedVariable } from '../../server/program/embedded-environment.ts'
 import { detailsOf, signUp } from '../support/account.ts'
 import { startApplication } from '../support/application.ts'
-import { createMigratedDatabase } from '../support/database.ts'
+import { createMigratedDatabase, withClient } from '../support/database.ts'
 import { patient } from '../support/image-upload.ts'
 import { command } from '../support/program.ts'
 import { greenLake } from '../support/test-image.ts'
+import { until } from '../support/until.ts'
 
 t.setTimeout(300_000)
 
@@ -125,6 +131,95 @@ t.test('the curl commands of the image analysis', async (t) => {
   t.strictSame(rows, [{ user_id: account.id, image_source: 'camera' }])
 })
 
+type Mail = { readonly to: string; readonly code: string; readonly link: string }
+
+t.test('the lines of a page that signs in', async (t) => {
+  const database = await createMigratedDatabase()
+  const folder = await mkdtemp(join(tmpdir(), 'rowhouse-recipe-'))
+  t.teardown(async () => {
+    await database.drop()
+    await rm(folder, { recursive: true, force: true })
+  })
+  await promisify(execFile)('/bin/sh', ['-e', '-c', section('keys')], { cwd: folder, env: { PATH: process.env.PATH } })
+  const [table = ''] = /create table public\.sightings[^]*?grant [^;]*;/.exec(readme) ?? []
+  await database.query(table)
+  await database.query(section('hook'))
+  const { url } = await startApplication(t, database.authenticatorUri, {
+    [embeddedVariable]: 'true',
+    PGRST_SERVER_HOST: '127.0.0.1',
+    SESSION_SECRETS: 's'.repeat(32),
+    GOTRUE_JWT_KEYS: `@${join(folder, 'jwt-keys.json')}`,
+    GOTRUE_HOOK_CUSTOM_ACCESS_TOKEN_ENABLED: 'true',
+    GOTRUE_HOOK_CUSTOM_ACCESS_TOKEN_URI: 'pg-functions://postgres/public/add_plan',
+  })
+  const { key } = await withClient(database.adminUri, (client) => createApiKey(client, { role: 'anon', label: 'page' }))
+  const page = 'http://localhost:8080/notes.html'
+
+  const mails = async (): Promise<readonly Mail[]> => {
+    const { messages } = (await (await fetch(`${url}/auth/v1/dev/mailbox`)).json()) as { readonly messages: Mail[] }
+    return messages
+  }
+  const statuses: string[] = []
+  const parts = {
+    createClient: (given: string, givenKey: string): SupabaseClient => {
+      t.equal(given, 'http://127.0.0.1:3000')
+      t.equal(givenKey, 'sb_publishable_…')
+      return createClient(url, key, {
+        global: {
+          fetch: async (input, init) => {
+            const response = await fetch(input, init)
+            statuses.push(`${new URL(response.url).pathname} ${response.status}`)
+            return response
+          },
+        },
+        auth: { autoRefreshToken: false },
+        // Node 20 has no WebSocket.
+        realtime: { transport: class {} as never },
+      }) as SupabaseClient
+    },
+    location: { href: page },
+    prompt: async () => {
+      t.ok(await until(async () => (await mails()).length === 1))
+      return (await mails())[0]?.code
+    },
+  }
+  const lines = section('sign-in')
+    .replace(/^```.*$/gm, '')
+    .replace(/^import .*$/m, '')
+    .replace('prompt(', 'await prompt(')
+  await writeFile(
+    join(folder, 'page.mjs'),
+    `export default async ({ createClient, location, prompt }) => {${lines}; return { supabase, data, error, email } }`,
+  )
+  const module = (await import(pathToFileURL(join(folder, 'page.mjs')).href)) as {
+    readonly default: (
+      given: typeof parts,
+    ) => Promise<{ supabase: SupabaseClient; data: unknown; error: unknown; email: string }>
+  }
+  const { supabase, data, error, email } = await module.default(parts)
+
+  t.strictSame([data, error], [[{ place: 'Lake' }], null])
+  t.strictSame(statuses, [
+    '/auth/v1/signup 200',
+    '/auth/v1/verify 200',
+    '/rest/v1/sightings 201',
+    '/rest/v1/sightings 200',
+    '/auth/v1/logout 204',
+    '/auth/v1/token 200',
+    '/auth/v1/otp 200',
+  ])
+  t.match((await supabase.auth.getClaims()).data, { header: { alg: 'ES256' }, claims: { email, plan: 'free' } })
+  t.ok(await until(async () => (await mails()).length === 2))
+  const links = (await mails()).map(({ link }) => link)
+  const opened = await fetch(links[0] ?? '', { redirect: 'manual' })
+  t.equal(opened.status, 303)
+  t.match(opened.headers.get('location'), `${page}#access_token=`)
+  t.ok(
+    links.every((link) => new URL(link).searchParams.get('redirect_to') === page),
+    'links lead to the page',
+  )
+})
+
 t.test('examples use only settings of the program', async (t) => {
   const known = new Set(
     allSettings.flatMap((setting) => [...settingVariables(setting), ...(setting.aliases ?? []).map(aliasVariable)]),
@@ -133,11 +228,12 @@ t.test('examples use only settings of the program', async (t) => {
     // Variables of the services that run this program.
     ['compose', /^ {6}([A-Z_]+): (?!app$|\$\{OWNER)/gm],
     ['systemd', /([A-Z_]{4,})=/g],
+    ['sign-in-settings', /([A-Z_]{4,})=/g],
   ]
   for (const [name, pattern] of examples) {
     const names = Array.from(section(name).matchAll(pattern), ([, variable = '']) => variable)
     t.ok(names.length > 1, name)
-    for (const variable of names) t.ok(known.has(variable), `${name}: ${variable}`)
+    for (const variable of names) t.ok(known.has(variable) || isAuthFamily(variable), `${name}: ${variable}`)
   }
   for (const [, variable = ''] of section('compose').matchAll(/\$\{(\w+):\?\}/g)) {
     t.ok(known.has(variable) || variable.endsWith('_PASSWORD'), variable)

@@ -82,6 +82,7 @@ t.test('the rest of the welcome message', async (t) => {
   t.match(text, /^\nrowhouse is ready at http:\/\/127\.0\.0\.1:3000\n/)
   for (const line of [
     /^ {2}API reference +http:\/\/127\.0\.0\.1:3000\/docs$/m,
+    /^ {2}Sign-in +http:\/\/127\.0\.0\.1:3000\/auth\/v1 {2}for supabase-js: createClient\('http:\/\/127\.0\.0\.1:3000', publishable key\)$/m,
     /^ {2}Database +psql 'postgresql:\/\/postgres:secret@127\.0\.0\.1:5433\/postgres'$/m,
     /^ {2}User key +sb_secret_u {2}acts as o'hara@example\.com; requests 1 and 2 use it$/m,
     /^ {2}Publishable key +sb_publishable_p {2}acts as anon;/m,
@@ -92,6 +93,12 @@ t.test('the rest of the welcome message', async (t) => {
   ]) {
     t.match(text, line)
   }
+  t.notMatch(text, 'Mailbox')
+  t.match(
+    welcome({ ...options, services, hasMailbox: true, colors: false }),
+    /^ {2}Mailbox +http:\/\/127\.0\.0\.1:3000\/auth\/v1\/dev\/mailbox {2}the mails of sign-in\n {2}Database/m,
+  )
+  t.notMatch(welcome({ ...options, services: ['rest'], hasMailbox: true, colors: false }), /Sign-in|Mailbox/)
   const escape = String.fromCharCode(27)
   t.notOk(text.includes(escape))
   const painted = welcome({ ...options, services, colors: true })

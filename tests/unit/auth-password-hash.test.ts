@@ -7,13 +7,15 @@ import { hashPassword, isOutdated, isPasswordHash, verifyHash } from '../../serv
 /** The example of https://github.com/firebase/scrypt */
 const firebase =
   '$fbscrypt$v=1,n=14,r=8,p=1,ss=Bw==,sk=jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA==$42xEC+ixf3L2lw==$lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ=='
+/** A hash of bcrypt with another version: they differ only for passwords above 255 bytes and for 8-bit characters of broken libraries. */
+const version = (name: string, hash: string): string => hash.replace(/^\$2.\$/, () => `$${name}$`)
 const own = await hashPassword('correct horse')
 
 t.test('hashes of other algorithms verify, and are outdated', async (t) => {
   const rows: readonly (readonly [name: string, hash: string, password: string])[] = [
-    ['bcrypt 2a', await bcrypt('correct horse', { cost: 4, version: '2a' }), 'correct horse'],
-    ['bcrypt 2b', await bcrypt('correct horse', { cost: 4, version: '2b' }), 'correct horse'],
-    ['bcrypt 2y', await bcrypt('correct horse', { cost: 4, version: '2y' }), 'correct horse'],
+    ['bcrypt 2a', version('2a', await bcrypt('correct horse', 4)), 'correct horse'],
+    ['bcrypt 2b', version('2b', await bcrypt('correct horse', 4)), 'correct horse'],
+    ['bcrypt 2y', version('2y', await bcrypt('correct horse', 4)), 'correct horse'],
     // https://www.openwall.com/crypt/
     ['bcrypt of crypt_blowfish', '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW', 'U*U'],
     [
@@ -40,7 +42,7 @@ t.test('hashes of other algorithms verify, and are outdated', async (t) => {
 t.test('the normal form of a password', async (t) => {
   const [composed, decomposed] = ['caf\u00e9 au lait', 'cafe\u0301 au lait']
   t.ok(await verifyHash(await hashPassword(composed), decomposed), 'our hashes are of one form')
-  const imported = await bcrypt(decomposed, { cost: 4 })
+  const imported = await bcrypt(decomposed, 4)
   t.ok(await verifyHash(imported, decomposed), 'imported ones of the text as it was sent')
   t.ok(await verifyHash(await hash(decomposed, { memoryCost: 64, timeCost: 1 }), decomposed))
 })
@@ -69,5 +71,5 @@ t.test('an account without a password, or with a broken hash, rejects every pass
   t.notOk(await verify(undefined, 'correct horse'))
   t.notOk(await verify('!', 'correct horse'))
   t.ok(await verify(own, 'correct horse'))
-  t.ok(await verify(await bcrypt('correct horse', { cost: 4 }), 'correct horse'))
+  t.ok(await verify(await bcrypt('correct horse', 4), 'correct horse'))
 })

@@ -136,6 +136,29 @@ table(
   ],
 )
 
+t.test('a site on this machine that nobody has chosen', (t) => {
+  const cases: readonly (readonly [siteUrl: string, url: string, isAllowed: boolean])[] = [
+    ['http://127.0.0.1:3000', 'http://localhost:8080/page', true],
+    ['http://127.0.0.1:3000', 'https://localhost:8080/page', true],
+    ['http://[::1]:3000', 'http://localhost/', true],
+    ['http://localhost:3000', 'https://LOCALHOST:8080/', true],
+    ['http://127.0.0.1:3000', 'http://sub.localhost:8080/', false],
+    ['http://127.0.0.1:3000', 'http://localhost.evil.test/', false],
+    ['http://127.0.0.1:3000', 'http://localhost@evil.test/', false],
+    ['http://127.0.0.1:3000', 'javascript://localhost/%0aalert(1)', false],
+    ['http://127.0.0.1:3000', 'com.example.app://localhost/', false],
+    ['http://192.168.1.10:3000', 'http://localhost:8080/', false],
+    ['https://example.com', 'http://localhost:8080/', false],
+  ]
+  for (const [siteUrl, url, isAllowed] of cases) {
+    const targets = new RedirectTargets({ siteUrl, allowList: [], isDefaultSite: true })
+    t.equal(targets.isAllowed(url), isAllowed, `${siteUrl} to ${url}`)
+  }
+  const chosen = new RedirectTargets({ siteUrl: 'http://127.0.0.1:3000', allowList: [] })
+  t.notOk(chosen.isAllowed('http://localhost:8080/page'), 'a chosen site')
+  t.end()
+})
+
 table(
   'a site on a subdomain of localhost',
   'http://app.localhost:3000',

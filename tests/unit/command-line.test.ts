@@ -51,7 +51,7 @@ async function run(
   const ran: Ran = { code: 0, out: '', err: '', calls: [] }
   const called = <T>(name: string, result: T, ...values: unknown[]): T => (ran.calls.push([name, ...values]), result)
   const database: DatabaseOperations = {
-    query: () => Promise.resolve({ rows: [{ migrated: true }] }),
+    query: () => Promise.resolve({ rows: [{ migrated: true, are_there: true }] }),
     migrate: () => Promise.resolve(called('migrate', { applied: ['1_roles.sql', '2_tables.sql'], notes: [] })),
     pendingMigrations: () => Promise.resolve(called('pending', ['2_tables.sql'])),
     createApiKey: (wanted) =>
@@ -114,9 +114,11 @@ t.test('sample data', async (t) => {
     const wanted = args.includes('--user') ? 'a@example.org' : undefined
     t.strictSame(emails, code === 0 ? [wanted] : [], 'nothing is added if it is refused')
   }
-  const old = { query: () => Promise.resolve({ rows: [{ migrated: false }] }) }
+  const old = { query: () => Promise.resolve({ rows: [{ are_there: false }] }) }
   const ran = await run(['sample'], { loadConfig: () => embedded }, old)
-  t.strictSame([ran.code, ran.err], [1, 'This database has pending migrations. Run `rowhouse migrate` first.\n'])
+  const lacking =
+    'This database lacks tables of the services reports and analysis. Run `rowhouse migrate` with them first.\n'
+  t.strictSame([ran.code, ran.err], [1, lacking])
 })
 
 t.test('serving', async (t) => {

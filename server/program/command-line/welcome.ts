@@ -41,6 +41,8 @@ export type WelcomeOptions = {
   readonly services: readonly ServiceName[]
   /** Connection string of the embedded database's superuser. */
   readonly databaseUri: string
+  /** Whether the mails of `/auth/v1` are shown on a page, because there is no mail server. */
+  readonly hasMailbox?: boolean
   /** Whether to use colours. By default, if the terminal supports them and neither `NO_COLOR` nor `--no-color` is set. */
   readonly colors?: boolean
 }
@@ -52,6 +54,7 @@ export function welcome({
   keys,
   services,
   databaseUri,
+  hasMailbox = false,
   colors = pc.isColorSupported,
 }: WelcomeOptions): string {
   const { bold, cyan, dim, green } = pc.createColors(colors)
@@ -80,10 +83,15 @@ export function welcome({
     ...(services.includes('analysis') ? analysis : []),
     ...(services.includes('reports') && services.includes('auth') ? reports : []),
   ]
+  const signInLines = [
+    ['Sign-in', `${url}/auth/v1`, `for supabase-js: createClient('${url}', publishable key)`],
+    ...(hasMailbox ? [['Mailbox', `${url}/auth/v1/dev/mailbox`, 'the mails of sign-in']] : []),
+  ].map(([name = '', page = '', note = '']) => `  ${name.padEnd(17)} ${cyan(page)}  ${dim(note)}\n`)
   return `
 ${bold(green(`rowhouse is ready at ${url}`))}
 
   API reference     ${cyan(`${url}/docs`)}
+${services.includes('auth') ? signInLines.join('') : ''}\
   Database          psql ${quoted(databaseUri)}
 
   User key          ${user.key}  ${dim(`acts as ${user.email}${services.includes('analysis') ? '; requests 1 and 2 use it' : ''}`)}

@@ -1,5 +1,5 @@
-// The events of the log, and how they become lines of JSON. No event has fields for credentials, cookies, bodies, or values
-// of a query string.
+// The events of the log, and how they become lines of JSON. Only mails of the development mode contain credentials; no event
+// has fields for cookies, bodies, or values of a query string.
 import { pino, type DestinationStream, type Level, type Logger } from 'pino'
 import type { LogLevel } from '../../config/config.ts'
 import type { RequestLine } from '../../http/request-log.ts'
@@ -41,6 +41,8 @@ export type LogEvent =
   | { readonly kind: 'query'; readonly status: number; readonly requestId: string; readonly text: string }
   | { readonly kind: 'jwt-cache'; readonly message: string }
   | { readonly kind: 'warning'; readonly message: string }
+  /** A mail of the development mode, with its code and link: a block of several lines. */
+  | { readonly kind: 'mail'; readonly message: string }
   /** A 5xx response caused by an error of the database or of its connection. */
   | { readonly kind: 'database-error'; readonly error: unknown; readonly requestId: string }
   /** The program ends, because retrying does not help. */
@@ -88,6 +90,7 @@ function lineOf(event: Exclude<LogEvent, RequestLine>): Line {
       )
     case 'embedded-database':
     case 'sample-data':
+    case 'mail':
       return always('info', event.message)
     case 'migrated':
       return always('info', `Applied ${event.applied.length} migrations`)

@@ -6,6 +6,7 @@ import { mediaTypeOf } from './image-type.ts'
 import { Problem, problems } from './problem.ts'
 import { receivePieces } from './receive.ts'
 import type { Upload, UploadedImage, UploadSettings } from './upload.ts'
+import type { UploadMemory } from './upload-memory.ts'
 
 /** Maximum number of text fields, and the maximum bytes of one. */
 const mostFields = 64
@@ -27,10 +28,11 @@ export async function readMultipart(
   request: IncomingMessage,
   settings: UploadSettings,
   share: BodyShare,
+  memory: UploadMemory,
 ): Promise<Upload> {
   const { bodyLimit, batchLimit } = settings
   const parser = createParser(request, batchLimit + mostOtherFiles + 1)
-  const form = new Form(settings)
+  const form = new Form(settings, memory)
   const parsed = form.fillFrom(parser)
   // Awaited below. Without this handler, an earlier rejection would be unhandled.
   parsed.catch(() => undefined)
@@ -82,11 +84,13 @@ class Form implements Upload {
   readonly images: UploadedImage[] = []
   readonly fields = new Map<string, string[]>()
   readonly #settings: UploadSettings
+  readonly #memory: UploadMemory
   #fault: Problem | undefined
   #imageCount = 0
 
-  constructor(settings: UploadSettings) {
+  constructor(settings: UploadSettings, memory: UploadMemory) {
     this.#settings = settings
+    this.#memory = memory
   }
 
   /** Resolves when the parser has read everything. */
@@ -105,20 +109,19 @@ class Form implements Upload {
         }
         const index = this.#imageCount++
         if (this.#imageCount > batchLimit) tooMany()
-        let pieces: Buffer[] = []
+        const file = this.#memory.open()
         let size = 0
         stream.on('data', (piece: Buffer) => {
           size += piece.length
-          if (size <= fileLimit && !this.#fault) pieces.push(piece)
-          else pieces = []
+          if (size <= fileLimit && !this.#fault) file.append(piece)
+          else file.free()
         })
         stream.on('end', () => {
           this.images[index] = {
             name: (filename as string | undefined)?.slice(0, longestName) ?? '',
             type: mediaTypeOf(type),
-            bytes: size > fileLimit ? undefined : Buffer.concat(pieces),
+            bytes: size > fileLimit ? undefined : file.bytes,
           }
-          pieces = []
         })
       })
       parser.on('field', (field, text, _nameTruncated, isTruncated) => {

@@ -6,7 +6,8 @@ import { decodeBase64Image } from './base64-image.ts'
 import { looksLikeImage, mediaTypeOf } from './image-type.ts'
 import { readMultipart } from './multipart.ts'
 import { Problem, problems } from './problem.ts'
-import { receive } from './receive.ts'
+import { receive, receivePieces } from './receive.ts'
+import { UploadMemory } from './upload-memory.ts'
 
 export type UploadedImage = {
   /** The file's name; empty when it has none. */
@@ -40,7 +41,7 @@ export type UploadSettings = UploadLimits & {
   readonly budget: BodyBudget
 }
 
-/** An upload whose memory is reserved until it is released. */
+/** An upload whose memory is reserved until it is released. Then the bytes of its images must not be used any more. */
 export type HeldUpload = Upload & { readonly release: () => void }
 
 /** Maximum bytes of JSON besides the image. */
@@ -61,19 +62,29 @@ export async function readUpload(request: IncomingMessage, settings: UploadSetti
     throw new Problem(415, 'The content encoding of the body is not supported.')
   }
   const share = settings.budget.open()
-  try {
-    const upload = await uploadOf(request, settings, share)
-    return { ...upload, release: () => share.release() }
-  } catch (error) {
+  const memory = new UploadMemory()
+  const release = (): void => {
+    memory.free()
     share.release()
+  }
+  try {
+    const { images, fields } = await uploadOf(request, settings, share, memory)
+    return { images, fields, release }
+  } catch (error) {
+    release()
     throw error
   }
 }
 
-async function uploadOf(request: IncomingMessage, settings: UploadSettings, share: BodyShare): Promise<Upload> {
+async function uploadOf(
+  request: IncomingMessage,
+  settings: UploadSettings,
+  share: BodyShare,
+  memory: UploadMemory,
+): Promise<Upload> {
   const type = mediaTypeOf(request.headers['content-type'])
   const { fileLimit, bodyLimit, acceptsSingle } = settings
-  if (type === 'multipart/form-data') return readMultipart(request, settings, share)
+  if (type === 'multipart/form-data') return readMultipart(request, settings, share, memory)
   if (!acceptsSingle) return none
   if (type === 'application/json') {
     const limit = Math.min(bodyLimit, Math.ceil(fileLimit / 3) * 4 + jsonOverhead)
@@ -81,7 +92,15 @@ async function uploadOf(request: IncomingMessage, settings: UploadSettings, shar
   }
   const isBinary = type.startsWith('image/') || type === 'application/octet-stream'
   if (!isBinary) return none
-  const bytes = await receive(request, Math.min(bodyLimit, fileLimit), share, () => problems.fileTooLarge(fileLimit))
+  const limit = Math.min(bodyLimit, fileLimit)
+  const tooLarge = (): Problem => problems.fileTooLarge(fileLimit)
+  const { 'content-length': length } = request.headers
+  const file = memory.open(length === undefined ? undefined : Math.min(Number(length), limit))
+  await receivePieces(request, { limit, share, tooLarge }, (piece) => {
+    file.append(piece)
+    return undefined
+  })
+  const { bytes } = file
   // Some HTTP clients also send this type without a file.
   if (type === 'application/octet-stream' && !looksLikeImage(bytes)) return none
   return { ...none, images: [{ name: '', type, bytes }] }

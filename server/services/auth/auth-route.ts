@@ -139,6 +139,12 @@ function responsesOf<Kind extends CallerKind, Body>(definition: AuthRouteDefinit
   }
 }
 
+const identifyBy = {
+  anyone: () => undefined,
+  user: ({ callers }: AuthContext, request: Request) => callers.user(request),
+  admin: ({ callers }: AuthContext, request: Request) => callers.admin(request),
+} as const satisfies Readonly<Record<CallerKind, unknown>>
+
 function handlerOf<Kind extends CallerKind, Body>(
   definition: AuthRouteDefinition<Kind, Body>,
   { context, validator, readBody }: AuthTools,
@@ -147,8 +153,8 @@ function handlerOf<Kind extends CallerKind, Body>(
   const readers = Object.entries(definition.pathParameters ?? {})
   const validate = schema && validator.forDto(schema.$ref)
   return async (request, response) => {
-    const identify = kind === 'anyone' ? undefined : context.callers[kind as 'user' | 'admin']
-    const caller = (await identify?.(request)) as CallerOf<Kind>
+    const identify = identifyBy[kind]
+    const caller = (await identify(context, request)) as CallerOf<Kind>
     if (limit) await context.limits.countRequest(limit, request)
     const path = Object.fromEntries(readers.map(([name, { read }]) => [name, read(String(request.params[name]))]))
     const read = validate && (await readBody(request, response, validate, bodyOptional))

@@ -46,6 +46,8 @@ loopback.addAddress('::1', 'ipv6')
 
 const isLoopbackAddress = (host: string): boolean => loopback.check(host, isIPv6(host) ? 'ipv6' : 'ipv4')
 
+const isLoopbackHost = (host: string): boolean => host === 'localhost' || (isIP(host) !== 0 && isLoopbackAddress(host))
+
 /** Whether native applications may listen on any port of the host (RFC 8252, section 7.3). */
 function hasAnyPort(host: string): boolean {
   if (isIP(host) !== 0) return isLoopbackAddress(host) || host === '0.0.0.0' || host === '::'
@@ -57,17 +59,24 @@ export type RedirectSettings = {
   readonly siteUrl: string
   /** GOTRUE_URI_ALLOW_LIST: patterns (see {@link UrlGlob}). */
   readonly allowList: readonly string[]
+  /**
+   * Whether a site on this machine allows the name `localhost` with any port, too: nobody has chosen the site, and
+   * development servers use both `localhost` and 127.0.0.1.
+   */
+  readonly isDefaultSite?: boolean
 }
 
 export class RedirectTargets {
   readonly siteUrl: string
   readonly #site: TargetParts | undefined
   readonly #allowed: readonly UrlGlob[]
+  readonly #allowsLocalhost: boolean
 
   /** @throws {UrlGlobError} If a pattern of the list is malformed. */
-  constructor({ siteUrl, allowList }: RedirectSettings) {
+  constructor({ siteUrl, allowList, isDefaultSite = false }: RedirectSettings) {
     this.siteUrl = siteUrl
     this.#site = partsOf(siteUrl)
+    this.#allowsLocalhost = isDefaultSite && this.#site !== undefined && isLoopbackHost(this.#site.host)
     this.#allowed = allowList.map((pattern) => new UrlGlob(pattern))
   }
 
@@ -97,6 +106,7 @@ export class RedirectTargets {
 
   #isSite({ scheme, host, port }: TargetParts): boolean {
     const site = this.#site
+    if (this.#allowsLocalhost && host === 'localhost' && scheme in defaultPorts) return true
     if (scheme !== site?.scheme || host !== site.host) return false
     return port === site.port || hasAnyPort(host)
   }

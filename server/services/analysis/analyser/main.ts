@@ -56,7 +56,7 @@ function endWithServer(): void {
  * it from the one that starts them, but images are decoded by threads of libuv's pool, which exist already.
  */
 function lowerPriority(): void {
-  const { PRIORITY_BELOW_NORMAL: priority } = constants.priority
+  const { PRIORITY_LOW: priority } = constants.priority
   setPriority(priority)
   if (process.platform !== 'linux') return
   for (const thread of readdirSync('/proc/self/task')) {

@@ -21,7 +21,10 @@ const mails: Readonly<Record<MailPurpose, { kind: CustomMailKind; type: string; 
   reauthentication: { kind: 'reauthentication', type: 'reauthentication', path: 'confirmation' },
 }
 
-export type CodeSenderContext = Pick<AuthContext, 'settings' | 'externalUrl' | 'hooks' | 'background'>
+export type CodeSenderContext = Pick<
+  AuthContext,
+  'settings' | 'externalUrl' | 'hooks' | 'background' | 'isDevelopment' | 'warn'
+>
 
 export class CodeSender {
   readonly #contextNow: () => CodeSenderContext

@@ -1,8 +1,7 @@
 // Sends mails by SMTP.
 import { isIP } from 'node:net'
 import { Readable } from 'node:stream'
-import { createTransport } from 'nodemailer'
-import MailComposer from 'nodemailer/lib/mail-composer'
+import type { Transporter } from 'nodemailer'
 import { DeliveryError, type MailDelivery } from './mail-delivery.ts'
 import type { MailMessage } from './mail-message.ts'
 
@@ -34,14 +33,20 @@ const isLoopback = (host: string): boolean =>
  * valid, except on the same machine. Logs in if there is a user and the server offers it.
  */
 export function createSmtpDelivery({ host, port, user, password, sender }: SmtpSettings): MailDelivery {
-  const transport = createTransport({
+  const options = {
     host,
     port,
     secure: port === 465,
     ...(user === null ? {} : { auth: { user, pass: password ?? '' } }),
     ...(isLoopback(host) ? { tls: { rejectUnauthorized: false } } : {}),
     ...timeouts,
-  })
+  }
+  let created: Transporter | undefined
+  /** nodemailer is loaded at first use, which takes more than 100 ms. */
+  const transport = async (): Promise<Transporter> => {
+    const { createTransport } = await import('nodemailer')
+    return (created ??= createTransport(options))
+  }
   const place = `${host}:${String(port)}`
   return {
     deliver: async (message) => {
@@ -50,7 +55,7 @@ export function createSmtpDelivery({ host, port, user, password, sender }: SmtpS
       const raw = Readable.from([content])
       raw.once('end', () => (isHandedOver = true))
       try {
-        await transport.sendMail({ envelope: { from: sender, to: message.to }, raw })
+        await (await transport()).sendMail({ envelope: { from: sender, to: message.to }, raw })
       } catch (error) {
         throw deliveryError(error as SmtpError, isHandedOver, place, user)
       } finally {
@@ -59,20 +64,21 @@ export function createSmtpDelivery({ host, port, user, password, sender }: SmtpS
     },
     check: async () => {
       try {
-        await transport.verify()
+        await (await transport()).verify()
         return undefined
       } catch (error) {
         return explain(error as SmtpError, place, user)
       }
     },
     close: () => {
-      transport.close()
+      created?.close()
     },
   }
 }
 
 /** The complete message, which is the same for every attempt. */
-function contentOf({ id, from, to, subject, html, text, createdAt }: MailMessage): Promise<Buffer> {
+async function contentOf({ id, from, to, subject, html, text, createdAt }: MailMessage): Promise<Buffer> {
+  const { default: MailComposer } = await import('nodemailer/lib/mail-composer')
   const composer = new MailComposer({ messageId: id, date: createdAt, from, to, subject, html, text })
   return composer.compile().build()
 }

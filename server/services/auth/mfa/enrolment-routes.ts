@@ -8,7 +8,6 @@ import { originOf } from '../request-origin.ts'
 import { factorId, factorOwner, type FactorOwner } from './factor-caller.ts'
 import { accepted, enrollDisabled, type FactorType } from './factor-refusal.ts'
 import { factorStatements } from './factor-statements.ts'
-import { createTotpKey } from './totp.ts'
 
 /** `schemas/auth-enroll-factor-dto.json` */
 type EnrollFactorDto = {
@@ -100,6 +99,8 @@ async function enrollTotp(
   const { email, phone } = owner.row
   // An app needs some name for the account.
   const account = [email, phone, owner.id].find((name) => name !== null && name !== '') ?? owner.id
+  // Its libraries are loaded at first use, not at startup.
+  const { createTotpKey } = await import('./totp.ts')
   const key = await createTotpKey(issuer, account)
   const id = await insertFactor(context, owner, { type: 'totp', friendlyName, secret: key.secret }, ip)
   return { json: { id, type: 'totp', friendly_name: friendlyName, totp: key } }

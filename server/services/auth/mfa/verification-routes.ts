@@ -11,7 +11,6 @@ import { factorId, factorOwner, isUuid, type FactorOwner } from './factor-caller
 import { accepted, wrongCode, type FactorType } from './factor-refusal.ts'
 import { factorStatements } from './factor-statements.ts'
 import { hashRecoveryCode, recoveryCodeIn } from './recovery-code.ts'
-import { matchingStep } from './totp.ts'
 
 /** Codes that may be tried for one challenge, and for all challenges of a factor within an hour. */
 const attempts = { perChallenge: 5, perFactor: 30 } as const
@@ -118,7 +117,7 @@ export const verificationRoutes: readonly AuthRoute[] = [
         ip,
       ])
       const attempt = accepted<Attempt>(result, { challengeId })
-      const match = matchOf(attempt, { userId: owner.id, factorId: id, code, now: context.now() })
+      const match = await matchOf(attempt, { userId: owner.id, factorId: id, code, now: context.now() })
       await context.hooks.mfaVerificationAttempt({
         userId: owner.id,
         factorId: id,
@@ -162,10 +161,10 @@ async function sendCode(
 }
 
 /** Compares a code, or a recovery code. The database compares the hash of the latter. */
-function matchOf(
+async function matchOf(
   { type, status, secret, codeHash }: Attempt,
   { userId, factorId: id, code, now }: { userId: string; factorId: string; code: string; now: number },
-): Match | undefined {
+): Promise<Match | undefined> {
   const recoveryCode = recoveryCodeIn(code)
   if (recoveryCode !== undefined && status === 'verified') {
     return { method: 'mfa/recovery_code', recoveryHash: hashRecoveryCode(userId, recoveryCode) }
@@ -175,7 +174,10 @@ function matchOf(
     const isRight = codeHash !== null && timingSafeEqual(given, Buffer.from(codeHash))
     return isRight ? { method: 'mfa/phone' } : undefined
   }
-  const totpStep = secret === null ? undefined : matchingStep(secret, code, now)
+  if (secret === null) return undefined
+  // Its libraries are loaded at first use, not at startup.
+  const { matchingStep } = await import('./totp.ts')
+  const totpStep = matchingStep(secret, code, now)
   return totpStep === undefined ? undefined : { method: 'totp', totpStep }
 }
 

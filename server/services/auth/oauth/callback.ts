@@ -8,7 +8,8 @@ import { originOf } from '../request-origin.ts'
 import { ProviderError, withCode, withError, withSession } from './oauth-redirect.ts'
 import type { ProviderTokens } from './oidc-provider.ts'
 import { linkToAccount, signInWithProvider, type ProviderSignIn, type SignedIn } from './provider-accounts.ts'
-import { nonceOf, redirectTargets, redirectUri } from './provider-flow.ts'
+import { redirectRules } from '../mail/request-redirect.ts'
+import { nonceOf, redirectUri } from './provider-flow.ts'
 import { providerUser } from './provider-user.ts'
 import { UnsupportedProvider, type Provider } from './providers.ts'
 import { upstreamFailure } from './upstream-failure.ts'
@@ -24,7 +25,7 @@ export async function callbackTarget(
   request: Request,
   parameters: URLSearchParams,
 ): Promise<string> {
-  let page = redirectTargets(context, request).siteUrl
+  let page = redirectRules(context, request).siteUrl
   try {
     const flow = await context.flowStates.take(parameters.get('state'))
     page = flow.referrer

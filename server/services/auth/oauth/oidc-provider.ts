@@ -2,7 +2,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify, type JWTPayload } from 'jose'
-import * as client from 'openid-client'
+import type * as OpenId from 'openid-client'
 import type { ProviderClaims } from './provider-user.ts'
 
 export type OidcOptions = {
@@ -31,8 +31,11 @@ const algorithms = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
 ]
 
+/** Loaded at first use: most servers have no providers, and loading takes 50 ms. */
+const openId = (): Promise<typeof OpenId> => import('openid-client')
+
 type Discovered = {
-  readonly configuration: client.Configuration
+  readonly configuration: OpenId.Configuration
   readonly keys: ReturnType<typeof createRemoteJWKSet>
   readonly at: number
 }
@@ -58,6 +61,7 @@ export class OidcProvider {
    * @param parameters of the authorization request, besides `client_id` and `response_type`
    */
   async authorizationUrl(parameters: Readonly<Record<string, string>>): Promise<string> {
+    const client = await openId()
     const { configuration } = await this.#discover()
     return client.buildAuthorizationUrl(configuration, parameters).href
   }
@@ -73,6 +77,7 @@ export class OidcProvider {
     callback: URL,
     checks: { readonly state: string; readonly nonce: string; readonly codeVerifier: string },
   ): Promise<ProviderTokens> {
+    const client = await openId()
     const { configuration } = await this.#discover()
     const tokens = await client.authorizationCodeGrant(configuration, callback, {
       expectedState: checks.state,
@@ -91,12 +96,13 @@ export class OidcProvider {
 
   /** Many providers have address and profile only in the user information. */
   async #completed(
-    configuration: client.Configuration,
+    configuration: OpenId.Configuration,
     accessToken: string,
-    claims: client.IDToken,
+    claims: OpenId.IDToken,
   ): Promise<ProviderClaims> {
     const hasAddress = claims.email !== undefined && claims.email_verified !== undefined
     if (hasAddress || configuration.serverMetadata().userinfo_endpoint === undefined) return claims
+    const client = await openId()
     const information = await client.fetchUserInfo(configuration, accessToken, claims.sub)
     // Whether an address is verified is said by whoever says the address.
     const source = claims.email === undefined || claims.email === information.email ? information : claims
@@ -145,6 +151,7 @@ export class OidcProvider {
   async #discoverNow(): Promise<Discovered> {
     const { issuer, clientId, secret } = this.#options
     const url = new URL(issuer)
+    const client = await openId()
     const found = await retried(() =>
       client.discovery(url, clientId, undefined, client.None(), {
         timeout,
@@ -153,7 +160,12 @@ export class OidcProvider {
       }),
     )
     const metadata = found.serverMetadata()
-    const configuration = new client.Configuration(metadata, clientId, undefined, authentication(metadata, secret))
+    const configuration = new client.Configuration(
+      metadata,
+      clientId,
+      undefined,
+      authentication(client, metadata, secret),
+    )
     configuration.timeout = timeout
     if (url.protocol === 'http:') client.allowInsecureRequests(configuration)
     // Verifies signatures of ID tokens, too, although they come from the provider directly.
@@ -167,7 +179,7 @@ export class OidcProvider {
 export const googleIssuer = 'https://accounts.google.com'
 
 /** How the client proves its secret. Basic is the default of OpenID Connect. */
-function authentication(metadata: client.ServerMetadata, secret: string): client.ClientAuth {
+function authentication(client: typeof OpenId, metadata: OpenId.ServerMetadata, secret: string): OpenId.ClientAuth {
   if (secret === '') return client.None()
   const supported = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
   return supported.includes('client_secret_post') && !supported.includes('client_secret_basic')

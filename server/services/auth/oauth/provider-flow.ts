@@ -1,11 +1,10 @@
 // The way to a provider and back: what is sent to it, and what its callback must contain.
 import { createHash } from 'node:crypto'
-import * as client from 'openid-client'
 import type { Request } from 'express'
 import type { AuthContext } from '../auth-context.ts'
 import { authErrors } from '../auth-error.ts'
+import { redirectRules } from '../mail/request-redirect.ts'
 import { readChallenge } from '../pkce.ts'
-import { RedirectTargets } from '../redirect-target.ts'
 import { UnsupportedProvider, type Provider } from './providers.ts'
 import { upstreamFailure } from './upstream-failure.ts'
 
@@ -29,8 +28,9 @@ export async function startProviderFlow(
 ): Promise<string> {
   const provider = requestedProvider(context.providers, query.get('provider') ?? '')
   const challenge = readChallenge(query.get('code_challenge'), query.get('code_challenge_method'))
+  const client = await import('openid-client')
   const codeVerifier = client.randomPKCECodeVerifier()
-  const returnTo = redirectTargets(context, request).choose(
+  const returnTo = redirectRules(context, request).choose(
     query.get('redirect_to') ?? undefined,
     request.headers.referer,
   )
@@ -63,18 +63,6 @@ function requestedProvider(providers: AuthContext['providers'], name: string): P
     if (!(error instanceof UnsupportedProvider)) throw error
     throw authErrors.invalid(`Unsupported provider: ${error.message}`)
   }
-}
-
-/** Where a sign-in may return to. */
-export function redirectTargets(
-  { settings, externalUrl }: Pick<AuthContext, 'settings' | 'externalUrl'>,
-  request: Request,
-): RedirectTargets {
-  const { authSiteUrl, authUriAllowList } = settings()
-  return new RedirectTargets({
-    siteUrl: authSiteUrl ?? new URL(externalUrl(request)).origin,
-    allowList: authUriAllowList,
-  })
 }
 
 /** Where the provider sends the user back to: a URL that is registered there. */

@@ -1,0 +1,32 @@
+// Warnings about missing public addresses of the sign-in service at the start.
+import type { Config } from './config.ts'
+
+type Settings = Pick<
+  Config,
+  'services' | 'serverPort' | 'apiExternalUrl' | 'authSiteUrl' | 'authSmtpHost' | 'authHooks' | 'authProviders'
+>
+
+/**
+ * A warning for each missing address, if mails or providers need it. Without them, links lead to this machine: the `Host` of
+ * a request is chosen by its sender.
+ */
+export function missingAddresses(settings: Settings): string[] {
+  const { services, serverPort, apiExternalUrl, authSiteUrl, authSmtpHost, authHooks, authProviders } = settings
+  const sendsMails = authSmtpHost !== null || authHooks.get('send_email')?.enabled === true
+  const hasProviders = [...authProviders.values()].some(({ enabled }) => enabled)
+  if (!services.includes('auth') || (!sendsMails && !hasProviders)) return []
+  const ownOrigin = `http://localhost:${serverPort}`
+  const missing: string[] = []
+  if (apiExternalUrl === null) {
+    missing.push(
+      `API_EXTERNAL_URL is not set: links in mails and callbacks of providers lead to ${ownOrigin}/auth/v1, which works on this machine only`,
+    )
+  }
+  if (authSiteUrl === null) {
+    const site = apiExternalUrl === null ? ownOrigin : new URL(apiExternalUrl).origin
+    missing.push(
+      `GOTRUE_SITE_URL is not set: after links in mails and sign-in with a provider, users are sent to ${site}`,
+    )
+  }
+  return missing
+}

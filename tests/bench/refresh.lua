@@ -1,0 +1,34 @@
+-- Exchanges refresh tokens: each response has the token of a later request. Prints the results as one line of JSON.
+-- wrk -s refresh.lua URL -- FILE TOKENS: a raw HTTP/1.1 request with the placeholder `????????????`, and a token a line.
+local before, after
+local tokens, first, last = {}, 1, 0
+
+function init(args)
+  local file = assert(io.open(args[1], 'rb'))
+  before, after = file:read('*a'):match('^(.-)%?%?%?%?%?%?%?%?%?%?%?%?(.*)$')
+  file:close()
+  for token in io.lines(args[2]) do
+    last = last + 1
+    tokens[last] = token
+  end
+end
+
+function request()
+  local token = tokens[first]
+  tokens[first] = nil
+  first = first + 1
+  return before .. token .. after
+end
+
+function response(status, headers, body)
+  last = last + 1
+  tokens[last] = body:match('"refresh_token":"(%w+)"') or '000000000000'
+end
+
+function done(summary, latency)
+  local errors = summary.errors
+  io.write(string.format(
+    '{"requests":%d,"microseconds":%d,"p50":%.3f,"p99":%.3f,"status":%d,"connect":%d,"read":%d,"write":%d,"timeout":%d}\n',
+    summary.requests, summary.duration, latency:percentile(50) / 1000, latency:percentile(99) / 1000,
+    errors.status, errors.connect, errors.read, errors.write, errors.timeout))
+end

@@ -1,0 +1,165 @@
+// Sign-in at `/auth/v1`: requests a second, and what a flood of sign-ins does to reads.
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { hashPassword } from '../../server/services/accounts/password-hash.ts'
+import { databaseName, sessionToken, userCount, userId, type Dataset } from './dataset.ts'
+import type { LoadGenerator, Played } from './load.ts'
+import type { Options } from './options.ts'
+import { runSql, type Postgres } from './postgres.ts'
+import { rawRequest, type BenchRequest } from './request.ts'
+import { median } from './results.ts'
+import type { Server } from './servers.ts'
+import { readWrk } from './wrk.ts'
+import { chosenWorkloads } from './workloads.ts'
+
+const run = promisify(execFile)
+const script = fileURLToPath(new URL('refresh.lua', import.meta.url))
+
+/** Settings under which no request is refused for its number. */
+export const unlimited = {
+  GOTRUE_RATE_LIMIT_TOKEN_REFRESH: '1000000',
+  AUTH_ACCOUNT_LIMIT: '1000000',
+  AUTH_ACCOUNT_TOTAL_LIMIT: '1000000',
+  AUTH_ADDRESS_LIMIT: '1000000',
+}
+
+type Context = {
+  readonly server: Server
+  readonly postgres: Postgres
+  readonly dataset: Dataset
+  readonly generator: LoadGenerator
+  readonly options: Options
+  readonly print: (line: string) => void
+}
+
+export type SignInResults = {
+  /** Requests a second, medians. */
+  readonly oneRow: number
+  readonly user: number
+  readonly refresh: number
+  /** 99th percentile of reads during the flood, as a ratio to that without. */
+  readonly readsSlowdown: number
+}
+
+/** Requests a second that are wanted where one row is read 8,000 times. */
+const goals = { user: 4000, refresh: 1500, of: 8000, readsSlowdown: 2 }
+/** Clients that sign in all the time, each after the response to its last attempt. */
+const flood = 20
+const password = 'a password of the benchmark'
+
+const signIn = (grant: string, body: object): BenchRequest => ({
+  method: 'POST',
+  path: `/auth/v1/token?grant_type=${grant}`,
+  headers: { 'Content-Type': 'application/json' },
+  body: JSON.stringify(body),
+})
+
+/** Runs all measurements, in turn, and prints each with its target. */
+export async function measureSignIn(context: Context): Promise<SignInResults> {
+  const { server, postgres, dataset, generator, options, print } = context
+  await runSql(
+    postgres.adminUri(databaseName),
+    `update auth.users set encrypted_password = '${await hashPassword(password)}', email_confirmed_at = now()`,
+  )
+  const root = new URL('/', server.url)
+  const [workload] = chosenWorkloads(['one-row'])
+  const { connections, seconds, rounds } = options
+  const play = (url: URL, requests: readonly BenchRequest[]): Promise<Played> =>
+    generator.play({ url, requests, connections, seconds })
+  const read = (): Promise<Played> => play(server.url, workload?.requests(dataset) ?? [])
+  const users = Array.from({ length: userCount }, (_, index): BenchRequest => ({
+    method: 'GET',
+    path: '/auth/v1/user',
+    headers: { Authorization: `Bearer ${sessionToken(index + 1)}` },
+    body: undefined,
+  }))
+  const measured = { oneRow: [] as number[], user: [] as number[], refresh: [] as number[] }
+  await read()
+  for (let round = 1; round <= rounds; round++) {
+    measured.oneRow.push(rate(await read()))
+    measured.user.push(rate(await play(root, users)))
+    measured.refresh.push(rate(await playRefreshes(context, round)))
+  }
+  const oneRow = median(measured.oneRow) ?? 0
+  const user = median(measured.user) ?? 0
+  const refresh = median(measured.refresh) ?? 0
+  const share = (value: number, goal: number): string =>
+    `${value.toFixed(0)} requests/s, ${(value / oneRow).toFixed(2)} of one row (goal: ${(goal / goals.of).toFixed(2)})`
+  print(`one row: ${oneRow.toFixed(0)} requests/s`)
+  print(`GET /auth/v1/user: ${share(user, goals.user)}`)
+  print(`refresh: ${share(refresh, goals.refresh)}`)
+
+  const alone = await read()
+  let goesOn = true
+  let attempts = 0
+  const load = Array.from({ length: flood }, async (_, index) => {
+    while (goesOn) {
+      const {
+        path,
+        headers,
+        body = '',
+      } = signIn('password', {
+        email: `user${1 + ((index * 50 + attempts) % userCount)}@example.org`,
+        password,
+      })
+      const response = await fetch(new URL(path, root), { method: 'POST', headers, body })
+      await response.arrayBuffer()
+      attempts++
+    }
+  })
+  await pause(500)
+  const together = await read()
+  goesOn = false
+  await Promise.all(load)
+  const readsSlowdown = together.p99 / alone.p99
+  print(
+    `p99 of reads: ${alone.p99} ms alone, ${together.p99} ms during ${attempts} sign-ins: ` +
+      `${readsSlowdown.toFixed(2)} times (goal: ${goals.readsSlowdown})`,
+  )
+  return { oneRow, user, refresh, readsSlowdown }
+}
+
+/** @throws Error if a request was refused: the rate would be that of errors */
+function rate({ requests, seconds, refused, broken }: Played): number {
+  if (refused + broken > 0) throw new Error(`${refused} requests were refused, and ${broken} broken`)
+  return requests / seconds
+}
+
+/** Refreshes sessions made for this round, on each connection one after the other. wrk must be installed. */
+async function playRefreshes({ server, postgres, options }: Context, round: number): Promise<Played> {
+  const tokens = Array.from(
+    { length: options.connections },
+    (_, index) => `bench${String(round).padStart(3, '0')}${String(index).padStart(4, '0')}`,
+  )
+  await runSql(
+    postgres.adminUri(databaseName),
+    tokens
+      .map((token, index) => {
+        const user = userId(index + 1)
+        return `
+          insert into auth.sessions (id, user_id, aal, created_at, updated_at)
+          values (md5('${token}')::uuid, '${user}', 'aal1', now(), now());
+          insert into auth.refresh_tokens (token, user_id, session_id, revoked, created_at, updated_at)
+          values ('${token}', '${user}', md5('${token}')::uuid, false, now(), now());`
+      })
+      .join('\n'),
+  )
+  const directory = await mkdtemp(join(tmpdir(), 'rowhouse-refresh-'))
+  try {
+    const requestFile = join(directory, 'request')
+    const tokenFile = join(directory, 'tokens')
+    const root = new URL('/', server.url)
+    await writeFile(requestFile, rawRequest(signIn('refresh_token', { refresh_token: '????????????' }), root))
+    await writeFile(tokenFile, `${tokens.join('\n')}\n`)
+    const load = ['-t1', `-c${options.connections}`, `-d${options.seconds}s`, '--timeout', '5s', '-s', script]
+    const { stdout } = await run('wrk', [...load, root.origin, '--', requestFile, tokenFile])
+    return readWrk(stdout)
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
