@@ -472,6 +472,11 @@ t.test('the limits are the same for strangers', async (t) => {
     t.strictSame(answers[0], answers[1], path)
     t.strictSame(answers[0], [200, '{}', 429, 'over_email_send_rate_limit', true], path)
   }
+  const phoned = await startApplication(t, database.authenticatorUri, { ...env, GOTRUE_EXTERNAL_PHONE_ENABLED: 'true' })
+  for (const type of ['phone_change', 'phone_change', 'sms']) {
+    const answer = await askAuth(phoned.url)('POST', '/resend', { body: { type, phone: '15550001111' } })
+    t.match(answer, { status: 200, text: '{}' }, `${type}: there is nothing to send`)
+  }
   const none = await startApplication(t, database.authenticatorUri, { ...env, GOTRUE_RATE_LIMIT_EMAIL_SENT: '0' })
   const refused = await askAuth(none.url)('POST', '/recover', { body: { email } })
   t.strictSame([refused.status, codeOf(refused)], [429, 'over_email_send_rate_limit'])

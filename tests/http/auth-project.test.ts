@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { migrate, pendingMigrations } from '../../server/postgres/migrate.ts'
 import { detailsOf, fail, signIn, signUp } from '../support/account.ts'
 import { describeMissing, missingTables } from '../../server/program/operations/missing-tables.ts'
-import type { RunQuery } from '../../server/postgres/database.ts'
+import type { RunClientQuery } from '../../server/program/operations/exposure.ts'
 import { startApplication } from '../support/application.ts'
 import { createDatabase, createMigratedDatabase, withClient, type TestDatabase } from '../support/database.ts'
 
@@ -140,7 +140,7 @@ t.test('services can be added later, unless a table is in the way', async (t) =>
       '000009_classification_runs.sql',
     ]
     t.strictSame(await pendingMigrations(client), expected)
-    const query: RunQuery = async (text, values) => (await client.query<Record<string, unknown>>(text, values)).rows
+    const query: RunClientQuery = (text, values) => client.query<Record<string, unknown>>(text, values)
     t.strictSame(await missingTables(query, ['rest', 'auth']), [])
     const missing = await missingTables(query, ['rest', 'auth', 'reports', 'analysis'])
     t.strictSame(missing, [

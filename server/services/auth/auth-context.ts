@@ -38,6 +38,8 @@ export type AuthContext = {
   readonly mailer: Mailer
   /** Identifies callers; used by `defineAuthRoute`. */
   readonly callers: AuthCallers
+  /** The claim `iss` of access tokens. */
+  readonly issuer: () => string
   /** Public URL of `/auth/v1` for a request, without a slash at the end. */
   readonly externalUrl: (request: Request) => string
   /** Number of proxies in front of this server. */

@@ -69,6 +69,7 @@ export function createAuth(options: AuthOptions): AuthService {
   const codeFlows: CodeFlows = new CodeFlows(() => context, database, mailer)
   const hooks = liveHooks({ settings: () => settings().authHooks, database, warn })
   const ownUrl = `${options.ownOrigin}/auth/v1`
+  const issuer = (): string => settings().authJwtIssuer ?? settings().apiExternalUrl ?? ownUrl
   const context: AuthContext = {
     settings,
     database,
@@ -78,7 +79,7 @@ export function createAuth(options: AuthOptions): AuthService {
       database,
       accessTokens,
       hooks,
-      issuer: () => settings().authJwtIssuer ?? settings().apiExternalUrl ?? ownUrl,
+      issuer,
       now,
     }),
     passwords,
@@ -93,6 +94,7 @@ export function createAuth(options: AuthOptions): AuthService {
     codeFlows,
     mailer,
     callers: createCallers({ settings, database, accessTokens }),
+    issuer,
     externalUrl: (request) => settings().apiExternalUrl ?? externalUrlOf(request, ownUrl),
     trustedProxies,
     isDevelopment,

@@ -54,9 +54,7 @@ export const infoRoutes: readonly AuthRoute[] = [
     caller: 'anyone',
     success: [200, 'The configuration.'],
     handler: ({ context, request }) => {
-      const settings = context.settings()
-      const base = context.externalUrl(request)
-      return { json: openIdConfiguration(settings.authJwtIssuer ?? base, base), headers: cached }
+      return { json: openIdConfiguration(context.issuer(), context.externalUrl(request)), headers: cached }
     },
   }),
 ]

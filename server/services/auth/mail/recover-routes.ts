@@ -131,6 +131,7 @@ async function resend({ context, body, request }: AuthCall<'anyone', ResendBody>
     return { json: {} }
   }
   const { issued, messageId } = await codeFlows.message(found.purpose, account, options)
-  if (issued.status !== 'sent') await codeFlows.countStranger(found.purpose, account, options)
+  // A pending change of the number is found by the current one. As in GoTrue, a repeated request without one is not refused.
+  if (issued.status !== 'sent' && type === 'sms') await codeFlows.countStranger(found.purpose, account, options)
   return { json: messageId === undefined ? {} : { message_id: messageId } }
 }

@@ -1,0 +1,376 @@
+// What the pages of an application do with `supabase.auth`, in the order in which their users see them.
+import t from 'tap'
+import { decodeProtectedHeader } from 'jose'
+import { newAddress, password } from '../support/auth.ts'
+import { browse } from '../support/oidc-provider.ts'
+import { codeOfApp, wrongCode } from '../support/second-factor.ts'
+import { dataOf, follow, fragmentOf, site, startSignInService } from '../support/sign-in-page.ts'
+
+t.setTimeout(900_000)
+const service = await startSignInService(
+  t,
+  `create table public.notes (
+     id bigint generated always as identity primary key,
+     owner uuid not null default auth.uid() references auth.users (id) on delete cascade,
+     text text not null
+   );
+   alter table public.notes enable row level security;
+   create policy own on public.notes to authenticated using ((select auth.uid()) = owner);
+   grant select, insert on public.notes to authenticated;
+   create table public.members (id uuid primary key references auth.users (id) on delete cascade, name text);
+   create function public.handle_new_user() returns trigger language plpgsql security definer set search_path = '' as $$
+   begin
+     insert into public.members (id, name) values (new.id, new.raw_user_meta_data ->> 'full_name');
+     return new;
+   end $$;
+   create trigger on_auth_user_created after insert on auth.users for each row execute function public.handle_new_user()`,
+)
+const { ask, database, page, signedUp, sink, smsCode, url } = service
+const invalid = { status: 400, code: 'invalid_credentials', message: 'Invalid login credentials' }
+const expired = { status: 403, code: 'otp_expired', message: 'Token has expired or is invalid' }
+
+t.test('what a page reads before sign-in', async (t) => {
+  t.match((await ask('GET', '/health')).body, { version: String, name: 'GoTrue', description: String })
+  const { body: settings } = await ask('GET', '/settings')
+  t.match(settings, {
+    external: { email: true, phone: true, anonymous_users: true, google: false },
+    disable_signup: false,
+    mailer_autoconfirm: false,
+    phone_autoconfirm: false,
+    saml_enabled: false,
+  })
+  const { body: keys } = await ask('GET', '/.well-known/jwks.json')
+  t.match(keys, { keys: [{ kid: 'one', alg: 'ES256', kty: 'EC', crv: 'P-256', key_ops: ['verify'] }] })
+  t.notMatch(JSON.stringify(keys), '"d"')
+  const { body: document } = await ask('GET', '/.well-known/openid-configuration')
+  t.match(document, { jwks_uri: `${url}/auth/v1/.well-known/jwks.json` })
+  const { auth } = page()
+  t.equal(dataOf(await auth.getSession()).session, null)
+  t.match((await auth.getUser()).error, { name: 'AuthSessionMissingError' })
+})
+
+t.test('sign-up, confirmed by the link in the mail', async (t) => {
+  const { auth } = page()
+  const email = newAddress()
+  t.match((await auth.signUp({ email, password: '12345' })).error, {
+    status: 422,
+    code: 'weak_password',
+    reasons: ['length'],
+  })
+  t.match((await auth.signUp({ email: 'nobody', password })).error, { status: 400, code: 'validation_failed' })
+  t.match((await auth.signUp({ email, password: 'x'.repeat(73) })).error, { status: 400, code: 'validation_failed' })
+  const options = { emailRedirectTo: `${site}/welcome`, data: { full_name: 'Ada' } }
+  const { user, session } = dataOf(await auth.signUp({ email: email.toUpperCase(), password, options }))
+  t.equal(session, null)
+  t.match(user, {
+    aud: 'authenticated',
+    role: 'authenticated',
+    email,
+    phone: '',
+    confirmation_sent_at: /^\d{4}-\d\d-\d\dT[\d:.]+Z$/,
+    app_metadata: { provider: 'email', providers: ['email'] },
+    identities: [{ id: user?.id, identity_id: String, user_id: user?.id, provider: 'email', email }],
+    is_anonymous: false,
+  })
+  t.strictSame(user?.user_metadata, { full_name: 'Ada' })
+  t.notOk(user?.email_confirmed_at)
+  t.match((await auth.signInWithPassword({ email, password })).error, { status: 400, code: 'email_not_confirmed' })
+  t.match((await auth.signInWithPassword({ email, password: 'wrong' })).error, invalid)
+  const mail = await sink.next(email)
+  t.match(mail.text, mail.code, 'the mail holds the code, too')
+  t.equal((await fetch(mail.link, { method: 'HEAD', redirect: 'manual' })).ok, true, 'HEAD uses up nothing')
+  const target = await follow(mail.link)
+  t.equal(`${target.origin}${target.pathname}`, `${site}/welcome`)
+  const fragment = fragmentOf(target)
+  t.match(fragment, { access_token: String, token_type: 'bearer', expires_in: '3600', type: 'signup' })
+  const { access_token, refresh_token } = fragment as { access_token: string; refresh_token: string }
+  t.match(dataOf(await auth.setSession({ access_token, refresh_token })).user, { email, email_confirmed_at: String })
+  t.match(fragmentOf(await follow(mail.link)), { error: 'access_denied', error_code: 'otp_expired' })
+  const { issuer } = (await ask('GET', '/.well-known/openid-configuration')).body
+  t.match((await auth.getClaims()).data?.claims, {
+    ...{ iss: String(issuer), sub: user?.id, aud: 'authenticated', role: 'authenticated', email, phone: '' },
+    ...{ aal: 'aal1', amr: [{ method: 'otp', timestamp: Number }], is_anonymous: false, session_id: String },
+    ...{ app_metadata: { provider: 'email' }, user_metadata: { full_name: 'Ada', email_verified: true } },
+  })
+  t.match(decodeProtectedHeader(access_token), { alg: 'ES256', kid: 'one', typ: 'JWT' })
+  const { rows } = await database.query('select name from public.members where id = $1', [user?.id])
+  t.strictSame(rows, [{ name: 'Ada' }], 'the trigger has run')
+
+  const again = dataOf(await page().auth.signUp({ email, password: 'another password' }))
+  t.strictSame(again.user?.identities, [])
+  t.not(again.user?.id, user?.id)
+  t.match(await sink.next(email), { to: email }, 'the owner gets a mail')
+  t.match((await auth.signInWithPassword({ email, password: 'another password' })).error, invalid)
+})
+
+t.test('sign-up, confirmed by a code that was sent again', async (t) => {
+  const { auth } = page()
+  const email = newAddress()
+  dataOf(await auth.signUp({ email, password }))
+  const first = await sink.next(email)
+  t.equal((await auth.resend({ type: 'signup', email })).error, null)
+  const second = await sink.next(email)
+  const outdated = first.code === second.code ? '000000' : first.code
+  t.match((await auth.verifyOtp({ type: 'email', email, token: outdated })).error, expired)
+  const events: string[] = []
+  auth.onAuthStateChange((event) => void events.push(event))
+  t.match(dataOf(await auth.verifyOtp({ type: 'signup', email, token: second.code })).session, {
+    access_token: String,
+    token_type: 'bearer',
+    expires_in: 3600,
+    expires_at: Number,
+    refresh_token: /^[a-z0-9]{12}$/,
+    user: { email },
+  })
+  t.equal(events.at(-1), 'SIGNED_IN')
+  t.match((await auth.verifyOtp({ type: 'signup', email, token: second.code })).error, expired)
+  t.equal((await auth.resend({ type: 'signup', email })).error, null, 'a confirmed address gets the same answer')
+  t.equal((await auth.resend({ type: 'signup', email: newAddress() })).error, null, 'and an unknown one')
+})
+
+t.test('password, user, rows of the user, refresh, sign-out', async (t) => {
+  const { page: first, email } = await signedUp()
+  const second = page()
+  const { session, user } = dataOf(await second.auth.signInWithPassword({ email: ` ${email}`.trim(), password }))
+  t.match(user, { email, last_sign_in_at: String, identities: [{ provider: 'email' }] })
+  t.match((await page().auth.signInWithPassword({ email: newAddress(), password })).error, invalid)
+  t.equal((await second.from('notes').insert({ text: 'mine' })).error, null)
+  t.strictSame((await first.from('notes').select('text')).data, [{ text: 'mine' }])
+  const { page: stranger } = await signedUp()
+  t.strictSame((await stranger.from('notes').select('text')).data, [])
+  t.match((await page().from('notes').select('text')).error, { code: '42501' })
+
+  const { user: updated } = dataOf(await second.auth.updateUser({ data: { theme: 'dark', list: [1], gone: 1 } }))
+  t.match(updated.user_metadata, { theme: 'dark', list: [1], gone: 1 })
+  const { user: merged } = dataOf(await second.auth.updateUser({ data: { theme: 'light', gone: null } }))
+  t.match(merged.user_metadata, { theme: 'light', list: [1] })
+  t.notOk('gone' in merged.user_metadata)
+  const forged = await ask('PUT', '/user', { token: session.access_token, body: { app_metadata: { role: 'admin' } } })
+  t.match(forged, { status: 403, body: { error_code: 'not_admin' } })
+
+  const refreshed = dataOf(await second.auth.refreshSession()).session
+  t.not(refreshed?.refresh_token, session.refresh_token)
+  t.match(refreshed?.user, { user_metadata: { theme: 'light' } })
+  const parent = dataOf(await page().auth.refreshSession({ refresh_token: session.refresh_token })).session
+  t.equal(parent?.refresh_token, refreshed?.refresh_token, 'the parent of the active token gives the active one')
+  t.match((await page().auth.refreshSession({ refresh_token: 'aaaaaaaaaaaa' })).error, {
+    status: 400,
+    code: 'refresh_token_not_found',
+  })
+  t.match(await ask('GET', '/user', { token: 'a.b.c' }), { status: 403, body: { error_code: 'bad_jwt' } })
+  t.match(await ask('GET', '/user'), { status: 401, body: { error_code: 'no_authorization' } })
+
+  t.equal((await second.auth.signOut({ scope: 'others' })).error, null)
+  t.match((await first.auth.getUser()).error, { name: 'AuthSessionMissingError' })
+  t.equal(dataOf(await second.auth.getUser()).user.email, email)
+  dataOf(await first.auth.signInWithPassword({ email, password }))
+  t.equal((await first.auth.signOut({ scope: 'local' })).error, null)
+  t.equal(dataOf(await first.auth.getSession()).session, null)
+  t.equal(dataOf(await second.auth.getUser()).user.email, email)
+  const last = dataOf(await second.auth.getSession()).session
+  t.equal((await second.auth.signOut()).error, null)
+  t.match(await ask('GET', '/user', { token: last?.access_token }), {
+    status: 403,
+    body: { error_code: 'session_not_found' },
+  })
+  t.match((await page().auth.refreshSession({ refresh_token: last?.refresh_token ?? '' })).error, {
+    code: 'refresh_token_not_found',
+  })
+})
+
+t.test('a forgotten password, and a new one', async (t) => {
+  const { page: other, email } = await signedUp()
+  t.equal((await page().auth.resetPasswordForEmail(newAddress())).error, null, 'no stranger is revealed')
+  const { auth } = page({ flowType: 'pkce' })
+  dataOf(await auth.resetPasswordForEmail(email, { redirectTo: 'https://a.preview.test/new/password' }))
+  const mail = await sink.next(email)
+  t.match(mail.link, 'token=pkce_')
+  const target = await follow(mail.link)
+  t.match(target.href, /^https:\/\/a\.preview\.test\/new\/password\?code=[\w-]+$/)
+  const code = target.searchParams.get('code') ?? ''
+  t.match((await page({ flowType: 'pkce' }).auth.exchangeCodeForSession(code)).error, {
+    name: 'AuthPKCECodeVerifierMissingError',
+  })
+  const stolen = { auth_code: code, code_verifier: 'v'.repeat(43) }
+  t.match(await ask('POST', '/token?grant_type=pkce', { body: stolen }), {
+    status: 400,
+    body: { error_code: 'bad_code_verifier' },
+  })
+  const events: string[] = []
+  auth.onAuthStateChange((event) => void events.push(event))
+  t.equal(dataOf(await auth.exchangeCodeForSession(code)).user.email, email)
+  t.equal(events.at(-1), 'PASSWORD_RECOVERY')
+  const used = await ask('POST', '/token?grant_type=pkce', { body: stolen })
+  t.match(used, { status: 404, body: { error_code: 'flow_state_not_found' } })
+  t.match((await auth.updateUser({ password })).error, { status: 422, code: 'same_password' })
+  t.match((await auth.updateUser({ password: '1' })).error, { status: 422, code: 'weak_password' })
+  t.match(dataOf(await auth.updateUser({ password: 'a new password' })).user, { email })
+  t.match((await other.auth.getUser()).error, { name: 'AuthSessionMissingError' }, 'other sessions have ended')
+  t.match((await page().auth.signInWithPassword({ email, password })).error, invalid)
+  dataOf(await page().auth.signInWithPassword({ email, password: 'a new password' }))
+  t.equal((await auth.reauthenticate()).error, null)
+  const nonce = (await sink.next(email)).code
+  t.equal((await auth.updateUser({ password: 'a third password', nonce })).error, null)
+
+  const device = page()
+  dataOf(await auth.resetPasswordForEmail(email))
+  const { code: otp } = await sink.next(email)
+  t.equal(dataOf(await device.auth.verifyOtp({ type: 'recovery', email, token: otp })).user?.email, email)
+  const outside = await page().auth.resetPasswordForEmail(email, { redirectTo: 'https://evil.test/' })
+  t.equal(outside.error, null)
+  t.equal((await follow((await sink.next(email)).link)).host, new URL(site).host, 'no redirect to other sites')
+})
+
+t.test('sign-in by code and by link', async (t) => {
+  const { auth } = page()
+  const email = newAddress()
+  const never = { shouldCreateUser: false }
+  t.match((await auth.signInWithOtp({ email, options: never })).error, { status: 422, code: 'otp_disabled' })
+  const sent = dataOf(await auth.signInWithOtp({ email, options: { data: { full_name: 'Otto' } } }))
+  t.match(sent, { user: null, session: null })
+  const first = await sink.next(email)
+  t.match((await auth.verifyOtp({ type: 'email', email, token: '12345' })).error, expired)
+  const { user } = dataOf(await auth.verifyOtp({ type: 'email', email, token: first.code }))
+  t.match(user, { email, email_confirmed_at: String, user_metadata: { full_name: 'Otto' } })
+  dataOf(await auth.signInWithOtp({ email, options: { ...never, emailRedirectTo: `${site}/home?tab=1` } }))
+  const target = await follow((await sink.next(email)).link)
+  t.equal(`${target.origin}${target.pathname}${target.search}`, `${site}/home?tab=1`)
+  t.match(fragmentOf(target), { access_token: String, refresh_token: String, type: 'magiclink' })
+  dataOf(await auth.signInWithOtp({ email }))
+  const { link } = await sink.next(email)
+  const tokenHash = new URL(link).searchParams.get('token') ?? ''
+  const byHash = await page().auth.verifyOtp({ type: 'email', token_hash: tokenHash })
+  t.equal(dataOf(byHash).user?.id, user?.id)
+  t.match((await page().auth.verifyOtp({ type: 'email', token_hash: tokenHash })).error, {
+    ...expired,
+    message: 'Email link is invalid or has expired',
+  })
+})
+
+t.test('a new address, confirmed from both mailboxes', async (t) => {
+  const { page: own, email } = await signedUp()
+  const { email: taken } = await signedUp()
+  t.match((await own.auth.updateUser({ email: taken })).error, { status: 422, code: 'email_exists' })
+  const next = newAddress()
+  t.match(dataOf(await own.auth.updateUser({ email: next })).user, { email, new_email: next })
+  const [oldMail, newMail] = [await sink.next(email), await sink.next(next)]
+  const half = await own.auth.verifyOtp({ type: 'email_change', email, token: oldMail.code })
+  t.equal(half.error, null)
+  t.equal(half.data.session, null)
+  t.equal(dataOf(await own.auth.getUser()).user.email, email, 'one mailbox is not enough')
+  t.match(fragmentOf(await follow(newMail.link)), { access_token: String, type: 'email_change' })
+  t.match(dataOf(await own.auth.getUser()).user, { email: next, identities: [{ email: next }] })
+  dataOf(await page().auth.signInWithPassword({ email: next, password }))
+})
+
+t.test('an anonymous user who becomes a permanent one', async (t) => {
+  const guest = page()
+  const { user } = dataOf(await guest.auth.signInAnonymously({ options: { data: { theme: 'dark' } } }))
+  t.match(user, { is_anonymous: true, email: '', user_metadata: { theme: 'dark' }, app_metadata: {} })
+  t.match((await guest.auth.getClaims()).data?.claims, { is_anonymous: true, amr: [{ method: 'anonymous' }] })
+  t.equal((await guest.from('notes').insert({ text: 'first' })).error, null)
+  t.match((await guest.auth.updateUser({ password })).error, { status: 422 })
+  const email = newAddress()
+  dataOf(await guest.auth.updateUser({ email }))
+  const { code } = await sink.next(email)
+  dataOf(await guest.auth.verifyOtp({ type: 'email_change', email, token: code }))
+  t.match(dataOf(await guest.auth.updateUser({ password })).user, { id: user?.id, email, is_anonymous: false })
+  const back = page()
+  t.match(dataOf(await back.auth.signInWithPassword({ email, password })).user, {
+    id: user?.id,
+    app_metadata: { provider: 'email', providers: ['email'] },
+  })
+  t.strictSame((await back.from('notes').select('text')).data, [{ text: 'first' }])
+})
+
+t.test('sign-in with a provider, linking and unlinking', async (t) => {
+  const options = (who: string) => ({
+    redirectTo: `${site}/in`,
+    skipBrowserRedirect: true,
+    queryParams: { login_hint: who },
+  })
+  const { auth } = page({ flowType: 'pkce' })
+  const go = async (who: string): Promise<URL> =>
+    browse(dataOf(await auth.signInWithOAuth({ provider: 'custom:acme', options: options(who) })).url, `${site}/in`)
+  const code = (await go('ann')).searchParams.get('code') ?? ''
+  const { session } = dataOf(await auth.exchangeCodeForSession(code))
+  t.match(session, {
+    provider_token: String,
+    user: {
+      email: 'ann@acme.test',
+      app_metadata: { provider: 'acme', providers: ['acme'] },
+      user_metadata: { full_name: 'Ann', avatar_url: 'https://acme.test/ann.png' },
+      identities: [{ provider: 'acme', id: 'ann' }],
+    },
+  })
+  t.match((await auth.getClaims()).data?.claims.amr, [{ method: 'oauth', timestamp: Number }])
+  t.match(Object.fromEntries((await go('nobody')).searchParams), { error: 'access_denied' })
+  const unknown = await ask('GET', '/authorize?provider=google')
+  t.match(unknown, { status: 400, body: { msg: 'Unsupported provider: provider is not enabled' } })
+  t.match((await auth.unlinkIdentity(session.user.identities?.[0] as never)).error, {
+    status: 422,
+    code: 'single_identity_not_deletable',
+  })
+
+  const own = page({ flowType: 'pkce' })
+  const { email } = await signedUp(own)
+  const linking = dataOf(await own.auth.linkIdentity({ provider: 'custom:acme', options: options('bob') }))
+  const linked = await browse(linking.url ?? '', `${site}/in`)
+  dataOf(await own.auth.exchangeCodeForSession(linked.searchParams.get('code') ?? ''))
+  const { identities } = dataOf(await own.auth.getUserIdentities())
+  t.strictSame(identities.map(({ provider }) => provider).sort(), ['acme', 'email'])
+  const identity = identities.find(({ provider }) => provider === 'acme')
+  if (!identity) throw new Error('not linked')
+  t.equal((await own.auth.unlinkIdentity(identity)).error, null)
+  t.match(dataOf(await own.auth.getUser()).user, { email, identities: [{ provider: 'email' }] })
+  t.equal(dataOf(await own.auth.getUser()).user.identities?.length, 1)
+})
+
+t.test('sign-in by phone', async (t) => {
+  const { auth } = page()
+  const phone = '15552340001'
+  t.match((await auth.signInWithOtp({ phone: '12ab' })).error, { status: 400, code: 'validation_failed' })
+  dataOf(await auth.signInWithOtp({ phone: `+${phone}` }))
+  const code = await smsCode(phone)
+  t.match((await auth.verifyOtp({ type: 'sms', phone, token: code === '111111' ? '222222' : '111111' })).error, expired)
+  const { user } = dataOf(await auth.verifyOtp({ type: 'sms', phone, token: code }))
+  t.match(user, { phone, phone_confirmed_at: String, app_metadata: { provider: 'phone', providers: ['phone'] } })
+  const other = '15552340002'
+  t.match(dataOf(await page().auth.signUp({ phone: other, password })), { session: null, user: { phone: other } })
+  t.match((await page().auth.signInWithPassword({ phone: other, password })).error, { code: 'phone_not_confirmed' })
+  dataOf(await page().auth.verifyOtp({ type: 'sms', phone: other, token: await smsCode(other) }))
+  t.equal(dataOf(await page().auth.signInWithPassword({ phone: other, password })).user.phone, other)
+  const next = '15552340003'
+  t.match(dataOf(await auth.updateUser({ phone: next })).user, { phone, new_phone: next })
+  dataOf(await auth.verifyOtp({ type: 'phone_change', phone: next, token: await smsCode(next) }))
+  t.equal(dataOf(await auth.getUser()).user.phone, next)
+})
+
+t.test('a second factor', async (t) => {
+  const { page: own, email } = await signedUp()
+  const { mfa } = own.auth
+  const factor = dataOf(await mfa.enroll({ factorType: 'totp', friendlyName: 'phone', issuer: 'App' }))
+  t.match(factor, { type: 'totp', friendly_name: 'phone', totp: { secret: /^[A-Z2-7]{32}$/ } })
+  t.match(factor.totp.uri, /^otpauth:\/\/totp\/App:.*secret=/)
+  t.match(factor.totp.qr_code, /^data:image\/svg\+xml;utf-8,<svg/)
+  const same = await mfa.enroll({ factorType: 'totp', friendlyName: 'phone' })
+  t.match(same.error, { status: 422, code: 'mfa_factor_name_conflict' })
+  const challenge = dataOf(await mfa.challenge({ factorId: factor.id }))
+  t.match(challenge, { type: 'totp', expires_at: Number })
+  const answer = { factorId: factor.id, challengeId: challenge.id }
+  t.match((await mfa.verify({ ...answer, code: wrongCode(factor.totp) })).error, { code: 'mfa_verification_failed' })
+  const verified = dataOf(await mfa.verify({ ...answer, code: codeOfApp(factor.totp) }))
+  t.match(verified, { token_type: 'bearer', user: { factors: [{ id: factor.id, status: 'verified' }] } })
+  t.match(dataOf(await mfa.getAuthenticatorAssuranceLevel()), { currentLevel: 'aal2', nextLevel: 'aal2' })
+  t.match((await own.auth.getClaims()).data?.claims, { aal: 'aal2', amr: [{ method: 'totp' }, { method: 'otp' }] })
+  const low = page()
+  dataOf(await low.auth.signInWithPassword({ email, password }))
+  t.match(dataOf(await low.auth.mfa.getAuthenticatorAssuranceLevel()), { currentLevel: 'aal1', nextLevel: 'aal2' })
+  t.match((await low.auth.updateUser({ password: 'stolen password' })).error, { status: 401, code: 'insufficient_aal' })
+  t.match((await low.auth.mfa.unenroll({ factorId: factor.id })).error, { status: 422, code: 'insufficient_aal' })
+  t.match((await low.auth.mfa.challenge({ factorId: crypto.randomUUID() })).error, { code: 'mfa_factor_not_found' })
+  t.strictSame(dataOf(await mfa.unenroll({ factorId: factor.id })), { id: factor.id })
+  dataOf(await own.auth.refreshSession())
+  t.match(dataOf(await mfa.getAuthenticatorAssuranceLevel()), { currentLevel: 'aal1', nextLevel: 'aal1' })
+  t.strictSame(dataOf(await mfa.listFactors()).all, [])
+})
