@@ -26,6 +26,7 @@ const config = {
   serverHost: '127.0.0.1',
   serverPort: 3000,
   serverUnixSocket: null,
+  services: ['rest', 'auth'],
 } as unknown as Config
 
 const key: ApiKey & { key: string } = {
