@@ -2,6 +2,7 @@
 -- wrk -s refresh.lua URL -- FILE TOKENS: a raw HTTP/1.1 request with the placeholder `????????????`, and a token a line.
 local before, after
 local tokens, first, last = {}, 1, 0
+local isVerified = false
 
 function init(args)
   local file = assert(io.open(args[1], 'rb'))
@@ -15,6 +16,11 @@ end
 
 function request()
   local token = tokens[first]
+  -- wrk asks once before it sends anything.
+  if not isVerified then
+    isVerified = true
+    return before .. token .. after
+  end
   tokens[first] = nil
   first = first + 1
   return before .. token .. after
