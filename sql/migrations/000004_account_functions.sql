@@ -131,13 +131,16 @@ $$;
 comment on function auth.find_password(uuid) is
   'The password hash of an account, null if it has no password, and whether it has a verified second factor.';
 
-create function auth.rehash_password(user_id uuid, old_password_hash text, new_password_hash text) returns void
+create function auth.rehash_password(user_id uuid, old_password_hash text, new_password_hash text) returns boolean
 language sql security definer set search_path = ''
 as $$
-  update auth.users set encrypted_password = $3 where users.id = $1 and users.encrypted_password = $2
+  with replaced as (
+    update auth.users set encrypted_password = $3 where users.id = $1 and users.encrypted_password = $2 returning 1
+  )
+  select exists (select from replaced)
 $$;
 comment on function auth.rehash_password(uuid, text, text) is
-  'Replaces the hash of an unchanged password by that of a better algorithm.';
+  'Replaces the hash of an unchanged password by that of a better algorithm. Returns whether it was unchanged.';
 
 -- Sessions
 

@@ -64,6 +64,30 @@ t.test('an account of one door signs in at the other', async (t) => {
   t.equal((await call('POST', '/auth/signup', { body: { ...taken, email: 'BOB@example.org' } })).status, 409)
 })
 
+t.test('sign-ins of an imported account at once all succeed, at both doors', async (t) => {
+  const imported = 'imported password'
+  for (const door of ['cookie', 'tokens'] as const) {
+    const email = `imported-${door}@example.org`
+    await signUp(call, email)
+    const set =
+      "update auth.users set encrypted_password = extensions.crypt($2, extensions.gen_salt('bf', 4)) where email = $1"
+    await database.query(set, [email, imported])
+    const body = { email, password: imported }
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () =>
+        door === 'cookie' ? call('POST', '/auth/signin', { body }) : grant('password', body),
+      ),
+    )
+    t.strictSame(
+      answers.map(({ status }) => status),
+      answers.map(() => 200),
+      door,
+    )
+    const { rows } = await database.query('select encrypted_password from auth.users where email = $1', [email])
+    t.match(rows[0], { encrypted_password: /^\$argon2id\$/ })
+  }
+})
+
 t.test('sessions of both kinds are listed and ended at both doors', async (t) => {
   const cleo = await signUp(call, 'cleo@example.org')
   const tokens = tokensOf(await grant('password', { email: 'cleo@example.org', password }))

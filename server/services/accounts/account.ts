@@ -136,9 +136,14 @@ export async function findPassword(query: RunQuery, userId: string): Promise<Fou
   }
 }
 
-/** Replaces the hash of a password that has not changed meanwhile. */
-export async function replaceHash(query: RunQuery, userId: string, old: string, replacement: string): Promise<void> {
-  await askAccounts(query, 'select auth.rehash_password($1, $2, $3)', [userId, old, replacement])
+/** Replaces the hash of a password. False when it has changed meanwhile. */
+export async function replaceHash(query: RunQuery, userId: string, old: string, replacement: string): Promise<boolean> {
+  const [row] = await askAccounts(query, 'select auth.rehash_password($1, $2, $3) as replaced', [
+    userId,
+    old,
+    replacement,
+  ])
+  return row?.replaced === true
 }
 
 export type AccountChange = {

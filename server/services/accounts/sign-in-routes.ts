@@ -4,12 +4,21 @@ import { clientAddress, clientNetwork } from '../../http/client-address.ts'
 import { Failure, failures } from '../../http/envelope.ts'
 import { defineRoute, type Access, type Route } from '../../http/route.ts'
 import { done, dto, failure, success } from '../../http/service-response.ts'
+import type { TokenSigner } from '../../identity/jwt/token-signer.ts'
 import { accessTokens, type TokenSettings } from './access-token.ts'
-import { createAccount, findAccount, normalisedEmail, replaceHash, userDto, type FoundAccount } from './account.ts'
+import {
+  createAccount,
+  findAccount,
+  findPassword,
+  normalisedEmail,
+  replaceHash,
+  userDto,
+  type FoundAccount,
+} from './account.ts'
 import { addressTaken, clearsCookie, tooMany } from './account-response.ts'
 import type { AttemptLimits } from './attempt-limit.ts'
-import { isOutdated } from './password-hash.ts'
 import type { Passwords } from './password.ts'
+import { currentHash, type StoredHash } from './rehash.ts'
 import { endingSession, everyone, signedIn } from './session-access.ts'
 import { clearSessionCookies } from './session-cookie.ts'
 import { beginSession, revokeSession, revokeSessionsOf, type Session, type SessionSettings } from './session.ts'
@@ -17,10 +26,12 @@ import { beginSession, revokeSession, revokeSessionsOf, type Session, type Sessi
 export type SignInSettings = SessionSettings & {
   readonly passwords: Passwords
   readonly limits: AttemptLimits
-  /** Whether nobody may create an account; read at each sign-up. By default, everybody may. */
+  /** Whether sign-up is disabled; read at each sign-up. By default, it is enabled. */
   readonly isSignUpDisabled?: () => boolean
   /** Read for each token. */
   readonly tokens: () => TokenSettings
+  /** Shared with `/auth/v1`. */
+  readonly signer: TokenSigner
 }
 
 /** `schemas/sign-up-dto.json` and `schemas/sign-in-dto.json`. */
@@ -32,15 +43,12 @@ const setsCookie = { 'Set-Cookie': 'The cookie `session`, and `__Host-session` w
 
 export function signInRoutes(settings: SignInSettings): readonly Route[] {
   const { query, passwords, limits, trustedProxies, isSignUpDisabled = () => false } = settings
-  const createToken = accessTokens(settings.tokens)
+  const createToken = accessTokens(settings.tokens, settings.signer)
 
-  /** Replaces the hash of an imported account by one of the current algorithm. */
-  async function currentHash(userId: string, old: string, { password }: SignInDto): Promise<string> {
-    if (!isOutdated(old)) return old
-    const replacement = await passwords.hash(password)
-    await replaceHash(query, userId, old, replacement)
-    return replacement
-  }
+  const storedHash = (userId: string): StoredHash => ({
+    replace: (old, replacement) => replaceHash(query, userId, old, replacement),
+    find: async () => (await findPassword(query, userId)).hash,
+  })
 
   return [
     defineRoute({
@@ -54,7 +62,7 @@ export function signInRoutes(settings: SignInSettings): readonly Route[] {
       body: dto<SignUpDto>('SignUpDto'),
       success: success(201, 'The new account.', dto('UserDto'), { headers: setsCookie }),
       errors: {
-        403: failure('Nobody may create an account, or the request comes from a page of another site.'),
+        403: failure('Sign-up is disabled, or the request comes from a page of another site.'),
         409: addressTaken,
         429: tooMany,
       },
@@ -100,8 +108,10 @@ export function signInRoutes(settings: SignInSettings): readonly Route[] {
         const right = await passwords.verify(account?.passwordHash, body.password)
         if (account?.passwordHash === undefined || !right) throw failures.wrongCredentials()
         requireAccess(account)
-        const password = { userId: account.id, passwordHash: await currentHash(account.id, account.passwordHash, body) }
-        if (!(await beginSession(request, response, password, settings))) throw failures.wrongCredentials()
+        const { id: userId, passwordHash } = account
+        const hash = await currentHash(passwords, body.password, passwordHash, storedHash(userId))
+        if (!(await beginSession(request, response, { userId, passwordHash: hash }, settings)))
+          throw failures.wrongCredentials()
         await revokeSessionsOf(request, settings)
         await attempt.giveBack()
         return { message: 'user signed in successfully', details: userDto(account) }

@@ -1,7 +1,7 @@
 // Sign-in with a password.
 import { clientNetwork } from '../../http/client-address.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
-import { isOutdated } from '../accounts/password-hash.ts'
+import { currentHash, type StoredHash } from '../accounts/rehash.ts'
 import { normalisedPhone } from './addresses.ts'
 import { AuthError, authErrors } from './auth-error.ts'
 import type { AuthContext } from './auth-context.ts'
@@ -15,7 +15,7 @@ const startSession = new JsonStatement("select auth.start_session($1, 'password'
 })
 const rehash = new JsonStatement(
   'with changed as (update auth.users set encrypted_password = $3 where id = $1 and encrypted_password = $2 ' +
-    'returning 1) select to_json(count(*)) from changed',
+    'returning 1) select to_json(exists (select from changed))',
   { access: 'write' },
 )
 
@@ -55,10 +55,10 @@ export const passwordGrant: TokenGrant = {
     if (row.banned) throw authErrors.userBanned(400)
     if (provider === 'email' && !row.email_confirmed) throw authErrors.emailNotConfirmed()
     if (provider === 'phone' && !row.phone_confirmed) throw authErrors.phoneNotConfirmed()
-    const currentHash = await rehashed(context, row.id, hash, password)
+    const stored = await currentHash(passwords, password, hash, storedHashOf(context, row.id))
     const { ip, userAgent } = originOf(request, context)
     const traits = JSON.stringify({ provider })
-    const [started] = await database.askRows(startSession, [row.id, ip, userAgent, traits, currentHash])
+    const [started] = await database.askRows(startSession, [row.id, ip, userAgent, traits, stored])
     const members = weakPasswordMember(password, settings)
     const { text } = await sessions.respond(started?.[0] ?? '', { method: 'password', members })
     return { text }
@@ -86,18 +86,10 @@ function addressOf({ body, context }: TokenCall): { readonly provider: 'email' |
   throw authErrors.invalid('missing email or phone')
 }
 
-/** Replaces the hash of an imported account by one of the current algorithm. Returns the hash that is stored. */
-async function rehashed(
-  { database, passwords }: AuthContext,
-  userId: string,
-  hash: string,
-  password: string,
-): Promise<string> {
-  if (!isOutdated(hash)) return hash
-  const current = await passwords.hash(password)
-  const [changed] = await database.ask(rehash, [userId, hash, current])
-  if (changed === 1) return current
-  // Another sign-in has replaced it, or the password has changed.
-  const [stored] = await database.ask(storedHash, [userId])
-  return typeof stored === 'string' && (await passwords.verify(stored, password)) ? stored : hash
-}
+const storedHashOf = ({ database }: AuthContext, userId: string): StoredHash => ({
+  replace: async (old, replacement) => (await database.ask(rehash, [userId, old, replacement]))[0] === true,
+  find: async () => {
+    const [stored] = await database.ask(storedHash, [userId])
+    return typeof stored === 'string' ? stored : undefined
+  },
+})
