@@ -6,6 +6,7 @@ import { listensOnLoopback } from '../config/loopback.ts'
 import type { ApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import type { JwtSettings, JwtVerifier } from '../identity/jwt/jwt.ts'
 import { verificationSecret } from '../identity/jwt/key-set.ts'
+import { TokenSigner } from '../identity/jwt/token-signer.ts'
 import type { Database } from '../postgres/database.ts'
 import { createAttemptLimits } from '../services/accounts/attempt-limit.ts'
 import { createPasswords } from '../services/accounts/password.ts'
@@ -19,20 +20,26 @@ export const verifierSettings = (config: Config): JwtSettings => ({
   jwtSecret: verificationSecret(config),
 })
 
-/** What the cookie door and `/auth/v1` share: the queue of passwords, and the limits of wrong ones. */
-export const sharedSignIn = (config: Config, database: Database): Pick<AuthOptions, 'passwords' | 'attempts'> => ({
-  passwords: createPasswords(),
-  attempts: createAttemptLimits({
-    query: database.query,
-    accountLimit: config.authAccountLimit,
-    accountTotalLimit: config.authAccountTotalLimit,
-    addressLimit: config.authAddressLimit,
-  }),
-})
+/**
+ * What the cookie door and `/auth/v1` share: the queue of passwords, the limits of wrong ones, and the signer of tokens.
+ *
+ * @param current the settings, whose keys can be reloaded
+ */
+export function sharedSignIn(
+  current: () => Config,
+  { query }: Database,
+): Pick<AuthOptions, 'passwords' | 'attempts' | 'signer'> {
+  const { authAccountLimit: accountLimit, authAccountTotalLimit: accountTotalLimit } = current()
+  return {
+    passwords: createPasswords(),
+    attempts: createAttemptLimits({ query, accountLimit, accountTotalLimit, addressLimit: current().authAddressLimit }),
+    signer: new TokenSigner(current),
+  }
+}
 
 export type ProgramAuthOptions = Pick<
   AuthOptions,
-  'database' | 'passwords' | 'attempts' | 'validator' | 'allowedOrigins' | 'onError' | 'warn' | 'print'
+  'database' | 'passwords' | 'attempts' | 'signer' | 'validator' | 'allowedOrigins' | 'onError' | 'warn' | 'print'
 > & {
   /** The settings at the start. */
   readonly config: Config

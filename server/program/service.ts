@@ -197,7 +197,7 @@ async function compose({ engine, database, validator, lookupApiKey, log, metrics
   }
   const allowedOrigins = (): readonly string[] => engine.snapshot.config.serverCorsAllowedOrigins
   const onError = (error: unknown): void => log.write({ kind: 'failure', error, requestId: null })
-  const shared = sharedSignIn(config, database)
+  const shared = sharedSignIn(() => engine.snapshot.config, database)
   const auth = startAuth({
     ...shared,
     config,
@@ -219,10 +219,8 @@ async function compose({ engine, database, validator, lookupApiKey, log, metrics
     tokenDoor: createTokenDoor(auth.context),
     isSignUpDisabled: () => auth.context.settings().authDisableSignup,
     allowedOrigins,
-    accountLimit: config.authAccountLimit,
-    accountTotalLimit: config.authAccountTotalLimit,
-    addressLimit: config.authAddressLimit,
-    tokens: () => verifierSettings(engine.snapshot.config),
+    signer: shared.signer,
+    tokens: () => engine.snapshot.config,
     version,
     restBasePath: config.restBasePath,
     imageBasePath: hasAnalysis ? config.imageBasePath : null,

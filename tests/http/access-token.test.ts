@@ -113,6 +113,17 @@ t.test('the token follows the settings jwt-aud and jwt-role-claim-key', async (t
   t.match([elsewhere.status, elsewhere.body], [501, { status: 'error', message: /jwt-role-claim-key/ }])
 })
 
+t.test('keys of /auth/v1 sign the tokens of the cookie, and only the key that is meant to', async (t) => {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const secret = { kty: 'oct', k: randomBytes(32).toString('base64url'), kid: 'old', key_ops: ['verify'] }
+  const pair = { ...privateKey.export({ format: 'jwk' }), kid: 'new', alg: 'ES256', key_ops: ['sign', 'verify'] }
+  const settings = { jwtSecret, authJwtKeys: JSON.stringify([secret, pair]) }
+  const { call } = await startService(t, database.authenticatorUri, { tokens: () => settings })
+  const user = await signUp(call, 'two-keys@example.org')
+  const token = detailsOf<Token>(await user.call('POST', '/auth/token')).access_token
+  t.strictSame(decodeProtectedHeader(token), { alg: 'ES256', kid: 'new', typ: 'JWT' })
+})
+
 t.test('a secret that changes while the server runs is used at once', async (t) => {
   let secret = 'a'.repeat(32)
   const { call } = await startService(t, database.authenticatorUri, {

@@ -9,6 +9,7 @@ import { AuthError } from '../../server/services/auth/auth-error.ts'
 import { noHooks, type AuthHooks } from '../../server/services/auth/auth-hooks.ts'
 import { authRouter } from '../../server/services/auth/auth-router.ts'
 import { createAuth } from '../../server/services/auth/create-auth.ts'
+import { TokenSigner } from '../../server/identity/jwt/token-signer.ts'
 import { createAttemptLimits } from '../../server/services/accounts/attempt-limit.ts'
 import { createPasswords } from '../../server/services/accounts/password.ts'
 import { createValidator } from '../../server/validation/validator.ts'
@@ -44,6 +45,7 @@ const { context } = createAuth({
   lookupApiKey: () => ({ role: 'anon', claims: {} }),
   passwords: createPasswords(),
   attempts: createAttemptLimits({ query: database.query, ...limits }),
+  signer: new TokenSigner(() => config),
   trustedProxies: 0,
   isDevelopment: false,
   ownOrigin: 'http://localhost',

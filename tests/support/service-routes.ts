@@ -1,5 +1,6 @@
 // The tables of the service's routes without a service: no handler is called.
 import { serviceTables } from '../../server/program/service-routes.ts'
+import { TokenSigner } from '../../server/identity/jwt/token-signer.ts'
 import type { RouteTable } from '../../server/http/route-router.ts'
 
 const notCalled = (): never => {
@@ -13,9 +14,9 @@ export const tables: readonly RouteTable[] = serviceTables({
   secureCookies: false,
   services: ['rest', 'auth', 'profiles', 'reports', 'analysis'],
   allowedOrigins: notCalled,
-  accountLimit: 1,
-  accountTotalLimit: 1,
-  addressLimit: 1,
+  passwords: { hash: notCalled, verify: notCalled },
+  limits: { register: notCalled, guess: notCalled },
+  signer: new TokenSigner(notCalled),
   trustedProxies: 0,
   tokens: notCalled,
   tokenDoor: { issueTokens: notCalled, sessionOf: notCalled },

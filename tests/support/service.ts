@@ -5,6 +5,10 @@ import { bodyReader } from '../../server/http/json-body.ts'
 import { Failure } from '../../server/http/envelope.ts'
 import { createRouters } from '../../server/http/route-router.ts'
 import { accountsTable, type AccountsSettings } from '../../server/services/accounts/accounts-table.ts'
+import type { TokenSettings } from '../../server/services/accounts/access-token.ts'
+import { createAttemptLimits, type AttemptLimitSettings } from '../../server/services/accounts/attempt-limit.ts'
+import { createPasswords } from '../../server/services/accounts/password.ts'
+import { TokenSigner } from '../../server/identity/jwt/token-signer.ts'
 import { databaseFailure } from '../../server/services/database-failure.ts'
 import { Database } from '../../server/postgres/database.ts'
 import { createPool } from '../../server/postgres/pool.ts'
@@ -25,18 +29,12 @@ export type Service = {
 type Settings = Partial<
   Pick<
     AccountsSettings & ReportSettings,
-    | 'database'
-    | 'query'
-    | 'sessionSecrets'
-    | 'secureCookies'
-    | 'accountLimit'
-    | 'accountTotalLimit'
-    | 'addressLimit'
-    | 'trustedProxies'
-    | 'allowedOrigins'
-    | 'tokens'
+    'database' | 'query' | 'sessionSecrets' | 'secureCookies' | 'trustedProxies' | 'allowedOrigins'
   >
->
+> &
+  Partial<AttemptLimitSettings> & { readonly tokens?: () => Partial<TokenSettings> }
+
+const noTokens = { jwtSecret: null, authJwtKeys: null, authJwtSecret: null, jwtAud: null, jwtRoleClaimKey: '.role' }
 
 /** `authenticatorUri` may name a database that is not migrated or does not exist. */
 export async function startService(
@@ -51,15 +49,17 @@ export async function startService(
     ),
   )
   const logged: unknown[] = []
+  const tokens = (): TokenSettings => ({ ...noTokens, ...more.tokens?.() })
+  // By default, the limits are too high to be reached.
+  const { query = database.query, accountLimit = 100_000, accountTotalLimit = 100_000, addressLimit = 100_000 } = more
   const settings = {
     database,
-    query: database.query,
+    query,
     sessionSecrets: secrets,
     secureCookies: false,
-    // These limits are too high to be reached.
-    accountLimit: 100_000,
-    accountTotalLimit: 100_000,
-    addressLimit: 100_000,
+    passwords: createPasswords(),
+    limits: createAttemptLimits({ query, accountLimit, accountTotalLimit, addressLimit }),
+    signer: new TokenSigner(tokens),
     trustedProxies: 0,
     allowedOrigins: () => [],
     // `startApplication` has /auth/v1, too.
@@ -67,8 +67,8 @@ export async function startService(
       issueTokens: () => Promise.resolve(undefined),
       sessionOf: () => Promise.reject(new Failure(401, 'There are no tokens here')),
     },
-    tokens: () => ({ jwtSecret: null, jwtAud: null, jwtRoleClaimKey: '.role' }),
     ...more,
+    tokens,
   }
   // A bare router is sufficient: the routers use only Node's requests and responses.
   const root = express.Router()

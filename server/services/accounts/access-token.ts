@@ -1,12 +1,12 @@
 // Short-lived JWTs for the REST API, for users who are signed in with a cookie.
-import { SignJWT } from 'jose'
 import type { JwtSettings } from '../../identity/jwt/jwt.ts'
-import { signingKey, type SigningKey } from '../../identity/jwt/jwt-signing-key.ts'
+import type { KeySource } from '../../identity/jwt/key-set.ts'
+import type { TokenSigner } from '../../identity/jwt/token-signer.ts'
 import { parseRoleClaim, roleInClaims } from '../../identity/role-claim/role-claim.ts'
 import { Failure } from '../../http/envelope.ts'
 import { sessionIdentity, type Session } from './session.ts'
 
-export type TokenSettings = Pick<JwtSettings, 'jwtSecret' | 'jwtAud' | 'jwtRoleClaimKey'>
+export type TokenSettings = Pick<JwtSettings, 'jwtAud' | 'jwtRoleClaimKey'> & KeySource
 
 export type AccessToken = {
   readonly access_token: string
@@ -19,30 +19,33 @@ export type AccessToken = {
 const lifetime = 15 * 60
 
 /**
- * Returns a function that signs tokens with the key that the settings use to verify them.
+ * Returns a function that creates tokens, signed with the same key as those of `/auth/v1`.
  *
  * @param settings read for each token, because they may change
- * @throws Failure 503 without a secret; 501 when the settings' keys cannot sign, or expect the role in another claim
+ * @throws Failure 503 without a key; 501 when the settings' keys cannot sign, or expect the role in another claim
  */
-export function accessTokens(settings: () => TokenSettings): (session: Session) => Promise<AccessToken> {
-  let last: { readonly secret: string | Buffer; readonly key: SigningKey | undefined } | undefined
+export function accessTokens(
+  settings: () => TokenSettings,
+  signer: TokenSigner,
+): (session: Session) => Promise<AccessToken> {
   return async (session) => {
-    const { jwtSecret, jwtAud, jwtRoleClaimKey } = settings()
-    if (jwtSecret === null) throw new Failure(503, 'Tokens are not set up: there is no JWT secret')
-    if (last?.secret !== jwtSecret) last = { secret: jwtSecret, key: signingKey(jwtSecret) }
-    const { key } = last
-    if (!key) throw new Failure(501, 'Tokens cannot be made here: the keys of the settings can verify, but not sign')
+    const { jwtSecret, authJwtKeys, authJwtSecret, jwtAud, jwtRoleClaimKey } = settings()
+    if ((jwtSecret ?? authJwtKeys ?? authJwtSecret) === null) {
+      throw new Failure(503, 'Tokens are not set up: there is no JWT secret')
+    }
     const { role, claims } = sessionIdentity(session)
-    const payload = { ...claims, role, session_id: session.id, ...(jwtAud === null ? {} : { aud: jwtAud }) }
+    const iat = Math.floor(Date.now() / 1000)
+    const aud = jwtAud === null ? {} : { aud: jwtAud }
+    const payload = { ...claims, role, session_id: session.id, ...aud, iat, exp: iat + lifetime }
     const roleClaim = parseRoleClaim(jwtRoleClaimKey)
-    if (roleClaim.kind === 'invalid' || roleInClaims(roleClaim, payload) !== role) {
+    const isFound = roleClaim.kind !== 'invalid' && roleInClaims(roleClaim, payload) === role
+    const token = await signer.sign(JSON.stringify(payload))
+    if (token === undefined) {
+      throw new Failure(501, 'Tokens cannot be made here: the keys of the settings can verify, but not sign')
+    }
+    if (!isFound) {
       throw new Failure(501, 'Tokens cannot be made here: jwt-role-claim-key looks for the role in another claim')
     }
-    const token = await new SignJWT(payload)
-      .setProtectedHeader({ alg: key.algorithm, typ: 'JWT', ...(key.kid === undefined ? {} : { kid: key.kid }) })
-      .setIssuedAt()
-      .setExpirationTime(`${lifetime}s`)
-      .sign(key.material)
     return { access_token: token, token_type: 'bearer', expires_in: lifetime }
   }
 }

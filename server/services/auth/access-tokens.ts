@@ -1,12 +1,10 @@
 // Access tokens: signed and verified with the keys of the settings.
-import { CompactSign } from 'jose'
 import { isApiKey } from '../../identity/api-key/api-key.ts'
 import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
 import { CredentialError } from '../../identity/credential-error.ts'
 import type { Identity } from '../../identity/identity.ts'
 import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
-import type { SigningKey } from '../../identity/jwt/jwt-signing-key.ts'
-import { publicKeys, tokenSigningKey, type KeySource } from '../../identity/jwt/key-set.ts'
+import type { TokenSigner } from '../../identity/jwt/token-signer.ts'
 import type { AccessClaims } from './auth-caller.ts'
 import { AuthError, authErrors } from './auth-error.ts'
 
@@ -25,8 +23,7 @@ export type AccessTokens = {
 }
 
 export type AccessTokenOptions = {
-  /** Read for each token, because the keys can be reloaded. */
-  readonly keys: () => KeySource
+  readonly signer: TokenSigner
   /** Algorithms that are accepted; empty for those of the keys. */
   readonly validMethods: () => readonly string[]
   /** The verifier of the REST API, which accepts the same tokens. */
@@ -34,35 +31,7 @@ export type AccessTokenOptions = {
   readonly lookupApiKey: ApiKeyLookup
 }
 
-/** The keys of one version of the settings. */
-class KeySet {
-  readonly source: KeySource
-  readonly signing: SigningKey | undefined
-  readonly jwks: string
-
-  constructor(source: KeySource) {
-    this.source = source
-    this.signing = tokenSigningKey(source)
-    this.jwks = JSON.stringify({ keys: publicKeys(source) })
-  }
-
-  isOf({ jwtSecret, authJwtKeys, authJwtSecret }: KeySource): boolean {
-    return (
-      this.source.jwtSecret === jwtSecret &&
-      this.source.authJwtKeys === authJwtKeys &&
-      this.source.authJwtSecret === authJwtSecret
-    )
-  }
-}
-
-const utf8 = new TextEncoder()
-
-export function createAccessTokens({ keys, validMethods, verifier, lookupApiKey }: AccessTokenOptions): AccessTokens {
-  let last: KeySet | undefined
-  const current = (): KeySet => {
-    const source = keys()
-    return last?.isOf(source) ? last : (last = new KeySet(source))
-  }
+export function createAccessTokens({ signer, validMethods, verifier, lookupApiKey }: AccessTokenOptions): AccessTokens {
   const identify = async (token: string): Promise<Identity> => {
     try {
       return await (isApiKey(token) ? lookupApiKey(token) : verifier().verify(token))
@@ -73,14 +42,9 @@ export function createAccessTokens({ keys, validMethods, verifier, lookupApiKey 
   }
   return {
     sign: async (payload) => {
-      const { signing } = current()
-      if (!signing) {
-        throw new AuthError(500, 'unexpected_failure', 'Tokens cannot be signed: the settings have no key that signs')
-      }
-      const { kid, algorithm, material } = signing
-      return new CompactSign(utf8.encode(payload))
-        .setProtectedHeader({ alg: algorithm, ...(kid === undefined ? {} : { kid }), typ: 'JWT' })
-        .sign(material)
+      const token = await signer.sign(payload)
+      if (token !== undefined) return token
+      throw new AuthError(500, 'unexpected_failure', 'Tokens cannot be signed: the settings have no key that signs')
     },
     verify: async (token) => {
       const { role, claims } = await identify(token)
@@ -91,7 +55,7 @@ export function createAccessTokens({ keys, validMethods, verifier, lookupApiKey 
       const named: AccessClaims = claims
       return isApiKey(token) ? { ...named, role } : named
     },
-    jwks: () => current().jwks,
+    jwks: () => signer.jwks,
   }
 }
 

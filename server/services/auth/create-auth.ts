@@ -2,7 +2,7 @@
 import type { Router } from 'express'
 import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
 import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
-import type { KeySource } from '../../identity/jwt/key-set.ts'
+import type { TokenSigner } from '../../identity/jwt/token-signer.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { DtoValidator } from '../../validation/validator.ts'
 import type { AttemptLimits } from '../accounts/attempt-limit.ts'
@@ -26,13 +26,14 @@ import type { AuthSettings } from './settings.ts'
 
 export type AuthOptions = {
   /** Read at each request, because the settings can be reloaded. */
-  readonly settings: () => AuthSettings & KeySource
+  readonly settings: () => AuthSettings
   readonly database: Database
   readonly verifier: () => JwtVerifier
   readonly lookupApiKey: ApiKeyLookup
   /** Shared with the cookie door. */
   readonly passwords: Passwords
   readonly attempts: AttemptLimits
+  readonly signer: TokenSigner
   readonly trustedProxies: number
   readonly isDevelopment: boolean
   /** Where this server listens, if nothing else is known: `http://localhost:3000`. */
@@ -59,7 +60,7 @@ export function createAuth(options: AuthOptions): AuthService {
   const database = authDatabase(options.database)
   const tasks = new BackgroundTasks(options.onError)
   const accessTokens = createAccessTokens({
-    keys: settings,
+    signer: options.signer,
     validMethods: () => settings().authJwtValidMethods,
     verifier,
     lookupApiKey,

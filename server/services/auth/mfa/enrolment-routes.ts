@@ -86,7 +86,7 @@ export const enrolmentRoutes: readonly AuthRoute[] = [
   }),
 ]
 
-const hostOf = (url: string): string => URL.parse(url)?.host ?? url
+const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : url)
 
 async function enrollTotp(
   context: AuthContext,

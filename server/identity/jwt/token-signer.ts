@@ -1,0 +1,62 @@
+// Signs access tokens with the key of the current settings.
+import { CompactSign } from 'jose'
+import type { SigningKey } from './jwt-signing-key.ts'
+import { publicKeys, tokenSigningKey, type KeySource } from './key-set.ts'
+
+/** The keys of one version of the settings. */
+class KeySet {
+  readonly source: KeySource
+  readonly signing: SigningKey | undefined
+  readonly jwks: string
+
+  constructor(source: KeySource) {
+    this.source = source
+    this.signing = tokenSigningKey(source)
+    this.jwks = JSON.stringify({ keys: publicKeys(source) })
+  }
+
+  isOf({ jwtSecret, authJwtKeys, authJwtSecret }: KeySource): boolean {
+    return (
+      this.source.jwtSecret === jwtSecret &&
+      this.source.authJwtKeys === authJwtKeys &&
+      this.source.authJwtSecret === authJwtSecret
+    )
+  }
+}
+
+const utf8 = new TextEncoder()
+
+export class TokenSigner {
+  readonly #keys: () => KeySource
+  #last: KeySet | undefined
+
+  /** @param keys read for each token, because the settings can be reloaded */
+  constructor(keys: () => KeySource) {
+    this.#keys = keys
+  }
+
+  /** The public keys as JSON text: `{"keys": […]}`. */
+  get jwks(): string {
+    return this.#current().jwks
+  }
+
+  /**
+   * Signs claims (RFC 7519).
+   *
+   * @param payload the claims as JSON text, which keeps all digits of numbers
+   * @returns undefined if no key of the settings can sign
+   */
+  async sign(payload: string): Promise<string | undefined> {
+    const { signing } = this.#current()
+    if (!signing) return undefined
+    const { kid, algorithm, material } = signing
+    return new CompactSign(utf8.encode(payload))
+      .setProtectedHeader({ alg: algorithm, ...(kid === undefined ? {} : { kid }), typ: 'JWT' })
+      .sign(material)
+  }
+
+  #current(): KeySet {
+    const source = this.#keys()
+    return this.#last?.isOf(source) ? this.#last : (this.#last = new KeySet(source))
+  }
+}
