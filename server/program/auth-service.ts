@@ -13,6 +13,7 @@ import { createPasswords } from '../services/accounts/password.ts'
 import { createAuth, type AuthOptions, type AuthService } from '../services/auth/create-auth.ts'
 import type { Handler } from './app.ts'
 import { embeddedVariable } from './embedded-environment.ts'
+import { workerIndex } from './workers.ts'
 
 /** The settings of the verifier, with the keys of `/auth/v1` beside those of PostgREST's setting. */
 export const verifierSettings = (config: Config): JwtSettings => ({
@@ -57,8 +58,8 @@ export function startAuth({ config, env, current, ...options }: ProgramAuthOptio
     isDevelopment: env[embeddedVariable] !== undefined && listensOnLoopback(config),
     ownOrigin: `http://localhost:${config.serverPort}`,
   })
-  // Reports problems of the mail server and of templates.
-  void auth.context.mailer.check()
+  // Reports problems of the mail server and of templates, once for all workers.
+  if ((workerIndex() ?? 0) === 0) void auth.context.mailer.check()
   return auth
 }
 

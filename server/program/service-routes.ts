@@ -6,13 +6,16 @@ import { accountsTable, type AccountsSettings } from '../services/accounts/accou
 import { reportTable, type ReportSettings } from '../services/report/report-routes.ts'
 import { operationTables, type OperationParts } from './operations/operation-routes.ts'
 
-export type ServiceRouteParts = AccountsSettings &
-  ReportSettings &
-  OperationParts & { readonly services: readonly ServiceName[] }
+export type ServiceRouteParts = ReportSettings &
+  OperationParts & {
+    readonly services: readonly ServiceName[]
+    /** Undefined without the service `auth`. */
+    readonly accounts: AccountsSettings | undefined
+  }
 
 /** The tables of the chosen services, in the order of `/openapi.json`. Add a line for a new service. */
 export const serviceTables = (parts: ServiceRouteParts): readonly RouteTable[] => [
-  ...(parts.services.includes('auth') ? [accountsTable(parts)] : []),
+  ...(parts.accounts ? [accountsTable(parts.accounts)] : []),
   ...(parts.services.includes('reports') ? [reportTable(parts)] : []),
   ...operationTables(parts),
 ]

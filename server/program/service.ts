@@ -160,7 +160,7 @@ export async function startService({
       closeSockets: () => analysis?.closeSockets(),
       stop: async () => {
         analysis?.stop()
-        await auth.stop()
+        await auth?.stop()
         await parts.stop()
       },
     }
@@ -183,7 +183,7 @@ type Composed = Pick<ServiceParts, 'engine' | 'database' | 'metrics'> & {
 async function compose({ engine, database, validator, lookupApiKey, log, metrics, env }: Composed): Promise<{
   readonly listener: RequestListener
   readonly analysis: AnalysisService | undefined
-  readonly auth: AuthService
+  readonly auth: AuthService | undefined
 }> {
   const { config } = engine.snapshot
   const { query } = database
@@ -198,29 +198,35 @@ async function compose({ engine, database, validator, lookupApiKey, log, metrics
   const allowedOrigins = (): readonly string[] => engine.snapshot.config.serverCorsAllowedOrigins
   const onError = (error: unknown): void => log.write({ kind: 'failure', error, requestId: null })
   const shared = sharedSignIn(() => engine.snapshot.config, database)
-  const auth = startAuth({
-    ...shared,
-    config,
-    env,
-    current: () => ({ config: engine.snapshot.config, verifier: engine.snapshot.loaded.verifier }),
-    database,
-    lookupApiKey,
-    validator,
-    allowedOrigins,
-    onError,
-    warn: (message) => log.write({ kind: 'warning', message }),
-    print: (block) => log.write({ kind: 'mail', message: block.trimEnd() }),
-  })
+  const auth = hasAuth
+    ? startAuth({
+        ...shared,
+        config,
+        env,
+        current: () => ({ config: engine.snapshot.config, verifier: engine.snapshot.loaded.verifier }),
+        database,
+        lookupApiKey,
+        validator,
+        allowedOrigins,
+        onError,
+        warn: (message) => log.write({ kind: 'warning', message }),
+        print: (block) => log.write({ kind: 'mail', message: block.trimEnd() }),
+      })
+    : undefined
   const tables: readonly RouteTable[] = serviceTables({
     ...sessions,
     services: config.services,
-    passwords: shared.passwords,
-    limits: shared.attempts,
-    tokenDoor: createTokenDoor(auth.context),
-    isSignUpDisabled: () => auth.context.settings().authDisableSignup,
+    accounts: auth && {
+      ...sessions,
+      passwords: shared.passwords,
+      limits: shared.attempts,
+      signer: shared.signer,
+      tokenDoor: createTokenDoor(auth.context),
+      isSignUpDisabled: () => auth.context.settings().authDisableSignup,
+      tokens: () => engine.snapshot.config,
+      allowedOrigins,
+    },
     allowedOrigins,
-    signer: shared.signer,
-    tokens: () => engine.snapshot.config,
     version,
     restBasePath: config.restBasePath,
     imageBasePath: hasAnalysis ? config.imageBasePath : null,
@@ -271,7 +277,7 @@ async function compose({ engine, database, validator, lookupApiKey, log, metrics
       ? nodeHandler(engine, { basePath: config.restBasePath, onError })
       : undefined,
     restBasePath: config.restBasePath,
-    services: hasAuth ? withAuth(services, auth) : services,
+    services: auth ? withAuth(services, auth) : services,
     analysis: analysis && { path: config.imageBasePath, router: analysis.router },
     log,
   })

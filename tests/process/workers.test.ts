@@ -58,6 +58,20 @@ t.test('two workers serve and end gracefully', async (t) => {
   t.equal(times(program, 'stopped'), 3, 'all ended gracefully')
 })
 
+t.test('problems of sign-in are reported once, and only where it is served', async (t) => {
+  for (const [services, wanted] of [
+    ['rest,auth', 1],
+    ['rest', 0],
+  ] as const) {
+    const program = await start(t, { SERVICES: services, SERVER_HOST: '127.0.0.1' })
+    await serving(program, 2)
+    program.kill('SIGTERM')
+    t.equal(await program.ended, 0)
+    const reports = program.logged().filter(({ msg }) => /there is no mail server/.test(String(msg)))
+    t.equal(reports.length, wanted, services)
+  }
+})
+
 t.test('killed workers are replaced, while the others serve', async (t) => {
   const program = await start(t)
   await serving(program, 2)

@@ -7,19 +7,26 @@ const notCalled = (): never => {
   throw new Error('no handler is called here')
 }
 
-export const tables: readonly RouteTable[] = serviceTables({
+const parts = {
   database: { ask: notCalled, askRows: notCalled, transaction: notCalled },
   query: notCalled,
   sessionSecrets: [],
   secureCookies: false,
-  services: ['rest', 'auth', 'profiles', 'reports', 'analysis'],
   allowedOrigins: notCalled,
-  passwords: { hash: notCalled, verify: notCalled },
-  limits: { register: notCalled, guess: notCalled },
-  signer: new TokenSigner(notCalled),
   trustedProxies: 0,
-  tokens: notCalled,
-  tokenDoor: { issueTokens: notCalled, sessionOf: notCalled },
+}
+
+export const tables: readonly RouteTable[] = serviceTables({
+  ...parts,
+  services: ['rest', 'auth', 'profiles', 'reports', 'analysis'],
+  accounts: {
+    ...parts,
+    passwords: { hash: notCalled, verify: notCalled },
+    limits: { register: notCalled, guess: notCalled },
+    signer: new TokenSigner(notCalled),
+    tokens: notCalled,
+    tokenDoor: { issueTokens: notCalled, sessionOf: notCalled },
+  },
   version: '1.2.3',
   restBasePath: '/rest/v1',
   imageBasePath: '/api/v1/water-hyacinth',
