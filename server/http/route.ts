@@ -38,6 +38,13 @@ export type Access<Caller> = {
   readonly errors: Responses
   /** @throws Failure one of `errors` */
   readonly identify: (request: Request, response: Response) => Caller | Promise<Caller>
+  /**
+   * Called when the request fails, if `identify` leaves checks to the handler, which may not have reached them: the
+   * error of a caller without access comes before all others.
+   *
+   * @throws Failure one of `errors`
+   */
+  readonly confirm?: (caller: Caller) => Promise<void>
 }
 
 /** The query string of a route, with its JSON Schema. */
@@ -160,16 +167,23 @@ function handlerOf<Caller, Path, Query, Body>(
   const validateBody = body && validator.forDto(body.$ref)
   return async (request, response) => {
     const caller = await access.identify(request, response)
-    const path = Object.fromEntries(readers.map(([name, { read }]) => [name, read(String(request.params[name]))]))
     // The types of parts that the definition leaves out are their defaults.
-    const call = {
-      caller,
-      path: path as Path,
-      query: (validateQuery && readQuery<Query>(request, numeric, validateQuery)) as Query,
-      body: (validateBody && (await readBody<Body>(request, response, validateBody))) as Body,
-      request,
-      response,
+    const respond = async (): Promise<Success> => {
+      const path = Object.fromEntries(readers.map(([name, { read }]) => [name, read(String(request.params[name]))]))
+      return handler({
+        caller,
+        path: path as Path,
+        query: (validateQuery && readQuery<Query>(request, numeric, validateQuery)) as Query,
+        body: (validateBody && (await readBody<Body>(request, response, validateBody))) as Body,
+        request,
+        response,
+      })
     }
-    sendSuccess(response, success.status, await handler(call))
+    try {
+      sendSuccess(response, success.status, await respond())
+    } catch (error) {
+      await access.confirm?.(caller)
+      throw error
+    }
   }
 }

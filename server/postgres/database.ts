@@ -1,13 +1,12 @@
 // The program's database: runs the transactions of the REST API and of the services on one connection pool.
 import type { EventEmitter } from 'node:events'
 import type pg from 'pg'
-import type { Identity } from '../identity/identity.ts'
 import type { EngineDatabase, RestTransaction, TransactionOptions, TransactionResult } from '../rest/database.ts'
 import type { Access } from './admission.ts'
 import type { PoolConfig } from './connection/pool-config.ts'
 import { requireSupportedVersion } from './connection/server-version.ts'
-import { leavesConnection, sqlState } from './database-error.ts'
-import { identitySettings } from './identity-settings.ts'
+import { isUnreachable, leavesConnection, sqlState } from './database-error.ts'
+import { identitySettings, isSessionOwner, SessionNotApplied, type Actor } from './identity-settings.ts'
 import { jsonRows, textRows, type JsonStatement, type Parameter, type TextRow } from './json-statement.ts'
 import { withConnection, withReservedConnection } from './lending.ts'
 import { Listener, type ListenerEvent } from './listener.ts'
@@ -56,61 +55,54 @@ export class Database implements EngineDatabase {
   }
 
   /**
-   * Runs one statement in its own transaction, in one round trip. Without an identity it runs as the login role of the
+   * Runs one statement in its own transaction, in one round trip. Without an actor it runs as the login role of the
    * program, and gets a connection however busy the pool is: see `withReservedConnection`.
    *
    * @returns the parsed first column of every row
-   * @throws StatementError of the server; ConnectionError when there is no connection
+   * @throws StatementError of the server; ConnectionError when there is no connection; SessionNotApplied
    */
-  async ask(
-    statement: JsonStatement,
-    identity: Identity | undefined,
-    values: readonly Parameter[],
-  ): Promise<unknown[]> {
-    return jsonRows(await this.#runStatement(statement, identity, values))
+  async ask(statement: JsonStatement, actor: Actor | undefined, values: readonly Parameter[]): Promise<unknown[]> {
+    return jsonRows(await this.#runStatement(statement, actor, values))
   }
 
   /** The same with all columns of every row as text, for JSON that is sent as it is. */
-  async askRows(
-    statement: JsonStatement,
-    identity: Identity | undefined,
-    values: readonly Parameter[],
-  ): Promise<TextRow[]> {
-    return textRows(await this.#runStatement(statement, identity, values))
+  async askRows(statement: JsonStatement, actor: Actor | undefined, values: readonly Parameter[]): Promise<TextRow[]> {
+    return textRows(await this.#runStatement(statement, actor, values))
   }
 
   #runStatement(
     statement: JsonStatement,
-    identity: Identity | undefined,
+    actor: Actor | undefined,
     values: readonly Parameter[],
   ): Promise<TransactionResult> {
-    const transaction = statement.transaction(identity, values)
-    const source = identity ? 'pool' : 'reserve'
-    return runTransaction(this.#pool, transaction, this.#usage(), { source, streams: false })
+    return runTransaction(this.#pool, statement.transaction(actor, values), this.#usage(), {
+      source: actor ? 'pool' : 'reserve',
+      streams: false,
+      ...(isSessionOwner(actor) ? { settingsError: notApplied } : {}),
+    })
   }
 
   /**
-   * Runs `use` in a transaction that acts for `identity`. An error of `use` rolls it back.
+   * Runs `use` in a transaction that acts for `actor`. An error of `use` rolls it back.
    *
    * @param access `read` for a read-only transaction
-   * @throws ConnectionError when there is no connection; the error of a statement or of `use`
+   * @throws ConnectionError when there is no connection; the error of a statement or of `use`; SessionNotApplied
    */
-  async transaction<T>(identity: Identity, use: (query: RunQuery) => Promise<T>, access: Access = 'write'): Promise<T> {
+  async transaction<T>(actor: Actor, use: (query: RunQuery) => Promise<T>, access: Access = 'write'): Promise<T> {
     let broken = false
     return withConnection(
       this.#pool,
       async (client) => {
         try {
           await client.query('begin')
-          const { text, values } = identitySettings(identity, access)
-          await client.query(text, [...values])
+          await applySettings(client, actor, access)
           const result = await use(queryOn(client))
           const { command } = await client.query('commit')
           // The response of the server when a statement failed, and `use` did not rethrow the error.
           if (command === 'ROLLBACK') throw new Error('the transaction was rolled back: one of its statements failed')
           return result
         } catch (error) {
-          // A connection that cannot roll back must not be lent again: it would still act for this identity.
+          // A connection that cannot roll back must not be lent again: it would still act for this actor.
           await client.query('rollback').catch(() => (broken = true))
           throw error
         }
@@ -210,6 +202,17 @@ export class Database implements EngineDatabase {
   async #close(): Promise<void> {
     await this.#pool.shared.end()
     await this.#pool.end()
+  }
+}
+
+const notApplied = (error: unknown): SessionNotApplied => new SessionNotApplied(error)
+
+async function applySettings(client: pg.ClientBase, actor: Actor, access: Access): Promise<void> {
+  const { text, values } = identitySettings(actor, access)
+  try {
+    await client.query(text, [...values])
+  } catch (error) {
+    throw isSessionOwner(actor) && !isUnreachable(error) ? notApplied(error) : error
   }
 }
 

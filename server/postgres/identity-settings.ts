@@ -5,6 +5,35 @@ import type { SettingsStatement, WriteGuard } from '../rest/database.ts'
 import type { Access } from './admission.ts'
 
 /**
+ * The owner of a cookie's session, who is looked up by the settings of the transaction: they set the role and claims of
+ * that user, or fail.
+ */
+export type SessionOwner = {
+  /** SHA-256 of the session's secret id. */
+  readonly sessionHash: Buffer
+  /** Seconds that the session must last from now on. */
+  readonly remaining: number
+}
+
+/** For whom a transaction acts. */
+export type Actor = Identity | SessionOwner
+
+export const isSessionOwner = (actor: Actor | undefined): actor is SessionOwner =>
+  actor !== undefined && 'sessionHash' in actor
+
+/**
+ * The settings of a transaction for the owner of a session failed. No other statement was executed. Find the session by
+ * a statement of its own, which says whether it has ended, is about to end, or why it cannot be looked up.
+ */
+export class SessionNotApplied extends Error {
+  override readonly name = 'SessionNotApplied'
+
+  constructor(cause: unknown) {
+    super('the session could not be applied to the transaction', { cause })
+  }
+}
+
+/**
  * Resets a role that a function has set for the whole session instead of its transaction. NULL resets to the default of
  * the login role.
  */
@@ -32,37 +61,58 @@ class SettingsText {
   }
 }
 
-/** @param actsFor whether role and claims are set, by the last two placeholders */
-const settingsText = (access: Access, actsFor: boolean): SettingsText =>
+/** Writes the calls that set role and claims. The parameters are placeholders. */
+type ActorCalls = (first: string, second: string) => readonly string[]
+
+const ofIdentity: ActorCalls = (role, claims) => [
+  `set_config('role', ${role}, true)`,
+  `set_config('request.jwt.claims', ${claims}, true)`,
+]
+/** The claims come first: the role of the user may not look up sessions. */
+const ofSession: ActorCalls = (hash, remaining) => [
+  `set_config('request.jwt.claims', auth.session_claims(${hash}, ${remaining}), true)`,
+  `set_config('role', 'authenticated', true)`,
+]
+const ofLogin: ActorCalls = () => []
+
+/** @param actorCalls gets the last two placeholders */
+const settingsText = (access: Access, actorCalls: ActorCalls): SettingsText =>
   new SettingsText((guard) => {
     const first = guard === undefined ? 1 : 3
     const calls = [
       ...(guard === undefined ? [] : [guard]),
       ...(access === 'read' ? ["set_config('transaction_read_only', 'on', true)"] : []),
       resetRole,
-      ...(actsFor
-        ? [`set_config('role', $${first}, true)`, `set_config('request.jwt.claims', $${first + 1}, true)`]
-        : []),
+      ...actorCalls(`$${first}`, `$${first + 1}`),
     ]
     // All arguments of a function are evaluated, in order. No row comes back.
     return `select where num_nonnulls(${calls.join(', ')}) < 0`
   })
 
-const asIdentity = { read: settingsText('read', true), write: settingsText('write', true) }
-const asLogin = { read: settingsText('read', false), write: settingsText('write', false) }
+const texts = (calls: ActorCalls): Readonly<Record<Access, SettingsText>> => ({
+  read: settingsText('read', calls),
+  write: settingsText('write', calls),
+})
+const asIdentity = texts(ofIdentity)
+const asOwner = texts(ofSession)
+const asLogin = texts(ofLogin)
 
 /**
  * The statement that applies the settings of a service's transaction.
  *
- * @param identity for whom the transaction acts; undefined for the login role of the program
+ * @param actor for whom the transaction acts; undefined for the login role of the program
  */
-export function identitySettings(identity: Identity | undefined, access: Access): SettingsStatement {
-  const texts = (identity ? asIdentity : asLogin)[access]
-  return {
-    text: texts.plain,
-    values: identity ? [identity.role, claimsText(identity)] : [],
-    hasNoEffect: true,
-    texts,
-    checksSession: false,
+export function identitySettings(actor: Actor | undefined, access: Access): SettingsStatement {
+  if (isSessionOwner(actor)) {
+    const { sessionHash, remaining } = actor
+    return statementOf(asOwner[access], [sessionHash, String(remaining)], true)
   }
+  if (actor) return statementOf(asIdentity[access], [actor.role, claimsText(actor)], false)
+  return statementOf(asLogin[access], [], false)
 }
+
+const statementOf = (
+  texts: SettingsText,
+  values: SettingsStatement['values'],
+  checksSession: boolean,
+): SettingsStatement => ({ text: texts.plain, values, hasNoEffect: true, texts, checksSession })

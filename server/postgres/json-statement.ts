@@ -1,10 +1,9 @@
 // A statement of a service that runs for many callers: prepared, and on a shared connection once it is known to be
 // brief.
 import { StatementStats } from '../common/statement-stats.ts'
-import type { Identity } from '../identity/identity.ts'
 import type { Caller, RestTransaction, RawRow, TransactionResult } from '../rest/database.ts'
 import type { Access } from './admission.ts'
-import { identitySettings } from './identity-settings.ts'
+import { identitySettings, type Actor } from './identity-settings.ts'
 
 export type JsonStatementOptions = {
   readonly access: Access
@@ -28,11 +27,11 @@ export class JsonStatement {
     this.hasNoEffect = hasNoEffect
   }
 
-  /** A transaction that runs just this statement, in one round trip; see `identitySettings` for `identity`. */
-  transaction(identity: Identity | undefined, values: readonly Parameter[]): RestTransaction {
+  /** A transaction that runs just this statement, in one round trip; see `identitySettings` for `actor`. */
+  transaction(actor: Actor | undefined, values: readonly Parameter[]): RestTransaction {
     const { text, access, hasNoEffect } = this
     return {
-      settings: identitySettings(identity, access),
+      settings: identitySettings(actor, access),
       preRequest: undefined,
       statements: [{ text, values: values.map(parameterText), hasNoEffect }],
       isolation: null,

@@ -39,6 +39,8 @@ export type RunOptions = {
   readonly source: 'pool' | 'reserve'
   /** Whether the large result of a single reading statement, which then has one row, is streamed. */
   readonly streams: boolean
+  /** What the promise rejects with when the settings failed, so that no other statement was executed. */
+  readonly settingsError?: (error: StatementError) => Error
 }
 
 const ofRequest: RunOptions = { source: 'pool', streams: true }
@@ -69,6 +71,7 @@ class TransactionRun implements SharedRun {
   readonly #options: TransactionOptions
   readonly waitsForLargeRows: boolean
   readonly #source: RunOptions['source']
+  readonly #settingsError: RunOptions['settingsError']
   readonly #resolve: (result: TransactionResult) => void
   readonly #reject: (error: Error) => void
   /** When it began to wait for a connection, shared or not, as `performance.now()`. */
@@ -81,7 +84,7 @@ class TransactionRun implements SharedRun {
     pool: ConnectionPool,
     transaction: RestTransaction,
     options: TransactionOptions,
-    { source, streams }: RunOptions,
+    { source, streams, settingsError }: RunOptions,
     resolve: (result: TransactionResult) => void,
     reject: (error: Error) => void,
   ) {
@@ -89,6 +92,7 @@ class TransactionRun implements SharedRun {
     this.#transaction = transaction
     this.#options = options
     this.#source = source
+    this.#settingsError = settingsError
     this.waitsForLargeRows = !streams
     this.#resolve = resolve
     this.#reject = reject
@@ -129,7 +133,7 @@ class TransactionRun implements SharedRun {
   settle(error: Error | undefined, results: RawRow[][]): void {
     if (!error) this.#resolve({ rows: results.slice(this.part.length - this.#transaction.statements.length) })
     else if (this.#mayRetry(error)) this.runOnOwnConnection()
-    else this.#reject(error)
+    else this.#fail(error)
   }
 
   runOnOwnConnection(): void {
@@ -138,7 +142,7 @@ class TransactionRun implements SharedRun {
       (error: Error) => {
         // Lets the pool notice other connections that were lost at the same time.
         if (this.#mayRetry(error)) setImmediate(() => this.runOnOwnConnection())
-        else this.#reject(error instanceof Refusal ? error.error : error)
+        else this.#fail(error instanceof Refusal ? error.error : error)
       },
     )
   }
@@ -168,10 +172,20 @@ class TransactionRun implements SharedRun {
    * set the role for the whole session of the connection to one that may not check sessions.
    */
   #hasForeignRole(error: Error): boolean {
-    if (!this.#transaction.settings.checksSession || !(error instanceof StatementError)) return false
-    const { part, statement, isBound } = error.position
-    const first = isPlain(this.#transaction) ? 0 : 1
-    return error.server.code === noPrivilege && part === 0 && statement === first && !isBound
+    if (!this.#transaction.settings.checksSession || !this.#isOfSettings(error)) return false
+    return error.server.code === noPrivilege && !error.position.isBound
+  }
+
+  /** Whether the statement that failed is the one of the settings. */
+  #isOfSettings(error: Error): error is StatementError {
+    if (!(error instanceof StatementError)) return false
+    const { part, statement } = error.position
+    const settings = (isPlain(this.#transaction) ? 0 : 1) + (this.#resetsRole ? 1 : 0)
+    return part === 0 && statement === settings
+  }
+
+  #fail(error: Error): void {
+    this.#reject(this.#settingsError && this.#isOfSettings(error) ? this.#settingsError(error) : error)
   }
 
   #runOn(client: PipelineClient): Promise<RawRow[][]> {

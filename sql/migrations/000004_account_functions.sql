@@ -192,6 +192,31 @@ $$;
 comment on function auth.find_session(bytea) is
   'The session of a cookie, and its account. Returns no row if the session has ended or the account is banned.';
 
+-- The settings of a transaction call it, so that finding the session needs no statement of its own.
+create function auth.session_claims(id_hash bytea, remaining double precision) returns text
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  claims text;
+begin
+  -- The keys are in alphabetical order and without blanks, as the server writes the claims of a token.
+  select json_strip_nulls(row_to_json(claim))::text into claims
+  from (
+    select coalesce(sessions.aal::text, 'aal1') as aal, users.app_role, users.email, 'authenticated' as role,
+      users.id as sub
+    from auth.sessions join auth.users on users.id = sessions.user_id
+    where sessions.id_hash = $1 and not auth.has_ended(sessions) and not auth.is_banned(users)
+      and (sessions.not_after is null or sessions.not_after > now() + $2 * interval '1 second')
+  ) as claim;
+  if not found then
+    raise no_data_found using message = 'no session with this cookie lasts so long';
+  end if;
+  return claims;
+end
+$$;
+comment on function auth.session_claims(bytea, double precision) is
+  'The claims of the owner of a cookie''s session, as JSON. Raises an error if the session has ended or ends in less than the given number of seconds, or the account is banned.';
+
 -- A session of tokens keeps its end. The cookie replaces an earlier one of the same session.
 create function auth.add_cookie(session_id uuid, user_id uuid, id_hash bytea)
 returns table (email text, first_name text, last_name text, expires_at timestamptz)
@@ -405,6 +430,7 @@ grant execute on function
   auth.rehash_password(uuid, text, text),
   auth.create_session(uuid, text, bytea, interval, text, text),
   auth.find_session(bytea),
+  auth.session_claims(bytea, double precision),
   auth.add_cookie(uuid, uuid, bytea),
   auth.extend_session(bytea, interval, interval),
   auth.list_sessions(uuid),

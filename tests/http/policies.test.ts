@@ -256,6 +256,7 @@ t.test('privileges on functions', async (t) => {
     'auth.find_api_key(bytea)': ['authenticator'],
     'auth.find_password(uuid)': ['authenticator'],
     'auth.find_session(bytea)': ['authenticator'],
+    'auth.session_claims(bytea,double precision)': ['authenticator'],
     'auth.find_user(text)': ['authenticator'],
     'auth.is_admin()': api,
     'auth.jwt()': api,

@@ -29,7 +29,13 @@ export type Service = {
 type Settings = Partial<
   Pick<
     AccountsSettings & ReportSettings,
-    'database' | 'query' | 'sessionSecrets' | 'secureCookies' | 'trustedProxies' | 'allowedOrigins'
+    | 'database'
+    | 'query'
+    | 'sessionSecrets'
+    | 'secureCookies'
+    | 'trustedProxies'
+    | 'allowedOrigins'
+    | 'findsSessionsFirst'
   >
 > &
   Partial<AttemptLimitSettings> & { readonly tokens?: () => Partial<TokenSettings> }

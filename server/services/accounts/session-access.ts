@@ -2,8 +2,8 @@
 import { failures } from '../../http/envelope.ts'
 import type { Access } from '../../http/route.ts'
 import { failure } from '../../http/service-response.ts'
-import type { Identity } from '../../identity/identity.ts'
-import { currentSession, sessionIdentity, requireSession, type Session, type SessionSettings } from './session.ts'
+import { SessionCaller } from './session-caller.ts'
+import { currentSession, requireSession, type Session, type SessionSettings } from './session.ts'
 
 const session = { security: ['session'], errors: { 401: failure('You are not signed in.') } } as const
 
@@ -19,10 +19,11 @@ export const endingSession = (settings: SessionSettings): Access<Session> => ({
   identify: (request) => requireSession(request, settings),
 })
 
-/** The identity of the caller's session. 401 without a session. */
-export const signedInIdentity = (settings: SessionSettings): Access<Identity> => ({
+/** The caller's session, looked up by the first statement that acts for the caller. 401 without a session. */
+export const signedInCaller = (settings: SessionSettings): Access<SessionCaller> => ({
   ...session,
-  identify: async (request, response) => sessionIdentity(await currentSession(request, response, settings)),
+  identify: (request, response) => new SessionCaller(request, response, settings).prepare(),
+  confirm: (caller) => caller.confirm(),
 })
 
 /** Everyone. 503 when sessions are not set up. */

@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Database, RunQuery } from '../../postgres/database.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import type { Identity } from '../../identity/identity.ts'
+import type { SessionOwner } from '../../postgres/identity-settings.ts'
 import { askAccounts, fromAccounts, type Account } from './account.ts'
 import type { CookieValue } from '../../http/cookie.ts'
 import { failures } from '../../http/envelope.ts'
@@ -17,6 +18,8 @@ export type SessionSettings = CookieSettings & {
   readonly query: RunQuery
   /** Number of proxies in front of this server that add to `X-Forwarded-For`. */
   readonly trustedProxies: number
+  /** Whether a session is always found by a statement of its own. By default, that is done only when needed. */
+  readonly findsSessionsFirst?: boolean
 }
 
 export type Session = {
@@ -42,6 +45,9 @@ const longest = 90 * 24 * 60 * 60
 
 /** Maximum length of a stored `User-Agent`. */
 const longestUserAgent = 1000
+
+/** A cookie and its session are extended when they last less than this, in seconds. */
+const half = lifetime / 2
 
 const hashOf = (secretId: string): Buffer => createHash('sha256').update(secretId).digest()
 const now = (): number => Math.floor(Date.now() / 1000)
@@ -129,6 +135,16 @@ export async function requireSession(request: IncomingMessage, settings: Session
 }
 
 /**
+ * The owner of the session of the request's cookie, to be looked up together with the first statement that acts for
+ * them. Undefined if more than one cookie is genuine, or the cookie is about to be extended.
+ */
+export function sessionOwner({ headers }: IncomingMessage, settings: SessionSettings): SessionOwner | undefined {
+  const [cookie, another] = sessionCookies(headers, settings)
+  if (!cookie || another || cookie.expires <= now() + half) return undefined
+  return { sessionHash: hashOf(cookie.id), remaining: half }
+}
+
+/**
  * Ends every session that the request has a genuine cookie of, when signing in replaces them.
  *
  * @param except id of a session that continues
@@ -190,13 +206,13 @@ type SessionRow = {
 }
 
 async function renew(session: Session, response: ServerResponse, settings: SessionSettings): Promise<void> {
-  const half = now() + lifetime / 2
+  const soon = now() + half
   const { cookie, createdAt } = session
   // A session without a fixed end needs no extension, only its cookie does.
   const end = session.expiresAt === null ? Infinity : secondsOf(session.expiresAt)
-  if (Math.min(cookie.expires, end) > half) return
+  if (Math.min(cookie.expires, end) > soon) return
   let expires = Math.min(end, now() + lifetime)
-  if (end <= half && Math.min(now() + lifetime, secondsOf(createdAt) + longest) > end) {
+  if (end <= soon && Math.min(now() + lifetime, secondsOf(createdAt) + longest) > end) {
     const [row] = await askAccounts(
       settings.query,
       "select auth.extend_session($1, $2 * interval '1 second', $3 * interval '1 second') as expires_at",

@@ -1,6 +1,5 @@
 // `/report`: vehicle reports of the signed-in user, and valuations.
 import { requireBearerScheme } from '../../http/authorization-scheme.ts'
-import type { Identity } from '../../identity/identity.ts'
 import { crossOrigin } from '../../http/cross-origin.ts'
 import type { Success } from '../../http/envelope.ts'
 import { uuidParameter } from '../../http/path-id.ts'
@@ -9,7 +8,8 @@ import type { RouteTable } from '../../http/route-router.ts'
 import { done, dto, failure, page, success } from '../../http/service-response.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { SessionSettings } from '../accounts/session.ts'
-import { signedInIdentity } from '../accounts/session-access.ts'
+import { signedInCaller } from '../accounts/session-access.ts'
+import type { SessionCaller } from '../accounts/session-caller.ts'
 import { readCursor } from './report-cursor.ts'
 import {
   createReports,
@@ -29,7 +29,7 @@ export type ReportSettings = SessionSettings & {
 type ListReportsQuery = { readonly limit?: number; readonly cursor?: string }
 type ApprovalDto = { readonly approved: boolean }
 
-type PageCall = { readonly caller: Identity; readonly query: ListReportsQuery }
+type PageCall = { readonly caller: SessionCaller; readonly query: ListReportsQuery }
 
 const pageSize = 20
 const forAdministrators = 'For administrators only: accounts with the app_role `admin`.'
@@ -65,7 +65,8 @@ const pageOf =
   (list: Reports['list']) =>
   async ({ caller, query }: PageCall): Promise<Success> => {
     const { limit = pageSize, cursor } = query
-    const { reports, next } = await list(caller, limit, cursor === undefined ? undefined : readCursor(cursor))
+    const after = cursor === undefined ? undefined : readCursor(cursor)
+    const { reports, next } = await caller.run((actor) => list(actor, limit, after))
     return { details: reports, nextCursor: next }
   }
 
@@ -76,7 +77,7 @@ export const reportTable = (settings: ReportSettings): RouteTable => ({
 
 function reportRoutes(settings: ReportSettings): readonly Route[] {
   const reports = createReports(settings.database)
-  const access = signedInIdentity(settings)
+  const access = signedInCaller(settings)
   return [
     defineRoute({
       method: 'get',
@@ -102,7 +103,7 @@ function reportRoutes(settings: ReportSettings): readonly Route[] {
         403: failure('The policies of the database do not allow it, or the request comes from a page of another site.'),
         409: failure('The profile of the caller was deleted.'),
       },
-      handler: async ({ caller, body }) => ({ details: await reports.create(caller, body) }),
+      handler: async ({ caller, body }) => ({ details: await caller.run((actor) => reports.create(actor, body)) }),
     }),
     defineRoute({
       method: 'get',
@@ -128,7 +129,7 @@ function reportRoutes(settings: ReportSettings): readonly Route[] {
       access,
       query: estimateQuery,
       success: success(200, 'The valuation.', dto('ValuationDto')),
-      handler: async ({ caller, query }) => ({ details: await reports.estimate(caller, query) }),
+      handler: async ({ caller, query }) => ({ details: await caller.run((actor) => reports.estimate(actor, query)) }),
     }),
     defineRoute({
       method: 'get',
@@ -140,7 +141,7 @@ function reportRoutes(settings: ReportSettings): readonly Route[] {
       pathParameters,
       success: success(200, 'The report.', dto('ReportDto')),
       errors: { 404: noSuchReport },
-      handler: async ({ caller, path: { id } }) => ({ details: await reports.find(caller, id) }),
+      handler: async ({ caller, path: { id } }) => ({ details: await caller.run((actor) => reports.find(actor, id)) }),
     }),
     defineRoute({
       method: 'patch',
@@ -153,7 +154,9 @@ function reportRoutes(settings: ReportSettings): readonly Route[] {
       body: dto<UpdateReportDto>('UpdateReportDto'),
       success: success(200, 'The report as it is now.', dto('ReportDto')),
       errors: { 404: noSuchReport, 409: failure('The report is already approved or rejected.') },
-      handler: async ({ caller, path: { id }, body }) => ({ details: await reports.change(caller, id, body) }),
+      handler: async ({ caller, path: { id }, body }) => ({
+        details: await caller.run((actor) => reports.change(actor, id, body)),
+      }),
     }),
     defineRoute({
       method: 'delete',
@@ -166,7 +169,7 @@ function reportRoutes(settings: ReportSettings): readonly Route[] {
       success: done('The report was deleted.'),
       errors: { 404: noSuchReport },
       handler: async ({ caller, path: { id } }) => {
-        await reports.remove(caller, id)
+        await caller.run((actor) => reports.remove(actor, id))
         return { message: 'report deleted successfully' }
       },
     }),
@@ -186,7 +189,7 @@ function reportRoutes(settings: ReportSettings): readonly Route[] {
         404: failure('There is no such report.'),
       },
       handler: async ({ caller, path: { id }, body: { approved } }) => ({
-        details: await reports.review(caller, id, approved),
+        details: await caller.run((actor) => reports.review(actor, id, approved)),
       }),
     }),
   ]

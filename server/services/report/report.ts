@@ -3,7 +3,7 @@ import { Failure, JsonText } from '../../http/envelope.ts'
 import { sqlState } from '../../postgres/database-error.ts'
 import type { Database } from '../../postgres/database.ts'
 import { JsonStatement, type Parameter, type TextRow } from '../../postgres/json-statement.ts'
-import type { Identity } from '../../identity/identity.ts'
+import type { Actor } from '../../postgres/identity-settings.ts'
 import { cursorText, type ReportCursor } from './report-cursor.ts'
 
 /** `schemas/create-report-dto.json`. */
@@ -25,17 +25,17 @@ export type EstimateQuery = Omit<CreateReportDto, 'price'>
 
 export type Reports = {
   /** Stores a report of the caller. */
-  readonly create: (caller: Identity, dto: CreateReportDto) => Promise<object>
+  readonly create: (caller: Actor, dto: CreateReportDto) => Promise<object>
   /** A page of the caller's reports, newest first, without their valuations. */
-  readonly list: (caller: Identity, limit: number, after: ReportCursor | undefined) => Promise<ReportPage>
+  readonly list: (caller: Actor, limit: number, after: ReportCursor | undefined) => Promise<ReportPage>
   /** A page of all users' pending reports, oldest first. For administrators only. */
-  readonly pending: (caller: Identity, limit: number, after: ReportCursor | undefined) => Promise<ReportPage>
-  readonly find: (caller: Identity, id: string) => Promise<object>
-  readonly change: (caller: Identity, id: string, dto: UpdateReportDto) => Promise<object>
-  readonly remove: (caller: Identity, id: string) => Promise<void>
-  readonly review: (caller: Identity, id: string, approved: boolean) => Promise<object>
+  readonly pending: (caller: Actor, limit: number, after: ReportCursor | undefined) => Promise<ReportPage>
+  readonly find: (caller: Actor, id: string) => Promise<object>
+  readonly change: (caller: Actor, id: string, dto: UpdateReportDto) => Promise<object>
+  readonly remove: (caller: Actor, id: string) => Promise<void>
+  readonly review: (caller: Actor, id: string, approved: boolean) => Promise<object>
   /** The valuation of a vehicle, see `schemas/valuation.json`. */
-  readonly estimate: (caller: Identity, vehicle: EstimateQuery) => Promise<object>
+  readonly estimate: (caller: Actor, vehicle: EstimateQuery) => Promise<object>
 }
 
 export type ReportPage = { readonly reports: JsonText; readonly next: string | null }
@@ -116,9 +116,9 @@ export function createReports(database: Pick<Database, 'ask' | 'askRows' | 'tran
     review: write(selectReviewed),
     estimate: read(selectEstimate),
   }
-  const rows = (caller: Identity, statement: JsonStatement, values: readonly Parameter[]): Promise<TextRow[]> =>
+  const rows = (caller: Actor, statement: JsonStatement, values: readonly Parameter[]): Promise<TextRow[]> =>
     withFailures(() => database.askRows(statement, caller, values))
-  const one = async (caller: Identity, statement: JsonStatement, values: readonly Parameter[]): Promise<object> => {
+  const one = async (caller: Actor, statement: JsonStatement, values: readonly Parameter[]): Promise<object> => {
     const [row] = await withFailures(() => database.ask(statement, caller, values))
     if (row === undefined) throw missing()
     return row as object
@@ -156,7 +156,7 @@ export function createReports(database: Pick<Database, 'ask' | 'askRows' | 'tran
 /** Changes a pending report. When that fails, a second statement finds the reason. */
 function change(
   database: Pick<Database, 'transaction'>,
-  caller: Identity,
+  caller: Actor,
   id: string,
   dto: UpdateReportDto,
 ): Promise<object> {
