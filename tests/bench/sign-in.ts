@@ -64,7 +64,7 @@ export async function measureSignIn(context: Context): Promise<SignInResults> {
   const { server, postgres, dataset, generator, options, print } = context
   await runSql(
     postgres.adminUri(databaseName),
-    `update auth.users set encrypted_password = '${await hashPassword(password)}', email_confirmed_at = now()`,
+    `update auth.users set encrypted_password = '${hashPassword(password)}', email_confirmed_at = now()`,
   )
   const root = new URL('/', server.url)
   const [workload] = chosenWorkloads(['one-row'])

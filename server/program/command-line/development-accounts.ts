@@ -10,7 +10,7 @@ export function developmentAccounts(client: Client): DevelopmentAccounts {
     (await client.query<Record<string, unknown>>(text, values)).rows
   return {
     createUser: async (email, password) => {
-      const passwordHash = await hashPassword(password)
+      const passwordHash = hashPassword(password)
       const account = await createAccount(query, { email, passwordHash, firstName: 'Developer', lastName: null })
       return account?.id ?? null
     },

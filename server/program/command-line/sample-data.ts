@@ -18,7 +18,7 @@ const folder = new URL('../../../sql/sample/', import.meta.url)
  * @throws CommandError when no account has that address
  */
 export async function addSampleData(client: Client, email: string | undefined): Promise<SampleCounts> {
-  const passwordHash = await hashPassword(randomBytes(32).toString('base64url'))
+  const passwordHash = hashPassword(randomBytes(32).toString('base64url'))
   await client.query('begin')
   try {
     const owner = await findOwner(client, email)

@@ -1,7 +1,7 @@
 // Verifies hashes of Firebase's variant of scrypt, in the notation of GoTrue:
 // `$fbscrypt$v=1,n=<log2 of the cost>,r=<block size>,p=<parallelism>,ss=<salt separator>,sk=<signer key>$<salt>$<hash>`.
 // https://github.com/firebase/scrypt
-import { createCipheriv, scrypt, timingSafeEqual } from 'node:crypto'
+import { createCipheriv, scryptSync, timingSafeEqual } from 'node:crypto'
 
 const pattern =
   /^\$fbscrypt\$v=1,n=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})(?:,ss=([A-Za-z0-9+/=]*))?,sk=([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]+)$/
@@ -23,10 +23,10 @@ type Parameters = {
 export const isFirebaseScrypt = (hash: string): boolean => parametersOf(hash) !== undefined
 
 /** Compares a password with a hash; false for a text that is no such hash. */
-export async function verifyFirebaseScrypt(hash: string, password: string): Promise<boolean> {
+export function verifyFirebaseScrypt(hash: string, password: string): boolean {
   const parameters = parametersOf(hash)
   if (!parameters) return false
-  const key = await derivedKey(password, parameters)
+  const key = derivedKey(password, parameters)
   const cipher = createCipheriv('aes-256-ctr', key, Buffer.alloc(16))
   const computed = Buffer.concat([cipher.update(parameters.signerKey), cipher.final()])
   return computed.length === parameters.hash.length && timingSafeEqual(computed, parameters.hash)
@@ -49,8 +49,5 @@ function parametersOf(text: string): Parameters | undefined {
 
 const memoryOf = (power: number, blockSize: number): number => 128 * 2 ** power * blockSize
 
-const derivedKey = (password: string, { salt, cost, blockSize, parallelization }: Parameters): Promise<Buffer> =>
-  new Promise((resolve, reject) => {
-    const options = { cost, blockSize, parallelization, maxmem: 2 * maxMemory }
-    scrypt(password, salt, keyLength, options, (error, key) => (error ? reject(error) : resolve(key)))
-  })
+const derivedKey = (password: string, { salt, cost, blockSize, parallelization }: Parameters): Buffer =>
+  scryptSync(password, salt, keyLength, { cost, blockSize, parallelization, maxmem: 2 * maxMemory })

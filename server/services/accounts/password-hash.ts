@@ -1,6 +1,8 @@
 // Hashes of passwords: argon2id for new ones. Imported and seeded accounts may have hashes of bcrypt, argon2i or Firebase.
-import { hash, verify as verifyArgon2 } from '@node-rs/argon2'
-import { verify as verifyBcrypt } from '@node-rs/bcrypt'
+// All of this blocks its thread for some 30 ms, imported hashes for longer: servers call it through `password.ts`.
+import { randomBytes } from 'node:crypto'
+import { hashSync, verifySync as verifyArgon2 } from '@node-rs/argon2'
+import { verifySync as verifyBcrypt } from '@node-rs/bcrypt'
 import { isFirebaseScrypt, verifyFirebaseScrypt } from './firebase-scrypt.ts'
 
 /**
@@ -21,7 +23,11 @@ const maxBcryptCost = 16
 const normalised = (password: string): string => password.normalize('NFC')
 
 /** The argon2id hash of a password, in PHC string format. */
-export const hashPassword = (password: string): Promise<string> => hash(normalised(password), cost)
+export const hashPassword = (password: string): string => hashSync(normalised(password), cost)
+
+/** Text in the format of our own hashes that belongs to no known password. */
+export const placeholderHash = (): string =>
+  currentPrefix + [16, 32].map((bytes) => randomBytes(bytes).toString('base64').replace(/=+$/, '')).join('$')
 
 /** Whether a hash was computed with another algorithm or cost than `hashPassword` uses. */
 export const isOutdated = (passwordHash: string): boolean => !passwordHash.startsWith(currentPrefix)
@@ -33,7 +39,7 @@ export const isOutdated = (passwordHash: string): boolean => !passwordHash.start
 export const isPasswordHash = (text: string): boolean => isArgon2(text) || isBcrypt(text) || isFirebaseScrypt(text)
 
 /** Compares a password with a hash; false for a text that is not a hash. */
-export async function verifyHash(passwordHash: string, password: string): Promise<boolean> {
+export function verifyHash(passwordHash: string, password: string): boolean {
   if (isArgon2(passwordHash)) return verifyArgon2Hash(passwordHash, password)
   // These hashes were computed from the text as it was sent.
   if (isBcrypt(passwordHash)) return verifyBcrypt(password, passwordHash)
@@ -41,8 +47,8 @@ export async function verifyHash(passwordHash: string, password: string): Promis
 }
 
 /** Our own hashes are of the normalised password, imported ones of the text as it was sent. */
-async function verifyArgon2Hash(passwordHash: string, password: string): Promise<boolean> {
-  if (await verifyArgon2(passwordHash, normalised(password))) return true
+function verifyArgon2Hash(passwordHash: string, password: string): boolean {
+  if (verifyArgon2(passwordHash, normalised(password))) return true
   return isOutdated(passwordHash) && normalised(password) !== password && verifyArgon2(passwordHash, password)
 }
 

@@ -1,13 +1,12 @@
-// Hashes and verifies passwords in a bounded number of threads.
-import { randomBytes } from 'node:crypto'
+// Hashes and verifies passwords, in a bounded number of threads.
 import { availableParallelism } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { BoundedWork, type Bounds } from './bounded-work.ts'
-import { hashPassword, isOutdated, verifyHash } from './password-hash.ts'
+import { HashThreads } from './hashing/hash-threads.ts'
+import { isOutdated, placeholderHash } from './password-hash.ts'
 
 /**
- * At most half of the CPUs, and half of Node's four worker threads: a flood of sign-ins leaves the rest to other
- * requests. A hash takes about 30 ms, so the last in the queue waits for seconds, not minutes.
+ * At most half of the CPUs: a flood of sign-ins leaves the rest to other requests. A hash takes about 30 ms, so the last in the queue waits for seconds, not minutes.
  */
 const defaultBounds: Bounds = { atOnce: Math.min(2, Math.max(1, availableParallelism() >> 1)), waiting: 100 }
 
@@ -27,14 +26,14 @@ export type Passwords = {
 /** Hashing for one process; all calls share the bounds. */
 export function createPasswords(bounds = defaultBounds): Passwords {
   const work = new BoundedWork(bounds)
-  // Computed in advance, so that the first request for an unknown account does not take longer.
-  const placeholderHash = hashPassword(randomBytes(16).toString('hex'))
+  const threads = new HashThreads()
+  const placeholder = placeholderHash()
   // Milliseconds by which an imported hash takes longer to compare than our own; a moving average of each.
   const duration = { own: 0, imported: 0 }
 
   async function timed(passwordHash: string, password: string): Promise<boolean> {
     const startedAt = performance.now()
-    const isRight = await verifyHash(passwordHash, password)
+    const isRight = await threads.verify(passwordHash, password)
     const kind = isOutdated(passwordHash) ? 'imported' : 'own'
     const taken = performance.now() - startedAt
     duration[kind] = duration[kind] === 0 ? taken : (3 * duration[kind] + taken) / 4
@@ -42,9 +41,9 @@ export function createPasswords(bounds = defaultBounds): Passwords {
   }
 
   return {
-    hash: (password) => work.run(() => hashPassword(password)),
+    hash: (password) => work.run(() => threads.hash(password)),
     verify: async (passwordHash, password) => {
-      const compared = passwordHash ?? (await placeholderHash)
+      const compared = passwordHash ?? placeholder
       const isRight = (await work.run(() => timed(compared, password))) && passwordHash !== undefined
       // Waiting costs no CPU. Databases without imported hashes never wait.
       if (!isRight && !isOutdated(compared)) {

@@ -1,0 +1,8 @@
+// What the thread that hashes passwords is asked, and what it responds.
+
+export type HashTask =
+  | { readonly kind: 'hash'; readonly password: string }
+  | { readonly kind: 'verify'; readonly passwordHash: string; readonly password: string }
+
+/** A hash or whether the password is right, by the kind of the task; or the message of an error. */
+export type HashResult = { readonly result: string | boolean } | { readonly error: string }
