@@ -2,7 +2,6 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import sharp from 'sharp'
 import { nanoNames, nanoShapedDetector } from '../support/models.ts'
 import { writeOnnx } from '../support/onnx.ts'
@@ -13,6 +12,7 @@ import type { Options } from './options.ts'
 import { usageOf } from './process-usage.ts'
 import { median } from './results.ts'
 import type { Server } from './servers.ts'
+import { measureSlowdown, slowdownLine } from './slowdown.ts'
 import { growthOf } from './soak.ts'
 import { chosenWorkloads } from './workloads.ts'
 
@@ -88,22 +88,11 @@ export async function measureImages({ startWith, dataset, generator, options, pr
     const requests = workload?.requests(dataset) ?? []
     const read = (): Promise<Played> =>
       generator.play({ url: plain.url, requests, connections: options.connections, seconds: options.seconds })
-    await read()
-    const alone = await read()
-    let goesOn = true
-    let uploads = 0
-    const load = Array.from({ length: uploaders }, async () => {
-      while (goesOn) uploads += (await predict(plain, photo)) > 0 ? 1 : 0
-    })
-    await pause(500)
-    const together = await read()
-    goesOn = false
-    await Promise.all(load)
-    const readsSlowdown = together.p99 / alone.p99
-    print(
-      `p99 of reads: ${alone.p99} ms alone, ${together.p99} ms during ${uploads} uploads: ` +
-        `${readsSlowdown.toFixed(2)} times (goal: ${goals.readsSlowdown})`,
-    )
+    const upload = async (): Promise<void> => {
+      await predict(plain, photo)
+    }
+    const slowdown = await measureSlowdown(read, upload, { rounds: options.rounds, atOnce: uploaders })
+    print(slowdownLine(slowdown, 'uploads', goals.readsSlowdown))
 
     const small = await picture(1600, 1200, water, [plants, 400, 300, 500, 500]).jpeg().toBuffer()
     const total = options.quick ? 400 : 2000
@@ -117,7 +106,7 @@ export async function measureImages({ startWith, dataset, generator, options, pr
       `memory over ${total} images: ${((memory.at(-1) ?? 0) / 2 ** 20).toFixed(0)} MiB, ` +
         `${memoryGrowth?.toFixed(2)} times that of the second quarter (goal: ${goals.memoryGrowth})`,
     )
-    return { baseline, detector, readsSlowdown, memoryGrowth }
+    return { baseline, detector, readsSlowdown: slowdown.ratio, memoryGrowth }
   } finally {
     await rm(folder, { recursive: true, force: true })
   }

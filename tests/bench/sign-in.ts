@@ -3,7 +3,6 @@ import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { hashPassword } from '../../server/services/accounts/password-hash.ts'
@@ -14,6 +13,7 @@ import { runSql, type Postgres } from './postgres.ts'
 import { rawRequest, type BenchRequest } from './request.ts'
 import { median } from './results.ts'
 import type { Server } from './servers.ts'
+import { measureSlowdown, slowdownLine } from './slowdown.ts'
 import { readWrk } from './wrk.ts'
 import { chosenWorkloads } from './workloads.ts'
 
@@ -94,34 +94,16 @@ export async function measureSignIn(context: Context): Promise<SignInResults> {
   print(`GET /auth/v1/user: ${share(user, goals.user)}`)
   print(`refresh: ${share(refresh, goals.refresh)}`)
 
-  const alone = await read()
-  let goesOn = true
   let attempts = 0
-  const load = Array.from({ length: flood }, async (_, index) => {
-    while (goesOn) {
-      const {
-        path,
-        headers,
-        body = '',
-      } = signIn('password', {
-        email: `user${1 + ((index * 50 + attempts) % userCount)}@example.org`,
-        password,
-      })
-      const response = await fetch(new URL(path, root), { method: 'POST', headers, body })
-      await response.arrayBuffer()
-      attempts++
-    }
-  })
-  await pause(500)
-  const together = await read()
-  goesOn = false
-  await Promise.all(load)
-  const readsSlowdown = together.p99 / alone.p99
-  print(
-    `p99 of reads: ${alone.p99} ms alone, ${together.p99} ms during ${attempts} sign-ins: ` +
-      `${readsSlowdown.toFixed(2)} times (goal: ${goals.readsSlowdown})`,
-  )
-  return { oneRow, user, refresh, readsSlowdown }
+  const attempt = async (): Promise<void> => {
+    const email = `user${1 + (attempts++ % userCount)}@example.org`
+    const { path, headers, body = '' } = signIn('password', { email, password })
+    const response = await fetch(new URL(path, root), { method: 'POST', headers, body })
+    await response.arrayBuffer()
+  }
+  const slowdown = await measureSlowdown(read, attempt, { rounds, atOnce: flood })
+  print(slowdownLine(slowdown, 'sign-ins', goals.readsSlowdown))
+  return { oneRow, user, refresh, readsSlowdown: slowdown.ratio }
 }
 
 /** @throws Error if a request was refused: the rate would be that of errors */
