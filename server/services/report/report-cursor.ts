@@ -2,15 +2,18 @@
 import { failures } from '../../http/envelope.ts'
 
 export type ReportCursor = {
-  /** In UTC, with microseconds like the database. */
+  /** RFC 3339, with up to six digits after the second, like the database. */
   readonly createdAt: string
   readonly id: string
 }
 
 const shape = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d{6}Z ([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})$/
 
-export const cursorText = ({ createdAt, id }: ReportCursor): string =>
-  Buffer.from(`${createdAt} ${id}`).toString('base64url')
+export function cursorText({ createdAt, id }: ReportCursor): string {
+  const [, fraction = ''] = /\.(\d+)/.exec(createdAt) ?? []
+  const second = new Date(createdAt).toISOString().slice(0, 'YYYY-MM-DDTHH:MM:SS'.length)
+  return Buffer.from(`${second}.${fraction.padEnd(6, '0')}Z ${id}`).toString('base64url')
+}
 
 /** @throws Failure 400 for a text that is not a cursor */
 export function readCursor(text: string): ReportCursor {

@@ -66,25 +66,25 @@ const listedDto = dtoFields
   .map(([key, column]) => `report.${column}${column === 'price' ? '::float8' : ''} as "${key}"`)
   .join(', ')
 
-/** `ListedRow` */
-const listed = `(select row_to_json(dto)::text from (select ${listedDto}) as dto), report.id::text,
-  to_char(report.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
-
-/** The JSON of a report, and its cursor. */
-type ListedRow = readonly [report: string, id: string, createdAt: string]
-
 /** Filters by owner, as the policies do, so that the index on owner and time is used whatever the policies are. */
 const page = (after: boolean): string => `
-  select ${listed}
-  from public.reports report
-  where user_id = (select auth.uid()) ${after ? 'and (created_at, id) < ($2::timestamptz, $3::uuid)' : ''}
-  order by report.created_at desc, id desc
-  limit $1`
+  select row_to_json(dto)
+  from (
+    select ${listedDto}
+    from public.reports report
+    where user_id = (select auth.uid()) ${after ? 'and (created_at, id) < ($2::timestamptz, $3::uuid)' : ''}
+    order by report.created_at desc, id desc
+    limit $1
+  ) as dto`
 const firstPage = page(false)
 const laterPage = page(true)
 
 /** In the order of the function, which only administrators may call. */
-const pendingPage = `select ${listed} from rowhouse.pending_reports($1, $2, $3) report order by report.created_at, report.id`
+const pendingPage = `
+  select row_to_json(dto)
+  from (
+    select ${listedDto} from rowhouse.pending_reports($1, $2, $3) report order by report.created_at, report.id
+  ) as dto`
 
 const own = 'from public.reports report where id = $1 and user_id = (select auth.uid())'
 
@@ -183,13 +183,12 @@ async function withFailures<T>(use: () => Promise<T>): Promise<T> {
 }
 
 /** The page of `found`, which has one row more than `limit` if there is a next page. */
-function pageOf(found: readonly (readonly (string | null)[])[], limit: number): ReportPage {
-  const rows = found as readonly ListedRow[]
-  const last = rows.length > limit ? rows[limit - 1] : undefined
-  const reports = rows.slice(0, limit).map(([report]) => report)
+function pageOf(found: readonly TextRow[], limit: number): ReportPage {
+  const reports = found.slice(0, limit).map(([report]) => report)
+  const last = found.length > limit ? reports.at(-1) : undefined
   return {
     reports: new JsonText(`[${reports.join(',')}]`),
-    next: last ? cursorText({ id: last[1], createdAt: last[2] }) : null,
+    next: last ? cursorText(JSON.parse(last) as ReportCursor) : null,
   }
 }
 
