@@ -219,15 +219,17 @@ declare
     where reports.status = 'approved' and rowhouse.vehicle_key(reports.manufacturer, reports.model) = key
     order by reports.year limit 1
   );
-  last_year constant integer := (
-    select reports.year from public.reports
-    where reports.status = 'approved' and rowhouse.vehicle_key(reports.manufacturer, reports.model) = key
-    order by reports.year desc limit 1
-  );
 begin
   if first_year is not null then
     return rowhouse.weighted_valuation(
-      key, first_year, last_year, year, mileage, lat, lng,
+      key,
+      first_year,
+      (
+        select reports.year from public.reports
+        where reports.status = 'approved' and rowhouse.vehicle_key(reports.manufacturer, reports.model) = key
+        order by reports.year desc limit 1
+      ),
+      year, mileage, lat, lng,
       -- Only an administrator may exclude another reporter: the difference discloses that reporter's prices.
       coalesce(case when auth.is_admin() then reporter end, auth.uid())
     );
@@ -259,8 +261,9 @@ $$;
 comment on function public.estimate_report(text, text, integer, integer, double precision, double precision) is
   E'Estimate the value of a vehicle\n\nBased on other users'' approved reports: {estimate, low, high, currency, comparables, confidence, method}. `mileage` is in kilometres; `estimate`, `low` and `high` are null with too few comparable reports.';
 
+-- Without a setting of its own, so that PostgreSQL inlines it: all names are qualified.
 create function public.valuation(report public.reports) returns json
-language sql stable set search_path = ''
+language sql stable
 as $$
   select rowhouse.valuation(
     $1.manufacturer, $1.model, $1.year, $1.mileage, $1.lat, $1.lng, $1.user_id
