@@ -98,18 +98,23 @@ comment on function auth.user_object(auth.users) is 'An account as clients get i
 -- Sessions
 
 create function auth.new_refresh_token() returns text
-language sql volatile
+language plpgsql volatile
 as $$
+declare
+  id constant text := replace(gen_random_uuid()::text, '-', '');
+  half bigint;
+  token text := '';
+begin
   -- The first and the last 48 bits of a random UUID are all random.
-  select string_agg(
-    substr('0123456789abcdefghijklmnopqrstuvwxyz', (bits / (36 ^ place)::bigint % 36)::integer + 1, 1), ''
-  )
-  from (select pg_catalog.gen_random_uuid()::text as id) as source,
-    lateral (values
-      (('x' || left(pg_catalog.replace(id, '-', ''), 12))::bit(48)::bigint),
-      (('x' || right(id, 12))::bit(48)::bigint)
-    ) as half (bits),
-    generate_series(0, 5) as place
+  foreach half in array array[('x' || left(id, 12))::bit(48)::bigint, ('x' || right(id, 12))::bit(48)::bigint]
+  loop
+    for place in 1..6 loop
+      token := token || substr('0123456789abcdefghijklmnopqrstuvwxyz', (half % 36)::integer + 1, 1);
+      half := half / 36;
+    end loop;
+  end loop;
+  return token;
+end
 $$;
 comment on function auth.new_refresh_token() is 'A random refresh token: 12 letters and digits.';
 
@@ -122,8 +127,9 @@ as $$
 $$;
 comment on function auth.has_verified_factor(uuid) is 'Whether an account can reach the assurance level aal2.';
 
+-- The callers set the search path: to set it here as well would cost time at every refresh.
 create function auth.issued_session(session auth.sessions, account auth.users, refresh_token text) returns json
-language sql stable set search_path = ''
+language sql stable
 as $$
   select json_build_object(
     'session', json_build_object(
@@ -144,7 +150,9 @@ as $$
       ),
       'created_at', floor(extract(epoch from session.created_at))::bigint,
       'not_after', floor(extract(epoch from session.not_after))::bigint,
-      'has_verified_factor', auth.has_verified_factor(account.id),
+      'has_verified_factor', exists (
+        select from auth.mfa_factors where mfa_factors.user_id = account.id and mfa_factors.status = 'verified'
+      ),
       'refresh_token', $3
     ),
     'user', auth.user_object(account),
@@ -213,7 +221,7 @@ as $$
     when session.not_after < now() or session.created_at + $3 < now() then 'Session Expired'
     when greatest(coalesce(session.refreshed_at at time zone 'UTC', $2, session.created_at), session.created_at) + $4 < now()
     then 'Session Expired (Inactivity)'
-    when coalesce(session.aal, 'aal1') < 'aal2' and session.created_at + $5 < now()
+    when $5 is not null and coalesce(session.aal, 'aal1') < 'aal2' and session.created_at + $5 < now()
       and auth.has_verified_factor(session.user_id)
     then 'Session Expired (Low AAL: User Needs MFA Verification)'
   end
@@ -238,16 +246,20 @@ declare
   account auth.users;
   fault text;
   issued text;
+  successor text;
 begin
-  select refresh_tokens.* into presented from auth.refresh_tokens where refresh_tokens.token = $1;
-  if not found then
-    return auth.session_error('refresh_token_not_found', 'Refresh Token Not Found', 'the token is unknown');
-  end if;
   -- Concurrent refreshes of a session wait here for each other.
-  select sessions.* into current_session from auth.sessions where sessions.id = presented.session_id for no key update;
+  select sessions.* into current_session
+  from auth.refresh_tokens join auth.sessions on sessions.id = refresh_tokens.session_id
+  where refresh_tokens.token = $1
+  for no key update of sessions;
   if not found then
-    delete from auth.refresh_tokens where refresh_tokens.id = presented.id;
-    return auth.session_error('session_not_found', 'No Valid Session Found', 'the session has ended');
+    -- A token without a session is of no use any more.
+    delete from auth.refresh_tokens where refresh_tokens.token = $1;
+    if found then
+      return auth.session_error('session_not_found', 'No Valid Session Found', 'the session has ended');
+    end if;
+    return auth.session_error('refresh_token_not_found', 'Refresh Token Not Found', 'the token is unknown');
   end if;
   -- Another refresh may have revoked the token meanwhile.
   select refresh_tokens.* into presented from auth.refresh_tokens where refresh_tokens.token = $1;
@@ -296,26 +308,35 @@ begin
     end if;
   end if;
   if issued is null then
-    if presented.revoked is not true then
-      update auth.refresh_tokens set revoked = true, updated_at = now() where refresh_tokens.id = presented.id;
-    end if;
-    issued := auth.new_refresh_token();
-    insert into auth.refresh_tokens (instance_id, token, user_id, revoked, created_at, updated_at, parent, session_id)
-    values (
-      '00000000-0000-0000-0000-000000000000', issued, account.id::text, false, now(), now(), $1, current_session.id
-    );
-    perform auth.record_audit(account, 'token_revoked', 'token', null, $8);
+    successor := auth.new_refresh_token();
   end if;
-  -- Tokens that were used long ago are no longer needed to detect their reuse.
-  delete from auth.refresh_tokens
-  where refresh_tokens.session_id = current_session.id and refresh_tokens.revoked
-    and refresh_tokens.updated_at < now() - interval '7 days' and refresh_tokens.id <> presented.id;
-  perform auth.record_audit(account, 'token_refreshed', 'token', null, $8);
+  -- In one statement, because separate ones cost more.
+  with used as (
+    update auth.refresh_tokens set revoked = true, updated_at = now()
+    where refresh_tokens.id = presented.id and refresh_tokens.revoked is not true and successor is not null
+  ), created as (
+    insert into auth.refresh_tokens (instance_id, token, user_id, revoked, created_at, updated_at, parent, session_id)
+    select
+      '00000000-0000-0000-0000-000000000000', successor, account.id::text, false, now(), now(), $1, current_session.id
+    where successor is not null
+  ), forgotten as (
+    -- Tokens that were used long ago are no longer needed to detect their reuse.
+    delete from auth.refresh_tokens
+    where refresh_tokens.session_id = current_session.id and refresh_tokens.revoked
+      and refresh_tokens.updated_at < now() - interval '7 days' and refresh_tokens.id <> presented.id
+  ), recorded as (
+    insert into auth.audit_log_entries (instance_id, id, payload, created_at, ip_address)
+    select
+      '00000000-0000-0000-0000-000000000000', gen_random_uuid(), auth.audit_payload(account, entry.action, 'token', null),
+      now(), left(coalesce($8, ''), 64)
+    from (values ('token_revoked', successor is not null), ('token_refreshed', true)) as entry (action, applies)
+    where entry.applies
+  )
   update auth.sessions
   set refreshed_at = now() at time zone 'UTC', updated_at = now(), user_agent = $9, ip = $8::inet
   where sessions.id = current_session.id
   returning sessions.* into current_session;
-  return auth.issued_session(current_session, account, issued);
+  return auth.issued_session(current_session, account, coalesce(issued, successor));
 end
 $$;
 comment on function auth.refresh_session(
@@ -369,7 +390,9 @@ as $$
       'email_confirmed', account.email_confirmed_at is not null,
       'phone_confirmed', account.phone_confirmed_at is not null,
       'has_password', coalesce(account.encrypted_password, '') <> '',
-      'has_verified_factor', auth.has_verified_factor(account.id),
+      'has_verified_factor', exists (
+        select from auth.mfa_factors where mfa_factors.user_id = account.id and mfa_factors.status = 'verified'
+      ),
       'last_sign_in_at', auth.json_time(account.last_sign_in_at)
     )
   )
