@@ -235,9 +235,7 @@ begin
   where refresh_tokens.session_id = $1 and refresh_tokens.revoked is false
   order by refresh_tokens.id desc limit 1;
   if active is null then
-    active := auth.new_refresh_token();
-    insert into auth.refresh_tokens (instance_id, token, user_id, revoked, created_at, updated_at, session_id)
-    values ('00000000-0000-0000-0000-000000000000', active, $2::text, false, now(), now(), $1);
+    active := auth.add_refresh_token($2, $1);
   end if;
   return auth.issued_session(current_session, account, active);
 end

@@ -23,6 +23,22 @@ as $$
 $$;
 comment on function auth.json_time(timestamptz) is 'A time in the notation of RFC 3339, in UTC.';
 
+create function auth.factor_object(factor auth.mfa_factors) returns json
+language sql stable set search_path = ''
+as $$
+  select pg_catalog.json_strip_nulls(pg_catalog.json_build_object(
+    'id', $1.id,
+    'created_at', auth.json_time($1.created_at),
+    'updated_at', auth.json_time($1.updated_at),
+    'status', $1.status,
+    'friendly_name', nullif($1.friendly_name, ''),
+    'factor_type', $1.factor_type,
+    'phone', coalesce($1.phone, ''),
+    'last_challenged_at', auth.json_time($1.last_challenged_at)
+  ))
+$$;
+comment on function auth.factor_object(auth.mfa_factors) is 'A factor as the API shows it, without its secret.';
+
 create function auth.user_object(account auth.users) returns json
 language sql stable set search_path = ''
 as $$
@@ -75,19 +91,7 @@ as $$
       'banned_until', auth.json_time(account.banned_until),
       'deleted_at', auth.json_time(account.deleted_at),
       'factors', (
-        select pg_catalog.jsonb_agg(
-          pg_catalog.jsonb_build_object(
-            'id', factors.id,
-            'created_at', auth.json_time(factors.created_at),
-            'updated_at', auth.json_time(factors.updated_at),
-            'status', factors.status,
-            'friendly_name', nullif(factors.friendly_name, ''),
-            'factor_type', factors.factor_type,
-            'phone', coalesce(factors.phone, ''),
-            'last_challenged_at', auth.json_time(factors.last_challenged_at)
-          )
-          order by factors.created_at, factors.id
-        )
+        select pg_catalog.jsonb_agg(auth.factor_object(factors) order by factors.created_at, factors.id)
         from auth.mfa_factors as factors where factors.user_id = account.id
       )
     ))
@@ -117,6 +121,15 @@ begin
 end
 $$;
 comment on function auth.new_refresh_token() is 'A random refresh token: 12 letters and digits.';
+
+create function auth.add_refresh_token(user_id uuid, session_id uuid) returns text
+language sql set search_path = ''
+as $$
+  insert into auth.refresh_tokens (instance_id, token, user_id, revoked, created_at, updated_at, session_id)
+  values ('00000000-0000-0000-0000-000000000000', auth.new_refresh_token(), $1::text, false, now(), now(), $2)
+  returning token
+$$;
+comment on function auth.add_refresh_token(uuid, uuid) is 'Gives a session its first refresh token, and returns it.';
 
 create function auth.has_verified_factor(user_id uuid) returns boolean
 language sql stable
@@ -172,7 +185,6 @@ as $$
 declare
   account auth.users;
   started auth.sessions;
-  refresh_token constant text := auth.new_refresh_token();
 begin
   -- `password_hash` is the hash that the password was compared with. A password change ends all sessions, and may have
   -- happened meanwhile, so no session may start with the old hash. The update waits for such a change.
@@ -191,12 +203,10 @@ begin
   insert into auth.sessions (id, user_id, aal, created_at, updated_at, user_agent, ip)
   values (gen_random_uuid(), $1, 'aal1', now(), now(), $4, $3::inet)
   returning sessions.* into started;
-  insert into auth.refresh_tokens (instance_id, token, user_id, revoked, created_at, updated_at, session_id)
-  values ('00000000-0000-0000-0000-000000000000', refresh_token, $1::text, false, now(), now(), started.id);
   insert into auth.mfa_amr_claims (id, session_id, created_at, updated_at, authentication_method)
   values (gen_random_uuid(), started.id, now(), now(), $2);
   perform auth.record_audit(account, 'login', 'account', $5, $3);
-  return auth.issued_session(started, account, refresh_token);
+  return auth.issued_session(started, account, auth.add_refresh_token($1, started.id));
 end
 $$;
 comment on function auth.start_session(uuid, text, text, text, jsonb, text) is
@@ -390,9 +400,7 @@ as $$
       'email_confirmed', account.email_confirmed_at is not null,
       'phone_confirmed', account.phone_confirmed_at is not null,
       'has_password', coalesce(account.encrypted_password, '') <> '',
-      'has_verified_factor', exists (
-        select from auth.mfa_factors where mfa_factors.user_id = account.id and mfa_factors.status = 'verified'
-      ),
+      'has_verified_factor', auth.has_verified_factor(account.id),
       'last_sign_in_at', auth.json_time(account.last_sign_in_at)
     )
   )
@@ -467,8 +475,8 @@ $$;
 comment on function auth.confirm_address(auth.users, text) is
   'Confirms the e-mail address or phone number of an account, and deletes its one-time tokens.';
 
--- An address that counts as confirmed without proof may have been registered by somebody else, who could then use the account
--- together with the owner of the address, once that one signs in by a mail or at a provider.
+-- An address that counts as confirmed without proof may have been registered by another person, who could then use the
+-- account together with the owner of the address, once the owner signs in by a mail or at a provider.
 create function auth.remove_unproven_access(account_id uuid, identity_id uuid, flow_id uuid) returns void
 language sql set search_path = ''
 as $$
@@ -568,7 +576,7 @@ begin
   if not exists (
     select from auth.identities where identities.user_id = account.id and identities.provider = $2
   ) then
-    -- Nobody has proved that the address belongs to these identities.
+    -- There is no proof that the address belongs to these identities.
     if not is_new and account.confirmed_at is null then
       delete from auth.identities where identities.user_id = account.id;
       update auth.users set
@@ -579,7 +587,7 @@ begin
     perform auth.add_own_identity(account, $2, $5);
   end if;
   if $8 then
-    -- The password of whoever signed up before without confirming must not open the account.
+    -- The password of an earlier sign-up that was not confirmed must not open the account.
     if not is_new then
       update auth.users set encrypted_password = $4 where users.id = account.id;
       delete from auth.sessions where sessions.user_id = account.id;
@@ -771,8 +779,10 @@ comment on function auth.adopt_address(auth.users, text) is
 grant execute on function
   auth.fail(integer, text, text),
   auth.json_time(timestamptz),
+  auth.factor_object(auth.mfa_factors),
   auth.user_object(auth.users),
   auth.new_refresh_token(),
+  auth.add_refresh_token(uuid, uuid),
   auth.has_verified_factor(uuid),
   auth.issued_session(auth.sessions, auth.users, text),
   auth.start_session(uuid, text, text, text, jsonb, text),
