@@ -125,6 +125,9 @@ comment on type auth.one_time_token_type is 'Purposes of one-time tokens.';
 -- Columns, types, defaults and indexes are those of GoTrue, because people's migrations, seeds and dumps rely on them. Each
 -- table is created empty and then gets its columns, so that a table of an existing Supabase database only gets the columns
 -- that it lacks. Columns without a default are set by the statement that inserts the row, ids and times included.
+--
+-- Every refresh of a session writes refresh_tokens and audit_log_entries, so these have only the indexes that the service uses,
+-- not those by instance_id, parent and updated_at.
 
 create table if not exists auth.users (
   instance_id uuid,
@@ -283,11 +286,7 @@ alter table auth.refresh_tokens
   add column if not exists parent varchar(255),
   add column if not exists session_id uuid
     constraint refresh_tokens_session_id_fkey references auth.sessions on delete cascade;
-create index if not exists refresh_tokens_instance_id_idx on auth.refresh_tokens (instance_id);
-create index if not exists refresh_tokens_instance_id_user_id_idx on auth.refresh_tokens (instance_id, user_id);
-create index if not exists refresh_tokens_parent_idx on auth.refresh_tokens (parent);
 create index if not exists refresh_tokens_session_id_revoked_idx on auth.refresh_tokens (session_id, revoked);
-create index if not exists refresh_tokens_updated_at_idx on auth.refresh_tokens (updated_at desc);
 comment on table auth.refresh_tokens is 'Refresh tokens of sessions. A used token is revoked and has a successor.';
 comment on column auth.refresh_tokens.user_id is 'The account''s id, as text.';
 comment on column auth.refresh_tokens.parent is 'The token that was used to get this one.';
@@ -401,7 +400,6 @@ create table if not exists auth.audit_log_entries (
 );
 alter table auth.audit_log_entries
   add column if not exists ip_address varchar(64) not null default '';
-create index if not exists audit_logs_instance_id_idx on auth.audit_log_entries (instance_id);
 comment on table auth.audit_log_entries is 'What users and administrators did with accounts.';
 
 -- Tables that GoTrue does not have

@@ -35,28 +35,37 @@ as $$
 $$;
 comment on function auth.has_ended(auth.sessions) is 'Whether the time of a session is over.';
 
+-- Statements can inline this function, because it does not set the search path.
+create function auth.audit_payload(account auth.users, action text, log_type text, traits jsonb) returns json
+language sql stable
+as $$
+  select jsonb_strip_nulls(jsonb_build_object(
+    'actor_id', $1.id,
+    'actor_username', coalesce($1.email, $1.phone, ''),
+    'actor_name', $1.raw_user_meta_data ->> 'full_name',
+    'actor_via_sso', $1.is_sso_user,
+    'action', $2,
+    'log_type', $3,
+    'traits', nullif($4, '{}')
+  ))::json
+$$;
+comment on function auth.audit_payload(auth.users, text, text, jsonb) is
+  'An entry of the audit log: the account that acted, what it did, the category (account, team, token, user, factor), and details.';
+
 create function auth.record_audit(account auth.users, action text, log_type text, traits jsonb, ip text) returns void
 language sql set search_path = ''
 as $$
   insert into auth.audit_log_entries (instance_id, id, payload, created_at, ip_address)
   values (
-    '00000000-0000-0000-0000-000000000000', gen_random_uuid(),
-    jsonb_strip_nulls(jsonb_build_object(
-      'actor_id', $1.id,
-      'actor_username', coalesce($1.email, $1.phone, ''),
-      'actor_name', $1.raw_user_meta_data ->> 'full_name',
-      'actor_via_sso', $1.is_sso_user,
-      'action', $2,
-      'log_type', $3,
-      'traits', nullif($4, '{}')
-    ))::json,
-    now(), left(coalesce($5, ''), 64)
+    '00000000-0000-0000-0000-000000000000', gen_random_uuid(), auth.audit_payload($1, $2, $3, $4), now(),
+    left(coalesce($5, ''), 64)
   )
 $$;
 comment on function auth.record_audit(auth.users, text, text, jsonb, text) is
-  'Adds an entry to the audit log: the account that acted, what it did, the category (account, team, token, user, factor), details, and the client address.';
+  'Adds an entry to the audit log: see audit_payload; and the client address.';
 grant execute on function
-  auth.is_banned(auth.users), auth.has_ended(auth.sessions), auth.record_audit(auth.users, text, text, jsonb, text)
+  auth.is_banned(auth.users), auth.has_ended(auth.sessions), auth.audit_payload(auth.users, text, text, jsonb),
+  auth.record_audit(auth.users, text, text, jsonb, text)
 to supabase_auth_admin;
 
 -- Accounts
@@ -254,9 +263,7 @@ begin
   where refresh_tokens.session_id = $1 and refresh_tokens.revoked is false
   order by refresh_tokens.id desc limit 1;
   if active is null then
-    active := auth.new_refresh_token();
-    insert into auth.refresh_tokens (instance_id, token, user_id, revoked, created_at, updated_at, session_id)
-    values ('00000000-0000-0000-0000-000000000000', active, $2::text, false, now(), now(), $1);
+    active := auth.add_refresh_token($2, $1);
   end if;
   return auth.issued_session(current_session, account, active);
 end

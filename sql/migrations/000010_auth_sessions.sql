@@ -23,6 +23,22 @@ as $$
 $$;
 comment on function auth.json_time(timestamptz) is 'A time in the notation of RFC 3339, in UTC.';
 
+create function auth.factor_object(factor auth.mfa_factors) returns json
+language sql stable set search_path = ''
+as $$
+  select pg_catalog.json_strip_nulls(pg_catalog.json_build_object(
+    'id', $1.id,
+    'created_at', auth.json_time($1.created_at),
+    'updated_at', auth.json_time($1.updated_at),
+    'status', $1.status,
+    'friendly_name', nullif($1.friendly_name, ''),
+    'factor_type', $1.factor_type,
+    'phone', coalesce($1.phone, ''),
+    'last_challenged_at', auth.json_time($1.last_challenged_at)
+  ))
+$$;
+comment on function auth.factor_object(auth.mfa_factors) is 'A factor as the API shows it, without its secret.';
+
 create function auth.user_object(account auth.users) returns json
 language sql stable set search_path = ''
 as $$
@@ -75,19 +91,7 @@ as $$
       'banned_until', auth.json_time(account.banned_until),
       'deleted_at', auth.json_time(account.deleted_at),
       'factors', (
-        select pg_catalog.jsonb_agg(
-          pg_catalog.jsonb_build_object(
-            'id', factors.id,
-            'created_at', auth.json_time(factors.created_at),
-            'updated_at', auth.json_time(factors.updated_at),
-            'status', factors.status,
-            'friendly_name', nullif(factors.friendly_name, ''),
-            'factor_type', factors.factor_type,
-            'phone', coalesce(factors.phone, ''),
-            'last_challenged_at', auth.json_time(factors.last_challenged_at)
-          )
-          order by factors.created_at, factors.id
-        )
+        select pg_catalog.jsonb_agg(auth.factor_object(factors) order by factors.created_at, factors.id)
         from auth.mfa_factors as factors where factors.user_id = account.id
       )
     ))
@@ -98,20 +102,34 @@ comment on function auth.user_object(auth.users) is 'An account as clients get i
 -- Sessions
 
 create function auth.new_refresh_token() returns text
-language sql volatile
+language plpgsql volatile
 as $$
+declare
+  id constant text := replace(gen_random_uuid()::text, '-', '');
+  half bigint;
+  token text := '';
+begin
   -- The first and the last 48 bits of a random UUID are all random.
-  select string_agg(
-    substr('0123456789abcdefghijklmnopqrstuvwxyz', (bits / (36 ^ place)::bigint % 36)::integer + 1, 1), ''
-  )
-  from (select pg_catalog.gen_random_uuid()::text as id) as source,
-    lateral (values
-      (('x' || left(pg_catalog.replace(id, '-', ''), 12))::bit(48)::bigint),
-      (('x' || right(id, 12))::bit(48)::bigint)
-    ) as half (bits),
-    generate_series(0, 5) as place
+  foreach half in array array[('x' || left(id, 12))::bit(48)::bigint, ('x' || right(id, 12))::bit(48)::bigint]
+  loop
+    for place in 1..6 loop
+      token := token || substr('0123456789abcdefghijklmnopqrstuvwxyz', (half % 36)::integer + 1, 1);
+      half := half / 36;
+    end loop;
+  end loop;
+  return token;
+end
 $$;
 comment on function auth.new_refresh_token() is 'A random refresh token: 12 letters and digits.';
+
+create function auth.add_refresh_token(user_id uuid, session_id uuid) returns text
+language sql set search_path = ''
+as $$
+  insert into auth.refresh_tokens (instance_id, token, user_id, revoked, created_at, updated_at, session_id)
+  values ('00000000-0000-0000-0000-000000000000', auth.new_refresh_token(), $1::text, false, now(), now(), $2)
+  returning token
+$$;
+comment on function auth.add_refresh_token(uuid, uuid) is 'Gives a session its first refresh token, and returns it.';
 
 create function auth.has_verified_factor(user_id uuid) returns boolean
 language sql stable
@@ -122,8 +140,9 @@ as $$
 $$;
 comment on function auth.has_verified_factor(uuid) is 'Whether an account can reach the assurance level aal2.';
 
+-- The callers set the search path: to set it here as well would cost time at every refresh.
 create function auth.issued_session(session auth.sessions, account auth.users, refresh_token text) returns json
-language sql stable set search_path = ''
+language sql stable
 as $$
   select json_build_object(
     'session', json_build_object(
@@ -144,7 +163,9 @@ as $$
       ),
       'created_at', floor(extract(epoch from session.created_at))::bigint,
       'not_after', floor(extract(epoch from session.not_after))::bigint,
-      'has_verified_factor', auth.has_verified_factor(account.id),
+      'has_verified_factor', exists (
+        select from auth.mfa_factors where mfa_factors.user_id = account.id and mfa_factors.status = 'verified'
+      ),
       'refresh_token', $3
     ),
     'user', auth.user_object(account),
@@ -164,7 +185,6 @@ as $$
 declare
   account auth.users;
   started auth.sessions;
-  refresh_token constant text := auth.new_refresh_token();
 begin
   -- `password_hash` is the hash that the password was compared with. A password change ends all sessions, and may have
   -- happened meanwhile, so no session may start with the old hash. The update waits for such a change.
@@ -183,12 +203,10 @@ begin
   insert into auth.sessions (id, user_id, aal, created_at, updated_at, user_agent, ip)
   values (gen_random_uuid(), $1, 'aal1', now(), now(), $4, $3::inet)
   returning sessions.* into started;
-  insert into auth.refresh_tokens (instance_id, token, user_id, revoked, created_at, updated_at, session_id)
-  values ('00000000-0000-0000-0000-000000000000', refresh_token, $1::text, false, now(), now(), started.id);
   insert into auth.mfa_amr_claims (id, session_id, created_at, updated_at, authentication_method)
   values (gen_random_uuid(), started.id, now(), now(), $2);
   perform auth.record_audit(account, 'login', 'account', $5, $3);
-  return auth.issued_session(started, account, refresh_token);
+  return auth.issued_session(started, account, auth.add_refresh_token($1, started.id));
 end
 $$;
 comment on function auth.start_session(uuid, text, text, text, jsonb, text) is
@@ -213,7 +231,7 @@ as $$
     when session.not_after < now() or session.created_at + $3 < now() then 'Session Expired'
     when greatest(coalesce(session.refreshed_at at time zone 'UTC', $2, session.created_at), session.created_at) + $4 < now()
     then 'Session Expired (Inactivity)'
-    when coalesce(session.aal, 'aal1') < 'aal2' and session.created_at + $5 < now()
+    when $5 is not null and coalesce(session.aal, 'aal1') < 'aal2' and session.created_at + $5 < now()
       and auth.has_verified_factor(session.user_id)
     then 'Session Expired (Low AAL: User Needs MFA Verification)'
   end
@@ -238,16 +256,20 @@ declare
   account auth.users;
   fault text;
   issued text;
+  successor text;
 begin
-  select refresh_tokens.* into presented from auth.refresh_tokens where refresh_tokens.token = $1;
-  if not found then
-    return auth.session_error('refresh_token_not_found', 'Refresh Token Not Found', 'the token is unknown');
-  end if;
   -- Concurrent refreshes of a session wait here for each other.
-  select sessions.* into current_session from auth.sessions where sessions.id = presented.session_id for no key update;
+  select sessions.* into current_session
+  from auth.refresh_tokens join auth.sessions on sessions.id = refresh_tokens.session_id
+  where refresh_tokens.token = $1
+  for no key update of sessions;
   if not found then
-    delete from auth.refresh_tokens where refresh_tokens.id = presented.id;
-    return auth.session_error('session_not_found', 'No Valid Session Found', 'the session has ended');
+    -- A token without a session is of no use any more.
+    delete from auth.refresh_tokens where refresh_tokens.token = $1;
+    if found then
+      return auth.session_error('session_not_found', 'No Valid Session Found', 'the session has ended');
+    end if;
+    return auth.session_error('refresh_token_not_found', 'Refresh Token Not Found', 'the token is unknown');
   end if;
   -- Another refresh may have revoked the token meanwhile.
   select refresh_tokens.* into presented from auth.refresh_tokens where refresh_tokens.token = $1;
@@ -296,26 +318,35 @@ begin
     end if;
   end if;
   if issued is null then
-    if presented.revoked is not true then
-      update auth.refresh_tokens set revoked = true, updated_at = now() where refresh_tokens.id = presented.id;
-    end if;
-    issued := auth.new_refresh_token();
-    insert into auth.refresh_tokens (instance_id, token, user_id, revoked, created_at, updated_at, parent, session_id)
-    values (
-      '00000000-0000-0000-0000-000000000000', issued, account.id::text, false, now(), now(), $1, current_session.id
-    );
-    perform auth.record_audit(account, 'token_revoked', 'token', null, $8);
+    successor := auth.new_refresh_token();
   end if;
-  -- Tokens that were used long ago are no longer needed to detect their reuse.
-  delete from auth.refresh_tokens
-  where refresh_tokens.session_id = current_session.id and refresh_tokens.revoked
-    and refresh_tokens.updated_at < now() - interval '7 days' and refresh_tokens.id <> presented.id;
-  perform auth.record_audit(account, 'token_refreshed', 'token', null, $8);
+  -- In one statement, because separate ones cost more.
+  with used as (
+    update auth.refresh_tokens set revoked = true, updated_at = now()
+    where refresh_tokens.id = presented.id and refresh_tokens.revoked is not true and successor is not null
+  ), created as (
+    insert into auth.refresh_tokens (instance_id, token, user_id, revoked, created_at, updated_at, parent, session_id)
+    select
+      '00000000-0000-0000-0000-000000000000', successor, account.id::text, false, now(), now(), $1, current_session.id
+    where successor is not null
+  ), forgotten as (
+    -- Tokens that were used long ago are no longer needed to detect their reuse.
+    delete from auth.refresh_tokens
+    where refresh_tokens.session_id = current_session.id and refresh_tokens.revoked
+      and refresh_tokens.updated_at < now() - interval '7 days' and refresh_tokens.id <> presented.id
+  ), recorded as (
+    insert into auth.audit_log_entries (instance_id, id, payload, created_at, ip_address)
+    select
+      '00000000-0000-0000-0000-000000000000', gen_random_uuid(), auth.audit_payload(account, entry.action, 'token', null),
+      now(), left(coalesce($8, ''), 64)
+    from (values ('token_revoked', successor is not null), ('token_refreshed', true)) as entry (action, applies)
+    where entry.applies
+  )
   update auth.sessions
   set refreshed_at = now() at time zone 'UTC', updated_at = now(), user_agent = $9, ip = $8::inet
   where sessions.id = current_session.id
   returning sessions.* into current_session;
-  return auth.issued_session(current_session, account, issued);
+  return auth.issued_session(current_session, account, coalesce(issued, successor));
 end
 $$;
 comment on function auth.refresh_session(
@@ -444,8 +475,8 @@ $$;
 comment on function auth.confirm_address(auth.users, text) is
   'Confirms the e-mail address or phone number of an account, and deletes its one-time tokens.';
 
--- An address that counts as confirmed without proof may have been registered by somebody else, who could then use the account
--- together with the owner of the address, once that one signs in by a mail or at a provider.
+-- An address that counts as confirmed without proof may have been registered by another person, who could then use the
+-- account together with the owner of the address, once the owner signs in by a mail or at a provider.
 create function auth.remove_unproven_access(account_id uuid, identity_id uuid, flow_id uuid) returns void
 language sql set search_path = ''
 as $$
@@ -545,7 +576,7 @@ begin
   if not exists (
     select from auth.identities where identities.user_id = account.id and identities.provider = $2
   ) then
-    -- Nobody has proved that the address belongs to these identities.
+    -- There is no proof that the address belongs to these identities.
     if not is_new and account.confirmed_at is null then
       delete from auth.identities where identities.user_id = account.id;
       update auth.users set
@@ -556,7 +587,7 @@ begin
     perform auth.add_own_identity(account, $2, $5);
   end if;
   if $8 then
-    -- The password of whoever signed up before without confirming must not open the account.
+    -- The password of an earlier sign-up that was not confirmed must not open the account.
     if not is_new then
       update auth.users set encrypted_password = $4 where users.id = account.id;
       delete from auth.sessions where sessions.user_id = account.id;
@@ -748,8 +779,10 @@ comment on function auth.adopt_address(auth.users, text) is
 grant execute on function
   auth.fail(integer, text, text),
   auth.json_time(timestamptz),
+  auth.factor_object(auth.mfa_factors),
   auth.user_object(auth.users),
   auth.new_refresh_token(),
+  auth.add_refresh_token(uuid, uuid),
   auth.has_verified_factor(uuid),
   auth.issued_session(auth.sessions, auth.users, text),
   auth.start_session(uuid, text, text, text, jsonb, text),

@@ -10,7 +10,7 @@ declare
   state_id uuid;
   created record;
 begin
-  -- Flows that nobody continued.
+  -- Abandoned flows.
   delete from auth.flow_state where id in (
     select id from auth.flow_state where created_at < now() - interval '1 day' limit 10 for update skip locked
   );
@@ -179,7 +179,7 @@ begin
   end if;
   select array_agg(users.id) into owners
   from auth.users where lower(users.email) = $3 and users.is_sso_user = false;
-  -- An address that a provider did not verify may be that of somebody else.
+  -- An address that a provider did not verify may belong to another person.
   if owners is null then
     select array_agg(distinct identities.user_id) into owners
     from auth.identities join auth.users on users.id = identities.user_id
@@ -241,7 +241,7 @@ as $$
 $$;
 comment on function auth.confirm_verified_address(uuid) is 'Confirms the address of an account, which a provider has verified. Pending codes become invalid.';
 
--- Whoever registered an address that is not theirs must have no way into the account once its owner signs in.
+-- A person who registered another person's address must have no way into the account once the owner signs in.
 create function auth.remove_unconfirmed_access(
   account_id uuid, identity_id uuid, identity_data jsonb, is_linked boolean, flow_id uuid
 )
@@ -263,6 +263,20 @@ $$;
 comment on function auth.remove_unconfirmed_access(uuid, uuid, jsonb, boolean, uuid) is
   E'Removes the password, the user data and all other identities of an account whose address was not confirmed.\n\nIf the identity was linked just now, its owner has not used the account before: phone number, sessions and factors are removed, too.';
 
+-- Concurrent sign-ins of one identity, or with one address, must not create two accounts.
+create function auth.lock_identity(provider text, subject text, address text) returns void
+language plpgsql set search_path = ''
+as $$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('identity ' || $1 || ' ' || $2, 0));
+  if $3 is not null then
+    perform pg_advisory_xact_lock(hashtextextended('address ' || $3, 0));
+  end if;
+end
+$$;
+comment on function auth.lock_identity(text, text, text) is
+  'Locks an identity at a provider, and the address that it has, if any, until the end of the transaction.';
+
 create function auth.sign_in_with_provider(request json, out result json, out started json)
 language plpgsql set search_path = ''
 as $$
@@ -279,11 +293,7 @@ declare
   identity_id uuid;
   account auth.users;
 begin
-  -- Concurrent sign-ins of one identity, or with one address, must not create two accounts.
-  perform pg_advisory_xact_lock(hashtextextended('identity ' || provider_name || ' ' || subject, 0));
-  if address is not null then
-    perform pg_advisory_xact_lock(hashtextextended('address ' || address, 0));
-  end if;
+  perform auth.lock_identity(provider_name, subject, address);
 
   select it.decision, it.account_id, it.identity_id into decision, account_id, identity_id
   from auth.find_linked_account(provider_name, subject, case when is_verified then address end) as it;
@@ -395,7 +405,7 @@ $$;
 comment on function auth.find_invited(text, interval) is
   'The account of an invitation, by the token of its link; null if the token is unknown or has expired.';
 
--- Whoever has the token has read the mail, so the provider need not have verified the address.
+-- The token proves that its user has read the mail, so the provider need not have verified the address.
 create function auth.accept_invitation(request json, out result json, out started json)
 language plpgsql set search_path = ''
 as $$
@@ -410,10 +420,7 @@ declare
   identity_id uuid;
   account auth.users;
 begin
-  perform pg_advisory_xact_lock(hashtextextended('identity ' || provider_name || ' ' || subject, 0));
-  if address is not null then
-    perform pg_advisory_xact_lock(hashtextextended('address ' || address, 0));
-  end if;
+  perform auth.lock_identity(provider_name, subject, address);
   perform from auth.users where users.id = auth.find_invited(request ->> 'invite_token', invited) for update;
   -- Another request may have used the token while this one waited.
   select * into account from auth.users where users.id = auth.find_invited(request ->> 'invite_token', invited);
@@ -469,10 +476,7 @@ declare
   identity_id uuid;
   account auth.users;
 begin
-  perform pg_advisory_xact_lock(hashtextextended('identity ' || provider_name || ' ' || subject, 0));
-  if address is not null then
-    perform pg_advisory_xact_lock(hashtextextended('address ' || address, 0));
-  end if;
+  perform auth.lock_identity(provider_name, subject, address);
   select * into account from auth.users where users.id = (request ->> 'user_id')::uuid for update;
   if not found then
     result := json_build_object('outcome', 'user_not_found');
@@ -512,7 +516,7 @@ begin
     end if;
     account := auth.confirm_verified_address(account.id);
   elsif account.email_unproven and (request ->> 'email_verified')::boolean and lower(account.email) = address then
-    -- The owner of the address may have been lured into linking it to the account of whoever registered it.
+    -- The owner of the address may have been lured into linking it to the account of the person who registered it.
     perform auth.remove_unproven_access(account.id, identity_id, (request ->> 'flow_id')::uuid);
     account := auth.set_providers(account.id);
   elsif account.is_anonymous and address is null then
@@ -613,6 +617,7 @@ grant execute on function
   auth.add_identity(uuid, text, text, jsonb),
   auth.confirm_verified_address(uuid),
   auth.remove_unconfirmed_access(uuid, uuid, jsonb, boolean, uuid),
+  auth.lock_identity(text, text, text),
   auth.sign_in_with_provider(json),
   auth.find_invited(text, interval),
   auth.accept_invitation(json),

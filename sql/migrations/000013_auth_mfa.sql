@@ -16,22 +16,6 @@ comment on column auth.mfa_challenges.otp_code is 'Hash of the code that was sen
 alter table auth.mfa_recovery_codes add column if not exists session_id uuid;
 comment on column auth.mfa_recovery_codes.session_id is 'The session that got the code.';
 
-create function auth.factor_object(factor auth.mfa_factors) returns json
-language sql stable set search_path = ''
-as $$
-  select pg_catalog.json_strip_nulls(pg_catalog.json_build_object(
-    'id', $1.id,
-    'created_at', auth.json_time($1.created_at),
-    'updated_at', auth.json_time($1.updated_at),
-    'status', $1.status,
-    'friendly_name', nullif($1.friendly_name, ''),
-    'factor_type', $1.factor_type,
-    'phone', coalesce($1.phone, ''),
-    'last_challenged_at', auth.json_time($1.last_challenged_at)
-  ))
-$$;
-comment on function auth.factor_object(auth.mfa_factors) is 'A factor as the API shows it, without its secret.';
-
 create function auth.enroll_factor(
   user_id uuid, session_id uuid, factor_type auth.factor_type, friendly_name text, secret text, phone text,
   most_enrolled integer, most_verified integer, unverified_lifetime interval, ip text
@@ -174,7 +158,7 @@ begin
   if factor.factor_type <> all ($4) then
     return json_build_object('refused', 'mfa_verify_disabled', 'type', factor.factor_type);
   end if;
-  -- New challenges give no further attempts, so that nobody who knows the password can try all codes.
+  -- New challenges give no further attempts, so that an attacker who knows the password cannot try all codes.
   select sum(mfa_challenges.attempts), min(mfa_challenges.created_at) into wrong, oldest
   from auth.mfa_challenges
   where mfa_challenges.factor_id = $2 and mfa_challenges.verified_at is null and mfa_challenges.attempts > 0
@@ -218,7 +202,6 @@ declare
   account auth.users;
   raised auth.sessions;
   factor auth.mfa_factors;
-  refresh_token constant text := auth.new_refresh_token();
 begin
   select users.* into account from auth.users where users.id = $1 for no key update;
   perform from auth.sessions
@@ -274,13 +257,11 @@ begin
   where sessions.user_id = $1 and sessions.id <> $2 and coalesce(sessions.aal, 'aal1') < 'aal2';
   -- The refresh tokens of before must not give access at aal2.
   delete from auth.refresh_tokens where refresh_tokens.session_id = $2;
-  insert into auth.refresh_tokens (instance_id, token, user_id, revoked, created_at, updated_at, session_id)
-  values ('00000000-0000-0000-0000-000000000000', refresh_token, $1::text, false, now(), now(), $2);
   perform auth.record_audit(
     account, 'verification_attempted', 'factor',
     jsonb_build_object('factor_id', $3, 'challenge_id', $4, 'factor_type', factor.factor_type, 'method', $7), $8
   );
-  return auth.issued_session(raised, account, refresh_token);
+  return auth.issued_session(raised, account, auth.add_refresh_token($1, $2));
 end
 $$;
 comment on function auth.verify_factor(uuid, uuid, uuid, uuid, bigint, text, text, text) is
@@ -378,7 +359,6 @@ $$;
 comment on function auth.count_recovery_codes(uuid) is 'How many recovery codes an account has, and how many are unused.';
 
 grant execute on function
-  auth.factor_object(auth.mfa_factors),
   auth.enroll_factor(uuid, uuid, auth.factor_type, text, text, text, integer, integer, interval, text),
   auth.challenge_factor(uuid, uuid, auth.factor_type[], text, interval, interval, text),
   auth.attempt_factor(uuid, uuid, uuid, auth.factor_type[], interval, integer, integer, text),
