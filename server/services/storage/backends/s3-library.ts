@@ -8,10 +8,9 @@ export async function loadS3(): Promise<S3Library> {
     const [client, storage] = await Promise.all([import('@aws-sdk/client-s3'), import('@aws-sdk/lib-storage')])
     return { ...client, ...storage }
   } catch (error) {
-    throw new Error(
-      'STORAGE_BACKEND=s3 needs the AWS SDK: npm install @aws-sdk/client-s3 @aws-sdk/lib-storage',
-      { cause: error },
-    )
+    throw new Error('STORAGE_BACKEND=s3 needs the AWS SDK: npm install @aws-sdk/client-s3 @aws-sdk/lib-storage', {
+      cause: error,
+    })
   }
 }
 
@@ -21,5 +20,4 @@ const nameOf = (error: unknown): string => (error instanceof Error ? error.name 
 export const isMissing = (error: unknown): boolean => ['NoSuchKey', 'NotFound'].includes(nameOf(error))
 
 /** Whether an error of the SDK says that the server does not implement a request. */
-export const isUnsupported = (error: unknown): boolean =>
-  ['NotImplemented', 'MethodNotAllowed'].includes(nameOf(error))
+export const isUnsupported = (error: unknown): boolean => ['NotImplemented', 'MethodNotAllowed'].includes(nameOf(error))

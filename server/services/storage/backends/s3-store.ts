@@ -275,20 +275,34 @@ class MeasuredSource {
     const signal = this.#signal
     const abort = (): void => void this.#source.destroy(signal?.reason as Error)
     signal?.addEventListener('abort', abort, { once: true })
+    const chunks = (this.#source as AsyncIterable<Buffer>)[Symbol.asyncIterator]()
     try {
-      signal?.throwIfAborted()
-      for await (const chunk of this.#source as AsyncIterable<Buffer>) {
-        this.size += chunk.length
-        if (this.size > this.#maxBytes) throw new TooManyBytesError()
-        this.#hash.update(chunk)
+      for (;;) {
+        const chunk = await this.#next(chunks)
+        if (chunk === undefined) break
         yield chunk
       }
-      signal?.throwIfAborted()
+    } finally {
+      signal?.removeEventListener('abort', abort)
+      this.#source.destroy()
+    }
+  }
+
+  /** The next chunk; undefined at the end. */
+  async #next(chunks: AsyncIterator<Buffer>): Promise<Buffer | undefined> {
+    try {
+      this.#signal?.throwIfAborted()
+      const next = await chunks.next()
+      this.#signal?.throwIfAborted()
+      if (next.done === true) return undefined
+      const { value } = next
+      this.size += value.length
+      if (this.size > this.#maxBytes) throw new TooManyBytesError()
+      this.#hash.update(value)
+      return value
     } catch (error) {
       this.failure = { error }
       throw error
-    } finally {
-      signal?.removeEventListener('abort', abort)
     }
   }
 
