@@ -43,7 +43,7 @@ export async function startS3(t: Pick<Test, 'teardown'>, bucket = 'rowhouse-test
     port: 0,
     silent: true,
     directory,
-    configureBuckets: [{ name: bucket }],
+    configureBuckets: [{ name: bucket, configs: [] }],
   })
   const { port: target } = await behind.run()
   const proxy = createServer((request, response) => {
