@@ -24,8 +24,8 @@ export const serviceSettings: ServiceSettings = {
   services: service({
     name: 'services',
     variables: ['SERVICES'],
-    type: types.choices(['rest', 'auth', 'profiles', 'reports', 'analysis']),
-    default: ['rest', 'auth', 'profiles', 'reports', 'analysis'],
+    type: types.choices(['rest', 'auth', 'profiles', 'reports', 'analysis', 'storage']),
+    default: ['rest', 'auth', 'profiles', 'reports', 'analysis', 'storage'],
     description:
       'What the server has. The routes of other services respond with 404, and migrations create none of their tables: `rest,auth` leaves `public` to tables of your own.',
   }),

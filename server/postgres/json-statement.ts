@@ -2,7 +2,7 @@
 // brief.
 import { StatementStats } from '../common/statement-stats.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { Caller, RestTransaction, RawRow, TransactionResult } from '../rest/database.ts'
+import type { Caller, RestTransaction, RawRow, SettingsStatement, TransactionResult } from '../rest/database.ts'
 import type { Access } from './admission.ts'
 import { identitySettings } from './identity-settings.ts'
 
@@ -30,15 +30,24 @@ export class JsonStatement {
 
   /** A transaction that runs just this statement, in one round trip; see `identitySettings` for `identity`. */
   transaction(identity: Identity | undefined, values: readonly Parameter[]): RestTransaction {
+    return this.transactionWith(identitySettings(identity, this.access), values)
+  }
+
+  /**
+   * The same with other settings.
+   *
+   * @param rollback whether the transaction is rolled back at the end, which takes a connection of its own
+   */
+  transactionWith(settings: SettingsStatement, values: readonly Parameter[], rollback = false): RestTransaction {
     const { text, access, hasNoEffect } = this
     return {
-      settings: identitySettings(identity, access),
+      settings,
       preRequest: undefined,
       statements: [{ text, values: values.map(parameterText), hasNoEffect }],
       isolation: null,
       readOnly: access === 'read',
       hasNoEffect,
-      rollback: false,
+      rollback,
       checkResult: undefined,
       stats: this.#stats,
       caller: patient,

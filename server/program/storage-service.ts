@@ -1,0 +1,38 @@
+// The storage service at `/storage/v1`.
+import { join, resolve } from 'node:path'
+import type { Config } from '../config/config.ts'
+import { FileStore } from '../services/storage/backends/file-store.ts'
+import { createStorage, type StorageOptions, type StorageService } from '../services/storage/create-storage.ts'
+import type { ObjectStore } from '../services/storage/object-store.ts'
+
+export type ProgramStorageOptions = Omit<StorageOptions, 'store' | 'settings'> & {
+  /** The settings at the start. */
+  readonly config: Config
+  readonly current: () => Config
+}
+
+/** The folder of the objects could not be used. The message says why and what to do. */
+export class StorageFolderError extends Error {
+  constructor(folder: string, cause: unknown) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    super(
+      `The folder of the storage service ${folder} cannot be used (${why}). Set STORAGE_FILE_BACKEND_PATH to another folder, or leave the service out: SERVICES=rest,auth.`,
+      { cause },
+    )
+    this.name = 'StorageFolderError'
+  }
+}
+
+/** @throws StorageFolderError */
+export async function startStorage({ config, current, ...options }: ProgramStorageOptions): Promise<StorageService> {
+  return createStorage({ ...options, settings: current, store: await openStore(config) })
+}
+
+async function openStore({ storageFileBackendPath, dataDir }: Config): Promise<ObjectStore> {
+  const folder = resolve(storageFileBackendPath ?? join(dataDir, 'storage'))
+  try {
+    return await FileStore.open(folder)
+  } catch (error) {
+    throw new StorageFolderError(folder, error)
+  }
+}

@@ -1,0 +1,227 @@
+// Keeps the bytes of objects in a folder: `objects/<two digits>/<id>`, and unfinished ones in `incoming`.
+import { createHash, randomUUID } from 'node:crypto'
+import { close as closeFile, open as openFile, read as readFile } from 'node:fs'
+import { mkdir, open, opendir, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import {
+  MissingBytesError,
+  NoSpaceError,
+  TooManyBytesError,
+  type ByteRange,
+  type ListedBytes,
+  type ObjectKey,
+  type ObjectStore,
+  type PutOptions,
+  type StoredBytes,
+} from '../object-store.ts'
+import { idOfBytes, versionOf } from './bytes-id.ts'
+
+/** Bytes of a read of a large file. */
+const highWaterMark = 256 * 1024
+/** Bytes that are collected before a write. */
+const writeSize = 256 * 1024
+
+const folders = Array.from({ length: 256 }, (_, index) => index.toString(16).padStart(2, '0'))
+
+export class FileStore implements ObjectStore {
+  readonly #folder: string
+  readonly #incoming: string
+
+  private constructor(folder: string) {
+    this.#folder = folder
+    this.#incoming = join(folder, 'incoming')
+  }
+
+  /**
+   * Opens a folder, which is created if necessary.
+   *
+   * @throws the operating system's error when the folder cannot be created or written
+   */
+  static async open(folder: string): Promise<FileStore> {
+    const store = new FileStore(folder)
+    await mkdir(store.#incoming, { recursive: true, mode: 0o700 })
+    await mkdir(join(folder, 'objects'), { recursive: true, mode: 0o700 })
+    const known = new Set(await readdir(join(folder, 'objects')))
+    for (const name of folders) {
+      if (!known.has(name)) await mkdir(join(folder, 'objects', name), { recursive: true, mode: 0o700 })
+    }
+    if (known.size < folders.length) await syncFolder(join(folder, 'objects'))
+    // Finds out whether the folder can be written.
+    const probe = join(store.#incoming, `probe-${randomUUID()}`)
+    await (await open(probe, 'wx', 0o600)).close()
+    await rm(probe, { force: true })
+    return store
+  }
+
+  async put(key: ObjectKey, source: Readable, { maxBytes, signal }: PutOptions): Promise<StoredBytes> {
+    return this.#write(key, async (file) => {
+      const hash = createHash('md5')
+      let size = 0
+      let waiting: Buffer[] = []
+      let waitingSize = 0
+      const flush = async (): Promise<void> => {
+        const chunks = waiting
+        waiting = []
+        waitingSize = 0
+        if (chunks.length > 0) await writeAll(file, chunks)
+      }
+      for await (const chunk of source as AsyncIterable<Buffer>) {
+        signal?.throwIfAborted()
+        size += chunk.length
+        if (size > maxBytes) throw new TooManyBytesError()
+        hash.update(chunk)
+        waiting.push(chunk)
+        waitingSize += chunk.length
+        if (waitingSize >= writeSize) await flush()
+      }
+      signal?.throwIfAborted()
+      await flush()
+      return { size, eTag: `"${hash.digest('hex')}"` }
+    })
+  }
+
+  async get(key: ObjectKey, range?: ByteRange): Promise<Readable> {
+    const file = await openMissing(this.#pathOf(key))
+    return file.createReadStream({ highWaterMark, ...(range ? { start: range.start, end: range.end } : {}) })
+  }
+
+  getWhole(key: ObjectKey, size: number): Promise<Buffer> {
+    const path = this.#pathOf(key)
+    return new Promise((resolve, reject) => {
+      openFile(path, 'r', (error, file) => {
+        if (error) {
+          reject(missingOr(error))
+          return
+        }
+        const bytes = Buffer.allocUnsafe(size)
+        readFile(file, bytes, 0, size, 0, (failure, count) => {
+          closeFile(file, () => undefined)
+          if (failure) reject(failure)
+          else if (count < size) reject(new MissingBytesError())
+          else resolve(bytes)
+        })
+      })
+    })
+  }
+
+  async copy(from: ObjectKey, to: ObjectKey): Promise<StoredBytes> {
+    const source = await this.get(from)
+    return this.put(to, source, { contentType: '', cacheControl: '', maxBytes: Number.MAX_SAFE_INTEGER })
+  }
+
+  async remove(keys: readonly ObjectKey[]): Promise<void> {
+    await this.removeListed(keys.map((key) => idOfBytes(key)).filter((id) => id !== undefined))
+  }
+
+  async *list(): AsyncIterable<ListedBytes> {
+    for (const name of folders) {
+      for await (const entry of await opendir(join(this.#folder, 'objects', name))) {
+        const version = versionOf(entry.name)
+        if (version === undefined) continue
+        const found = await stat(this.#pathOfId(entry.name)).catch(ifMissing)
+        if (found) yield { id: entry.name, version, lastModified: found.mtime }
+      }
+    }
+  }
+
+  idOf(key: ObjectKey): string {
+    return idOfBytes(key) ?? ''
+  }
+
+  async removeListed(ids: readonly string[]): Promise<void> {
+    for (const id of ids) await rm(this.#pathOfId(id), { force: true })
+  }
+
+  async removeRemnants(before: Date): Promise<void> {
+    for await (const entry of await opendir(this.#incoming)) {
+      const path = join(this.#incoming, entry.name)
+      const found = await stat(path).catch(ifMissing)
+      if (found && found.mtime < before) await rm(path, { force: true })
+    }
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  /** Writes a file under a temporary name, which becomes durable under its own name only when it is complete. */
+  async #write(
+    key: ObjectKey,
+    fill: (file: FileHandle) => Promise<Pick<StoredBytes, 'size' | 'eTag'>>,
+  ): Promise<StoredBytes> {
+    const path = this.#pathOf(key)
+    const draft = join(this.#incoming, randomUUID())
+    try {
+      const file = await open(draft, 'wx', 0o600)
+      let written: Pick<StoredBytes, 'size' | 'eTag'>
+      let lastModified: Date
+      try {
+        written = await fill(file)
+        await file.sync()
+        lastModified = (await file.stat()).mtime
+      } finally {
+        await file.close()
+      }
+      await rename(draft, path)
+      await syncFolder(join(path, '..'))
+      return { ...written, lastModified }
+    } catch (error) {
+      await rm(draft, { force: true }).catch(() => undefined)
+      throw isFull(error) ? new NoSpaceError({ cause: error }) : error
+    }
+  }
+
+  #pathOf(key: ObjectKey): string {
+    const id = idOfBytes(key)
+    if (id === undefined) throw new MissingBytesError()
+    return this.#pathOfId(id)
+  }
+
+  #pathOfId(id: string): string {
+    return join(this.#folder, 'objects', id.slice(0, 2), id)
+  }
+}
+
+async function writeAll(file: FileHandle, chunks: Buffer[]): Promise<void> {
+  let left = chunks
+  while (left.length > 0) {
+    const { bytesWritten } = await file.writev(left)
+    left = without(left, bytesWritten)
+  }
+}
+
+/** What is left of the chunks when their first bytes have been written. */
+function without(chunks: readonly Buffer[], written: number): Buffer[] {
+  let rest = written
+  return chunks.flatMap((chunk) => {
+    const skipped = Math.min(rest, chunk.length)
+    rest -= skipped
+    return skipped === chunk.length ? [] : [chunk.subarray(skipped)]
+  })
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}
+
+const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined)
+
+const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(String(codeOf(error)))
+
+const missingOr = (error: unknown): unknown =>
+  codeOf(error) === 'ENOENT' ? new MissingBytesError({ cause: error }) : error
+
+const openMissing = (path: string): Promise<FileHandle> =>
+  open(path, 'r').catch((error: unknown) => {
+    throw missingOr(error)
+  })
+
+function ifMissing(error: unknown): undefined {
+  if (codeOf(error) !== 'ENOENT') throw error
+}
