@@ -1,4 +1,6 @@
 // All routes of `/storage/v1`. Add a line for a new table of routes.
+import { bucketRoutes } from './bucket-routes.ts'
+import { objectRoutes } from './object-routes.ts'
 import type { StorageRoute } from './storage-route.ts'
 
-export const storageRoutes: readonly StorageRoute[] = []
+export const storageRoutes: readonly StorageRoute[] = [...bucketRoutes, ...objectRoutes]
