@@ -1,6 +1,8 @@
 // All routes of `/storage/v1`. Add a line for a new table of routes.
 import { bucketRoutes } from './bucket-routes.ts'
+import { listRoutes } from './list-routes.ts'
 import { objectRoutes } from './object-routes.ts'
+import { tusRoutes } from './resumable/tus-routes.ts'
 import type { StorageRoute } from './storage-route.ts'
 
-export const storageRoutes: readonly StorageRoute[] = [...bucketRoutes, ...objectRoutes]
+export const storageRoutes: readonly StorageRoute[] = [...bucketRoutes, ...objectRoutes, ...listRoutes, ...tusRoutes]
