@@ -4,10 +4,10 @@ import { randomUUID } from 'node:crypto'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import { withCopiedBytes } from './copied-bytes.ts'
 import { requireObjectName } from './names.ts'
+import { uuidOrNull } from './object-owner.ts'
 import type { StorageContext } from './storage-context.ts'
 import type { StorageScope } from './storage-database.ts'
 import { storageErrors } from './storage-error.ts'
-import { uuidOrNull } from './object-owner.ts'
 
 /** The bucket and name of an object. */
 export type Place = { readonly bucket: string; readonly name: string }
@@ -59,18 +59,18 @@ export async function moveObject(
   const [seen = null, changed = null] = permitted ?? []
   if (seen === null || changed === null) throw storageErrors.noSuchKey()
   if (from.bucket === to.bucket && from.name === to.name) return
-  const versionOf = async (): Promise<string | undefined> => {
+  const find = async (): Promise<{ readonly version: string } | undefined> => {
     const [row] = await database.askAsAdmin(scope, findVersion, [from.bucket, from.name])
-    return row && (row[0] ?? '')
+    return row && { version: row[0] ?? '' }
   }
-  const moved = await withCopiedBytes({ store, onError, from, to: { ...to, version }, versionOf }, async (bytes, old) => {
-    const rows = await database.askAsAdmin(scope, move, [
-      ...change,
-      old === '' ? null : old,
-      bytes.lastModified.toISOString(),
-    ])
-    // No row: the object has been replaced or removed in the meantime.
-    return rows.length > 0 ? { old } : undefined
-  })
-  await store.remove([{ ...from, version: moved.old }]).catch(onError)
+  const { old } = await withCopiedBytes(
+    { store, onError, from, to: { ...to, version }, find },
+    async ({ lastModified }, { version: old }) => {
+      const expected = old === '' ? null : old
+      const rows = await database.askAsAdmin(scope, move, [...change, expected, lastModified.toISOString()])
+      // No row: the object has been replaced or removed in the meantime.
+      return rows.length > 0 ? { old } : undefined
+    },
+  )
+  await store.remove([{ ...from, version: old }]).catch(onError)
 }
