@@ -4,8 +4,9 @@ import { JsonStatement } from '../../postgres/json-statement.ts'
 import { copyObject } from './object-copy.ts'
 import { moveObject } from './object-move.ts'
 import { objectJson } from './object-row.ts'
+import { removeLater } from './object-writing.ts'
 import { defineStorageRoute, type StorageRoute } from './storage-route.ts'
-import { userMetadataOf } from './user-metadata.ts'
+import { decodedMetadata } from './upload-source.ts'
 
 type MoveBody = {
   readonly bucketId: string
@@ -21,7 +22,7 @@ type CopyBody = MoveBody & {
 
 type RemoveBody = { readonly prefixes: readonly string[] }
 
-/** The second column is the version. Rows that the caller cannot see are skipped. */
+/** The further columns are name and version. Rows that the caller cannot see are skipped. */
 const remove = new JsonStatement(
   `delete from storage.objects as removed
    where removed.bucket_id = $1
@@ -74,14 +75,15 @@ export const changeRoutes: readonly StorageRoute[] = [
     handler: async ({ context, scope, caller, request, body }) => {
       const { from, to } = sourceAndTarget(body)
       const { copyMetadata = true, metadata = {} } = body
-      const row = await copyObject(context, scope, from, to, {
+      const given = request.headers['x-metadata']
+      const { id, row } = await copyObject(context, scope, from, to, {
         owner: caller.owner,
-        upsert: request.headers['x-upsert'] === 'true',
+        isUpsert: request.headers['x-upsert'] === 'true',
         copyMetadata,
         metadata,
-        userMetadata: userMetadataOf(request.headers['x-metadata']),
+        userMetadata: typeof given === 'string' ? decodedMetadata(given) : undefined,
       })
-      return { json: { Id: row.id, Key: `${to.bucket}/${to.name}`, ...row } }
+      return { json: { Id: id, Key: `${to.bucket}/${to.name}`, ...row } }
     },
   }),
   defineStorageRoute<RemoveBody>({
@@ -94,11 +96,9 @@ export const changeRoutes: readonly StorageRoute[] = [
     operation: 'storage.object.delete_many',
     body: dto('StorageRemoveDto'),
     success: [200, { description: 'The removed objects.', schema: { type: 'array', items: { type: 'object' } } }],
-    handler: async ({ context: { database, store, onError }, scope, path: { bucket = '' }, body }) => {
-      const removed = await database.askRows(scope, remove, [bucket, JSON.stringify(body.prefixes)])
-      // No row names the bytes any more. What cannot be removed now is removed by the sweep.
-      const keys = removed.map(([, name, version]) => ({ bucket, name: name ?? '', version: version ?? '' }))
-      await store.remove(keys).catch(onError)
+    handler: async ({ context, scope, path: { bucket = '' }, body }) => {
+      const removed = await context.database.askRows(scope, remove, [bucket, JSON.stringify(body.prefixes)])
+      removeLater(context, ...removed.map(([, name, version]) => ({ bucket, name: name ?? '', version: version ?? '' })))
       return { text: `[${removed.map(([row]) => row).join(',')}]` }
     },
   }),

@@ -1,31 +1,33 @@
 // Copies an object: first its bytes, then the row that names them, under the permissions of the caller.
 import { randomUUID } from 'node:crypto'
-import { sqlState } from '../../postgres/database-error.ts'
-import { JsonStatement, type Parameter } from '../../postgres/json-statement.ts'
-import { withCopiedBytes } from './copied-bytes.ts'
+import { JsonStatement } from '../../postgres/json-statement.ts'
+import { copyBytes, type Place } from './copied-bytes.ts'
 import { requireObjectName } from './names.ts'
-import type { Place } from './object-move.ts'
-import { uuidOrNull } from './object-owner.ts'
-import { objectJson, type ObjectRow } from './object-row.ts'
-import type { StoredBytes } from './object-store.ts'
+import { objectJson } from './object-row.ts'
+import { requirePermission, writeObject, type NewObject } from './object-writing.ts'
 import type { StorageContext } from './storage-context.ts'
 import type { StorageScope } from './storage-database.ts'
 import { storageErrors } from './storage-error.ts'
+import type { UserMetadata } from './upload-source.ts'
 
 export type CopyOptions = {
   /** Subject of the token, which owns the copy; null leaves the owner of an object that is replaced unchanged. */
   readonly owner: string | null
   /** Whether the copy replaces an object. */
-  readonly upsert: boolean
+  readonly isUpsert: boolean
   /** Whether the copy has the metadata of the source, including that of its owner. */
   readonly copyMetadata: boolean
   /** Replaces that of the source, if it is not copied. */
-  readonly metadata: { readonly cacheControl?: string; readonly mimetype?: string }
+  readonly metadata: { readonly cacheControl?: string | undefined; readonly mimetype?: string | undefined }
   /** The metadata of the owner, if it is not copied. */
-  readonly userMetadata: Readonly<Record<string, unknown>> | undefined
+  readonly userMetadata: UserMetadata | undefined
 }
 
-type Source = Pick<ObjectRow, 'version' | 'metadata' | 'user_metadata'>
+type Source = {
+  readonly version: string
+  readonly metadata: Readonly<Record<string, unknown>> | null
+  readonly user_metadata: UserMetadata | null
+}
 
 const findSource = new JsonStatement(
   `select json_build_object('version', coalesce(version, ''), 'metadata', metadata, 'user_metadata', user_metadata)
@@ -33,96 +35,51 @@ const findSource = new JsonStatement(
   { access: 'read' },
 )
 
-const columns = 'bucket_id, name, version, owner, owner_id, metadata, user_metadata'
-const values = '$1, $2, $3, $4::uuid, $5, $6::jsonb, $7::jsonb'
-const replacement = `version = excluded.version, owner = coalesce(excluded.owner, objects.owner),
-  owner_id = coalesce(excluded.owner_id, objects.owner_id), metadata = excluded.metadata,
-  user_metadata = excluded.user_metadata`
-const upserted = `insert into storage.objects as objects (${columns}) values (${values})
-  on conflict (bucket_id, name) do update set ${replacement}`
-
-// Only an upsert needs the right to select: it returns the row.
-const tryInsert = new JsonStatement(`insert into storage.objects (${columns}) values (${values})`, { access: 'write' })
-const tryUpsert = new JsonStatement(`${upserted} returning id::text`, { access: 'write' })
-
-/** The row, and null: no object has been replaced. */
-const insertRow = new JsonStatement(
-  `insert into storage.objects as objects (${columns}) values (${values})
-   on conflict (bucket_id, name) do nothing returning ${objectJson('objects')}, null::text`,
-  { access: 'write' },
-)
-/** The row, and the version that it had before. */
-const upsertRow = new JsonStatement(
-  `with old as (
-     select version from storage.objects where bucket_id = $1 and name = $2 for update
-   )
-   ${upserted} returning ${objectJson('objects')}, (select version from old)`,
-  { access: 'write' },
-)
+const rowOfId = new JsonStatement(`select ${objectJson('objects')} from storage.objects where id = $1::uuid`, {
+  access: 'read',
+  hasNoEffect: true,
+})
 
 /**
  * Copies an object for a caller.
  *
- * @throws StorageError 404 `NoSuchKey` if the caller can not see the source, 403 if it may not create or replace the target,
- *   409 if the target exists
+ * @returns the id, and the row, unless it has been changed meanwhile
+ * @throws StorageError 404 `NoSuchKey` if the caller cannot see the source, 403 if it may not create or replace the copy,
+ *   409 if there is an object already
  */
 export async function copyObject(
-  { database, store, onError }: Pick<StorageContext, 'database' | 'store' | 'onError'>,
+  context: StorageContext,
   scope: StorageScope,
   from: Place,
   to: Place,
   options: CopyOptions,
-): Promise<ObjectRow> {
+): Promise<{ readonly id: string; readonly row: object }> {
   requireObjectName(to.name)
-  const { upsert, owner } = options
+  const { database, store } = context
   const find = async (): Promise<Source | undefined> => {
     const [source] = await database.ask(scope, findSource, [from.bucket, from.name])
     return source as Source | undefined
   }
   const first = await find()
   if (!first) throw storageErrors.noSuchKey()
+  const { owner, isUpsert } = options
+  const copyOf = (source: Source): NewObject => ({ ...to, owner, isUpsert, userMetadata: userMetadataOf(source, options) })
+  await requirePermission({ context, scope }, copyOf(first), metadataOf(first, options))
   const version = randomUUID()
-  const rowOf = (source: Source, bytes?: StoredBytes): Parameter[] => {
-    const { metadata, user } = metadataOf(source, options)
-    const copied = bytes && { eTag: bytes.eTag, lastModified: bytes.lastModified.toISOString() }
-    return [
-      ...[to.bucket, to.name, version, uuidOrNull(owner), owner],
-      ...[JSON.stringify({ ...metadata, ...copied }), user && JSON.stringify(user)],
-    ]
-  }
-  if (upsert) await database.tryOut(scope, tryUpsert, rowOf(first))
-  else await database.tryOut(scope, tryInsert, rowOf(first)).catch(keyExists)
   // The first attempt copies what the caller has just been permitted to copy.
-  const sources = [first]
-  const { row, replaced } = await withCopiedBytes(
-    { store, onError, from, to: { ...to, version }, find: async () => sources.pop() ?? (await find()) },
-    async (bytes, source) => {
-      const [copied] = await database.askAsAdmin(scope, upsert ? upsertRow : insertRow, rowOf(source, bytes))
-      const [text, old = null] = copied ?? []
-      if (typeof text !== 'string') throw storageErrors.keyExists()
-      return { row: JSON.parse(text) as ObjectRow, replaced: old }
-    },
-  )
-  if (replaced !== null) await store.remove([{ ...to, version: replaced }]).catch(onError)
-  return row
+  const found = [first]
+  const { bytes, source } = await copyBytes(store, from, { ...to, version }, async () => found.pop() ?? (await find()))
+  const metadata = { ...metadataOf(source, options), eTag: bytes.eTag, lastModified: bytes.lastModified.toISOString() }
+  const { id } = await writeObject({ context, scope }, copyOf(source), version, JSON.stringify(metadata))
+  const [row] = await database.askAsAdmin(scope, rowOfId, [id])
+  return { id, row: JSON.parse(row?.[0] ?? '{}') as object }
 }
 
-/** A violation of the unique index, as an error of the key. */
-function keyExists(error: unknown): never {
-  throw sqlState(error) === '23505' ? storageErrors.keyExists(error) : error
-}
+const userMetadataOf = ({ user_metadata }: Source, { copyMetadata, userMetadata }: CopyOptions) =>
+  copyMetadata ? (user_metadata ?? undefined) : userMetadata
 
-type CopiedMetadata = { readonly metadata: object; readonly user: object | null }
-
-function metadataOf(source: Source, { copyMetadata, metadata, userMetadata }: CopyOptions): CopiedMetadata {
-  if (copyMetadata) return { metadata: source.metadata ?? {}, user: source.user_metadata }
-  const { cacheControl, mimetype } = metadata
-  return {
-    metadata: {
-      ...source.metadata,
-      ...(cacheControl === undefined ? {} : { cacheControl }),
-      ...(mimetype === undefined ? {} : { mimetype }),
-    },
-    user: userMetadata ?? null,
-  }
-}
+const metadataOf = (source: Source, { copyMetadata, metadata: { cacheControl, mimetype } }: CopyOptions): object => ({
+  ...source.metadata,
+  ...(copyMetadata || cacheControl === undefined ? {} : { cacheControl }),
+  ...(copyMetadata || mimetype === undefined ? {} : { mimetype }),
+})
