@@ -55,6 +55,12 @@ export type ObjectStore = {
    * @throws MissingBytesError, also when it has fewer bytes
    */
   readonly getWhole?: (key: ObjectKey, size: number) => Promise<Buffer>
+  /**
+   * Joins versions to a new one, faster than by reading and writing them. Undefined if the store has no faster way.
+   *
+   * @throws MissingBytesError, TooManyBytesError; the reason of the signal
+   */
+  readonly compose?: (parts: readonly ObjectKey[], to: ObjectKey, options: PutOptions) => Promise<StoredBytes>
   /** @throws MissingBytesError */
   copy(from: ObjectKey, to: ObjectKey): Promise<StoredBytes>
   /** Removes versions; those that are missing are no error. */

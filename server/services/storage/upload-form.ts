@@ -9,8 +9,10 @@ export type UploadForm = {
   readonly fields: ReadonlyMap<string, string>
   /** Media type of the file. */
   readonly fileType: string
-  /** The bytes of the file. Ends when the whole form has arrived. */
+  /** The bytes of the file. Ends when the whole form has arrived, and fails if it breaks off. */
   readonly bytes: Readable
+  /** Stops reading, so that the rest of the request can be discarded. */
+  readonly stop: () => void
 }
 
 const limits = { fields: 10, files: 1, fieldSize: 1024 * 1024, headerPairs: 64 }
@@ -23,18 +25,33 @@ const limits = { fields: 10, files: 1, fieldSize: 1024 * 1024, headerPairs: 64 }
 export function readForm(request: IncomingMessage): Promise<UploadForm> {
   const parser = createParser(request)
   const fields = new Map<string, string>()
+  const stop = (): void => {
+    request.unpipe(parser)
+    parser.destroy()
+  }
+  const finished = new Promise<void>((resolve, reject) => {
+    parser.on('finish', resolve)
+    parser.on('error', reject)
+    request.on('error', reject)
+    request.on('close', () => {
+      if (!request.complete) reject(new Error('the request broke off'))
+    })
+  })
   return new Promise((resolve, reject) => {
-    const fail = (error: unknown): void => {
-      request.unpipe(parser)
-      reject(storageErrors.noContent(undefined, error))
-    }
     parser.on('field', (name, value) => fields.set(name, value))
     parser.on('file', (_name, file, _fileName, _encoding, fileType) => {
-      resolve({ fields, fileType, bytes: Readable.from(bytesOf(request, parser, file), { objectMode: false }) })
+      // The parser also reports this error on the stream of the file, at any time.
+      file.on('error', () => undefined)
+      finished.catch((error: unknown) => file.destroy(error instanceof Error ? error : undefined))
+      resolve({ fields, fileType, stop, bytes: Readable.from(bytesOf(file, finished), { objectMode: false }) })
     })
-    parser.on('error', fail)
-    parser.on('finish', () => fail(new Error('the form has no file')))
-    request.on('error', fail)
+    finished.then(
+      () => reject(storageErrors.noContent()),
+      (error: unknown) => {
+        stop()
+        reject(storageErrors.noContent(undefined, error))
+      },
+    )
     request.pipe(parser)
   })
 }
@@ -48,31 +65,11 @@ function createParser(request: IncomingMessage): BusboyInstance {
   }
 }
 
-/** The bytes of the file. Fails if the form breaks off after it. */
-async function* bytesOf(
-  request: IncomingMessage,
-  parser: BusboyInstance,
-  file: BusboyFileStream,
-): AsyncGenerator<Buffer> {
-  const finished = new Promise<void>((resolve, reject) => {
-    const fail = (error: Error): void => {
-      file.destroy(error)
-      reject(error)
-    }
-    parser.on('finish', resolve)
-    parser.on('error', fail)
-    request.on('error', fail)
-    request.on('close', () => {
-      if (!request.complete) fail(new Error('the request broke off'))
-    })
-  })
-  // Awaited below. Without this handler, an earlier rejection would be unhandled.
-  finished.catch(() => undefined)
+async function* bytesOf(file: BusboyFileStream, finished: Promise<void>): AsyncGenerator<Buffer> {
   try {
     yield* file as AsyncIterable<Buffer>
     await finished
-  } finally {
-    request.unpipe(parser)
-    parser.destroy()
+  } catch (error) {
+    throw storageErrors.noContent(undefined, error)
   }
 }

@@ -17,6 +17,8 @@ export type UploadSource = {
   readonly isRaw: boolean
   /** Fails unless the body arrives completely. */
   readonly bytes: Readable
+  /** Stops reading, so that the rest of the request can be discarded. */
+  readonly stop: () => void
 }
 
 export type UserMetadata = Readonly<Record<string, unknown>>
@@ -52,9 +54,10 @@ export async function readUpload(request: IncomingMessage): Promise<UploadSource
       cacheControl: headers['cache-control'] ?? 'no-cache',
       userMetadata: typeof metadata === 'string' ? decodedMetadata(metadata) : undefined,
       bytes: request,
+      stop: () => undefined,
     }
   }
-  const { fields, fileType, bytes } = await readForm(request)
+  const { fields, fileType, bytes, stop } = await readForm(request)
   try {
     const contentType = fields.get('contentType') || fileType
     requireMediaType(contentType)
@@ -66,10 +69,10 @@ export async function readUpload(request: IncomingMessage): Promise<UploadSource
       isRaw: false,
       cacheControl: time === undefined || time === '' ? 'no-cache' : `max-age=${time}`,
       userMetadata: metadata === undefined ? undefined : parsedMetadata(metadata),
-      bytes,
+      ...{ bytes, stop },
     }
   } catch (error) {
-    bytes.destroy()
+    stop()
     throw error
   }
 }

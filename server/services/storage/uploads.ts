@@ -92,7 +92,7 @@ export async function uploadObject(
     const stored = await receive(call, { bucket, name, version }, source, maxBytes)
     return await writeObject({ context, scope }, object, version, metadataText(stored, source))
   } catch (error) {
-    if (!source.isRaw) source.bytes.destroy()
+    source.stop()
     throw error
   }
 }

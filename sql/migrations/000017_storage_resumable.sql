@@ -1,0 +1,46 @@
+-- Only with the services: storage
+-- Resumable uploads: what has arrived so far. The bytes of the parts are in the store, under their versions.
+create table if not exists storage.resumable_uploads (
+  id uuid constraint resumable_uploads_pkey primary key,
+  bucket_id text not null,
+  name text not null,
+  owner_id text,
+  length bigint constraint resumable_uploads_length_check check (length >= 0),
+  received bigint not null default 0 constraint resumable_uploads_received_check check (received >= 0),
+  metadata jsonb not null,
+  created_at timestamptz not null default now(),
+  completed_at timestamptz
+);
+create index if not exists resumable_uploads_created_at_idx on storage.resumable_uploads (created_at);
+comment on table storage.resumable_uploads is
+  E'Resumable uploads of the storage service\n\nRemoved when they expire. Only the server has access.';
+comment on column storage.resumable_uploads.id is 'Chosen by the server; the last part of the decoded address.';
+comment on column storage.resumable_uploads.bucket_id is 'The bucket of the object.';
+comment on column storage.resumable_uploads.name is 'The name of the object.';
+comment on column storage.resumable_uploads.owner_id is 'Subject of the token that began the upload.';
+comment on column storage.resumable_uploads.length is 'Bytes of the object; null until the client declares them.';
+comment on column storage.resumable_uploads.received is 'Bytes that are stored, in parts without gaps.';
+comment on column storage.resumable_uploads.metadata is 'Upload-Metadata as the client has sent it.';
+comment on column storage.resumable_uploads.created_at is 'When the upload began.';
+comment on column storage.resumable_uploads.completed_at is 'When the object was created; null until then.';
+
+create table if not exists storage.resumable_parts (
+  upload_id uuid not null constraint resumable_parts_upload_id_fkey
+    references storage.resumable_uploads on delete cascade,
+  start bigint not null constraint resumable_parts_start_check check (start >= 0),
+  size bigint not null constraint resumable_parts_size_check check (size > 0),
+  version text not null,
+  constraint resumable_parts_pkey primary key (upload_id, start)
+);
+create index if not exists resumable_parts_version_idx on storage.resumable_parts (version);
+comment on table storage.resumable_parts is
+  E'Parts of unfinished resumable uploads\n\nOnly the server has access.';
+comment on column storage.resumable_parts.upload_id is 'The upload.';
+comment on column storage.resumable_parts.start is 'Position of the first byte in the object.';
+comment on column storage.resumable_parts.size is 'Bytes.';
+comment on column storage.resumable_parts.version is 'Names the bytes in the store.';
+
+alter table storage.resumable_uploads enable row level security;
+alter table storage.resumable_parts enable row level security;
+alter table storage.resumable_uploads owner to supabase_storage_admin;
+alter table storage.resumable_parts owner to supabase_storage_admin;
