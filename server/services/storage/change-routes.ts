@@ -98,7 +98,10 @@ export const changeRoutes: readonly StorageRoute[] = [
     success: [200, { description: 'The removed objects.', schema: { type: 'array', items: { type: 'object' } } }],
     handler: async ({ context, scope, path: { bucket = '' }, body }) => {
       const removed = await context.database.askRows(scope, remove, [bucket, JSON.stringify(body.prefixes)])
-      removeLater(context, ...removed.map(([, name, version]) => ({ bucket, name: name ?? '', version: version ?? '' })))
+      removeLater(
+        context,
+        ...removed.map(([, name, version]) => ({ bucket, name: name ?? '', version: version ?? '' })),
+      )
       return { text: `[${removed.map(([row]) => row).join(',')}]` }
     },
   }),

@@ -63,7 +63,12 @@ export async function copyObject(
   const first = await find()
   if (!first) throw storageErrors.noSuchKey()
   const { owner, isUpsert } = options
-  const copyOf = (source: Source): NewObject => ({ ...to, owner, isUpsert, userMetadata: userMetadataOf(source, options) })
+  const copyOf = (source: Source): NewObject => ({
+    ...to,
+    owner,
+    isUpsert,
+    userMetadata: userMetadataOf(source, options),
+  })
   await requirePermission({ context, scope }, copyOf(first), metadataOf(first, options))
   const version = randomUUID()
   // The first attempt copies what the caller has just been permitted to copy.

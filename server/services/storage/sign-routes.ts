@@ -1,5 +1,5 @@
 // Signed URLs: for downloads and uploads by people without a token.
-import { array, dto, record, text } from '../../http/service-response.ts'
+import { dto, record, text } from '../../http/service-response.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import { requireObjectName } from './names.ts'
 import { findAnyObject, findVisibleObject } from './object-reading.ts'
@@ -10,6 +10,7 @@ import { claimOf, withinLimits, type Transformation } from './render/transformat
 import type { DownloadGrant } from './signed-tokens.ts'
 import { storageErrors } from './storage-error.ts'
 import type { StorageContext } from './storage-context.ts'
+import { storageAdmin } from './storage-database.ts'
 import { defineStorageRoute, type StorageCall, type StorageReply, type StorageRoute } from './storage-route.ts'
 import { decodedMetadata } from './upload-source.ts'
 import { uploadObject } from './uploads.ts'
@@ -74,13 +75,22 @@ async function signUpload(call: StorageCall<undefined>): Promise<StorageReply> {
   const { context, scope, caller, request } = call
   const { bucket, name } = keyOf(call)
   requireObjectName(name)
-  const { 'x-upsert': upsert, 'x-metadata': given, 'content-type': mimetype, 'content-length': length } = request.headers
+  const {
+    'x-upsert': upsert,
+    'x-metadata': given,
+    'content-type': mimetype,
+    'content-length': length,
+  } = request.headers
   const userMetadata = typeof given === 'string' ? decodedMetadata(given) : undefined
   const grant = { isUpsert: upsert === 'true', owner: caller.owner }
-  await requirePermission({ context, scope }, { bucket, name, userMetadata, ...grant }, {
-    ...(mimetype === undefined ? {} : { mimetype }),
-    ...(length === undefined ? {} : { contentLength: Number(length) }),
-  })
+  await requirePermission(
+    { context, scope },
+    { bucket, name, userMetadata, ...grant },
+    {
+      ...(mimetype === undefined ? {} : { mimetype }),
+      ...(length === undefined ? {} : { contentLength: Number(length) }),
+    },
+  )
   const token = await context.signedTokens.signUpload(
     { url: `${bucket}/${name}`, upsert: grant.isUpsert, owner: grant.owner ?? undefined },
     context.settings().storageUploadSignedUrlExpirationTime,
@@ -100,7 +110,10 @@ async function upload(call: StorageCall<undefined>): Promise<StorageReply> {
   const { bucket, name } = keyOf(call)
   const { owner = null, upsert } = await context.signedTokens.verifyUpload(tokenOf(call), `${bucket}/${name}`)
   // Whoever signed the URL was permitted to upload.
-  await uploadObject({ ...call, scope: { ...scope, identity: storageAdmin } }, { bucket, name, owner, isUpsert: upsert })
+  await uploadObject(
+    { ...call, scope: { ...scope, identity: storageAdmin } },
+    { bucket, name, owner, isUpsert: upsert },
+  )
   return { json: { Key: `${bucket}/${name}` } }
 }
 
@@ -156,7 +169,10 @@ export const signRoutes: readonly StorageRoute[] = [
     caller: 'required',
     operation: 'storage.object.sign_many',
     body: dto('StorageSignManyDto'),
-    success: [200, { description: 'A URL or an error for each object.', schema: array({ type: 'object' }) }],
+    success: [
+      200,
+      { description: 'A URL or an error for each object.', schema: { type: 'array', items: { type: 'object' } } },
+    ],
     handler: signMany,
   }),
   downloadRoute('get'),
@@ -169,7 +185,10 @@ export const signRoutes: readonly StorageRoute[] = [
     caller: 'required',
     operation: 'storage.object.sign_upload_url',
     headers: { 'X-Upsert': '`true` permits to replace an existing object, and to upload several times.' },
-    success: [200, { description: 'The URL, below `/storage/v1`, and its token.', schema: record({ url: text, token: text }) }],
+    success: [
+      200,
+      { description: 'The URL, below `/storage/v1`, and its token.', schema: record({ url: text, token: text }) },
+    ],
     errors: { 409: 'the object exists already' },
     handler: signUpload,
   }),
