@@ -86,9 +86,6 @@ create table if not exists storage.objects (
   user_metadata jsonb
 );
 create unique index if not exists bucketid_objname on storage.objects (bucket_id, name);
--- Lists folders in the order of their bytes, whatever the database's collation.
-create index if not exists idx_objects_bucket_id_name on storage.objects (bucket_id, name collate "C");
-create index if not exists idx_objects_bucket_id_name_lower on storage.objects (bucket_id, lower(name) collate "C");
 -- Finds the row of bytes in the store, for the sweep.
 create index if not exists idx_objects_version on storage.objects (version);
 
@@ -139,7 +136,8 @@ $$;
 create or replace function storage.foldername(name text) returns text[]
 language sql immutable parallel safe
 as $$
-  select (pg_catalog.string_to_array($1, '/'))[: pg_catalog.cardinality(pg_catalog.string_to_array($1, '/')) - 1]
+  -- Null for the empty name.
+  select (pg_catalog.string_to_array($1, '/'))[1 : pg_catalog.array_length(pg_catalog.string_to_array($1, '/'), 1) - 1]
 $$;
 comment on function storage.foldername(text) is 'The folders of an object: {a,b} for a/b/c.png.';
 
@@ -208,49 +206,6 @@ begin
       from storage.objects group by objects.bucket_id
     $body$;
     comment on function storage.get_size_by_bucket() is 'Bytes of the objects that the caller can see, by bucket.';
-  end if;
-
-  if to_regprocedure('storage.search(text, text, integer, integer, integer, text, text, text)') is null then
-    create function storage.search(
-      prefix text, bucketname text, limits integer default 100, levels integer default 1, offsets integer default 0,
-      search text default '', sortcolumn text default 'name', sortorder text default 'asc'
-    ) returns table (
-      name text, id uuid, updated_at timestamptz, created_at timestamptz, last_accessed_at timestamptz, metadata jsonb
-    )
-    language sql stable
-    as $body$
-      with found as (
-        select objects.*,
-          pg_catalog.substr(objects.name, pg_catalog.length(coalesce(prefix, '')) + 1) as rest
-        from storage.objects
-        where objects.bucket_id = bucketname
-          and pg_catalog.starts_with(
-            pg_catalog.lower(objects.name), pg_catalog.lower(coalesce(prefix, '') || coalesce(search, ''))
-          )
-      ), entries as (
-        select pg_catalog.split_part(found.rest, '/', 1) as name, null::uuid as id, null::timestamptz as updated_at,
-          null::timestamptz as created_at, null::timestamptz as last_accessed_at, null::jsonb as metadata
-        from found where found.rest like '%/%'
-        group by 1
-        union all
-        select found.rest, found.id, found.updated_at, found.created_at, found.last_accessed_at, found.metadata
-        from found where found.rest not like '%/%'
-      )
-      select entries.* from entries
-      order by
-        case when sortorder = 'desc' then (entries.id is null) else (entries.id is not null) end,
-        case when sortorder <> 'desc' and sortcolumn = 'updated_at' then entries.updated_at end,
-        case when sortorder <> 'desc' and sortcolumn = 'created_at' then entries.created_at end,
-        case when sortorder <> 'desc' and sortcolumn = 'last_accessed_at' then entries.last_accessed_at end,
-        case when sortorder = 'desc' and sortcolumn = 'updated_at' then entries.updated_at end desc,
-        case when sortorder = 'desc' and sortcolumn = 'created_at' then entries.created_at end desc,
-        case when sortorder = 'desc' and sortcolumn = 'last_accessed_at' then entries.last_accessed_at end desc,
-        case when sortorder <> 'desc' then entries.name collate "C" end,
-        entries.name collate "C" desc
-      limit least(coalesce(limits, 100), 1500) offset coalesce(offsets, 0)
-    $body$;
-    comment on function storage.search(text, text, integer, integer, integer, text, text, text) is
-      'Folders and objects below a prefix that the caller can see. The parameter levels has no effect.';
   end if;
 end
 $$;

@@ -1,4 +1,7 @@
 -- Only with the services: storage
+-- Functions in this file are executable only by the roles they are granted to.
+call rowhouse.begin_private_functions();
+
 -- Lists of objects under row-level security: functions with Supabase's names and arguments, which run with the rights of
 -- their caller. Names are compared byte by byte (collation "C"). Comparisons of texts are leakproof, so the indexes serve
 -- callers with policies, too; `lower` and `like` are not, and would make them read the whole bucket.
@@ -166,37 +169,51 @@ $$;
 comment on function storage.walk_objects(text, text, text, boolean, boolean, text, bigint, integer) is
   'The objects of a bucket in the order of their names, and in the place of those in folders the folders, with the delimiter. Of the range of the prefix, begins at start, or before it when descending, and leaves out the first entries.';
 
-create or replace function storage.place_after(bucket text, prefix text, delimiter text, entry text, ascending boolean)
-returns text
+create or replace function storage.is_folder_entry(entry text, prefix text, delimiter text) returns boolean
+language sql immutable parallel safe
+as $$
+  select right(entry, char_length(delimiter)) = delimiter and char_length(entry) > char_length(prefix)
+$$;
+comment on function storage.is_folder_entry(text, text, text) is
+  'Whether an entry of the list of a prefix is a folder: it ends with the delimiter.';
+
+create or replace function storage.entry_of_name(
+  bucket text, prefix text, delimiter text, name text, ascending boolean
+) returns text
 language plpgsql stable
 as $$
 declare
-  is_folder boolean := right(entry, char_length(delimiter)) = delimiter and char_length(entry) > char_length(prefix);
+  folder constant text := name || delimiter;
 begin
-  if entry = '' then
-    return '';
+  if name = '' or storage.is_folder_entry(name, prefix, delimiter) then
+    return name;
   end if;
-  -- The name of a folder without the delimiter, as Supabase's lists have it.
-  if not is_folder and not exists (
-    select from storage.objects as o where o.bucket_id = bucket and o.name collate "C" = entry
-  ) and exists (
+  if exists (
     select from storage.objects as o
-    where o.bucket_id = bucket and o.name collate "C" >= entry || delimiter
-      and o.name collate "C" < storage.prefix_end(entry || delimiter)
-  ) then
-    is_folder := true;
-    entry := entry || delimiter;
+    where o.bucket_id = bucket and o.name collate "C" >= folder and o.name collate "C" < storage.prefix_end(folder)
+  ) and (ascending or not exists (
+    select from storage.objects as o where o.bucket_id = bucket and o.name collate "C" = $4
+  )) then
+    return folder;
   end if;
-  return case
-    when not ascending then entry
-    when is_folder then storage.prefix_end(entry)
-    -- No text is between a name and the same with this character.
-    else entry || chr(1)
-  end;
+  return name;
 end
 $$;
-comment on function storage.place_after(text, text, text, text, boolean) is
-  'Where a list continues after an entry: the first text after it, or the one that all earlier ones precede when descending. An entry that ends with the delimiter is a folder.';
+comment on function storage.entry_of_name(text, text, text, text, boolean) is
+  'The entry of a list that has a name. Folders end with the delimiter, which their names in Supabase''s lists lack. Of an object and a folder with the same name it is the later one, lest lists that continue after it never end.';
+
+create or replace function storage.place_after(prefix text, delimiter text, entry text, ascending boolean) returns text
+language sql immutable parallel safe
+as $$
+  select case
+    when entry = '' or not ascending then entry
+    when storage.is_folder_entry(entry, prefix, delimiter) then storage.prefix_end(entry)
+    -- No text is between a name and the same with this character.
+    else entry || chr(1)
+  end
+$$;
+comment on function storage.place_after(text, text, text, boolean) is
+  'Where a list continues after an entry: the first text after it, or when descending the one that all others precede.';
 
 create or replace function storage.list_objects_with_delimiter(
   _bucket_id text, prefix_param text, delimiter_param text, max_keys integer default 100, start_after text default '',
@@ -213,14 +230,18 @@ as $$
   from storage.walk_objects(
     _bucket_id, coalesce(prefix_param, ''), delimiter_param, false, lower(coalesce(sort_order, 'asc')) = 'asc',
     storage.place_after(
-      _bucket_id, coalesce(prefix_param, ''), delimiter_param, coalesce(nullif(next_token, ''), start_after, ''),
+      coalesce(prefix_param, ''), delimiter_param,
+      coalesce(nullif(next_token, ''), storage.entry_of_name(
+        _bucket_id, coalesce(prefix_param, ''), delimiter_param, coalesce(start_after, ''),
+        lower(coalesce(sort_order, 'asc')) = 'asc'
+      )),
       lower(coalesce(sort_order, 'asc')) = 'asc'
     ),
     0, coalesce(max_keys, 100)
   ) as entries
 $$;
 comment on function storage.list_objects_with_delimiter(text, text, text, integer, text, text, text) is
-  'The objects and folders of a prefix, in the order of their names. Folders have no delimiter at the end, and null in all other columns.';
+  'The objects and folders of a prefix, in the order of their names. Folders have no delimiter at the end, and null in all other columns. The list continues after next_token, in which folders have the delimiter, or after the name start_after.';
 
 create or replace function storage.search_by_timestamp(
   p_prefix text, p_bucket_id text, p_limit integer, p_level integer, p_start_after text, p_sort_order text,
@@ -255,7 +276,7 @@ as $$
     from listed
   ), after as (
     select coalesce(nullif(p_sort_column_after, '')::timestamptz, 'epoch') as moment,
-      storage.place_after(p_bucket_id, coalesce(p_prefix, ''), '/', coalesce(p_start_after, ''), false) as place
+      storage.entry_of_name(p_bucket_id, coalesce(p_prefix, ''), '/', coalesce(p_start_after, ''), false) as place
   )
   select split_part(dated.name, '/', p_level), dated.name, dated.id, dated.updated_at, dated.created_at,
     dated.last_accessed_at, dated.metadata
@@ -358,15 +379,17 @@ $$;
 comment on function storage.search(text, text, integer, integer, integer, text, text, text) is
   'The objects and folders whose names begin with a prefix and a search text, in upper or lower case: at most 1,500, with names relative to the prefix. Sorted by a time, folders come first. The argument levels has no effect.';
 
-grant execute on function
-  storage.folded_name(text),
-  storage.json_time(timestamptz),
-  storage.prefix_end(text),
-  storage.get_common_prefix(text, text, text),
-  storage.walk_objects(text, text, text, boolean, boolean, text, bigint, integer),
-  storage.place_after(text, text, text, text, boolean),
-  storage.list_objects_with_delimiter(text, text, text, integer, text, text, text),
-  storage.search_by_timestamp(text, text, integer, integer, text, text, text, text),
-  storage.search_v2(text, text, integer, integer, text, text, text, text),
-  storage.search(text, text, integer, integer, integer, text, text, text)
-to anon, authenticated, service_role, supabase_storage_admin;
+do $$
+declare
+  routine regprocedure;
+begin
+  for routine in select oid::regprocedure from pg_catalog.pg_proc
+    where pronamespace = 'storage'::regnamespace and proowner = current_user::regrole
+  loop
+    execute format('alter function %s owner to supabase_storage_admin', routine);
+    execute format('grant execute on function %s to anon, authenticated, service_role', routine);
+  end loop;
+end
+$$;
+
+call rowhouse.end_private_functions();

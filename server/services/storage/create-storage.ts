@@ -7,6 +7,7 @@ import type { DtoValidator } from '../../validation/validator.ts'
 import { createStorageCallers } from './callers.ts'
 import type { ObjectStore } from './object-store.ts'
 import type { StorageSettings } from './settings.ts'
+import { createSignedTokens } from './signed-tokens.ts'
 import type { StorageContext } from './storage-context.ts'
 import { storageDatabase } from './storage-database.ts'
 import { startSweeping } from './sweep.ts'
@@ -41,6 +42,7 @@ export function createStorage(options: StorageOptions): StorageService {
     settings,
     database: storageDatabase(options.database, options.checksSessions),
     callers: createStorageCallers(options.verifier, options.lookupApiKey),
+    signedTokens: createSignedTokens(settings),
     store,
     onError,
     warn,

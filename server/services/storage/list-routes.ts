@@ -62,7 +62,13 @@ export const listRoutes: readonly StorageRoute[] = [
     body: dto('StorageListDto'),
     success: [200, { description: 'The objects and folders.', schema: { type: 'array', items: { type: 'object' } } }],
     handler: async ({ context, scope, path, body }) => {
-      const { prefix, limit = 100, offset = 0, search: text = '', sortBy: { column = 'name', order = 'asc' } = {} } = body
+      const {
+        prefix,
+        limit = 100,
+        offset = 0,
+        search: text = '',
+        sortBy: { column = 'name', order = 'asc' } = {},
+      } = body
       const folder = prefix === '' || prefix.endsWith(delimiter) ? prefix : prefix + delimiter
       const [row] = await context.database.askRows(scope, search, [
         folder,
@@ -96,18 +102,14 @@ export const listRoutes: readonly StorageRoute[] = [
       const column = cursor?.column ?? sortBy?.column
       const order = cursor?.order ?? sortBy?.order
       const size = Math.min(limit, longestPage)
-      const entries = (await context.database.ask(
-        scope,
-        pageStatement(isDelimited, column ?? 'name', order ?? 'asc'),
-        [
-          path.bucket ?? '',
-          prefix,
-          size + 1,
-          cursor?.after ?? '',
-          cursor?.moment ?? '',
-          ...(isDelimited ? [prefix === '' ? 1 : prefix.split(delimiter).length] : []),
-        ],
-      )) as Entry[]
+      const entries = (await context.database.ask(scope, pageStatement(isDelimited, column ?? 'name', order ?? 'asc'), [
+        path.bucket ?? '',
+        prefix,
+        size + 1,
+        cursor?.after ?? '',
+        cursor?.moment ?? '',
+        ...(isDelimited ? [prefix === '' ? 1 : prefix.split(delimiter).length] : []),
+      ])) as Entry[]
       const page = entries.slice(0, size)
       const isFolder = ({ id }: Entry): boolean => id === null
       return {

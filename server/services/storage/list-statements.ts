@@ -8,9 +8,17 @@ const entry = `
   'last_accessed_at', storage.json_time(last_accessed_at), 'metadata', metadata`
 
 /** With folders; $6 is the number of the segment that is the key of an entry. */
-const delimited = (column: SortColumn, order: SortOrder): string => `
+const delimited = (column: SortColumn, order: SortOrder): string =>
+  column === 'name'
+    ? `
+  select json_build_object('key', split_part(name, '/', $6::integer), ${entry})
+  from storage.list_objects_with_delimiter($1, $2, '/', $3::integer, '', $4, '${order}')
+    with ordinality as entries (name, id, metadata, updated_at, created_at, last_accessed_at, place)
+  where $5 is not null
+  order by place`
+    : `
   select json_build_object('key', key, ${entry})
-  from storage.search_v2($2, $1, $3::integer, $6::integer, $4, '${order}', '${column}', $5)
+  from storage.search_by_timestamp($2, $1, $3::integer, $6::integer, $4, '${order}', '${column}', $5)
     with ordinality as entries (key, name, id, updated_at, created_at, last_accessed_at, metadata, place)
   order by place`
 
@@ -43,11 +51,7 @@ const statements = new Map(
   [true, false].flatMap((isDelimited) =>
     columns.flatMap((column) =>
       orders.map((order) => {
-        const text = isDelimited
-          ? delimited(column, order)
-          : column === 'name'
-            ? byName(order)
-            : byTime(column, order)
+        const text = isDelimited ? delimited(column, order) : column === 'name' ? byName(order) : byTime(column, order)
         return [keyOf(isDelimited, column, order), new JsonStatement(text, { access: 'read' })] as const
       }),
     ),

@@ -3,6 +3,7 @@ import type { KeySource } from '../../identity/jwt/key-set.ts'
 import type { StorageCallers } from './callers.ts'
 import type { ObjectStore } from './object-store.ts'
 import type { StorageSettings } from './settings.ts'
+import type { SignedTokens } from './signed-tokens.ts'
 import type { StorageDatabase } from './storage-database.ts'
 
 export type StorageContext = {
@@ -10,6 +11,7 @@ export type StorageContext = {
   readonly settings: () => StorageSettings & KeySource
   readonly database: StorageDatabase
   readonly callers: StorageCallers
+  readonly signedTokens: SignedTokens
   readonly store: ObjectStore
   /** Receives errors that are not the client's. */
   readonly onError: (error: unknown) => void
