@@ -4,18 +4,12 @@ import { join } from 'node:path'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
-import { createSignedTokens } from '../../server/services/storage/signed-tokens.ts'
-import { ResumableUploads } from '../../server/services/storage/resumable/resumable-uploads.ts'
+import { FileStore } from '../../server/services/storage/backends/file-store.ts'
+import { storageDatabase } from '../../server/services/storage/storage-database.ts'
+import { sweep } from '../../server/services/storage/sweep.ts'
 import { decodeUploadId, encodeUploadId } from '../../server/services/storage/resumable/upload-id.ts'
-import {
-  startStorageService,
-  storageBearer,
-  type StorageAnswer,
-  type StorageCallerName,
-  type TestStorage,
-} from '../support/storage.ts'
+import { startStorageService, storageBearer, type StorageAnswer, type StorageCallerName } from '../support/storage.ts'
 import { until } from '../support/until.ts'
-import { jwtSecret } from '../support/token.ts'
 
 const [ada, ben] = ['aaaaaaaa-0000-4000-8000-000000000001', 'bbbbbbbb-0000-4000-8000-000000000002'] as const
 const metadataOf = (values: Readonly<Record<string, string | null>>): string =>
@@ -495,34 +489,41 @@ t.test('more bytes than declared, in chunks without a length', async (t) => {
 })
 
 t.test('signed uploads', async (t) => {
-  const tokens = createSignedTokens(() => ({ jwtSecret, authJwtKeys: null, authJwtSecret: null }) as never)
   const path = '/upload/resumable/sign'
-  const by = (token: string, bucket: string, name: string, length = 5): Promise<StorageAnswer> =>
-    create(bucket, name, length, { as: undefined, path, headers: { 'X-Signature': token } })
-  const token = await tokens.signUpload({ url: 'own/signed.txt', owner: ada, upsert: false }, 60)
-  const created = await ask('POST', path, {
-    headers: {
-      ...tus,
-      'X-Signature': token,
-      'Upload-Length': '5',
-      'Upload-Metadata': metadataOf({ bucketName: 'own', objectName: 'signed.txt' }),
-    },
-  })
+  const tokenFor = async (object: string, as: StorageCallerName = 'service_role'): Promise<string> => {
+    const { json } = await ask('POST', `/object/upload/sign/${object}`, { as })
+    return (json as { token: string }).token
+  }
+  const announce = (token: string, bucketName: string, objectName: string, length = 5): Promise<StorageAnswer> =>
+    ask('POST', path, {
+      headers: {
+        ...tus,
+        'X-Signature': token,
+        'Upload-Length': String(length),
+        'Upload-Metadata': metadataOf({ bucketName, objectName }),
+      },
+    })
+  const token = await tokenFor('open/signed.txt', ada)
+  const created = await announce(token, 'open', 'signed.txt')
   t.equal(created.status, 201)
   const address = addressOf(created)
   t.ok(address.startsWith(`${path}/`))
-  const send = (headers: Headers, offset = 0, text = 'hello') =>
-    ask('PATCH', address, { body: text, headers: { ...tus, ...octets, 'Upload-Offset': String(offset), ...headers } })
-  const other = await tokens.signUpload({ url: 'own/other.txt', owner: ada, upsert: true }, 60)
-  const others = await tokens.signUpload({ url: 'own/signed.txt', owner: ben, upsert: false }, 60)
-  const downloadToken = await tokens.signDownload({ url: 'own/signed.txt' }, 60)
+  const send = (headers: Headers) =>
+    ask('PATCH', address, { body: 'hello', headers: { ...tus, ...octets, 'Upload-Offset': '0', ...headers } })
+  const download = await ask('POST', '/object/sign/own/large.bin', { as: 'service_role', body: { expiresIn: 60 } })
+  const downloadToken = new URL((download.json as { signedURL: string }).signedURL, url).searchParams.get('token') ?? ''
   const rows = [
     ['no signature', {}, 400, 'Missing x-signature header'],
     ['garbage', { 'X-Signature': 'invalid-token' }, 400, 'Invalid Compact JWS'],
     ['altered', { 'X-Signature': `${token.slice(0, -6)}AAAAAA` }, 400, 'signature verification failed'],
-    ['for another object', { 'X-Signature': other }, 400, 'Invalid signature'],
+    ['for another object', { 'X-Signature': await tokenFor('open/other.txt', ada) }, 400, 'Invalid signature'],
     ['for a download', { 'X-Signature': downloadToken }, 400, 'Token is not scoped for upload'],
-    ['of another owner', { 'X-Signature': others }, 404, 'The file for this url was not found\n'],
+    [
+      'of another owner',
+      { 'X-Signature': await tokenFor('open/signed.txt', ben) },
+      404,
+      'The file for this url was not found\n',
+    ],
   ] as const
   for (const [name, headers, status, text] of rows) {
     const answer = await send(headers)
@@ -535,16 +536,10 @@ t.test('signed uploads', async (t) => {
     owner_id: ada,
     metadata: { mimetype: 'application/octet-stream', cacheControl: 'no-cache' },
   })
-  t.equal(
-    (await by(await tokens.signUpload({ url: 'small/x', upsert: false }, 60), 'small', 'x', 2000)).status,
-    413,
-    'limits',
-  )
-  t.equal(
-    (await by(await tokens.signUpload({ url: 'pictures/x', upsert: false }, 60), 'pictures', 'x')).status,
-    415,
-    'types',
-  )
+  t.equal((await announce(await tokenFor('small/x'), 'small', 'x', 2000)).status, 413, 'the limit of the bucket')
+  t.equal((await announce(await tokenFor('pictures/x'), 'pictures', 'x')).status, 415, 'its media types')
+  const late = await announce(await tokenFor('open/late.txt', ada), 'open', 'late.txt')
+  t.equal(late.status, 201)
 })
 
 t.test('an upload is abandoned', async (t) => {
@@ -558,18 +553,49 @@ t.test('an upload is abandoned', async (t) => {
 })
 
 t.test('expired uploads are refused, then removed', async (t) => {
-  const before = (await stored()).length
   const address = addressOf(await create('own', 'expired.bin', 100))
   await patch(address, 0, Buffer.alloc(50))
   await database.query(
     `update storage.resumable_uploads set created_at = now() - interval '61 minutes' where name = 'expired.bin'`,
   )
   t.strictSame([(await head(address)).status, (await patch(address, 50, Buffer.alloc(50))).status], [410, 410])
-  const { storage: service } = storage.application.service
-  t.ok(service)
-  if (service) t.equal(await new ResumableUploads(service.context).removeExpired(3_600_000), 1)
-  t.equal((await head(address)).status, 404)
-  await eventually(t, async () => (await stored()).length === before, 'its bytes are removed')
+})
+
+t.test('a timer removes expired uploads with their bytes', async (t) => {
+  const brief = await startStorageService(t, { TUS_URL_EXPIRY_MS: '1000' })
+  await brief.database.query(`insert into storage.buckets (id, name) values ('own', 'own')`)
+  const headers = {
+    ...tus,
+    'Upload-Length': '10',
+    'Upload-Metadata': metadataOf({ bucketName: 'own', objectName: 'x' }),
+  }
+  const body = 'half '
+  const created = await brief.ask('POST', '/upload/resumable', {
+    as: 'service_role',
+    headers: { ...headers, ...octets },
+    body,
+  })
+  t.equal(created.status, 201)
+  const rows = async () => (await brief.database.query('select from storage.resumable_uploads')).rows.length
+  t.equal(await rows(), 1)
+  t.ok(await until(async () => (await rows()) === 0), 'the row is removed')
+  const files = async () =>
+    (await readdir(join(brief.folder, 'objects'), { recursive: true })).filter((name) => name.length > 10)
+  t.ok(await until(async () => (await files()).length === 0), 'the bytes are removed')
+})
+
+t.test('the sweep of orphans keeps parts of unfinished uploads', async (t) => {
+  const address = addressOf(await create('own', 'swept.bin', 100))
+  await patch(address, 0, Buffer.alloc(50, 1))
+  const context = {
+    database: storageDatabase(storage.application.service.database, () => false),
+    store: new FileStore(folder),
+    warn: (message: string) => t.fail(message),
+  }
+  await sweep(context, new Date(Date.now() + 60_000))
+  t.equal((await patch(address, 50, Buffer.alloc(50, 2))).status, 204)
+  const { bytes } = await download('own/swept.bin')
+  t.ok(bytes.equals(Buffer.concat([Buffer.alloc(50, 1), Buffer.alloc(50, 2)])))
 })
 
 t.test('addresses follow the host that the client sees', async (t) => {

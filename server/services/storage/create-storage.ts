@@ -7,6 +7,7 @@ import type { DtoValidator } from '../../validation/validator.ts'
 import { createStorageCallers } from './callers.ts'
 import type { ObjectStore } from './object-store.ts'
 import type { StorageSettings } from './settings.ts'
+import { startExpiring } from './resumable/expiry.ts'
 import { createSignedTokens } from './signed-tokens.ts'
 import type { StorageContext } from './storage-context.ts'
 import { storageDatabase } from './storage-database.ts'
@@ -48,11 +49,13 @@ export function createStorage(options: StorageOptions): StorageService {
     warn,
   }
   const stopSweeping = startSweeping(context)
+  const stopExpiring = startExpiring(context)
   return {
     handler: storageRouter({ context, routes: storageRoutes, validator, allowedOrigins }),
     context,
     stop: async () => {
       stopSweeping()
+      stopExpiring()
       await store.close()
     },
   }

@@ -6,7 +6,6 @@ import { leavesConnection } from '../../../postgres/database-error.ts'
 import { storageErrorOf } from '../database-storage-error.ts'
 import { metadataText } from '../object-metadata.ts'
 import { removeLater, requirePermission, type NewObject } from '../object-writing.ts'
-import { createSignedTokens } from '../signed-tokens.ts'
 import { storageErrors, type StorageError } from '../storage-error.ts'
 import { storagePath, type StorageCall } from '../storage-route.ts'
 import { bucketLimits, largestUpload, requireAllowedType } from '../uploads.ts'
@@ -119,8 +118,7 @@ class TusUpload {
       if (typeof signature !== 'string' || signature === '') {
         throw storageErrors.invalidSignature('Missing x-signature header')
       }
-      const tokens = createSignedTokens(context.settings)
-      const { owner, upsert } = await tokens.verifyUpload(signature, `${bucket}/${name}`)
+      const { owner, upsert } = await context.signedTokens.verifyUpload(signature, `${bucket}/${name}`)
       this.#permission = { owner: owner ?? null, isUpsert: upsert }
       return
     }
