@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import t from 'tap'
 import { jwtSecret } from '../support/application.ts'
 import { createMigratedDatabase } from '../support/database.ts'
-import { startProgram } from '../support/program.ts'
+import { main, startProgram } from '../support/program.ts'
 import { askStorage, storageBearer } from '../support/storage.ts'
 import { downloadBytes, peakMemory, uploadBytes } from '../support/storage-transfer.ts'
 
@@ -21,12 +21,16 @@ t.test(
     const database = await createMigratedDatabase()
     t.teardown(database.drop)
     const folder = t.testdir()
-    const program = startProgram(t, {
+    const environment = {
       DATABASE_URL: database.authenticatorUri,
       PGRST_JWT_SECRET: jwtSecret,
       STORAGE_FILE_BACKEND_PATH: folder,
       FILE_SIZE_LIMIT: String(size),
-    })
+      // Without what the test runner loads into every process.
+      NODE_OPTIONS: undefined,
+    }
+    // As `npm start` does it.
+    const program = startProgram(t, environment, [], [process.execPath, '--max-semi-space-size=8', main])
     await program.line(({ event }) => event === 'listening')
     const ask = askStorage(program.url())
     await ask('POST', '/bucket', { as: 'service_role', body: { name: 'b', public: true } })
