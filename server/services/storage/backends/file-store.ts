@@ -72,12 +72,14 @@ export class FileStore implements ObjectStore {
       let waiting: Buffer[] = []
       let waitingSize = 0
       const flush = async (): Promise<void> => {
-        const chunks = waiting
+        const full = waiting
         waiting = []
         waitingSize = 0
-        if (chunks.length > 0) await writeAll(file, chunks)
+        if (full.length > 0) await writeAll(file, full)
       }
-      for await (const chunk of source as AsyncIterable<Buffer>) {
+      // A request must stay open for the response when its body is refused.
+      const chunks = source.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
+      for await (const chunk of chunks) {
         signal?.throwIfAborted()
         size += chunk.length
         if (size > maxBytes) throw new TooManyBytesError()
@@ -118,7 +120,11 @@ export class FileStore implements ObjectStore {
 
   async copy(from: ObjectKey, to: ObjectKey): Promise<StoredBytes> {
     const source = await this.get(from)
-    return this.put(to, source, { contentType: '', cacheControl: '', maxBytes: Number.MAX_SAFE_INTEGER })
+    try {
+      return await this.put(to, source, { contentType: '', cacheControl: '', maxBytes: Number.MAX_SAFE_INTEGER })
+    } finally {
+      source.destroy()
+    }
   }
 
   async remove(keys: readonly ObjectKey[]): Promise<void> {
