@@ -7,6 +7,7 @@ import type { DtoValidator } from '../../validation/validator.ts'
 import { createStorageCallers } from './callers.ts'
 import type { ObjectStore } from './object-store.ts'
 import type { StorageSettings } from './settings.ts'
+import { ImageRenderer } from './render/image-renderer.ts'
 import { startExpiring } from './resumable/expiry.ts'
 import { createSignedTokens } from './signed-tokens.ts'
 import type { StorageContext } from './storage-context.ts'
@@ -45,6 +46,7 @@ export function createStorage(options: StorageOptions): StorageService {
     callers: createStorageCallers(options.verifier, options.lookupApiKey),
     signedTokens: createSignedTokens(settings),
     store,
+    images: new ImageRenderer(warn),
     onError,
     warn,
   }
@@ -56,6 +58,7 @@ export function createStorage(options: StorageOptions): StorageService {
     stop: async () => {
       stopSweeping()
       stopExpiring()
+      context.images.stop()
       await store.close()
     },
   }

@@ -2,6 +2,7 @@
 import type { KeySource } from '../../identity/jwt/key-set.ts'
 import type { StorageCallers } from './callers.ts'
 import type { ObjectStore } from './object-store.ts'
+import type { ImageRenderer } from './render/image-renderer.ts'
 import type { StorageSettings } from './settings.ts'
 import type { SignedTokens } from './signed-tokens.ts'
 import type { StorageDatabase } from './storage-database.ts'
@@ -13,6 +14,7 @@ export type StorageContext = {
   readonly callers: StorageCallers
   readonly signedTokens: SignedTokens
   readonly store: ObjectStore
+  readonly images: ImageRenderer
   /** Receives errors that are not the client's. */
   readonly onError: (error: unknown) => void
   readonly warn: (message: string) => void

@@ -4,6 +4,7 @@ import { changeRoutes } from './change-routes.ts'
 import { listRoutes } from './list-routes.ts'
 import { objectRoutes } from './object-routes.ts'
 import { tusRoutes } from './resumable/tus-routes.ts'
+import { renderRoutes } from './render/render-routes.ts'
 import { signRoutes } from './sign-routes.ts'
 import type { StorageRoute } from './storage-route.ts'
 
@@ -14,4 +15,5 @@ export const storageRoutes: readonly StorageRoute[] = [
   ...changeRoutes,
   ...signRoutes,
   ...tusRoutes,
+  ...renderRoutes,
 ]
