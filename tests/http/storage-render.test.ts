@@ -6,7 +6,7 @@ import t from 'tap'
 import { ImageRenderer } from '../../server/services/storage/render/image-renderer.ts'
 import { childProcesses } from '../support/child-processes.ts'
 import { hostileFiles } from '../support/hostile-images.ts'
-import { startStorageService, storageFault, storageFaults } from '../support/storage.ts'
+import { startStorageService, storageFault, storageFaults, type StorageAnswer } from '../support/storage.ts'
 import { noise, picture } from '../support/test-image.ts'
 import { until } from '../support/until.ts'
 
@@ -146,10 +146,18 @@ t.test('transformation can be switched off, and its sizes limited', async (t) =>
   t.strictSame(await size('width=200'), ['jpeg', 60, 30])
 })
 
+/** On a busy machine, the process may take too long. */
+async function patiently(path: string): Promise<StorageAnswer> {
+  for (let attempt = 1; ; attempt++) {
+    const answer = await ask('GET', path)
+    if (answer.status !== 503 || attempt === 5) return answer
+  }
+}
+
 t.test('hostile images get 400, and the server goes on', async (t) => {
   const hostile = await hostileFiles()
   const chosen = hostile.filter(
-    ({ name }, index) => /bomb|png of|jpeg of|svg|html|gif|tiff|zero|text/.test(name) || index % 25 === 0,
+    ({ name }, index) => /bomb|png of|jpeg of|svg|html|gif|tiff|zero|text/.test(name) || index % 60 === 0,
   )
   for (const { name, bytes } of chosen) {
     await ask('PUT', '/object/open/hostile', {
@@ -157,7 +165,7 @@ t.test('hostile images get 400, and the server goes on', async (t) => {
       body: bytes,
       headers: { 'Content-Type': 'image/png' },
     })
-    const answer = await ask('GET', '/render/image/public/open/hostile?width=50&height=50')
+    const answer = await patiently('/render/image/public/open/hostile?width=50&height=50')
     if (answer.status !== 200) {
       t.strictSame([answer.status, (answer.json as { code?: unknown }).code], [400, 'InvalidRequest'], name)
     }
@@ -171,7 +179,7 @@ t.test('hostile images get 400, and the server goes on', async (t) => {
   })
   const refused = await ask('GET', '/render/image/public/open/hostile?width=50')
   t.match(refused.json, { statusCode: '400', message: 'The source image file is too large to process' })
-  t.equal((await ask('GET', '/render/image/public/open/a.jpg?width=50')).status, 200)
+  t.equal((await patiently('/render/image/public/open/a.jpg?width=50')).status, 200)
 })
 
 t.test('a killed process is replaced', async (t) => {
@@ -184,7 +192,7 @@ t.test('a killed process is replaced', async (t) => {
 
 t.test('a process that hangs is killed, and others wait in a bounded queue', async (t) => {
   const warnings: string[] = []
-  const renderer = new ImageRenderer((message) => warnings.push(message), { queueLimit: 1, timeout: 4000 })
+  const renderer = new ImageRenderer((message) => warnings.push(message), { queueLimit: 1, timeout: 10_000 })
   t.teardown(() => renderer.stop())
   const run = (bytes: Uint8Array = jpeg) =>
     renderer.render(
@@ -203,7 +211,7 @@ t.test('a process that hangs is killed, and others wait in a bounded queue', asy
   await Promise.all([hanging, waiting])
   t.match(await run(), { type: 'image/jpeg' }, 'a new process')
   t.not(renderer.pid, pid)
-  t.match(warnings, ['The transformer of images ended: an image took longer than 4 s'])
+  t.match(warnings, ['The transformer of images ended: an image took longer than 10 s'])
   const controller = new AbortController()
   const read = async (): Promise<Uint8Array> => readFile(join(import.meta.dirname, 'missing'))
   await t.rejects(
