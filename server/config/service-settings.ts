@@ -324,4 +324,11 @@ export const serviceSettings: ServiceSettings = {
     default: 1,
     description: 'Number of threads for decoding and analysing an image.',
   }),
+  imageBucket: service({
+    name: 'image-bucket',
+    variables: ['IMAGE_BUCKET'],
+    type: types.text,
+    default: 'analysis-images',
+    description: 'Bucket of analysed images that callers keep, created as a private one. Its policies decide who may.',
+  }),
 }

@@ -32,6 +32,7 @@ import type { AuthService } from '../services/auth/create-auth.ts'
 import { createAnalysis, type AnalysisService } from '../services/analysis/analysis.ts'
 import { createTokenDoor } from '../services/auth/token-door.ts'
 import { authRoutes } from '../services/auth/auth-table.ts'
+import { createImageKeeper } from '../services/storage/image-keeper.ts'
 import type { StorageService } from '../services/storage/create-storage.ts'
 import { storageRoutes } from '../services/storage/storage-table.ts'
 import { startStorage } from './storage-service.ts'
@@ -262,6 +263,16 @@ async function compose({ engine, database, validator, lookupApiKey, log, metrics
     onError,
     failureOf: databaseFailure,
   })
+  const storage = hasStorage
+    ? await startStorage({
+        ...{ config, database, lookupApiKey, validator, allowedOrigins, onError },
+        isEmbedded: env[embeddedVariable] !== undefined,
+        current: () => engine.snapshot.config,
+        verifier: () => engine.snapshot.loaded.verifier,
+        checksSessions: () => engine.snapshot.schemaCache?.checksSessions === true,
+        warn: (message) => log.write({ kind: 'warning', message }),
+      })
+    : undefined
   const analysis = hasAnalysis
     ? createAnalysis({
         config,
@@ -274,20 +285,11 @@ async function compose({ engine, database, validator, lookupApiKey, log, metrics
           checksSessions: () => engine.snapshot.schemaCache?.checksSessions === true,
         },
         database,
+        keeper: storage && createImageKeeper(storage.context, config.imageBucket),
         runValidator: validator.forTable('public', 'classification_runs'),
         documentation: new Map([...services].filter(([segment]) => segment === 'docs' || segment === 'openapi.json')),
         observer: { ...metrics.analysis, warned: (message) => log.write({ kind: 'warning', message }) },
         onError,
-      })
-    : undefined
-  const storage = hasStorage
-    ? await startStorage({
-        ...{ config, database, lookupApiKey, validator, allowedOrigins, onError },
-        isEmbedded: env[embeddedVariable] !== undefined,
-        current: () => engine.snapshot.config,
-        verifier: () => engine.snapshot.loaded.verifier,
-        checksSessions: () => engine.snapshot.schemaCache?.checksSessions === true,
-        warn: (message) => log.write({ kind: 'warning', message }),
       })
     : undefined
   const listener = createApp({

@@ -6,6 +6,7 @@ import { CredentialError } from '../../identity/credential-error.ts'
 import { isNotMigrated, isUnreachable } from '../../postgres/database-error.ts'
 import { ApiError, ofCredential } from '../../rest/errors.ts'
 import { endAfterRequest, isIncomplete } from '../../common/incomplete-request.ts'
+import { StorageError } from '../storage/storage-error.ts'
 import { ImageTaskError } from '../image-process/image-queue.ts'
 import type { ImageFault } from './analyser/message.ts'
 
@@ -59,6 +60,12 @@ export const problems = {
 export function problemOf(error: unknown): Problem | undefined {
   if (error instanceof Problem) return error
   if (error instanceof ImageTaskError) return analysisProblem(error as ImageTaskError<ImageFault>)
+  if (error instanceof StorageError && error.statusCode < 500) {
+    return new Problem(error.statusCode, `The image was not kept: ${error.message}.`, error.headers, error)
+  }
+  if (error instanceof StorageError && error.statusCode === 503) {
+    return new Problem(503, 'The image was not kept: the storage service is not available.', error.headers, error)
+  }
   // Errors of shared code: credentials, cookies, the database.
   if (error instanceof CredentialError) return problemOf(ofCredential(error))
   if (error instanceof Failure) return new Problem(error.statusCode, error.message, error.headers, error)
