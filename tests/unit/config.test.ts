@@ -112,6 +112,7 @@ t.test('defaults', async (t) => {
     imageRequireModel: false,
     imageSocketLimit: 64,
     imageThreads: 1,
+    imageBucket: 'analysis-images',
     imageTimeout: 10,
     serverWorkers: 1,
     services: ['rest', 'auth', 'profiles', 'reports', 'analysis', 'storage'],
