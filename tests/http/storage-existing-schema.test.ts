@@ -9,7 +9,7 @@ import { askStorage, storageFaults as faults } from '../support/storage.ts'
 /** Tables with the columns, the owner and the protection of Supabase's, but without newer columns and without indexes. */
 const supabase = `
   create schema storage;
-  grant usage on schema storage to anon, authenticated, service_role;
+  grant all on schema storage to anon, authenticated, service_role, supabase_storage_admin;
   create table storage.buckets (
     id text primary key, name text not null unique, owner uuid, created_at timestamptz default now(),
     updated_at timestamptz default now(), public boolean default false, avif_autodetection boolean default false,
