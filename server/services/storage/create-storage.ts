@@ -8,6 +8,7 @@ import { createStorageCallers } from './callers.ts'
 import type { ObjectStore } from './object-store.ts'
 import type { StorageSettings } from './settings.ts'
 import type { StorageContext } from './storage-context.ts'
+import { SmallObjects } from './small-objects.ts'
 import { storageDatabase } from './storage-database.ts'
 import { startSweeping } from './sweep.ts'
 import { storageRouter, type StorageHandler } from './storage-router.ts'
@@ -42,6 +43,7 @@ export function createStorage(options: StorageOptions): StorageService {
     database: storageDatabase(options.database, options.checksSessions),
     callers: createStorageCallers(options.verifier, options.lookupApiKey),
     store,
+    smallObjects: new SmallObjects(store, () => settings().storageMemoryCache),
     onError,
     warn,
   }

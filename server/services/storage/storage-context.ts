@@ -3,6 +3,7 @@ import type { KeySource } from '../../identity/jwt/key-set.ts'
 import type { StorageCallers } from './callers.ts'
 import type { ObjectStore } from './object-store.ts'
 import type { StorageSettings } from './settings.ts'
+import type { SmallObjects } from './small-objects.ts'
 import type { StorageDatabase } from './storage-database.ts'
 
 export type StorageContext = {
@@ -11,6 +12,7 @@ export type StorageContext = {
   readonly database: StorageDatabase
   readonly callers: StorageCallers
   readonly store: ObjectStore
+  readonly smallObjects: SmallObjects
   /** Receives errors that are not the client's. */
   readonly onError: (error: unknown) => void
   readonly warn: (message: string) => void
