@@ -22,7 +22,7 @@ t.test('with and without memory, responses are the same', async (t) => {
     `insert into storage.buckets (id, name, public) values ('open', 'open', true), ('closed', 'closed', false);
      create policy own on storage.objects for all to authenticated using ((storage.foldername(name))[1] = auth.uid()::text)`,
   )
-  const { next, below, pick } = seededRandom(16)
+  const { next, pick } = seededRandom(16)
   const callers: readonly [StorageCallerName, ...StorageCallerName[]] = ['service_role', alice, bob, 'anon', undefined]
   const names = [`${alice}/a`, `${alice}/b`, `${bob}/a`, `${bob}/large`, 'shared'] as const
   const shown = ({ status, text, headers }: StorageAnswer): unknown => ({
@@ -36,8 +36,8 @@ t.test('with and without memory, responses are the same', async (t) => {
     const path = `${pick(['open', 'closed'])}/${pick(names)}`
     const action = next()
     if (action < 0.15) {
-      const size = path.endsWith('large') ? 70_000 : below(60_000)
-      const body = `${round} `.repeat(Math.ceil(size / 4))
+      // Objects of the same size, whose bytes could be confused.
+      const body = `${round} `.padEnd(path.endsWith('large') ? 70_000 : pick([10, 5000]), 'x')
       await pick([remembering, plain])('PUT', `/object/${path}`, { as: pick(callers), body })
     } else if (action < 0.2) {
       await pick([remembering, plain])('DELETE', `/object/${path}`, { as: pick(callers) })
