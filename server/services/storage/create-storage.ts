@@ -11,6 +11,7 @@ import { ImageRenderer } from './render/image-renderer.ts'
 import { startExpiring } from './resumable/expiry.ts'
 import { createSignedTokens } from './signed-tokens.ts'
 import type { StorageContext } from './storage-context.ts'
+import { SmallObjects } from './small-objects.ts'
 import { storageDatabase } from './storage-database.ts'
 import { startSweeping } from './sweep.ts'
 import { storageRouter, type StorageHandler } from './storage-router.ts'
@@ -46,6 +47,7 @@ export function createStorage(options: StorageOptions): StorageService {
     callers: createStorageCallers(options.verifier, options.lookupApiKey),
     signedTokens: createSignedTokens(settings),
     store,
+    smallObjects: new SmallObjects(store, () => settings().storageMemoryCache),
     images: new ImageRenderer(warn),
     onError,
     warn,

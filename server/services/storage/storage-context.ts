@@ -5,6 +5,7 @@ import type { ObjectStore } from './object-store.ts'
 import type { ImageRenderer } from './render/image-renderer.ts'
 import type { StorageSettings } from './settings.ts'
 import type { SignedTokens } from './signed-tokens.ts'
+import type { SmallObjects } from './small-objects.ts'
 import type { StorageDatabase } from './storage-database.ts'
 
 export type StorageContext = {
@@ -15,6 +16,7 @@ export type StorageContext = {
   readonly signedTokens: SignedTokens
   readonly store: ObjectStore
   readonly images: ImageRenderer
+  readonly smallObjects: SmallObjects
   /** Receives errors that are not the client's. */
   readonly onError: (error: unknown) => void
   readonly warn: (message: string) => void
