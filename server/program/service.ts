@@ -35,6 +35,7 @@ import { authRoutes } from '../services/auth/auth-table.ts'
 import type { StorageService } from '../services/storage/create-storage.ts'
 import { storageRoutes } from '../services/storage/storage-table.ts'
 import { startStorage } from './storage-service.ts'
+import { embeddedVariable } from './embedded-environment.ts'
 import { analysisRoutes } from '../services/analysis/analysis-routes.ts'
 import { readSchemas } from '../validation/schema-directory.ts'
 import { createValidator, ownSchemas, type Validator } from '../validation/validator.ts'
@@ -282,6 +283,7 @@ async function compose({ engine, database, validator, lookupApiKey, log, metrics
   const storage = hasStorage
     ? await startStorage({
         ...{ config, database, lookupApiKey, validator, allowedOrigins, onError },
+        isEmbedded: env[embeddedVariable] !== undefined,
         current: () => engine.snapshot.config,
         verifier: () => engine.snapshot.loaded.verifier,
         checksSessions: () => engine.snapshot.schemaCache?.checksSessions === true,

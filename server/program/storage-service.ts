@@ -3,11 +3,12 @@ import { join, resolve } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { FileStore } from '../services/storage/backends/file-store.ts'
 import { createStorage, type StorageOptions, type StorageService } from '../services/storage/create-storage.ts'
-import type { ObjectStore } from '../services/storage/object-store.ts'
 
 export type ProgramStorageOptions = Omit<StorageOptions, 'store' | 'settings'> & {
   /** The settings at the start. */
   readonly config: Config
+  /** Whether the embedded database is used. */
+  readonly isEmbedded: boolean
   readonly current: () => Config
 }
 
@@ -24,15 +25,20 @@ export class StorageFolderError extends Error {
 }
 
 /** @throws StorageFolderError */
-export async function startStorage({ config, current, ...options }: ProgramStorageOptions): Promise<StorageService> {
-  return createStorage({ ...options, settings: current, store: await openStore(config) })
-}
-
-async function openStore({ storageFileBackendPath, dataDir }: Config): Promise<ObjectStore> {
+export async function startStorage({
+  config,
+  isEmbedded,
+  current,
+  ...options
+}: ProgramStorageOptions): Promise<StorageService> {
+  const { storageFileBackendPath, dataDir } = config
   const folder = resolve(storageFileBackendPath ?? join(dataDir, 'storage'))
-  try {
-    return await FileStore.open(folder)
-  } catch (error) {
-    throw new StorageFolderError(folder, error)
+  const store = new FileStore(folder)
+  // With a database of its own and no folder, a server may have no use for storage: the first upload creates the folder.
+  if (isEmbedded || storageFileBackendPath !== null) {
+    await store.prepare().catch((error: unknown) => {
+      throw new StorageFolderError(folder, error)
+    })
   }
+  return createStorage({ ...options, settings: current, store })
 }

@@ -10,6 +10,7 @@ import type { StorageSettings } from './settings.ts'
 import { createSignedTokens } from './signed-tokens.ts'
 import type { StorageContext } from './storage-context.ts'
 import { storageDatabase } from './storage-database.ts'
+import { startSweeping } from './sweep.ts'
 import { storageRouter, type StorageHandler } from './storage-router.ts'
 import { storageRoutes } from './storage-table.ts'
 
@@ -46,9 +47,13 @@ export function createStorage(options: StorageOptions): StorageService {
     onError,
     warn,
   }
+  const stopSweeping = startSweeping(context)
   return {
     handler: storageRouter({ context, routes: storageRoutes, validator, allowedOrigins }),
     context,
-    stop: () => store.close(),
+    stop: async () => {
+      stopSweeping()
+      await store.close()
+    },
   }
 }

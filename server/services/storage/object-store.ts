@@ -73,6 +73,14 @@ export type ObjectStore = {
   removeListed(ids: readonly string[]): Promise<void>
   /** Removes what interrupted uploads have left behind, if it was last written before this time. */
   removeRemnants(before: Date): Promise<void>
+  /**
+   * Marks the store as that of a database, unless it has a mark already. A sweep for another database would remove
+   * everything.
+   *
+   * @param database identifies it
+   * @returns whether the store has the mark of this database
+   */
+  claim(database: string): Promise<boolean>
   close(): Promise<void>
 }
 

@@ -57,7 +57,8 @@ function textOf(bytes: Buffer): string {
 async function receive(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  // The request must stay open for the response when its body is refused.
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     size += chunk.length
     if (size > limit) throw storageErrors.bodyTooLarge()
     chunks.push(chunk)

@@ -1,5 +1,6 @@
 // Uploads an object: permission of the caller, then the bytes, then the row.
 import { randomUUID } from 'node:crypto'
+import { allowLongUpload } from '../../http/long-upload.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import { metadataText } from './object-metadata.ts'
 import { requirePermission, writeObject, type NewObject, type WrittenObject } from './object-writing.ts'
@@ -103,6 +104,7 @@ async function receive(
   { bytes, contentType, cacheControl }: UploadSource,
   maxBytes: number,
 ): ReturnType<StorageContext['store']['put']> {
+  const hasArrived = allowLongUpload(request)
   try {
     return await store.put(key, bytes, { contentType, cacheControl, maxBytes })
   } catch (error) {
@@ -110,5 +112,7 @@ async function receive(
       throw storageErrors.noContent('Request stream closed before upload could complete', error)
     }
     throw error
+  } finally {
+    hasArrived()
   }
 }

@@ -1,8 +1,8 @@
 // Keeps the bytes of objects in a folder: `objects/<two digits>/<id>`, and unfinished ones in `incoming`.
 import { createHash, randomUUID } from 'node:crypto'
-import { close as closeFile, open as openFile, read as readFile } from 'node:fs'
-import { mkdir, open, opendir, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises'
-import { join } from 'node:path'
+import { close as closeFile, open as openFile, read as readInto } from 'node:fs'
+import { link, mkdir, open, opendir, readdir, readFile, rename, rm, stat, type FileHandle } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import {
   MissingBytesError,
@@ -28,30 +28,41 @@ export class FileStore implements ObjectStore {
   readonly #folder: string
   readonly #incoming: string
 
-  private constructor(folder: string) {
+  #ready: Promise<void> | undefined
+
+  /** @param folder is created by `prepare`, or by the first upload */
+  constructor(folder: string) {
     this.#folder = folder
     this.#incoming = join(folder, 'incoming')
   }
 
   /**
-   * Opens a folder, which is created if necessary.
+   * Creates the folder if necessary, and finds out whether it can be written.
    *
-   * @throws the operating system's error when the folder cannot be created or written
+   * @throws the operating system's error
    */
-  static async open(folder: string): Promise<FileStore> {
-    const store = new FileStore(folder)
-    await mkdir(store.#incoming, { recursive: true, mode: 0o700 })
-    await mkdir(join(folder, 'objects'), { recursive: true, mode: 0o700 })
-    const known = new Set(await readdir(join(folder, 'objects')))
+  prepare(): Promise<void> {
+    this.#ready ??= this.#prepare().catch((error: unknown) => {
+      this.#ready = undefined
+      throw error
+    })
+    return this.#ready
+  }
+
+  async #prepare(): Promise<void> {
+    const objects = join(this.#folder, 'objects')
+    await mkdir(this.#incoming, { recursive: true, mode: 0o700 })
+    await mkdir(objects, { recursive: true, mode: 0o700 })
+    const known = new Set(await readdir(objects))
     for (const name of folders) {
-      if (!known.has(name)) await mkdir(join(folder, 'objects', name), { recursive: true, mode: 0o700 })
+      if (!known.has(name)) await mkdir(join(objects, name), { recursive: true, mode: 0o700 })
     }
-    if (known.size < folders.length) await syncFolder(join(folder, 'objects'))
-    // Finds out whether the folder can be written.
-    const probe = join(store.#incoming, `probe-${randomUUID()}`)
+    if (known.size < folders.length) {
+      for (const folder of [objects, this.#folder, dirname(this.#folder)]) await syncFolder(folder)
+    }
+    const probe = join(this.#incoming, `probe-${randomUUID()}`)
     await (await open(probe, 'wx', 0o600)).close()
     await rm(probe, { force: true })
-    return store
   }
 
   async put(key: ObjectKey, source: Readable, { maxBytes, signal }: PutOptions): Promise<StoredBytes> {
@@ -61,12 +72,14 @@ export class FileStore implements ObjectStore {
       let waiting: Buffer[] = []
       let waitingSize = 0
       const flush = async (): Promise<void> => {
-        const chunks = waiting
+        const full = waiting
         waiting = []
         waitingSize = 0
-        if (chunks.length > 0) await writeAll(file, chunks)
+        if (full.length > 0) await writeAll(file, full)
       }
-      for await (const chunk of source as AsyncIterable<Buffer>) {
+      // A request must stay open for the response when its body is refused.
+      const chunks = source.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
+      for await (const chunk of chunks) {
         signal?.throwIfAborted()
         size += chunk.length
         if (size > maxBytes) throw new TooManyBytesError()
@@ -95,7 +108,7 @@ export class FileStore implements ObjectStore {
           return
         }
         const bytes = Buffer.allocUnsafe(size)
-        readFile(file, bytes, 0, size, 0, (failure, count) => {
+        readInto(file, bytes, 0, size, 0, (failure, count) => {
           closeFile(file, () => undefined)
           if (failure) reject(failure)
           else if (count < size) reject(new MissingBytesError())
@@ -107,7 +120,11 @@ export class FileStore implements ObjectStore {
 
   async copy(from: ObjectKey, to: ObjectKey): Promise<StoredBytes> {
     const source = await this.get(from)
-    return this.put(to, source, { contentType: '', cacheControl: '', maxBytes: Number.MAX_SAFE_INTEGER })
+    try {
+      return await this.put(to, source, { contentType: '', cacheControl: '', maxBytes: Number.MAX_SAFE_INTEGER })
+    } finally {
+      source.destroy()
+    }
   }
 
   async remove(keys: readonly ObjectKey[]): Promise<void> {
@@ -115,6 +132,7 @@ export class FileStore implements ObjectStore {
   }
 
   async *list(): AsyncIterable<ListedBytes> {
+    await this.prepare()
     for (const name of folders) {
       for await (const entry of await opendir(join(this.#folder, 'objects', name))) {
         const version = versionOf(entry.name)
@@ -134,11 +152,29 @@ export class FileStore implements ObjectStore {
   }
 
   async removeRemnants(before: Date): Promise<void> {
+    await this.prepare()
     for await (const entry of await opendir(this.#incoming)) {
       const path = join(this.#incoming, entry.name)
       const found = await stat(path).catch(ifMissing)
       if (found && found.mtime < before) await rm(path, { force: true })
     }
+  }
+
+  async claim(database: string): Promise<boolean> {
+    await this.prepare()
+    const mark = join(this.#folder, 'database')
+    const draft = join(this.#incoming, randomUUID())
+    const file = await open(draft, 'wx', 0o600)
+    try {
+      await file.writeFile(`${database}\n`)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    // Fails if there is a mark. A rename would replace it.
+    await link(draft, mark).catch(ifExists)
+    await rm(draft, { force: true })
+    return (await readFile(mark, 'utf8')).trim() === database
   }
 
   close(): Promise<void> {
@@ -150,6 +186,7 @@ export class FileStore implements ObjectStore {
     key: ObjectKey,
     fill: (file: FileHandle) => Promise<Pick<StoredBytes, 'size' | 'eTag'>>,
   ): Promise<StoredBytes> {
+    await this.prepare()
     const path = this.#pathOf(key)
     const draft = join(this.#incoming, randomUUID())
     try {
@@ -221,6 +258,10 @@ const openMissing = (path: string): Promise<FileHandle> =>
   open(path, 'r').catch((error: unknown) => {
     throw missingOr(error)
   })
+
+function ifExists(error: unknown): void {
+  if (codeOf(error) !== 'EEXIST') throw error
+}
 
 function ifMissing(error: unknown): undefined {
   if (codeOf(error) !== 'ENOENT') throw error
