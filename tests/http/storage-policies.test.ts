@@ -238,6 +238,7 @@ t.test('by operation', async (t) => {
     ['sign replacement', 'storage.object.sign_upload_url'],
     ['move', 'storage.object.move'],
     ['copy', 'storage.object.copy'],
+    ['copy to another bucket', 'storage.object.copy'],
     ['remove', 'storage.object.delete_many'],
     ['delete', 'storage.object.delete'],
   ]
