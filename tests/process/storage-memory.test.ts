@@ -11,8 +11,8 @@ t.setTimeout(600_000)
 
 const mebibyte = 1024 * 1024
 const size = Number(process.env.STORAGE_MEMORY_MIB ?? 200) * mebibyte
-/** MiB of resident memory, Node.js included. */
-const most = 160
+/** MiB that transfers may need in addition to the memory of the server. */
+const most = 48
 
 t.test(
   'the memory of a large upload and download',
@@ -32,6 +32,7 @@ t.test(
     // As `npm start` does it.
     const program = startProgram(t, environment, [], [process.execPath, '--max-semi-space-size=8', main])
     await program.line(({ event }) => event === 'listening')
+    const atStart = await peakMemory(program.pid)
     const ask = askStorage(program.url())
     await ask('POST', '/bucket', { as: 'service_role', body: { name: 'b', public: true } })
     const sent = await uploadBytes(
@@ -44,9 +45,9 @@ t.test(
     const afterDownload = await peakMemory(program.pid)
     t.equal(received, sent, 'the same bytes')
     t.comment(
-      `peak: ${Math.round(afterUpload)} MiB after the upload, ${Math.round(afterDownload)} MiB after the download`,
+      `peak: ${Math.round(atStart)} MiB at the start, ${Math.round(afterUpload)} MiB after the upload, ${Math.round(afterDownload)} MiB after the download`,
     )
-    t.ok(afterDownload < most, `${Math.round(afterDownload)} MiB`)
+    t.ok(afterDownload - atStart < most, 'the size of an object does not matter')
     await rm(folder, { recursive: true, force: true })
   },
 )

@@ -30,7 +30,7 @@ const newPage = (): SupabaseClient =>
     auth: { autoRefreshToken: false, persistSession: false },
     // Node 20 has no WebSocket.
     realtime: { transport: class {} as never },
-  })
+  }) as SupabaseClient
 
 type Results = {
   readonly publicUrl: string

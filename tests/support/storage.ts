@@ -49,7 +49,7 @@ export const askStorage =
         ...headers,
       },
       ...(body === undefined ? {} : { body: isPlain ? body : JSON.stringify(body), duplex: 'half' }),
-    } as RequestInit)
+    })
     const bytes = Buffer.from(await response.arrayBuffer())
     const isJson = response.headers.get('content-type')?.includes('json') === true && bytes.length > 0
     return {

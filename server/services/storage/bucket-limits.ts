@@ -32,7 +32,7 @@ const longestType = 1000
  * @throws StorageError 415 for a malformed one
  */
 export function allowedTypes(given: readonly string[] | null): readonly string[] | null {
-  const types = given && given.filter((type) => type !== '')
+  const types = given?.filter((type) => type !== '') ?? null
   const wrong = types?.find((type) => type.length > longestType || (!mediaType.test(type) && type !== '*/*'))
   if (wrong !== undefined) throw storageErrors.invalidMimeType(wrong.slice(0, longestType))
   return types

@@ -75,6 +75,10 @@ export const storageErrors = {
     new StorageError(415, 'InvalidMimeType', `mime type ${type} is not supported`, { error: 'invalid_mime_type' }),
   invalidContentType: () =>
     new StorageError(415, 'InvalidMimeType', 'Invalid Content-Type header', { error: 'invalid_mime_type' }),
+  invalidRobotsTag: () =>
+    new StorageError(400, 'InvalidRequest', 'Invalid X-Robots-Tag header: its rules are malformed', {
+      error: 'invalid_x_robots_tag',
+    }),
   bucketNotEmpty: () => new StorageError(409, 'ResourceNotEmpty', 'The bucket you tried to delete is not empty'),
   noContent: (message = 'No content provided', cause?: unknown) =>
     new StorageError(400, 'InvalidRequest', message, { cause }),

@@ -38,9 +38,8 @@ export async function readUpload(request: IncomingMessage): Promise<UploadSource
   const { headers } = request
   const given = headers['content-type']
   const declared = headers['content-length']
-  const robots = headers['x-robots-tag']
   const common = {
-    xRobotsTag: typeof robots === 'string' && robots.trim() !== '' ? robots : undefined,
+    xRobotsTag: robotsTag(headers['x-robots-tag']),
     declaredLength: declared === undefined ? undefined : Number(declared),
   }
   if (given?.toLowerCase().startsWith('multipart/form-data') !== true) {
@@ -59,7 +58,8 @@ export async function readUpload(request: IncomingMessage): Promise<UploadSource
   }
   const { fields, fileType, bytes, stop } = await readForm(request)
   try {
-    const contentType = fields.get('contentType') || fileType
+    const named = fields.get('contentType') ?? ''
+    const contentType = named === '' ? fileType : named
     requireMediaType(contentType)
     const time = fields.get('cacheControl')
     const metadata = fields.get('metadata') ?? fields.get('userMetadata')
@@ -75,6 +75,15 @@ export async function readUpload(request: IncomingMessage): Promise<UploadSource
     stop()
     throw error
   }
+}
+
+/** Rules for search engines, separated by commas: `noindex, max-snippet: 20`. */
+const robotsRules = /^[a-z_-]+(?:: ?[\w :.+-]+)?(?:, ?[a-z_-]+(?:: ?[\w :.+-]+)?)*$/i
+
+function robotsTag(header: string | readonly string[] | undefined): string | undefined {
+  if (typeof header !== 'string' || header === '') return undefined
+  if (header.length > 200 || !robotsRules.test(header)) throw storageErrors.invalidRobotsTag()
+  return header
 }
 
 function requireMediaType(type: string): void {

@@ -29,6 +29,7 @@ export class FileStore implements ObjectStore {
   readonly #incoming: string
 
   #ready: Promise<void> | undefined
+  readonly #folders = new Map<string, Promise<FileHandle>>()
 
   /** @param folder is created by `prepare`, or by the first upload */
   constructor(folder: string) {
@@ -177,8 +178,10 @@ export class FileStore implements ObjectStore {
     return (await readFile(mark, 'utf8')).trim() === database
   }
 
-  close(): Promise<void> {
-    return Promise.resolve()
+  async close(): Promise<void> {
+    const opened = [...this.#folders.values()]
+    this.#folders.clear()
+    for (const folder of opened) await (await folder).close()
   }
 
   /** Writes a file under a temporary name, which becomes durable under its own name only when it is complete. */
@@ -201,12 +204,25 @@ export class FileStore implements ObjectStore {
         await file.close()
       }
       await rename(draft, path)
-      await syncFolder(join(path, '..'))
+      await this.#syncFolderOf(path)
       return { ...written, lastModified }
     } catch (error) {
       await rm(draft, { force: true }).catch(() => undefined)
       throw isFull(error) ? new NoSpaceError({ cause: error }) : error
     }
+  }
+
+  /** Makes the names of new files in a folder durable. The folders stay open: every upload needs one. */
+  async #syncFolderOf(path: string): Promise<void> {
+    const folder = dirname(path)
+    let opened = this.#folders.get(folder)
+    if (!opened) {
+      opened = open(folder, 'r')
+      opened.catch(() => this.#folders.delete(folder))
+      this.#folders.set(folder, opened)
+    }
+    const handle = await opened
+    await handle.sync()
   }
 
   #pathOf(key: ObjectKey): string {
@@ -251,11 +267,11 @@ const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in
 
 const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(String(codeOf(error)))
 
-const missingOr = (error: unknown): unknown =>
+const missingOr = (error: Error): Error =>
   codeOf(error) === 'ENOENT' ? new MissingBytesError({ cause: error }) : error
 
 const openMissing = (path: string): Promise<FileHandle> =>
-  open(path, 'r').catch((error: unknown) => {
+  open(path, 'r').catch((error: Error) => {
     throw missingOr(error)
   })
 
