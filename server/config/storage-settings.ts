@@ -63,6 +63,9 @@ export const storageSettings: { readonly [K in keyof StorageSettings]: Setting<S
     },
     'restart',
   ),
+  storageMemoryCache: storage(['STORAGE_MEMORY_CACHE'], types.sizeOrZero, 16 * mebibyte, {
+    description: 'Memory of each process for the objects up to 64 KiB that were read last. `0` disables it.',
+  }),
   storageTusUrlExpiryMs: storage(['TUS_URL_EXPIRY_MS'], types.integer({ min: 1000, max: 31_536_000_000 }), 3_600_000, {
     description: 'Milliseconds that a resumable upload may take.',
   }),

@@ -121,6 +121,7 @@ t.test('defaults', async (t) => {
     storageImageTransformationEnabled: true,
     storageImageTransformationLimitMaxSize: 2000,
     storageImageTransformationLimitMinSize: 1,
+    storageMemoryCache: 16_777_216,
     storagePublicUrl: null,
     storageS3Bucket: null,
     storageS3Endpoint: null,

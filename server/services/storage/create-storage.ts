@@ -9,6 +9,7 @@ import type { ObjectStore } from './object-store.ts'
 import type { StorageSettings } from './settings.ts'
 import { createSignedTokens } from './signed-tokens.ts'
 import type { StorageContext } from './storage-context.ts'
+import { SmallObjects } from './small-objects.ts'
 import { storageDatabase } from './storage-database.ts'
 import { startSweeping } from './sweep.ts'
 import { storageRouter, type StorageHandler } from './storage-router.ts'
@@ -44,6 +45,7 @@ export function createStorage(options: StorageOptions): StorageService {
     callers: createStorageCallers(options.verifier, options.lookupApiKey),
     signedTokens: createSignedTokens(settings),
     store,
+    smallObjects: new SmallObjects(store, () => settings().storageMemoryCache),
     onError,
     warn,
   }

@@ -4,11 +4,9 @@ import { byteRange } from './byte-range.ts'
 import { isNotModified, objectHeaders, rangeApplies, type HeaderOptions } from './object-headers.ts'
 import type { StoredObject } from './object-reading.ts'
 import { MissingBytesError, type ByteRange } from './object-store.ts'
+import { smallSize } from './small-objects.ts'
 import { StorageError, storageErrors } from './storage-error.ts'
 import type { StorageCall } from './storage-route.ts'
-
-/** Bytes up to which an object is read at once. */
-const smallSize = 64 * 1024
 
 /** How often an object is looked up again whose bytes were removed because it was replaced meanwhile. */
 const attempts = 3
@@ -50,7 +48,7 @@ export function sendObjectHead(
 }
 
 async function sendBytes(
-  { context: { store }, request, response }: SendingCall,
+  { context: { store, smallObjects }, request, response }: SendingCall,
   object: StoredObject,
   options: HeaderOptions,
 ): Promise<undefined> {
@@ -65,8 +63,8 @@ async function sendBytes(
   const asked = request.headers.range
   const range = asked === undefined || !rangeApplies(metadata, request.headers) ? undefined : partOf(asked, size)
   const length = range ? range.end - range.start + 1 : size
-  const whole = range || size > smallSize ? undefined : await store.getWhole?.(object, size)
-  const source = whole ?? (length === 0 ? Buffer.alloc(0) : await store.get(object, range))
+  const whole = size > smallSize ? undefined : await smallObjects.read(object, size)
+  const source = whole?.subarray(range?.start, range && range.end + 1) ?? (await store.get(object, range))
   response.writeHead(range ? 206 : 200, {
     ...headers,
     'Content-Length': length,

@@ -11,6 +11,8 @@ export type StorageSettings = {
   readonly storageBackend: StorageBackend
   /** Folder of the objects. Null: `storage` in the data folder. */
   readonly storageFileBackendPath: string | null
+  /** Bytes of small objects that each process keeps in memory; 0 disables that. */
+  readonly storageMemoryCache: number
   /** Milliseconds that a resumable upload may take. */
   readonly storageTusUrlExpiryMs: number
   readonly storageImageTransformationEnabled: boolean

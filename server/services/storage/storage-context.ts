@@ -4,6 +4,7 @@ import type { StorageCallers } from './callers.ts'
 import type { ObjectStore } from './object-store.ts'
 import type { StorageSettings } from './settings.ts'
 import type { SignedTokens } from './signed-tokens.ts'
+import type { SmallObjects } from './small-objects.ts'
 import type { StorageDatabase } from './storage-database.ts'
 
 export type StorageContext = {
@@ -13,6 +14,7 @@ export type StorageContext = {
   readonly callers: StorageCallers
   readonly signedTokens: SignedTokens
   readonly store: ObjectStore
+  readonly smallObjects: SmallObjects
   /** Receives errors that are not the client's. */
   readonly onError: (error: unknown) => void
   readonly warn: (message: string) => void
