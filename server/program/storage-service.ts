@@ -2,6 +2,8 @@
 import { join, resolve } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { FileStore } from '../services/storage/backends/file-store.ts'
+import { S3Store } from '../services/storage/backends/s3-store.ts'
+import type { ObjectStore } from '../services/storage/object-store.ts'
 import { createStorage, type StorageOptions, type StorageService } from '../services/storage/create-storage.ts'
 
 export type ProgramStorageOptions = Omit<StorageOptions, 'store' | 'settings'> & {
@@ -24,14 +26,35 @@ export class StorageFolderError extends Error {
   }
 }
 
-/** @throws StorageFolderError */
+/** The S3 bucket could not be used. The message says why and what to do. */
+export class StorageBucketError extends Error {
+  constructor(why: string, cause?: unknown) {
+    super(`The storage service cannot use S3: ${why}. Otherwise leave the service out: SERVICES=rest,auth.`, { cause })
+    this.name = 'StorageBucketError'
+  }
+}
+
+/** @throws StorageFolderError, StorageBucketError */
 export async function startStorage({
   config,
   isEmbedded,
   current,
   ...options
 }: ProgramStorageOptions): Promise<StorageService> {
-  const { storageFileBackendPath, dataDir } = config
+  const store = config.storageBackend === 's3' ? await openBucket(config) : await openFolder(config, isEmbedded)
+  return createStorage({ ...options, settings: current, store })
+}
+
+async function openBucket({ storageS3Bucket, storageS3Endpoint, storageS3Region }: Config): Promise<ObjectStore> {
+  if (storageS3Bucket === null) throw new StorageBucketError('set STORAGE_S3_BUCKET to the name of a bucket')
+  try {
+    return await S3Store.open({ bucket: storageS3Bucket, endpoint: storageS3Endpoint, region: storageS3Region })
+  } catch (error) {
+    throw new StorageBucketError(error instanceof Error ? error.message : String(error), error)
+  }
+}
+
+async function openFolder({ storageFileBackendPath, dataDir }: Config, isEmbedded: boolean): Promise<ObjectStore> {
   const folder = resolve(storageFileBackendPath ?? join(dataDir, 'storage'))
   const store = new FileStore(folder)
   // With a database of its own and no folder, a server may have no use for storage: the first upload creates the folder.
@@ -40,5 +63,5 @@ export async function startStorage({
       throw new StorageFolderError(folder, error)
     })
   }
-  return createStorage({ ...options, settings: current, store })
+  return store
 }

@@ -41,7 +41,7 @@ const s3Store = (server: S3Server, more: { readonly responseTimeout?: number; re
   })
 
 const stores: Readonly<Record<string, (t: Test) => Promise<ObjectStore>>> = {
-  file: (t) => FileStore.open(t.testdir()),
+  file: (t) => Promise.resolve(new FileStore(t.testdir())),
   's3, which copies no parts': async (t) => s3Store(await startS3(t)),
   's3, which copies parts': async (t) => {
     const server = await startS3(t)
@@ -182,6 +182,13 @@ for (const [name, open] of Object.entries(stores)) {
         await t.rejects(waiting, { message: 'aborted' }, 'while the source waits')
       }
       t.strictSame(await idsOf(store), [])
+    })
+
+    t.test('the store belongs to the first database', async (t) => {
+      t.equal(await store.claim('1/2'), true)
+      t.equal(await store.claim('1/2'), true)
+      t.equal(await store.claim('1/3'), false)
+      t.equal(await store.claim('1/2'), true)
     })
 
     t.test('parts are joined', async (t) => {

@@ -7,6 +7,8 @@ import type { DtoValidator } from '../../validation/validator.ts'
 import { createStorageCallers } from './callers.ts'
 import type { ObjectStore } from './object-store.ts'
 import type { StorageSettings } from './settings.ts'
+import { ImageRenderer } from './render/image-renderer.ts'
+import { startExpiring } from './resumable/expiry.ts'
 import { createSignedTokens } from './signed-tokens.ts'
 import type { StorageContext } from './storage-context.ts'
 import { SmallObjects } from './small-objects.ts'
@@ -46,15 +48,19 @@ export function createStorage(options: StorageOptions): StorageService {
     signedTokens: createSignedTokens(settings),
     store,
     smallObjects: new SmallObjects(store, () => settings().storageMemoryCache),
+    images: new ImageRenderer(warn),
     onError,
     warn,
   }
   const stopSweeping = startSweeping(context)
+  const stopExpiring = startExpiring(context)
   return {
     handler: storageRouter({ context, routes: storageRoutes, validator, allowedOrigins }),
     context,
     stop: async () => {
       stopSweeping()
+      stopExpiring()
+      context.images.stop()
       await store.close()
     },
   }

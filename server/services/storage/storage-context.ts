@@ -2,6 +2,7 @@
 import type { KeySource } from '../../identity/jwt/key-set.ts'
 import type { StorageCallers } from './callers.ts'
 import type { ObjectStore } from './object-store.ts'
+import type { ImageRenderer } from './render/image-renderer.ts'
 import type { StorageSettings } from './settings.ts'
 import type { SignedTokens } from './signed-tokens.ts'
 import type { SmallObjects } from './small-objects.ts'
@@ -15,6 +16,7 @@ export type StorageContext = {
   readonly signedTokens: SignedTokens
   readonly store: ObjectStore
   readonly smallObjects: SmallObjects
+  readonly images: ImageRenderer
   /** Receives errors that are not the client's. */
   readonly onError: (error: unknown) => void
   readonly warn: (message: string) => void

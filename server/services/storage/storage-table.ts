@@ -3,6 +3,8 @@ import { bucketRoutes } from './bucket-routes.ts'
 import { changeRoutes } from './change-routes.ts'
 import { listRoutes } from './list-routes.ts'
 import { objectRoutes } from './object-routes.ts'
+import { tusRoutes } from './resumable/tus-routes.ts'
+import { renderRoutes } from './render/render-routes.ts'
 import { signRoutes } from './sign-routes.ts'
 import type { StorageRoute } from './storage-route.ts'
 
@@ -12,4 +14,6 @@ export const storageRoutes: readonly StorageRoute[] = [
   ...listRoutes,
   ...changeRoutes,
   ...signRoutes,
+  ...tusRoutes,
+  ...renderRoutes,
 ]

@@ -1,4 +1,5 @@
-// Removes bytes that no row names: of uploads that were interrupted, and of objects that SQL has deleted.
+// Removes bytes that no row names: of uploads that were interrupted, and of objects that SQL has deleted. Parts of
+// unfinished resumable uploads are kept until those expire.
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import type { ListedBytes } from './object-store.ts'
 import type { StorageContext } from './storage-context.ts'
@@ -7,8 +8,12 @@ import type { StorageContext } from './storage-context.ts'
 const batchSize = 1000
 
 const named = new JsonStatement(
-  `select bucket_id, name, version from storage.objects
-   where version = any (array(select json_array_elements_text($1::json)))`,
+  `with versions as materialized (select array(select json_array_elements_text($1::json)) as listed)
+   select bucket_id, name, version from storage.objects where version = any ((select listed from versions)::text[])
+   union all
+   select bucket_id, name, version from storage.resumable_parts
+   join storage.resumable_uploads on resumable_uploads.id = upload_id
+   where version = any ((select listed from versions)::text[])`,
   { access: 'read', hasNoEffect: true },
 )
 

@@ -2,6 +2,7 @@
 // at a time is in memory.
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import type { S3Client } from '@aws-sdk/client-s3'
 import {
   MissingBytesError,
@@ -31,6 +32,8 @@ export type S3StoreSettings = {
 }
 
 const prefix = 'objects/'
+/** The object that names the database. */
+const markName = 'database'
 const mebibyte = 1024 * 1024
 /** S3 allows 5 MiB for all parts but the last, and 10,000 parts. */
 const leastPart = 8 * mebibyte
@@ -237,6 +240,36 @@ export class S3Store implements ObjectStore {
     } catch (error) {
       // Such servers have rules that remove unfinished uploads.
       if (!isUnsupported(error)) throw storeError(error)
+    }
+  }
+
+  async claim(database: string): Promise<boolean> {
+    const mark = { Bucket: this.#bucket, Key: markName }
+    try {
+      const known = await this.#mark()
+      if (known !== undefined) return known === database
+      const { PutObjectCommand } = this.#library
+      await this.#client
+        .send(new PutObjectCommand({ ...mark, Body: database, IfNoneMatch: '*' }))
+        .catch((error: unknown) => {
+          // Another server has just done the same.
+          if (statusOf(error) !== 412) throw error
+        })
+      return (await this.#mark()) === database
+    } catch (error) {
+      throw storeError(error)
+    }
+  }
+
+  async #mark(): Promise<string | undefined> {
+    try {
+      const { Body } = await this.#client.send(
+        new this.#library.GetObjectCommand({ Bucket: this.#bucket, Key: markName }),
+      )
+      return await text(Body as Readable)
+    } catch (error) {
+      if (isMissing(error)) return undefined
+      throw error
     }
   }
 

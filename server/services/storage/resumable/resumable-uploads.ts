@@ -140,7 +140,9 @@ export class ResumableUploads {
     this.#context = context
   }
 
-  async create(upload: Pick<ResumableUpload, 'id' | 'bucket' | 'name' | 'owner' | 'length' | 'metadata'>): Promise<void> {
+  async create(
+    upload: Pick<ResumableUpload, 'id' | 'bucket' | 'name' | 'owner' | 'length' | 'metadata'>,
+  ): Promise<void> {
     const { id, bucket, name, owner, length, metadata } = upload
     await this.#context.database.admin(insert, [id, bucket, name, owner, length, JSON.stringify(metadata)])
   }

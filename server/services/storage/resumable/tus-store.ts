@@ -13,7 +13,11 @@ const partSize = 8 * 1024 * 1024
 const mostParts = 5000
 
 /** An upload whose bytes are complete, with those that are not in `received`. */
-export type CompleteUpload = { readonly upload: ResumableUpload; readonly last: Part | undefined; readonly length: number }
+export type CompleteUpload = {
+  readonly upload: ResumableUpload
+  readonly last: Part | undefined
+  readonly length: number
+}
 
 export class TusStore extends DataStore {
   readonly #context: Pick<StorageContext, 'store' | 'settings'>
@@ -134,7 +138,14 @@ export class TusStore extends DataStore {
     const to = { bucket, name, version }
     const stored = store.compose
       ? await store.compose(keys, to, options)
-      : await store.put(to, Readable.from(bytesOf(keys, (key) => store.get(key)), { objectMode: false }), options)
+      : await store.put(
+          to,
+          Readable.from(
+            bytesOf(keys, (key) => store.get(key)),
+            { objectMode: false },
+          ),
+          options,
+        )
     if (stored.size !== length) {
       await store.remove([to])
       throw new Error(`a resumable upload of ${length} bytes has parts of ${stored.size} bytes`)

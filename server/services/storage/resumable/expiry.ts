@@ -1,0 +1,32 @@
+// Removes expired resumable uploads.
+import type { StorageContext } from '../storage-context.ts'
+import { ResumableUploads } from './resumable-uploads.ts'
+
+/** The longest time between two rounds, in milliseconds; uploads that expire sooner are removed sooner. */
+const longestInterval = 600_000
+
+/** @returns stops removing */
+export function startExpiring(context: StorageContext): () => void {
+  const uploads = new ResumableUploads(context)
+  let timer: NodeJS.Timeout
+  let isStopped = false
+  const wait = (): void => {
+    const { storageTusUrlExpiryMs: age } = context.settings()
+    // Several processes that start together do not do the same at once.
+    const milliseconds = Math.min(longestInterval, age) * (0.5 + Math.random() / 2)
+    timer = setTimeout(() => {
+      uploads
+        .removeExpired(age)
+        .catch(context.onError)
+        .finally(() => {
+          if (!isStopped) wait()
+        })
+    }, milliseconds)
+    timer.unref()
+  }
+  wait()
+  return () => {
+    isStopped = true
+    clearTimeout(timer)
+  }
+}
