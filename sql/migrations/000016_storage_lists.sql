@@ -386,8 +386,14 @@ begin
   for routine in select oid::regprocedure from pg_catalog.pg_proc
     where pronamespace = 'storage'::regnamespace and proowner = current_user::regrole
   loop
-    execute format('alter function %s owner to supabase_storage_admin', routine);
-    execute format('grant execute on function %s to anon, authenticated, service_role', routine);
+    execute format('grant execute on function %s to anon, authenticated, service_role, supabase_storage_admin', routine);
+    begin
+      execute format('alter function %s owner to supabase_storage_admin', routine);
+    exception
+      -- The migrating role cannot become the role that owns the others.
+      when insufficient_privilege then
+        null;
+    end;
   end loop;
 end
 $$;

@@ -350,7 +350,7 @@ t.test('errors, in plain text with their statuses', async (t) => {
   ] as const) {
     const answer = await ask(method, path, { headers: tus })
     t.equal(answer.status, 400, `${method} without a token`)
-    if (method !== 'HEAD') t.match(answer.json, { message: "headers must have required property 'authorization'" })
+    if (method !== 'HEAD') t.strictSame(answer.json, storageFaults.noToken)
   }
   const garbage = await ask('POST', '/upload/resumable', { headers: { ...tus, Authorization: 'Bearer x.y.z' } })
   t.match(garbage.json, { statusCode: '403', error: 'Unauthorized' })

@@ -97,7 +97,7 @@ export const storageFaults = {
   exists: storageFault(409, 'Duplicate', 'The resource already exists', 'KeyAlreadyExists'),
   bucketExists: storageFault(409, 'Duplicate', 'The resource already exists', 'BucketAlreadyExists'),
   rowSecurity: storageFault(403, 'Unauthorized', 'new row violates row-level security policy', 'AccessDenied'),
-  noToken: storageFault(400, 'Error', "headers must have required property 'authorization'", 'InvalidRequest'),
+  noToken: storageFault(403, 'Unauthorized', 'Invalid Compact JWS', 'AccessDenied'),
   bucketName: storageFault(400, 'Invalid Input', 'Bucket name invalid', 'InvalidBucketName'),
   tooLarge: storageFault(413, 'Payload too large', 'The object exceeded the maximum allowed size', 'EntityTooLarge'),
   contentType: storageFault(415, 'invalid_mime_type', 'Invalid Content-Type header', 'InvalidMimeType'),

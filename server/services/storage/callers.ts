@@ -23,7 +23,7 @@ export type StorageCaller = {
 export type CallerKind = 'anyone' | 'optional' | 'required' | 'service'
 
 export type StorageCallers = {
-  /** @throws StorageError 400 without credentials, 403 for invalid ones */
+  /** @throws StorageError 403 without credentials, and for invalid ones */
   readonly identify: (request: IncomingMessage, kind: CallerKind) => Promise<StorageCaller>
 }
 
@@ -38,7 +38,8 @@ export function createStorageCallers(verifier: () => JwtVerifier, lookup: ApiKey
     const { authorization, apikey } = request.headers
     const key = Array.isArray(apikey) ? apikey[0] : apikey
     if (authorization === undefined && key === undefined) {
-      throw storageErrors.validation("headers must have required property 'authorization'")
+      // As behind Supabase's gateway, where the token is empty then.
+      throw storageErrors.accessDenied('Invalid Compact JWS')
     }
     const identity = await authenticate(authorization ?? undefined, key, verifier(), lookup)
     const { sub } = identity.claims

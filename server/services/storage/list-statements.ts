@@ -14,7 +14,7 @@ const delimited = (column: SortColumn, order: SortOrder): string =>
   select json_build_object('key', split_part(name, '/', $6::integer), ${entry})
   from storage.list_objects_with_delimiter($1, $2, '/', $3::integer, '', $4, '${order}')
     with ordinality as entries (name, id, metadata, updated_at, created_at, last_accessed_at, place)
-  where $5 is not null
+  where $5::text is not null
   order by place`
     : `
   select json_build_object('key', key, ${entry})
@@ -28,7 +28,7 @@ const byName = (order: SortOrder): string => `
   select json_build_object(${entry})
   from storage.objects
   where ${inRange} and name collate "C" ${order === 'asc' ? '> $4' : `< least(storage.prefix_end($2), nullif($4, ''))`}
-    and $5 is not null
+    and $5::text is not null
   order by name collate "C" ${order} limit $3::integer`
 
 const byTime = (column: Exclude<SortColumn, 'name'>, order: SortOrder): string => {

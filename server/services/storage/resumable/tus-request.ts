@@ -1,7 +1,7 @@
 // Handles a request of a resumable upload. The library `@tus/server` knows the protocol; here are permissions, limits and
 // the object at the end. https://tus.io/protocols/resumable-upload
 import { randomUUID } from 'node:crypto'
-import { ERRORS, Metadata, Server, type ServerOptions, type Upload } from '@tus/server'
+import { Metadata, Server, type ServerOptions, type Upload } from '@tus/server'
 import { leavesConnection } from '../../../postgres/database-error.ts'
 import { storageErrorOf } from '../database-storage-error.ts'
 import { metadataText } from '../object-metadata.ts'
@@ -9,6 +9,7 @@ import { removeLater, requirePermission, type NewObject } from '../object-writin
 import { storageErrors, type StorageError } from '../storage-error.ts'
 import { storagePath, type StorageCall } from '../storage-route.ts'
 import { bucketLimits, largestUpload, requireAllowedType } from '../uploads.ts'
+import { TusError, tusErrors } from './tus-error.ts'
 import { TusStore } from './tus-store.ts'
 import {
   decodeUploadId,
@@ -189,7 +190,7 @@ class TusUpload {
         })
       if (!finished) {
         removeLater(context, key)
-        throw ERRORS.INVALID_OFFSET
+        throw tusErrors.offsetConflict()
       }
       if (finished.previous !== null) removeLater(context, { bucket, name, version: finished.previous })
     } finally {
@@ -202,7 +203,7 @@ class TusUpload {
   /** The status and the text of an error. Those of the library are plain objects, which have both. */
   #errorOf(error: Error | HookError): HookError | undefined {
     if (!(error instanceof Error)) return undefined
-    if ('status_code' in error && 'body' in error) return error as unknown as HookError
+    if (isHookError(error)) return error
     const known = this.#known(error)
     if (known.statusCode >= 500) this.#call.context.onError(known.cause ?? error)
     for (const [name, value] of Object.entries(known.headers)) this.#call.response.setHeader(name, value)
@@ -214,6 +215,10 @@ class TusUpload {
     return known.code === 'ResourceAlreadyExists' ? storageErrors.keyExists(error) : known
   }
 }
+
+/** Errors of the library, too, are partly instances of Error. */
+const isHookError = (error: Error): error is Error & HookError =>
+  error instanceof TusError || ('status_code' in error && 'body' in error)
 
 /** `/storage/v1/upload` -> `/upload` */
 const withoutMount = (path: string): string => path.slice(storagePath.length)

@@ -1,11 +1,12 @@
 // The resumable uploads of one request, as the library of the tus protocol uses them.
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { DataStore, ERRORS, Upload } from '@tus/server'
+import { DataStore, Upload } from '@tus/server'
 import type { ObjectKey, StoredBytes } from '../object-store.ts'
 import type { StorageContext } from '../storage-context.ts'
 import { IncomingParts } from './incoming-parts.ts'
 import { ResumableUploads, type Part, type ResumableUpload } from './resumable-uploads.ts'
+import { tusErrors } from './tus-error.ts'
 import { parseUploadId, uploadIdText } from './upload-id.ts'
 
 /** Bytes of a part, so that S3 takes it in one request; and how many parts a large upload has at most. */
@@ -39,7 +40,7 @@ export class TusStore extends DataStore {
 
   override async create(upload: Upload): Promise<Upload> {
     const id = parseUploadId(upload.id)
-    if (!id) throw ERRORS.FILE_NOT_FOUND
+    if (!id) throw tusErrors.notFound()
     await this.uploads.create({
       ...id,
       owner: this.#owner(),
@@ -50,11 +51,11 @@ export class TusStore extends DataStore {
     return upload
   }
 
-  /** @throws ERRORS.FILE_NOT_FOUND, also for an upload of another owner */
+  /** @throws 404, also for an upload of another owner */
   async find(text: string): Promise<ResumableUpload> {
     const id = parseUploadId(text)
     const upload = id && (await this.uploads.find(id.id))
-    if (!upload || uploadIdText(upload) !== text || upload.owner !== this.#owner()) throw ERRORS.FILE_NOT_FOUND
+    if (!upload || uploadIdText(upload) !== text || upload.owner !== this.#owner()) throw tusErrors.notFound()
     return upload
   }
 
@@ -73,7 +74,7 @@ export class TusStore extends DataStore {
     const upload = await this.find(id)
     // An upload whose length is declared and whose bytes are there would count as complete before the object exists.
     if (upload.received === length) this.#declared = length
-    else if (!(await this.uploads.declareLength(upload.id, length))) throw ERRORS.INVALID_LENGTH
+    else if (!(await this.uploads.declareLength(upload.id, length))) throw tusErrors.invalidLength()
   }
 
   /**
@@ -104,9 +105,9 @@ export class TusStore extends DataStore {
           return position
         }
         this.uploads.removeBytes(upload, [version])
-        throw incoming.failure?.error ?? ERRORS.ERR_SIZE_EXCEEDED
+        throw incoming.failure ? incoming.failure.error : tusErrors.sizeExceeded()
       }
-      if (!(await this.uploads.addPart(upload, part))) throw ERRORS.INVALID_OFFSET
+      if (!(await this.uploads.addPart(upload, part))) throw tusErrors.offsetConflict()
     }
     if (incoming.failure) throw incoming.failure.error
     return position
@@ -119,7 +120,7 @@ export class TusStore extends DataStore {
     const length = upload.length ?? this.#declared ?? upload.received
     if (upload.isComplete || (last ? last.start : length) !== upload.received) {
       if (last) this.uploads.removeBytes(upload, [last.version])
-      throw ERRORS.INVALID_OFFSET
+      throw tusErrors.offsetConflict()
     }
     return { upload, last, length }
   }
@@ -154,7 +155,7 @@ export class TusStore extends DataStore {
   }
 
   override async remove(id: string): Promise<void> {
-    if (!(await this.uploads.remove(await this.find(id)))) throw ERRORS.INVALID_TERMINATION
+    if (!(await this.uploads.remove(await this.find(id)))) throw tusErrors.invalidTermination()
   }
 
   override getExpiration(): number {
