@@ -8,7 +8,13 @@ import { FileStore } from '../../server/services/storage/backends/file-store.ts'
 import { storageDatabase } from '../../server/services/storage/storage-database.ts'
 import { sweep } from '../../server/services/storage/sweep.ts'
 import { decodeUploadId, encodeUploadId } from '../../server/services/storage/resumable/upload-id.ts'
-import { startStorageService, storageBearer, type StorageAnswer, type StorageCallerName } from '../support/storage.ts'
+import {
+  startStorageService,
+  storageBearer,
+  storageFaults,
+  type StorageAnswer,
+  type StorageCallerName,
+} from '../support/storage.ts'
 import { until } from '../support/until.ts'
 
 const [ada, ben] = ['aaaaaaaa-0000-4000-8000-000000000001', 'bbbbbbbb-0000-4000-8000-000000000002'] as const

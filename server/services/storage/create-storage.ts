@@ -59,7 +59,7 @@ export function createStorage(options: StorageOptions): StorageService {
     context,
     stop: async () => {
       stopSweeping()
-      stopExpiring()
+      await stopExpiring()
       context.images.stop()
       await store.close()
     },
