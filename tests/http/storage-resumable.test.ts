@@ -562,7 +562,7 @@ t.test('expired uploads are refused, then removed', async (t) => {
   const address = addressOf(await create('own', 'expired.bin', 100))
   await patch(address, 0, Buffer.alloc(50))
   await database.query(
-    `update storage.resumable_uploads set created_at = now() - interval '61 minutes' where name = 'expired.bin'`,
+    `update rowhouse.resumable_uploads set created_at = now() - interval '61 minutes' where name = 'expired.bin'`,
   )
   t.strictSame([(await head(address)).status, (await patch(address, 50, Buffer.alloc(50))).status], [410, 410])
 })
@@ -582,7 +582,7 @@ t.test('a timer removes expired uploads with their bytes', async (t) => {
     body,
   })
   t.equal(created.status, 201)
-  const rows = async () => (await brief.database.query('select from storage.resumable_uploads')).rows.length
+  const rows = async () => (await brief.database.query('select from rowhouse.resumable_uploads')).rows.length
   t.equal(await rows(), 1)
   t.ok(await until(async () => (await rows()) === 0), 'the row is removed')
   const files = async () =>
@@ -625,7 +625,7 @@ t.test("the tables are the server's own", async (t) => {
   for (const role of ['anon', 'authenticated', 'service_role']) {
     for (const table of ['resumable_uploads', 'resumable_parts']) {
       const { rows } = await database.query(
-        `select has_table_privilege($1, 'storage.' || $2, 'select, insert, update, delete') as any`,
+        `select has_table_privilege($1, 'rowhouse.' || $2, 'select, insert, update, delete') as any`,
         [role, table],
       )
       t.strictSame(rows, [{ any: false }], `${role}: ${table}`)

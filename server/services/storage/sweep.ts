@@ -11,8 +11,8 @@ const named = new JsonStatement(
   `with versions as materialized (select array(select json_array_elements_text($1::json)) as listed)
    select bucket_id, name, version from storage.objects where version = any ((select listed from versions)::text[])
    union all
-   select bucket_id, name, version from storage.resumable_parts
-   join storage.resumable_uploads on resumable_uploads.id = upload_id
+   select bucket_id, name, version from rowhouse.resumable_parts
+   join rowhouse.resumable_uploads on resumable_uploads.id = upload_id
    where version = any ((select listed from versions)::text[])`,
   { access: 'read', hasNoEffect: true },
 )

@@ -39,7 +39,7 @@ export type FinishedObject = {
 }
 
 const insert = new JsonStatement(
-  `insert into storage.resumable_uploads (id, bucket_id, name, owner_id, length, metadata)
+  `insert into rowhouse.resumable_uploads (id, bucket_id, name, owner_id, length, metadata)
    values ($1::uuid, $2, $3, $4, $5::bigint, $6::jsonb) returning to_json(id)`,
   { access: 'write' },
 )
@@ -48,29 +48,29 @@ const byId = new JsonStatement(
   `select json_build_object(
      'id', id, 'bucket', bucket_id, 'name', name, 'owner', owner_id, 'length', length, 'received', received,
      'metadata', metadata, 'createdAt', created_at, 'isComplete', completed_at is not null
-   ) from storage.resumable_uploads where id = $1::uuid`,
+   ) from rowhouse.resumable_uploads where id = $1::uuid`,
   { access: 'read', hasNoEffect: true },
 )
 
 const declare = new JsonStatement(
-  `update storage.resumable_uploads set length = $2::bigint
+  `update rowhouse.resumable_uploads set length = $2::bigint
    where id = $1::uuid and length is null and completed_at is null returning to_json(id)`,
   { access: 'write' },
 )
 
 const addPart = new JsonStatement(
   `with upload as (
-     update storage.resumable_uploads set received = received + $3::bigint
+     update rowhouse.resumable_uploads set received = received + $3::bigint
      where id = $1::uuid and received = $2::bigint and completed_at is null returning id
    )
-   insert into storage.resumable_parts (upload_id, start, size, version)
+   insert into rowhouse.resumable_parts (upload_id, start, size, version)
    select id, $2::bigint, $3::bigint, $4 from upload returning to_json(start)`,
   { access: 'write' },
 )
 
 const partsOf = new JsonStatement(
   `select json_build_object('start', start, 'size', size, 'version', version)
-   from storage.resumable_parts where upload_id = $1::uuid order by start`,
+   from rowhouse.resumable_parts where upload_id = $1::uuid order by start`,
   { access: 'read', hasNoEffect: true },
 )
 
@@ -78,7 +78,7 @@ const partsOf = new JsonStatement(
 const finish = (isUpsert: boolean): JsonStatement =>
   new JsonStatement(
     `with upload as (
-       update storage.resumable_uploads set completed_at = now(), received = $10::bigint, length = $10::bigint
+       update rowhouse.resumable_uploads set completed_at = now(), received = $10::bigint, length = $10::bigint
        where id = $8::uuid and received = $9::bigint and completed_at is null returning id
      ), previous as materialized (
        select version from storage.objects where bucket_id = $1 and name = $2 for update
@@ -100,15 +100,15 @@ const finishNew = finish(false)
 const finishUpsert = finish(true)
 
 const removeParts = new JsonStatement(
-  'delete from storage.resumable_parts where upload_id = $1::uuid returning to_json(version)',
+  'delete from rowhouse.resumable_parts where upload_id = $1::uuid returning to_json(version)',
   { access: 'write' },
 )
 
 const remove = new JsonStatement(
   `with parts as (
-     delete from storage.resumable_parts where upload_id = $1::uuid returning version
+     delete from rowhouse.resumable_parts where upload_id = $1::uuid returning version
    ), upload as (
-     delete from storage.resumable_uploads where id = $1::uuid and completed_at is null returning id
+     delete from rowhouse.resumable_uploads where id = $1::uuid and completed_at is null returning id
    )
    select upload.id, parts.version from upload left join parts on true`,
   { access: 'write' },
@@ -119,12 +119,12 @@ const expiredAtOnce = 100
 
 const removeExpired = new JsonStatement(
   `with uploads as (
-     delete from storage.resumable_uploads where id in (
-       select id from storage.resumable_uploads where created_at < now() - $1::bigint * interval '1 millisecond'
+     delete from rowhouse.resumable_uploads where id in (
+       select id from rowhouse.resumable_uploads where created_at < now() - $1::bigint * interval '1 millisecond'
        order by created_at limit ${expiredAtOnce} for update skip locked
      ) returning id, bucket_id, name
    ), parts as (
-     delete from storage.resumable_parts using uploads where upload_id = uploads.id returning upload_id, version
+     delete from rowhouse.resumable_parts using uploads where upload_id = uploads.id returning upload_id, version
    )
    select uploads.id, uploads.bucket_id, uploads.name, parts.version
    from uploads left join parts on parts.upload_id = uploads.id`,
