@@ -26,7 +26,9 @@ COPY --from=build /app/dist dist
 COPY sql sql
 COPY schemas schemas
 COPY package.json ./
-# All files belong to root and are read-only for the program.
+# All files belong to root and are read-only for the program, except those of the storage service.
+RUN mkdir /data && chown node:node /data
+ENV STORAGE_FILE_BACKEND_PATH=/data/storage
 USER node
 EXPOSE 3000
 HEALTHCHECK --interval=30s --timeout=5s --start-period=15s \

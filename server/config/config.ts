@@ -5,6 +5,7 @@ import type { EngineSettings, PostgrestSettings } from '../rest/settings.ts'
 import type { QualifiedIdentifier } from '../schema-cache/identifier.ts'
 import type { AnalysisSettings } from '../services/analysis/settings.ts'
 import type { AuthSettings } from '../services/auth/settings.ts'
+import type { StorageSettings } from '../services/storage/settings.ts'
 
 export type LogLevel = 'crit' | 'error' | 'warn' | 'info' | 'debug'
 
@@ -35,7 +36,7 @@ export type PostgrestConfig = PostgrestSettings &
   }
 
 /** The parts that a server may have or leave out. */
-export type ServiceName = 'rest' | 'auth' | 'profiles' | 'reports' | 'analysis'
+export type ServiceName = 'rest' | 'auth' | 'profiles' | 'reports' | 'analysis' | 'storage'
 
 export type DocsMode = 'follow-privileges' | 'ignore-privileges'
 
@@ -82,4 +83,4 @@ export type ServiceConfig = EngineSettings &
     readonly serverWorkers: number
   }
 
-export type Config = PostgrestConfig & ServiceConfig & AuthSettings
+export type Config = PostgrestConfig & ServiceConfig & AuthSettings & StorageSettings

@@ -8,10 +8,11 @@ import { postgrestSettings } from './postgrest-settings.ts'
 import { serviceSettings } from './service-settings.ts'
 import { aliasVariable, settingVariables, type Setting } from './setting.ts'
 import { allSettings, ignoredSettings, ignoredVariables } from './settings.ts'
+import { storageSettings } from './storage-settings.ts'
 
 type Key = keyof typeof postgrestSettings
 
-const ownSettings = { ...serviceSettings, ...authSettings }
+const ownSettings = { ...serviceSettings, ...authSettings, ...storageSettings }
 
 function dumped(key: Key, value: unknown): string {
   const setting: Setting<unknown> = postgrestSettings[key]
@@ -71,6 +72,7 @@ export function exampleConfig(): string {
     '## Values for SQL: current_setting(\'app.settings.greeting\').\n# app.settings.greeting = "hello"\n',
     section('Settings of rowhouse', Object.values(serviceSettings)),
     section('Settings of the sign-in service, as GoTrue has them', Object.values(authSettings)),
+    section("Settings of the storage service, as Supabase's storage has them", Object.values(storageSettings)),
   ].join('\n')
 }
 

@@ -24,8 +24,8 @@ export const serviceSettings: ServiceSettings = {
   services: service({
     name: 'services',
     variables: ['SERVICES'],
-    type: types.choices(['rest', 'auth', 'profiles', 'reports', 'analysis']),
-    default: ['rest', 'auth', 'profiles', 'reports', 'analysis'],
+    type: types.choices(['rest', 'auth', 'profiles', 'reports', 'analysis', 'storage']),
+    default: ['rest', 'auth', 'profiles', 'reports', 'analysis', 'storage'],
     description:
       'What the server has. The routes of other services respond with 404, and migrations create none of their tables: `rest,auth` leaves `public` to tables of your own.',
   }),
@@ -323,5 +323,12 @@ export const serviceSettings: ServiceSettings = {
     type: types.integer({ min: 1, max: 256 }),
     default: 1,
     description: 'Number of threads for decoding and analysing an image.',
+  }),
+  imageBucket: service({
+    name: 'image-bucket',
+    variables: ['IMAGE_BUCKET'],
+    type: types.text,
+    default: 'analysis-images',
+    description: 'Bucket of analysed images that callers keep, created as a private one. Its policies decide who may.',
   }),
 }

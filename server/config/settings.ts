@@ -3,8 +3,9 @@ import { authSettings } from './auth-settings.ts'
 import { postgrestSettings } from './postgrest-settings.ts'
 import { serviceSettings } from './service-settings.ts'
 import type { Setting, SettingKey, Settings } from './setting.ts'
+import { storageSettings } from './storage-settings.ts'
 
-export const settings: Settings = { ...postgrestSettings, ...serviceSettings, ...authSettings }
+export const settings: Settings = { ...postgrestSettings, ...serviceSettings, ...authSettings, ...storageSettings }
 
 export const settingKeys = Object.keys(settings) as SettingKey[]
 

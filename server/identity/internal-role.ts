@@ -1,17 +1,23 @@
-// The role of the server's own statements, which no request may have.
+// The roles of the server's own statements, which no request may have.
 import { credentialErrors } from './credential-error.ts'
 import type { Identity } from './identity.ts'
 
 /** The role of `/auth/v1`, which reads and writes all accounts. `authenticator` can switch to it. */
 export const authAdminRole = 'supabase_auth_admin'
 
+/** The role of `/storage/v1` that owns its tables. `authenticator` can switch to it. */
+export const storageAdminRole = 'supabase_storage_admin'
+
+/** Whether a role is the server's own. */
+export const isInternalRole = (role: string): boolean => role === authAdminRole || role === storageAdminRole
+
 /**
  * The identity, unless its role is the server's own. Whoever could send requests with that role, for instance by a token of
- * another issuer that shares the secret, would have access to all password hashes and sessions in an exposed schema.
+ * another issuer that shares the secret, would have access to all password hashes, sessions and objects.
  *
  * @throws CredentialError as for a role that is not granted to `authenticator`
  */
 export function permitted(identity: Identity): Identity {
-  if (identity.role === authAdminRole) throw credentialErrors.roleNotPermitted(identity.role)
+  if (isInternalRole(identity.role)) throw credentialErrors.roleNotPermitted(identity.role)
   return identity
 }

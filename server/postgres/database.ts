@@ -1,7 +1,13 @@
 // The program's database: runs the transactions of the REST API and of the services on one connection pool.
 import type { EventEmitter } from 'node:events'
 import type pg from 'pg'
-import type { EngineDatabase, RestTransaction, TransactionOptions, TransactionResult } from '../rest/database.ts'
+import type {
+  EngineDatabase,
+  RestTransaction,
+  SettingsStatement,
+  TransactionOptions,
+  TransactionResult,
+} from '../rest/database.ts'
 import type { Access } from './admission.ts'
 import type { PoolConfig } from './connection/pool-config.ts'
 import { requireSupportedVersion } from './connection/server-version.ts'
@@ -68,6 +74,23 @@ export class Database implements EngineDatabase {
   /** The same with all columns of every row as text, for JSON that is sent as it is. */
   async askRows(statement: JsonStatement, actor: Actor | undefined, values: readonly Parameter[]): Promise<TextRow[]> {
     return textRows(await this.#runStatement(statement, actor, values))
+  }
+
+  /**
+   * Runs one statement in its own transaction with settings of the service: role, claims and others.
+   *
+   * @param more.rollback whether the transaction is rolled back at the end
+   * @returns all columns of every row as text
+   * @throws StatementError of the server; ConnectionError when there is no connection
+   */
+  async runWith(
+    statement: JsonStatement,
+    settings: SettingsStatement,
+    values: readonly Parameter[],
+    { rollback = false }: { readonly rollback?: boolean } = {},
+  ): Promise<TextRow[]> {
+    const transaction = statement.transactionWith(settings, values, rollback)
+    return textRows(await runTransaction(this.#pool, transaction, this.#usage(), { source: 'pool', streams: false }))
   }
 
   #runStatement(

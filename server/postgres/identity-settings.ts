@@ -37,10 +37,10 @@ export class SessionNotApplied extends Error {
  * Resets a role that a function has set for the whole session instead of its transaction. NULL resets to the default of
  * the login role.
  */
-const resetRole = "case when current_setting('role', true) <> 'none' then set_config('role', null, false) end"
+export const resetRole = "case when current_setting('role', true) <> 'none' then set_config('role', null, false) end"
 
 /** The text of a settings statement, without and with a guard. The guard's placeholders are $1 and $2. */
-class SettingsText {
+export class SettingsText {
   readonly plain: string
   readonly #write: (guard: string | undefined) => string
   #guard: WriteGuard | undefined

@@ -1,7 +1,7 @@
 // A statement of a service that runs for many callers: prepared, and on a shared connection once it is known to be
 // brief.
 import { StatementStats } from '../common/statement-stats.ts'
-import type { Caller, RestTransaction, RawRow, TransactionResult } from '../rest/database.ts'
+import type { Caller, RestTransaction, RawRow, SettingsStatement, TransactionResult } from '../rest/database.ts'
 import type { Access } from './admission.ts'
 import { identitySettings, type Actor } from './identity-settings.ts'
 
@@ -29,15 +29,24 @@ export class JsonStatement {
 
   /** A transaction that runs just this statement, in one round trip; see `identitySettings` for `actor`. */
   transaction(actor: Actor | undefined, values: readonly Parameter[]): RestTransaction {
+    return this.transactionWith(identitySettings(actor, this.access), values)
+  }
+
+  /**
+   * The same with other settings.
+   *
+   * @param rollback whether the transaction is rolled back at the end, which takes a connection of its own
+   */
+  transactionWith(settings: SettingsStatement, values: readonly Parameter[], rollback = false): RestTransaction {
     const { text, access, hasNoEffect } = this
     return {
-      settings: identitySettings(actor, access),
+      settings,
       preRequest: undefined,
       statements: [{ text, values: values.map(parameterText), hasNoEffect }],
       isolation: null,
       readOnly: access === 'read',
       hasNoEffect,
-      rollback: false,
+      rollback,
       checkResult: undefined,
       stats: this.#stats,
       caller: patient,

@@ -27,6 +27,11 @@ const serviceTables: Readonly<Record<string, readonly string[]>> = {
   classification_runs: ['analysis'],
   reports: ['reports'],
 }
+/** Tables of Supabase's storage, which are kept if they have these columns. */
+const storageColumns: Readonly<Record<string, readonly string[]>> = {
+  buckets: ['id', 'name', 'owner_id', 'public', 'file_size_limit', 'allowed_mime_types'],
+  objects: ['id', 'bucket_id', 'name', 'owner', 'owner_id', 'metadata', 'user_metadata', 'version', 'path_tokens'],
+}
 
 /** Name of the first migration in versions whose numbers had fewer than six digits. The current first one differs. */
 const earlierName = 'roles'
@@ -131,6 +136,15 @@ async function foreignObjects(
      from pg_class c join pg_namespace n on n.oid = c.relnamespace
      where n.nspname || '.' || c.relname = any ($1) and c.relkind in ('r', 'p', 'v', 'm', 'f')
      union all
+     select 'table storage.' || c.relname, pg_get_userbyid(c.relowner)::text
+     from json_each($3) as wanted (name, columns)
+     join pg_class c on c.relname = wanted.name and c.relnamespace = to_regnamespace('storage')
+     where exists (
+       select from json_array_elements_text(wanted.columns) as missing (name) where not exists (
+         select from pg_attribute a where a.attrelid = c.oid and a.attname = missing.name and not a.attisdropped
+       )
+     )
+     union all
      select 'function auth.' || p.proname || '()', pg_get_userbyid(p.proowner)::text
      from pg_proc p join pg_namespace n on n.oid = p.pronamespace
      where n.nspname = 'auth' and p.proname = any ($2) and p.pronargs = 0
@@ -138,6 +152,7 @@ async function foreignObjects(
     [
       [...inPublic, ...inAuth],
       [...ownAuthFunctions, ...(isSupabase ? [] : authFunctions)],
+      JSON.stringify(services?.includes('storage') === false ? {} : storageColumns),
     ],
   )
   return rows
@@ -156,7 +171,7 @@ const anotherDatabase = (dataDir: string | undefined): string =>
 
 function foreignMessage(place: string, dataDir: string | undefined, found: readonly ForeignObject[]): string {
   const list = found.map(({ name, owner }) => `  ${name} (owner: ${owner})`)
-  const isPublic = found.every(({ name }) => name.includes(' public.'))
+  const isPublic = found.every(({ name }) => / (?:public|storage)\./.test(name))
   return [
     `${place} has objects that rowhouse did not create, and the migrations create others of the same names or purpose:`,
     ...list,

@@ -5,6 +5,7 @@ import { sendFailure, unknownPath } from '../http/envelope.ts'
 import type { Log } from './operations/log.ts'
 import { logRequests } from '../http/request-log.ts'
 import { isBelow } from '../adapters/base-path.ts'
+import { storagePath } from '../services/storage/storage-route.ts'
 import type { NodeHandler } from '../adapters/node.ts'
 import { serverName } from '../common/version.ts'
 
@@ -19,6 +20,8 @@ export type AppOptions = {
   readonly services: ReadonlyMap<string, express.Router | Handler>
   /** The image analysis, and its mount path, if the server has it. */
   readonly analysis: { readonly path: string; readonly router: express.Router } | undefined
+  /** The storage service at `/storage/v1`, if the server has it. */
+  readonly storage: Handler | undefined
   /** Receives a line for each request to the other routes; the REST API logs its own requests. */
   readonly log: Log
 }
@@ -43,9 +46,10 @@ function firstSegment(target: string): string {
  * The listener of the HTTP server. Requests to the REST API bypass Express, which would take longer than the REST API
  * itself. All other requests go through an Express router.
  */
-export function createApp({ rest, restBasePath, services, analysis, log }: AppOptions): RequestListener {
+export function createApp({ rest, restBasePath, services, analysis, storage, log }: AppOptions): RequestListener {
   const router = express.Router()
-  router.use(logRequests(log))
+  const logRequest = logRequests(log)
+  router.use(logRequest)
   const home = services.get('')
   for (const [segment, handler] of services) if (segment !== '') router.use(`/${segment}`, handler)
   if (analysis) router.use(analysis.path, analysis.router)
@@ -69,6 +73,10 @@ export function createApp({ rest, restBasePath, services, analysis, log }: AppOp
       return
     }
     response.setHeader('Server', serverName)
+    if (storage && isBelow(target, storagePath)) {
+      logRequest(request, response, () => storage(request, response))
+      return
+    }
     router(request as express.Request, response as express.Response, () => notFound(request, response))
   }
 }

@@ -2,6 +2,7 @@
 // bytes above 127 in the request target. Such a request is repaired and parsed again on an in-memory connection.
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { receivesLongUpload } from '../http/long-upload.ts'
 import { handleUpgrades, type UpgradeHandler } from '../http/upgrade.ts'
 import { memoryConnection } from './memory-connection.ts'
 import { repairConnect, repairRequest, type ParseError, type RepairedRequest } from './repaired-request.ts'
@@ -34,6 +35,8 @@ export function createHttpServer(
   const ending = new WeakSet<Socket>()
   server.on('clientError', (error: ParseError, socket: Socket) => {
     if (ending.has(socket)) return
+    // Node reports this once, and leaves the connection as it is.
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && receivesLongUpload(socket)) return
     ending.add(socket)
     const repaired = isAnswering(socket) ? undefined : repairRequest(error)
     if (!socket.writable) socket.destroy()

@@ -32,6 +32,11 @@ import type { AuthService } from '../services/auth/create-auth.ts'
 import { createAnalysis, type AnalysisService } from '../services/analysis/analysis.ts'
 import { createTokenDoor } from '../services/auth/token-door.ts'
 import { authRoutes } from '../services/auth/auth-table.ts'
+import { createImageKeeper } from '../services/storage/image-keeper.ts'
+import type { StorageService } from '../services/storage/create-storage.ts'
+import { storageRoutes } from '../services/storage/storage-table.ts'
+import { startStorage } from './storage-service.ts'
+import { embeddedVariable } from './embedded-environment.ts'
 import { analysisRoutes } from '../services/analysis/analysis-routes.ts'
 import { readSchemas } from '../validation/schema-directory.ts'
 import { createValidator, ownSchemas, type Validator } from '../validation/validator.ts'
@@ -151,7 +156,10 @@ export async function startService({
     await engine.start()
     const error = await Promise.race([engine.gaveUp, Promise.resolve(undefined)])
     if (error) throw error
-    const { listener, analysis, auth } = await compose({ engine, database, validator, lookupApiKey, log, metrics, env })
+    const { listener, analysis, auth, storage } = await compose({
+      ...{ engine, database, validator, lookupApiKey },
+      ...{ log, metrics, env },
+    })
     if (analysis) metrics.watchAnalysisQueue(analysis.queueLength)
     return {
       ...parts,
@@ -161,6 +169,7 @@ export async function startService({
       stop: async () => {
         analysis?.stop()
         await auth?.stop()
+        await storage?.stop()
         await parts.stop()
       },
     }
@@ -184,10 +193,13 @@ async function compose({ engine, database, validator, lookupApiKey, log, metrics
   readonly listener: RequestListener
   readonly analysis: AnalysisService | undefined
   readonly auth: AuthService | undefined
+  readonly storage: StorageService | undefined
 }> {
   const { config } = engine.snapshot
   const { query } = database
-  const [hasAuth, hasAnalysis] = [config.services.includes('auth'), config.services.includes('analysis')]
+  const [hasAuth, hasAnalysis, hasStorage] = (['auth', 'analysis', 'storage'] as const).map((name) =>
+    config.services.includes(name),
+  )
   const sessions = {
     database,
     query,
@@ -245,6 +257,7 @@ async function compose({ engine, database, validator, lookupApiKey, log, metrics
       routes: () => [
         ...describedRoutes([...tables, ...(hasAuth ? [{ routes: authRoutes }] : [])]),
         ...(hasAnalysis ? analysisRoutes(config.imageBasePath) : []),
+        ...(hasStorage ? storageRoutes.flatMap(({ description }) => description ?? []) : []),
       ],
     }),
   })
@@ -254,6 +267,16 @@ async function compose({ engine, database, validator, lookupApiKey, log, metrics
     onError,
     failureOf: databaseFailure,
   })
+  const storage = hasStorage
+    ? await startStorage({
+        ...{ config, database, lookupApiKey, validator, allowedOrigins, onError },
+        isEmbedded: env[embeddedVariable] !== undefined,
+        current: () => engine.snapshot.config,
+        verifier: () => engine.snapshot.loaded.verifier,
+        checksSessions: () => engine.snapshot.schemaCache?.checksSessions === true,
+        warn: (message) => log.write({ kind: 'warning', message }),
+      })
+    : undefined
   const analysis = hasAnalysis
     ? createAnalysis({
         config,
@@ -266,6 +289,7 @@ async function compose({ engine, database, validator, lookupApiKey, log, metrics
           checksSessions: () => engine.snapshot.schemaCache?.checksSessions === true,
         },
         database,
+        keeper: storage && createImageKeeper(storage.context, config.imageBucket),
         runValidator: validator.forTable('public', 'classification_runs'),
         documentation: new Map([...services].filter(([segment]) => segment === 'docs' || segment === 'openapi.json')),
         observer: { ...metrics.analysis, warned: (message) => log.write({ kind: 'warning', message }) },
@@ -279,7 +303,8 @@ async function compose({ engine, database, validator, lookupApiKey, log, metrics
     restBasePath: config.restBasePath,
     services: auth ? withAuth(services, auth) : services,
     analysis: analysis && { path: config.imageBasePath, router: analysis.router },
+    storage: storage?.handler,
     log,
   })
-  return { listener, analysis, auth }
+  return { listener, analysis, auth, storage }
 }

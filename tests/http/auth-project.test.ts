@@ -138,6 +138,7 @@ t.test('services can be added later, unless a table is in the way', async (t) =>
       '000006_reports.sql',
       '000007_valuation.sql',
       '000009_classification_runs.sql',
+      '000015_storage.sql',
     ]
     t.strictSame(await pendingMigrations(client), expected)
     const query: RunClientQuery = (text, values) => client.query<Record<string, unknown>>(text, values)

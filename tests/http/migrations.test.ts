@@ -183,7 +183,9 @@ t.test('the roles', async (t) => {
   const { rows } = await database.query(
     `select rolname::text as name, rolcanlogin as login, rolinherit as inherit, rolbypassrls as bypass, rolsuper as super,
        array(select roleid::regrole::text from pg_auth_members where member = pg_roles.oid order by 1) as granted
-     from pg_roles where rolname in ('anon', 'authenticated', 'service_role', 'supabase_auth_admin', 'authenticator') order by 1`,
+     from pg_roles where rolname in
+       ('anon', 'authenticated', 'service_role', 'supabase_auth_admin', 'supabase_storage_admin', 'authenticator')
+     order by 1`,
   )
   const none = { login: false, inherit: false, bypass: false, super: false, granted: [] }
   t.strictSame(rows, [
@@ -193,10 +195,11 @@ t.test('the roles', async (t) => {
       ...none,
       name: 'authenticator',
       login: true,
-      granted: ['anon', 'authenticated', 'service_role', 'supabase_auth_admin'],
+      granted: ['anon', 'authenticated', 'service_role', 'supabase_auth_admin', 'supabase_storage_admin'],
     },
     { ...none, name: 'service_role', bypass: true },
     { ...none, name: 'supabase_auth_admin' },
+    { ...none, name: 'supabase_storage_admin' },
   ])
 })
 

@@ -16,6 +16,7 @@ import { loadConfig, type Environment } from '../../server/config/load.ts'
 import { authSettings } from '../../server/config/auth-settings.ts'
 import { serviceSettings } from '../../server/config/service-settings.ts'
 import { allSettings } from '../../server/config/settings.ts'
+import { storageSettings } from '../../server/config/storage-settings.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'rowhouse-dump-'))
 t.teardown(() => rmSync(folder, { recursive: true }))
@@ -84,7 +85,9 @@ url-use-legacy-target-names = true
 `,
   )
   const rest = dumped.slice(own).trimEnd().split('\n')
-  const names = [...Object.values(serviceSettings), ...Object.values(authSettings)].map(({ name }) => name)
+  const names = [serviceSettings, authSettings, storageSettings].flatMap((table) =>
+    Object.values(table).map(({ name }) => name),
+  )
   t.strictSame(
     rest.map((line) => line.split(' = ')[0]),
     names.sort(),

@@ -21,7 +21,13 @@ const arrows: Readonly<Record<string, Arrows>> = {
   postgres: { values: ['identity', 'text', 'common'], types: ['rest/database.ts'] },
   config: {
     values: ['identity', 'text'],
-    types: ['rest/settings.ts', 'services/analysis/settings.ts', 'services/auth/settings.ts', 'schema-cache'],
+    types: [
+      'rest/settings.ts',
+      'services/analysis/settings.ts',
+      'services/auth/settings.ts',
+      'services/storage/settings.ts',
+      'schema-cache',
+    ],
   },
   validation: { values: ['schema-cache', 'text'], types: ['rest/validation.ts'] },
   http: { values: ['rest', 'identity', 'text'], types: ['validation'] },

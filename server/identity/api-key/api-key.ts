@@ -1,6 +1,6 @@
 // API keys: opaque and random. The database stores only their hash.
 import { createHash, randomBytes } from 'node:crypto'
-import { authAdminRole } from '../internal-role.ts'
+import { isInternalRole } from '../internal-role.ts'
 
 /** A publishable key has the rights of anonymous users and may appear in a web page. A secret key must stay on a server. */
 export type ApiKeyKind = 'publishable' | 'secret'
@@ -101,7 +101,7 @@ export async function revokeApiKey(client: KeyClient, id: string): Promise<boole
 }
 
 async function checkRole(client: KeyClient, role: string): Promise<void> {
-  if (role === authAdminRole) throw new Error(`the role ${role} is the server's own: no key can have it`)
+  if (isInternalRole(role)) throw new Error(`the role ${role} is the server's own: no key can have it`)
   const { rows } = await client.query<{ usable: boolean }>(
     `select rolname <> 'authenticator' and pg_has_role('authenticator', oid, 'member') as usable
      from pg_roles where rolname = $1`,

@@ -1,5 +1,5 @@
 // The keys of access tokens: JSON Web Keys of the settings, and the secrets that were used before them.
-import { createPublicKey, type JsonWebKey } from 'node:crypto'
+import { createHash, createPublicKey, hkdfSync, type JsonWebKey } from 'node:crypto'
 import { SecretError, verificationKeys } from './jwt-keys.ts'
 import { signingKey, type SigningKey } from './jwt-signing-key.ts'
 
@@ -47,6 +47,34 @@ export function publicKeys({ jwtSecret, authJwtKeys }: KeySource): readonly Json
     const { kty, ...parts } = createPublicKey({ key, format: 'jwk' }).export({ format: 'jwk' })
     return [{ kty, ...(kid === undefined ? {} : { kid }), use: 'sig', key_ops: ['verify'], alg, ...parts }]
   })
+}
+
+export type DerivedSecret = {
+  /** Names the secret, without revealing it. */
+  readonly kid: string
+  /** 32 bytes. */
+  readonly secret: Uint8Array
+}
+
+/**
+ * Secrets for another purpose than tokens: one of each key with a secret part, first that of the key that signs tokens.
+ * From one of them neither the key nor the secrets of other purposes can be computed (HKDF, RFC 5869).
+ */
+export function derivedSecrets(source: KeySource, purpose: string): readonly DerivedSecret[] {
+  return secretParts(source).map((part) => {
+    const secret = new Uint8Array(hkdfSync('sha256', part, '', `rowhouse ${purpose}`, 32))
+    return { kid: createHash('sha256').update(secret).digest('base64url').slice(0, 16), secret }
+  })
+}
+
+/** The secret parts of the keys. */
+function secretParts({ jwtSecret, authJwtKeys, authJwtSecret }: KeySource): readonly Buffer[] {
+  const keys = authJwtKeys === null ? [] : keysOf(authJwtKeys)
+  const secrets = [authJwtSecret, jwtSecret].filter((secret) => secret !== null)
+  const ordered = [...keys.filter(canSign), ...keys.filter((key) => !canSign(key)), ...secrets.flatMap(jwksOf)]
+  return ordered
+    .map(({ kty, k, d }) => Buffer.from((kty === 'oct' ? k : d) ?? '', 'base64url'))
+    .filter((part) => part.length > 0)
 }
 
 /**

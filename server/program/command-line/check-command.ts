@@ -3,8 +3,10 @@ import type { Command } from 'commander'
 import { checkExposure } from '../operations/check.ts'
 import { readExposure } from '../operations/exposure.ts'
 import { describeMissing, missingTables } from '../operations/missing-tables.ts'
+import { checkStorage, describeStorageFinding, readStorageExposure } from '../operations/storage-check.ts'
 import type { Dependencies } from './dependencies.ts'
 import { exposureTable } from './exposure-table.ts'
+import { printable } from './text-table.ts'
 
 type Options = { readonly json?: true; readonly config?: string }
 
@@ -25,18 +27,25 @@ export function addCheck(program: Command, dependencies: Dependencies, setExitCo
       try {
         const config = loadConfig(file)
         const roles = config.dbAnonRole === null ? wellKnown : [...wellKnown, config.dbAnonRole]
-        const [exposed, missing] = await withDatabase(
+        const [exposed, missing, stored] = await withDatabase(
           config,
           { role: 'authenticator', creates: false },
           async ({ query }) =>
-            [await readExposure(query, config.dbSchemas, roles), await missingTables(query, config.services)] as const,
+            [
+              await readExposure(query, config.dbSchemas, roles),
+              await missingTables(query, config.services),
+              await readStorageExposure(query),
+            ] as const,
         )
         const checked = checkExposure(exposed)
-        const findings = checked.reduce((sum, object) => sum + object.findings.length, missing.length)
+        const storage = stored ? checkStorage(stored) : []
+        const findings = checked.reduce((sum, object) => sum + object.findings.length, missing.length + storage.length)
         if (json) {
-          print(`${JSON.stringify({ findings, exposed: checked, ...(missing.length > 0 ? { missing } : {}) })}\n`)
+          const more = { ...(missing.length > 0 ? { missing } : {}), ...(storage.length > 0 ? { storage } : {}) }
+          print(`${JSON.stringify({ findings, exposed: checked, ...more })}\n`)
         } else {
-          print(`${[exposureTable(checked), ...missing.map(describeMissing)].join('\n')}\n`)
+          const lines = [...missing.map(describeMissing), ...storage.map(describeStorageFinding)]
+          print(`${[exposureTable(checked), ...lines.map(printable)].join('\n')}\n`)
         }
         if (findings > 0) setExitCode(1)
       } catch (error) {

@@ -66,6 +66,12 @@ const parameters: readonly ServiceParameter[] = [
     schema: { type: 'boolean', default: false },
   },
   {
+    name: 'keep_image',
+    in: 'query',
+    description: 'Whether the image is kept with the stored run, as an object in the folder of the caller.',
+    schema: { type: 'boolean', default: false },
+  },
+  {
     name: 'image_source',
     in: 'query',
     description: 'Source of the image, for a stored run.',
@@ -74,7 +80,8 @@ const parameters: readonly ServiceParameter[] = [
   {
     name: 'image_uri',
     in: 'query',
-    description: 'Address of the image, for a stored run. Defaults to a URI with the hash of the image.',
+    description:
+      'Address of the image, for a stored run that does not keep it. Defaults to a URI with the hash of the image.',
     schema: { $ref: 'urn:rowhouse:ClassificationRunInput#/properties/image_uri' },
   },
 ]
@@ -82,7 +89,13 @@ const parameters: readonly ServiceParameter[] = [
 const binary: JsonSchema = { type: 'string', contentMediaType: 'application/octet-stream' }
 const form = (field: string, schema: JsonSchema): JsonSchema => ({
   type: 'object',
-  properties: { [field]: schema, store: { type: 'boolean' }, image_source: text, image_uri: text },
+  properties: {
+    [field]: schema,
+    store: { type: 'boolean' },
+    keep_image: { type: 'boolean' },
+    image_source: text,
+    image_uri: text,
+  },
   required: [field],
 })
 const oneImage: Readonly<Record<string, JsonSchema>> = {

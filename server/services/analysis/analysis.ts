@@ -8,6 +8,7 @@ import { Analyser, type AnalyserObserver } from './analyser.ts'
 import { analysisRouter, type Documentation } from './analysis-router.ts'
 import type { CallerSettings } from './caller.ts'
 import { pathBelow } from './description.ts'
+import type { ImageKeeper } from './image-keeper.ts'
 import { liveDetection } from './live-detection.ts'
 import { Predictor } from './predictor.ts'
 import { problems } from './problem.ts'
@@ -22,6 +23,8 @@ export type AnalysisOptions = {
   }
   readonly caller: Omit<CallerSettings, 'anonymous' | 'trustedProxies'>
   readonly database: Pick<Database, 'transaction'>
+  /** Keeps images; undefined without the storage service. */
+  readonly keeper: ImageKeeper | undefined
   /** Of the table of runs. */
   readonly runValidator: TableBodies | undefined
   readonly documentation: Documentation
@@ -83,7 +86,8 @@ export function createAnalysis(options: AnalysisOptions): AnalysisService {
     classifier,
     detector,
     uploads: limits,
-    storeRuns: runStore(options.database, options.runValidator),
+    storeRuns: runStore(options.database, options.runValidator, options.keeper),
+    keeper: options.keeper,
     documentation,
   })
   const live = liveDetection({

@@ -24,7 +24,7 @@ type Described = {
 /** File names without their folders. */
 export function healthResponse({ prefix, analyser, classifier, detector }: Described): HealthResponse {
   const { status } = analyser
-  const models = status.kind === 'running' ? status.models : undefined
+  const models = status.kind === 'running' ? status.state : undefined
   const isLoaded = (model: ModelState | undefined): boolean => model?.kind === 'loaded'
   return {
     status: 'ok',

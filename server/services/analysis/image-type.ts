@@ -10,8 +10,14 @@ const startsWith = (bytes: Uint8Array, signature: readonly number[], at = 0): bo
   signature.every((byte, index) => bytes[at + index] === byte)
 
 /** Whether the file begins like a JPEG, PNG or WebP. */
-export const looksLikeImage = (bytes: Uint8Array): boolean =>
-  startsWith(bytes, jpeg) || startsWith(bytes, png) || (startsWith(bytes, riff) && startsWith(bytes, webp, 8))
+export const looksLikeImage = (bytes: Uint8Array): boolean => imageTypeOf(bytes) !== undefined
+
+/** The format that the file begins like; undefined for another one. */
+export function imageTypeOf(bytes: Uint8Array): 'image/jpeg' | 'image/png' | 'image/webp' | undefined {
+  if (startsWith(bytes, jpeg)) return 'image/jpeg'
+  if (startsWith(bytes, png)) return 'image/png'
+  return startsWith(bytes, riff) && startsWith(bytes, webp, 8) ? 'image/webp' : undefined
+}
 
 /** Media types that clients send for these formats, including outdated names. */
 const accepted: ReadonlySet<string> = new Set([

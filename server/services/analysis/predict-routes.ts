@@ -1,11 +1,13 @@
 // The handlers of the routes that receive images.
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isUnreachable } from '../../postgres/database-error.ts'
 import { noteRole } from '../../http/request-log.ts'
 import type { BodyBudget } from '../../rest/request/body-budget.ts'
 import type { Analyser } from './analyser.ts'
 import type { Analysis } from './analyser/message.ts'
 import { callerOf, type Caller, type CallerSettings } from './caller.ts'
 import { pathBelow } from './description.ts'
+import type { ImageKeeper, KeptImage } from './image-keeper.ts'
 import { olderPredictionOf, predictionOf, type PredictionResponse } from './prediction.ts'
 import type { Predictor } from './predictor.ts'
 import { internalError, Problem, problemOf, problems, sendJson } from './problem.ts'
@@ -26,6 +28,8 @@ export type PredictSettings = {
   /** Memory for uploads. */
   readonly budget: BodyBudget
   readonly storeRuns: StoreRuns
+  /** Undefined: the server has no storage service. */
+  readonly keeper: ImageKeeper | undefined
   /** Called with unexpected errors, for the log. */
   readonly onError: (error: unknown) => void
 }
@@ -47,7 +51,7 @@ function disconnection(response: ServerResponse): AbortSignal {
 async function receiveImages(
   request: IncomingMessage,
   response: ServerResponse,
-  { caller: callers, countImages, analyser, uploads, budget }: PredictSettings,
+  { caller: callers, countImages, analyser, uploads, budget, keeper }: PredictSettings,
   names: ReadonlySet<string>,
 ): Promise<{ readonly caller: Caller; readonly upload: HeldUpload; readonly options: StoreOptions }> {
   const caller = await callerOf(request, callers)
@@ -58,7 +62,7 @@ async function receiveImages(
   try {
     if (upload.images.length === 0) throw problems.missing(names === single ? 'file' : 'files')
     if (upload.images.length > 1) await countImages(caller, upload.images.length - 1)
-    const options = storeOptions(request, upload)
+    const options = storeOptions(request, upload, keeper !== undefined)
     if (options.store && caller.isAnonymous) {
       throw problems.notAuthenticated('Storing a run needs a bearer token, a secret API key or a session')
     }
@@ -128,7 +132,13 @@ async function predictOne(
     await settings.predictor.requireUsable()
     const analysis = await settings.predictor.analyse(image, disconnection(response))
     const body = await answer(analysis, async (prediction) => {
-      const [runId] = await store([{ image, prediction, uri: options.imageUris[0] }], caller, options, settings)
+      const [runId] = await store(
+        [{ image, prediction, uri: options.imageUris[0] }],
+        caller,
+        options,
+        settings,
+        request,
+      )
       return runId
     })
     sendJson(response, 200, body)
@@ -144,20 +154,39 @@ type Predicted = {
   readonly uri: string | undefined
 }
 
-/** Stores predictions as runs if requested, and returns their ids. */
+/** Stores predictions as runs if requested, with their images if requested, and returns their ids. */
 async function store(
   predicted: readonly Predicted[],
   { identity }: Caller,
-  { store: isAskedFor, imageSource }: StoreOptions,
-  { storeRuns }: PredictSettings,
+  { store: isAskedFor, keepImage, imageSource }: StoreOptions,
+  { storeRuns, keeper }: PredictSettings,
+  request: IncomingMessage,
 ): Promise<readonly string[]> {
   if (!isAskedFor || !identity || predicted.length === 0) return []
-  const runs = predicted.map(({ image, prediction, uri }): RunToStore => ({
-    prediction,
-    imageSource,
-    imageUri: uri ?? contentUri(image.bytes ?? new Uint8Array()),
-  }))
-  return storeRuns(identity, runs)
+  const images: KeptImage[] = []
+  try {
+    const runs: RunToStore[] = []
+    for (const { image, prediction, uri } of predicted) {
+      const bytes = image.bytes ?? new Uint8Array()
+      const kept = keepImage ? await keeper?.put(identity, bytes, originOf(request)) : undefined
+      if (kept) images.push(kept)
+      const imageUri = kept?.uri ?? uri ?? contentUri(bytes)
+      runs.push({ prediction, imageSource, imageUri, ...(kept ? { kept } : {}) })
+    }
+    return await storeRuns(identity, runs)
+  } catch (error) {
+    // After a lost connection, the rows may be there: the bytes are left to the sweep of storage.
+    if (images.length > 0 && !isUnreachable(error)) keeper?.discard(images)
+    throw error
+  }
+}
+
+/** The origin by which the client knows this server. */
+function originOf({ headers }: IncomingMessage): string {
+  const { host = 'localhost', 'x-forwarded-proto': scheme, 'x-forwarded-host': forwarded } = headers
+  const name = typeof forwarded === 'string' ? forwarded : host
+  const origin = `${scheme === 'https' ? 'https' : 'http'}://${name}`
+  return URL.canParse(origin) ? new URL(origin).origin : 'http://localhost'
 }
 
 type BatchItem = { readonly image: string; readonly index: number } & (
@@ -184,7 +213,7 @@ export async function predictBatch(
     const predicted = items.flatMap((item) => ('predicted' in item ? [item.predicted] : []))
     const failed = items.flatMap((item) => ('problem' in item ? [item] : []))
     if (predicted.length === 0) throw allFailed(failed)
-    const ids = await store(predicted, caller, options, settings)
+    const ids = await store(predicted, caller, options, settings, request)
     const includesErrors = queryOf(request).get('errors')?.includes('include') === true
     const body = items.flatMap((item): object[] => {
       const { image, index } = item

@@ -49,7 +49,7 @@ export class Predictor {
     const status = await analyser.start()
     switch (status.kind) {
       case 'running': {
-        const faults = Object.entries(status.models).flatMap(([name, model]) =>
+        const faults = Object.entries(status.state).flatMap(([name, model]) =>
           model.kind === 'failed' ? [`The ${name} ${model.file} is not loaded: ${model.reason}.`] : [],
         )
         return faults.length > 0 ? new Problem(503, faults.join(' ')) : undefined
@@ -68,7 +68,7 @@ export class Predictor {
    * Analyses one image.
    *
    * @param signal aborts when the client has disconnected
-   * @throws Problem 415, 413; AnalysisError
+   * @throws Problem 415, 413; ImageTaskError
    */
   analyse({ type, bytes }: UploadedImage, signal: AbortSignal): Promise<Analysis> {
     const { analyser, fileLimit } = this.#settings

@@ -6,7 +6,9 @@ import { CredentialError } from '../../identity/credential-error.ts'
 import { isNotMigrated, isUnreachable } from '../../postgres/database-error.ts'
 import { ApiError, ofCredential } from '../../rest/errors.ts'
 import { endAfterRequest, isIncomplete } from '../../common/incomplete-request.ts'
-import { AnalysisError } from './analyser.ts'
+import { StorageError } from '../storage/storage-error.ts'
+import { ImageTaskError } from '../image-process/image-queue.ts'
+import type { ImageFault } from './analyser/message.ts'
 
 /** `schemas/validation-error.json` */
 export type FieldProblem = {
@@ -57,7 +59,13 @@ export const problems = {
 /** The response to an expected error; undefined for an unexpected one. */
 export function problemOf(error: unknown): Problem | undefined {
   if (error instanceof Problem) return error
-  if (error instanceof AnalysisError) return analysisProblem(error)
+  if (error instanceof ImageTaskError) return analysisProblem(error as ImageTaskError<ImageFault>)
+  if (error instanceof StorageError && error.statusCode < 500) {
+    return new Problem(error.statusCode, `The image was not kept: ${error.message}.`, error.headers, error)
+  }
+  if (error instanceof StorageError && error.statusCode === 503) {
+    return new Problem(503, 'The image was not kept: the storage service is not available.', error.headers, error)
+  }
   // Errors of shared code: credentials, cookies, the database.
   if (error instanceof CredentialError) return problemOf(ofCredential(error))
   if (error instanceof Failure) return new Problem(error.statusCode, error.message, error.headers, error)
@@ -70,7 +78,7 @@ export function problemOf(error: unknown): Problem | undefined {
   return undefined
 }
 
-function analysisProblem(error: AnalysisError): Problem {
+function analysisProblem(error: ImageTaskError<ImageFault>): Problem {
   switch (error.failure) {
     case 'refused':
       return error.fault === 'too many pixels' ? new Problem(413, error.message) : problems.undecodable()

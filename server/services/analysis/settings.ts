@@ -30,4 +30,6 @@ export type AnalysisSettings = {
   readonly imageSocketLimit: number
   /** Threads that decode and analyse an image. */
   readonly imageThreads: number
+  /** Bucket of images that are kept. */
+  readonly imageBucket: string
 }

@@ -5,6 +5,8 @@ import type { Upload } from './upload.ts'
 
 export type StoreOptions = {
   readonly store: boolean
+  /** Whether the images themselves are kept, too. */
+  readonly keepImage: boolean
   readonly imageSource: string
   /** One for each image, or empty. */
   readonly imageUris: readonly string[]
@@ -26,9 +28,10 @@ export function queryOf(request: IncomingMessage): ReadonlyMap<string, readonly 
 /**
  * Reads the options. A field of the body takes precedence over a query parameter.
  *
+ * @param keepsImages whether this server can
  * @throws Problem 422
  */
-export function storeOptions(request: IncomingMessage, { fields, images }: Upload): StoreOptions {
+export function storeOptions(request: IncomingMessage, { fields, images }: Upload, keepsImages: boolean): StoreOptions {
   const query = queryOf(request)
   const valuesOf = (name: string): readonly [place: string, values: readonly string[]] => {
     const inBody = fields.get(name)
@@ -43,9 +46,14 @@ export function storeOptions(request: IncomingMessage, { fields, images }: Uploa
     return yes.has(value)
   }
   const store = flag('store')
-  if (flag('keep_image')) {
-    throw problems.invalid('value_error', [valuesOf('keep_image')[0], 'keep_image'], 'This server does not keep images')
+  const keepImage = flag('keep_image')
+  const refuse = (message: string): never => {
+    throw problems.invalid('value_error', [valuesOf('keep_image')[0], 'keep_image'], message)
   }
+  if (keepImage && !keepsImages) refuse('This server does not keep images')
+  if (keepImage && !store) refuse('An image is kept with its run: set store, too')
+  if (keepImage && valuesOf('image_uri')[1].length > 0)
+    refuse('A kept image has an address of its own: leave out image_uri')
   const [place, imageUris] = valuesOf('image_uri')
   if (imageUris.length > 0 && imageUris.length !== images.length) {
     throw problems.invalid(
@@ -54,5 +62,5 @@ export function storeOptions(request: IncomingMessage, { fields, images }: Uploa
       `There are ${images.length} images, but ${imageUris.length} addresses`,
     )
   }
-  return { store, imageSource: valuesOf('image_source')[1].at(-1) ?? defaultSource, imageUris }
+  return { store, keepImage, imageSource: valuesOf('image_source')[1].at(-1) ?? defaultSource, imageUris }
 }

@@ -4,6 +4,7 @@ import { isNotMigrated, sqlState } from '../../postgres/database-error.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Identity } from '../../identity/identity.ts'
 import type { TableBodies } from '../../rest/validation.ts'
+import type { ImageKeeper, KeptImage } from './image-keeper.ts'
 import type { PredictionResponse } from './prediction.ts'
 import { Problem, problems } from './problem.ts'
 
@@ -13,6 +14,8 @@ export type RunToStore = {
   readonly imageSource: string
   /** Address of the image that the caller sent; never fetched. */
   readonly imageUri: string
+  /** The image, whose object is created together with the run. */
+  readonly kept?: KeptImage
 }
 
 /** Stores runs of one caller, all or none. Returns their ids in the same order. */
@@ -38,7 +41,11 @@ const insert = `
  * @throws Problem 422 when the source or the address is invalid; 403 when the caller may not store runs; 503 without a
  *   database
  */
-export function runStore(database: Pick<Database, 'transaction'>, validator: TableBodies | undefined): StoreRuns {
+export function runStore(
+  database: Pick<Database, 'transaction'>,
+  validator: TableBodies | undefined,
+  keeper: ImageKeeper | undefined,
+): StoreRuns {
   return async (caller, runs) => {
     const rows = runs.map(rowOf)
     for (const { pointer, message } of validator?.validateInsert(rows) ?? []) {
@@ -55,6 +62,7 @@ export function runStore(database: Pick<Database, 'transaction'>, validator: Tab
           )
           ids.push(String(stored?.id))
         }
+        for (const { kept } of runs) if (kept) await keeper?.insert(query, kept)
         return ids
       })
     } catch (error) {

@@ -43,19 +43,3 @@ export type Analysis = {
 
 /** Why an image is rejected. */
 export type ImageFault = 'undecodable' | 'too many pixels'
-
-/** Announces an image, whose bytes follow in the stream of `imageChannel`. */
-export type AnalyserRequest = { readonly id: number; readonly bytes: number }
-
-/**
- * File descriptor, in the analyser process, of the stream of images. As messages they would be copied at once, while no
- * other request is served.
- */
-export const imageChannel = 4
-
-export type AnalyserReply =
-  | { readonly kind: 'ready'; readonly models: ModelStates }
-  | { readonly kind: 'analysed'; readonly id: number; readonly analysis: Analysis }
-  | { readonly kind: 'refused'; readonly id: number; readonly fault: ImageFault; readonly message: string }
-  /** The analysis failed for another reason than the image. */
-  | { readonly kind: 'failed'; readonly id: number; readonly message: string }

@@ -1,26 +1,14 @@
-// The parent's side of the child process that analyses images one at a time. `analyser/main.ts` is the child's side.
+// The parent's side of a child process that works on one image at a time. `child.ts` is the child's side.
 import { fork, type ChildProcess } from 'node:child_process'
 import type { Writable } from 'node:stream'
-import { fileURLToPath } from 'node:url'
-import {
-  imageChannel,
-  type AnalyserOptions,
-  type AnalyserReply,
-  type AnalyserRequest,
-  type ModelStates,
-} from './analyser/message.ts'
+import { imageChannel, type ChildMessage, type ImageReply, type ImageRequest } from './message.ts'
 
-export type AnalyserEvents = {
-  readonly onReady: (models: ModelStates) => void
-  readonly onReply: (reply: Exclude<AnalyserReply, { kind: 'ready' }>) => void
+export type ImageProcessEvents<State, Result, Fault> = {
+  readonly onReady: (state: State) => void
+  readonly onReply: (reply: ImageReply<Result, Fault>) => void
   /** Called once when the process ends. */
   readonly onEnd: (reason: string) => void
 }
-
-/** The TypeScript source or the compiled file, like this one. */
-const program = fileURLToPath(
-  new URL(import.meta.url.endsWith('.ts') ? './analyser/main.ts' : './analyser/main.js', import.meta.url),
-)
 
 /** Variables that the process inherits. They contain no secrets and no database addresses. */
 const inherited =
@@ -38,13 +26,22 @@ function environment(): NodeJS.ProcessEnv {
 /** Characters of the latest error output, which explain why the process ended. */
 const longestErrorOutput = 500
 
-export class AnalyserProcess {
+/** A process with its own program, options, kind of work (`Task`) and results. */
+export class ImageProcess<Options extends object, State, Task, Result, Fault> {
   readonly #child: ChildProcess
   readonly #images: Writable
   #reason: string | undefined
 
-  /** Starts the process, which loads the models and then reports that it is ready. */
-  constructor(options: AnalyserOptions, { onReady, onReply, onEnd }: AnalyserEvents) {
+  /**
+   * Starts the process, which prepares its work and then reports that it is ready.
+   *
+   * @param program path of the file to run, which calls `serveImages`
+   */
+  constructor(
+    program: string,
+    options: Options,
+    { onReady, onReply, onEnd }: ImageProcessEvents<State, Result, Fault>,
+  ) {
     this.#child = fork(program, [], {
       serialization: 'advanced',
       env: environment(),
@@ -64,10 +61,10 @@ export class AnalyserProcess {
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       errorOutput = (errorOutput + text).slice(-longestErrorOutput)
     })
-    this.#child.on('message', (reply: AnalyserReply) => {
+    this.#child.on('message', (message: ChildMessage<State, Result, Fault>) => {
       if (hasEnded) return
-      if (reply.kind === 'ready') onReady(reply.models)
-      else onReply(reply)
+      if (message.kind === 'ready') onReady(message.state)
+      else onReply(message)
     })
     // The process failed to start or its channel broke: it is unusable.
     this.#child.on('error', (error) => {
@@ -88,8 +85,8 @@ export class AnalyserProcess {
   }
 
   /** Sends an image, after the reply to the one before it. The reply has the same id. */
-  send(id: number, image: Uint8Array): void {
-    const request: AnalyserRequest = { id, bytes: image.length }
+  send(id: number, image: Uint8Array, task: Task): void {
+    const request: ImageRequest<Task> = { id, bytes: image.length, task }
     this.#child.send(request, (error) => {
       if (error) this.kill(error.message)
     })

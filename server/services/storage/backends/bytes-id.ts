@@ -1,0 +1,21 @@
+// What the file store calls the bytes of a version.
+import { createHash } from 'node:crypto'
+import type { ObjectKey } from '../object-store.ts'
+
+const version = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/
+const id = /^([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})-[0-9a-f]{32}$/
+
+/**
+ * The name of the file: the version, which is a UUID, and a hash of the names of bucket and object. So names of objects
+ * are no part of paths, and a row that names the version of another object has no bytes.
+ *
+ * @returns undefined if the version is none of this server's
+ */
+export function idOfBytes(key: ObjectKey): string | undefined {
+  if (!version.test(key.version)) return undefined
+  const hash = createHash('sha256').update(`${key.bucket}\0${key.name}`).digest('hex').slice(0, 32)
+  return `${key.version}-${hash}`
+}
+
+/** The version of a file name; undefined for names of other files. */
+export const versionOf = (name: string): string | undefined => id.exec(name)?.[1]

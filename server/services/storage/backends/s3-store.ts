@@ -1,0 +1,364 @@
+// Keeps the bytes of objects in a bucket of an S3 server: `objects/<id>`. Large objects are uploaded in parts, of which one
+// at a time is in memory.
+import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import type { S3Client } from '@aws-sdk/client-s3'
+import {
+  MissingBytesError,
+  TooManyBytesError,
+  type ByteRange,
+  type ListedBytes,
+  type ObjectKey,
+  type ObjectStore,
+  type PutOptions,
+  type StoredBytes,
+} from '../object-store.ts'
+import { StorageError } from '../storage-error.ts'
+import { idOfBytes, versionOf } from './bytes-id.ts'
+import { composeParts } from './s3-compose.ts'
+import { isMissing, isUnsupported, loadS3, type S3Library } from './s3-library.ts'
+
+export type S3StoreSettings = {
+  readonly bucket: string
+  /** URL of the server; null for Amazon's. */
+  readonly endpoint: string | null
+  readonly region: string
+  /** Milliseconds until a connection is open, and until a response begins. Defaults are for servers on the internet. */
+  readonly connectionTimeout?: number
+  readonly responseTimeout?: number
+  /** How often a request is sent in total, if it fails. */
+  readonly attempts?: number
+}
+
+const prefix = 'objects/'
+/** The object that names the database. */
+const markName = 'database'
+const mebibyte = 1024 * 1024
+/** S3 allows 5 MiB for all parts but the last, and 10,000 parts. */
+const leastPart = 8 * mebibyte
+const mostParts = 10_000
+/** Bytes that S3 copies in one request. Larger objects go through this server. */
+const largestCopy = 5 * 1024 * mebibyte
+/** Keys of a request to remove. */
+const removedAtOnce = 1000
+const mostConnections = 256
+
+const unquoted = /^"?([^"]*)"?$/
+const quoted = (eTag: string | undefined): string => `"${unquoted.exec(eTag ?? '')?.[1] ?? ''}"`
+
+export class S3Store implements ObjectStore {
+  readonly #client: S3Client
+  readonly #library: S3Library
+  readonly #bucket: string
+
+  private constructor(client: S3Client, library: S3Library, bucket: string) {
+    this.#client = client
+    this.#library = library
+    this.#bucket = bucket
+  }
+
+  /**
+   * Connects to a server. Credentials are those that the AWS SDK finds: `AWS_ACCESS_KEY_ID` and others.
+   *
+   * @throws Error when the SDK is not installed, or when the server says that the bucket does not exist or is forbidden;
+   *   a server that does not respond may do so later
+   */
+  static async open({
+    bucket,
+    endpoint,
+    region,
+    connectionTimeout = 5000,
+    responseTimeout = 60_000,
+    attempts = 3,
+  }: S3StoreSettings): Promise<S3Store> {
+    const library = await loadS3()
+    const client = new library.S3Client({
+      region,
+      ...(endpoint === null ? {} : { endpoint, forcePathStyle: true }),
+      maxAttempts: attempts,
+      // Servers other than Amazon's do not know the SDK's new checksums.
+      requestChecksumCalculation: 'WHEN_REQUIRED',
+      responseChecksumValidation: 'WHEN_REQUIRED',
+      requestHandler: {
+        connectionTimeout,
+        requestTimeout: responseTimeout,
+        throwOnRequestTimeout: true,
+        httpAgent: { maxSockets: mostConnections },
+        httpsAgent: { maxSockets: mostConnections },
+      },
+    })
+    const store = new S3Store(client, library, bucket)
+    await store.#requireBucket().catch((error: unknown) => {
+      client.destroy()
+      throw error
+    })
+    return store
+  }
+
+  async #requireBucket(): Promise<void> {
+    try {
+      await this.#client.send(new this.#library.HeadBucketCommand({ Bucket: this.#bucket }))
+    } catch (error) {
+      const status = statusOf(error)
+      if (status === 404) throw new Error(`the S3 bucket ${this.#bucket} does not exist`, { cause: error })
+      if (status === 403) throw new Error(`the S3 server refuses access to ${this.#bucket}`, { cause: error })
+      if (isCredentialsProblem(error)) throw new Error('there are no credentials for the S3 server', { cause: error })
+    }
+  }
+
+  async put(key: ObjectKey, source: Readable, options: PutOptions): Promise<StoredBytes> {
+    const { contentType, cacheControl, maxBytes, signal } = options
+    const measured = new MeasuredSource(source, maxBytes, signal)
+    const upload = new this.#library.Upload({
+      client: this.#client,
+      params: {
+        ...this.#place(key),
+        Body: Readable.from(measured.chunks()),
+        ...(contentType === '' ? {} : { ContentType: contentType }),
+        ...(cacheControl === '' ? {} : { CacheControl: cacheControl }),
+      },
+      // With several, the others would go on with the whole source when one fails.
+      queueSize: 1,
+      partSize: Math.max(leastPart, Math.ceil(Math.min(maxBytes, largestObject) / mostParts)),
+    })
+    try {
+      await upload.done()
+    } catch (error) {
+      source.destroy()
+      if (measured.failure) throw measured.failure.error
+      throw storeError(error)
+    }
+    const lastModified = new Date()
+    return { size: measured.size, eTag: measured.eTag, lastModified }
+  }
+
+  async get(key: ObjectKey, range?: ByteRange, signal?: AbortSignal): Promise<Readable> {
+    const command = new this.#library.GetObjectCommand({
+      ...this.#place(key),
+      ...(range ? { Range: `bytes=${range.start}-${range.end}` } : {}),
+    })
+    try {
+      const { Body } = await this.#client.send(command, signal ? { abortSignal: signal } : {})
+      return Body as Readable
+    } catch (error) {
+      throw signal?.aborted === true ? signal.reason : storeError(error)
+    }
+  }
+
+  async copy(from: ObjectKey, to: ObjectKey): Promise<StoredBytes> {
+    try {
+      const { HeadObjectCommand, CopyObjectCommand } = this.#library
+      const head = await this.#client.send(new HeadObjectCommand(this.#place(from)))
+      const size = head.ContentLength ?? 0
+      if (size > largestCopy) {
+        const { ContentType: contentType = '', CacheControl: cacheControl = '' } = head
+        return await this.put(to, await this.get(from), { contentType, cacheControl, maxBytes: size })
+      }
+      const { CopyObjectResult: result } = await this.#client.send(
+        new CopyObjectCommand({ ...this.#place(to), CopySource: `${this.#bucket}/${this.#place(from).Key}` }),
+      )
+      return { size, eTag: quoted(result?.ETag ?? head.ETag), lastModified: result?.LastModified ?? new Date() }
+    } catch (error) {
+      throw storeError(error)
+    }
+  }
+
+  compose(parts: readonly ObjectKey[], to: ObjectKey, options: PutOptions): Promise<StoredBytes> {
+    return composeParts({
+      client: this.#client,
+      library: this.#library,
+      place: (key) => this.#place(key),
+      parts,
+      to,
+      options,
+      get: (key) => this.get(key),
+    }).catch(async (error: unknown) => {
+      if (!isUnsupported(error)) throw storeError(error)
+      // The server cannot copy parts of objects.
+      const chunks = async function* (get: (key: ObjectKey) => Promise<Readable>): AsyncGenerator<Buffer> {
+        for (const key of parts) for await (const chunk of await get(key)) yield chunk as Buffer
+      }
+      return this.put(to, Readable.from(chunks((key) => this.get(key))), options)
+    })
+  }
+
+  async remove(keys: readonly ObjectKey[]): Promise<void> {
+    await this.removeListed(keys.map((key) => idOfBytes(key)).filter((id) => id !== undefined))
+  }
+
+  async *list(): AsyncIterable<ListedBytes> {
+    let token: string | undefined
+    do {
+      const page = await this.#client.send(
+        new this.#library.ListObjectsV2Command({ Bucket: this.#bucket, Prefix: prefix, ContinuationToken: token }),
+      )
+      for (const { Key = '', LastModified } of page.Contents ?? []) {
+        const id = Key.slice(prefix.length)
+        const version = versionOf(id)
+        if (version !== undefined && LastModified) yield { id, version, lastModified: LastModified }
+      }
+      token = page.IsTruncated === true ? page.NextContinuationToken : undefined
+    } while (token !== undefined)
+  }
+
+  idOf(key: ObjectKey): string {
+    return idOfBytes(key) ?? ''
+  }
+
+  async removeListed(ids: readonly string[]): Promise<void> {
+    const { DeleteObjectCommand, DeleteObjectsCommand } = this.#library
+    try {
+      const [only, ...others] = ids
+      if (only !== undefined && others.length === 0) {
+        await this.#client.send(new DeleteObjectCommand({ Bucket: this.#bucket, Key: prefix + only }))
+        return
+      }
+      for (let start = 0; start < ids.length; start += removedAtOnce) {
+        const Objects = ids.slice(start, start + removedAtOnce).map((id) => ({ Key: prefix + id }))
+        const { Errors: errors = [] } = await this.#client.send(
+          new DeleteObjectsCommand({ Bucket: this.#bucket, Delete: { Objects, Quiet: true } }),
+        )
+        const [error] = errors
+        if (error) throw new Error(`the S3 server did not remove ${errors.length} objects: ${error.Code}`)
+      }
+    } catch (error) {
+      throw storeError(error)
+    }
+  }
+
+  async removeRemnants(before: Date): Promise<void> {
+    const { ListMultipartUploadsCommand, AbortMultipartUploadCommand } = this.#library
+    try {
+      const { Uploads: uploads = [] } = await this.#client.send(
+        new ListMultipartUploadsCommand({ Bucket: this.#bucket, Prefix: prefix }),
+      )
+      for (const { Key, UploadId, Initiated } of uploads) {
+        if (!Initiated || Initiated >= before) continue
+        await this.#client.send(new AbortMultipartUploadCommand({ Bucket: this.#bucket, Key, UploadId }))
+      }
+    } catch (error) {
+      // Such servers have rules that remove unfinished uploads.
+      if (!isUnsupported(error)) throw storeError(error)
+    }
+  }
+
+  async claim(database: string): Promise<boolean> {
+    const mark = { Bucket: this.#bucket, Key: markName }
+    try {
+      const known = await this.#mark()
+      if (known !== undefined) return known === database
+      const { PutObjectCommand } = this.#library
+      await this.#client
+        .send(new PutObjectCommand({ ...mark, Body: database, IfNoneMatch: '*' }))
+        .catch((error: unknown) => {
+          // Another server has just done the same.
+          if (statusOf(error) !== 412) throw error
+        })
+      return (await this.#mark()) === database
+    } catch (error) {
+      throw storeError(error)
+    }
+  }
+
+  async #mark(): Promise<string | undefined> {
+    try {
+      const { Body } = await this.#client.send(
+        new this.#library.GetObjectCommand({ Bucket: this.#bucket, Key: markName }),
+      )
+      return await text(Body as Readable)
+    } catch (error) {
+      if (isMissing(error)) return undefined
+      throw error
+    }
+  }
+
+  close(): Promise<void> {
+    this.#client.destroy()
+    return Promise.resolve()
+  }
+
+  #place(key: ObjectKey): { readonly Bucket: string; readonly Key: string } {
+    const id = idOfBytes(key)
+    if (id === undefined) throw new MissingBytesError()
+    return { Bucket: this.#bucket, Key: prefix + id }
+  }
+}
+
+/** Bytes of an S3 object. */
+const largestObject = 5 * 1024 ** 4
+
+/** A source whose bytes are counted and hashed on their way. */
+class MeasuredSource {
+  readonly #source: Readable
+  readonly #maxBytes: number
+  readonly #signal: AbortSignal | undefined
+  readonly #hash = createHash('md5')
+  size = 0
+  /** Why the source ended early; the store is not the reason. */
+  failure: { readonly error: unknown } | undefined
+
+  constructor(source: Readable, maxBytes: number, signal: AbortSignal | undefined) {
+    this.#source = source
+    this.#maxBytes = maxBytes
+    this.#signal = signal
+  }
+
+  async *chunks(): AsyncGenerator<Buffer> {
+    const signal = this.#signal
+    const abort = (): void => void this.#source.destroy(signal?.reason as Error)
+    signal?.addEventListener('abort', abort, { once: true })
+    const chunks = (this.#source as AsyncIterable<Buffer>)[Symbol.asyncIterator]()
+    try {
+      for (;;) {
+        const chunk = await this.#next(chunks)
+        if (chunk === undefined) break
+        yield chunk
+      }
+    } finally {
+      signal?.removeEventListener('abort', abort)
+      this.#source.destroy()
+    }
+  }
+
+  /** The next chunk; undefined at the end. */
+  async #next(chunks: AsyncIterator<Buffer>): Promise<Buffer | undefined> {
+    try {
+      this.#signal?.throwIfAborted()
+      const next = await chunks.next()
+      this.#signal?.throwIfAborted()
+      if (next.done === true) return undefined
+      const { value } = next
+      this.size += value.length
+      if (this.size > this.#maxBytes) throw new TooManyBytesError()
+      this.#hash.update(value)
+      return value
+    } catch (error) {
+      this.failure = { error }
+      throw error
+    }
+  }
+
+  get eTag(): string {
+    return `"${this.#hash.digest('hex')}"`
+  }
+}
+
+const statusOf = (error: unknown): number | undefined =>
+  (error as { readonly $metadata?: { readonly httpStatusCode?: number } }).$metadata?.httpStatusCode
+
+const isCredentialsProblem = (error: unknown): boolean =>
+  error instanceof Error && error.name === 'CredentialsProviderError'
+
+/** What clients are told. The SDK's messages contain addresses. */
+function storeError(error: unknown): unknown {
+  if (error instanceof StorageError || error instanceof MissingBytesError || error instanceof TooManyBytesError) {
+    return error
+  }
+  if (isMissing(error)) return new MissingBytesError({ cause: error })
+  return new StorageError(503, 'S3Error', 'The object store is not available at the moment', {
+    httpStatus: 503,
+    headers: { 'Retry-After': '2' },
+    cause: error,
+  })
+}

@@ -1,0 +1,67 @@
+// Puts the parts of `/storage/v1` together.
+import type { ApiKeyLookup } from '../../identity/api-key/api-key-lookup.ts'
+import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
+import type { KeySource } from '../../identity/jwt/key-set.ts'
+import type { Database } from '../../postgres/database.ts'
+import type { DtoValidator } from '../../validation/validator.ts'
+import { createStorageCallers } from './callers.ts'
+import type { ObjectStore } from './object-store.ts'
+import type { StorageSettings } from './settings.ts'
+import { ImageRenderer } from './render/image-renderer.ts'
+import { startExpiring } from './resumable/expiry.ts'
+import { createSignedTokens } from './signed-tokens.ts'
+import type { StorageContext } from './storage-context.ts'
+import { SmallObjects } from './small-objects.ts'
+import { storageDatabase } from './storage-database.ts'
+import { startSweeping } from './sweep.ts'
+import { storageRouter, type StorageHandler } from './storage-router.ts'
+import { storageRoutes } from './storage-table.ts'
+
+export type StorageOptions = {
+  /** Read at each request, because the settings can be reloaded. */
+  readonly settings: () => StorageSettings & KeySource
+  readonly database: Pick<Database, 'askRows' | 'runWith'>
+  readonly store: ObjectStore
+  readonly verifier: () => JwtVerifier
+  readonly lookupApiKey: ApiKeyLookup
+  /** Whether the database has `auth.check_session`. */
+  readonly checksSessions: () => boolean
+  readonly validator: { readonly forDto: (id: string) => DtoValidator }
+  readonly allowedOrigins: () => readonly string[]
+  readonly onError: (error: unknown) => void
+  readonly warn: (message: string) => void
+}
+
+export type StorageService = {
+  /** Responds to requests to targets below `/storage/v1`. */
+  readonly handler: StorageHandler
+  readonly context: StorageContext
+  readonly stop: () => Promise<void>
+}
+
+export function createStorage(options: StorageOptions): StorageService {
+  const { settings, store, onError, warn, validator, allowedOrigins } = options
+  const context: StorageContext = {
+    settings,
+    database: storageDatabase(options.database, options.checksSessions),
+    callers: createStorageCallers(options.verifier, options.lookupApiKey),
+    signedTokens: createSignedTokens(settings),
+    store,
+    smallObjects: new SmallObjects(store, () => settings().storageMemoryCache),
+    images: new ImageRenderer(warn),
+    onError,
+    warn,
+  }
+  const stopSweeping = startSweeping(context)
+  const stopExpiring = startExpiring(context)
+  return {
+    handler: storageRouter({ context, routes: storageRoutes, validator, allowedOrigins }),
+    context,
+    stop: async () => {
+      stopSweeping()
+      await stopExpiring()
+      context.images.stop()
+      await store.close()
+    },
+  }
+}

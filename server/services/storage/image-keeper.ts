@@ -1,0 +1,66 @@
+// Keeps analysed images as objects of their callers, in `<sub>/<uuid>.jpg`, so that policies for users' own folders apply.
+import { randomUUID } from 'node:crypto'
+import { Readable } from 'node:stream'
+import type { Identity } from '../../identity/identity.ts'
+import { JsonStatement } from '../../postgres/json-statement.ts'
+import type { ImageKeeper, KeptImage } from '../analysis/image-keeper.ts'
+import { imageTypeOf } from '../analysis/image-type.ts'
+import { requireObjectName } from './names.ts'
+import { metadataText } from './object-metadata.ts'
+import { removeLater, requirePermission } from './object-writing.ts'
+import type { StorageContext } from './storage-context.ts'
+import { storageErrors } from './storage-error.ts'
+import { storagePath } from './storage-route.ts'
+import { bucketLimits, largestUpload, requireAllowedType } from './uploads.ts'
+
+const createBucket = new JsonStatement(
+  'insert into storage.buckets (id, name, public) values ($1, $1, false) on conflict do nothing returning to_json(id)',
+  { access: 'write' },
+)
+
+/** What policies can read of the request. */
+const scopeSettings = `select set_config('storage.operation', $1, true), set_config('request.method', 'POST', true),
+  set_config('request.path', $2, true), set_config('request.headers', '{}', true)`
+
+const insertObject = `insert into storage.objects (bucket_id, name, owner, owner_id, version, metadata, user_metadata)
+  values ($1, $2, $3::uuid, $4, $5, $6::jsonb, '{}')`
+
+const operation = 'storage.object.upload'
+const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
+const cacheControl = 'no-cache'
+const extensions = { 'image/jpeg': 'jpg', 'image/png': 'png', 'image/webp': 'webp' } as const
+
+/** @param bucket is created at the first use, as a private one without policies */
+export function createImageKeeper(context: StorageContext, bucket: string): ImageKeeper {
+  const { store, database } = context
+  const put = async (identity: Identity, image: Uint8Array, origin: string): Promise<KeptImage> => {
+    const { sub } = identity.claims
+    if (typeof sub !== 'string' || sub === '') throw storageErrors.accessDenied('Only users can keep images')
+    const contentType = imageTypeOf(image)
+    if (!contentType) throw storageErrors.invalidMimeType('of the image')
+    await database.admin(createBucket, [bucket])
+    const name = `${sub}/${randomUUID()}.${extensions[contentType]}`
+    requireObjectName(name)
+    const limits = await bucketLimits(context, bucket)
+    if (image.length > largestUpload(context, limits, name)) throw storageErrors.tooLarge()
+    requireAllowedType(contentType, limits, name)
+    const path = `/object/${bucket}/${name}`
+    const scope = { identity, operation, method: 'POST', path, headers: {} }
+    const object = { bucket, name, owner: sub, isUpsert: false, userMetadata: undefined }
+    await requirePermission({ context, scope }, object, { mimetype: contentType, contentLength: image.length })
+    const key = { bucket, name, version: randomUUID() }
+    const stored = await store.put(key, Readable.from([image]), { contentType, cacheControl, maxBytes: image.length })
+    const { storagePublicUrl } = context.settings()
+    const service = storagePublicUrl?.replace(/\/+$/, '') ?? origin + storagePath
+    const uri = `${service}/object/authenticated/${[bucket, ...name.split('/')].map(encodeURIComponent).join('/')}`
+    return { ...key, uri, owner: sub, metadata: metadataText(stored, { contentType, cacheControl }) }
+  }
+  return {
+    put,
+    insert: async (query, { name, owner, version, metadata }) => {
+      await query(scopeSettings, [operation, `/object/${bucket}/${name}`])
+      await query(insertObject, [bucket, name, uuid.test(owner) ? owner : null, owner, version, metadata])
+    },
+    discard: (images) => removeLater(context, ...images),
+  }
+}

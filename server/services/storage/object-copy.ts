@@ -1,0 +1,90 @@
+// Copies an object: first its bytes, then the row that names them, under the permissions of the caller.
+import { randomUUID } from 'node:crypto'
+import { JsonStatement } from '../../postgres/json-statement.ts'
+import { copyBytes, type Place } from './copied-bytes.ts'
+import { requireObjectName } from './names.ts'
+import { objectJson } from './object-row.ts'
+import { requirePermission, writeObject, type NewObject } from './object-writing.ts'
+import type { StorageContext } from './storage-context.ts'
+import type { StorageScope } from './storage-database.ts'
+import { storageErrors } from './storage-error.ts'
+import type { UserMetadata } from './upload-source.ts'
+
+export type CopyOptions = {
+  /** Subject of the token, which owns the copy; null leaves the owner of an object that is replaced unchanged. */
+  readonly owner: string | null
+  /** Whether the copy replaces an object. */
+  readonly isUpsert: boolean
+  /** Whether the copy has the metadata of the source, including that of its owner. */
+  readonly copyMetadata: boolean
+  /** Replaces that of the source, if it is not copied. */
+  readonly metadata: { readonly cacheControl?: string | undefined; readonly mimetype?: string | undefined }
+  /** The metadata of the owner, if it is not copied. */
+  readonly userMetadata: UserMetadata | undefined
+}
+
+type Source = {
+  readonly version: string
+  readonly metadata: Readonly<Record<string, unknown>> | null
+  readonly user_metadata: UserMetadata | null
+}
+
+const findSource = new JsonStatement(
+  `select json_build_object('version', coalesce(version, ''), 'metadata', metadata, 'user_metadata', user_metadata)
+   from storage.objects where bucket_id = $1 and name = $2`,
+  { access: 'read' },
+)
+
+const rowOfId = new JsonStatement(`select ${objectJson('objects')} from storage.objects where id = $1::uuid`, {
+  access: 'read',
+  hasNoEffect: true,
+})
+
+/**
+ * Copies an object for a caller.
+ *
+ * @returns the id, and the row, unless it has been changed meanwhile
+ * @throws StorageError 404 `NoSuchKey` if the caller cannot see the source, 403 if it may not create or replace the copy,
+ *   409 if there is an object already
+ */
+export async function copyObject(
+  context: StorageContext,
+  scope: StorageScope,
+  from: Place,
+  to: Place,
+  options: CopyOptions,
+): Promise<{ readonly id: string; readonly row: object }> {
+  requireObjectName(to.name)
+  const { database, store } = context
+  const find = async (): Promise<Source | undefined> => {
+    const [source] = await database.ask(scope, findSource, [from.bucket, from.name])
+    return source as Source | undefined
+  }
+  const first = await find()
+  if (!first) throw storageErrors.noSuchKey()
+  const { owner, isUpsert } = options
+  const copyOf = (source: Source): NewObject => ({
+    ...to,
+    owner,
+    isUpsert,
+    userMetadata: userMetadataOf(source, options),
+  })
+  await requirePermission({ context, scope }, copyOf(first), metadataOf(first, options))
+  const version = randomUUID()
+  // The first attempt copies what the caller has just been permitted to copy.
+  const found = [first]
+  const { bytes, source } = await copyBytes(store, from, { ...to, version }, async () => found.pop() ?? (await find()))
+  const metadata = { ...metadataOf(source, options), eTag: bytes.eTag, lastModified: bytes.lastModified.toISOString() }
+  const { id } = await writeObject({ context, scope }, copyOf(source), version, JSON.stringify(metadata))
+  const [row] = await database.askAsAdmin(scope, rowOfId, [id])
+  return { id, row: JSON.parse(row?.[0] ?? '{}') as object }
+}
+
+const userMetadataOf = ({ user_metadata }: Source, { copyMetadata, userMetadata }: CopyOptions) =>
+  copyMetadata ? (user_metadata ?? undefined) : userMetadata
+
+const metadataOf = (source: Source, { copyMetadata, metadata: { cacheControl, mimetype } }: CopyOptions): object => ({
+  ...source.metadata,
+  ...(copyMetadata || cacheControl === undefined ? {} : { cacheControl }),
+  ...(copyMetadata || mimetype === undefined ? {} : { mimetype }),
+})

@@ -1,0 +1,93 @@
+// Sends the bytes of an object.
+import { pipeline } from 'node:stream/promises'
+import { byteRange } from './byte-range.ts'
+import { isNotModified, objectHeaders, rangeApplies, type HeaderOptions } from './object-headers.ts'
+import type { StoredObject } from './object-reading.ts'
+import { MissingBytesError, type ByteRange } from './object-store.ts'
+import { smallSize } from './small-objects.ts'
+import { StorageError, storageErrors } from './storage-error.ts'
+import type { StorageCall } from './storage-route.ts'
+
+/** How often an object is looked up again whose bytes were removed because it was replaced meanwhile. */
+const attempts = 3
+
+type SendingCall = Pick<StorageCall<unknown>, 'context' | 'request' | 'response'>
+
+/**
+ * Finds and sends an object: whole, a part of it, or 304.
+ *
+ * @param find finds the object; called again when it was replaced between look-up and reading
+ */
+export async function sendObject(
+  call: SendingCall,
+  find: () => Promise<StoredObject>,
+  options: HeaderOptions,
+): Promise<undefined> {
+  for (let attempt = 1; ; attempt++) {
+    const object = await find()
+    try {
+      return await sendBytes(call, object, options)
+    } catch (error) {
+      if (!(error instanceof MissingBytesError) || attempt === attempts) throw error
+      if ((await find()).version === object.version) throw error
+    }
+  }
+}
+
+/** Responds to HEAD. */
+export function sendObjectHead(
+  { request, response }: Pick<SendingCall, 'request' | 'response'>,
+  { metadata }: StoredObject,
+  options: HeaderOptions,
+): undefined {
+  response.writeHead(200, {
+    ...objectHeaders(metadata, request.headers, options),
+    ...(metadata.size === undefined ? {} : { 'Content-Length': metadata.size }),
+  })
+  response.end()
+}
+
+async function sendBytes(
+  { context: { store, smallObjects }, request, response }: SendingCall,
+  object: StoredObject,
+  options: HeaderOptions,
+): Promise<undefined> {
+  const { metadata } = object
+  const { size } = metadata
+  if (size === undefined) throw new MissingBytesError()
+  const headers = objectHeaders(metadata, request.headers, options)
+  if (isNotModified(metadata, request.headers)) {
+    response.writeHead(304, headers).end()
+    return
+  }
+  const asked = request.headers.range
+  const range = asked === undefined || !rangeApplies(metadata, request.headers) ? undefined : partOf(asked, size)
+  const length = range ? range.end - range.start + 1 : size
+  const whole = size > smallSize ? undefined : await smallObjects.read(object, size)
+  const source = whole?.subarray(range?.start, range && range.end + 1) ?? (await store.get(object, range))
+  response.writeHead(range ? 206 : 200, {
+    ...headers,
+    'Content-Length': length,
+    ...(range ? { 'Content-Range': `bytes ${range.start}-${range.end}/${size}` } : {}),
+  })
+  if (Buffer.isBuffer(source)) response.end(source)
+  else await pipeline(source, response).catch(ifClientIsGone)
+}
+
+function partOf(header: string, size: number): ByteRange {
+  const range = byteRange(header, size)
+  if (range) return range
+  const { statusCode, code, message, error, httpStatus } = storageErrors.invalidRange()
+  throw new StorageError(statusCode, code, message, {
+    ...{ error, httpStatus },
+    headers: { 'Content-Range': `bytes */${size}` },
+  })
+}
+
+/** A client that disconnects during a download is no error. */
+function ifClientIsGone(error: unknown): void {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  if (!goneCodes.has(code)) throw error
+}
+
+const goneCodes: ReadonlySet<unknown> = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET', 'EPIPE'])

@@ -1,0 +1,137 @@
+// The tokens of signed URLs. Each is for one action on one object.
+//
+// They are signed with keys that are derived from those of access tokens, for this purpose only. So no access token or
+// API key is accepted as the token of a URL, and no token of a URL as a credential, whatever their claims are.
+import { createSecretKey, type KeyObject } from 'node:crypto'
+import { errors, jwtVerify, SignJWT, type JWTPayload } from 'jose'
+import { derivedSecrets, type KeySource } from '../../identity/jwt/key-set.ts'
+import { StorageError, storageErrors } from './storage-error.ts'
+
+/** What a token permits. */
+export type DownloadGrant = {
+  /** `bucket/name`. */
+  readonly url: string
+  /** How the image is transformed, as in `X-Transformations`; undefined for the object itself. */
+  readonly transformations?: string | undefined
+  /** Format of the transformed image. */
+  readonly format?: string | undefined
+}
+
+export type UploadGrant = {
+  /** `bucket/name`. */
+  readonly url: string
+  /** The column `owner_id` of the object. */
+  readonly owner?: string | undefined
+  /** Whether an existing object may be replaced. */
+  readonly upsert: boolean
+}
+
+/** When the token expires, in seconds since 1970. */
+type Expiring = { readonly exp: number }
+
+export type SignedTokens = {
+  /**
+   * @param seconds until the token expires
+   * @throws StorageError 400 `InvalidParameter` when the time is out of range, 500 when no key can sign
+   */
+  readonly signDownload: (grant: DownloadGrant, seconds: number) => Promise<string>
+  readonly signUpload: (grant: UploadGrant, seconds: number) => Promise<string>
+  /**
+   * Checks a token for the object `bucket/name`.
+   *
+   * @throws StorageError 400 `InvalidJWT`, or `InvalidSignature` for another action or object
+   */
+  readonly verifyDownload: (token: string, url: string) => Promise<DownloadGrant & Expiring>
+  readonly verifyUpload: (token: string, url: string) => Promise<UploadGrant & Expiring>
+}
+
+type UrlKey = { readonly kid: string; readonly key: KeyObject }
+type Scope = 'download' | 'upload'
+
+/** The latest time that JavaScript's numbers of milliseconds can express, in seconds since 1970. */
+const latest = Math.floor(Number.MAX_SAFE_INTEGER / 1000)
+
+/** @param keys read for each token, because the keys can be reloaded */
+export function createSignedTokens(keys: () => KeySource): SignedTokens {
+  const urlKeys = memoised(keys)
+
+  const sign = async (claims: JWTPayload, seconds: number): Promise<string> => {
+    const now = Math.floor(Date.now() / 1000)
+    if (!Number.isSafeInteger(seconds) || seconds < 1 || seconds > latest - now) {
+      throw storageErrors.invalidParameter('expiresIn')
+    }
+    const [first] = urlKeys()
+    if (!first) throw noKey()
+    return new SignJWT(claims)
+      .setProtectedHeader({ alg: 'HS256', kid: first.kid })
+      .setIssuedAt(now)
+      .setExpirationTime(now + seconds)
+      .sign(first.key)
+  }
+
+  const verify = async (token: string, url: string, scope: Scope): Promise<JWTPayload & Expiring> => {
+    const known = urlKeys()
+    const [first] = known
+    if (!first) throw noKey()
+    const payload = await payloadOf(token, ({ kid }) => (known.find((key) => key.kid === kid) ?? first).key)
+    if (payload.scope !== scope) throw storageErrors.invalidSignature(`Token is not scoped for ${scope}`)
+    if (payload.url !== url) throw storageErrors.invalidSignature()
+    return payload
+  }
+
+  return {
+    signDownload: ({ url, transformations, format }, seconds) =>
+      sign({ url, scope: 'download', ...optional({ transformations, format }) }, seconds),
+    signUpload: ({ url, owner, upsert }, seconds) =>
+      sign({ ...optional({ owner }), url, upsert, scope: 'upload' }, seconds),
+    verifyDownload: async (token, url) => {
+      const { transformations, format, exp } = await verify(token, url, 'download')
+      return { url, transformations: textOf(transformations), format: textOf(format), exp }
+    },
+    verifyUpload: async (token, url) => {
+      const { owner, upsert, exp } = await verify(token, url, 'upload')
+      return { url, owner: textOf(owner), upsert: upsert === true, exp }
+    },
+  }
+}
+
+/** Derives the keys once for each version of the settings. */
+function memoised(keys: () => KeySource): () => readonly UrlKey[] {
+  let last: KeySource | undefined
+  let derived: readonly UrlKey[] = []
+  return () => {
+    const { jwtSecret, authJwtKeys, authJwtSecret } = keys()
+    const isSame =
+      last?.jwtSecret === jwtSecret && last.authJwtKeys === authJwtKeys && last.authJwtSecret === authJwtSecret
+    if (!isSame) {
+      last = { jwtSecret, authJwtKeys, authJwtSecret }
+      derived = derivedSecrets(last, 'storage signed URLs').map(({ kid, secret }) => ({
+        kid,
+        key: createSecretKey(secret),
+      }))
+    }
+    return derived
+  }
+}
+
+/** The claims of a token with a valid signature and time. Messages are jose's, as in Supabase's storage. */
+async function payloadOf(
+  token: string,
+  keyOf: (header: { readonly kid?: string }) => KeyObject,
+): Promise<JWTPayload & Expiring> {
+  try {
+    const { payload } = await jwtVerify(token, keyOf, { algorithms: ['HS256'], requiredClaims: ['exp'] })
+    return { ...payload, exp: payload.exp ?? 0 }
+  } catch (error) {
+    if (error instanceof errors.JOSEError) throw storageErrors.invalidJwt(error.message)
+    throw error
+  }
+}
+
+const optional = (claims: Readonly<Record<string, string | undefined>>): JWTPayload =>
+  Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== undefined && value !== ''))
+
+const textOf = (claim: unknown): string | undefined => (typeof claim === 'string' ? claim : undefined)
+
+const noKey = (): StorageError =>
+  new StorageError(500, 'InternalError', 'No key of the server can sign URLs: set a JWT secret or a private key')

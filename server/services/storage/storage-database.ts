@@ -1,0 +1,122 @@
+// The database as `/storage/v1` uses it: under the role of the caller, or under the role that owns its tables.
+import { claimsText, lastingIdentity, type Identity } from '../../identity/identity.ts'
+import { storageAdminRole } from '../../identity/internal-role.ts'
+import type { Access } from '../../postgres/admission.ts'
+import type { Database } from '../../postgres/database.ts'
+import { resetRole, SettingsText } from '../../postgres/identity-settings.ts'
+import { JsonStatement, type Parameter, type TextRow } from '../../postgres/json-statement.ts'
+import type { SettingsStatement } from '../../rest/database.ts'
+import { checkSession, namedSession, type NamedSession } from '../../rest/sql/session.ts'
+
+/** The role that owns the tables, so that row-level security does not apply to it. */
+export const storageAdmin: Identity = lastingIdentity(storageAdminRole, {})
+
+/** For whom, and for which request, a transaction acts. Policies can read all of it. */
+export type StorageScope = {
+  readonly identity: Identity
+  /** `storage.object.upload` and the like, for `storage.operation()`. */
+  readonly operation: string
+  readonly method: string
+  /** Below `/storage/v1`, with the query string. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+}
+
+export type StorageDatabase = {
+  /**
+   * Runs one statement in one round trip, under the role of the caller and its policies.
+   *
+   * @returns the parsed first column of every row
+   */
+  readonly ask: (scope: StorageScope, statement: JsonStatement, values: readonly Parameter[]) => Promise<unknown[]>
+  /** The same, with all columns of every row as text. */
+  readonly askRows: (scope: StorageScope, statement: JsonStatement, values: readonly Parameter[]) => Promise<TextRow[]>
+  /** The same, with the effect of the statement rolled back: finds out whether the caller may do it. */
+  readonly tryOut: (scope: StorageScope, statement: JsonStatement, values: readonly Parameter[]) => Promise<TextRow[]>
+  /** Runs one statement as the owner of the tables, on behalf of a request whose data triggers can read. */
+  readonly askAsAdmin: (
+    scope: StorageScope,
+    statement: JsonStatement,
+    values: readonly Parameter[],
+  ) => Promise<TextRow[]>
+  /** Runs one statement as the owner of the tables, for no request in particular. */
+  readonly admin: (statement: JsonStatement, values: readonly Parameter[]) => Promise<TextRow[]>
+}
+
+const ofRequest = [
+  ...['request.jwt.claims', 'request.method', 'request.path', 'request.headers'],
+  // Supabase's trigger protects the tables from statements without it.
+  ...['storage.operation', 'storage.allow_delete_query'],
+]
+
+/** The text of a settings statement. The placeholders of a guard come first, those of the session next. */
+const settingsText = (access: Access, checksSession: boolean): SettingsText =>
+  new SettingsText((guard) => {
+    let values = guard === undefined ? 0 : 2
+    const next = (): string => `$${++values}`
+    const set = (name: string): string => `set_config('${name}', ${next()}, true)`
+    const calls = [
+      ...(guard === undefined ? [] : [guard]),
+      ...(access === 'read' ? ["set_config('transaction_read_only', 'on', true)"] : []),
+      resetRole,
+      // Only the login role may check sessions.
+      ...(checksSession ? [checkSession(next(), next(), next())] : []),
+      ...['role', ...ofRequest].map(set),
+    ]
+    // All arguments of a function are evaluated, in order. No row comes back.
+    return `select where num_nonnulls(${calls.join(', ')}) < 0`
+  })
+
+const plainTexts = { read: settingsText('read', false), write: settingsText('write', false) }
+const checkingTexts = { read: settingsText('read', true), write: settingsText('write', true) }
+
+const withoutNul = (text: string): string => text.replaceAll('\0', '')
+
+/** @param session is checked first, if given */
+function scopeSettings(scope: StorageScope, access: Access, session: NamedSession | undefined): SettingsStatement {
+  const { identity, operation, method, path, headers } = scope
+  const texts = (session ? checkingTexts : plainTexts)[access]
+  return {
+    text: texts.plain,
+    values: [
+      ...(session ? [session.session, session.user, session.appRole] : []),
+      identity.role,
+      claimsText(identity),
+      method,
+      withoutNul(path),
+      JSON.stringify(headers),
+      operation,
+      'true',
+    ],
+    hasNoEffect: true,
+    texts,
+    checksSession: session !== undefined,
+  }
+}
+
+/** @param checksSessions whether the database has `auth.check_session`, read at each request */
+export function storageDatabase(
+  database: Pick<Database, 'askRows' | 'runWith'>,
+  checksSessions: () => boolean,
+): StorageDatabase {
+  const run = (
+    scope: StorageScope,
+    statement: JsonStatement,
+    values: readonly Parameter[],
+    rollback: boolean,
+  ): Promise<TextRow[]> => {
+    const session = checksSessions() ? namedSession(scope.identity) : undefined
+    return database.runWith(statement, scopeSettings(scope, statement.access, session), values, { rollback })
+  }
+  const askRows: StorageDatabase['askRows'] = (scope, statement, values) => run(scope, statement, values, false)
+  return {
+    askRows,
+    ask: async (scope, statement, values) =>
+      (await askRows(scope, statement, values)).map(([field = null]): unknown =>
+        field === null ? null : JSON.parse(field),
+      ),
+    tryOut: (scope, statement, values) => run(scope, statement, values, true),
+    askAsAdmin: (scope, statement, values) => run({ ...scope, identity: storageAdmin }, statement, values, false),
+    admin: (statement, values) => database.askRows(statement, storageAdmin, values),
+  }
+}

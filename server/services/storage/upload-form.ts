@@ -1,0 +1,75 @@
+// A form with one file, which is read as it arrives. https://www.rfc-editor.org/rfc/rfc7578
+import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import { Busboy, type BusboyFileStream, type BusboyHeaders, type BusboyInstance } from '@fastify/busboy'
+import { storageErrors } from './storage-error.ts'
+
+export type UploadForm = {
+  /** Text fields before the file. */
+  readonly fields: ReadonlyMap<string, string>
+  /** Media type of the file. */
+  readonly fileType: string
+  /** The bytes of the file. Ends when the whole form has arrived, and fails if it breaks off. */
+  readonly bytes: Readable
+  /** Stops reading, so that the rest of the request can be discarded. */
+  readonly stop: () => void
+}
+
+const limits = { fields: 10, files: 1, fieldSize: 1024 * 1024, headerPairs: 64 }
+
+/**
+ * Reads a form up to the bytes of its file, which may have any field name.
+ *
+ * @throws StorageError 400 without a file
+ */
+export function readForm(request: IncomingMessage): Promise<UploadForm> {
+  const parser = createParser(request)
+  const fields = new Map<string, string>()
+  const stop = (): void => {
+    request.unpipe(parser)
+    parser.destroy()
+  }
+  const finished = new Promise<void>((resolve, reject) => {
+    parser.on('finish', resolve)
+    parser.on('error', reject)
+    request.on('error', reject)
+    request.on('close', () => {
+      if (!request.complete) reject(new Error('the request broke off'))
+    })
+  })
+  return new Promise((resolve, reject) => {
+    parser.on('field', (name, value) => fields.set(name, value))
+    parser.on('file', (_name, file, _fileName, _encoding, fileType) => {
+      // The parser also reports this error on the stream of the file, at any time.
+      file.on('error', () => undefined)
+      finished.catch((error: unknown) => file.destroy(error instanceof Error ? error : undefined))
+      resolve({ fields, fileType, stop, bytes: Readable.from(bytesOf(file, finished), { objectMode: false }) })
+    })
+    finished.then(
+      () => reject(storageErrors.noContent()),
+      (error: unknown) => {
+        stop()
+        reject(storageErrors.noContent(undefined, error))
+      },
+    )
+    request.pipe(parser)
+  })
+}
+
+function createParser(request: IncomingMessage): BusboyInstance {
+  try {
+    return new Busboy({ headers: request.headers as BusboyHeaders, limits })
+  } catch (error) {
+    // The boundary is missing.
+    throw storageErrors.noContent(undefined, error)
+  }
+}
+
+async function* bytesOf(file: BusboyFileStream, finished: Promise<void>): AsyncGenerator<Buffer> {
+  try {
+    yield* file as AsyncIterable<Buffer>
+    await finished
+  } catch (error) {
+    throw storageErrors.noContent(undefined, error)
+  }
+}

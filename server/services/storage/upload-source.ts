@@ -1,0 +1,106 @@
+// What a request uploads: raw bytes, or the file of a form.
+import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import { readForm } from './upload-form.ts'
+import { storageErrors } from './storage-error.ts'
+
+export type UploadSource = {
+  /** The media type, as the client claims it. */
+  readonly contentType: string
+  readonly cacheControl: string
+  readonly userMetadata: UserMetadata | undefined
+  /** `X-Robots-Tag` of responses with the object. */
+  readonly xRobotsTag: string | undefined
+  /** Bytes of the request's body. Undefined if it arrives in chunks. */
+  readonly declaredLength: number | undefined
+  /** Whether `declaredLength` is that of the object. */
+  readonly isRaw: boolean
+  /** Fails unless the body arrives completely. */
+  readonly bytes: Readable
+  /** Stops reading, so that the rest of the request can be discarded. */
+  readonly stop: () => void
+}
+
+export type UserMetadata = Readonly<Record<string, unknown>>
+
+/** Bytes. */
+const mostMetadata = 1024 * 1024
+
+/** https://www.rfc-editor.org/rfc/rfc9110#section-8.3.1 */
+const mediaType = /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(?:;.*)?$/
+
+/**
+ * Reads the beginning of an upload. The bytes are left in the request until they are read.
+ *
+ * @throws StorageError 400 for a form without a file, 415 for a malformed media type
+ */
+export async function readUpload(request: IncomingMessage): Promise<UploadSource> {
+  const { headers } = request
+  const given = headers['content-type']
+  const declared = headers['content-length']
+  const common = {
+    xRobotsTag: robotsTag(headers['x-robots-tag']),
+    declaredLength: declared === undefined ? undefined : Number(declared),
+  }
+  if (given?.toLowerCase().startsWith('multipart/form-data') !== true) {
+    const contentType = given ?? 'application/octet-stream'
+    requireMediaType(contentType)
+    const metadata = headers['x-metadata']
+    return {
+      ...common,
+      contentType,
+      isRaw: true,
+      cacheControl: headers['cache-control'] ?? 'no-cache',
+      userMetadata: typeof metadata === 'string' ? decodedMetadata(metadata) : undefined,
+      bytes: request,
+      stop: () => undefined,
+    }
+  }
+  const { fields, fileType, bytes, stop } = await readForm(request)
+  try {
+    const named = fields.get('contentType') ?? ''
+    const contentType = named === '' ? fileType : named
+    requireMediaType(contentType)
+    const time = fields.get('cacheControl')
+    const metadata = fields.get('metadata') ?? fields.get('userMetadata')
+    return {
+      ...common,
+      contentType,
+      isRaw: false,
+      cacheControl: time === undefined || time === '' ? 'no-cache' : `max-age=${time}`,
+      userMetadata: metadata === undefined ? undefined : parsedMetadata(metadata),
+      ...{ bytes, stop },
+    }
+  } catch (error) {
+    stop()
+    throw error
+  }
+}
+
+/** Rules for search engines, separated by commas: `noindex, max-snippet: 20`. */
+const robotsRules = /^[a-z_-]+(?:: ?[\w :.+-]+)?(?:, ?[a-z_-]+(?:: ?[\w :.+-]+)?)*$/i
+
+function robotsTag(header: string | readonly string[] | undefined): string | undefined {
+  if (typeof header !== 'string' || header === '') return undefined
+  if (header.length > 200 || !robotsRules.test(header)) throw storageErrors.invalidRobotsTag()
+  return header
+}
+
+function requireMediaType(type: string): void {
+  if (!mediaType.test(type)) throw storageErrors.invalidContentType()
+}
+
+/** Metadata in base64, as a header has it. */
+export const decodedMetadata = (header: string): UserMetadata | undefined =>
+  parsedMetadata(Buffer.from(header, 'base64').toString())
+
+/** An object in JSON; anything else is ignored. */
+function parsedMetadata(text: string): UserMetadata | undefined {
+  if (Buffer.byteLength(text) > mostMetadata) throw storageErrors.tooLarge('user_metadata')
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as UserMetadata) : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,87 @@
+// Runs the lines about files in the README as they are in its text.
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import { createClient, type SupabaseClient } from '@supabase/supabase-js'
+import t from 'tap'
+import { createApiKey } from '../../server/identity/api-key/api-key.ts'
+import { newAddress, password } from '../support/auth.ts'
+import { withClient } from '../support/database.ts'
+import { startStorageService } from '../support/storage.ts'
+
+const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
+
+/** The text between the comments `<!-- name -->` and `<!-- /name -->`, without the fence of a block of code. */
+function section(name: string): string {
+  const [, text] = new RegExp(`<!-- ${name} -->([^]*?)<!-- /${name} -->`).exec(readme) ?? []
+  if (text === undefined) throw new Error(`the README has no section ${name}`)
+  return text.replace(/^```.*$/gm, '')
+}
+
+const { url, database } = await startStorageService(t, { GOTRUE_MAILER_AUTOCONFIRM: 'true' })
+await database.query(section('storage-sql'))
+const { key } = await withClient(database.adminUri, (client) => createApiKey(client, { role: 'anon', label: 'page' }))
+
+const newPage = (): SupabaseClient =>
+  createClient(url, key, {
+    auth: { autoRefreshToken: false, persistSession: false },
+    // Node 20 has no WebSocket.
+    realtime: { transport: class {} as never },
+  }) as SupabaseClient
+
+type Results = {
+  readonly publicUrl: string
+  readonly description: { readonly size: number; readonly metadata: unknown }
+  readonly text: Blob
+  readonly error: unknown
+  readonly note: string
+}
+
+t.test('the lines of a page', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'rowhouse-recipe-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  const supabase = newPage()
+  const { error: refused } = await supabase.auth.signUp({ email: newAddress(), password })
+  t.equal(refused, null)
+  await writeFile(
+    join(folder, 'page.mjs'),
+    `export default async ({ supabase, picture }) => {${section('storage')}; return { publicUrl, description, text, error, note } }`,
+  )
+  const module = (await import(pathToFileURL(join(folder, 'page.mjs')).href)) as {
+    readonly default: (given: { supabase: SupabaseClient; picture: Blob }) => Promise<Results>
+  }
+  const picture = new Blob(['a picture'], { type: 'image/png' })
+  const { publicUrl, description, text, error, note } = await module.default({ supabase, picture })
+  const shown = await fetch(publicUrl)
+  t.strictSame([shown.status, shown.headers.get('content-type'), await shown.text()], [200, 'image/png', 'a picture'])
+  t.match(description, { size: 17, metadata: { colour: 'yellow' } })
+  t.equal(await text.text(), 'Remember the milk')
+  t.match(error, { message: 'The resource already exists', statusCode: '409' })
+
+  const other = newPage()
+  await other.auth.signUp({ email: newAddress(), password })
+  t.match(
+    (await other.storage.from('notes').download(note)).error,
+    { name: 'StorageApiError' },
+    'other users see nothing',
+  )
+  t.match((await other.storage.from('notes').upload(note, 'x', { upsert: true })).error, { statusCode: '403' })
+})
+
+t.test('the curl commands', async (t) => {
+  const supabase = newPage()
+  const { data } = await supabase.auth.signUp({ email: newAddress(), password })
+  const env = { PATH: process.env.PATH, TOKEN: data.session?.access_token, USER_ID: data.user?.id }
+  const outputs: string[] = []
+  for (const line of section('storage-curl').split('\n')) {
+    if (line.trim() === '') continue
+    const command = line.replace('http://127.0.0.1:3000', url).replace('curl ', 'curl --silent --show-error ')
+    outputs.push((await promisify(execFile)('/bin/sh', ['-e', '-c', command], { env })).stdout)
+  }
+  const [uploaded = '', whole, part, removed] = outputs
+  t.match(JSON.parse(uploaded), { Key: `notes/${data.user?.id ?? ''}/hello.txt` })
+  t.strictSame([whole, part, removed], ['Hello', 'Hell', '{"message":"Successfully deleted"}'])
+})
