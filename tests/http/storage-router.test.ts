@@ -2,6 +2,7 @@
 import t from 'tap'
 import { startApplication } from '../support/application.ts'
 import { createMigratedDatabase } from '../support/database.ts'
+import { askStorage } from '../support/storage.ts'
 
 t.test('unknown routes get an error in the form of storage', async (t) => {
   const database = await createMigratedDatabase()
@@ -35,4 +36,25 @@ t.test('the functions of the schema', async (t) => {
        storage.extension('a/b/c.tar.gz') as extension, storage.foldername('c') as none`,
   )
   t.strictSame(rows, [{ folders: ['a', 'b'], file: 'c.tar.gz', extension: 'gz', none: [] }])
+})
+
+t.test('a folder that cannot be used is an error at the start', async (t) => {
+  const database = await createMigratedDatabase()
+  t.teardown(database.drop)
+  await t.rejects(startApplication(t, database.authenticatorUri, { STORAGE_FILE_BACKEND_PATH: '/dev/null/objects' }), {
+    message:
+      /^The folder of the storage service \/dev\/null\/objects cannot be used \(ENOTDIR.*\)\. Set STORAGE_FILE_BACKEND_PATH/,
+  })
+})
+
+t.test('with a database of its own and no folder, a server starts without one', async (t) => {
+  const database = await createMigratedDatabase()
+  t.teardown(database.drop)
+  const { url, logged } = await startApplication(t, database.authenticatorUri, { DATA_DIR: '/dev/null/data' })
+  const ask = askStorage(url)
+  await ask('POST', '/bucket', { as: 'service_role', body: { name: 'b' } })
+  const { status, text } = await ask('POST', '/object/b/a', { as: 'service_role', body: 'x' })
+  t.equal(status, 500)
+  t.notMatch(text, /dev|ENOTDIR/, 'paths of the server are not in responses')
+  t.ok(JSON.stringify(logged()).includes('ENOTDIR'), 'the log has the cause')
 })

@@ -26,8 +26,6 @@ t.test(
       PGRST_JWT_SECRET: jwtSecret,
       STORAGE_FILE_BACKEND_PATH: folder,
       FILE_SIZE_LIMIT: String(size),
-      // Without what the test runner loads into every process.
-      NODE_OPTIONS: undefined,
     }
     // As `npm start` does it.
     const program = startProgram(t, environment, [], [process.execPath, '--max-semi-space-size=8', main])

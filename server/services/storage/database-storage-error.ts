@@ -82,6 +82,10 @@ function databaseStorageError(error: unknown): StorageError | undefined {
         'The database schema is invalid or incompatible.',
         { cause: error },
       )
+    // untranslatable_character, character_not_in_repertoire
+    case '22P05':
+    case '22021':
+      return storageErrors.invalidParameter('value', 'Text must not contain the character NUL')
     case '22P02':
       return storageErrors.invalidParameter('value')
     default:

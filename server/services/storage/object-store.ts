@@ -107,3 +107,12 @@ export class NoSpaceError extends Error {
     this.name = 'NoSpaceError'
   }
 }
+
+/** The store failed: its disk or its server. The message is for the log. */
+export class StoreError extends Error {
+  constructor(options?: ErrorOptions) {
+    const { cause } = options ?? {}
+    super(`the store of objects failed: ${cause instanceof Error ? cause.message : 'unknown'}`, options)
+    this.name = 'StoreError'
+  }
+}

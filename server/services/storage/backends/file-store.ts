@@ -7,6 +7,7 @@ import type { Readable } from 'node:stream'
 import {
   MissingBytesError,
   NoSpaceError,
+  StoreError,
   TooManyBytesError,
   type ByteRange,
   type ListedBytes,
@@ -111,7 +112,7 @@ export class FileStore implements ObjectStore {
         const bytes = Buffer.allocUnsafe(size)
         readInto(file, bytes, 0, size, 0, (failure, count) => {
           closeFile(file, () => undefined)
-          if (failure) reject(failure)
+          if (failure) reject(new StoreError({ cause: failure }))
           else if (count < size) reject(new MissingBytesError())
           else resolve(bytes)
         })
@@ -189,10 +190,10 @@ export class FileStore implements ObjectStore {
     key: ObjectKey,
     fill: (file: FileHandle) => Promise<Pick<StoredBytes, 'size' | 'eTag'>>,
   ): Promise<StoredBytes> {
-    await this.prepare()
     const path = this.#pathOf(key)
     const draft = join(this.#incoming, randomUUID())
     try {
+      await this.prepare()
       const file = await open(draft, 'wx', 0o600)
       let written: Pick<StoredBytes, 'size' | 'eTag'>
       let lastModified: Date
@@ -208,7 +209,7 @@ export class FileStore implements ObjectStore {
       return { ...written, lastModified }
     } catch (error) {
       await rm(draft, { force: true }).catch(() => undefined)
-      throw isFull(error) ? new NoSpaceError({ cause: error }) : error
+      throw storeError(error)
     }
   }
 
@@ -265,10 +266,14 @@ async function syncFolder(path: string): Promise<void> {
 
 const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined)
 
-const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(String(codeOf(error)))
+/** Errors of the operating system as those of the store; others, such as those of the source, as they are. */
+function storeError(error: unknown): unknown {
+  if (['ENOSPC', 'EDQUOT'].includes(String(codeOf(error)))) return new NoSpaceError({ cause: error })
+  return error instanceof Error && 'syscall' in error ? new StoreError({ cause: error }) : error
+}
 
 const missingOr = (error: Error): Error =>
-  codeOf(error) === 'ENOENT' ? new MissingBytesError({ cause: error }) : error
+  codeOf(error) === 'ENOENT' ? new MissingBytesError({ cause: error }) : new StoreError({ cause: error })
 
 const openMissing = (path: string): Promise<FileHandle> =>
   open(path, 'r').catch((error: Error) => {
