@@ -16,6 +16,7 @@ import { readSlowly } from './slow-client.ts'
 import { measureSignIn, unlimited } from './sign-in.ts'
 import { soak } from './soak.ts'
 import { startSeconds } from './startup.ts'
+import { measureStorage } from './storage.ts'
 import { chosenWorkloads } from './workloads.ts'
 
 const print = (line: string): void => console.log(line)
@@ -79,6 +80,10 @@ async function run(options: Options): Promise<unknown> {
       case 'sign-in': {
         const server = await started(rowhouse({ ...options.env, ...unlimited }))
         return { machine, signIn: await measureSignIn({ server, postgres, dataset, generator, options, print }) }
+      }
+      case 'storage': {
+        const startWith = (env: Readonly<Record<string, string>>) => started(rowhouse({ ...options.env, ...env }))
+        return { machine, storage: await measureStorage({ startWith, dataset, generator, options, print }) }
       }
       case 'compare': {
         if (options.profile !== undefined) await mkdir(options.profile, { recursive: true })

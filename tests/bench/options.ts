@@ -25,6 +25,7 @@ same data, in turn.
                       all rows as JSON and as CSV to a client that reads N (10) megabytes a second, with the server's memory
   --images            the image analysis: times, what uploads do to reads, memory over 2,000 images
   --sign-in           /auth/v1: GET /user and refreshes beside reads, and what a flood of sign-ins does to reads; needs wrk
+  --storage           /storage/v1 on a folder and on S3: small and large objects, and what they do to reads
   --startup           only the time from start to ready
 
 The database is an embedded PostgreSQL, started for the run. BENCH_DATABASE_URL and BENCH_AUTHENTICATOR_URL name another
@@ -46,7 +47,7 @@ export type Options = {
   readonly fsync: boolean
   readonly json: string | undefined
   readonly profile: string | undefined
-  readonly mode: 'compare' | 'soak' | 'slow-client' | 'images' | 'sign-in' | 'startup'
+  readonly mode: 'compare' | 'soak' | 'slow-client' | 'images' | 'sign-in' | 'storage' | 'startup'
   readonly requests: number
   readonly megabytes: number
 }
@@ -80,6 +81,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
       megabytes: { type: 'string', default: '10' },
       images: { type: 'boolean', default: false },
       'sign-in': { type: 'boolean', default: false },
+      storage: { type: 'boolean', default: false },
       startup: { type: 'boolean', default: false },
     },
   })
@@ -89,7 +91,9 @@ export function parseOptions(args: readonly string[]): Options | undefined {
   }
   const rows = whole('rows', values.rows)
   if (rows % 1000 !== 0 || rows < 400_000) throw new Error('--rows must be a multiple of 1000, of at least 400000')
-  const modes = (['soak', 'slow-client', 'images', 'sign-in', 'startup'] as const).filter((mode) => values[mode])
+  const modes = (['soak', 'slow-client', 'images', 'sign-in', 'storage', 'startup'] as const).filter(
+    (mode) => values[mode],
+  )
   if (modes.length > 1) throw new Error(`--${modes.join(' and --')} are different things: one at a time`)
   return {
     quick: values.quick,

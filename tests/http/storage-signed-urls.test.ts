@@ -11,7 +11,7 @@ import { exchangeRows, type StorageRow } from '../support/storage-rows.ts'
 import { signToken } from '../support/token.ts'
 import { until } from '../support/until.ts'
 
-const [ann, bob] = ['aaaaaaaa-0000-4000-8000-000000000001', 'bbbbbbbb-0000-4000-8000-000000000002']
+const [ann, bob] = ['aaaaaaaa-0000-4000-8000-000000000001', 'bbbbbbbb-0000-4000-8000-000000000002'] as const
 
 const badToken = (message: string) => storageFault(400, 'InvalidJWT', message, 'InvalidJWT')
 const badSignature = (message: string) => storageFault(400, 'InvalidSignature', message, 'InvalidSignature')

@@ -10,10 +10,12 @@ const [ann, bob] = ['aaaaaaaa-0000-4000-8000-000000000001', 'bbbbbbbb-0000-4000-
 const { url, database } = await startStorageService(t)
 
 async function clientOf(claims: Readonly<Record<string, unknown>>): Promise<SupabaseClient['storage']> {
-  // Node 20 lacks a WebSocket, which is not used here.
-  const transport = class {} as unknown as typeof WebSocket
   const key = await signToken(claims)
-  return createClient(url, key, { auth: { persistSession: false }, realtime: { transport } }).storage
+  return createClient(url, key, {
+    auth: { persistSession: false },
+    // Node 20 lacks a WebSocket, which is not used here.
+    realtime: { transport: class {} as never },
+  }).storage
 }
 
 const admin = await clientOf({ role: 'service_role' })
