@@ -17,6 +17,7 @@ import {
 } from '../support/storage.ts'
 import { until } from '../support/until.ts'
 
+t.setTimeout(300_000)
 const [ada, ben] = ['aaaaaaaa-0000-4000-8000-000000000001', 'bbbbbbbb-0000-4000-8000-000000000002'] as const
 const metadataOf = (values: Readonly<Record<string, string | null>>): string =>
   Object.entries(values)

@@ -1,6 +1,5 @@
 // Keeps the bytes of objects in a bucket of an S3 server: `objects/<id>`. Large objects are uploaded in parts, of which one
 // at a time is in memory.
-import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { S3Client } from '@aws-sdk/client-s3'
@@ -16,6 +15,7 @@ import {
 } from '../object-store.ts'
 import { StorageError } from '../storage-error.ts'
 import { idOfBytes, versionOf } from './bytes-id.ts'
+import { MeasuredSource } from './measured-source.ts'
 import { composeParts } from './s3-compose.ts'
 import { isMissing, isUnsupported, loadS3, type S3Library } from './s3-library.ts'
 
@@ -287,62 +287,6 @@ export class S3Store implements ObjectStore {
 
 /** Bytes of an S3 object. */
 const largestObject = 5 * 1024 ** 4
-
-/** A source whose bytes are counted and hashed on their way. */
-class MeasuredSource {
-  readonly #source: Readable
-  readonly #maxBytes: number
-  readonly #signal: AbortSignal | undefined
-  readonly #hash = createHash('md5')
-  size = 0
-  /** Why the source ended early; the store is not the reason. */
-  failure: { readonly error: unknown } | undefined
-
-  constructor(source: Readable, maxBytes: number, signal: AbortSignal | undefined) {
-    this.#source = source
-    this.#maxBytes = maxBytes
-    this.#signal = signal
-  }
-
-  async *chunks(): AsyncGenerator<Buffer> {
-    const signal = this.#signal
-    const abort = (): void => void this.#source.destroy(signal?.reason as Error)
-    signal?.addEventListener('abort', abort, { once: true })
-    const chunks = (this.#source as AsyncIterable<Buffer>)[Symbol.asyncIterator]()
-    try {
-      for (;;) {
-        const chunk = await this.#next(chunks)
-        if (chunk === undefined) break
-        yield chunk
-      }
-    } finally {
-      signal?.removeEventListener('abort', abort)
-      this.#source.destroy()
-    }
-  }
-
-  /** The next chunk; undefined at the end. */
-  async #next(chunks: AsyncIterator<Buffer>): Promise<Buffer | undefined> {
-    try {
-      this.#signal?.throwIfAborted()
-      const next = await chunks.next()
-      this.#signal?.throwIfAborted()
-      if (next.done === true) return undefined
-      const { value } = next
-      this.size += value.length
-      if (this.size > this.#maxBytes) throw new TooManyBytesError()
-      this.#hash.update(value)
-      return value
-    } catch (error) {
-      this.failure = { error }
-      throw error
-    }
-  }
-
-  get eTag(): string {
-    return `"${this.#hash.digest('hex')}"`
-  }
-}
 
 const statusOf = (error: unknown): number | undefined =>
   (error as { readonly $metadata?: { readonly httpStatusCode?: number } }).$metadata?.httpStatusCode
