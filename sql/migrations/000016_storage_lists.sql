@@ -30,6 +30,16 @@ exception
 end
 $$;
 
+-- An index computes its expressions as the owner of the table.
+do $$
+begin
+  execute format(
+    'grant execute on function storage.folded_name(text) to %s',
+    (select relowner::regrole from pg_catalog.pg_class where oid = 'storage.objects'::regclass)
+  );
+end
+$$;
+
 create index if not exists idx_objects_bucket_id_name on storage.objects (bucket_id, name collate "C");
 create index if not exists idx_objects_bucket_id_folded_name
   on storage.objects (bucket_id, (storage.folded_name(name)) collate "C", name collate "C");

@@ -56,7 +56,7 @@ t.test("Supabase's schema is kept and served", async (t) => {
       await database.query(
         `select json_build_array(
            (select json_agg(json_build_array(relname, relowner, relacl) order by relname) from pg_class
-             where relnamespace = 'storage'::regnamespace),
+             where relnamespace = 'storage'::regnamespace and relname not like 'idx_objects_bucket_id_%'),
            (select json_agg(json_build_array(proname, prosrc) order by proname) from pg_proc
              where pronamespace = 'storage'::regnamespace and proname in ('foldername', 'protect')),
            (select json_agg(polname) from pg_policy where polrelid = 'storage.objects'::regclass)
@@ -66,6 +66,12 @@ t.test("Supabase's schema is kept and served", async (t) => {
   const before = await shape()
   await withClient(database.adminUri, (client) => migrate(client, { services: ['rest', 'auth', 'storage'] }))
   t.strictSame(await shape(), before, 'migrations change nothing of it')
+  const added = `select string_agg(relname, ' ' order by relname) as names from pg_class where relname like 'idx_objects_%'`
+  t.strictSame(
+    (await database.query(added)).rows,
+    [{ names: 'idx_objects_bucket_id_folded_name idx_objects_bucket_id_name' }],
+    'apart from the indexes of lists',
+  )
 
   const { url } = await startApplication(t, database.uri('authenticator', 'authenticator'), {
     STORAGE_FILE_BACKEND_PATH: t.testdir(),
