@@ -6,7 +6,7 @@ import { requireSent, type CodeFlows } from './code-flows.ts'
 import type { Mailer } from './mailer.ts'
 import { redirectRules } from './request-redirect.ts'
 
-type UserObject = { readonly id: string; readonly user_metadata?: Record<string, unknown> }
+type UserObject = { readonly id: string; readonly phone?: string; readonly user_metadata?: Record<string, unknown> }
 
 const userOf = (text: string): UserObject => JSON.parse(text) as UserObject
 
@@ -28,8 +28,9 @@ export function createConfirmations(
       return requireSent(await flows.mail('confirmation', account, { request, pkce })).user
     },
     confirmPhone: async (user) => {
-      const account = { user_id: userOf(user).id }
-      return requireSent((await flows.message('phone_confirmation', account, { request: undefined })).issued).user
+      const { id, phone } = userOf(user)
+      const options = { request: undefined, ...(phone === undefined ? {} : { phone }) }
+      return requireSent((await flows.message('phone_confirmation', { user_id: id }, options)).issued).user
     },
     noticeExistingAccount: async (user, address, { request }) => {
       const context = contextNow()

@@ -24,6 +24,8 @@ export type FlowOptions = {
   readonly pkce?: PkceChallenge | undefined
   readonly only?: CodeRequest['only']
   readonly newAddress?: string
+  /** Number of an account that is named by its id: it may be a test number. */
+  readonly phone?: string
   readonly side?: CodeRequest['side']
   readonly audit?: CodeRequest['audit']
 }
@@ -59,7 +61,7 @@ export class CodeFlows {
     const { request, pkce, only, newAddress, side, audit } = options
     const settings = this.#context.settings()
     const byPhone = isByPhone(purpose)
-    const phone = newAddress ?? ('phone' in account ? account.phone : undefined)
+    const phone = newAddress ?? options.phone ?? ('phone' in account ? account.phone : undefined)
     return {
       purpose,
       account,
