@@ -23,6 +23,8 @@ export type MailTemplatesOptions = {
   readonly onProblem: (message: string) => void
   /** Milliseconds since 1970. */
   readonly now?: () => number
+  /** Milliseconds to wait for a template. */
+  readonly timeout?: number
 }
 
 export type RenderedMail = { readonly subject: string; readonly html: string; readonly text: string }
@@ -31,14 +33,13 @@ type Loaded<T> = { readonly source: string; readonly value: T; readonly loadedAt
 
 /** Milliseconds after which a template is read again. */
 const maxAge = 10 * 60_000
-/** Milliseconds to wait for a template. */
-const loadTimeout = 5_000
 /** Bytes. */
 const maxLength = 1_000_000
 
 export class MailTemplates {
   readonly #options: MailTemplatesOptions
   readonly #now: () => number
+  readonly #timeout: number
   readonly #subjects = new Map<MailKind, Loaded<GoTemplate>>()
   readonly #bodies = new Map<MailKind, Loaded<GoTemplate>>()
   readonly #loading = new Map<MailKind, Promise<GoTemplate>>()
@@ -46,6 +47,7 @@ export class MailTemplates {
   constructor(options: MailTemplatesOptions) {
     this.#options = options
     this.#now = options.now ?? Date.now
+    this.#timeout = options.timeout ?? 5_000
   }
 
   /** Reads all templates of the settings, so that problems are reported at the start. Never rejects. */
@@ -98,7 +100,7 @@ export class MailTemplates {
     let value = byDefault
     if (location !== '') {
       try {
-        value = new GoTemplate(await readTemplate(location), 'html', variablesOf[kind])
+        value = new GoTemplate(await readTemplate(location, this.#timeout), 'html', variablesOf[kind])
       } catch (error) {
         this.#report(`GOTRUE_MAILER_TEMPLATES_${kind.toUpperCase()}`, error)
         if (known?.source === location) value = known.value
@@ -115,18 +117,17 @@ export class MailTemplates {
 }
 
 /** @throws Error whose message says why the template cannot be read */
-async function readTemplate(location: string): Promise<string> {
-  const signal = AbortSignal.timeout(loadTimeout)
+async function readTemplate(location: string, timeout: number): Promise<string> {
+  const signal = AbortSignal.timeout(timeout)
   try {
     return await textOf(/^https?:/i.test(location) ? await download(location, signal) : await openFile(location))
   } catch (error) {
     // An error of the file system names the path itself.
     if (error instanceof Error && 'path' in error) throw error
-    throw new Error(`${location} cannot be read: ${signal.aborted ? late : reasonOf(error)}`, { cause: error })
+    const reason = signal.aborted ? `it took more than ${String(timeout / 1000)} seconds` : reasonOf(error)
+    throw new Error(`${location} cannot be read: ${reason}`, { cause: error })
   }
 }
-
-const late = `it took more than ${String(loadTimeout / 1000)} seconds`
 
 /** The message of what `fetch` failed with, which is more specific than its own. */
 const reasonOf = (error: unknown): string => {
