@@ -22,7 +22,7 @@ export type MailSink = {
   /** Waits for the next mail to an address that no call has returned yet. */
   readonly next: (to: string) => Promise<ReceivedMail>
   /** Delays the replies to received mails until the returned function is called. */
-  readonly hold: () => () => void
+  readonly delayReplies: () => () => void
   /** Refuses the next mails with these replies, one after another. */
   readonly refuse: (...replies: readonly { readonly code: number; readonly at: 'recipient' | 'data' }[]) => void
 }
@@ -77,7 +77,7 @@ export async function startMailSink(
       returned.add(mail)
       return mail
     },
-    hold: () => {
+    delayReplies: () => {
       let release = (): void => undefined
       mayReply = new Promise((resolve) => (release = resolve))
       return release
