@@ -1,4 +1,4 @@
-// Forged and confused tokens, and users who try to become somebody else.
+// Forged and confused tokens, and users who try to become another user.
 import { createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto'
 import t from 'tap'
 import { jwtSecret, startApplication } from '../support/application.ts'
@@ -203,7 +203,7 @@ t.test('a user gets no rights by members that are for others', async (t) => {
   const read = await call('GET', '/rest/v1/profiles?select=id', {
     headers: { Authorization: `Bearer ${refreshed.access_token}` },
   })
-  t.strictSame(read.body, [{ id: user.id }], 'row-level security shows the own row only')
+  t.strictSame(read.body, [{ id: user.id }], 'row-level security shows no other row')
 })
 
 t.test('the role of the service is no role of a user', async (t) => {
