@@ -1,27 +1,11 @@
 // Attacks on codes, links and PKCE, and on what responses and mails reveal.
 import { createHash, randomBytes } from 'node:crypto'
 import t from 'tap'
-import { startApplication } from '../support/application.ts'
-import { askAuth, codeOf, newAddress, password, sessionOf, type AuthAnswer, type Json } from '../support/auth.ts'
-import { createMigratedDatabase } from '../support/database.ts'
-import { startMailSink } from '../support/mail-sink.ts'
+import { codeOf, newAddress, password, sessionOf, type AuthAnswer, type Json } from '../support/auth.ts'
+import { cookieSettings, startMailingService } from '../support/mailing-service.ts'
 import { signToken } from '../support/token.ts'
 
-const database = await createMigratedDatabase()
-t.teardown(() => database.drop())
-const sink = await startMailSink(t)
-const env = {
-  GOTRUE_SITE_URL: 'https://app.test',
-  GOTRUE_SMTP_HOST: '127.0.0.1',
-  GOTRUE_SMTP_PORT: String(sink.port),
-  GOTRUE_SMTP_ADMIN_EMAIL: 'admin@app.test',
-  GOTRUE_SMTP_MAX_FREQUENCY: '0s',
-  GOTRUE_RATE_LIMIT_EMAIL_SENT: '10000',
-  SESSION_SECRETS: 's'.repeat(32),
-  SECURE_COOKIES: 'false',
-}
-const { url, call, logged } = await startApplication(t, database.authenticatorUri, env)
-const ask = askAuth(url)
+const { ask, call, database, logged, sink, startAnother } = await startMailingService(t, cookieSettings)
 const serviceToken = await signToken({ role: 'service_role' })
 
 const post = (path: string, body: Json): Promise<AuthAnswer> => ask('POST', path, { body })
@@ -185,8 +169,7 @@ t.test('fifty guesses at once are five', async (t) => {
 
 t.test('when no more mails may be sent, strangers are refused like users', async (t) => {
   const email = await confirmed()
-  const limited = await startApplication(t, database.authenticatorUri, { ...env, GOTRUE_RATE_LIMIT_EMAIL_SENT: '2/1h' })
-  const askLimited = askAuth(limited.url)
+  const { ask: askLimited } = await startAnother({ GOTRUE_RATE_LIMIT_EMAIL_SENT: '2/1h' })
   for (let i = 0; i < 2; i++) await askLimited('POST', '/recover', { body: { email } })
   for (const path of ['/recover', '/resend']) {
     // An account that has not confirmed its address is one for /resend.

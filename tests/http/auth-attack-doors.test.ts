@@ -17,7 +17,7 @@ const { url, call } = await startApplication(t, database.authenticatorUri, setti
 const ask = askAuth(url)
 const cookieOf = ({ cookie }: Answer) => ({ headers: { Cookie: cookie ?? '' } })
 
-t.test('whoever knows the password alone changes nothing of an account with a second factor', async (t) => {
+t.test('a user who knows the password alone changes nothing of an account with a second factor', async (t) => {
   const first = await signUp(ask)
   const { factor, session } = await raise(ask, first.access_token)
   const email = String(first.user.email)
@@ -91,7 +91,7 @@ t.test('factors, challenges and sessions of another user', async (t) => {
   t.equal(claimsOf(sessionOf(await verify(ask, victim.session.access_token, factor, codeOfApp(factor, 1)))).aal, 'aal2')
 })
 
-t.test('where nobody may sign up, nobody signs up with a cookie either', async (t) => {
+t.test('where sign-up is disabled, it is disabled with a cookie, too', async (t) => {
   const closed = await startApplication(t, database.authenticatorUri, { ...settings, GOTRUE_DISABLE_SIGNUP: 'true' })
   const email = newAddress()
   t.equal(codeOf(await askAuth(closed.url)('POST', '/signup', { body: { email, password } })), 'signup_disabled')

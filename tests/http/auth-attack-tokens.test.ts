@@ -1,4 +1,4 @@
-// Forged and confused tokens, and users who try to become somebody else.
+// Forged and confused tokens, and users who try to become another user.
 import { createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto'
 import t from 'tap'
 import { jwtSecret, startApplication } from '../support/application.ts'
@@ -10,12 +10,13 @@ const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const kid = 'key-of-the-service'
-const { url, call } = await startApplication(t, database.authenticatorUri, {
-  GOTRUE_MAILER_AUTOCONFIRM: 'true',
+const keys = {
   GOTRUE_JWT_KEYS: JSON.stringify([
     { kid, alg: 'RS256', key_ops: ['sign', 'verify'], ...privateKey.export({ format: 'jwk' }) },
   ]),
-})
+}
+const settings = { ...keys, GOTRUE_MAILER_AUTOCONFIRM: 'true' }
+const { url, call } = await startApplication(t, database.authenticatorUri, settings)
 const ask = askAuth(url)
 
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -69,6 +70,39 @@ t.test('forged tokens open no route of any door', async (t) => {
     t.equal(rest.status, 401, label)
   }
   t.equal((await ask('GET', '/user', { token: session.access_token })).status, 200, 'the true token works')
+})
+
+t.test('tokens with the right signature of another issuer or audience', async (t) => {
+  const claims = claimsOf(await signUp(ask))
+  const others = { iss: 'https://elsewhere.test', aud: 'others', both: ['authenticated', 'others'] }
+  const rest = async (token: string, at = call) =>
+    (await at('GET', '/rest/v1/profiles?select=id', { headers: { Authorization: `Bearer ${token}` } })).status
+  // As in GoTrue: the key says who has issued a token, so the claim does not count.
+  const foreign = await signToken({ ...claims, iss: others.iss })
+  t.equal((await ask('GET', '/user', { token: foreign })).status, 200, 'issuer')
+  t.equal(await rest(foreign), 200, 'issuer')
+  // As in GoTrue and PostgREST: an audience is checked where a request or the setting asks for one.
+  for (const aud of [others.aud, others.both]) {
+    const token = await signToken({ ...claims, aud })
+    t.equal((await ask('GET', '/user', { token })).status, 200, String(aud))
+    const expected = { 'X-JWT-AUD': 'authenticated' }
+    const refused = await ask('GET', '/user', { token, headers: expected })
+    t.equal(refused.status, aud === others.aud ? 400 : 200, String(aud))
+    if (aud === others.aud) t.match(refused.body, { error_code: 'validation_failed', msg: /audience/ })
+    t.equal(await rest(token), 200, String(aud))
+  }
+  const strict = await startApplication(t, database.authenticatorUri, { ...keys, PGRST_JWT_AUD: 'authenticated' })
+  const askStrict = askAuth(strict.url)
+  const wrong = await signToken({ ...claims, aud: others.aud })
+  t.equal(await rest(wrong, strict.call), 401)
+  t.match(await askStrict('GET', '/user', { token: wrong }), { status: 403, body: { error_code: 'bad_jwt' } })
+  const admin = await signToken({ role: 'service_role', aud: others.aud })
+  t.match(await askStrict('GET', '/admin/users', { token: admin }), { status: 403, body: { error_code: 'bad_jwt' } })
+  for (const aud of ['authenticated', others.both]) {
+    const token = await signToken({ ...claims, aud })
+    t.equal((await askStrict('GET', '/user', { token })).status, 200, String(aud))
+    t.equal(await rest(token, strict.call), 200, String(aud))
+  }
 })
 
 t.test('keys of the project are not users, and users are not administrators', async (t) => {
@@ -169,7 +203,7 @@ t.test('a user gets no rights by members that are for others', async (t) => {
   const read = await call('GET', '/rest/v1/profiles?select=id', {
     headers: { Authorization: `Bearer ${refreshed.access_token}` },
   })
-  t.strictSame(read.body, [{ id: user.id }], 'row-level security shows the own row only')
+  t.strictSame(read.body, [{ id: user.id }], 'row-level security shows no other row')
 })
 
 t.test('the role of the service is no role of a user', async (t) => {

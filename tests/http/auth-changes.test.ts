@@ -1,33 +1,18 @@
 // Changes of addresses and numbers, conversions of anonymous users, and codes that are sent again.
 import t from 'tap'
-import { startApplication } from '../support/application.ts'
-import { askAuth, codeOf, newAddress, password, sessionOf, signUp, type AskAuth } from '../support/auth.ts'
-import { createMigratedDatabase } from '../support/database.ts'
-import { startMailSink } from '../support/mail-sink.ts'
+import { codeOf, newAddress, password, sessionOf, signUp } from '../support/auth.ts'
+import { startMailingService } from '../support/mailing-service.ts'
 
 t.setTimeout(600_000)
-const database = await createMigratedDatabase()
-t.teardown(() => database.drop())
-const sink = await startMailSink(t)
-const numbers = ['15550000001', '15550000002', '15550000003']
-const env = {
-  GOTRUE_SITE_URL: 'https://app.test',
-  GOTRUE_SMTP_HOST: '127.0.0.1',
-  GOTRUE_SMTP_PORT: String(sink.port),
-  GOTRUE_SMTP_ADMIN_EMAIL: 'admin@app.test',
-  GOTRUE_SMTP_MAX_FREQUENCY: '0s',
+const numbers = ['15550000001', '15550000002', '15550000003', '15550000004', '15550000005']
+const { ask, database, sink, startAnother } = await startMailingService(t, {
   GOTRUE_SMS_MAX_FREQUENCY: '0s',
-  GOTRUE_RATE_LIMIT_EMAIL_SENT: '10000',
   GOTRUE_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
   GOTRUE_EXTERNAL_PHONE_ENABLED: 'true',
   GOTRUE_SMS_TEST_OTP: numbers.map((number) => `${number}=123456`).join(),
   GOTRUE_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false',
-}
-const application = await startApplication(t, database.authenticatorUri, env)
-const ask = askAuth(application.url)
-const auto: AskAuth = askAuth(
-  (await startApplication(t, database.authenticatorUri, { ...env, GOTRUE_MAILER_AUTOCONFIRM: 'true' })).url,
-)
+})
+const { ask: auto } = await startAnother({ GOTRUE_MAILER_AUTOCONFIRM: 'true' })
 
 t.test('a simple change of the address is confirmed from the new mailbox alone', async (t) => {
   const { access_token: token, user } = await signUp(auto)
@@ -86,6 +71,39 @@ t.test('a phone number: sign-up, resend, change and reauthentication', async (t)
   t.match(changed, { status: 200, body: { user: { phone: second, app_metadata: { providers: ['phone'] } } } })
   t.match(await ask('GET', '/reauthenticate', { token }), { status: 200, body: { message_id: 'test-otp' } })
   t.equal((await ask('POST', '/token?grant_type=password', { body: { phone: second, password } })).status, 200)
+})
+
+t.test('a code sent to a phone is the nonce of a new password', async (t) => {
+  const [own = '', other = ''] = ['15550000004', '15550000005']
+  const strict = { GOTRUE_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true' }
+  const { ask } = await startAnother(strict)
+  const signedUp = async (phone: string) => {
+    await ask('POST', '/signup', { body: { phone, password } })
+    const session = sessionOf(await ask('POST', '/verify', { body: { type: 'sms', phone, token: '123456' } }))
+    await database.query("update auth.sessions set created_at = now() - interval '2 days' where user_id = $1", [
+      session.user.id,
+    ])
+    return session.access_token
+  }
+  const [token, stranger] = [await signedUp(own), await signedUp(other)]
+  const change = (secret: string, nonce?: string, by = token) =>
+    ask('PUT', '/user', { token: by, body: { password: secret, ...(nonce === undefined ? {} : { nonce }) } })
+  const invalid = { status: 422, body: { error_code: 'reauthentication_not_valid' } }
+  t.match(await change('a new password'), { status: 400, body: { error_code: 'reauthentication_needed' } })
+  t.match(await change('a new password', '123456'), invalid, 'the code of the sign-up is not accepted')
+  t.match(await ask('GET', '/reauthenticate', { token }), { status: 200, body: { message_id: 'test-otp' } })
+  t.match(await change('a new password', '123456', stranger), invalid, 'it belongs to the user')
+  t.match(await change('a new password', '654321'), invalid)
+  const asLogin = await ask('POST', '/verify', { body: { type: 'sms', phone: own, token: '123456' } })
+  t.equal(codeOf(asLogin), 'otp_expired', 'it does not sign in')
+  t.equal((await change('a new password', '123456')).status, 200)
+  t.match(await change('a newer password', '123456'), invalid, 'it counts once')
+  const grant = (secret: string) =>
+    ask('POST', '/token?grant_type=password', { body: { phone: own, password: secret } })
+  t.strictSame([(await grant('a new password')).status, (await grant(password)).status], [200, 400])
+  await ask('GET', '/reauthenticate', { token })
+  await Promise.all(Array.from({ length: 5 }, () => change('a newer password', '654321')))
+  t.match(await change('a newer password', '123456'), invalid, 'five wrong codes end it')
 })
 
 t.test('a code where addresses need no confirmation', async (t) => {

@@ -3,7 +3,8 @@
 import t from 'tap'
 import { newAddress, password } from '../support/auth.ts'
 import { codeOfApp } from '../support/second-factor.ts'
-import { dataOf, follow, fragmentOf, site, startSignInService } from '../support/sign-in-page.ts'
+import { dataOf, follow, fragmentOf } from '../support/page-client.ts'
+import { site, startSignInService } from '../support/sign-in-page.ts'
 
 t.setTimeout(900_000)
 const service = await startSignInService(t, '')

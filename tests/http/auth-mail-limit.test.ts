@@ -1,23 +1,10 @@
 // GOTRUE_RATE_LIMIT_EMAIL_SENT counts what is sent, and a refused request changes nothing.
 import t from 'tap'
-import { startApplication } from '../support/application.ts'
-import { askAuth, codeOf, newAddress, password } from '../support/auth.ts'
-import { createMigratedDatabase } from '../support/database.ts'
-import { startMailSink } from '../support/mail-sink.ts'
+import { codeOf, newAddress, password } from '../support/auth.ts'
+import { startMailingService } from '../support/mailing-service.ts'
 
 t.setTimeout(600_000)
-const database = await createMigratedDatabase()
-t.teardown(() => database.drop())
-const sink = await startMailSink(t)
-const { url } = await startApplication(t, database.authenticatorUri, {
-  GOTRUE_SITE_URL: 'https://app.test',
-  GOTRUE_SMTP_HOST: '127.0.0.1',
-  GOTRUE_SMTP_PORT: String(sink.port),
-  GOTRUE_SMTP_ADMIN_EMAIL: 'admin@app.test',
-  GOTRUE_SMTP_MAX_FREQUENCY: '0s',
-  GOTRUE_RATE_LIMIT_EMAIL_SENT: '3',
-})
-const ask = askAuth(url)
+const { ask, database, sink } = await startMailingService(t, { GOTRUE_RATE_LIMIT_EMAIL_SENT: '3' })
 
 t.test('a mail that cannot be sent leaves the earlier code valid, and creates no account', async (t) => {
   const email = newAddress()

@@ -5,25 +5,11 @@ import { createApiKey } from '../../server/identity/api-key/api-key.ts'
 import { startApplication } from '../support/application.ts'
 import { newAddress, password } from '../support/auth.ts'
 import { createMigratedDatabase, withClient } from '../support/database.ts'
+import { notesProject } from '../support/notes-project.ts'
 
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
-await database.query(`
-  create table public.notes (
-    id bigint generated always as identity primary key,
-    owner uuid not null default auth.uid() references auth.users (id) on delete cascade,
-    text text not null
-  );
-  alter table public.notes enable row level security;
-  create policy own on public.notes to authenticated using ((select auth.uid()) = owner);
-  grant select, insert on public.notes to authenticated;
-  create table public.members (id uuid primary key references auth.users (id) on delete cascade, name text);
-  create function public.handle_new_user() returns trigger language plpgsql security definer set search_path = '' as $$
-  begin
-    insert into public.members (id, name) values (new.id, new.raw_user_meta_data ->> 'full_name');
-    return new;
-  end $$;
-  create trigger on_auth_user_created after insert on auth.users for each row execute function public.handle_new_user()`)
+await database.query(notesProject)
 const { url } = await startApplication(t, database.authenticatorUri, {
   GOTRUE_MAILER_AUTOCONFIRM: 'true',
   GOTRUE_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',

@@ -1,28 +1,15 @@
-// /auth/signup asks for no proof of the address. Whoever proves it later gets the account without its former ways in.
+// /auth/signup asks for no proof of the address. The owner who proves it later gets the account without its former ways in.
 import t, { type Test } from 'tap'
 import { password, signUp, type SignedIn } from '../support/account.ts'
-import { startApplication } from '../support/application.ts'
-import { askAuth, codeOf, newAddress } from '../support/auth.ts'
-import { createMigratedDatabase } from '../support/database.ts'
-import { startMailSink } from '../support/mail-sink.ts'
+import { codeOf, newAddress } from '../support/auth.ts'
+import { cookieSettings, startMailingService } from '../support/mailing-service.ts'
 import { signToken } from '../support/token.ts'
 
 t.setTimeout(600_000)
-const database = await createMigratedDatabase()
-t.teardown(() => database.drop())
-const sink = await startMailSink(t)
-const { url, call } = await startApplication(t, database.authenticatorUri, {
-  SESSION_SECRETS: 's'.repeat(32),
-  SECURE_COOKIES: 'false',
+const { ask, call, database, sink } = await startMailingService(t, {
+  ...cookieSettings,
   AUTH_ADDRESS_LIMIT: '100000',
-  GOTRUE_SITE_URL: 'https://app.test',
-  GOTRUE_SMTP_HOST: '127.0.0.1',
-  GOTRUE_SMTP_PORT: String(sink.port),
-  GOTRUE_SMTP_ADMIN_EMAIL: 'admin@app.test',
-  GOTRUE_SMTP_MAX_FREQUENCY: '0s',
-  GOTRUE_RATE_LIMIT_EMAIL_SENT: '10000',
 })
-const ask = askAuth(url)
 const token = await signToken({ role: 'service_role' })
 
 type Tokens = { readonly access_token: string; readonly refresh_token: string }
@@ -63,7 +50,7 @@ const proofs: Readonly<Record<string, (email: string) => Promise<Tokens>>> = {
 const passwordGrant = (email: string, secret: string) =>
   ask('POST', '/token?grant_type=password', { body: { email, password: secret } })
 
-/** Checks that none of the credentials of whoever signed up is valid any more. */
+/** Checks that no credentials of the user who signed up are valid any more. */
 async function isOut(t: Test, mallory: SignedIn, tokens: Tokens, email: string): Promise<void> {
   t.equal((await mallory.call('GET', '/auth/me')).status, 401, 'the cookie')
   t.equal((await mallory.call('POST', '/auth/tokens')).status, 401)

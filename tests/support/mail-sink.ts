@@ -21,6 +21,8 @@ export type MailSink = {
   readonly received: readonly ReceivedMail[]
   /** Waits for the next mail to an address that no call has returned yet. */
   readonly next: (to: string) => Promise<ReceivedMail>
+  /** Delays the replies to received mails until the returned function is called. */
+  readonly delayReplies: () => () => void
   /** Refuses the next mails with these replies, one after another. */
   readonly refuse: (...replies: readonly { readonly code: number; readonly at: 'recipient' | 'data' }[]) => void
 }
@@ -33,6 +35,7 @@ export async function startMailSink(
 ): Promise<MailSink> {
   const received: ReceivedMail[] = []
   const returned = new Set<ReceivedMail>()
+  let mayReply: Promise<void> = Promise.resolve()
   const refusals: { readonly code: number; readonly at: 'recipient' | 'data' }[] = []
   const refusal = (at: 'recipient' | 'data'): Error | undefined => {
     if (refusals[0]?.at !== at) return undefined
@@ -56,7 +59,7 @@ export async function startMailSink(
       stream.on('end', () => {
         const error = refusal('data')
         if (!error) received.push(mailOf(Buffer.concat(chunks).toString(), session.envelope.rcptTo[0]?.address ?? ''))
-        done(error ?? null)
+        void mayReply.then(() => done(error ?? null))
       })
     },
   })
@@ -73,6 +76,11 @@ export async function startMailSink(
       if (!mail) throw new Error(`no mail to ${to}`)
       returned.add(mail)
       return mail
+    },
+    delayReplies: () => {
+      let release = (): void => undefined
+      mayReply = new Promise((resolve) => (release = resolve))
+      return release
     },
     refuse: (...replies) => {
       refusals.push(...replies)

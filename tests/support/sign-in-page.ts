@@ -1,13 +1,15 @@
 // Pages that sign users in with `@supabase/supabase-js`, unmodified, at a service with every way of sign-in.
-import { createClient, type SupabaseClient } from '@supabase/supabase-js'
+import type { SupabaseClient } from '@supabase/supabase-js'
 import { exportJWK, generateKeyPair } from 'jose'
 import type { Test } from 'tap'
 import { createApiKey } from '../../server/identity/api-key/api-key.ts'
 import { startApplication } from './application.ts'
-import { askAuth, newAddress, password, type AskAuth } from './auth.ts'
+import { askAuth, type AskAuth } from './auth.ts'
 import { createMigratedDatabase, withClient, type TestDatabase } from './database.ts'
 import { startMailSink, type MailSink } from './mail-sink.ts'
+import { cookieSettings, mailSettings } from './mailing-service.ts'
 import { client as oidcClient, startProvider } from './oidc-provider.ts'
+import { pageClient, signUpByMail, type FlowType } from './page-client.ts'
 import { until } from './until.ts'
 
 export const site = 'https://app.test'
@@ -18,7 +20,7 @@ export type SignInService = {
   readonly database: TestDatabase
   readonly sink: MailSink
   /** The client of a page with an empty storage. */
-  readonly page: (options?: { readonly flowType?: 'pkce' | 'implicit'; readonly url?: string }) => SupabaseClient
+  readonly page: (options?: { readonly flowType?: FlowType; readonly url?: string }) => SupabaseClient
   /** The client of a server with the secret key. */
   readonly server: SupabaseClient
   readonly secretKey: string
@@ -60,14 +62,11 @@ export async function startSignInService(t: Pick<Test, 'teardown'>, sql: string)
   const jwk = { ...(await exportJWK(privateKey)), alg: 'ES256', kid: 'one', key_ops: ['sign', 'verify'] }
   const env = {
     GOTRUE_JWT_KEYS: JSON.stringify([jwk]),
+    ...mailSettings(sink),
+    ...cookieSettings,
     GOTRUE_SITE_URL: site,
     GOTRUE_URI_ALLOW_LIST: 'https://*.preview.test/**',
-    GOTRUE_SMTP_HOST: '127.0.0.1',
-    GOTRUE_SMTP_PORT: String(sink.port),
-    GOTRUE_SMTP_ADMIN_EMAIL: 'admin@app.test',
-    GOTRUE_SMTP_MAX_FREQUENCY: '0s',
     GOTRUE_SMS_MAX_FREQUENCY: '0s',
-    GOTRUE_RATE_LIMIT_EMAIL_SENT: '10000',
     GOTRUE_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
     GOTRUE_EXTERNAL_PHONE_ENABLED: 'true',
     GOTRUE_HOOK_SEND_SMS_ENABLED: 'true',
@@ -78,8 +77,6 @@ export async function startSignInService(t: Pick<Test, 'teardown'>, sql: string)
     GOTRUE_EXTERNAL_ACME_CLIENT_ID: oidcClient.id,
     GOTRUE_EXTERNAL_ACME_SECRET: oidcClient.secret,
     GOTRUE_EXTERNAL_ACME_URL: acme.issuer,
-    SESSION_SECRETS: 's'.repeat(32),
-    SECURE_COOKIES: 'false',
   }
   const start: SignInService['start'] = async (more) => {
     const { url } = await startApplication(t, database.authenticatorUri, { ...env, ...more })
@@ -90,25 +87,17 @@ export async function startSignInService(t: Pick<Test, 'teardown'>, sql: string)
   const newKey = (role: string): Promise<string> =>
     withClient(database.adminUri, async (client) => (await createApiKey(client, { role, label: role })).key)
   const [publishable, secret] = [await newKey('anon'), await newKey('service_role')]
-  const page: SignInService['page'] = ({ flowType = 'implicit', url: other = url } = {}) =>
-    connect(other, publishable, flowType)
+  const page: SignInService['page'] = ({ flowType, url: other = url } = {}) => pageClient(other, publishable, flowType)
   return {
     url,
     ask,
     database,
     sink,
     page,
-    server: connect(url, secret, 'implicit'),
+    server: pageClient(url, secret),
     secretKey: secret,
     start,
-    signedUp: async (newPage = page()) => {
-      const email = newAddress()
-      await newPage.auth.signUp({ email, password })
-      const { code } = await sink.next(email)
-      const { error } = await newPage.auth.verifyOtp({ type: 'email', email, token: code })
-      if (error) throw error
-      return { page: newPage, email }
-    },
+    signedUp: async (newPage = page()) => ({ page: newPage, email: await signUpByMail(newPage, sink) }),
     smsCode: async (phone) => {
       const find = async (): Promise<unknown> =>
         (await database.query('delete from hooks.sent where phone = $1 returning code', [phone])).rows[0]?.code
@@ -118,43 +107,3 @@ export async function startSignInService(t: Pick<Test, 'teardown'>, sql: string)
     },
   }
 }
-
-function connect(url: string, key: string, flowType: 'pkce' | 'implicit') {
-  const stored = new Map<string, string>()
-  return createClient(url, key, {
-    // Node 20 has no WebSocket, and the tests need none.
-    realtime: { transport: class {} as never },
-    auth: {
-      autoRefreshToken: false,
-      detectSessionInUrl: false,
-      flowType,
-      storage: {
-        getItem: (name: string) => stored.get(name) ?? null,
-        setItem: (name: string, value: string) => void stored.set(name, value),
-        removeItem: (name: string) => void stored.delete(name),
-      },
-    },
-  })
-}
-
-type Result = { readonly data: unknown; readonly error: unknown }
-
-/** The data of a result without an error. */
-export function dataOf<Either extends Result>({
-  data,
-  error,
-}: Either): NonNullable<Extract<Either, { error: null }>['data']> {
-  if (error !== null || data === null || data === undefined) throw new Error(String(error))
-  return data
-}
-
-/** Opens a link of a mail as a browser does, and returns where it leads. */
-export async function follow(link: string): Promise<URL> {
-  const response = await fetch(link, { redirect: 'manual' })
-  await response.arrayBuffer()
-  return new URL(response.headers.get('location') ?? 'about:blank')
-}
-
-/** The parameters behind the `#` of a URL. */
-export const fragmentOf = ({ hash }: URL): Record<string, string> =>
-  Object.fromEntries(new URLSearchParams(hash.slice(1)))

@@ -1,8 +1,5 @@
 // Tasks that run after the response of their request.
 
-/** Milliseconds that tasks have to finish when the server stops. */
-const longest = 5000
-
 export class BackgroundTasks {
   readonly #running = new Set<Promise<void>>()
   readonly #onError: (error: unknown) => void
@@ -21,10 +18,10 @@ export class BackgroundTasks {
     this.#running.add(running)
   }
 
-  /** Waits for the tasks that run, for a bounded time. */
-  async drain(): Promise<void> {
+  /** Waits for the tasks that run, at most for `timeout` milliseconds. */
+  async drain(timeout: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, longest)))
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, timeout)))
     while (this.#running.size > 0 && timer) {
       const ended = await Promise.race([Promise.all(this.#running).then(() => 'ended'), late])
       if (ended !== 'ended') break

@@ -23,8 +23,17 @@ export type Confirmations = {
   readonly confirmEmail: (user: string, options: ConfirmationOptions) => Promise<string>
   /** The same for a phone number. @throws AuthError 429 `over_sms_send_rate_limit`, 400 if there is no way to send */
   readonly confirmPhone: (user: string, channel: string) => Promise<string>
-  /** Tells the owner of an account that there is one already. Does nothing above the limits. Never throws. */
-  readonly noticeExistingAccount: (user: string, options: ConfirmationOptions) => void
+  /**
+   * Sends a notice that there is an account already, after a sign-up with its address. Nothing is sent to a phone. The limits
+   * are those of a new address, so that they do not reveal the account.
+   *
+   * @throws AuthError 429 `over_email_send_rate_limit`, `over_sms_send_rate_limit`
+   */
+  readonly noticeExistingAccount: (
+    user: string,
+    address: { readonly email: string } | { readonly phone: string },
+    options: ConfirmationOptions,
+  ) => Promise<void>
   /**
    * Begins to change the address of a user. Returns the user object with `new_email`.
    *
@@ -44,7 +53,7 @@ const unavailable = (): Promise<never> =>
 export const noConfirmations: Confirmations = {
   confirmEmail: unavailable,
   confirmPhone: unavailable,
-  noticeExistingAccount: () => undefined,
+  noticeExistingAccount: () => Promise.resolve(),
   changeEmail: unavailable,
   changePhone: unavailable,
   useNonce: unavailable,

@@ -54,6 +54,12 @@ export type AuthService = {
   readonly stop: () => Promise<void>
 }
 
+/**
+ * Milliseconds that tasks and mails have to finish together when the server stops. The program waits a little longer, so
+ * that the connections to the database are then closed in order.
+ */
+const stopTime = 4000
+
 /** @throws HookSettingError */
 export function createAuth(options: AuthOptions): AuthService {
   const { settings, lookupApiKey, verifier, passwords, attempts, trustedProxies, isDevelopment, warn } = options
@@ -107,8 +113,9 @@ export function createAuth(options: AuthOptions): AuthService {
     router: authRouter({ ...options, context }),
     context,
     stop: async () => {
-      await tasks.drain()
-      await mailer.stop(5000)
+      const end = performance.now() + stopTime
+      await tasks.drain(stopTime)
+      await mailer.stop(Math.max(0, end - performance.now()))
     },
   }
 }

@@ -1,6 +1,6 @@
 // Maps errors of shared code, and of the database, to errors of `/auth/v1`.
 import { Failure } from '../../http/envelope.ts'
-import { isNotMigrated, isUnreachable, sqlState } from '../../postgres/database-error.ts'
+import { isNotMigrated, isUnreachable, leavesConnection, sqlState } from '../../postgres/database-error.ts'
 import { AuthError, authErrors } from './auth-error.ts'
 
 /** The fields of an error that the database sent. */
@@ -72,8 +72,9 @@ function raised(error: unknown): AuthError | undefined {
   if (code === 'P0001' || (code !== undefined && /^(?:PT\d{3}|[J-OQ-WYZ])/.test(code))) {
     return new AuthError(statusOf(code), 'unexpected_failure', message, { body: { database: details }, cause: error })
   }
-  // Any other error of a trigger, such as a missing table: the owner of the database needs its message.
-  if (where !== undefined && /PL\/pgSQL function (?!auth\.)/.test(where)) {
+  // Any other error of a trigger, such as a missing table: the owner of the database needs its message. An error that ends
+  // the connection, such as a shutdown, is not the trigger's.
+  if (where !== undefined && leavesConnection(error) && /PL\/pgSQL function (?!auth\.)/.test(where)) {
     return new AuthError(500, 'unexpected_failure', `Database error saving the user: ${message}`, {
       body: { database: details },
       cause: error,

@@ -177,7 +177,9 @@ async function createUnconfirmed(
   const outcome = textMember(members, 'outcome')
   if (outcome === 'exists') {
     if (settings.authMailerAutoconfirm || settings.authSmsAutoconfirm) throw alreadyRegistered()
-    if (wanted.provider === 'email') confirmations.noticeExistingAccount(user, { request })
+    const { address } = wanted
+    const account = wanted.provider === 'email' ? { email: address } : { phone: address }
+    await confirmations.noticeExistingAccount(user, account, { request })
     return { text: inventedUser(wanted) }
   }
   if (outcome === 'created') await hooks.afterUserCreated(user, { ip })

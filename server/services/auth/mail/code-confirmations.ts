@@ -6,11 +6,11 @@ import { requireSent, type CodeFlows } from './code-flows.ts'
 import type { Mailer } from './mailer.ts'
 import { redirectRules } from './request-redirect.ts'
 
-type UserObject = { readonly id: string; readonly email?: string; readonly user_metadata?: Record<string, unknown> }
+type UserObject = { readonly id: string; readonly phone?: string; readonly user_metadata?: Record<string, unknown> }
 
 const userOf = (text: string): UserObject => JSON.parse(text) as UserObject
 
-export type ConfirmationsContext = Pick<AuthContext, 'settings' | 'limits' | 'background' | 'hooks' | 'externalUrl'>
+export type ConfirmationsContext = Pick<AuthContext, 'settings' | 'hooks' | 'externalUrl'>
 
 /**
  * What sign-up and changes of a user need of codes.
@@ -28,26 +28,18 @@ export function createConfirmations(
       return requireSent(await flows.mail('confirmation', account, { request, pkce })).user
     },
     confirmPhone: async (user) => {
-      const account = { user_id: userOf(user).id }
-      return requireSent((await flows.message('phone_confirmation', account, { request: undefined })).issued).user
+      const { id, phone } = userOf(user)
+      const options = { request: undefined, ...(phone === undefined ? {} : { phone }) }
+      return requireSent((await flows.message('phone_confirmation', { user_id: id }, options)).issued).user
     },
-    noticeExistingAccount: (user, { request }) => {
+    noticeExistingAccount: async (user, address, { request }) => {
       const context = contextNow()
-      const { id, email = '', user_metadata: data = {} } = userOf(user)
-      const { authSmtpMaxFrequency } = context.settings()
+      await flows.countExisting('email' in address ? 'confirmation' : 'phone_confirmation', address, { request })
       // The hook knows no mail of this kind.
-      if (email === '' || context.hooks.sendEmail) return
+      if (!('email' in address) || context.hooks.sendEmail) return
       const { siteUrl } = redirectRules(context, request)
-      context.background(async () => {
-        try {
-          if (authSmtpMaxFrequency >= 1) await context.limits.countGuess(['notice', id], 1, authSmtpMaxFrequency)
-          await context.limits.countSent('email_sent')
-        } catch (error) {
-          if (error instanceof AuthError && error.status === 429) return
-          throw error
-        }
-        mailer.send('existing_account', email, { SiteURL: siteUrl, Email: email, Data: data })
-      })
+      const { user_metadata: data = {} } = userOf(user)
+      mailer.send('existing_account', address.email, { SiteURL: siteUrl, Email: address.email, Data: data })
     },
     changeEmail: async (userId, email, { request, pkce }) => {
       const options = { request, pkce, newAddress: email }

@@ -24,6 +24,8 @@ export type FlowOptions = {
   readonly pkce?: PkceChallenge | undefined
   readonly only?: CodeRequest['only']
   readonly newAddress?: string
+  /** Number of an account that is named by its id: it may be a test number. */
+  readonly phone?: string
   readonly side?: CodeRequest['side']
   readonly audit?: CodeRequest['audit']
 }
@@ -33,7 +35,8 @@ const isByPhone = (purpose: CodePurpose): boolean => purpose.startsWith('phone_'
 /** 429 in GoTrue's words. */
 export function tooSoon(purpose: CodePurpose, seconds: number): AuthError {
   const code = isByPhone(purpose) ? 'over_sms_send_rate_limit' : 'over_email_send_rate_limit'
-  const left = Math.floor(seconds)
+  // One less than `Retry-After`, also where only that is known.
+  const left = Math.max(0, Math.ceil(seconds) - 1)
   return authErrors.overLimit(code, `For security purposes, you can only request this after ${left} seconds.`, seconds)
 }
 
@@ -58,7 +61,7 @@ export class CodeFlows {
     const { request, pkce, only, newAddress, side, audit } = options
     const settings = this.#context.settings()
     const byPhone = isByPhone(purpose)
-    const phone = newAddress ?? ('phone' in account ? account.phone : undefined)
+    const phone = newAddress ?? options.phone ?? ('phone' in account ? account.phone : undefined)
     return {
       purpose,
       account,
@@ -121,6 +124,18 @@ export class CodeFlows {
       if (!(error instanceof AuthError) || error.status !== 429) throw error
       throw tooSoon(purpose, Number(error.headers['Retry-After'] ?? frequency))
     }
+  }
+
+  /**
+   * Counts a sign-up with the address of an account as one with a new address, although no code is sent.
+   *
+   * @throws AuthError 429
+   */
+  async countExisting(purpose: CodePurpose, account: AccountKey, options: FlowOptions): Promise<void> {
+    await this.counted(purpose, async () => {
+      await this.countStranger(purpose, account, options)
+      return { status: 'sent', user: '{}', email: null, phone: null, new_email: null, mails: [] }
+    })
   }
 
   /** Issues a code for a mail to someone who has an account, and sends it. */

@@ -1,5 +1,6 @@
 // The templates of all kinds of mails: those of the settings, else the default ones.
-import { readFile } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { defaultTemplates } from './default-templates.ts'
 import { GoTemplate } from './go-template.ts'
@@ -22,6 +23,8 @@ export type MailTemplatesOptions = {
   readonly onProblem: (message: string) => void
   /** Milliseconds since 1970. */
   readonly now?: () => number
+  /** Milliseconds to wait for a template. */
+  readonly timeout?: number
 }
 
 export type RenderedMail = { readonly subject: string; readonly html: string; readonly text: string }
@@ -30,13 +33,13 @@ type Loaded<T> = { readonly source: string; readonly value: T; readonly loadedAt
 
 /** Milliseconds after which a template is read again. */
 const maxAge = 10 * 60_000
-/** Milliseconds to wait for a template. */
-const loadTimeout = 5_000
+/** Bytes. */
 const maxLength = 1_000_000
 
 export class MailTemplates {
   readonly #options: MailTemplatesOptions
   readonly #now: () => number
+  readonly #timeout: number
   readonly #subjects = new Map<MailKind, Loaded<GoTemplate>>()
   readonly #bodies = new Map<MailKind, Loaded<GoTemplate>>()
   readonly #loading = new Map<MailKind, Promise<GoTemplate>>()
@@ -44,6 +47,7 @@ export class MailTemplates {
   constructor(options: MailTemplatesOptions) {
     this.#options = options
     this.#now = options.now ?? Date.now
+    this.#timeout = options.timeout ?? 5_000
   }
 
   /** Reads all templates of the settings, so that problems are reported at the start. Never rejects. */
@@ -96,7 +100,7 @@ export class MailTemplates {
     let value = byDefault
     if (location !== '') {
       try {
-        value = new GoTemplate(await readTemplate(location), 'html', variablesOf[kind])
+        value = new GoTemplate(await readTemplate(location, this.#timeout), 'html', variablesOf[kind])
       } catch (error) {
         this.#report(`GOTRUE_MAILER_TEMPLATES_${kind.toUpperCase()}`, error)
         if (known?.source === location) value = known.value
@@ -113,20 +117,48 @@ export class MailTemplates {
 }
 
 /** @throws Error whose message says why the template cannot be read */
-async function readTemplate(location: string): Promise<string> {
-  if (!/^https?:/i.test(location)) {
-    const path = location.startsWith('file:') ? fileURLToPath(location) : location
-    return await readFile(path, 'utf8')
-  }
-  let response: Response
+async function readTemplate(location: string, timeout: number): Promise<string> {
+  const signal = AbortSignal.timeout(timeout)
   try {
-    response = await fetch(location, { signal: AbortSignal.timeout(loadTimeout) })
+    return await textOf(/^https?:/i.test(location) ? await download(location, signal) : await openFile(location))
   } catch (error) {
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)
-    throw new Error(`${location} cannot be read: ${cause}`, { cause: error })
+    // An error of the file system names the path itself.
+    if (error instanceof Error && 'path' in error) throw error
+    const reason = signal.aborted ? `it took more than ${String(timeout / 1000)} seconds` : reasonOf(error)
+    throw new Error(`${location} cannot be read: ${reason}`, { cause: error })
   }
-  if (!response.ok) throw new Error(`${location} cannot be read: status ${String(response.status)}`)
-  const text = await response.text()
-  if (text.length > maxLength) throw new Error(`${location} is longer than ${String(maxLength)} characters`)
-  return text
+}
+
+/** The message of what `fetch` failed with, which is more specific than its own. */
+const reasonOf = (error: unknown): string => {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  return cause instanceof Error ? cause.message : String(cause)
+}
+
+type Chunks = AsyncIterable<Uint8Array>
+
+async function download(url: string, signal: AbortSignal): Promise<Chunks> {
+  const response = await fetch(url, { signal })
+  if (response.ok && response.body) return response.body
+  await response.body?.cancel()
+  throw new Error(`status ${String(response.status)}`)
+}
+
+async function openFile(location: string): Promise<Chunks> {
+  const path = location.startsWith('file:') ? fileURLToPath(location) : location
+  // A device or a pipe could be read for ever.
+  if (!(await stat(path)).isFile()) throw new Error('it is not a file')
+  return createReadStream(path)
+}
+
+/** Stops reading, and closes the source, when the text is too long. */
+async function textOf(chunks: Chunks): Promise<string> {
+  const parts: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of chunks) {
+    length += chunk.length
+    if (length > maxLength) throw new Error(`it is longer than ${String(maxLength)} bytes`)
+    parts.push(chunk)
+  }
+  return Buffer.concat(parts).toString('utf8')
 }

@@ -19,19 +19,39 @@ export type AccountParts = {
   readonly confirmed?: boolean
 }
 
+type CreationOptions = Omit<FlowOptions, 'request'> & {
+  /** Whether there was no such account a moment ago. */
+  readonly isNew: boolean
+}
+
 /**
  * Creates an account unless there is one, issues a code for it, and calls the hooks of sign-up.
  *
- * @param isNew whether there was no such account a moment ago
  * @throws AuthError 429; the error of a hook
  */
 export async function issueToNewAccount(
   context: AuthContext,
   request: Request,
   purpose: CodePurpose,
-  { address, data, passwordHash = null, confirmed = false }: AccountParts,
-  options: Omit<FlowOptions, 'request'> & { readonly isNew: boolean; readonly isLimited?: boolean },
+  account: AccountParts,
+  { isLimited = true, ...options }: CreationOptions & { readonly isLimited?: boolean },
 ): Promise<Settled> {
+  const issue = (): Promise<Issued> => createWithCode(context, request, purpose, account, options)
+  return isLimited ? context.codeFlows.counted(purpose, issue) : refuseWait(await issue())
+}
+
+/**
+ * The same for a mail or message that the caller counts.
+ *
+ * @throws the error of a hook
+ */
+export async function createWithCode(
+  context: AuthContext,
+  request: Request,
+  purpose: CodePurpose,
+  { address, data, passwordHash = null, confirmed = false }: AccountParts,
+  options: CreationOptions,
+): Promise<Issued> {
   const { hooks, settings, codeFlows } = context
   const { authJwtAud, authJwtDefaultGroupName: role } = settings()
   const account: NewAccount = {
@@ -45,15 +65,9 @@ export async function issueToNewAccount(
   const isHooked = hooks.beforeUserCreated !== noHooks.beforeUserCreated
   if (options.isNew && isHooked) await hooks.beforeUserCreated(draft(address, account), { ip })
   const codeRequest = codeFlows.request(purpose, address, { request, ...options })
-  const created = { isNew: false }
-  const issue = async (): Promise<Issued> => {
-    const result = await codeFlows.codes.issueToNewAccount(codeRequest, account)
-    created.isNew = result.isNew
-    return result.issued
-  }
-  const settled = options.isLimited === false ? refuseWait(await issue()) : await codeFlows.counted(purpose, issue)
-  if (created.isNew && settled.status === 'sent') await hooks.afterUserCreated(settled.user, { ip })
-  return settled
+  const { isNew, issued } = await codeFlows.codes.issueToNewAccount(codeRequest, account)
+  if (isNew && issued.status === 'sent') await hooks.afterUserCreated(issued.user, { ip })
+  return issued
 }
 
 /** Links that the service does not send have no limits. */

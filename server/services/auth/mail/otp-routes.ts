@@ -1,11 +1,16 @@
 // POST /otp and /magiclink: sign-in with a code or link, without a password.
+import type { Request } from 'express'
 import { readChannel, readEmail, readPhone } from '../addresses.ts'
+import type { AuthContext } from '../auth-context.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from '../auth-route.ts'
+import type { PkceChallenge } from '../confirmations.ts'
 import { objectMember } from '../metadata.ts'
 import { readChallenge } from '../pkce.ts'
 import { bodies, type OtpBody } from './code-bodies.ts'
-import { issueToNewAccount } from './new-account.ts'
+import type { Settled } from './code-flows.ts'
+import { createWithCode, type AccountParts } from './new-account.ts'
+import type { CodePurpose, CodeRequest } from './one-time-codes.ts'
 
 type Call = AuthCall<'anyone', OtpBody>
 
@@ -87,22 +92,53 @@ async function sendMagicLink({ context, body, bodyMembers, request }: Call, crea
   const pkce = readChallenge(body.code_challenge, body.code_challenge_method)
   const data = objectMember(bodyMembers, 'data')
   const audit = { action: 'user_recovery_requested', type: 'user' }
-  const options = { request, pkce, audit }
-  const issued = await codeFlows.issue('magiclink', { email }, { ...options, only: 'confirmed' })
-  if (issued.status === 'sent') {
-    await codeFlows.sender.mail('magiclink', issued, request)
-    return { json: {} }
-  }
-  const isNew = issued.status === 'absent'
-  if (isNew && !creates) throw otpDisabled()
-  if (settings.authDisableSignup) throw authErrors.signupDisabled()
   // The mail that confirms the address signs in, too.
   const confirmed = settings.authMailerAutoconfirm
-  const purpose = confirmed ? 'magiclink' : 'confirmation'
-  const account = { address: { email }, data, confirmed }
-  const toNew = await issueToNewAccount(context, request, purpose, account, { pkce, isNew })
-  if (toNew.status === 'sent') await codeFlows.sender.mail(purpose, toNew, request)
+  const purposeIfNew = confirmed ? 'magiclink' : 'confirmation'
+  const { issued, isNew } = await issueOrCreate(context, request, {
+    ...{ purpose: 'magiclink', only: 'confirmed', purposeIfNew },
+    ...{ account: { address: { email }, data, confirmed }, creates, pkce, audit },
+  })
+  if (issued.status === 'sent') await codeFlows.sender.mail(isNew ? purposeIfNew : 'magiclink', issued, request)
   return { json: {} }
+}
+
+type SignInCode = {
+  /** Of a code for a confirmed address. */
+  readonly purpose: CodePurpose
+  /** The state of that account. */
+  readonly only: CodeRequest['only']
+  /** Of a code for an account that is created, or whose address is not confirmed. */
+  readonly purposeIfNew: CodePurpose
+  readonly account: AccountParts
+  /** Whether an account may be created. */
+  readonly creates: boolean
+  readonly pkce?: PkceChallenge | undefined
+  readonly audit: CodeRequest['audit']
+}
+
+/**
+ * Issues a code to a confirmed address, else creates an account. Counts one mail or message in both cases, so that the time
+ * of the response reveals little about the account.
+ */
+async function issueOrCreate(
+  context: AuthContext,
+  request: Request,
+  { purpose, only, purposeIfNew, account, creates, pkce, audit }: SignInCode,
+): Promise<{ readonly issued: Settled; readonly isNew: boolean }> {
+  const { codeFlows } = context
+  let isNew = false
+  const issued = await codeFlows.counted(purpose, async () => {
+    const confirmed = codeFlows.request(purpose, account.address, { request, pkce, only, audit })
+    const known = await codeFlows.codes.issue(confirmed)
+    if (known.status !== 'absent' && known.status !== 'unconfirmed') return known
+    isNew = true
+    const isAbsent = known.status === 'absent'
+    if (isAbsent && !creates) throw otpDisabled()
+    if (context.settings().authDisableSignup) throw authErrors.signupDisabled()
+    return createWithCode(context, request, purposeIfNew, account, { pkce, isNew: isAbsent })
+  })
+  return { issued, isNew }
 }
 
 async function sendMessage({ context, body, bodyMembers, request }: Call, creates: boolean): Promise<AuthReply> {
@@ -113,17 +149,10 @@ async function sendMessage({ context, body, bodyMembers, request }: Call, create
   const phone = readPhone(body.phone ?? '')
   const data = objectMember(bodyMembers, 'data')
   const audit = { action: 'user_recovery_requested', type: 'user', traits: { channel } }
-  const { issued, messageId } = await codeFlows.message(
-    'phone_confirmation',
-    { phone },
-    { request, audit, only: 'phone_confirmed' },
-  )
-  if (issued.status === 'sent') return { json: messageId === undefined ? {} : { message_id: messageId } }
-  const isNew = issued.status === 'absent'
-  if (isNew && !creates) throw otpDisabled()
-  if (settings.authDisableSignup) throw authErrors.signupDisabled()
-  const account = { address: { phone }, data, confirmed: settings.authSmsAutoconfirm }
-  const toNew = await issueToNewAccount(context, request, 'phone_confirmation', account, { isNew })
-  if (toNew.status === 'sent') await codeFlows.sender.message(toNew)
-  return { json: {} }
+  const { issued, isNew } = await issueOrCreate(context, request, {
+    ...{ purpose: 'phone_confirmation', only: 'phone_confirmed', purposeIfNew: 'phone_confirmation' },
+    ...{ account: { address: { phone }, data, confirmed: settings.authSmsAutoconfirm }, creates, audit },
+  })
+  const messageId = issued.status === 'sent' ? await codeFlows.sender.message(issued) : undefined
+  return { json: isNew || messageId === undefined ? {} : { message_id: messageId } }
 }

@@ -79,7 +79,8 @@ export const recoverRoutes: readonly AuthRoute[] = [
         await context.codeFlows.mail('reauthentication', account, options)
         return { json: {} }
       }
-      const { messageId } = await context.codeFlows.message('phone_reauthentication', account, options)
+      const toPhone = { ...options, phone: phone ?? '' }
+      const { messageId } = await context.codeFlows.message('phone_reauthentication', account, toPhone)
       return { json: messageId === undefined ? {} : { message_id: messageId } }
     },
   }),
