@@ -6,7 +6,9 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { createClient, type SupabaseClient } from '@supabase/supabase-js'
+import sharp from 'sharp'
 import t from 'tap'
+import { Upload } from 'tus-js-client'
 import { createApiKey } from '../../server/identity/api-key/api-key.ts'
 import { newAddress, password } from '../support/auth.ts'
 import { withClient } from '../support/database.ts'
@@ -38,6 +40,9 @@ type Results = {
   readonly text: Blob
   readonly error: unknown
   readonly note: string
+  readonly signedUrl: string
+  readonly files: readonly { readonly name: string }[]
+  readonly thumbnail: string
 }
 
 t.test('the lines of a page', async (t) => {
@@ -48,18 +53,44 @@ t.test('the lines of a page', async (t) => {
   t.equal(refused, null)
   await writeFile(
     join(folder, 'page.mjs'),
-    `export default async ({ supabase, picture }) => {${section('storage')}; return { publicUrl, description, text, error, note } }`,
+    `export default async ({ supabase, picture, film, url, Upload }) => {
+       ${section('storage')}; ${section('storage-more')}; ${section('storage-tus')}
+       return { publicUrl, description, text, error, note, signedUrl, files, thumbnail }
+     }`,
   )
   const module = (await import(pathToFileURL(join(folder, 'page.mjs')).href)) as {
-    readonly default: (given: { supabase: SupabaseClient; picture: Blob }) => Promise<Results>
+    readonly default: (given: object) => Promise<Results>
   }
-  const picture = new Blob(['a picture'], { type: 'image/png' })
-  const { publicUrl, description, text, error, note } = await module.default({ supabase, picture })
+  const png = await sharp({ create: { width: 200, height: 100, channels: 3, background: 'green' } })
+    .png()
+    .toBuffer()
+  const [picture, film] = [
+    new Blob([new Uint8Array(png)], { type: 'image/png' }),
+    Buffer.alloc(7 * 1024 * 1024, 'film'),
+  ]
+  const given = { supabase, picture, film, url, Upload }
+  const { publicUrl, description, text, error, note, signedUrl, files, thumbnail } = await module.default(given)
   const shown = await fetch(publicUrl)
-  t.strictSame([shown.status, shown.headers.get('content-type'), await shown.text()], [200, 'image/png', 'a picture'])
+  t.strictSame([shown.status, shown.headers.get('content-type')], [200, 'image/png'])
+  t.strictSame(Buffer.from(await shown.arrayBuffer()), png)
   t.match(description, { size: 17, metadata: { colour: 'yellow' } })
   t.equal(await text.text(), 'Remember the milk')
   t.match(error, { message: 'The resource already exists', statusCode: '409' })
+
+  t.equal(await (await fetch(signedUrl)).text(), 'Remember the milk')
+  t.strictSame(
+    files.map(({ name }) => name),
+    ['note.txt'],
+  )
+  const resized = await sharp(Buffer.from(await (await fetch(thumbnail)).arrayBuffer())).metadata()
+  t.match(resized, { width: 64, height: 64 })
+  const folderOfUser = note.slice(0, note.indexOf('/'))
+  for (const [name, size] of [
+    ['letter.txt', 8],
+    ['film.mp4', film.length],
+  ] as const) {
+    t.match((await supabase.storage.from('notes').info(`${folderOfUser}/${name}`)).data, { size }, name)
+  }
 
   const other = newPage()
   await other.auth.signUp({ email: newAddress(), password })
