@@ -169,7 +169,7 @@ t.test('uploads', async (t) => {
       body,
       headers: { ...headers },
     })
-    return { status: response.status, body: (await response.json()) }
+    return { status: response.status, body: await response.json() }
   }
   const refused = (body: object) => ({ status: 400, body })
   t.strictSame(await upload(signed.token, 'x'.repeat(101)), refused(faults.tooLarge))

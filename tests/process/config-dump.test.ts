@@ -85,7 +85,7 @@ url-use-legacy-target-names = true
 `,
   )
   const rest = dumped.slice(own).trimEnd().split('\n')
-  const names = [serviceSettings, authSettings, storageSettings].flatMap((table) =>
+  const names = [serviceSettings, authSettings, storageSettings].flatMap((table: Record<string, { name: string }>) =>
     Object.values(table).map(({ name }) => name),
   )
   t.strictSame(
