@@ -25,7 +25,7 @@ const coreSettings: AuthSettingTable<CoreKey> = {
     example: '"https://*.example.org/**"',
   }),
   authDisableSignup: auth('GOTRUE_DISABLE_SIGNUP', types.boolean, false, {
-    description: 'Whether nobody can sign up.',
+    description: 'Whether sign-up is disabled.',
   }),
 
   authJwtKeys: auth('GOTRUE_JWT_KEYS', types.optionalText, null, {

@@ -12,8 +12,8 @@ export const storageAdminRole = 'supabase_storage_admin'
 export const isInternalRole = (role: string): boolean => role === authAdminRole || role === storageAdminRole
 
 /**
- * The identity, unless its role is the server's own. Whoever could send requests with that role, for instance by a token of
- * another issuer that shares the secret, would have access to all password hashes, sessions and objects.
+ * The identity, unless its role is the server's own. Requests with that role, for instance by a token of another
+ * issuer that shares the secret, would have access to all password hashes, sessions and objects.
  *
  * @throws CredentialError as for a role that is not granted to `authenticator`
  */

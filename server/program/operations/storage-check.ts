@@ -23,7 +23,7 @@ export type StorageExposure = {
 }
 
 export type StorageFinding =
-  /** Whoever has the roles finds out the names of all objects. The objects are public only for those who know their names. */
+  /** Callers with these roles learn the names of all objects. The objects are public only to callers who know their names. */
   | {
       readonly kind: 'listable-bucket'
       readonly bucket: string

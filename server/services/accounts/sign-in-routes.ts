@@ -67,7 +67,7 @@ export function signInRoutes(settings: SignInSettings): readonly Route[] {
         429: tooMany,
       },
       handler: async ({ body, request, response }) => {
-        if (isSignUpDisabled()) throw new Failure(403, 'Nobody can sign up here at the moment')
+        if (isSignUpDisabled()) throw new Failure(403, 'Sign-up is disabled')
         const email = normalisedEmail(body.email)
         await limits.register(email, clientNetwork(request, trustedProxies))
         const passwordHash = await passwords.hash(body.password)
@@ -147,7 +147,7 @@ export function signInRoutes(settings: SignInSettings): readonly Route[] {
 }
 
 /**
- * Only somebody who knows the password gets here, so the message may say why the account cannot sign in.
+ * The caller has sent the right password, so the message may say why the account cannot sign in.
  *
  * @throws Failure 403
  */

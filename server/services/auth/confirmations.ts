@@ -1,6 +1,5 @@
 // Mails and messages that confirm addresses: what sign-up and changes of a user need of them.
 import type { Request } from 'express'
-import { AuthError } from './auth-error.ts'
 
 /** The challenge of the PKCE flow, from the body of a request. */
 export type PkceChallenge = { readonly challenge: string; readonly method: 's256' | 'plain' }
@@ -22,7 +21,7 @@ export type Confirmations = {
    */
   readonly confirmEmail: (user: string, options: ConfirmationOptions) => Promise<string>
   /** The same for a phone number. @throws AuthError 429 `over_sms_send_rate_limit`, 400 if there is no way to send */
-  readonly confirmPhone: (user: string, channel: string) => Promise<string>
+  readonly confirmPhone: (user: string) => Promise<string>
   /**
    * Sends a notice that there is an account already, after a sign-up with its address. Nothing is sent to a phone. The limits
    * are those of a new address, so that they do not reveal the account.
@@ -41,20 +40,7 @@ export type Confirmations = {
    */
   readonly changeEmail: (userId: string, email: string, options: ConfirmationOptions) => Promise<string>
   /** The same for a phone number. */
-  readonly changePhone: (userId: string, phone: string, channel: string) => Promise<string>
+  readonly changePhone: (userId: string, phone: string) => Promise<string>
   /** Checks and uses up the code of GET /reauthenticate. @throws AuthError 422 `reauthentication_not_valid` */
   readonly useNonce: (userId: string, nonce: string) => Promise<void>
-}
-
-const unavailable = (): Promise<never> =>
-  Promise.reject(new AuthError(500, 'unexpected_failure', 'Error sending confirmation: there is no way to send it'))
-
-/** For a service that can send nothing. */
-export const noConfirmations: Confirmations = {
-  confirmEmail: unavailable,
-  confirmPhone: unavailable,
-  noticeExistingAccount: () => Promise.resolve(),
-  changeEmail: unavailable,
-  changePhone: unavailable,
-  useNonce: unavailable,
 }

@@ -5,7 +5,7 @@ const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i
 
 /**
  * The URL by which a client on the same machine has reached the service, otherwise `ownUrl`. Other hosts are not
- * believed: whoever sends a request chooses its `Host`, and links in mails would lead there.
+ * believed: the sender of a request chooses its `Host`, and links in mails would lead there.
  */
 export function externalUrlOf({ headers }: IncomingMessage, ownUrl: string): string {
   const { host } = headers

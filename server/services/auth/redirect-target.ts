@@ -60,7 +60,7 @@ export type RedirectSettings = {
   /** GOTRUE_URI_ALLOW_LIST: patterns (see {@link UrlGlob}). */
   readonly allowList: readonly string[]
   /**
-   * Whether a site on this machine allows the name `localhost` with any port, too: nobody has chosen the site, and
+   * Whether a site on this machine allows the name `localhost` with any port, too: the site is a default, and
    * development servers use both `localhost` and 127.0.0.1.
    */
   readonly isDefaultSite?: boolean

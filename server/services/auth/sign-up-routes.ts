@@ -98,7 +98,7 @@ async function signUpWithPassword(call: Call): Promise<AuthReply> {
     throw authErrors.invalid('Only an email address or phone number should be provided on signup.')
   }
   const provider = isEmpty(email) ? 'phone' : 'email'
-  const channel = provider === 'phone' ? readChannel(body.channel ?? '') : 'sms'
+  if (provider === 'phone') readChannel(body.channel ?? '')
   if (provider === 'phone' && !isEmpty(body.code_challenge)) {
     throw authErrors.invalid('PKCE not supported for phone signups')
   }
@@ -115,7 +115,7 @@ async function signUpWithPassword(call: Call): Promise<AuthReply> {
   const wanted = newSignUp(call, provider, address, passwordHash)
   await beforeCreation(call, wanted)
   const confirms = provider === 'email' ? settings.authMailerAutoconfirm : settings.authSmsAutoconfirm
-  return confirms ? createWithSession(call, wanted) : createUnconfirmed(call, wanted, { channel, pkce })
+  return confirms ? createWithSession(call, wanted) : createUnconfirmed(call, wanted, pkce)
 }
 
 const newSignUp = (
@@ -165,7 +165,7 @@ async function createWithSession({ context, request }: Call, wanted: SignUp): Pr
 async function createUnconfirmed(
   call: Call,
   wanted: SignUp,
-  { channel, pkce }: { readonly channel: string; readonly pkce: PkceChallenge | undefined },
+  pkce: PkceChallenge | undefined,
 ): Promise<AuthReply> {
   const { context, request } = call
   const { database, confirmations, hooks } = context
@@ -186,8 +186,8 @@ async function createUnconfirmed(
   const sent =
     wanted.provider === 'email'
       ? await confirmations.confirmEmail(user, { request, pkce })
-      : await confirmations.confirmPhone(user, channel)
-  // Whoever invited the user may have stored data that only the user may see.
+      : await confirmations.confirmPhone(user)
+  // The author of the invitation may have stored data that only the user may see.
   return { text: members.get('invited') === 'true' ? withoutDetails(sent) : sent }
 }
 

@@ -52,7 +52,7 @@ export async function updateUser(call: Call): Promise<AuthReply> {
   const settings = context.settings()
   const email = isEmpty(body.email) ? undefined : readEmail(body.email ?? '')
   const phone = isEmpty(body.phone) ? undefined : readPhone(body.phone ?? '')
-  const channel = readChannel(phone === undefined ? '' : (body.channel ?? ''))
+  if (phone !== undefined) readChannel(body.channel ?? '')
   const password = body.password ?? undefined
   if (password !== undefined) checkPassword(password, settings)
   const pkce = readChallenge(body.code_challenge, body.code_challenge_method)
@@ -83,7 +83,7 @@ export async function updateUser(call: Call): Promise<AuthReply> {
     text = await confirmations.changeEmail(caller.id, change.email, { request, pkce })
   }
   if (change.phone !== undefined && !takesPhone) {
-    text = await confirmations.changePhone(caller.id, change.phone, channel)
+    text = await confirmations.changePhone(caller.id, change.phone)
   }
   return { text }
 }

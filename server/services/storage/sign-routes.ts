@@ -109,7 +109,7 @@ async function upload(call: StorageCall<undefined>): Promise<StorageReply> {
   const { context, scope } = call
   const { bucket, name } = keyOf(call)
   const { owner = null, upsert } = await context.signedTokens.verifyUpload(tokenOf(call), `${bucket}/${name}`)
-  // Whoever signed the URL was permitted to upload.
+  // The caller who signed the URL was permitted to upload.
   await uploadObject(
     { ...call, scope: { ...scope, identity: storageAdmin } },
     { bucket, name, owner, isUpsert: upsert },

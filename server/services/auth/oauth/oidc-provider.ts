@@ -104,7 +104,7 @@ export class OidcProvider {
     if (hasAddress || configuration.serverMetadata().userinfo_endpoint === undefined) return claims
     const client = await openId()
     const information = await client.fetchUserInfo(configuration, accessToken, claims.sub)
-    // Whether an address is verified is said by whoever says the address.
+    // Whether an address is verified is said by the same source as the address.
     const source = claims.email === undefined || claims.email === information.email ? information : claims
     return { ...information, ...claims, email: source.email, email_verified: source.email_verified }
   }
