@@ -162,11 +162,7 @@ async function createWithSession({ context, request }: Call, wanted: SignUp): Pr
 }
 
 /** Creates a user, and sends what confirms the address. */
-async function createUnconfirmed(
-  call: Call,
-  wanted: SignUp,
-  pkce: PkceChallenge | undefined,
-): Promise<AuthReply> {
+async function createUnconfirmed(call: Call, wanted: SignUp, pkce: PkceChallenge | undefined): Promise<AuthReply> {
   const { context, request } = call
   const { database, confirmations, hooks } = context
   const settings = context.settings()
