@@ -139,6 +139,8 @@ t.test('services can be added later, unless a table is in the way', async (t) =>
       '000007_valuation.sql',
       '000009_classification_runs.sql',
       '000015_storage.sql',
+      '000016_storage_lists.sql',
+      '000017_storage_resumable.sql',
     ]
     t.strictSame(await pendingMigrations(client), expected)
     const query: RunClientQuery = (text, values) => client.query<Record<string, unknown>>(text, values)

@@ -6,7 +6,6 @@ import { signCookie, verifyCookie } from '../../server/http/cookie.ts'
 import { signUp, type SignedIn } from '../support/account.ts'
 import type { Answer, Call } from '../support/call.ts'
 import { createMigratedDatabase, type MigratedDatabase } from '../support/database.ts'
-import { countRoundTrips } from '../support/round-trips.ts'
 import { seededRandom, type Random } from '../support/seeded-random.ts'
 import { secrets, startService } from '../support/service.ts'
 
@@ -219,25 +218,4 @@ t.test('the claims of a session are the same text either way', async (t) => {
     (texts[0] as string[])[0],
     '{"aal":"aal1","email":"ann@example.org","role":"authenticated","sub":"id"}authenticated',
   )
-})
-
-t.test('a request takes one round trip', async (t) => {
-  const [, { database }] = sides
-  const counted = await countRoundTrips(t, database.authenticatorUri)
-  const { call } = await startService(t, counted.uri)
-  const user = await signUp(call, 'one-trip@example.org')
-  for (const [method, path, body, status, trips] of [
-    ['POST', '/report', vehicle, 201, 1],
-    ['GET', '/report', undefined, 200, 1],
-    ['GET', '/report/00000000-0000-4000-8000-000000000000', undefined, 404, 1],
-    ['POST', '/report', {}, 400, 1],
-  ] as const) {
-    // The first request opens connections, and prepares statements.
-    for (let time = 0; time < 3; time++) {
-      counted.take()
-      const answer = await user.call(method, path, body === undefined ? {} : { body })
-      t.equal(answer.status, status, answer.text)
-    }
-    t.equal(counted.take(), trips, `${method} ${path} ${status}`)
-  }
 })
