@@ -7,9 +7,21 @@ call rowhouse.begin_private_functions();
 -- callers with policies, too; `lower` and `like` are not, and would make them read the whole bucket.
 
 -- Earlier forms of Supabase, whose calls would be ambiguous.
-drop function if exists storage.search(text, text, integer, integer, integer);
-drop function if exists storage.search_v2(text, text, integer, integer, text);
-drop function if exists storage.list_objects_with_delimiter(text, text, text, integer, text, text);
+do $$
+declare
+  earlier constant text[] := array[
+    'storage.search(text, text, integer, integer, integer)',
+    'storage.search_v2(text, text, integer, integer, text)',
+    'storage.list_objects_with_delimiter(text, text, text, integer, text, text)'
+  ];
+  routine regprocedure;
+begin
+  for routine in select to_regprocedure(signature) from unnest(earlier) as signature where to_regprocedure(signature) is not null
+  loop
+    execute format('drop function %s', routine);
+  end loop;
+end
+$$;
 
 create or replace function storage.folded_name(name text) returns text
 language plpgsql immutable strict parallel safe
