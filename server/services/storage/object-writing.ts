@@ -6,7 +6,7 @@ import { storageErrorOf } from './database-storage-error.ts'
 import type { StorageContext } from './storage-context.ts'
 import type { StorageScope } from './storage-database.ts'
 import { storageErrors } from './storage-error.ts'
-import type { UserMetadata } from './upload-source.ts'
+import type { UserMetadata } from './user-metadata.ts'
 
 type Writer = { readonly context: StorageContext; readonly scope: StorageScope }
 

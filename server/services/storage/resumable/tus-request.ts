@@ -8,7 +8,9 @@ import { metadataText } from '../object-metadata.ts'
 import { removeLater, requirePermission, type NewObject } from '../object-writing.ts'
 import { storageErrors, type StorageError } from '../storage-error.ts'
 import { storagePath, type StorageCall } from '../storage-route.ts'
+import { requireCacheControl, requireMediaType } from '../upload-source.ts'
 import { bucketLimits, largestUpload, requireAllowedType } from '../uploads.ts'
+import { parseUserMetadata } from '../user-metadata.ts'
 import { TusError, tusErrors } from './tus-error.ts'
 import { TusStore } from './tus-store.ts'
 import {
@@ -26,8 +28,6 @@ type TusMetadata = Readonly<Record<string, string | null>>
 type Hooks = Omit<ServerOptions, 'path' | 'locker'>
 type HookError = { readonly status_code: number; readonly body: string }
 
-/** https://www.rfc-editor.org/rfc/rfc9110#section-8.3.1 */
-const mediaType = /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(?:;[\x20-\x7e]*)?$/
 const defaultType = 'application/octet-stream'
 
 /** Rows, not locks, decide which of several requests adds its bytes. */
@@ -141,21 +141,23 @@ class TusUpload {
   }
 
   #objectOf(bucket: string, name: string, metadata: TusMetadata): NewObject {
-    return { bucket, name, ...this.#permission, userMetadata: userMetadataOf(metadata.metadata) }
+    return { bucket, name, ...this.#permission, userMetadata: parseUserMetadata(metadata.metadata ?? '') }
   }
 
   /** @throws StorageError 413, 415 */
   async #beforeCreation({ id, size, metadata = {} }: Upload): Promise<{ metadata: Record<string, string | null> }> {
     const { bucket, name } = idOf(id)
     await this.#requireAllowed(bucket, name, size ?? 0, typeOf(metadata))
-    return { metadata: { ...metadata, cacheControl: cacheControlOf(metadata) } }
+    const cacheControl = cacheControlOf(metadata)
+    requireCacheControl(cacheControl)
+    return { metadata: { ...metadata, cacheControl } }
   }
 
   async #requireAllowed(bucket: string, name: string, length: number, contentType: string): Promise<void> {
     const { context } = this.#call
     const limits = await bucketLimits(context, bucket)
     if (length > largestUpload(context, limits, name)) throw storageErrors.tooLarge()
-    if (!mediaType.test(contentType)) throw storageErrors.invalidContentType()
+    requireMediaType(contentType)
     requireAllowedType(contentType, limits, name)
   }
 
@@ -244,16 +246,4 @@ const cacheControlOf = ({ cacheControl }: TusMetadata): string => {
   const seconds = cacheControl ?? ''
   if (/^-?\d+$/.test(seconds)) return `max-age=${seconds}`
   return /^max-age=-?\d+$/.test(seconds) ? seconds : 'no-cache'
-}
-
-/** An object in JSON; anything else is ignored. */
-function userMetadataOf(text: string | null | undefined): NewObject['userMetadata'] {
-  try {
-    const value: unknown = JSON.parse(text ?? 'null')
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as NewObject['userMetadata'])
-      : undefined
-  } catch {
-    return undefined
-  }
 }
