@@ -71,13 +71,14 @@ export async function copyObject(
     isUpsert,
     userMetadata: userMetadataOf(source, options),
   })
-  await requirePermission({ context, scope }, copyOf(first), metadataOf(first, options))
+  const replaceable = await requirePermission({ context, scope }, copyOf(first), metadataOf(first, options))
   const version = randomUUID()
   // The first attempt copies what the caller has just been permitted to copy.
   const found = [first]
   const { bytes, source } = await copyBytes(store, from, { ...to, version }, async () => found.pop() ?? (await find()))
   const metadata = { ...metadataOf(source, options), eTag: bytes.eTag, lastModified: bytes.lastModified.toISOString() }
-  const { id } = await writeObject({ context, scope }, copyOf(source), version, JSON.stringify(metadata))
+  const copy = copyOf(source)
+  const { id } = await writeObject({ context, scope }, copy, version, JSON.stringify(metadata), replaceable)
   const [row] = await database.askAsAdmin(scope, rowOfId, [id])
   return { id, row: JSON.parse(row?.[0] ?? '{}') as object }
 }

@@ -49,4 +49,6 @@ const longestHeader = 2000
 
 /** Text that can be the value of a header. */
 const headerText = (value: unknown): string | undefined =>
-  typeof value === 'string' && value.length <= longestHeader && /^[\t\x20-\x7e\x80-\xff]+$/.test(value) ? value : undefined
+  typeof value === 'string' && value.length <= longestHeader && /^[\t\x20-\x7e\x80-\xff]+$/.test(value)
+    ? value
+    : undefined

@@ -24,7 +24,8 @@ const limits = { fields: 10, files: 1, fieldSize: 1024 * 1024, headerPairs: 64 }
  */
 export function readForm(request: IncomingMessage): Promise<UploadForm> {
   // Its events are over, so that nothing would ever end the form.
-  if (request.destroyed) return Promise.reject(storageErrors.noContent('Request stream closed before upload could complete'))
+  if (request.destroyed)
+    return Promise.reject(storageErrors.noContent('Request stream closed before upload could complete'))
   const parser = createParser(request)
   const fields = new Map<string, string>()
   const stop = (): void => {

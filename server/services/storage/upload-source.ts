@@ -96,5 +96,6 @@ export function requireMediaType(type: string): void {
 
 /** @throws StorageError 400 for a long text */
 export function requireCacheControl(text: string): void {
-  if (text.length > longestHeader) throw storageErrors.validation('cacheControl must NOT have more than 1000 characters')
+  if (text.length > longestHeader)
+    throw storageErrors.validation('cacheControl must NOT have more than 1000 characters')
 }
