@@ -10,9 +10,9 @@ export function byteRange(header: string, size: number): ByteRange | undefined {
   const [, from = '', to = ''] = /^bytes=(\d*)-(\d*)$/.exec(header) ?? []
   if (size === 0 || (from === '' && to === '')) return undefined
   const [first, last] = [Number(from), Number(to)]
-  if (from === '')
-    return last === 0 || !Number.isSafeInteger(last) ? undefined : { start: Math.max(size - last, 0), end: size - 1 }
+  // Numbers beyond those that are exact are beyond every size, too.
+  if (from === '') return last === 0 ? undefined : { start: Math.max(size - last, 0), end: size - 1 }
   const end = to === '' ? size - 1 : last
-  if (!Number.isSafeInteger(first) || !Number.isSafeInteger(end) || end < first || first >= size) return undefined
+  if (end < first || first >= size) return undefined
   return { start: first, end: Math.min(end, size - 1) }
 }

@@ -6,7 +6,7 @@ import { moveObject } from './object-move.ts'
 import { objectJson } from './object-row.ts'
 import { removeLater } from './object-writing.ts'
 import { defineStorageRoute, type StorageRoute } from './storage-route.ts'
-import { decodedMetadata } from './upload-source.ts'
+import { decodedMetadata } from './user-metadata.ts'
 
 type MoveBody = {
   readonly bucketId: string

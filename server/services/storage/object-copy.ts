@@ -8,7 +8,8 @@ import { requirePermission, writeObject, type NewObject } from './object-writing
 import type { StorageContext } from './storage-context.ts'
 import type { StorageScope } from './storage-database.ts'
 import { storageErrors } from './storage-error.ts'
-import type { UserMetadata } from './upload-source.ts'
+import { requireCacheControl, requireMediaType } from './upload-source.ts'
+import type { UserMetadata } from './user-metadata.ts'
 
 export type CopyOptions = {
   /** Subject of the token, which owns the copy; null leaves the owner of an object that is replaced unchanged. */
@@ -55,6 +56,7 @@ export async function copyObject(
   options: CopyOptions,
 ): Promise<{ readonly id: string; readonly row: object }> {
   requireObjectName(to.name)
+  if (!options.copyMetadata) requireHeaders(options.metadata)
   const { database, store } = context
   const find = async (): Promise<Source | undefined> => {
     const [source] = await database.ask(scope, findSource, [from.bucket, from.name])
@@ -69,15 +71,21 @@ export async function copyObject(
     isUpsert,
     userMetadata: userMetadataOf(source, options),
   })
-  await requirePermission({ context, scope }, copyOf(first), metadataOf(first, options))
+  const replaceable = await requirePermission({ context, scope }, copyOf(first), metadataOf(first, options))
   const version = randomUUID()
   // The first attempt copies what the caller has just been permitted to copy.
   const found = [first]
   const { bytes, source } = await copyBytes(store, from, { ...to, version }, async () => found.pop() ?? (await find()))
   const metadata = { ...metadataOf(source, options), eTag: bytes.eTag, lastModified: bytes.lastModified.toISOString() }
-  const { id } = await writeObject({ context, scope }, copyOf(source), version, JSON.stringify(metadata))
+  const copy = copyOf(source)
+  const { id } = await writeObject({ context, scope }, copy, version, JSON.stringify(metadata), replaceable)
   const [row] = await database.askAsAdmin(scope, rowOfId, [id])
   return { id, row: JSON.parse(row?.[0] ?? '{}') as object }
+}
+
+function requireHeaders({ cacheControl, mimetype }: CopyOptions['metadata']): void {
+  if (cacheControl !== undefined) requireCacheControl(cacheControl)
+  if (mimetype !== undefined) requireMediaType(mimetype)
 }
 
 const userMetadataOf = ({ user_metadata }: Source, { copyMetadata, userMetadata }: CopyOptions) =>

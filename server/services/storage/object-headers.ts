@@ -9,9 +9,12 @@ export type HeaderOptions = {
   readonly expires?: Date
 }
 
-/** Media types that browsers show without executing anything of them. */
+/**
+ * Media types that browsers show without executing anything of them. After a comma, browsers read another type, which
+ * replaces the first. https://fetch.spec.whatwg.org/#concept-header-extract-mime-type
+ */
 const harmless =
-  /^(?:image\/(?!svg\b)[\w.+-]+|audio\/[\w.+-]+|video\/[\w.+-]+|font\/[\w.+-]+|text\/(?:plain|csv|css)|application\/(?:json|pdf|octet-stream|zip|gzip|wasm))\s*(?:;|$)/i
+  /^(?:image\/(?!svg\b)[\w.+-]+|audio\/[\w.+-]+|video\/[\w.+-]+|font\/[\w.+-]+|text\/(?:plain|csv|css)|application\/(?:json|pdf|octet-stream|zip|gzip|wasm))\s*(?:;[^,]*)?$/i
 
 /** Lets SVG and XML be shown, but no script of them run, and gives them an origin of their own. */
 const sandbox = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:"

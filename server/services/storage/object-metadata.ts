@@ -44,6 +44,11 @@ export function readMetadata(text: string | null): ObjectMetadata {
   }
 }
 
+/** Characters of a header: clients refuse responses with long ones. */
+const longestHeader = 2000
+
 /** Text that can be the value of a header. */
 const headerText = (value: unknown): string | undefined =>
-  typeof value === 'string' && /^[\t\x20-\x7e\x80-\xff]+$/.test(value) ? value : undefined
+  typeof value === 'string' && value.length <= longestHeader && /^[\t\x20-\x7e\x80-\xff]+$/.test(value)
+    ? value
+    : undefined

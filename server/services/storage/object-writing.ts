@@ -6,7 +6,7 @@ import { storageErrorOf } from './database-storage-error.ts'
 import type { StorageContext } from './storage-context.ts'
 import type { StorageScope } from './storage-database.ts'
 import { storageErrors } from './storage-error.ts'
-import type { UserMetadata } from './upload-source.ts'
+import type { UserMetadata } from './user-metadata.ts'
 
 type Writer = { readonly context: StorageContext; readonly scope: StorageScope }
 
@@ -30,12 +30,16 @@ const replace = `on conflict (bucket_id, name) do update set
 
 const tryInsert = new JsonStatement(insert, { access: 'write' })
 // Reading the row requires the policies of select, as replacing requires those of update.
-const tryUpsert = new JsonStatement(`${insert} ${replace} returning id`, { access: 'write' })
+const tryUpsert = new JsonStatement(
+  `${insert} ${replace}
+   returning id, (select owner_id from storage.objects as seen where seen.bucket_id = $1 and seen.name = $2)`,
+  { access: 'write' },
+)
 
 const insertRow = new JsonStatement(`${insert} on conflict (bucket_id, name) do nothing returning id, null`, {
   access: 'write',
 })
-// The lock makes the previous version that of the row which is replaced.
+// The lock makes the previous version that of the row which is replaced. Rows that the caller was not asked about stay.
 const upsertRow = new JsonStatement(
   `with previous as materialized (
      select version from storage.objects where bucket_id = $1 and name = $2 for update
@@ -43,6 +47,7 @@ const upsertRow = new JsonStatement(
    insert into storage.objects (bucket_id, name, owner, owner_id, version, metadata, user_metadata)
    select $1, $2, $3::uuid, $4, $5, $6::jsonb, $7::jsonb from (select) as one left join previous on true
    ${replace}
+   where objects.id = $8::uuid and objects.owner_id is not distinct from $9
    returning id, (select version from previous)`,
   { access: 'write' },
 )
@@ -65,6 +70,22 @@ const valuesOf = (
 ]
 
 /**
+ * The object that the caller may replace: an upload takes long enough for somebody else to put another one there, which
+ * only its policies could permit to replace.
+ */
+export type Replaceable = {
+  /** If there is no object yet, no row ever has this id. */
+  readonly id: string | null
+  readonly owner: string | null
+}
+
+/** What is known of an object before its upload. */
+type Known = { readonly mimetype?: string; readonly contentLength?: number }
+
+/** How often somebody else may put another object where one is to be replaced, until the caller has to try again. */
+const attempts = 10
+
+/**
  * Finds out whether the caller may write an object, by writing its row and rolling back. The policies see the columns
  * that are known before the upload.
  *
@@ -74,11 +95,12 @@ const valuesOf = (
 export async function requirePermission(
   { context: { database }, scope }: Writer,
   object: NewObject,
-  known: { readonly mimetype?: string; readonly contentLength?: number },
-): Promise<void> {
+  known: Known,
+): Promise<Replaceable> {
   const statement = object.isUpsert ? tryUpsert : tryInsert
   try {
-    await database.tryOut(scope, statement, valuesOf(object, '1', JSON.stringify(known), null))
+    const [row] = await database.tryOut(scope, statement, valuesOf(object, '1', JSON.stringify(known), null))
+    return { id: row?.[0] ?? null, owner: row?.[1] ?? null }
   } catch (error) {
     throw objectError(error)
   }
@@ -92,36 +114,67 @@ export type WrittenObject = {
 
 /**
  * Writes the row of an object whose bytes are durable, as the owner of the tables: the caller's permission was checked
- * before. One statement decides conflicts. Afterwards, the bytes of the replaced version are removed; if the row is
- * certainly not written, those of the new one.
+ * before, and is again if there is another object now. One statement decides conflicts. Afterwards, the bytes of the
+ * replaced version are removed; if the row is certainly not written, those of the new one.
  *
  * @param metadata JSON text
- * @throws StorageError 409 `KeyAlreadyExists` if another upload was faster and `isUpsert` is not set
+ * @param replaceable as `requirePermission` has returned it
+ * @throws StorageError 409 `KeyAlreadyExists` if another upload was faster and `isUpsert` is not set; 403 `AccessDenied`
+ *   if it was faster and the caller may not replace its object; 423 if others are faster again and again
  */
 export async function writeObject(
-  { context, scope }: Writer,
+  writer: Writer,
   object: NewObject,
   version: string,
   metadata: string,
+  replaceable: Replaceable,
 ): Promise<WrittenObject> {
-  const { database } = context
-  const { bucket, name } = object
-  const statement = object.isUpsert ? upsertRow : insertRow
-  let row
+  const { context } = writer
+  const { bucket, name, isUpsert } = object
+  let target = replaceable
   try {
-    ;[row] = await database.askAsAdmin(scope, statement, valuesOf(object, version, metadata, '{}'))
+    for (let attempt = 0; attempt < attempts; attempt++) {
+      const written = await writeRow(writer, object, version, metadata, target)
+      if (written) {
+        const { previous } = written
+        if (previous !== null && previous !== version) removeLater(context, { bucket, name, version: previous })
+        return written
+      }
+      if (!isUpsert) throw storageErrors.keyExists()
+      target = await requirePermission(writer, object, JSON.parse(metadata) as Known)
+    }
+    throw storageErrors.resourceLocked()
   } catch (error) {
     // After a lost connection, the row may be there: the bytes are left to the sweep.
-    if (leavesConnection(error)) removeLater(context, { bucket, name, version })
-    throw objectError(error)
+    if (!(error instanceof LostRowError)) {
+      removeLater(context, { bucket, name, version })
+      throw error
+    }
+    throw objectError(error.cause)
   }
-  const [id = null, previous = null] = row ?? []
-  if (id === null) {
-    removeLater(context, { bucket, name, version })
-    throw storageErrors.keyExists()
+}
+
+/** It is not known whether a row was written. */
+class LostRowError extends Error {}
+
+/** @returns undefined if there is an object already that the row does not replace */
+async function writeRow(
+  { context: { database }, scope }: Writer,
+  object: NewObject,
+  version: string,
+  metadata: string,
+  { id: replaced, owner }: Replaceable,
+): Promise<WrittenObject | undefined> {
+  const values = valuesOf(object, version, metadata, '{}')
+  try {
+    const [row] = object.isUpsert
+      ? await database.askAsAdmin(scope, upsertRow, [...values, replaced, owner])
+      : await database.askAsAdmin(scope, insertRow, values)
+    const [id = null, previous = null] = row ?? []
+    return id === null ? undefined : { id, previous }
+  } catch (error) {
+    throw leavesConnection(error) ? objectError(error) : new LostRowError('', { cause: error })
   }
-  if (previous !== null && previous !== version) removeLater(context, { bucket, name, version: previous })
-  return { id, previous }
 }
 
 /** Removes bytes that no row names any more. The sweep removes them later if that fails. */

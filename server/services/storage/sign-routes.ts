@@ -12,7 +12,7 @@ import { storageErrors } from './storage-error.ts'
 import type { StorageContext } from './storage-context.ts'
 import { storageAdmin } from './storage-database.ts'
 import { defineStorageRoute, type StorageCall, type StorageReply, type StorageRoute } from './storage-route.ts'
-import { decodedMetadata } from './upload-source.ts'
+import { decodedMetadata } from './user-metadata.ts'
 import { uploadObject } from './uploads.ts'
 
 type SignBody = { readonly expiresIn: number; readonly transform?: Transformation }
@@ -120,7 +120,9 @@ async function upload(call: StorageCall<undefined>): Promise<StorageReply> {
 async function download(call: StorageCall<undefined>): Promise<StorageReply> {
   const { context, query, request } = call
   const { bucket, name } = keyOf(call)
-  const { exp } = await context.signedTokens.verifyDownload(tokenOf(call), `${bucket}/${name}`)
+  const { exp, transformations } = await context.signedTokens.verifyDownload(tokenOf(call), `${bucket}/${name}`)
+  // Whoever shares a small image does not share the large one.
+  if (transformations !== undefined) throw storageErrors.invalidSignature()
   const find = () => findAnyObject(context, bucket, name)
   const options = { download: query.get('download'), expires: new Date(exp * 1000) }
   if (request.method === 'HEAD') return sendObjectHead(call, await find(), options)

@@ -48,8 +48,8 @@ export type SignedTokens = {
 type UrlKey = { readonly kid: string; readonly key: KeyObject }
 type Scope = 'download' | 'upload'
 
-/** The latest time that JavaScript's numbers of milliseconds can express, in seconds since 1970. */
-const latest = Math.floor(Number.MAX_SAFE_INTEGER / 1000)
+/** The latest time of the header `Expires`, which has four digits for the year, in seconds since 1970. */
+const latest = Date.UTC(9999, 11, 31) / 1000
 
 /** @param keys read for each token, because the keys can be reloaded */
 export function createSignedTokens(keys: () => KeySource): SignedTokens {

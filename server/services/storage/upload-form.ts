@@ -20,9 +20,12 @@ const limits = { fields: 10, files: 1, fieldSize: 1024 * 1024, headerPairs: 64 }
 /**
  * Reads a form up to the bytes of its file, which may have any field name.
  *
- * @throws StorageError 400 without a file
+ * @throws StorageError 400 without a file, or when the request has broken off
  */
 export function readForm(request: IncomingMessage): Promise<UploadForm> {
+  // Its events are over, so that nothing would ever end the form.
+  if (request.destroyed)
+    return Promise.reject(storageErrors.noContent('Request stream closed before upload could complete'))
   const parser = createParser(request)
   const fields = new Map<string, string>()
   const stop = (): void => {

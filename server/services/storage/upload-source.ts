@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { readForm } from './upload-form.ts'
 import { storageErrors } from './storage-error.ts'
+import { decodedMetadata, parseUserMetadata, type UserMetadata } from './user-metadata.ts'
 
 export type UploadSource = {
   /** The media type, as the client claims it. */
@@ -21,10 +22,8 @@ export type UploadSource = {
   readonly stop: () => void
 }
 
-export type UserMetadata = Readonly<Record<string, unknown>>
-
-/** Bytes. */
-const mostMetadata = 1024 * 1024
+/** Characters of a text that becomes a header of every download: clients refuse long ones. */
+const longestHeader = 1000
 
 /** https://www.rfc-editor.org/rfc/rfc9110#section-8.3.1 */
 const mediaType = /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(?:;.*)?$/
@@ -32,7 +31,7 @@ const mediaType = /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(?:;.*)?$/
 /**
  * Reads the beginning of an upload. The bytes are left in the request until they are read.
  *
- * @throws StorageError 400 for a form without a file, 415 for a malformed media type
+ * @throws StorageError 400 for a form without a file, 415 for a malformed media type; those of metadata
  */
 export async function readUpload(request: IncomingMessage): Promise<UploadSource> {
   const { headers } = request
@@ -44,13 +43,15 @@ export async function readUpload(request: IncomingMessage): Promise<UploadSource
   }
   if (given?.toLowerCase().startsWith('multipart/form-data') !== true) {
     const contentType = given ?? 'application/octet-stream'
+    const cacheControl = headers['cache-control'] ?? 'no-cache'
     requireMediaType(contentType)
+    requireCacheControl(cacheControl)
     const metadata = headers['x-metadata']
     return {
       ...common,
       contentType,
       isRaw: true,
-      cacheControl: headers['cache-control'] ?? 'no-cache',
+      cacheControl,
       userMetadata: typeof metadata === 'string' ? decodedMetadata(metadata) : undefined,
       bytes: request,
       stop: () => undefined,
@@ -61,14 +62,16 @@ export async function readUpload(request: IncomingMessage): Promise<UploadSource
     const named = fields.get('contentType') ?? ''
     const contentType = named === '' ? fileType : named
     requireMediaType(contentType)
-    const time = fields.get('cacheControl')
+    const time = fields.get('cacheControl') ?? ''
+    const cacheControl = time === '' ? 'no-cache' : `max-age=${time}`
+    requireCacheControl(cacheControl)
     const metadata = fields.get('metadata') ?? fields.get('userMetadata')
     return {
       ...common,
       contentType,
       isRaw: false,
-      cacheControl: time === undefined || time === '' ? 'no-cache' : `max-age=${time}`,
-      userMetadata: metadata === undefined ? undefined : parsedMetadata(metadata),
+      cacheControl,
+      userMetadata: metadata === undefined ? undefined : parseUserMetadata(metadata),
       ...{ bytes, stop },
     }
   } catch (error) {
@@ -86,21 +89,13 @@ function robotsTag(header: string | readonly string[] | undefined): string | und
   return header
 }
 
-function requireMediaType(type: string): void {
-  if (!mediaType.test(type)) throw storageErrors.invalidContentType()
+/** @throws StorageError 415 for a malformed media type, and for a long one */
+export function requireMediaType(type: string): void {
+  if (type.length > longestHeader || !mediaType.test(type)) throw storageErrors.invalidContentType()
 }
 
-/** Metadata in base64, as a header has it. */
-export const decodedMetadata = (header: string): UserMetadata | undefined =>
-  parsedMetadata(Buffer.from(header, 'base64').toString())
-
-/** An object in JSON; anything else is ignored. */
-function parsedMetadata(text: string): UserMetadata | undefined {
-  if (Buffer.byteLength(text) > mostMetadata) throw storageErrors.tooLarge('user_metadata')
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as UserMetadata) : undefined
-  } catch {
-    return undefined
-  }
+/** @throws StorageError 400 for a long text */
+export function requireCacheControl(text: string): void {
+  if (text.length > longestHeader)
+    throw storageErrors.validation('cacheControl must NOT have more than 1000 characters')
 }

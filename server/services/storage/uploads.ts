@@ -85,13 +85,13 @@ export async function uploadObject(
     if (source.isRaw && declaredLength !== undefined && declaredLength > maxBytes) throw storageErrors.tooLarge()
     requireObjectName(name)
     const object = { bucket, name, owner, isUpsert, userMetadata: source.userMetadata }
-    await requirePermission({ context, scope }, object, {
+    const replaceable = await requirePermission({ context, scope }, object, {
       mimetype: source.contentType,
       ...(declaredLength === undefined ? {} : { contentLength: declaredLength }),
     })
     const version = randomUUID()
     const stored = await receive(call, { bucket, name, version }, source, maxBytes)
-    return await writeObject({ context, scope }, object, version, metadataText(stored, source))
+    return await writeObject({ context, scope }, object, version, metadataText(stored, source), replaceable)
   } catch (error) {
     source.stop()
     throw error

@@ -1,8 +1,9 @@
 // The rows of resumable uploads. Of requests that add bytes at the same position, the first whose row is written wins: no
 // other locks are needed, in whatever process the requests are.
 import { JsonStatement } from '../../../postgres/json-statement.ts'
-import { leavesConnection } from '../../../postgres/database-error.ts'
+import { leavesConnection, sqlState } from '../../../postgres/database-error.ts'
 import type { ObjectKey } from '../object-store.ts'
+import type { Replaceable } from '../object-writing.ts'
 import type { StorageContext } from '../storage-context.ts'
 import type { StorageScope } from '../storage-database.ts'
 
@@ -34,6 +35,8 @@ export type FinishedObject = {
   readonly userMetadata: string
   /** Whether an object of that name is replaced. */
   readonly isUpsert: boolean
+  /** The only object that is replaced; undefined for any. */
+  readonly replaceable: Replaceable | undefined
   /** Bytes. */
   readonly length: number
 }
@@ -74,7 +77,10 @@ const partsOf = new JsonStatement(
   { access: 'read', hasNoEffect: true },
 )
 
-/** Marks the upload as complete and writes the row of the object: both or neither. */
+/**
+ * Marks the upload as complete and writes the row of the object: both or neither. If there is an object that must not be
+ * replaced, dividing by zero makes it neither.
+ */
 const finish = (isUpsert: boolean): JsonStatement =>
   new JsonStatement(
     `with upload as (
@@ -82,22 +88,29 @@ const finish = (isUpsert: boolean): JsonStatement =>
        where id = $8::uuid and received = $9::bigint and completed_at is null returning id
      ), previous as materialized (
        select version from storage.objects where bucket_id = $1 and name = $2 for update
-     )
-     insert into storage.objects (bucket_id, name, owner, owner_id, version, metadata, user_metadata)
-     select $1, $2, $3::uuid, $4, $5, $6::jsonb, $7::jsonb from upload left join previous on true
-     ${
-       isUpsert
-         ? `on conflict (bucket_id, name) do update set
+     ), written as (
+       insert into storage.objects (bucket_id, name, owner, owner_id, version, metadata, user_metadata)
+       select $1, $2, $3::uuid, $4, $5, $6::jsonb, $7::jsonb from upload left join previous on true
+       ${
+         isUpsert
+           ? `on conflict (bucket_id, name) do update set
               owner = coalesce(excluded.owner, objects.owner),
               owner_id = coalesce(excluded.owner_id, objects.owner_id),
-              version = excluded.version, metadata = excluded.metadata, user_metadata = excluded.user_metadata`
-         : ''
-     }
-     returning id, (select version from previous)`,
+              version = excluded.version, metadata = excluded.metadata, user_metadata = excluded.user_metadata
+              where $11::uuid is null or objects.id = $11::uuid and objects.owner_id is not distinct from $12`
+           : ''
+       }
+       returning id
+     )
+     select written.id, (select version from previous), 1 / (select count(*) from written)
+     from upload left join written on true`,
     { access: 'write' },
   )
 const finishNew = finish(false)
 const finishUpsert = finish(true)
+
+/** Whether an upload is not finished because there is another object than the one it may replace. */
+export const hasOtherObject = (error: unknown): boolean => sqlState(error) === '22012'
 
 const removeParts = new JsonStatement(
   'delete from rowhouse.resumable_parts where upload_id = $1::uuid returning to_json(version)',
@@ -185,7 +198,7 @@ export class ResumableUploads {
    *
    * @param received position up to which parts are stored; another request has added some if that has changed
    * @returns undefined if another request was faster; otherwise the version that was replaced, or null
-   * @throws the error of the database, for an object that exists already, too
+   * @throws the error of the database, for an object that exists already, too: `hasOtherObject` if it is not replaced
    */
   async finish(
     upload: ResumableUpload,
@@ -193,11 +206,15 @@ export class ResumableUploads {
     object: FinishedObject,
     scope: StorageScope,
   ): Promise<{ readonly previous: string | null } | undefined> {
-    const { owner, version, metadata, userMetadata, isUpsert, length } = object
-    const [row] = await this.#context.database.askAsAdmin(scope, isUpsert ? finishUpsert : finishNew, [
+    const { owner, version, metadata, userMetadata, isUpsert, length, replaceable } = object
+    const values = [
       ...[upload.bucket, upload.name, owner !== null && uuid.test(owner) ? owner : null, owner, version],
       ...[metadata, userMetadata, upload.id, received, length],
-    ])
+    ]
+    const { askAsAdmin } = this.#context.database
+    const [row] = isUpsert
+      ? await askAsAdmin(scope, finishUpsert, [...values, replaceable?.id ?? null, replaceable?.owner ?? null])
+      : await askAsAdmin(scope, finishNew, values)
     return row && { previous: row[1] ?? null }
   }
 

@@ -2,15 +2,19 @@
 // the object at the end. https://tus.io/protocols/resumable-upload
 import { randomUUID } from 'node:crypto'
 import { Metadata, Server, type ServerOptions, type Upload } from '@tus/server'
+import { JsonStatement } from '../../../postgres/json-statement.ts'
 import { leavesConnection } from '../../../postgres/database-error.ts'
 import { storageErrorOf } from '../database-storage-error.ts'
 import { metadataText } from '../object-metadata.ts'
-import { removeLater, requirePermission, type NewObject } from '../object-writing.ts'
-import { storageErrors, type StorageError } from '../storage-error.ts'
+import { removeLater, requirePermission, type NewObject, type Replaceable } from '../object-writing.ts'
+import { StorageError, storageErrors } from '../storage-error.ts'
 import { storagePath, type StorageCall } from '../storage-route.ts'
+import { requireCacheControl, requireMediaType } from '../upload-source.ts'
 import { bucketLimits, largestUpload, requireAllowedType } from '../uploads.ts'
+import { parseUserMetadata } from '../user-metadata.ts'
 import { TusError, tusErrors } from './tus-error.ts'
-import { TusStore } from './tus-store.ts'
+import { hasOtherObject, type ResumableUploads } from './resumable-uploads.ts'
+import { TusStore, type CompleteUpload } from './tus-store.ts'
 import {
   decodeUploadId,
   encodeUploadId,
@@ -26,8 +30,14 @@ type TusMetadata = Readonly<Record<string, string | null>>
 type Hooks = Omit<ServerOptions, 'path' | 'locker'>
 type HookError = { readonly status_code: number; readonly body: string }
 
-/** https://www.rfc-editor.org/rfc/rfc9110#section-8.3.1 */
-const mediaType = /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(?:;[\x20-\x7e]*)?$/
+/** For the session only. */
+const nothing = new JsonStatement('select null', { access: 'read', hasNoEffect: true })
+
+/** How often somebody else may put another object there until the client has to try again. */
+const attempts = 10
+
+type Finished = Awaited<ReturnType<ResumableUploads['finish']>>
+
 const defaultType = 'application/octet-stream'
 
 /** Rows, not locks, decide which of several requests adds its bytes. */
@@ -61,6 +71,8 @@ class TusUpload {
   readonly #isSigned: boolean
   readonly store: TusStore
   #permission: Permission
+  /** What the upload may replace by the policies of the caller. */
+  #replaceable: Replaceable | undefined
 
   constructor(call: StorageCall<undefined>, isSigned: boolean) {
     this.#call = call
@@ -123,10 +135,20 @@ class TusUpload {
       this.#permission = { owner: owner ?? null, isUpsert: upsert }
       return
     }
-    if (request.method === 'HEAD' || request.method === 'OPTIONS') return
+    if (request.method === 'OPTIONS') return
+    if (request.method === 'HEAD') {
+      // The session may have ended.
+      await context.database.askRows(scope, nothing, [])
+      return
+    }
     const { metadata, length } = request.method === 'POST' ? this.#announced() : await this.store.find(text)
-    await requirePermission({ context, scope }, this.#objectOf(bucket, name, metadata), {
-      ...(metadata.contentType == null ? {} : { mimetype: metadata.contentType }),
+    await this.#requirePermission(this.#objectOf(bucket, name, metadata), metadata, length)
+  }
+
+  async #requirePermission(object: NewObject, { contentType }: TusMetadata, length: number | null): Promise<void> {
+    const { context, scope } = this.#call
+    this.#replaceable = await requirePermission({ context, scope }, object, {
+      ...(contentType == null ? {} : { mimetype: contentType }),
       ...(length === null ? {} : { contentLength: length }),
     })
   }
@@ -141,27 +163,29 @@ class TusUpload {
   }
 
   #objectOf(bucket: string, name: string, metadata: TusMetadata): NewObject {
-    return { bucket, name, ...this.#permission, userMetadata: userMetadataOf(metadata.metadata) }
+    return { bucket, name, ...this.#permission, userMetadata: parseUserMetadata(metadata.metadata ?? '') }
   }
 
   /** @throws StorageError 413, 415 */
   async #beforeCreation({ id, size, metadata = {} }: Upload): Promise<{ metadata: Record<string, string | null> }> {
     const { bucket, name } = idOf(id)
     await this.#requireAllowed(bucket, name, size ?? 0, typeOf(metadata))
-    return { metadata: { ...metadata, cacheControl: cacheControlOf(metadata) } }
+    const cacheControl = cacheControlOf(metadata)
+    requireCacheControl(cacheControl)
+    return { metadata: { ...metadata, cacheControl } }
   }
 
   async #requireAllowed(bucket: string, name: string, length: number, contentType: string): Promise<void> {
     const { context } = this.#call
     const limits = await bucketLimits(context, bucket)
     if (length > largestUpload(context, limits, name)) throw storageErrors.tooLarge()
-    if (!mediaType.test(contentType)) throw storageErrors.invalidContentType()
+    requireMediaType(contentType)
     requireAllowedType(contentType, limits, name)
   }
 
   /** Creates the object. */
   async #finish(id: string): Promise<{ headers: Record<string, string> }> {
-    const { context, scope } = this.#call
+    const { context } = this.#call
     const complete = await this.store.complete(id)
     const { upload, last, length } = complete
     const { bucket, name, metadata } = upload
@@ -171,23 +195,11 @@ class TusUpload {
     try {
       await this.#requireAllowed(bucket, name, length, file.contentType)
       const stored = await this.store.join(complete, version, file)
-      const { owner, isUpsert, userMetadata } = this.#objectOf(bucket, name, metadata)
-      const finished = await this.store.uploads
-        .finish(
-          upload,
-          upload.received,
-          {
-            ...{ owner, isUpsert, version, length },
-            metadata: metadataText(stored, file),
-            userMetadata: JSON.stringify(userMetadata ?? {}),
-          },
-          scope,
-        )
-        .catch((error: unknown) => {
-          // After a lost connection, the row may be there: the bytes are left to the sweep.
-          if (leavesConnection(error)) removeLater(context, key)
-          throw error
-        })
+      const finished = await this.#write(complete, version, metadataText(stored, file)).catch((error: unknown) => {
+        // After a lost connection, the row may be there: the bytes are left to the sweep.
+        if (error instanceof StorageError || leavesConnection(error)) removeLater(context, key)
+        throw error
+      })
       if (!finished) {
         removeLater(context, key)
         throw tusErrors.offsetConflict()
@@ -198,6 +210,23 @@ class TusUpload {
     }
     await this.store.uploads.removeParts(upload).catch(context.onError)
     return { headers: { 'Tus-Complete': '1' } }
+  }
+
+  /** Writes the row. If somebody else has put another object there meanwhile, policies decide again. */
+  async #write({ upload, length }: CompleteUpload, version: string, metadata: string): Promise<Finished> {
+    const object = this.#objectOf(upload.bucket, upload.name, upload.metadata)
+    const { owner, isUpsert, userMetadata = {} } = object
+    for (let attempt = 0; attempt < attempts; attempt++) {
+      const row = { owner, isUpsert, version, length, metadata, replaceable: this.#replaceable }
+      try {
+        const finishing = { ...row, userMetadata: JSON.stringify(userMetadata) }
+        return await this.store.uploads.finish(upload, upload.received, finishing, this.#call.scope)
+      } catch (error) {
+        if (!hasOtherObject(error)) throw error
+        await this.#requirePermission(object, upload.metadata, length)
+      }
+    }
+    throw storageErrors.resourceLocked()
   }
 
   /** The status and the text of an error. Those of the library are plain objects, which have both. */
@@ -244,16 +273,4 @@ const cacheControlOf = ({ cacheControl }: TusMetadata): string => {
   const seconds = cacheControl ?? ''
   if (/^-?\d+$/.test(seconds)) return `max-age=${seconds}`
   return /^max-age=-?\d+$/.test(seconds) ? seconds : 'no-cache'
-}
-
-/** An object in JSON; anything else is ignored. */
-function userMetadataOf(text: string | null | undefined): NewObject['userMetadata'] {
-  try {
-    const value: unknown = JSON.parse(text ?? 'null')
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as NewObject['userMetadata'])
-      : undefined
-  } catch {
-    return undefined
-  }
 }
