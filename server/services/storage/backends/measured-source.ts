@@ -19,11 +19,16 @@ export class MeasuredSource {
     this.#signal = signal
   }
 
+  /** All chunks. The source is left open when reading ends early: a request still gets its response through it. */
   async *chunks(): AsyncGenerator<Buffer> {
     const signal = this.#signal
-    const abort = (): void => void this.#source.destroy(signal?.reason as Error)
+    const abort = (): void => {
+      // The iterator may have stopped listening for errors when this one is emitted.
+      this.#source.once('error', () => undefined)
+      this.#source.destroy(signal?.reason as Error)
+    }
     signal?.addEventListener('abort', abort, { once: true })
-    const chunks = (this.#source as AsyncIterable<Buffer>)[Symbol.asyncIterator]()
+    const chunks = this.#source.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>
     try {
       for (;;) {
         const chunk = await this.#next(chunks)
@@ -32,7 +37,7 @@ export class MeasuredSource {
       }
     } finally {
       signal?.removeEventListener('abort', abort)
-      this.#source.destroy()
+      await chunks.return?.()
     }
   }
 

@@ -125,7 +125,6 @@ export class S3Store implements ObjectStore {
     try {
       await upload.done()
     } catch (error) {
-      source.destroy()
       if (measured.failure) throw measured.failure.error
       throw storeError(error)
     }
@@ -153,7 +152,12 @@ export class S3Store implements ObjectStore {
       const size = head.ContentLength ?? 0
       if (size > largestCopy) {
         const { ContentType: contentType = '', CacheControl: cacheControl = '' } = head
-        return await this.put(to, await this.get(from), { contentType, cacheControl, maxBytes: size })
+        const source = await this.get(from)
+        try {
+          return await this.put(to, source, { contentType, cacheControl, maxBytes: size })
+        } finally {
+          source.destroy()
+        }
       }
       const { CopyObjectResult: result } = await this.#client.send(
         new CopyObjectCommand({ ...this.#place(to), CopySource: `${this.#bucket}/${this.#place(from).Key}` }),
@@ -179,7 +183,8 @@ export class S3Store implements ObjectStore {
       const chunks = async function* (get: (key: ObjectKey) => Promise<Readable>): AsyncGenerator<Buffer> {
         for (const key of parts) for await (const chunk of await get(key)) yield chunk as Buffer
       }
-      return this.put(to, Readable.from(chunks((key) => this.get(key))), options)
+      const source = Readable.from(chunks((key) => this.get(key)))
+      return this.put(to, source, options).finally(() => void source.destroy())
     })
   }
 
