@@ -67,7 +67,7 @@ export function signInRoutes(settings: SignInSettings): readonly Route[] {
         429: tooMany,
       },
       handler: async ({ body, request, response }) => {
-        if (isSignUpDisabled()) throw new Failure(403, 'Sign-up is disabled')
+        if (isSignUpDisabled()) throw new Failure(403, 'You cannot sign up here at the moment')
         const email = normalisedEmail(body.email)
         await limits.register(email, clientNetwork(request, trustedProxies))
         const passwordHash = await passwords.hash(body.password)
