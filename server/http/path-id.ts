@@ -1,6 +1,7 @@
 // Path parameters that are ids.
 import { failures } from './envelope.ts'
 import type { JsonSchema } from './json-schema.ts'
+import { isUuid } from '../text/uuid.ts'
 
 export type PathParameter<T> = {
   readonly description: string
@@ -9,12 +10,11 @@ export type PathParameter<T> = {
   readonly read: (text: string) => T
 }
 
-const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 const schema: JsonSchema = { type: 'string', format: 'uuid' }
 
 /** @throws Failure 400 when the text is not a UUID */
 export function uuidIn(text: string): string {
-  if (!uuid.test(text)) throw failures.invalid({ id: 'must be a UUID' })
+  if (!isUuid(text)) throw failures.invalid({ id: 'must be a UUID' })
   return text.toLowerCase()
 }
 

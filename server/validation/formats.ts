@@ -1,12 +1,10 @@
 // String formats of ajv-formats, limited in input length.
 import type { Ajv2020, Format } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
+import { uuidPattern } from '../text/uuid.ts'
 
 /** Longer text is invalid in all formats: on megabytes, backtracking expressions would overflow the stack. */
 const maxLength = 16_384
-
-/** Without the prefix `urn:uuid:` of ajv-formats, which Postgres rejects. */
-const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 
 function bounded(format: Format): Format {
   if (format instanceof RegExp) return (text: string) => text.length <= maxLength && format.test(text)
@@ -17,7 +15,8 @@ function bounded(format: Format): Format {
 /** Adds all formats of ajv-formats. */
 export function addBoundedFormats(ajv: Ajv2020): void {
   addFormats.default(ajv)
-  ajv.addFormat('uuid', uuid)
+  // Without the prefix `urn:uuid:`, which Postgres rejects.
+  ajv.addFormat('uuid', uuidPattern)
   for (const [name, format] of Object.entries(ajv.formats)) {
     if (format !== undefined && typeof format !== 'boolean') ajv.addFormat(name, bounded(format))
   }

@@ -1,7 +1,6 @@
 // Checks that the session of a token is active (`auth.check_session` in `sql/migrations`).
 import type { Identity } from '../../identity/identity.ts'
-
-const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
+import { isUuid } from '../../text/uuid.ts'
 
 /** The claims of a token about its session. */
 export type NamedSession = {
@@ -13,8 +12,8 @@ export type NamedSession = {
 /** Reads the session from the claims. Undefined for API keys, and for tokens from other issuers. */
 export function namedSession({ claims }: Identity): NamedSession | undefined {
   const { session_id: session, sub, app_role: appRole } = claims
-  if (typeof session !== 'string' || !uuid.test(session)) return undefined
-  const user = typeof sub === 'string' && uuid.test(sub) ? sub : null
+  if (typeof session !== 'string' || !isUuid(session)) return undefined
+  const user = typeof sub === 'string' && isUuid(sub) ? sub : null
   return { session, user, appRole: typeof appRole === 'string' ? appRole : null }
 }
 

@@ -9,6 +9,7 @@ import type { AuthCallers } from './auth-context.ts'
 import type { AuthDatabase } from './auth-database.ts'
 import { AuthError, authErrors } from './auth-error.ts'
 import type { AuthSettings } from './settings.ts'
+import { isUuid } from '../../text/uuid.ts'
 
 export type CallerOptions = {
   readonly settings: () => AuthSettings
@@ -21,7 +22,6 @@ const findCaller = new JsonStatement('select user_object, state from auth.find_c
   hasNoEffect: true,
 })
 
-const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 const noId = '00000000-0000-0000-0000-000000000000'
 
 /** The user and the session that a token names. */
@@ -38,9 +38,9 @@ export async function subjectOf(request: Request, accessTokens: AccessTokens): P
   const claims = await accessTokens.verify(token)
   const { sub, session_id: sessionId = '' } = claims
   if (typeof sub !== 'string' || sub === '') throw authErrors.badJwt('invalid claim: missing sub claim')
-  if (!uuid.test(sub)) throw new AuthError(400, 'bad_jwt', 'invalid claim: sub claim must be a UUID')
+  if (!isUuid(sub)) throw new AuthError(400, 'bad_jwt', 'invalid claim: sub claim must be a UUID')
   if (sessionId === '' || sessionId === noId) return { userId: sub, sessionId: null, claims }
-  if (typeof sessionId !== 'string' || !uuid.test(sessionId)) {
+  if (typeof sessionId !== 'string' || !isUuid(sessionId)) {
     throw authErrors.badJwt('invalid claim: session_id claim must be a UUID')
   }
   return { userId: sub, sessionId, claims }

@@ -5,6 +5,7 @@ import type { AuthDatabase } from './auth-database.ts'
 import { AuthError } from './auth-error.ts'
 import type { PkceChallenge } from './confirmations.ts'
 import type { AmrMethod, SessionOrigin, StartedSession } from './sessions.ts'
+import { isUuid } from '../../text/uuid.ts'
 
 const create = new JsonStatement('select auth.create_flow_state($1::json)', { access: 'write' })
 const issue = new JsonStatement('select auth.issue_auth_code($1::uuid, $2)', { access: 'write' })
@@ -151,7 +152,7 @@ export class FlowStates {
     if (state === null || state === '') {
       throw new AuthError(400, 'bad_oauth_callback', 'OAuth state parameter missing')
     }
-    if (!uuid.test(state)) throw new AuthError(400, 'bad_oauth_state', 'OAuth state parameter is invalid')
+    if (!isUuid(state)) throw new AuthError(400, 'bad_oauth_state', 'OAuth state parameter is invalid')
     const [taking] = await this.#database.ask(take, [state, this.#lifetime()])
     const flow = taking as Taking
     switch (flow.outcome) {
@@ -168,5 +169,3 @@ export class FlowStates {
     }
   }
 }
-
-const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i

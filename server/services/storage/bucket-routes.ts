@@ -18,6 +18,7 @@ import { requireBucketName } from './names.ts'
 import { removeLater } from './object-writing.ts'
 import { StorageError, storageErrors } from './storage-error.ts'
 import { defineStorageRoute, type StorageCall, type StorageReply, type StorageRoute } from './storage-route.ts'
+import { uuidOrNull } from './object-owner.ts'
 
 type BucketChanges = {
   readonly public?: boolean
@@ -39,8 +40,6 @@ const bucketSchema: JsonSchema = {
 
 const message = (description: string): ServiceResponse => ({ description, schema: record({ message: text }) })
 
-const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
-
 const jsonOrNull = (value: unknown): string | null =>
   value === null || value === undefined ? null : JSON.stringify(value)
 
@@ -57,7 +56,7 @@ async function create({ context, scope, caller, body }: StorageCall<NewBucket>):
   }
   const { owner } = caller
   const values = [
-    ...[id, name, owner !== null && uuid.test(owner) ? owner : null, owner],
+    ...[id, name, uuidOrNull(owner), owner],
     body.public ?? false,
     sizeLimit(body.file_size_limit ?? null, context.settings().storageFileSizeLimit),
     jsonOrNull(allowedTypes(body.allowed_mime_types ?? null)),

@@ -12,6 +12,7 @@ import type { StorageContext } from './storage-context.ts'
 import { storageErrors } from './storage-error.ts'
 import { storagePath } from './storage-route.ts'
 import { bucketLimits, largestUpload, requireAllowedType } from './uploads.ts'
+import { uuidOrNull } from './object-owner.ts'
 
 const createBucket = new JsonStatement(
   'insert into storage.buckets (id, name, public) values ($1, $1, false) on conflict do nothing returning to_json(id)',
@@ -26,7 +27,6 @@ const insertObject = `insert into storage.objects (bucket_id, name, owner, owner
   values ($1, $2, $3::uuid, $4, $5, $6::jsonb, '{}')`
 
 const operation = 'storage.object.upload'
-const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 const cacheControl = 'no-cache'
 const extensions = { 'image/jpeg': 'jpg', 'image/png': 'png', 'image/webp': 'webp' } as const
 
@@ -59,7 +59,7 @@ export function createImageKeeper(context: StorageContext, bucket: string): Imag
     put,
     insert: async (query, { name, owner, version, metadata }) => {
       await query(scopeSettings, [operation, `/object/${bucket}/${name}`])
-      await query(insertObject, [bucket, name, uuid.test(owner) ? owner : null, owner, version, metadata])
+      await query(insertObject, [bucket, name, uuidOrNull(owner), owner, version, metadata])
     },
     discard: (images) => removeLater(context, ...images),
   }

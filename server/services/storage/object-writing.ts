@@ -7,6 +7,7 @@ import type { StorageContext } from './storage-context.ts'
 import type { StorageScope } from './storage-database.ts'
 import { storageErrors } from './storage-error.ts'
 import type { UserMetadata } from './user-metadata.ts'
+import { uuidOrNull } from './object-owner.ts'
 
 type Writer = { readonly context: StorageContext; readonly scope: StorageScope }
 
@@ -52,8 +53,6 @@ const upsertRow = new JsonStatement(
   { access: 'write' },
 )
 
-const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
-
 const valuesOf = (
   { bucket, name, owner, userMetadata }: NewObject,
   version: string,
@@ -62,7 +61,7 @@ const valuesOf = (
 ): (string | null)[] => [
   bucket,
   name,
-  owner !== null && uuid.test(owner) ? owner : null,
+  uuidOrNull(owner),
   owner,
   version,
   metadata,

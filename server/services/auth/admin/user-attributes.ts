@@ -5,7 +5,7 @@ import { readEmail, readPhone } from '../addresses.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { authErrors } from '../auth-error.ts'
 import { objectMember } from '../metadata.ts'
-import { isUuid } from '../mfa/factor-caller.ts'
+import { isUuid } from '../../../text/uuid.ts'
 import { storable } from '../storable.ts'
 
 /** `schemas/auth-admin-user-dto.json` */

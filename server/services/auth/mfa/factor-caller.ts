@@ -2,6 +2,7 @@
 import type { PathParameter } from '../../../http/path-id.ts'
 import type { AuthUser } from '../auth-caller.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
+import { isUuid } from '../../../text/uuid.ts'
 
 /** A user with a session who is not anonymous. */
 export type FactorOwner = AuthUser & { readonly session: NonNullable<AuthUser['session']> }
@@ -15,10 +16,6 @@ export function factorOwner(caller: AuthUser): FactorOwner {
   if (!session) throw authErrors.sessionNotFound()
   return { ...caller, session }
 }
-
-const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
-
-export const isUuid = (text: string): boolean => uuid.test(text)
 
 /** A path parameter whose faults are GoTrue's. */
 export const authIdParameter = (name: string, description: string): PathParameter<string> => ({

@@ -6,14 +6,13 @@ import { originOf } from '../request-origin.ts'
 import { requireManualLinking } from './manual-linking.ts'
 import { flowParameters } from './oauth-routes.ts'
 import { startProviderFlow } from './provider-flow.ts'
+import { isUuid } from '../../../text/uuid.ts'
 
 const unlink = new JsonStatement('select auth.unlink_identity($1::uuid, $2::uuid, $3, $4)', { access: 'write' })
 
 type Unlinking = {
   readonly outcome: 'unlinked' | 'user_not_found' | 'single_identity' | 'not_found' | 'email_conflict'
 }
-
-const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 
 export const identityRoutes: readonly AuthRoute[] = [
   defineAuthRoute({
@@ -56,7 +55,7 @@ export const identityRoutes: readonly AuthRoute[] = [
     handler: async ({ context, caller, path, request }) => {
       requireManualLinking(context)
       const id = path.identity_id ?? ''
-      if (!uuid.test(id)) throw new AuthError(404, 'validation_failed', 'identity_id must be an UUID')
+      if (!isUuid(id)) throw new AuthError(404, 'validation_failed', 'identity_id must be an UUID')
       const { ip } = originOf(request, context)
       const values = [caller.id, id, context.settings().authMailerAutoconfirm, ip]
       const [result] = (await context.database.ask(unlink, values)) as Unlinking[]

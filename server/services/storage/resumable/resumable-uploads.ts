@@ -6,6 +6,7 @@ import type { ObjectKey } from '../object-store.ts'
 import type { Replaceable } from '../object-writing.ts'
 import type { StorageContext } from '../storage-context.ts'
 import type { StorageScope } from '../storage-database.ts'
+import { uuidOrNull } from '../object-owner.ts'
 
 export type ResumableUpload = {
   /** A UUID. */
@@ -144,8 +145,6 @@ const removeExpired = new JsonStatement(
   { access: 'write' },
 )
 
-const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
-
 export class ResumableUploads {
   readonly #context: Pick<StorageContext, 'database' | 'store' | 'warn'>
 
@@ -208,7 +207,7 @@ export class ResumableUploads {
   ): Promise<{ readonly previous: string | null } | undefined> {
     const { owner, version, metadata, userMetadata, isUpsert, length, replaceable } = object
     const values = [
-      ...[upload.bucket, upload.name, owner !== null && uuid.test(owner) ? owner : null, owner, version],
+      ...[upload.bucket, upload.name, uuidOrNull(owner), owner, version],
       ...[metadata, userMetadata, upload.id, received, length],
     ]
     const { askAsAdmin } = this.#context.database
