@@ -43,3 +43,25 @@ export function endAfterRequest(
     .on('close', end)
     .resume()
 }
+
+/**
+ * Sends a response. Discards the rest of the request's body, if it has not arrived, so that the client sees the response.
+ *
+ * @param headers without `Content-Length`
+ */
+export function sendWhole(
+  response: ServerResponse,
+  status: number,
+  body: Buffer,
+  headers: Readonly<Record<string, string>>,
+): void {
+  const { req: request } = response
+  const closes = isIncomplete(request)
+  response.writeHead(status, {
+    'Content-Length': body.length,
+    ...(closes ? { Connection: 'close' } : {}),
+    ...headers,
+  })
+  if (closes) endAfterRequest(request, response, body, true)
+  else response.end(request.method === 'HEAD' ? undefined : body)
+}

@@ -5,7 +5,7 @@ import { Failure } from '../../http/envelope.ts'
 import { CredentialError } from '../../identity/credential-error.ts'
 import { isNotMigrated, isUnreachable } from '../../postgres/database-error.ts'
 import { ApiError, ofCredential } from '../../rest/errors.ts'
-import { endAfterRequest, isIncomplete } from '../../common/incomplete-request.ts'
+import { sendWhole } from '../../common/incomplete-request.ts'
 import { StorageError } from '../storage/storage-error.ts'
 import { ImageTaskError } from '../image-process/image-queue.ts'
 import type { ImageFault } from './analyser/message.ts'
@@ -99,16 +99,9 @@ export const internalError = (): Problem => new Problem(500, 'Internal Server Er
 
 /** Sends JSON that must not be cached. Discards the rest of the request body, so that the client sees the response. */
 export function sendJson(response: ServerResponse, status: number, value: unknown, headers: ProblemHeaders = {}): void {
-  const body = Buffer.from(JSON.stringify(value))
-  const { req: request } = response
-  const closes = isIncomplete(request)
-  response.writeHead(status, {
+  sendWhole(response, status, Buffer.from(JSON.stringify(value)), {
     'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': body.length,
     'Cache-Control': 'no-store',
-    ...(closes ? { Connection: 'close' } : {}),
     ...headers,
   })
-  if (closes) endAfterRequest(request, response, body, true)
-  else response.end(request.method === 'HEAD' ? undefined : body)
 }

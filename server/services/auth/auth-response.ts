@@ -1,7 +1,7 @@
 // Responses of `/auth/v1`.
 import type { ServerResponse } from 'node:http'
 import type { ErrorRequestHandler } from 'express'
-import { endAfterRequest, isIncomplete } from '../../common/incomplete-request.ts'
+import { sendWhole } from '../../common/incomplete-request.ts'
 import { requestIdFor } from '../../http/request-log.ts'
 import { AuthError } from './auth-error.ts'
 import { authErrorOf, loggedError } from './database-auth-error.ts'
@@ -10,18 +10,11 @@ type Headers = Readonly<Record<string, string>>
 
 /** Sends JSON text that must not be cached, unless `headers` say otherwise. */
 export function sendAuthJson(response: ServerResponse, status: number, text: string, headers: Headers = {}): void {
-  const body = Buffer.from(text)
-  const { req: request } = response
-  const closes = isIncomplete(request)
-  response.writeHead(status, {
+  sendWhole(response, status, Buffer.from(text), {
     'Content-Type': 'application/json',
-    'Content-Length': body.length,
     'Cache-Control': 'no-store',
-    ...(closes ? { Connection: 'close' } : {}),
     ...headers,
   })
-  if (closes) endAfterRequest(request, response, body, true)
-  else response.end(request.method === 'HEAD' ? undefined : body)
 }
 
 /** Request and response header with the date of the version of the format. */

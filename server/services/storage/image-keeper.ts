@@ -51,7 +51,7 @@ export function createImageKeeper(context: StorageContext, bucket: string): Imag
     const key = { bucket, name, version: randomUUID() }
     const stored = await store.put(key, Readable.from([image]), { contentType, cacheControl, maxBytes: image.length })
     const { storagePublicUrl } = context.settings()
-    const service = storagePublicUrl?.replace(/\/+$/, '') ?? origin + storagePath
+    const service = storagePublicUrl ?? origin + storagePath
     const uri = `${service}/object/authenticated/${[bucket, ...name.split('/')].map(encodeURIComponent).join('/')}`
     return { ...key, uri, owner: sub, metadata: metadataText(stored, { contentType, cacheControl }) }
   }

@@ -5,7 +5,7 @@ import { isNotModified, objectHeaders, rangeApplies, type HeaderOptions } from '
 import type { StoredObject } from './object-reading.ts'
 import { MissingBytesError, type ByteRange } from './object-store.ts'
 import { smallSize } from './small-objects.ts'
-import { StorageError, storageErrors } from './storage-error.ts'
+import { storageErrors } from './storage-error.ts'
 import type { StorageCall } from './storage-route.ts'
 
 /** How often an object is looked up again whose bytes were removed because it was replaced meanwhile. */
@@ -77,11 +77,7 @@ async function sendBytes(
 function partOf(header: string, size: number): ByteRange {
   const range = byteRange(header, size)
   if (range) return range
-  const { statusCode, code, message, error, httpStatus } = storageErrors.invalidRange()
-  throw new StorageError(statusCode, code, message, {
-    ...{ error, httpStatus },
-    headers: { 'Content-Range': `bytes */${size}` },
-  })
+  throw storageErrors.invalidRange(size)
 }
 
 /** A client that disconnects during a download is no error. */

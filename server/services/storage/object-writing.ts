@@ -5,7 +5,7 @@ import type { ObjectKey } from './object-store.ts'
 import { storageErrorOf } from './database-storage-error.ts'
 import type { StorageContext } from './storage-context.ts'
 import type { StorageScope } from './storage-database.ts'
-import { storageErrors } from './storage-error.ts'
+import { storageErrors, type StorageError } from './storage-error.ts'
 import type { UserMetadata } from './user-metadata.ts'
 import { uuidOrNull } from './object-owner.ts'
 
@@ -101,7 +101,7 @@ export async function requirePermission(
     const [row] = await database.tryOut(scope, statement, valuesOf(object, '1', JSON.stringify(known), null))
     return { id: row?.[0] ?? null, owner: row?.[1] ?? null }
   } catch (error) {
-    throw objectError(error)
+    throw objectErrorOf(error)
   }
 }
 
@@ -149,7 +149,7 @@ export async function writeObject(
       removeLater(context, { bucket, name, version })
       throw error
     }
-    throw objectError(error.cause)
+    throw objectErrorOf(error.cause)
   }
 }
 
@@ -172,7 +172,7 @@ async function writeRow(
     const [id = null, previous = null] = row ?? []
     return id === null ? undefined : { id, previous }
   } catch (error) {
-    throw leavesConnection(error) ? objectError(error) : new LostRowError('', { cause: error })
+    throw leavesConnection(error) ? objectErrorOf(error) : new LostRowError('', { cause: error })
   }
 }
 
@@ -186,7 +186,8 @@ export function removeLater(
   })
 }
 
-function objectError(error: unknown): unknown {
+/** The response to an error of a statement that writes an object. */
+export function objectErrorOf(error: unknown): StorageError {
   const known = storageErrorOf(error)
   return known.code === 'ResourceAlreadyExists' ? storageErrors.keyExists(error) : known
 }

@@ -7,7 +7,7 @@ import { keyOf, objectResponse, readResponses } from './object-routes.ts'
 import { sendObject, sendObjectHead } from './object-sending.ts'
 import { requirePermission } from './object-writing.ts'
 import { claimOf, withinLimits, type Transformation } from './render/transformation.ts'
-import type { DownloadGrant } from './signed-tokens.ts'
+import { tokenOf, type DownloadGrant } from './signed-tokens.ts'
 import { storageErrors } from './storage-error.ts'
 import type { StorageContext } from './storage-context.ts'
 import { storageAdmin } from './storage-database.ts'
@@ -98,13 +98,6 @@ async function signUpload(call: StorageCall<undefined>): Promise<StorageReply> {
   return { json: { url: urlOf('/object/upload/sign', bucket, name, token), token } }
 }
 
-/** The token of the query string. */
-function tokenOf({ query }: Pick<StorageCall<undefined>, 'query'>): string {
-  const token = query.get('token')
-  if (token === null) throw storageErrors.validation("querystring must have required property 'token'")
-  return token
-}
-
 async function upload(call: StorageCall<undefined>): Promise<StorageReply> {
   const { context, scope } = call
   const { bucket, name } = keyOf(call)
@@ -121,7 +114,7 @@ async function download(call: StorageCall<undefined>): Promise<StorageReply> {
   const { context, query, request } = call
   const { bucket, name } = keyOf(call)
   const { exp, transformations } = await context.signedTokens.verifyDownload(tokenOf(call), `${bucket}/${name}`)
-  // Whoever shares a small image does not share the large one.
+  // A link to a small image gives no access to the large one.
   if (transformations !== undefined) throw storageErrors.invalidSignature()
   const find = () => findAnyObject(context, bucket, name)
   const options = { download: query.get('download'), expires: new Date(exp * 1000) }

@@ -45,6 +45,17 @@ export type SignedTokens = {
   readonly verifyUpload: (token: string, url: string) => Promise<UploadGrant & Expiring>
 }
 
+/**
+ * The token in the query string of a signed URL.
+ *
+ * @throws StorageError 400 if there is none
+ */
+export function tokenOf({ query }: { readonly query: URLSearchParams }): string {
+  const token = query.get('token')
+  if (token === null) throw storageErrors.validation("querystring must have required property 'token'")
+  return token
+}
+
 type UrlKey = { readonly kid: string; readonly key: KeyObject }
 type Scope = 'download' | 'upload'
 

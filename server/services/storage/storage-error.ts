@@ -101,8 +101,12 @@ export const storageErrors = {
   invalidSignature: (message = 'Invalid signature') => new StorageError(400, 'InvalidSignature', message),
   relatedResourceMissing: (cause?: unknown) =>
     new StorageError(404, 'InvalidRequest', 'The related resource does not exist', { cause }),
-  invalidRange: () =>
-    new StorageError(416, 'InvalidRange', 'invalid range provided', { error: 'invalid_range', httpStatus: 416 }),
+  /** @param size bytes of the object */
+  invalidRange: (size: number) =>
+    new StorageError(416, 'InvalidRange', 'invalid range provided', {
+      ...{ error: 'invalid_range', httpStatus: 416 },
+      headers: { 'Content-Range': `bytes */${size}` },
+    }),
   notFound: (method: string, target: string) =>
     new StorageError(404, 'InvalidRequest', `Route ${method}:${target} not found`, {
       error: 'Not Found',

@@ -1,6 +1,6 @@
 // Responses of `/storage/v1`.
 import type { ServerResponse } from 'node:http'
-import { endAfterRequest, isIncomplete } from '../../common/incomplete-request.ts'
+import { sendWhole } from '../../common/incomplete-request.ts'
 import { storageErrorOf } from './database-storage-error.ts'
 import type { StorageError } from './storage-error.ts'
 
@@ -8,18 +8,7 @@ type Headers = Readonly<Record<string, string>>
 
 /** Sends JSON text. */
 export function sendStorageJson(response: ServerResponse, status: number, text: string, headers: Headers = {}): void {
-  const body = Buffer.from(text)
-  const { req: request } = response
-  const closes = isIncomplete(request)
-  response.writeHead(status, {
-    'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': body.length,
-    ...(closes ? { Connection: 'close' } : {}),
-    ...headers,
-  })
-  if (request.method === 'HEAD') response.end()
-  else if (closes) endAfterRequest(request, response, body, true)
-  else response.end(body)
+  sendWhole(response, status, Buffer.from(text), { 'Content-Type': 'application/json; charset=utf-8', ...headers })
 }
 
 /** The body of an error. */

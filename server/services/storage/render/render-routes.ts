@@ -6,6 +6,7 @@ import { findAnyObject, findPublicObject, findVisibleObject, type StoredObject }
 import { keyOf, objectResponse } from '../object-routes.ts'
 import { MissingBytesError } from '../object-store.ts'
 import type { CallerKind } from '../callers.ts'
+import { tokenOf } from '../signed-tokens.ts'
 import { storageErrors } from '../storage-error.ts'
 import { defineStorageRoute, type StorageCall, type StorageRoute } from '../storage-route.ts'
 import {
@@ -104,11 +105,9 @@ const renderAuthenticated = (call: Call): Promise<undefined> => {
 
 /** Only the transformation of the token counts. */
 async function renderSigned(call: Call): Promise<undefined> {
-  const { context, query } = call
+  const { context } = call
   const { bucket, name } = keyOf(call)
-  const token = query.get('token')
-  if (token === null) throw storageErrors.validation("querystring must have required property 'token'")
-  const { transformations = '', exp } = await context.signedTokens.verifyDownload(token, `${bucket}/${name}`)
+  const { transformations = '', exp } = await context.signedTokens.verifyDownload(tokenOf(call), `${bucket}/${name}`)
   await render(call, {
     transformation: transformationOfClaim(transformations),
     expires: new Date(exp * 1000),

@@ -4,9 +4,8 @@ import { randomUUID } from 'node:crypto'
 import { Metadata, Server, type ServerOptions, type Upload } from '@tus/server'
 import { JsonStatement } from '../../../postgres/json-statement.ts'
 import { leavesConnection } from '../../../postgres/database-error.ts'
-import { storageErrorOf } from '../database-storage-error.ts'
 import { metadataText } from '../object-metadata.ts'
-import { removeLater, requirePermission, type NewObject, type Replaceable } from '../object-writing.ts'
+import { objectErrorOf, removeLater, requirePermission, type NewObject, type Replaceable } from '../object-writing.ts'
 import { StorageError, storageErrors } from '../storage-error.ts'
 import { storagePath, type StorageCall } from '../storage-route.ts'
 import { requireCacheControl, requireMediaType } from '../upload-source.ts'
@@ -104,7 +103,7 @@ class TusUpload {
 
   #addressOf(origin: string, path: string, id: string): string {
     const { storagePublicUrl } = this.#call.context.settings()
-    const prefix = storagePublicUrl === null ? origin + path : storagePublicUrl.replace(/\/+$/, '') + withoutMount(path)
+    const prefix = storagePublicUrl === null ? origin + path : storagePublicUrl + withoutMount(path)
     const { 'x-forwarded-host': host, 'x-forwarded-port': port } = this.#call.request.headers
     const address = new URL(`${prefix}/${encodeUploadId(id)}`)
     if (storagePublicUrl === null && host !== undefined && typeof port === 'string' && /^\d{1,5}$/.test(port)) {
@@ -233,15 +232,10 @@ class TusUpload {
   #errorOf(error: Error | HookError): HookError | undefined {
     if (!(error instanceof Error)) return undefined
     if (isHookError(error)) return error
-    const known = this.#known(error)
+    const known = objectErrorOf(error)
     if (known.statusCode >= 500) this.#call.context.onError(known.cause ?? error)
     for (const [name, value] of Object.entries(known.headers)) this.#call.response.setHeader(name, value)
     return { status_code: known.statusCode, body: known.message }
-  }
-
-  #known(error: Error): StorageError {
-    const known = storageErrorOf(error)
-    return known.code === 'ResourceAlreadyExists' ? storageErrors.keyExists(error) : known
   }
 }
 
