@@ -320,6 +320,12 @@ begin
   if issued is null then
     successor := auth.new_refresh_token();
   end if;
+  -- Tokens that were used long ago are no longer needed to detect their reuse. Once a day, because it reads all of a session.
+  if date(coalesce(current_session.refreshed_at, current_session.created_at at time zone 'UTC')) < date(now() at time zone 'UTC') then
+    delete from auth.refresh_tokens
+    where refresh_tokens.session_id = current_session.id and refresh_tokens.revoked
+      and refresh_tokens.updated_at < now() - interval '7 days' and refresh_tokens.id <> presented.id;
+  end if;
   -- In one statement, because separate ones cost more.
   with used as (
     update auth.refresh_tokens set revoked = true, updated_at = now()
@@ -329,11 +335,6 @@ begin
     select
       '00000000-0000-0000-0000-000000000000', successor, account.id::text, false, now(), now(), $1, current_session.id
     where successor is not null
-  ), forgotten as (
-    -- Tokens that were used long ago are no longer needed to detect their reuse.
-    delete from auth.refresh_tokens
-    where refresh_tokens.session_id = current_session.id and refresh_tokens.revoked
-      and refresh_tokens.updated_at < now() - interval '7 days' and refresh_tokens.id <> presented.id
   ), recorded as (
     insert into auth.audit_log_entries (instance_id, id, payload, created_at, ip_address)
     select

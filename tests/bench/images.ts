@@ -88,8 +88,9 @@ export async function measureImages({ startWith, dataset, generator, options, pr
     const requests = workload?.requests(dataset) ?? []
     const read = (): Promise<Played> =>
       generator.play({ url: plain.url, requests, connections: options.connections, seconds: options.seconds })
-    const upload = async (): Promise<void> => {
+    const upload = async (): Promise<number> => {
       await predict(plain, photo)
+      return 1
     }
     const slowdown = await measureSlowdown(read, upload, { rounds: options.rounds, atOnce: uploaders })
     print(slowdownLine(slowdown, 'uploads', goals.readsSlowdown))

@@ -95,11 +95,12 @@ export async function measureSignIn(context: Context): Promise<SignInResults> {
   print(`refresh: ${share(refresh, goals.refresh)}`)
 
   let attempts = 0
-  const attempt = async (): Promise<void> => {
+  const attempt = async (): Promise<number> => {
     const email = `user${1 + (attempts++ % userCount)}@example.org`
     const { path, headers, body = '' } = signIn('password', { email, password })
     const response = await fetch(new URL(path, root), { method: 'POST', headers, body })
     await response.arrayBuffer()
+    return 1
   }
   const slowdown = await measureSlowdown(read, attempt, { rounds, atOnce: flood })
   print(slowdownLine(slowdown, 'sign-ins', goals.readsSlowdown))

@@ -8,17 +8,17 @@ export type Slowdown = {
   readonly alone: number
   readonly together: number
   readonly ratio: number
-  /** How often the other work was done while it was measured. */
+  /** How much of the other work was done while it was measured. */
   readonly done: number
 }
 
 /**
  * @param read plays reads for some seconds
- * @param work does the other work once; several run at once, each again and again
+ * @param work does some of the other work, and returns how much; several run at once, each again and again
  */
 export async function measureSlowdown(
   read: () => Promise<Played>,
-  work: () => Promise<void>,
+  work: () => Promise<number>,
   { rounds, atOnce }: { readonly rounds: number; readonly atOnce: number },
 ): Promise<Slowdown> {
   const alone: number[] = []
@@ -30,8 +30,8 @@ export async function measureSlowdown(
     let goesOn = true
     const workers = Array.from({ length: atOnce }, async () => {
       while (goesOn) {
-        await work()
-        if (goesOn) done++
+        const more = await work()
+        if (goesOn) done += more
       }
     })
     await pause(500)

@@ -1,17 +1,17 @@
 // Signs access tokens with the key of the current settings.
-import { CompactSign } from 'jose'
-import type { SigningKey } from './jwt-signing-key.ts'
+import { jwsSigner, type JwsSigner } from './jws-signature.ts'
 import { publicKeys, tokenSigningKey, type KeySource } from './key-set.ts'
 
 /** The keys of one version of the settings. */
 class KeySet {
   readonly source: KeySource
-  readonly signing: SigningKey | undefined
+  readonly sign: JwsSigner | undefined
   readonly jwks: string
 
   constructor(source: KeySource) {
     this.source = source
-    this.signing = tokenSigningKey(source)
+    const key = tokenSigningKey(source)
+    this.sign = key && jwsSigner(key)
     this.jwks = JSON.stringify({ keys: publicKeys(source) })
   }
 
@@ -23,8 +23,6 @@ class KeySet {
     )
   }
 }
-
-const utf8 = new TextEncoder()
 
 export class TokenSigner {
   readonly #keys: () => KeySource
@@ -47,12 +45,7 @@ export class TokenSigner {
    * @returns undefined if no key of the settings can sign
    */
   async sign(payload: string): Promise<string | undefined> {
-    const { signing } = this.#current()
-    if (!signing) return undefined
-    const { kid, algorithm, material } = signing
-    return new CompactSign(utf8.encode(payload))
-      .setProtectedHeader({ alg: algorithm, ...(kid === undefined ? {} : { kid }), typ: 'JWT' })
-      .sign(material)
+    return this.#current().sign?.(payload)
   }
 
   #current(): KeySet {
