@@ -6,6 +6,7 @@ import sharp from 'sharp'
 import { nanoNames, nanoShapedDetector } from '../support/models.ts'
 import { writeOnnx } from '../support/onnx.ts'
 import { noise, picture, plants, water } from '../support/test-image.ts'
+import type { BackgroundRequest } from './background-clients.ts'
 import type { Dataset } from './dataset.ts'
 import type { LoadGenerator, Played } from './load.ts'
 import type { Options } from './options.ts'
@@ -48,14 +49,17 @@ const unlimited = { IMAGE_RATE_LIMIT: '1000000', IMAGE_TIMEOUT: '60' }
 /** Twelve megapixels with as much detail as a photograph. */
 const photograph = (): Promise<Buffer> => noise(800, 600).blur(1.5).resize(4000, 3000).jpeg({ quality: 90 }).toBuffer()
 
+const uploadOf = (image: Uint8Array): BackgroundRequest & { readonly body: Uint8Array<ArrayBuffer> } => ({
+  method: 'POST',
+  path: '/api/v1/water-hyacinth/predict',
+  headers: { 'Content-Type': 'image/jpeg' },
+  body: new Uint8Array(image),
+})
+
 async function predict({ url }: Server, image: Uint8Array): Promise<number> {
   const start = performance.now()
-  const target = new URL('/api/v1/water-hyacinth/predict', url)
-  const response = await fetch(target, {
-    method: 'POST',
-    body: new Uint8Array(image),
-    headers: { 'Content-Type': 'image/jpeg' },
-  })
+  const { path, ...request } = uploadOf(image)
+  const response = await fetch(new URL(path, url), request)
   if (response.status !== 200) throw new Error(`an image got ${response.status}: ${await response.text()}`)
   await response.arrayBuffer()
   return performance.now() - start
@@ -88,11 +92,8 @@ export async function measureImages({ startWith, dataset, generator, options, pr
     const requests = workload?.requests(dataset) ?? []
     const read = (): Promise<Played> =>
       generator.play({ url: plain.url, requests, connections: options.connections, seconds: options.seconds })
-    const upload = async (): Promise<number> => {
-      await predict(plain, photo)
-      return 1
-    }
-    const slowdown = await measureSlowdown(read, upload, { rounds: options.rounds, atOnce: uploaders })
+    const load = { origin: plain.url.origin, requests: [uploadOf(photo)], clients: uploaders }
+    const slowdown = await measureSlowdown(read, load, { rounds: options.rounds })
     print(slowdownLine(slowdown, 'uploads', goals.readsSlowdown))
 
     const small = await picture(1600, 1200, water, [plants, 400, 300, 500, 500]).jpeg().toBuffer()

@@ -1,5 +1,6 @@
-// What other work does to reads: rounds without it and with it, in turn.
+// What other requests do to reads: rounds without them and with them, in turn.
 import { setTimeout as pause } from 'node:timers/promises'
+import { backgroundClients, type BackgroundLoad } from './background-clients.ts'
 import type { Played } from './load.ts'
 import { median } from './results.ts'
 
@@ -8,37 +9,32 @@ export type Slowdown = {
   readonly alone: number
   readonly together: number
   readonly ratio: number
-  /** How much of the other work was done while it was measured. */
+  /** How many of the other requests were answered while reads were measured. */
   readonly done: number
 }
 
-/**
- * @param read plays reads for some seconds
- * @param work does some of the other work, and returns how much; several run at once, each again and again
- */
+/** @param read plays reads for some seconds */
 export async function measureSlowdown(
   read: () => Promise<Played>,
-  work: () => Promise<number>,
-  { rounds, atOnce }: { readonly rounds: number; readonly atOnce: number },
+  load: BackgroundLoad,
+  { rounds }: { readonly rounds: number },
 ): Promise<Slowdown> {
   const alone: number[] = []
   const together: number[] = []
   let done = 0
-  await read()
-  for (let round = 0; round < rounds; round++) {
-    alone.push((await read()).p99)
-    let goesOn = true
-    const workers = Array.from({ length: atOnce }, async () => {
-      while (goesOn) {
-        const more = await work()
-        if (goesOn) done += more
-      }
-    })
-    await pause(500)
-    together.push((await read()).p99)
-    goesOn = false
-    await Promise.all(workers)
-    await pause(500)
+  const clients = backgroundClients(load)
+  try {
+    await read()
+    for (let round = 0; round < rounds; round++) {
+      alone.push((await read()).p99)
+      clients.start()
+      await pause(500)
+      together.push((await read()).p99)
+      done = await clients.stop()
+      await pause(500)
+    }
+  } finally {
+    clients.close()
   }
   const [before = NaN, during = NaN] = [median(alone), median(together)]
   return { alone: before, together: during, ratio: during / before, done }

@@ -114,14 +114,9 @@ async function measureBackend(
 
   const [workload] = chosenWorkloads(['one-row'])
   const requests = workload?.requests(dataset) ?? []
-  // The load generator itself takes so little of the processors that what is measured is the server's work.
   const transfers = uploads.flatMap((upload, index) => [upload, ...downloads.slice(index, index + 1)])
-  const transfer = async (): Promise<number> => {
-    const played = await generator.play({ url: root, requests: transfers, connections: clients, seconds: 1 })
-    rate(played)
-    return played.requests
-  }
-  const slowdown = await measureSlowdown(() => play(server.url, requests), transfer, { rounds, atOnce: 1 })
+  const load = { origin: root.origin, requests: transfers, clients }
+  const slowdown = await measureSlowdown(() => play(server.url, requests), load, { rounds })
   print(`${backend}: ${slowdownLine(slowdown, 'uploads and downloads', goals.readsSlowdown)}`)
   await server.stop()
   return {
