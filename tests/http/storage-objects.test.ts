@@ -393,18 +393,30 @@ t.test('nothing that is uploaded is executed', async (t) => {
     ['application/pdf', 'application/pdf', false],
   ]
   for (const [given, shown, isSandboxed] of types) {
-    await ask('PUT', '/object/open/page', { ...service, body: '<script>', headers: { 'Content-Type': given } })
+    const body = isSandboxed ? '<script>' : 'harmless'
+    await ask('PUT', '/object/open/page', { ...service, body, headers: { 'Content-Type': given } })
     const { headers } = await ask('GET', '/object/public/open/page')
     t.equal(headers.get('content-type'), shown, given)
     t.equal(headers.get('x-content-type-options'), 'nosniff')
     t.equal(headers.get('content-security-policy')?.startsWith('sandbox;') === true, isSandboxed, given)
+    t.equal(headers.get('content-disposition'), /html|svg|xml/i.test(given) ? 'attachment' : null, given)
   }
+  // The content decides, too, what is an image.
+  const picture = { ...service, body: ' <!DOCTYPE html><script>', headers: { 'Content-Type': 'image/png' } }
+  const refused = await ask('PUT', '/object/open/page.png', picture)
+  t.strictSame(refused.json, {
+    statusCode: '415',
+    error: 'invalid_mime_type',
+    code: 'InvalidMimeType',
+    message: 'mime type image/png is not that of the content, which is markup',
+  })
+  t.equal((await ask('GET', '/object/public/open/page.png')).status, 400)
   // A privileged role may write anything into the row.
   await database.query(
     `update storage.objects set metadata = metadata || '{"mimetype": "text/plain\\r\\nX-Evil: 1", "cacheControl": 7, "eTag": {}, "lastModified": "never"}'`,
   )
   const forged = await ask('GET', '/object/public/open/page')
-  t.equal(forged.text, '<script>')
+  t.equal(forged.text, 'harmless')
   t.strictSame([forged.headers.get('x-evil'), forged.headers.get('content-type')], [null, 'application/octet-stream'])
   await database.query("update storage.objects set version = '../../../../etc/passwd'")
   t.match((await ask('GET', '/object/public/open/page')).json, { statusCode: '404' })

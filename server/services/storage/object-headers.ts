@@ -16,7 +16,10 @@ export type HeaderOptions = {
 const harmless =
   /^(?:image\/(?!svg\b)[\w.+-]+|audio\/[\w.+-]+|video\/[\w.+-]+|font\/[\w.+-]+|text\/(?:plain|csv|css)|application\/(?:json|pdf|octet-stream|zip|gzip|wasm))\s*(?:;[^,]*)?$/i
 
-/** Lets SVG and XML be shown, but no script of them run, and gives them an origin of their own. */
+/** Media types of pages, which are saved rather than shown. A page's own images are shown whatever their headers say. */
+const page = /html|svg|xml/i
+
+/** If an upload is shown nevertheless, no script of it runs, and it has an origin of its own. */
 const sandbox = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:"
 
 /** The headers that describe the object and say how to handle it. */
@@ -36,7 +39,11 @@ export function objectHeaders(
     ...(eTag === undefined ? {} : { ETag: eTag }),
     ...(lastModified === undefined ? {} : { 'Last-Modified': lastModified.toUTCString() }),
     ...(expires ? { Expires: expires.toUTCString() } : cachingHeader(cacheControl, eTag, request)),
-    ...(download === null ? {} : { 'Content-Disposition': disposition(download) }),
+    ...(download !== null
+      ? { 'Content-Disposition': disposition(download) }
+      : page.test(type)
+        ? { 'Content-Disposition': 'attachment' }
+        : {}),
   }
 }
 

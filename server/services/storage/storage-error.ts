@@ -73,6 +73,10 @@ export const storageErrors = {
     new StorageError(400, 'InvalidRequest', 'Invalid file size format, hint: use 20GB / 20MB / 30KB / 3B'),
   invalidMimeType: (type: string) =>
     new StorageError(415, 'InvalidMimeType', `mime type ${type} is not supported`, { error: 'invalid_mime_type' }),
+  otherContent: (type: string) =>
+    new StorageError(415, 'InvalidMimeType', `mime type ${type} is not that of the content, which is markup`, {
+      error: 'invalid_mime_type',
+    }),
   invalidContentType: () =>
     new StorageError(415, 'InvalidMimeType', 'Invalid Content-Type header', { error: 'invalid_mime_type' }),
   invalidRobotsTag: () =>

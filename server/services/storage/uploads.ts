@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { allowLongUpload } from '../../http/long-upload.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
+import { sniffed } from './content-sniffing.ts'
 import { metadataText } from './object-metadata.ts'
 import { requirePermission, writeObject, type NewObject, type WrittenObject } from './object-writing.ts'
 import { isFolderPlaceholder, requireBucketName, requireObjectName } from './names.ts'
@@ -106,7 +107,7 @@ async function receive(
 ): ReturnType<StorageContext['store']['put']> {
   const hasArrived = allowLongUpload(request)
   try {
-    return await store.put(key, bytes, { contentType, cacheControl, maxBytes })
+    return await store.put(key, await sniffed(bytes, contentType), { contentType, cacheControl, maxBytes })
   } catch (error) {
     if (request.destroyed && !request.complete) {
       throw storageErrors.noContent('Request stream closed before upload could complete', error)

@@ -1,0 +1,49 @@
+// Looks at the beginning of an upload: pages must not be stored as something that browsers show or play.
+import { Readable } from 'node:stream'
+import { storageErrors } from './storage-error.ts'
+
+/** As many bytes as browsers look at. https://mimesniff.spec.whatwg.org/#resource-header */
+export const sniffedBytes = 1445
+
+/** Types of formats that never begin with markup. Of other types, the bytes may be anything. */
+const binary = /^(?:image\/(?!svg\b)|audio\/|video\/|font\/|application\/(?:pdf|zip|gzip|wasm)\b)/i
+
+/** The tags that browsers recognise, and SVG. https://mimesniff.spec.whatwg.org/#rules-for-identifying-an-unknown-mime-type */
+const markup =
+  /^(?:\xef\xbb\xbf)?[\t\n\f\r ]*<(?:\?xml|!--|(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p|svg)(?=[ \t\n\f\r>/]))/i
+
+/** Whether the beginning of an upload is to be looked at. */
+export const isSniffed = (type: string): boolean => binary.test(type)
+
+/** @throws StorageError 415 `InvalidMimeType` for markup that is said to be an image, sound, video, font or archive */
+export function requireContentOf(type: string, beginning: Buffer): void {
+  if (isSniffed(type) && markup.test(beginning.toString('latin1'))) throw storageErrors.otherContent(type)
+}
+
+/**
+ * The bytes of an upload, after its beginning was looked at if its type is a binary one.
+ *
+ * @throws StorageError as `requireContentOf`; the error of the stream
+ */
+export async function sniffed(source: Readable, type: string): Promise<Readable> {
+  if (!isSniffed(type)) return source
+  // A failed upload leaves the request open for the response.
+  const pieces = source.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Buffer>
+  const read: Buffer[] = []
+  let isMore = true
+  for (let length = 0; isMore && length < sniffedBytes;) {
+    const next = await pieces.next()
+    isMore = next.done !== true
+    if (next.done === true) break
+    read.push(next.value)
+    length += next.value.length
+  }
+  requireContentOf(type, Buffer.concat(read))
+  return Readable.from(
+    (async function* () {
+      yield* read
+      if (isMore) yield* pieces
+    })(),
+    { objectMode: false },
+  )
+}
