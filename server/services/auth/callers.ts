@@ -9,6 +9,7 @@ import type { AuthCallers } from './auth-context.ts'
 import type { AuthDatabase } from './auth-database.ts'
 import { AuthError, authErrors } from './auth-error.ts'
 import type { AuthSettings } from './settings.ts'
+import { userObject } from './user-object.ts'
 import { isUuid } from '../../text/uuid.ts'
 
 export type CallerOptions = {
@@ -17,7 +18,7 @@ export type CallerOptions = {
   readonly accessTokens: AccessTokens
 }
 
-const findCaller = new JsonStatement('select user_object, state from auth.find_caller($1, $2)', {
+const findCaller = new JsonStatement('select user_record, state from auth.find_caller($1, $2)', {
   access: 'read',
   hasNoEffect: true,
 })
@@ -51,12 +52,12 @@ export function createCallers({ settings, database, accessTokens }: CallerOption
     user: async (request): Promise<AuthUser> => {
       const { userId, sessionId, claims } = await subjectOf(request, accessTokens)
       const [row] = await database.askRows(findCaller, [userId, sessionId])
-      const [text, stateText] = row ?? []
-      if (typeof text !== 'string' || typeof stateText !== 'string') throw authErrors.userNotFound()
+      const [record, stateText] = row ?? []
+      if (typeof record !== 'string' || typeof stateText !== 'string') throw authErrors.userNotFound()
       const { banned, session, row: columns } = JSON.parse(stateText) as CallerState
       if (sessionId !== null && session === null) throw authErrors.sessionNotFound()
       if (banned) throw authErrors.userBanned(403)
-      return { id: userId, claims, text, session, row: columns }
+      return { id: userId, claims, text: userObject(record), session, row: columns }
     },
     admin: async (request) => {
       const token = bearerToken(request.headers.authorization)

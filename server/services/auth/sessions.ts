@@ -5,6 +5,7 @@ import type { AuthHooks } from './auth-hooks.ts'
 import type { AuthSettings } from './settings.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import { jsonMembers } from '../../text/json-members.ts'
+import { userObject } from './user-object.ts'
 
 /** Methods of the claim `amr`. */
 export type AmrMethod =
@@ -34,7 +35,7 @@ export type SessionOrigin = {
 
 /**
  * What `auth.start_session(…)` and `auth.refresh_session(…)` return, as JSON text: `{"session": {"id", "aal", "amr",
- * "refresh_token"}, "user": <user object>, "app_role"}`. Functions of other parts that start or raise a session return
+ * "refresh_token"}, "user": <record of the user>, "app_role"}`. Functions of other parts that start or raise a session return
  * the same, and pass it to `Sessions.respond`.
  */
 export type StartedSession = string
@@ -91,7 +92,7 @@ const startSession = new JsonStatement('select auth.start_session($1, $2, $3, $4
 export function createSessions({ settings, database, accessTokens, hooks, issuer, now }: SessionOptions): Sessions {
   const respond: Sessions['respond'] = async (started, { method, members = {} }) => {
     const parts = jsonMembers(started)
-    const userText = parts.get('user') ?? '{}'
+    const userText = userObject(parts.get('user') ?? '{}')
     const user = jsonMembers(userText)
     const session = JSON.parse(parts.get('session') ?? '{}') as IssuedRow
     const issuedAt = Math.floor(now() / 1000)
