@@ -1,6 +1,6 @@
 // JSON bodies of `/storage/v1`.
 import type { IncomingMessage } from 'node:http'
-import { readJson } from '../../text/json-text.ts'
+import { readJsonBytes } from '../../text/json-text.ts'
 import type { DtoValidator } from '../../validation/validator.ts'
 import { storageErrors } from './storage-error.ts'
 
@@ -28,7 +28,7 @@ export async function readStorageBody(
     throw isJson(type) ? storageErrors.emptyBody() : storageErrors.invalidContentType()
   }
   if (type === undefined || !isJson(type)) throw storageErrors.invalidContentType()
-  const reading = readJson(textOf(bytes))
+  const reading = readJsonBytes(bytes)
   if (reading.kind === 'fault') throw storageErrors.invalidJson()
   const [fault] = validate(reading.value)
   if (fault) throw storageErrors.validation(faultText(fault.pointer, fault.message))
@@ -44,16 +44,7 @@ function faultText(pointer: string, message: string): string {
   return `body${pointer.slice(0, end)} must have required property '${pointer.slice(end + 1)}'`
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true })
-
-function textOf(bytes: Buffer): string {
-  try {
-    return utf8.decode(bytes)
-  } catch {
-    throw storageErrors.invalidJson()
-  }
-}
-
+/** Receives the body as it was sent: unlike `http/body-bytes.ts`, without decompressing it. */
 async function receive(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
