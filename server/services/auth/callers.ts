@@ -8,6 +8,7 @@ import type { AccessClaims, AuthUser } from './auth-caller.ts'
 import type { AuthCallers } from './auth-context.ts'
 import type { AuthDatabase } from './auth-database.ts'
 import { AuthError, authErrors } from './auth-error.ts'
+import { isEmpty } from './request-text.ts'
 import type { AuthSettings } from './settings.ts'
 import { isUuid } from '../../text/uuid.ts'
 
@@ -34,7 +35,7 @@ export type Subject = { readonly userId: string; readonly sessionId: string | nu
  */
 export async function subjectOf(request: Request, accessTokens: AccessTokens): Promise<Subject> {
   const token = bearerToken(request.headers.authorization)
-  if (token === undefined || token === '') throw authErrors.noAuthorization()
+  if (isEmpty(token)) throw authErrors.noAuthorization()
   const claims = await accessTokens.verify(token)
   const { sub, session_id: sessionId = '' } = claims
   if (typeof sub !== 'string' || sub === '') throw authErrors.badJwt('invalid claim: missing sub claim')
@@ -63,7 +64,7 @@ export function createCallers({ settings, database, accessTokens }: CallerOption
       const key = request.headers.apikey
       // A secret API key needs no bearer token.
       const credential = token ?? (typeof key === 'string' && isApiKey(key) ? key : undefined)
-      if (credential === undefined || credential === '') throw authErrors.noAuthorization()
+      if (isEmpty(credential)) throw authErrors.noAuthorization()
       const claims = await accessTokens.verify(credential)
       const { role } = claims
       if (typeof role !== 'string' || !settings().authJwtAdminRoles.includes(role)) throw authErrors.notAdmin()

@@ -4,6 +4,7 @@ import { JsonStatement } from '../../postgres/json-statement.ts'
 import type { AuthDatabase } from './auth-database.ts'
 import { AuthError } from './auth-error.ts'
 import type { PkceChallenge } from './confirmations.ts'
+import { isEmpty } from './request-text.ts'
 import type { AmrMethod, SessionOrigin, StartedSession } from './sessions.ts'
 import { isUuid } from '../../text/uuid.ts'
 
@@ -149,7 +150,7 @@ export class FlowStates {
    * @throws AuthError 400 `bad_oauth_callback`, `bad_oauth_state` or `flow_state_already_used`
    */
   async take(state: string | null): Promise<ProviderFlow> {
-    if (state === null || state === '') {
+    if (isEmpty(state)) {
       throw new AuthError(400, 'bad_oauth_callback', 'OAuth state parameter missing')
     }
     if (!isUuid(state)) throw new AuthError(400, 'bad_oauth_state', 'OAuth state parameter is invalid')

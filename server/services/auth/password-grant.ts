@@ -7,6 +7,7 @@ import { AuthError, authErrors } from './auth-error.ts'
 import type { AuthContext } from './auth-context.ts'
 import { weakPasswordMember } from './password-rules.ts'
 import { audienceOf, originOf } from './request-origin.ts'
+import { isEmpty } from './request-text.ts'
 import type { TokenCall, TokenGrant } from './token-grants.ts'
 
 const findSignIn = new JsonStatement('select auth.find_sign_in($1, $2, $3)', { access: 'read', hasNoEffect: true })
@@ -66,18 +67,18 @@ export const passwordGrant: TokenGrant = {
 }
 
 function addressOf({ body, context }: TokenCall): { readonly provider: 'email' | 'phone'; readonly address: string } {
-  const { email = '', phone = '' } = body
+  const { email, phone } = body
   const settings = context.settings()
-  if (email !== '' && email !== null && phone !== '' && phone !== null) {
+  if (!isEmpty(email) && !isEmpty(phone)) {
     throw authErrors.invalid('Only an email address or phone number should be provided on login.')
   }
-  if (email !== '' && email !== null) {
+  if (!isEmpty(email)) {
     if (!settings.authExternalEmailEnabled) {
       throw new AuthError(422, 'email_provider_disabled', 'Email logins are disabled')
     }
     return { provider: 'email', address: email.toLowerCase() }
   }
-  if (phone !== '' && phone !== null) {
+  if (!isEmpty(phone)) {
     if (!settings.authExternalPhoneEnabled) {
       throw new AuthError(422, 'phone_provider_disabled', 'Phone logins are disabled')
     }

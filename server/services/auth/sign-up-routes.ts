@@ -12,6 +12,7 @@ import { objectMember } from './metadata.ts'
 import { checkPassword } from './password-rules.ts'
 import { readChallenge } from './pkce.ts'
 import { audienceOf, originOf } from './request-origin.ts'
+import { isEmpty } from './request-text.ts'
 
 /** `schemas/auth-sign-up-dto.json` */
 type SignUpBody = {
@@ -71,8 +72,6 @@ export const signUpRoutes: readonly AuthRoute[] = [
   }),
 ]
 
-const isEmpty = (text: string | null | undefined): boolean => text === undefined || text === null || text === ''
-
 async function signUpAnonymously(call: Call): Promise<AuthReply> {
   const { context, request } = call
   const settings = context.settings()
@@ -93,7 +92,7 @@ async function signUpWithPassword(call: Call): Promise<AuthReply> {
   if (settings.authDisableSignup) throw authErrors.signupDisabled()
   const { email, phone, password } = body
   if (isEmpty(password)) throw authErrors.invalid('Signup requires a valid password')
-  checkPassword(password ?? '', settings)
+  checkPassword(password, settings)
   if (!isEmpty(email) && !isEmpty(phone)) {
     throw authErrors.invalid('Only an email address or phone number should be provided on signup.')
   }
@@ -111,7 +110,7 @@ async function signUpWithPassword(call: Call): Promise<AuthReply> {
   }
   const address = provider === 'email' ? readEmail(email ?? '') : readPhone(phone ?? '')
   // Takes as long for an address that is taken.
-  const passwordHash = await context.passwords.hash(password ?? '')
+  const passwordHash = await context.passwords.hash(password)
   const wanted = newSignUp(call, provider, address, passwordHash)
   await beforeCreation(call, wanted)
   const confirms = provider === 'email' ? settings.authMailerAutoconfirm : settings.authSmsAutoconfirm

@@ -8,6 +8,7 @@ import { objectMember } from './metadata.ts'
 import { checkPassword } from './password-rules.ts'
 import { readChallenge } from './pkce.ts'
 import { originOf } from './request-origin.ts'
+import { isEmpty } from './request-text.ts'
 
 /** `schemas/auth-update-user-dto.json` */
 export type UpdateUserBody = {
@@ -50,8 +51,8 @@ export async function updateUser(call: Call): Promise<AuthReply> {
   const { context, caller, body, bodyMembers, request } = call
   const { database, confirmations } = context
   const settings = context.settings()
-  const email = isEmpty(body.email) ? undefined : readEmail(body.email ?? '')
-  const phone = isEmpty(body.phone) ? undefined : readPhone(body.phone ?? '')
+  const email = isEmpty(body.email) ? undefined : readEmail(body.email)
+  const phone = isEmpty(body.phone) ? undefined : readPhone(body.phone)
   if (phone !== undefined) readChannel(body.channel ?? '')
   const password = body.password ?? undefined
   if (password !== undefined) checkPassword(password, settings)
@@ -87,8 +88,6 @@ export async function updateUser(call: Call): Promise<AuthReply> {
   }
   return { text }
 }
-
-const isEmpty = (text: string | null | undefined): boolean => text === undefined || text === null || text === ''
 
 function requireRights({ caller: { row, session }, body }: Call, { email, phone, password }: Change): void {
   if (body.app_metadata !== undefined && body.app_metadata !== null) {
@@ -140,7 +139,7 @@ async function newHash(
       if (isEmpty(body.nonce)) {
         throw new AuthError(400, 'reauthentication_needed', 'Password update requires reauthentication')
       }
-      await confirmations.useNonce(caller.id, body.nonce ?? '')
+      await confirmations.useNonce(caller.id, body.nonce)
     }
   }
   const [stored] = caller.row.has_password ? await database.ask(passwordHash, [caller.id]) : []
@@ -163,7 +162,7 @@ async function requireCurrentPassword({ context, caller, body, request }: Call, 
   const { email, phone } = caller.row
   const network = clientNetwork(request, context.trustedProxies)
   const attempt = await context.attempts.guess(email?.toLowerCase() ?? phone ?? caller.id, network)
-  if (!(await context.passwords.verify(hash, body.current_password ?? ''))) {
+  if (!(await context.passwords.verify(hash, body.current_password))) {
     throw new AuthError(400, 'current_password_invalid', message)
   }
   await attempt.giveBack()

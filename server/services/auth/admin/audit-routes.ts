@@ -3,7 +3,7 @@ import { authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
 import { adminStatements } from './admin-statements.ts'
 import { pageHeaders, pageOf, skippedBy } from './page.ts'
-import { storable } from '../storable.ts'
+import { storable } from '../request-text.ts'
 
 /** Members of the payload by the scope of a query. */
 const scopes: ReadonlyMap<string, readonly string[]> = new Map([

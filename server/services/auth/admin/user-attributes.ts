@@ -6,7 +6,7 @@ import type { AuthContext } from '../auth-context.ts'
 import { authErrors } from '../auth-error.ts'
 import { objectMember } from '../metadata.ts'
 import { isUuid } from '../../../text/uuid.ts'
-import { storable } from '../storable.ts'
+import { storable } from '../request-text.ts'
 
 /** `schemas/auth-admin-user-dto.json` */
 export type AdminUserDto = {

@@ -5,7 +5,7 @@ import { factorId } from '../mfa/factor-caller.ts'
 import { originOf } from '../request-origin.ts'
 import { replyOf } from './admin-result.ts'
 import { adminStatements } from './admin-statements.ts'
-import { storable } from '../storable.ts'
+import { storable } from '../request-text.ts'
 import { userId } from './user-routes.ts'
 
 /** `schemas/auth-admin-factor-dto.json` */

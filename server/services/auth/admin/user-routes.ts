@@ -7,7 +7,7 @@ import { audienceOf, originOf } from '../request-origin.ts'
 import { noSuchUser, replyOf } from './admin-result.ts'
 import { adminStatements } from './admin-statements.ts'
 import { pageHeaders, pageOf, skippedBy } from './page.ts'
-import { given, storable } from '../storable.ts'
+import { given, storable } from '../request-text.ts'
 import { attributesOf, passwordHashOf, requireHashable, type AdminUserDto } from './user-attributes.ts'
 
 /** `schemas/auth-delete-user-dto.json` */

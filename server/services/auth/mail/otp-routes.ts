@@ -7,6 +7,7 @@ import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from '
 import type { PkceChallenge } from '../confirmations.ts'
 import { objectMember } from '../metadata.ts'
 import { readChallenge } from '../pkce.ts'
+import { isEmpty } from '../request-text.ts'
 import { bodies, type OtpBody } from './code-bodies.ts'
 import type { Settled } from './code-flows.ts'
 import { createWithCode, type AccountParts } from './new-account.ts'
@@ -59,8 +60,6 @@ export const otpRoutes: readonly AuthRoute[] = [
     },
   }),
 ]
-
-const isEmpty = (text: string | null | undefined): boolean => text === undefined || text === null || text === ''
 
 async function sendOtp(call: Call): Promise<AuthReply> {
   const { email, phone, channel, create_user: creates } = call.body

@@ -1,6 +1,6 @@
 // `/factors`: second factors of the signed-in user.
 import { readPhone } from '../addresses.ts'
-import { given, storable } from '../storable.ts'
+import { given, storable } from '../request-text.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthReply, type AuthRoute } from '../auth-route.ts'

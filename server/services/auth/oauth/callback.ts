@@ -5,6 +5,7 @@ import { AuthError } from '../auth-error.ts'
 import { authErrorOf } from '../database-auth-error.ts'
 import type { ProviderFlow } from '../flow-states.ts'
 import { originOf } from '../request-origin.ts'
+import { isEmpty } from '../request-text.ts'
 import { ProviderError, withCode, withError, withSession } from './oauth-redirect.ts'
 import type { ProviderTokens } from './oidc-provider.ts'
 import { acceptInvitation } from './invitation.ts'
@@ -49,8 +50,8 @@ async function finish(
   parameters: URLSearchParams,
 ): Promise<string> {
   const error = parameters.get('error')
-  if (error !== null && error !== '') throw new ProviderError(error, parameters.get('error_description') ?? '')
-  if ((parameters.get('code') ?? '') === '') {
+  if (!isEmpty(error)) throw new ProviderError(error, parameters.get('error_description') ?? '')
+  if (isEmpty(parameters.get('code'))) {
     throw new AuthError(400, 'bad_oauth_callback', 'OAuth callback with missing authorization code missing')
   }
   const provider = providerOf(context, flow)
