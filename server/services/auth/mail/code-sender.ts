@@ -2,11 +2,11 @@
 import type { Request } from 'express'
 import { AuthError } from '../auth-error.ts'
 import type { AuthContext } from '../auth-context.ts'
+import { redirectRules, redirectTo } from '../request-redirect.ts'
 import { actionLink } from './action-link.ts'
 import type { CustomMailKind, MailVariables } from './mail-kind.ts'
 import type { Mailer } from './mailer.ts'
 import type { CodePurpose, IssuedCode, IssuedCodes } from './one-time-codes.ts'
-import { redirectRules, redirectTo } from './request-redirect.ts'
 
 /** What mails are for. */
 export type MailPurpose = Exclude<CodePurpose, 'phone_confirmation' | 'phone_change' | 'phone_reauthentication'>

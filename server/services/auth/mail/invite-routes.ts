@@ -4,12 +4,12 @@ import { AuthError, authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from '../auth-route.ts'
 import { objectMember } from '../metadata.ts'
 import { checkPassword } from '../password-rules.ts'
+import { redirectTo } from '../request-redirect.ts'
 import { bodies, type GenerateLinkBody } from './code-bodies.ts'
 import type { MailPurpose } from './code-sender.ts'
 import type { Settled } from './code-flows.ts'
 import { issueToNewAccount } from './new-account.ts'
 import type { IssuedCodes } from './one-time-codes.ts'
-import { redirectTo } from './request-redirect.ts'
 
 export const inviteRoutes: readonly AuthRoute[] = [
   defineAuthRoute({

@@ -4,13 +4,14 @@ import type { AuthContext } from '../auth-context.ts'
 import { AuthError } from '../auth-error.ts'
 import { authErrorOf } from '../database-auth-error.ts'
 import type { ProviderFlow } from '../flow-states.ts'
+import { pageWithCode, pageWithSession } from '../page-redirect.ts'
 import { originOf } from '../request-origin.ts'
+import { redirectRules } from '../request-redirect.ts'
 import { isEmpty } from '../request-text.ts'
-import { ProviderError, withCode, withError, withSession } from './oauth-redirect.ts'
+import { ProviderError, withError } from './callback-redirect.ts'
 import type { ProviderTokens } from './oidc-provider.ts'
 import { acceptInvitation } from './invitation.ts'
 import { linkToAccount, signInWithProvider, type ProviderSignIn, type SignedIn } from './provider-accounts.ts'
-import { redirectRules } from '../mail/request-redirect.ts'
 import { nonceOf, redirectUri } from './provider-flow.ts'
 import { providerUser } from './provider-user.ts'
 import { UnsupportedProvider, type Provider } from './providers.ts'
@@ -114,10 +115,12 @@ async function redirectOf(
   signedIn: SignedIn,
   { accessToken, refreshToken }: ProviderTokens,
 ): Promise<string> {
-  if (signedIn.kind === 'code') return withCode(page, signedIn.code)
+  if (signedIn.kind === 'code') return pageWithCode(page, signedIn.code)
   const issued = await context.sessions.respond(signedIn.session, { method: 'oauth' })
-  return withSession(page, issued, {
+  const providerTokens = {
     provider_token: accessToken,
     ...(refreshToken === undefined ? {} : { provider_refresh_token: refreshToken }),
-  })
+  }
+  // Normalised, as the page is with a code or an error.
+  return pageWithSession(new URL(page).href, issued, { providerTokens })
 }

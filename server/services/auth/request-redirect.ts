@@ -1,9 +1,9 @@
 // Where a link that a request asks for may lead in the end.
 import type { Request } from 'express'
-import type { AuthContext } from '../auth-context.ts'
-import { queryOf } from '../auth-route.ts'
-import { isEmpty } from '../request-text.ts'
-import { RedirectTargets } from '../redirect-target.ts'
+import type { AuthContext } from './auth-context.ts'
+import { queryOf } from './auth-route.ts'
+import { isEmpty } from './request-text.ts'
+import { RedirectTargets } from './redirect-target.ts'
 
 type RulesContext = Pick<AuthContext, 'settings' | 'externalUrl'>
 type RedirectContext = RulesContext & Pick<AuthContext, 'isDevelopment' | 'warn'>
