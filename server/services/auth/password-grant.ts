@@ -49,7 +49,7 @@ export const passwordGrant: TokenGrant = {
     ])) as SignInRow[]
     const hash = row?.password_hash ?? undefined
     const isRight = await passwords.verify(hash, password)
-    if (row) await hooks.passwordVerificationAttempt({ userId: row.id, valid: isRight })
+    if (row) await hooks.passwordVerificationAttempt?.({ userId: row.id, valid: isRight })
     if (!row || hash === undefined || !isRight) throw authErrors.invalidCredentials()
     await attempt.giveBack()
     // Only the owner of the password learns these.

@@ -114,7 +114,8 @@ export function createSessions({ settings, database, accessTokens, hooks, issuer
       is_anonymous: user.get('is_anonymous'),
       app_role: appRole === 'null' ? undefined : appRole,
     })
-    const accessToken = await accessTokens.sign(await hooks().customAccessToken(payload, method))
+    const claims = await hooks().customAccessToken?.(payload, method)
+    const accessToken = await accessTokens.sign(claims ?? payload)
     const expiresIn = expiresAt - issuedAt
     const more = Object.entries(members)
       .filter(([, value]) => value !== undefined)

@@ -5,7 +5,6 @@ import { JsonStatement } from '../../postgres/json-statement.ts'
 import { jsonMembers } from '../../text/json-members.ts'
 import { readChannel, readEmail, readPhone } from './addresses.ts'
 import { AuthError, authErrors } from './auth-error.ts'
-import { noHooks } from './auth-hooks.ts'
 import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from './auth-route.ts'
 import type { PkceChallenge } from './confirmations.ts'
 import { objectMember } from './metadata.ts'
@@ -133,8 +132,9 @@ const newSignUp = (
 
 /** Calls the hook that may reject a new user. An address that has an account is not new. */
 async function beforeCreation({ context, request }: Call, wanted: SignUp): Promise<void> {
-  const { hooks, database, trustedProxies } = context
-  if (hooks.beforeUserCreated === noHooks.beforeUserCreated) return
+  const { database, trustedProxies } = context
+  const { beforeUserCreated } = context.hooks
+  if (!beforeUserCreated) return
   const { provider, address } = wanted
   const [taken] =
     provider === 'anonymous'
@@ -142,7 +142,7 @@ async function beforeCreation({ context, request }: Call, wanted: SignUp): Promi
       : await database.ask(isTaken, [provider === 'email' ? address : null, provider === 'phone' ? address : null])
   if (taken === true) return
   const { ip } = originOf(request, { trustedProxies })
-  await hooks.beforeUserCreated(userText(wanted, { metadata: wanted.metadata ?? '{}' }), { ip })
+  await beforeUserCreated(userText(wanted, { metadata: wanted.metadata ?? '{}' }), { ip })
 }
 
 /** Creates a user whose address needs no confirmation, and starts a session. */
@@ -154,7 +154,7 @@ async function createWithSession({ context, request }: Call, wanted: SignUp): Pr
   const outcome = textMember(members, 'outcome')
   if (outcome === 'exists') throw alreadyRegistered()
   const issued = members.get('issued') ?? '{}'
-  if (outcome === 'created') await hooks.afterUserCreated(jsonMembers(issued).get('user') ?? '{}', { ip })
+  if (outcome === 'created') await hooks.afterUserCreated?.(jsonMembers(issued).get('user') ?? '{}', { ip })
   const method = wanted.provider === 'anonymous' ? 'anonymous' : 'password'
   const { text } = await sessions.respond(issued, { method })
   return { text }
@@ -177,7 +177,7 @@ async function createUnconfirmed(call: Call, wanted: SignUp, pkce: PkceChallenge
     await confirmations.noticeExistingAccount(user, account, { request })
     return { text: inventedUser(wanted) }
   }
-  if (outcome === 'created') await hooks.afterUserCreated(user, { ip })
+  if (outcome === 'created') await hooks.afterUserCreated?.(user, { ip })
   const sent =
     wanted.provider === 'email'
       ? await confirmations.confirmEmail(user, { request, pkce })

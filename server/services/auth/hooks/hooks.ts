@@ -4,7 +4,7 @@ import { JsonStatement } from '../../../postgres/json-statement.ts'
 import { jsonMembers } from '../../../text/json-members.ts'
 import type { AuthDatabase } from '../auth-database.ts'
 import { AuthError } from '../auth-error.ts'
-import { noHooks, type AuthHooks, type HookMetadata } from '../auth-hooks.ts'
+import type { AuthHooks, FactorAttempt, HookMetadata, PasswordAttempt } from '../auth-hooks.ts'
 import type { HookName, HookSettings } from '../settings.ts'
 import type { HookResponse } from './hook-response.ts'
 import { hookTarget } from './hook-target.ts'
@@ -35,7 +35,7 @@ export type HooksOptions = {
 type CallHook = (members: Readonly<Record<string, string>>, metadata?: HookMetadata) => Promise<HookResponse>
 
 /**
- * The hooks of the settings. Those that are not enabled do nothing.
+ * The hooks of the settings.
  *
  * @throws HookSettingError
  */
@@ -44,20 +44,18 @@ export function createHooks(options: HooksOptions): AuthHooks {
     [...options.settings].filter(([, { enabled }]) => enabled).map(([name, it]) => [name, callerOf(name, it, options)]),
   )
   const { database } = options
-  const accessToken = enabled.get('custom_access_token')
-  const before = enabled.get('before_user_created')
-  const after = enabled.get('after_user_created')
-  const password = enabled.get('password_verification_attempt')
-  const mfa = enabled.get('mfa_verification_attempt')
+  const hook = <Hook>(name: HookName, create: (call: CallHook) => Hook): Hook | undefined => {
+    const call = enabled.get(name)
+    return call && create(call)
+  }
   return {
-    ...noHooks,
-    ...(accessToken && { customAccessToken: customAccessToken(accessToken) }),
-    ...(before && { beforeUserCreated: async (user, metadata) => void (await before({ user }, metadata)) }),
-    ...(after && { afterUserCreated: async (user, metadata) => void (await after({ user }, metadata)) }),
-    ...(password && { passwordVerificationAttempt: passwordAttempt(password, database) }),
-    ...(mfa && { mfaVerificationAttempt: mfaAttempt(mfa, database) }),
-    sendEmail: sender(enabled.get('send_email')),
-    sendSms: sender(enabled.get('send_sms')),
+    customAccessToken: hook('custom_access_token', customAccessToken),
+    beforeUserCreated: hook('before_user_created', userHook),
+    afterUserCreated: hook('after_user_created', userHook),
+    passwordVerificationAttempt: hook('password_verification_attempt', (call) => passwordAttempt(call, database)),
+    mfaVerificationAttempt: hook('mfa_verification_attempt', (call) => mfaAttempt(call, database)),
+    sendEmail: hook('send_email', sender),
+    sendSms: hook('send_sms', sender),
   }
 }
 
@@ -87,8 +85,8 @@ const jsonOf = (members: Readonly<Record<string, string>>): string =>
     .join(',')}}`
 
 const customAccessToken =
-  (call: CallHook): AuthHooks['customAccessToken'] =>
-  async (claims, method) => {
+  (call: CallHook) =>
+  async (claims: string, method: string): Promise<string> => {
     const { sub } = JSON.parse(claims) as { readonly sub?: unknown }
     const response = await call({
       user_id: JSON.stringify(sub ?? null),
@@ -98,13 +96,21 @@ const customAccessToken =
     return claimsOfHook(response)
   }
 
+/** A hook that gets a user object. */
+const userHook =
+  (call: CallHook) =>
+  async (user: string, metadata: HookMetadata): Promise<void> =>
+    void (await call({ user }, metadata))
+
 /** A hook that sends something. Its payload is an object, which gets the metadata. */
-const sender = (call: CallHook | undefined): AuthHooks['sendSms'] =>
-  call && (async (payload) => void (await call(jsonMembersOf(payload))))
+const sender =
+  (call: CallHook) =>
+  async (payload: string): Promise<void> =>
+    void (await call(jsonMembersOf(payload)))
 
 const passwordAttempt =
-  (call: CallHook, database: HooksOptions['database']): AuthHooks['passwordVerificationAttempt'] =>
-  async ({ userId, valid }) => {
+  (call: CallHook, database: HooksOptions['database']) =>
+  async ({ userId, valid }: PasswordAttempt): Promise<void> => {
     const { value } = await call(jsonMembersOf(JSON.stringify({ user_id: userId, valid })))
     if (value.decision !== 'reject') return
     if (value.should_logout_user === true) await endSessions(database, userId)
@@ -113,8 +119,8 @@ const passwordAttempt =
   }
 
 const mfaAttempt =
-  (call: CallHook, database: HooksOptions['database']): AuthHooks['mfaVerificationAttempt'] =>
-  async ({ userId, factorId, factorType, valid }) => {
+  (call: CallHook, database: HooksOptions['database']) =>
+  async ({ userId, factorId, factorType, valid }: FactorAttempt): Promise<void> => {
     const attempt = { user_id: userId, factor_id: factorId, factor_type: factorType, valid }
     const { value } = await call(jsonMembersOf(JSON.stringify(attempt)))
     if (value.decision !== 'reject') return

@@ -1,7 +1,6 @@
 // Accounts that are created with their first code: sign-in by mail or phone without a password, invitations.
 import { randomUUID } from 'node:crypto'
 import type { Request } from 'express'
-import { noHooks } from '../auth-hooks.ts'
 import { authErrors } from '../auth-error.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { audienceOf, originOf } from '../request-origin.ts'
@@ -62,11 +61,11 @@ export async function createWithCode(
     confirmed,
   }
   const { ip } = originOf(request, context)
-  const isHooked = hooks.beforeUserCreated !== noHooks.beforeUserCreated
-  if (options.isNew && isHooked) await hooks.beforeUserCreated(draft(address, account), { ip })
+  const { beforeUserCreated } = hooks
+  if (options.isNew && beforeUserCreated) await beforeUserCreated(draft(address, account), { ip })
   const codeRequest = codeFlows.request(purpose, address, { request, ...options })
   const { isNew, issued } = await codeFlows.codes.issueToNewAccount(codeRequest, account)
-  if (isNew && issued.status === 'sent') await hooks.afterUserCreated(issued.user, { ip })
+  if (isNew && issued.status === 'sent') await hooks.afterUserCreated?.(issued.user, { ip })
   return issued
 }
 

@@ -119,7 +119,7 @@ export const verificationRoutes: readonly AuthRoute[] = [
       ])
       const attempt = accepted<Attempt>(result, { challengeId })
       const match = await matchOf(attempt, { userId: owner.id, factorId: id, code, now: context.now() })
-      await context.hooks.mfaVerificationAttempt({
+      await context.hooks.mfaVerificationAttempt?.({
         userId: owner.id,
         factorId: id,
         factorType: attempt.type,

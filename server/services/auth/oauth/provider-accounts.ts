@@ -70,11 +70,11 @@ export async function signInWithProvider(context: AccountsContext, attempt: Prov
   const { result, started } = await askAccount<SignInResult>(context, signIn, text)
   switch (result.outcome) {
     case 'signed_in':
-      if (result.created) await context.hooks.afterUserCreated(JSON.stringify(result.user), metadata)
+      if (result.created) await context.hooks.afterUserCreated?.(JSON.stringify(result.user), metadata)
       return signedIn(result.auth_code, started)
     case 'needs_verification': {
       const { user, created } = result
-      if (created) await context.hooks.afterUserCreated(JSON.stringify(user), metadata)
+      if (created) await context.hooks.afterUserCreated?.(JSON.stringify(user), metadata)
       if (user.email === '') {
         throw needsVerification(
           `Unverified email with ${provider.name}. Verify the email with ${provider.name} in order to sign in`,
@@ -170,8 +170,9 @@ async function announceUser(
   { settings, database, hooks }: AccountsContext,
   { provider, user, origin, request }: ProviderSignIn,
 ): Promise<void> {
-  const { authHooks, authDisableSignup, authJwtAud, authJwtDefaultGroupName } = settings()
-  if (authHooks.get('before_user_created')?.enabled !== true) return
+  const { beforeUserCreated } = hooks
+  if (!beforeUserCreated) return
+  const { authDisableSignup, authJwtAud, authJwtDefaultGroupName } = settings()
   const address = user.isVerified ? (user.email ?? null) : null
   const [answer] = await database.ask(decide, [provider.name, user.subject, address])
   if ((answer as { readonly decision: string }).decision !== 'create') return
@@ -190,7 +191,7 @@ async function announceUser(
     updated_at: now,
     is_anonymous: false,
   }
-  await hooks.beforeUserCreated(JSON.stringify(newUser), { ip: origin.ip })
+  await beforeUserCreated(JSON.stringify(newUser), { ip: origin.ip })
 }
 
 /** A flow that has no code any more was finished by another request. */
