@@ -1,6 +1,7 @@
 // Attributes of accounts in requests of administrators.
 import { isPasswordHash } from '../../accounts/password-hash.ts'
 import { goDuration } from '../../../text/go-duration.ts'
+import { jsonObject, jsonTexts } from '../../../text/json-members.ts'
 import { readEmail, readPhone } from '../addresses.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { authErrors } from '../auth-error.ts'
@@ -54,11 +55,12 @@ export function attributesOf(
     email_confirm: email_confirm === true,
     phone_confirm: phone_confirm === true,
   }
-  const metadata = ['user_metadata', 'app_metadata'].map(
-    (name) => `,${JSON.stringify(name)}:${objectMember(members, name) ?? 'null'}`,
-  )
   return {
-    json: `${JSON.stringify(checked).slice(0, -1)}${metadata.join('')}}`,
+    json: jsonObject({
+      ...jsonTexts(checked),
+      user_metadata: objectMember(members, 'user_metadata') ?? 'null',
+      app_metadata: objectMember(members, 'app_metadata') ?? 'null',
+    }),
     ban: ban ? banDuration(ban) : null,
   }
 }

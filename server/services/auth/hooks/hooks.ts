@@ -1,7 +1,7 @@
 // The hooks of `/auth/v1`: code of the operator that is called at fixed points, as Postgres functions or HTTP endpoints.
 import { randomUUID } from 'node:crypto'
 import { JsonStatement } from '../../../postgres/json-statement.ts'
-import { jsonMembers } from '../../../text/json-members.ts'
+import { jsonMembers, jsonObject, jsonTexts, type JsonTexts } from '../../../text/json-members.ts'
 import type { AuthDatabase } from '../auth-database.ts'
 import { AuthError } from '../auth-error.ts'
 import type { AuthHooks, FactorAttempt, HookMetadata, PasswordAttempt } from '../auth-hooks.ts'
@@ -32,7 +32,7 @@ export type HooksOptions = {
 }
 
 /** Calls a hook with JSON texts by name, besides the metadata. */
-type CallHook = (members: Readonly<Record<string, string>>, metadata?: HookMetadata) => Promise<HookResponse>
+type CallHook = (members: JsonTexts, metadata?: HookMetadata) => Promise<HookResponse>
 
 /**
  * The hooks of the settings.
@@ -63,7 +63,7 @@ function callerOf(name: HookName, settings: HookSettings, options: HooksOptions)
   const { database, httpLimits = httpHookLimits, postgresTimeout = postgresHookTimeout } = options
   const target = hookTarget(name, settings)
   return (members, metadata) => {
-    const payload = jsonOf({ metadata: metadataText(name, metadata), ...members })
+    const payload = jsonObject({ metadata: metadataText(name, metadata), ...members })
     return target.kind === 'http'
       ? callHttpHook(target, payload, httpLimits)
       : callPostgresHook(database, target, payload, postgresTimeout)
@@ -77,12 +77,6 @@ const metadataText = (name: HookName, { ip }: HookMetadata = { ip: null }): stri
     name: payloadNames[name],
     ...(ip === null ? {} : { ip_address: ip }),
   })
-
-/** An object of members that are JSON texts. */
-const jsonOf = (members: Readonly<Record<string, string>>): string =>
-  `{${Object.entries(members)
-    .map(([name, text]) => `${JSON.stringify(name)}:${text}`)
-    .join(',')}}`
 
 const customAccessToken =
   (call: CallHook) =>
@@ -106,12 +100,12 @@ const userHook =
 const sender =
   (call: CallHook) =>
   async (payload: string): Promise<void> =>
-    void (await call(jsonMembersOf(payload)))
+    void (await call(Object.fromEntries(jsonMembers(payload))))
 
 const passwordAttempt =
   (call: CallHook, database: HooksOptions['database']) =>
   async ({ userId, valid }: PasswordAttempt): Promise<void> => {
-    const { value } = await call(jsonMembersOf(JSON.stringify({ user_id: userId, valid })))
+    const { value } = await call(jsonTexts({ user_id: userId, valid }))
     if (value.decision !== 'reject') return
     if (value.should_logout_user === true) await endSessions(database, userId)
     const message = messageOf(value.message, 'Further password verification attempts will be rejected.')
@@ -122,15 +116,12 @@ const mfaAttempt =
   (call: CallHook, database: HooksOptions['database']) =>
   async ({ userId, factorId, factorType, valid }: FactorAttempt): Promise<void> => {
     const attempt = { user_id: userId, factor_id: factorId, factor_type: factorType, valid }
-    const { value } = await call(jsonMembersOf(JSON.stringify(attempt)))
+    const { value } = await call(jsonTexts(attempt))
     if (value.decision !== 'reject') return
     await endSessions(database, userId)
     const message = messageOf(value.message, 'Further MFA verification attempts will be rejected.')
     throw new AuthError(403, 'mfa_verification_rejected', message)
   }
-
-/** The members of a JSON object as JSON texts. */
-const jsonMembersOf = (text: string): Readonly<Record<string, string>> => Object.fromEntries(jsonMembers(text))
 
 const messageOf = (given: unknown, otherwise: string): string =>
   typeof given === 'string' && given !== '' ? given : otherwise

@@ -1,5 +1,6 @@
 // Sends codes and links: by mail, or by the hooks that replace mail and message providers.
 import type { Request } from 'express'
+import { jsonObject } from '../../../text/json-members.ts'
 import { AuthError } from '../auth-error.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { redirectRules, redirectTo } from '../request-redirect.ts'
@@ -82,7 +83,7 @@ export class CodeSender {
     if (!sendSms) {
       throw new AuthError(500, 'unexpected_failure', 'Unable to get SMS provider: enable the hook GOTRUE_HOOK_SEND_SMS')
     }
-    await sendSms(`{"user":${user},"sms":${JSON.stringify({ otp: sms.code, phone: sms.to })}}`)
+    await sendSms(jsonObject({ user, sms: JSON.stringify({ otp: sms.code, phone: sms.to }) }))
     return undefined
   }
 
@@ -131,6 +132,6 @@ export class CodeSender {
       provider: '',
       factor_type: '',
     }
-    return `{"user":${user},"email_data":${JSON.stringify(data)}}`
+    return jsonObject({ user, email_data: JSON.stringify(data) })
   }
 }

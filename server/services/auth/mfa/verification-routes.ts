@@ -1,5 +1,6 @@
 // `/factors/{factor_id}/challenge` and `/verify`: how a second factor raises a session to aal2.
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
+import { jsonObject } from '../../../text/json-members.ts'
 import { readChannel } from '../addresses.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
@@ -158,7 +159,7 @@ async function sendCode(
   otp: string,
 ): Promise<void> {
   await limits.countSent('sms_sent')
-  await hooks.sendSms?.(`{"user":${text},"sms":${JSON.stringify({ otp, sms_type: 'mfa', phone })}}`)
+  await hooks.sendSms?.(jsonObject({ user: text, sms: JSON.stringify({ otp, sms_type: 'mfa', phone }) }))
 }
 
 /** Compares a code, or a recovery code. The database compares the hash of the latter. */
