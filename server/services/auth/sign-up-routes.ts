@@ -2,11 +2,12 @@
 import { randomUUID } from 'node:crypto'
 import { dto } from '../../http/service-response.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
-import { jsonMembers } from '../../text/json-members.ts'
+import { jsonMembers, jsonObject } from '../../text/json-members.ts'
 import { readChannel, readEmail, readPhone } from './addresses.ts'
 import { AuthError, authErrors } from './auth-error.ts'
 import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from './auth-route.ts'
 import type { PkceChallenge } from './confirmations.ts'
+import { draftUser } from './draft-user.ts'
 import { objectMember } from './metadata.ts'
 import { checkPassword } from './password-rules.ts'
 import { readChallenge } from './pkce.ts'
@@ -142,7 +143,7 @@ async function beforeCreation({ context, request }: Call, wanted: SignUp): Promi
       : await database.ask(isTaken, [provider === 'email' ? address : null, provider === 'phone' ? address : null])
   if (taken === true) return
   const { ip } = originOf(request, { trustedProxies })
-  await beforeUserCreated(userText(wanted, { metadata: wanted.metadata ?? '{}' }), { ip })
+  await beforeUserCreated(draftOf(wanted), { ip })
 }
 
 /** Creates a user whose address needs no confirmation, and starts a session. */
@@ -193,35 +194,21 @@ const parameters = (
   { authJwtDefaultGroupName }: { readonly authJwtDefaultGroupName: string },
 ): (string | null)[] => [id, provider, address, passwordHash, metadata, audience, authJwtDefaultGroupName]
 
-/** The user object of a user that is not in the database. */
-function userText(
-  { id, provider, address, audience }: SignUp,
-  { metadata, times = {} }: { readonly metadata: string; readonly times?: Readonly<Record<string, string>> },
-): string {
-  const own = {
-    id,
-    aud: audience,
-    role: '',
-    email: provider === 'email' ? address : '',
-    phone: provider === 'phone' ? address : '',
-    app_metadata: provider === 'anonymous' ? {} : { provider, providers: [provider] },
-    identities: [],
-    is_anonymous: provider === 'anonymous',
-    ...times,
-  }
-  return `${JSON.stringify(own).slice(0, -1)},"user_metadata":${metadata}}`
-}
+/** The user object before the user is created. */
+const draftOf = ({ id, provider, address, audience, metadata }: SignUp, times = {}): string =>
+  draftUser({
+    ...{ id, audience, times, metadata: metadata ?? '{}' },
+    ...(provider === 'anonymous' ? { provider: null } : { provider, [provider]: address }),
+  })
 
 /** The response to a sign-up with an address that has an account: it looks as if a mail was sent. */
 function inventedUser(wanted: SignUp): string {
   const now = new Date().toISOString()
-  const times = { confirmation_sent_at: now, created_at: now, updated_at: now }
-  return userText(wanted, { metadata: wanted.metadata ?? '{}', times })
+  return draftOf(wanted, { confirmation_sent_at: now, created_at: now, updated_at: now })
 }
 
 function withoutDetails(user: string): string {
-  const members = jsonMembers(user).set('user_metadata', '{}').set('identities', '[]')
-  return `{${Array.from(members, ([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`
+  return jsonObject({ ...Object.fromEntries(jsonMembers(user)), user_metadata: '{}', identities: '[]' })
 }
 
 const textMember = (members: ReadonlyMap<string, string>, name: string): unknown =>

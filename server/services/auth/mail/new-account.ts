@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Request } from 'express'
 import { authErrors } from '../auth-error.ts'
 import type { AuthContext } from '../auth-context.ts'
+import { draftUser } from '../draft-user.ts'
 import { audienceOf, originOf } from '../request-origin.ts'
 import type { FlowOptions, Settled } from './code-flows.ts'
 import type { CodePurpose, Issued, NewAccount } from './one-time-codes.ts'
@@ -62,7 +63,11 @@ export async function createWithCode(
   }
   const { ip } = originOf(request, context)
   const { beforeUserCreated } = hooks
-  if (options.isNew && beforeUserCreated) await beforeUserCreated(draft(address, account), { ip })
+  if (options.isNew && beforeUserCreated) {
+    const provider = 'email' in address ? 'email' : 'phone'
+    const { aud: audience, data: metadata } = account
+    await beforeUserCreated(draftUser({ id: randomUUID(), provider, ...address, audience, metadata }), { ip })
+  }
   const codeRequest = codeFlows.request(purpose, address, { request, ...options })
   const { isNew, issued } = await codeFlows.codes.issueToNewAccount(codeRequest, account)
   if (isNew && issued.status === 'sent') await hooks.afterUserCreated?.(issued.user, { ip })
@@ -73,21 +78,4 @@ export async function createWithCode(
 function refuseWait(issued: Issued): Settled {
   if (issued.status === 'wait') throw authErrors.unexpected(new Error('a link without limits had to wait'))
   return issued
-}
-
-/** The user object of an account that does not exist yet. */
-function draft(address: NewAddress, { aud, data }: NewAccount): string {
-  const provider = 'email' in address ? 'email' : 'phone'
-  const user = {
-    id: randomUUID(),
-    aud,
-    role: '',
-    email: '',
-    phone: '',
-    ...address,
-    app_metadata: { provider, providers: [provider] },
-    identities: [],
-    is_anonymous: false,
-  }
-  return `${JSON.stringify(user).slice(0, -1)},"user_metadata":${data}}`
 }

@@ -1,9 +1,11 @@
 // The accounts of users of providers. See the functions of `000012_auth_oauth.sql`, which decide whose account it is.
+import { randomUUID } from 'node:crypto'
 import type { Request } from 'express'
 import { sqlState } from '../../../postgres/database-error.ts'
 import { JsonStatement } from '../../../postgres/json-statement.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
+import { draftUser } from '../draft-user.ts'
 import { audienceOf } from '../request-origin.ts'
 import type { SessionOrigin, StartedSession } from '../sessions.ts'
 import type { Provider } from './providers.ts'
@@ -178,20 +180,16 @@ async function announceUser(
   if ((answer as { readonly decision: string }).decision !== 'create') return
   if (authDisableSignup) throw authErrors.signupDisabled()
   const now = new Date().toISOString()
-  const newUser = {
-    id: crypto.randomUUID(),
-    aud: audienceOf(request) ?? authJwtAud,
+  const newUser = draftUser({
+    id: randomUUID(),
+    audience: audienceOf(request) ?? authJwtAud,
     role: authJwtDefaultGroupName,
-    email: user.email ?? '',
-    phone: '',
-    app_metadata: { provider: provider.name, providers: [provider.name] },
-    user_metadata: user.data,
-    identities: [],
-    created_at: now,
-    updated_at: now,
-    is_anonymous: false,
-  }
-  await beforeUserCreated(JSON.stringify(newUser), { ip: origin.ip })
+    ...(user.email === undefined ? {} : { email: user.email }),
+    provider: provider.name,
+    metadata: JSON.stringify(user.data),
+    times: { created_at: now, updated_at: now },
+  })
+  await beforeUserCreated(newUser, { ip: origin.ip })
 }
 
 /** A flow that has no code any more was finished by another request. */
