@@ -33,9 +33,6 @@ export type UserAttributes = {
   readonly ban: number | null
 }
 
-/** bcrypt reads no more bytes of a password, so that GoTrue accepts none that are longer. */
-const maxPasswordBytes = 72
-
 /**
  * Checks the attributes, apart from the password.
  *
@@ -101,11 +98,4 @@ export async function passwordHashOf(
   if (!isGiven) return null
   check(password)
   return passwords.hash(password)
-}
-
-/** @throws AuthError 400 */
-export function requireHashable(password: string): void {
-  if (Buffer.byteLength(password) > maxPasswordBytes) {
-    throw authErrors.invalid(`Password cannot be longer than ${maxPasswordBytes} characters`)
-  }
 }

@@ -2,13 +2,13 @@
 import { authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
 import { authIdParameter } from '../mfa/factor-caller.ts'
-import { checkPassword } from '../password-rules.ts'
+import { checkPassword, requireHashable } from '../password-rules.ts'
 import { audienceOf, originOf } from '../request-origin.ts'
+import { given, storable } from '../request-text.ts'
 import { noSuchUser, replyOf } from './admin-result.ts'
 import { adminStatements } from './admin-statements.ts'
 import { pageHeaders, pageOf, skippedBy } from './page.ts'
-import { given, storable } from '../request-text.ts'
-import { attributesOf, passwordHashOf, requireHashable, type AdminUserDto } from './user-attributes.ts'
+import { attributesOf, passwordHashOf, type AdminUserDto } from './user-attributes.ts'
 
 /** `schemas/auth-delete-user-dto.json` */
 type DeleteUserDto = { readonly should_soft_delete?: boolean | null }
