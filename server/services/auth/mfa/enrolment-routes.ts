@@ -2,7 +2,7 @@
 import { readPhone } from '../addresses.ts'
 import { given, storable } from '../request-text.ts'
 import type { AuthContext } from '../auth-context.ts'
-import { AuthError, authErrors } from '../auth-error.ts'
+import { authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthReply, type AuthRoute } from '../auth-route.ts'
 import { originOf } from '../request-origin.ts'
 import { factorId, factorOwner, type FactorOwner } from './factor-caller.ts'
@@ -78,10 +78,7 @@ export const enrolmentRoutes: readonly AuthRoute[] = [
         path.factor_id ?? '',
         originOf(request, context).ip,
       ])
-      if ((result as { refused?: string }).refused === 'insufficient_aal') {
-        throw authErrors.insufficientAal(422, 'AAL2 required to unenroll verified factor')
-      }
-      return { json: accepted(result) }
+      return { json: accepted(result, { protectedAction: { name: 'unenroll verified factor', status: 422 } }) }
     },
   }),
 ]
@@ -152,8 +149,6 @@ async function insertFactor(
     authMfaFactorExpiryDuration,
     ip,
   ])
-  if ((result as { refused?: string }).refused === 'insufficient_aal') {
-    throw new AuthError(403, 'insufficient_aal', 'AAL2 required to enroll a new factor')
-  }
-  return accepted<{ readonly id: string }>(result, { friendlyName }).id
+  const protectedAction = { name: 'enroll a new factor', status: 403 } as const
+  return accepted<{ readonly id: string }>(result, { friendlyName, protectedAction }).id
 }

@@ -1,5 +1,4 @@
 // `/factors/recovery-codes`: codes that replace a lost second factor. GoTrue has no such endpoints.
-import { authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
 import { originOf } from '../request-origin.ts'
 import { factorOwner } from './factor-caller.ts'
@@ -31,10 +30,8 @@ export const recoveryCodeRoutes: readonly AuthRoute[] = [
         `{${codes.map((code) => hashRecoveryCode(owner.id, code)).join()}}`,
         originOf(request, context).ip,
       ])
-      if ((result as { refused?: string }).refused === 'insufficient_aal') {
-        throw authErrors.insufficientAal(403, 'AAL2 required to create recovery codes')
-      }
-      return { json: { codes, ...accepted<{ readonly created_at: string }>(result) } }
+      const protectedAction = { name: 'create recovery codes', status: 403 } as const
+      return { json: { codes, ...accepted<{ readonly created_at: string }>(result, { protectedAction }) } }
     },
   }),
   defineAuthRoute({
