@@ -4,7 +4,7 @@ import { bearerToken } from '../../identity/bearer.ts'
 import { isApiKey } from '../../identity/api-key/api-key.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import type { AccessTokens } from './access-tokens.ts'
-import type { AccessClaims, AuthUser } from './auth-caller.ts'
+import type { AuthSubject, AuthUser } from './auth-caller.ts'
 import type { AuthCallers } from './auth-context.ts'
 import type { AuthDatabase } from './auth-database.ts'
 import { AuthError, authErrors } from './auth-error.ts'
@@ -25,15 +25,12 @@ const findCaller = new JsonStatement('select user_object, state from auth.find_c
 
 const noId = '00000000-0000-0000-0000-000000000000'
 
-/** The user and the session that a token names. */
-export type Subject = { readonly userId: string; readonly sessionId: string | null; readonly claims: AccessClaims }
-
 /**
  * The subject of the request's token, which may have been deleted.
  *
  * @throws AuthError 401 `no_authorization`; 403 or 400 `bad_jwt`
  */
-export async function subjectOf(request: Request, accessTokens: AccessTokens): Promise<Subject> {
+export async function subjectOf(request: Request, accessTokens: AccessTokens): Promise<AuthSubject> {
   const token = bearerToken(request.headers.authorization)
   if (isEmpty(token)) throw authErrors.noAuthorization()
   const claims = await accessTokens.verify(token)
@@ -48,17 +45,18 @@ export async function subjectOf(request: Request, accessTokens: AccessTokens): P
 }
 
 export function createCallers({ settings, database, accessTokens }: CallerOptions): AuthCallers {
+  const userOf: AuthCallers['userOf'] = async ({ userId, sessionId, claims }) => {
+    const [row] = await database.askRows(findCaller, [userId, sessionId])
+    const [text, stateText] = row ?? []
+    if (typeof text !== 'string' || typeof stateText !== 'string') throw authErrors.userNotFound()
+    const { banned, session, row: columns } = JSON.parse(stateText) as CallerState
+    if (sessionId !== null && session === null) throw authErrors.sessionNotFound()
+    if (banned) throw authErrors.userBanned(403)
+    return { id: userId, claims, text, session, row: columns }
+  }
   return {
-    user: async (request): Promise<AuthUser> => {
-      const { userId, sessionId, claims } = await subjectOf(request, accessTokens)
-      const [row] = await database.askRows(findCaller, [userId, sessionId])
-      const [text, stateText] = row ?? []
-      if (typeof text !== 'string' || typeof stateText !== 'string') throw authErrors.userNotFound()
-      const { banned, session, row: columns } = JSON.parse(stateText) as CallerState
-      if (sessionId !== null && session === null) throw authErrors.sessionNotFound()
-      if (banned) throw authErrors.userBanned(403)
-      return { id: userId, claims, text, session, row: columns }
-    },
+    user: async (request) => userOf(await subjectOf(request, accessTokens)),
+    userOf,
     admin: async (request) => {
       const token = bearerToken(request.headers.authorization)
       const key = request.headers.apikey

@@ -21,9 +21,9 @@ export const signOutRoutes: readonly AuthRoute[] = [
     success: [204, 'Signed out. Also for a user who was deleted.'],
     errors: { 400: 'There is no such scope.', 401: 'There is no token.', 403: 'The token is not accepted.' },
     handler: async ({ context, request, query }) => {
-      const { userId, sessionId } = await subjectOf(request, context.accessTokens)
+      const subject = await subjectOf(request, context.accessTokens)
       try {
-        await context.callers.user(request)
+        await context.callers.userOf(subject)
       } catch (error) {
         if (error instanceof AuthError && error.code === 'user_not_found') return { status: 204, empty: true }
         throw error
@@ -31,7 +31,7 @@ export const signOutRoutes: readonly AuthRoute[] = [
       const given = query.get('scope') ?? ''
       const scope = given === '' ? 'global' : given
       if (!scopes.includes(scope)) throw authErrors.invalid(`Unsupported logout scope ${JSON.stringify(scope)}`)
-      await context.database.ask(endSessions, [userId, sessionId, scope, originOf(request, context).ip])
+      await context.database.ask(endSessions, [subject.userId, subject.sessionId, scope, originOf(request, context).ip])
       return { status: 204, empty: true }
     },
   }),
