@@ -10,7 +10,7 @@ import type { AuthDatabase } from './auth-database.ts'
 import { AuthError, authErrors } from './auth-error.ts'
 import { isEmpty } from './request-text.ts'
 import type { AuthSettings } from './settings.ts'
-import { isUuid } from '../../text/uuid.ts'
+import { isUuid, nilUuid } from '../../text/uuid.ts'
 
 export type CallerOptions = {
   readonly settings: () => AuthSettings
@@ -22,8 +22,6 @@ const findCaller = new JsonStatement('select user_object, state from auth.find_c
   access: 'read',
   hasNoEffect: true,
 })
-
-const noId = '00000000-0000-0000-0000-000000000000'
 
 /**
  * The subject of the request's token, which may have been deleted.
@@ -37,7 +35,7 @@ export async function subjectOf(request: Request, accessTokens: AccessTokens): P
   const { sub, session_id: sessionId = '' } = claims
   if (typeof sub !== 'string' || sub === '') throw authErrors.badJwt('invalid claim: missing sub claim')
   if (!isUuid(sub)) throw new AuthError(400, 'bad_jwt', 'invalid claim: sub claim must be a UUID')
-  if (sessionId === '' || sessionId === noId) return { userId: sub, sessionId: null, claims }
+  if (sessionId === '' || sessionId === nilUuid) return { userId: sub, sessionId: null, claims }
   if (typeof sessionId !== 'string' || !isUuid(sessionId)) {
     throw authErrors.badJwt('invalid claim: session_id claim must be a UUID')
   }

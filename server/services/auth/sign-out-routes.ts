@@ -4,6 +4,7 @@ import { AuthError, authErrors } from './auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from './auth-route.ts'
 import { subjectOf } from './callers.ts'
 import { originOf } from './request-origin.ts'
+import { given } from './request-text.ts'
 
 const endSessions = new JsonStatement('select to_json(auth.end_sessions($1, $2, $3, $4) is null)', { access: 'write' })
 
@@ -28,8 +29,7 @@ export const signOutRoutes: readonly AuthRoute[] = [
         if (error instanceof AuthError && error.code === 'user_not_found') return { status: 204, empty: true }
         throw error
       }
-      const given = query.get('scope') ?? ''
-      const scope = given === '' ? 'global' : given
+      const scope = given(query.get('scope')) ?? 'global'
       if (!scopes.includes(scope)) throw authErrors.invalid(`Unsupported logout scope ${JSON.stringify(scope)}`)
       await context.database.ask(endSessions, [subject.userId, subject.sessionId, scope, originOf(request, context).ip])
       return { status: 204, empty: true }

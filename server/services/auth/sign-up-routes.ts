@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { dto } from '../../http/service-response.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import { jsonMembers, jsonObject } from '../../text/json-members.ts'
+import { nilUuid } from '../../text/uuid.ts'
 import { readChannel, readEmail, readPhone } from './addresses.ts'
 import { AuthError, authErrors } from './auth-error.ts'
 import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from './auth-route.ts'
@@ -43,7 +44,7 @@ const signUp = new JsonStatement('select auth.sign_up($1, $2, $3, $4, $5, $6, $7
 const signUpWithSession = new JsonStatement('select auth.sign_up_session($1, $2, $3, $4, $5, $6, $7, $8, $9)', {
   access: 'write',
 })
-const isTaken = new JsonStatement("select to_json(auth.is_taken($1, $2, '00000000-0000-0000-0000-000000000000'))", {
+const isTaken = new JsonStatement(`select to_json(auth.is_taken($1, $2, '${nilUuid}'))`, {
   access: 'read',
   hasNoEffect: true,
 })

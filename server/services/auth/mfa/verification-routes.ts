@@ -8,7 +8,7 @@ import { defineAuthRoute, type AuthReply, type AuthRoute } from '../auth-route.t
 import { originOf } from '../request-origin.ts'
 import type { AmrMethod } from '../sessions.ts'
 import { given } from '../request-text.ts'
-import { isUuid } from '../../../text/uuid.ts'
+import { isUuid, nilUuid } from '../../../text/uuid.ts'
 import { factorId, factorOwner, type FactorOwner } from './factor-caller.ts'
 import { accepted, wrongCode, type FactorType } from './factor-refusal.ts'
 import { factorStatements } from './factor-statements.ts'
@@ -16,8 +16,6 @@ import { hashRecoveryCode, recoveryCodeIn } from './recovery-code.ts'
 
 /** Codes that may be tried for one challenge, and for all challenges of a factor within an hour. */
 const attempts = { perChallenge: 5, perFactor: 30 } as const
-
-const noId = '00000000-0000-0000-0000-000000000000'
 
 /** `schemas/auth-challenge-factor-dto.json` */
 type ChallengeFactorDto = { readonly channel?: string | null }
@@ -101,7 +99,7 @@ export const verificationRoutes: readonly AuthRoute[] = [
       const owner = factorOwner(caller)
       const id = path.factor_id ?? ''
       // As in GoTrue, a missing id is that of no challenge.
-      const challengeId = body.challenge_id ?? noId
+      const challengeId = body.challenge_id ?? nilUuid
       if (!isUuid(challengeId)) {
         throw new AuthError(400, 'bad_json', 'Could not parse request body as JSON: challenge_id must be an UUID')
       }
