@@ -46,8 +46,8 @@ export type JsonTexts = Readonly<Record<string, string | undefined>>
 export const jsonTexts = (value: object): JsonTexts =>
   Object.fromEntries(Object.entries(value).map(([name, member]) => [name, JSON.stringify(member)]))
 
-/** The object with these members, as JSON text. */
-export const jsonObject = (members: JsonTexts): string =>
-  `{${Object.entries(members)
+/** The object with these members, as JSON text. A map keeps its order, a record puts names that are numbers first. */
+export const jsonObject = (members: JsonTexts | ReadonlyMap<string, string | undefined>): string =>
+  `{${Array.from(members instanceof Map ? members : Object.entries(members))
     .flatMap(([name, text]) => (text === undefined ? [] : [`${JSON.stringify(name)}:${text}`]))
     .join(',')}}`

@@ -40,6 +40,7 @@ t.test('a JSON object is written from JSON texts', (t) => {
   const raw = { big: '12345678901234567890', absent: undefined, 'a"b': '"c"' }
   t.equal(jsonObject(raw), '{"big":12345678901234567890,"a\\"b":"c"}')
   t.equal(jsonObject({}), '{}')
+  t.equal(jsonObject(jsonMembers('{"b":1.0,"2":[],"1":{}}')), '{"b":1.0,"2":[],"1":{}}', 'in the order of a map')
   t.equal(jsonObject({ ...jsonTexts({ n: 1, none: undefined, list: [null] }), n: '1.50' }), '{"n":1.50,"list":[null]}')
   t.end()
 })

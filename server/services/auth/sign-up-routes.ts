@@ -209,7 +209,7 @@ function inventedUser(wanted: SignUp): string {
 }
 
 function withoutDetails(user: string): string {
-  return jsonObject({ ...Object.fromEntries(jsonMembers(user)), user_metadata: '{}', identities: '[]' })
+  return jsonObject(jsonMembers(user).set('user_metadata', '{}').set('identities', '[]'))
 }
 
 const textMember = (members: ReadonlyMap<string, string>, name: string): unknown =>
