@@ -1,4 +1,5 @@
 // `/factors/recovery-codes`: codes that replace a lost second factor. GoTrue has no such endpoints.
+import { dto } from '../../../http/service-response.ts'
 import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
 import { originOf } from '../request-origin.ts'
 import { factorOwner } from './factor-caller.ts'
@@ -18,7 +19,7 @@ export const recoveryCodeRoutes: readonly AuthRoute[] = [
       'factor yet: then the codes are valid if the same session verifies the first one.',
     caller: 'user',
     success: [200, 'The codes.'],
-    schema: { $ref: 'urn:rowhouse:AuthRecoveryCodesDto' },
+    schema: dto('AuthRecoveryCodesDto'),
     errors: { 403: 'The session needs aal2, or the user is anonymous.' },
     handler: async ({ caller, context, request }) => {
       const owner = factorOwner(caller)
@@ -41,7 +42,7 @@ export const recoveryCodeRoutes: readonly AuthRoute[] = [
     summary: 'How many recovery codes are left',
     caller: 'user',
     success: [200, 'Numbers of codes.'],
-    schema: { $ref: 'urn:rowhouse:AuthRecoveryCodeCountDto' },
+    schema: dto('AuthRecoveryCodeCountDto'),
     handler: async ({ caller, context }) => {
       const [counts] = await context.database.ask(factorStatements.countRecoveryCodes, [factorOwner(caller).id])
       return { json: counts }
