@@ -2,7 +2,7 @@
 // `000012_auth_oauth.sql`.
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import type { AuthDatabase } from './auth-database.ts'
-import { AuthError } from './auth-error.ts'
+import { AuthError, authErrors } from './auth-error.ts'
 import type { PkceChallenge } from './confirmations.ts'
 import { isEmpty } from './request-text.ts'
 import type { AmrMethod, SessionOrigin, StartedSession } from './sessions.ts'
@@ -164,7 +164,7 @@ export class FlowStates {
       case 'expired':
         throw new AuthError(400, 'bad_oauth_state', 'OAuth state has expired')
       case 'used':
-        throw new AuthError(400, 'flow_state_already_used', 'State has already been used')
+        throw authErrors.flowUsed()
       default:
         return flow satisfies never
     }

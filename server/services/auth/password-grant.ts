@@ -3,7 +3,7 @@ import { clientNetwork } from '../../http/client-address.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import { currentHash, type StoredHash } from '../accounts/rehash.ts'
 import { normalisedPhone } from './addresses.ts'
-import { AuthError, authErrors } from './auth-error.ts'
+import { authErrors } from './auth-error.ts'
 import type { AuthContext } from './auth-context.ts'
 import { weakPasswordMember } from './password-rules.ts'
 import { audienceOf, originOf } from './request-origin.ts'
@@ -74,13 +74,13 @@ function addressOf({ body, context }: TokenCall): { readonly provider: 'email' |
   }
   if (!isEmpty(email)) {
     if (!settings.authExternalEmailEnabled) {
-      throw new AuthError(422, 'email_provider_disabled', 'Email logins are disabled')
+      throw authErrors.emailDisabled(422, 'Email logins are disabled')
     }
     return { provider: 'email', address: email.toLowerCase() }
   }
   if (!isEmpty(phone)) {
     if (!settings.authExternalPhoneEnabled) {
-      throw new AuthError(422, 'phone_provider_disabled', 'Phone logins are disabled')
+      throw authErrors.phoneDisabled(422, 'Phone logins are disabled')
     }
     return { provider: 'phone', address: normalisedPhone(phone) }
   }

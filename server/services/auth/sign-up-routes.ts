@@ -104,10 +104,10 @@ async function signUpWithPassword(call: Call): Promise<AuthReply> {
   }
   const pkce = readChallenge(body.code_challenge, body.code_challenge_method)
   if (provider === 'email' && !settings.authExternalEmailEnabled) {
-    throw authErrors.emailDisabled('Email signups are disabled')
+    throw authErrors.emailDisabled(400, 'Email signups are disabled')
   }
   if (provider === 'phone' && !settings.authExternalPhoneEnabled) {
-    throw authErrors.phoneDisabled('Phone signups are disabled')
+    throw authErrors.phoneDisabled(400, 'Phone signups are disabled')
   }
   const address = provider === 'email' ? readEmail(email ?? '') : readPhone(phone ?? '')
   // Takes as long for an address that is taken.

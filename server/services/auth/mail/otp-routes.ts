@@ -82,10 +82,10 @@ async function sendMagicLink({ context, body, bodyMembers, request }: Call, crea
   const { codeFlows } = context
   const settings = context.settings()
   if (!settings.authExternalEmailEnabled) {
-    throw new AuthError(422, 'email_provider_disabled', 'Email logins are disabled')
+    throw authErrors.emailDisabled(422, 'Email logins are disabled')
   }
   if (!settings.authExternalEmailMagicLinkEnabled) {
-    throw new AuthError(422, 'email_provider_disabled', 'Login with magic link is disabled')
+    throw authErrors.emailDisabled(422, 'Login with magic link is disabled')
   }
   const email = readEmail(body.email ?? '')
   const pkce = readChallenge(body.code_challenge, body.code_challenge_method)
@@ -143,7 +143,7 @@ async function issueOrCreate(
 async function sendMessage({ context, body, bodyMembers, request }: Call, creates: boolean): Promise<AuthReply> {
   const { codeFlows } = context
   const settings = context.settings()
-  if (!settings.authExternalPhoneEnabled) throw authErrors.phoneDisabled('Unsupported phone provider')
+  if (!settings.authExternalPhoneEnabled) throw authErrors.phoneDisabled(400, 'Unsupported phone provider')
   const channel = readChannel(body.channel ?? '')
   const phone = readPhone(body.phone ?? '')
   const data = objectMember(bodyMembers, 'data')

@@ -122,8 +122,8 @@ async function resend({ context, body, request }: AuthCall<'anyone', ResendBody>
     throw authErrors.invalid('Only an email address or phone number should be provided.')
   }
   if (isEmpty(email) && isEmpty(phone)) throw authErrors.invalid('Missing email address or phone number')
-  if (!isEmpty(email) && !authExternalEmailEnabled) throw authErrors.emailDisabled('Email logins are disabled')
-  if (isEmpty(email) && !authExternalPhoneEnabled) throw authErrors.phoneDisabled('Phone logins are disabled')
+  if (!isEmpty(email) && !authExternalEmailEnabled) throw authErrors.emailDisabled(400, 'Email logins are disabled')
+  if (isEmpty(email) && !authExternalPhoneEnabled) throw authErrors.phoneDisabled(400, 'Phone logins are disabled')
   const account = isEmpty(email) ? { phone: readPhone(phone ?? '') } : { email: readEmail(email) }
   const options = { request, pkce, ...found.options }
   if (found.purpose === 'confirmation' || found.purpose === 'email_change') {

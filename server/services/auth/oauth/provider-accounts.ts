@@ -121,7 +121,7 @@ export async function linkToAccount(
     case 'already_linked':
       throw new AuthError(422, 'identity_already_exists', 'Identity is already linked')
     case 'linked_to_other':
-      throw new AuthError(422, 'identity_already_exists', 'Identity is already linked to another user')
+      throw authErrors.linkedToOther()
     case 'email_exists':
       throw new AuthError(400, 'email_exists', 'A user with this email address has already been registered')
     case 'user_banned':
@@ -196,7 +196,7 @@ async function announceUser(
 export function signedIn(code: string | null, session: StartedSession | null): SignedIn {
   if (code !== null) return { kind: 'code', code }
   if (session !== null) return { kind: 'session', session }
-  throw new AuthError(400, 'flow_state_already_used', 'State has already been used')
+  throw authErrors.flowUsed()
 }
 
 /** Calls a function, and once more if another request has created the account in the meantime: unique_violation. */
