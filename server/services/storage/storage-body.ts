@@ -1,5 +1,6 @@
 // JSON bodies of `/storage/v1`.
 import type { IncomingMessage } from 'node:http'
+import { limitedBytes } from '../../common/limited-bytes.ts'
 import { readJsonBytes } from '../../text/json-text.ts'
 import type { DtoValidator } from '../../validation/validator.ts'
 import { storageErrors } from './storage-error.ts'
@@ -45,14 +46,8 @@ function faultText(pointer: string, message: string): string {
 }
 
 /** Receives the body as it was sent: unlike `http/body-bytes.ts`, without decompressing it. */
-async function receive(request: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let size = 0
+function receive(request: IncomingMessage): Promise<Buffer> {
   // The request must stay open for the response when its body is refused.
-  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > limit) throw storageErrors.bodyTooLarge()
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
+  const chunks = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
+  return limitedBytes(chunks, limit, storageErrors.bodyTooLarge)
 }

@@ -2,6 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { limitedBytes } from '../../../common/limited-bytes.ts'
 import { defaultTemplates } from './default-templates.ts'
 import { GoTemplate } from './go-template.ts'
 import { htmlToText } from './html-text.ts'
@@ -116,11 +117,14 @@ export class MailTemplates {
   }
 }
 
+const tooLong = (): Error => new Error(`it is longer than ${String(maxLength)} bytes`)
+
 /** @throws Error whose message says why the template cannot be read */
 async function readTemplate(location: string, timeout: number): Promise<string> {
   const signal = AbortSignal.timeout(timeout)
   try {
-    return await textOf(/^https?:/i.test(location) ? await download(location, signal) : await openFile(location))
+    const source = /^https?:/i.test(location) ? await download(location, signal) : await openFile(location)
+    return (await limitedBytes(source, maxLength, tooLong)).toString()
   } catch (error) {
     // An error of the file system names the path itself.
     if (error instanceof Error && 'path' in error) throw error
@@ -149,16 +153,4 @@ async function openFile(location: string): Promise<Chunks> {
   // A device or a pipe could be read for ever.
   if (!(await stat(path)).isFile()) throw new Error('it is not a file')
   return createReadStream(path)
-}
-
-/** Stops reading, and closes the source, when the text is too long. */
-async function textOf(chunks: Chunks): Promise<string> {
-  const parts: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of chunks) {
-    length += chunk.length
-    if (length > maxLength) throw new Error(`it is longer than ${String(maxLength)} bytes`)
-    parts.push(chunk)
-  }
-  return Buffer.concat(parts).toString('utf8')
 }
