@@ -6,20 +6,16 @@ import { limitedBytes } from '../../../common/limited-bytes.ts'
 import { defaultTemplates } from './default-templates.ts'
 import { GoTemplate } from './go-template.ts'
 import { htmlToText } from './html-text.ts'
-import { mailKinds, variablesOf, type CustomMailKind, type MailKind, type MailVariables } from './mail-kind.ts'
+import type { CustomMailKind, MailContent } from '../settings.ts'
+import { mailKinds, variablesOf, type MailKind, type MailVariables } from './mail-kind.ts'
 import { headerText } from './mail-message.ts'
 
-/** What the settings say about a kind of mail; null or absent for the default. */
-export type MailContent = {
-  /** GOTRUE_MAILER_SUBJECTS_<KIND>: a template. */
-  readonly subject: string | null
-  /** GOTRUE_MAILER_TEMPLATES_<KIND>: http(s) or file URL, or path of a template in HTML. */
-  readonly template: string | null
-}
+/** Where the templates of a kind of mail come from; null or absent for the default. */
+export type TemplateSources = Pick<MailContent, 'subject' | 'template'>
 
 export type MailTemplatesOptions = {
   /** The current settings, by kind. */
-  readonly contents: () => ReadonlyMap<CustomMailKind, MailContent>
+  readonly contents: () => ReadonlyMap<CustomMailKind, TemplateSources>
   /** Is called with a complete sentence when a template cannot be used. */
   readonly onProblem: (message: string) => void
   /** Milliseconds since 1970. */
@@ -66,7 +62,7 @@ export class MailTemplates {
     return { subject: headerText(this.#subject(kind).render(variables)), html, text: htmlToText(html) }
   }
 
-  #content(kind: MailKind): MailContent | undefined {
+  #content(kind: MailKind): TemplateSources | undefined {
     return kind === 'existing_account' ? undefined : this.#options.contents().get(kind)
   }
 
