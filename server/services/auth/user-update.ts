@@ -9,6 +9,7 @@ import { checkPassword } from './password-rules.ts'
 import { readChallenge } from './pkce.ts'
 import { originOf } from './request-origin.ts'
 import { isEmpty } from './request-text.ts'
+import { storedHashOf } from './stored-hash.ts'
 
 /** `schemas/auth-update-user-dto.json` */
 export type UpdateUserBody = {
@@ -27,10 +28,6 @@ export type UpdateUserBody = {
 type Call = AuthCall<'user', UpdateUserBody>
 
 const isTaken = new JsonStatement('select to_json(auth.is_taken($1, $2, $3))', { access: 'read', hasNoEffect: true })
-const passwordHash = new JsonStatement('select to_json(encrypted_password) from auth.users where id = $1', {
-  access: 'read',
-  hasNoEffect: true,
-})
 const changeAccount = new JsonStatement('select auth.change_account($1, $2, $3, $4, $5, $6, null, $7, $8, $9)', {
   access: 'write',
 })
@@ -142,9 +139,8 @@ async function newHash(
       await confirmations.useNonce(caller.id, body.nonce)
     }
   }
-  const [stored] = caller.row.has_password ? await database.ask(passwordHash, [caller.id]) : []
-  const old = typeof stored === 'string' && stored !== '' ? stored : null
-  if (old !== null) {
+  const old = caller.row.has_password ? await storedHashOf(database, caller.id).find() : undefined
+  if (!isEmpty(old)) {
     if (settings.authUpdatePasswordRequireCurrentPassword && session?.is_recovery !== true) {
       await requireCurrentPassword(call, old)
     }
@@ -152,7 +148,7 @@ async function newHash(
       throw new AuthError(422, 'same_password', 'New password should be different from the old password.')
     }
   }
-  return { old: typeof stored === 'string' ? stored : null, current: await passwords.hash(password) }
+  return { old: old ?? null, current: await passwords.hash(password) }
 }
 
 /** Wrong passwords count as those of sign-in do. */
