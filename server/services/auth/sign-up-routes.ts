@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto'
 import { dto } from '../../http/service-response.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import { jsonMembers, jsonObject } from '../../text/json-members.ts'
-import { nilUuid } from '../../text/uuid.ts'
 import { readChannel, readEmail, readPhone } from './addresses.ts'
 import { AuthError, authErrors } from './auth-error.ts'
 import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from './auth-route.ts'
@@ -14,6 +13,7 @@ import { checkPassword } from './password-rules.ts'
 import { readChallenge } from './pkce.ts'
 import { audienceOf, originOf } from './request-origin.ts'
 import { isEmpty } from './request-text.ts'
+import { isTaken } from './taken-address.ts'
 
 /** `schemas/auth-sign-up-dto.json` */
 type SignUpBody = {
@@ -43,10 +43,6 @@ type SignUp = {
 const signUp = new JsonStatement('select auth.sign_up($1, $2, $3, $4, $5, $6, $7, false, $8)', { access: 'write' })
 const signUpWithSession = new JsonStatement('select auth.sign_up_session($1, $2, $3, $4, $5, $6, $7, $8, $9)', {
   access: 'write',
-})
-const isTaken = new JsonStatement(`select to_json(auth.is_taken($1, $2, '${nilUuid}'))`, {
-  access: 'read',
-  hasNoEffect: true,
 })
 
 export const signUpRoutes: readonly AuthRoute[] = [
@@ -137,12 +133,7 @@ async function beforeCreation({ context, request }: Call, wanted: SignUp): Promi
   const { database, trustedProxies } = context
   const { beforeUserCreated } = context.hooks
   if (!beforeUserCreated) return
-  const { provider, address } = wanted
-  const [taken] =
-    provider === 'anonymous'
-      ? [false]
-      : await database.ask(isTaken, [provider === 'email' ? address : null, provider === 'phone' ? address : null])
-  if (taken === true) return
+  if (wanted.provider !== 'anonymous' && (await isTaken(database, addressOf(wanted)))) return
   const { ip } = originOf(request, { trustedProxies })
   await beforeUserCreated(draftOf(wanted), { ip })
 }
@@ -174,9 +165,7 @@ async function createUnconfirmed(call: Call, wanted: SignUp, pkce: PkceChallenge
   const outcome = textMember(members, 'outcome')
   if (outcome === 'exists') {
     if (settings.authMailerAutoconfirm || settings.authSmsAutoconfirm) throw alreadyRegistered()
-    const { address } = wanted
-    const account = wanted.provider === 'email' ? { email: address } : { phone: address }
-    await confirmations.noticeExistingAccount(user, account, { request })
+    await confirmations.noticeExistingAccount(user, addressOf(wanted), { request })
     return { text: inventedUser(wanted) }
   }
   if (outcome === 'created') await hooks.afterUserCreated?.(user, { ip })
@@ -187,6 +176,9 @@ async function createUnconfirmed(call: Call, wanted: SignUp, pkce: PkceChallenge
   // The author of the invitation may have stored data that only the user may see.
   return { text: members.get('invited') === 'true' ? withoutDetails(sent) : sent }
 }
+
+const addressOf = ({ provider, address }: SignUp): { readonly email: string } | { readonly phone: string } =>
+  provider === 'email' ? { email: address } : { phone: address }
 
 const alreadyRegistered = (): AuthError => new AuthError(422, 'user_already_exists', 'User already registered')
 

@@ -10,6 +10,7 @@ import { readChallenge } from './pkce.ts'
 import { originOf } from './request-origin.ts'
 import { isEmpty } from './request-text.ts'
 import { storedHashOf } from './stored-hash.ts'
+import { isTaken } from './taken-address.ts'
 
 /** `schemas/auth-update-user-dto.json` */
 export type UpdateUserBody = {
@@ -27,7 +28,6 @@ export type UpdateUserBody = {
 
 type Call = AuthCall<'user', UpdateUserBody>
 
-const isTaken = new JsonStatement('select to_json(auth.is_taken($1, $2, $3))', { access: 'read', hasNoEffect: true })
 const changeAccount = new JsonStatement('select auth.change_account($1, $2, $3, $4, $5, $6, null, $7, $8, $9)', {
   access: 'write',
 })
@@ -111,14 +111,9 @@ function requireRights({ caller: { row, session }, body }: Call, { email, phone,
 }
 
 async function requireFreeAddresses({ context, caller }: Call, { email, phone }: Change): Promise<void> {
-  for (const [address, number, error] of [
-    [email, undefined, authErrors.emailExists],
-    [undefined, phone, authErrors.phoneExists],
-  ] as const) {
-    if (address === undefined && number === undefined) continue
-    const [taken] = await context.database.ask(isTaken, [address ?? null, number ?? null, caller.id])
-    if (taken === true) throw error()
-  }
+  const { database } = context
+  if (email !== undefined && (await isTaken(database, { email }, caller.id))) throw authErrors.emailExists()
+  if (phone !== undefined && (await isTaken(database, { phone }, caller.id))) throw authErrors.phoneExists()
 }
 
 /** Checks what a new password requires. Returns its hash, and the one that it replaces. */
