@@ -1,10 +1,10 @@
 // Settings of `/auth/v1` whose names contain the name of a provider, a hook or a mail.
 import type {
   AuthSettingFamilies,
+  CustomMailKind,
   HookName,
   HookSettings,
   MailContent,
-  MailKind,
   ProviderSettings,
 } from '../services/auth/settings.ts'
 import type { ConfigProblem } from './config-error.ts'
@@ -36,7 +36,7 @@ const hookNames: readonly HookName[] = [
   ...(['custom_access_token', 'send_email', 'send_sms', 'before_user_created', 'after_user_created'] as const),
   ...(['mfa_verification_attempt', 'password_verification_attempt'] as const),
 ]
-const mailKinds: readonly MailKind[] = [
+const mailKinds: readonly CustomMailKind[] = [
   ...(['invite', 'confirmation', 'recovery', 'email_change', 'magic_link', 'reauthentication'] as const),
 ]
 /** Not providers: their settings are in the table. */
@@ -96,7 +96,7 @@ export function readAuthFamilies(
       secrets: splitOn('|', text(`${prefix}_SECRETS`)),
     })) as ReadonlyMap<HookName, HookSettings>,
     authMailContents: new Map(
-      mailKinds.map((kind): [MailKind, MailContent] => {
+      mailKinds.map((kind): [CustomMailKind, MailContent] => {
         const name = kind.toUpperCase()
         return [
           kind,

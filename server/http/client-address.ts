@@ -1,4 +1,4 @@
-// The network that a request comes from.
+// Where a request comes from: address, network and browser of the client.
 import type { IncomingMessage } from 'node:http'
 import { isIP, isIPv4 } from 'node:net'
 
@@ -15,13 +15,15 @@ export const clientNetwork = (request: IncomingMessage, trustedProxies: number):
   networkOf(hopOf(request, trustedProxies))
 
 /** The address of the client, for `inet` columns; null if it is unknown, as on a Unix socket. */
-export function clientAddress(request: IncomingMessage, trustedProxies: number): string | null {
-  const text = hopOf(request, trustedProxies)
-    .replace(/^\[(.{0,60})\](?::\d{1,5})?$/, '$1')
-    .replace(/%.*$/s, '')
-  const [, v4 = text] = /^(?:::ffff:)?(\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?$/i.exec(text) ?? []
-  return isIP(v4) === 0 ? null : v4
-}
+export const clientAddress = (request: IncomingMessage, trustedProxies: number): string | null =>
+  addressIn(hopOf(request, trustedProxies)) ?? null
+
+/** Maximum length of a `User-Agent` that is stored. */
+const longestUserAgent = 1000
+
+/** The header `User-Agent`, of limited length; null without one. */
+export const userAgentOf = ({ headers }: Pick<IncomingMessage, 'headers'>): string | null =>
+  headers['user-agent']?.slice(0, longestUserAgent) ?? null
 
 function hopOf(request: IncomingMessage, trustedProxies: number): string {
   const hops = [request.socket.remoteAddress ?? 'local']
@@ -34,13 +36,22 @@ function hopOf(request: IncomingMessage, trustedProxies: number): string {
   return hops[Math.min(trustedProxies, hops.length - 1)] ?? 'local'
 }
 
-/** `203.0.113.7`, `::ffff:203.0.113.7`, `203.0.113.7:5000` -> `203.0.113.7`; `2001:db8::1` -> `2001:db8:0:0` */
-export function networkOf(address: string): string {
-  const text = address.replace(/^\[(.{0,60})\](?::\d{1,5})?$/, '$1').replace(/%.*$/s, '')
-  const [, v4] = /^(?:::ffff:)?(\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?$/i.exec(text) ?? []
-  if (v4 !== undefined && isIPv4(v4)) return v4
-  if (isIP(text) === 0) return text.slice(0, maxLength)
-  const [before = '', after] = text.split('::')
+/** An entry of `X-Forwarded-For` without port, brackets and zone: `[fe80::1%eth0]:80` -> `fe80::1` */
+const withoutPort = (entry: string): string => entry.replace(/^\[(.{0,60})\](?::\d{1,5})?$/, '$1').replace(/%.*$/s, '')
+
+/** The IP address in an entry: `::ffff:203.0.113.7`, `203.0.113.7:5000` -> `203.0.113.7`. Undefined for other text. */
+function addressIn(entry: string): string | undefined {
+  const text = withoutPort(entry)
+  const [, address = text] = /^(?:::ffff:)?(\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?$/i.exec(text) ?? []
+  return isIP(address) === 0 ? undefined : address
+}
+
+/** The network of an entry: `203.0.113.7:5000` -> `203.0.113.7`; `2001:db8::1` -> `2001:db8:0:0` */
+export function networkOf(entry: string): string {
+  const address = addressIn(entry)
+  if (address === undefined) return withoutPort(entry).slice(0, maxLength)
+  if (isIPv4(address)) return address
+  const [before = '', after] = address.split('::')
   const groups = before === '' ? [] : before.split(':')
   const rest = after === undefined || after === '' ? [] : after.split(':')
   const width = (parts: readonly string[]): number => parts.reduce((sum, part) => sum + (part.includes('.') ? 2 : 1), 0)

@@ -1,6 +1,7 @@
 // The envelope of all responses of `/auth` and `/report`: `{status, …}`, see `schemas/*-response-dto.json`.
 import type { ServerResponse } from 'node:http'
 import type { ErrorRequestHandler, RequestHandler } from 'express'
+import { jsonObject, jsonTexts } from '../text/json-members.ts'
 import type { Fault } from '../validation/fault.ts'
 
 /** What is wrong with each field, by name, or by JSON pointer for nested fields. */
@@ -87,9 +88,8 @@ export function sendSuccess(
     send(response, statusCode, { status: 'success', message, details, nextCursor }, {})
     return
   }
-  const before = JSON.stringify({ status: 'success', message }).slice(0, -1)
-  const after = nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(nextCursor)}`
-  sendText(response, statusCode, `${before},"details":${details.text}${after}}`, {})
+  const members = { ...jsonTexts({ status: 'success', message }), details: details.text, ...jsonTexts({ nextCursor }) }
+  sendText(response, statusCode, jsonObject(members), {})
 }
 
 function send(

@@ -3,14 +3,15 @@ import express, { type Router } from 'express'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/load.ts'
 import { listensOnLoopback } from '../config/loopback.ts'
-import type { ApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import type { JwtSettings, JwtVerifier } from '../identity/jwt/jwt.ts'
 import { verificationSecret } from '../identity/jwt/key-set.ts'
 import { TokenSigner } from '../identity/jwt/token-signer.ts'
-import type { Database } from '../postgres/database.ts'
+import type { AccountsSettings } from '../services/accounts/accounts-table.ts'
 import { createAttemptLimits } from '../services/accounts/attempt-limit.ts'
 import { createPasswords } from '../services/accounts/password.ts'
+import type { SessionSettings } from '../services/accounts/session.ts'
 import { createAuth, type AuthOptions, type AuthService } from '../services/auth/create-auth.ts'
+import { createTokenDoor } from '../services/auth/token-door.ts'
 import type { Handler } from './app.ts'
 import { embeddedVariable } from './embedded-environment.ts'
 import { workerIndex } from './workers.ts'
@@ -21,37 +22,38 @@ export const verifierSettings = (config: Config): JwtSettings => ({
   jwtSecret: verificationSecret(config),
 })
 
-/**
- * What the cookie door and `/auth/v1` share: the queue of passwords, the limits of wrong ones, and the signer of tokens.
- *
- * @param current the settings, whose keys can be reloaded
- */
-export function sharedSignIn(
-  current: () => Config,
-  { query }: Database,
-): Pick<AuthOptions, 'passwords' | 'attempts' | 'signer'> {
-  const { authAccountLimit: accountLimit, authAccountTotalLimit: accountTotalLimit } = current()
-  return {
-    passwords: createPasswords(),
-    attempts: createAttemptLimits({ query, accountLimit, accountTotalLimit, addressLimit: current().authAddressLimit }),
-    signer: new TokenSigner(current),
-  }
-}
-
-export type ProgramAuthOptions = Pick<
+export type SignInOptions = Pick<
   AuthOptions,
-  'database' | 'passwords' | 'attempts' | 'signer' | 'validator' | 'allowedOrigins' | 'onError' | 'warn' | 'print'
+  'database' | 'lookupApiKey' | 'validator' | 'allowedOrigins' | 'onError' | 'warn' | 'print'
 > & {
   /** The settings at the start. */
   readonly config: Config
   readonly env: Environment
+  /** Read at each request, because the settings, with their keys, can be reloaded. */
   readonly current: () => { readonly config: Config; readonly verifier: JwtVerifier }
-  readonly lookupApiKey: ApiKeyLookup
 }
 
-export function startAuth({ config, env, current, ...options }: ProgramAuthOptions): AuthService {
+/** The settings of the cookie service that do not belong to its sessions. */
+type AccountsParts = Omit<AccountsSettings, keyof SessionSettings>
+
+/**
+ * Starts `/auth/v1`. The cookie service shares with it the queue of passwords, the limits of wrong ones, and the signer of
+ * tokens.
+ *
+ * @throws HookSettingError
+ */
+export function startSignIn({ config, env, current, ...options }: SignInOptions): {
+  readonly auth: AuthService
+  readonly accounts: AccountsParts
+} {
+  const { authAccountLimit: accountLimit, authAccountTotalLimit: accountTotalLimit } = config
+  const { database, allowedOrigins } = options
+  const addressLimit = config.authAddressLimit
+  const passwords = createPasswords()
+  const attempts = createAttemptLimits({ query: database.query, accountLimit, accountTotalLimit, addressLimit })
+  const signer = new TokenSigner(() => current().config)
   const auth = createAuth({
-    ...options,
+    ...{ ...options, passwords, attempts, signer },
     settings: () => current().config,
     verifier: () => current().verifier,
     trustedProxies: config.trustedProxies,
@@ -60,7 +62,13 @@ export function startAuth({ config, env, current, ...options }: ProgramAuthOptio
   })
   // Reports problems of the mail server and of templates, once for all workers.
   if ((workerIndex() ?? 0) === 0) void auth.context.mailer.check()
-  return auth
+  const accounts: AccountsParts = {
+    ...{ passwords, limits: attempts, signer, allowedOrigins },
+    tokenDoor: createTokenDoor(auth.context),
+    isSignUpDisabled: () => current().config.authDisableSignup,
+    tokens: () => current().config,
+  }
+  return { auth, accounts }
 }
 
 /** Mounts `/auth/v1` before the other routes below `/auth`. */

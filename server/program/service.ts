@@ -1,46 +1,26 @@
-// The service: the database, the engine and the routes, without a port.
+// The service without a port: connects, loads settings and schema, then puts the services together.
 import type { RequestListener } from 'node:http'
-import { cookieIdentity } from '../services/accounts/cookie-identity.ts'
-import { createApp } from './app.ts'
-import { sharedSignIn, startAuth, verifierSettings, withAuth } from './auth-service.ts'
+import { verifierSettings } from './auth-service.ts'
+import { compose } from './composition.ts'
 import type { Environment, LoadedConfig } from '../config/load.ts'
-import { listensOnLoopback } from '../config/loopback.ts'
 import { toPoolConfig } from './connection-setting.ts'
-import { Database } from '../postgres/database.ts'
+import type { Database } from '../postgres/database.ts'
 import { createPool } from '../postgres/pool.ts'
 import { ApiKeyChanges } from '../identity/api-key/api-key-changes.ts'
-import { createApiKeyLookup, type ApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
+import { createApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import { createJwtVerifier } from '../identity/jwt/jwt.ts'
 import type { UpgradeHandler } from '../http/upgrade.ts'
 import { isFinal, isUnavailable, liveSettings, type ServiceSettings } from './live-settings.ts'
-import { serviceDocumentHandler } from '../services/openapi/service-document.ts'
 import type { Log } from './operations/log.ts'
 import { createMetrics, type Metrics } from './operations/metrics.ts'
 import { logConnections, logJwtCache, observeRest, observeEngine } from './operations/observer.ts'
-import { nodeHandler } from '../adapters/node.ts'
 import { authenticate } from '../identity/authenticate.ts'
 import type { TransactionOptions } from '../rest/database.ts'
 import { Engine } from '../rest/engine.ts'
 import type { Identity } from '../identity/identity.ts'
-import { bodyReader } from '../http/json-body.ts'
-import { createRouters, type RouteTable } from '../http/route-router.ts'
-import { databaseFailure } from '../services/database-failure.ts'
 import { isSchemaOf } from './service-choice.ts'
-import { describedRoutes, serviceTables } from './service-routes.ts'
 import { ServingDatabase } from './serving-database.ts'
-import type { AuthService } from '../services/auth/create-auth.ts'
-import { createAnalysis, type AnalysisService } from '../services/analysis/analysis.ts'
-import { createTokenDoor } from '../services/auth/token-door.ts'
-import { authRoutes } from '../services/auth/auth-table.ts'
-import { createImageKeeper } from '../services/storage/image-keeper.ts'
-import type { StorageService } from '../services/storage/create-storage.ts'
-import { storageRoutes } from '../services/storage/storage-table.ts'
-import { startStorage } from './storage-service.ts'
-import { embeddedVariable } from './embedded-environment.ts'
-import { analysisRoutes } from '../services/analysis/analysis-routes.ts'
-import { readSchemas } from '../validation/schema-directory.ts'
-import { createValidator, ownSchemas, type Validator } from '../validation/validator.ts'
-import { version } from '../common/version.ts'
+import { createValidator, ownSchemas } from '../validation/validator.ts'
 
 export type ServiceOptions = {
   readonly env: Environment
@@ -139,7 +119,7 @@ export async function startService({
   })
   const isConnected = async (): Promise<boolean> => {
     if (engine.snapshot.config.dbChannelEnabled) return engine.isListening
-    return responds(database).catch(() => false)
+    return database.responds().catch(() => false)
   }
   const parts = {
     engine,
@@ -156,10 +136,8 @@ export async function startService({
     await engine.start()
     const error = await Promise.race([engine.gaveUp, Promise.resolve(undefined)])
     if (error) throw error
-    const { listener, analysis, auth, storage } = await compose({
-      ...{ engine, database, validator, lookupApiKey },
-      ...{ log, metrics, env },
-    })
+    const options = { engine, database, validator, lookupApiKey, log, metrics, env }
+    const { listener, analysis, auth, storage } = await compose(options)
     if (analysis) metrics.watchAnalysisQueue(analysis.queueLength)
     return {
       ...parts,
@@ -177,134 +155,4 @@ export async function startService({
     await parts.stop()
     throw error
   }
-}
-
-/** Whether the database responds. Rejects with the error of the connection. */
-const responds = async (database: Database): Promise<boolean> => (await database.query('select 1', [])).length === 1
-
-type Composed = Pick<ServiceParts, 'engine' | 'database' | 'metrics'> & {
-  readonly validator: Validator
-  readonly lookupApiKey: ApiKeyLookup
-  readonly log: Log
-  readonly env: Environment
-}
-
-async function compose({ engine, database, validator, lookupApiKey, log, metrics, env }: Composed): Promise<{
-  readonly listener: RequestListener
-  readonly analysis: AnalysisService | undefined
-  readonly auth: AuthService | undefined
-  readonly storage: StorageService | undefined
-}> {
-  const { config } = engine.snapshot
-  const { query } = database
-  const [hasAuth, hasAnalysis, hasStorage] = (['auth', 'analysis', 'storage'] as const).map((name) =>
-    config.services.includes(name),
-  )
-  const sessions = {
-    database,
-    query,
-    sessionSecrets: config.sessionSecrets,
-    secureCookies: config.secureCookies ?? !listensOnLoopback(config),
-    trustedProxies: config.trustedProxies,
-  }
-  const allowedOrigins = (): readonly string[] => engine.snapshot.config.serverCorsAllowedOrigins
-  const onError = (error: unknown): void => log.write({ kind: 'failure', error, requestId: null })
-  const shared = sharedSignIn(() => engine.snapshot.config, database)
-  const auth = hasAuth
-    ? startAuth({
-        ...shared,
-        config,
-        env,
-        current: () => ({ config: engine.snapshot.config, verifier: engine.snapshot.loaded.verifier }),
-        database,
-        lookupApiKey,
-        validator,
-        allowedOrigins,
-        onError,
-        warn: (message) => log.write({ kind: 'warning', message }),
-        print: (block) => log.write({ kind: 'mail', message: block.trimEnd() }),
-      })
-    : undefined
-  const tables: readonly RouteTable[] = serviceTables({
-    ...sessions,
-    services: config.services,
-    accounts: auth && {
-      ...sessions,
-      passwords: shared.passwords,
-      limits: shared.attempts,
-      signer: shared.signer,
-      tokenDoor: createTokenDoor(auth.context),
-      isSignUpDisabled: () => auth.context.settings().authDisableSignup,
-      tokens: () => engine.snapshot.config,
-      allowedOrigins,
-    },
-    allowedOrigins,
-    version,
-    restBasePath: config.restBasePath,
-    imageBasePath: hasAnalysis ? config.imageBasePath : null,
-    checks: {
-      database: () => responds(database),
-      schemaCache: () => engine.snapshot.schemaCache !== undefined,
-    },
-    document: serviceDocumentHandler({
-      snapshot: () => engine.snapshot,
-      query,
-      database,
-      lookupApiKey,
-      cookieIdentity: (request) => cookieIdentity(request, sessions),
-      schemas: (await readSchemas(ownSchemas)).filter(isSchemaOf(config.services)),
-      version,
-      routes: () => [
-        ...describedRoutes([...tables, ...(hasAuth ? [{ routes: authRoutes }] : [])]),
-        ...(hasAnalysis ? analysisRoutes(config.imageBasePath) : []),
-        ...(hasStorage ? storageRoutes.flatMap(({ description }) => description ?? []) : []),
-      ],
-    }),
-  })
-  const services = createRouters(tables, {
-    validator,
-    readBody: bodyReader(config.bodyLimit),
-    onError,
-    failureOf: databaseFailure,
-  })
-  const storage = hasStorage
-    ? await startStorage({
-        ...{ config, database, lookupApiKey, validator, allowedOrigins, onError },
-        isEmbedded: env[embeddedVariable] !== undefined,
-        current: () => engine.snapshot.config,
-        verifier: () => engine.snapshot.loaded.verifier,
-        checksSessions: () => engine.snapshot.schemaCache?.checksSessions === true,
-        warn: (message) => log.write({ kind: 'warning', message }),
-      })
-    : undefined
-  const analysis = hasAnalysis
-    ? createAnalysis({
-        config,
-        caller: {
-          ...sessions,
-          allowedOrigins,
-          lookupApiKey,
-          verifier: () => engine.snapshot.loaded.verifier,
-          anonymousRole: () => engine.snapshot.config.dbAnonRole,
-          checksSessions: () => engine.snapshot.schemaCache?.checksSessions === true,
-        },
-        database,
-        keeper: storage && createImageKeeper(storage.context, config.imageBucket),
-        runValidator: validator.forTable('public', 'classification_runs'),
-        documentation: new Map([...services].filter(([segment]) => segment === 'docs' || segment === 'openapi.json')),
-        observer: { ...metrics.analysis, warned: (message) => log.write({ kind: 'warning', message }) },
-        onError,
-      })
-    : undefined
-  const listener = createApp({
-    rest: config.services.includes('rest')
-      ? nodeHandler(engine, { basePath: config.restBasePath, onError })
-      : undefined,
-    restBasePath: config.restBasePath,
-    services: auth ? withAuth(services, auth) : services,
-    analysis: analysis && { path: config.imageBasePath, router: analysis.router },
-    storage: storage?.handler,
-    log,
-  })
-  return { listener, analysis, auth, storage }
 }

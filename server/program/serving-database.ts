@@ -12,6 +12,11 @@ export class ServingDatabase extends Database {
     this.#keyChanges = keyChanges
   }
 
+  /** Whether the database responds. Rejects with the error of the connection. */
+  async responds(): Promise<boolean> {
+    return (await this.query('select 1', [])).length === 1
+  }
+
   override async listen(channel: string, onEvent: (event: ListenerEvent) => void): Promise<() => Promise<void>> {
     let isStopped = false
     const stop = await super.listen(

@@ -1,4 +1,4 @@
-// The members of a JSON object in their original notation.
+// The members of a JSON object as JSON texts, which keep all digits of numbers.
 
 const blanks = /[\s:,]*/y
 const string = /"(?:[^"\\]|\\.)*"/y
@@ -38,3 +38,16 @@ export function jsonMembers(text: string): Map<string, string> {
   }
   return members
 }
+
+/** JSON texts by name; undefined members are left out of an object. */
+export type JsonTexts = Readonly<Record<string, string | undefined>>
+
+/** The members of a value as JSON texts. */
+export const jsonTexts = (value: object): JsonTexts =>
+  Object.fromEntries(Object.entries(value).map(([name, member]) => [name, JSON.stringify(member)]))
+
+/** The object with these members, as JSON text. A map keeps its order, a record puts names that are numbers first. */
+export const jsonObject = (members: JsonTexts | ReadonlyMap<string, string | undefined>): string =>
+  `{${Array.from(members instanceof Map ? members : Object.entries(members))
+    .flatMap(([name, text]) => (text === undefined ? [] : [`${JSON.stringify(name)}:${text}`]))
+    .join(',')}}`

@@ -3,9 +3,27 @@
 /** More than the bodies of our own routes need. */
 const maxDepth = 32
 
-export type JsonFault = 'is not valid JSON' | 'is nested too deeply' | 'has a name twice in one object'
+export type JsonFault =
+  'is not valid UTF-8' | 'is not valid JSON' | 'is nested too deeply' | 'has a name twice in one object'
 export type JsonReading =
   { readonly kind: 'value'; readonly value: unknown } | { readonly kind: 'fault'; readonly fault: JsonFault }
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** Decodes UTF-8, and leaves out a byte order mark; undefined if the bytes are not valid UTF-8. */
+export function utf8Text(bytes: Uint8Array): string | undefined {
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+/** Parses JSON in UTF-8, as `readJson` does. */
+export function readJsonBytes(bytes: Uint8Array): JsonReading {
+  const text = utf8Text(bytes)
+  return text === undefined ? { kind: 'fault', fault: 'is not valid UTF-8' } : readJson(text)
+}
 
 /** Parses JSON. `__proto__` is an ordinary property name. */
 export function readJson(text: string): JsonReading {

@@ -161,6 +161,16 @@ $$;
 comment on function auth.finish_flow(json, uuid) is
   'Binds the flow of a request to an account that has signed in at the provider, and returns the code for the client.';
 
+create function auth.start_unless_flow(request json, account_id uuid) returns json
+language sql set search_path = ''
+as $$
+  select case when $1 ->> 'flow_id' is null then
+    auth.start_session($2, 'oauth', $1 ->> 'ip', $1 ->> 'user_agent', jsonb_build_object('provider', $1 ->> 'provider'))
+  end
+$$;
+comment on function auth.start_unless_flow(json, uuid) is
+  'Starts the session of an account that has signed in at a provider; null if the request finishes a flow, whose code stands for the session.';
+
 -- Accounts of providers
 
 create function auth.find_linked_account(
@@ -309,7 +319,7 @@ begin
       end if;
       -- An address that is not verified, and belongs to an account already, is not that of the new account.
       if not is_verified and (
-        exists (select from auth.users where lower(users.email) = address and users.is_sso_user = false)
+        auth.is_taken(address, null, '00000000-0000-0000-0000-000000000000')
         or exists (select from auth.identities where identities.email = address and identities.provider not like 'sso:%')
       ) then
         address := null;
@@ -347,9 +357,9 @@ begin
   end case;
 
   -- The provider has verified an address since the first sign-in, which had none that was free.
-  if decision = 'exists' and is_trusted and address is not null and coalesce(account.email, '') = '' and not exists (
-    select from auth.users where lower(users.email) = address and users.is_sso_user = false
-  ) then
+  if decision = 'exists' and is_trusted and address is not null and coalesce(account.email, '') = ''
+    and not auth.is_taken(address, null, account.id)
+  then
     update auth.users set email = address where users.id = account.id returning * into account;
   end if;
 
@@ -385,9 +395,7 @@ begin
     'outcome', 'signed_in', 'created', decision = 'create', 'user', auth.user_object(account),
     'auth_code', auth.finish_flow(request, account.id)
   );
-  if request ->> 'flow_id' is null then
-    started := auth.start_session(account.id, 'oauth', request ->> 'ip', request ->> 'user_agent', traits);
-  end if;
+  started := auth.start_unless_flow(request, account.id);
 end
 $$;
 comment on function auth.sign_in_with_provider(json) is
@@ -455,9 +463,7 @@ begin
     'outcome', 'signed_in', 'created', false, 'user', auth.user_object(account),
     'auth_code', auth.finish_flow(request, account.id)
   );
-  if request ->> 'flow_id' is null then
-    started := auth.start_session(account.id, 'oauth', request ->> 'ip', request ->> 'user_agent', traits);
-  end if;
+  started := auth.start_unless_flow(request, account.id);
 end
 $$;
 comment on function auth.accept_invitation(json) is
@@ -492,9 +498,7 @@ begin
     result := json_build_object('outcome', case owner when account.id then 'already_linked' else 'linked_to_other' end);
     return;
   end if;
-  if coalesce(account.email, '') = '' and address is not null and exists (
-    select from auth.users where lower(users.email) = address and users.is_sso_user = false and users.id <> account.id
-  ) then
+  if coalesce(account.email, '') = '' and address is not null and auth.is_taken(address, null, account.id) then
     result := json_build_object('outcome', 'email_exists');
     return;
   end if;
@@ -523,11 +527,7 @@ begin
     update auth.users set is_anonymous = false where users.id = account.id returning * into account;
   end if;
   result := json_build_object('outcome', 'linked', 'auth_code', auth.finish_flow(request, account.id));
-  if request ->> 'flow_id' is null then
-    started := auth.start_session(
-      account.id, 'oauth', request ->> 'ip', request ->> 'user_agent', jsonb_build_object('provider', provider_name)
-    );
-  end if;
+  started := auth.start_unless_flow(request, account.id);
 end
 $$;
 comment on function auth.link_identity(json) is
@@ -611,6 +611,7 @@ grant execute on function
   auth.exchange_auth_code(text, text, interval, text, text),
   auth.take_oauth_state(uuid, interval),
   auth.finish_flow(json, uuid),
+  auth.start_unless_flow(json, uuid),
   auth.find_linked_account(text, text, text),
   auth.linking_decision(text, text, text),
   auth.set_providers(uuid),

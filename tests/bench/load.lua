@@ -1,5 +1,7 @@
--- Sends prepared requests in turn, and prints the results as one line of JSON.
+-- Sends prepared requests in turn.
 -- wrk -s load.lua URL -- FILE: raw HTTP/1.1 requests, separated by NUL.
+dofile(debug.getinfo(1, 'S').source:match('^@(.*/)') .. 'summary.lua')
+
 local requests, at = {}, 0
 
 function init(args)
@@ -13,12 +15,4 @@ end
 function request()
   at = at % #requests + 1
   return requests[at]
-end
-
-function done(summary, latency)
-  local errors = summary.errors
-  io.write(string.format(
-    '{"requests":%d,"microseconds":%d,"p50":%.3f,"p99":%.3f,"status":%d,"connect":%d,"read":%d,"write":%d,"timeout":%d}\n',
-    summary.requests, summary.duration, latency:percentile(50) / 1000, latency:percentile(99) / 1000,
-    errors.status, errors.connect, errors.read, errors.write, errors.timeout))
 end

@@ -1,5 +1,7 @@
--- Exchanges refresh tokens: each response has the token of a later request. Prints the results as one line of JSON.
+-- Exchanges refresh tokens: each response has the token of a later request.
 -- wrk -s refresh.lua URL -- FILE TOKENS: a raw HTTP/1.1 request with the placeholder `????????????`, and a token a line.
+dofile(debug.getinfo(1, 'S').source:match('^@(.*/)') .. 'summary.lua')
+
 local before, after
 local tokens, first, last = {}, 1, 0
 local isVerified = false
@@ -29,12 +31,4 @@ end
 function response(status, headers, body)
   last = last + 1
   tokens[last] = body:match('"refresh_token":"(%w+)"') or '000000000000'
-end
-
-function done(summary, latency)
-  local errors = summary.errors
-  io.write(string.format(
-    '{"requests":%d,"microseconds":%d,"p50":%.3f,"p99":%.3f,"status":%d,"connect":%d,"read":%d,"write":%d,"timeout":%d}\n',
-    summary.requests, summary.duration, latency:percentile(50) / 1000, latency:percentile(99) / 1000,
-    errors.status, errors.connect, errors.read, errors.write, errors.timeout))
 end

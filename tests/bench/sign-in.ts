@@ -1,10 +1,4 @@
 // Sign-in at `/auth/v1`: requests a second, and what a flood of sign-ins does to reads.
-import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { hashPassword } from '../../server/services/accounts/password-hash.ts'
 import { databaseName, sessionToken, userCount, userId, type Dataset } from './dataset.ts'
 import type { LoadGenerator, Played } from './load.ts'
@@ -14,11 +8,8 @@ import { rawRequest, type BenchRequest } from './request.ts'
 import { median } from './results.ts'
 import type { Server } from './servers.ts'
 import { measureSlowdown, slowdownLine } from './slowdown.ts'
-import { readWrk } from './wrk.ts'
+import { runWrk } from './wrk.ts'
 import { chosenWorkloads } from './workloads.ts'
-
-const run = promisify(execFile)
-const script = fileURLToPath(new URL('refresh.lua', import.meta.url))
 
 /** Settings under which no request is refused for its number. */
 export const unlimited = {
@@ -134,17 +125,8 @@ async function playRefreshes({ server, postgres, options }: Context, round: numb
       })
       .join('\n'),
   )
-  const directory = await mkdtemp(join(tmpdir(), 'rowhouse-refresh-'))
-  try {
-    const requestFile = join(directory, 'request')
-    const tokenFile = join(directory, 'tokens')
-    const root = new URL('/', server.url)
-    await writeFile(requestFile, rawRequest(signIn('refresh_token', { refresh_token: '????????????' }), root))
-    await writeFile(tokenFile, `${tokens.join('\n')}\n`)
-    const load = ['-t1', `-c${options.connections}`, `-d${options.seconds}s`, '--timeout', '5s', '-s', script]
-    const { stdout } = await run('wrk', [...load, root.origin, '--', requestFile, tokenFile])
-    return readWrk(stdout)
-  } finally {
-    await rm(directory, { recursive: true, force: true })
-  }
+  const { connections, seconds } = options
+  const url = new URL('/', server.url)
+  const request = rawRequest(signIn('refresh_token', { refresh_token: '????????????' }), url)
+  return runWrk('refresh.lua', [request, `${tokens.join('\n')}\n`], { url, connections, seconds })
 }

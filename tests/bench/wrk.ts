@@ -9,7 +9,6 @@ import type { Load, Played } from './load.ts'
 import { rawRequest } from './request.ts'
 
 const run = promisify(execFile)
-const script = fileURLToPath(new URL('load.lua', import.meta.url))
 
 export async function hasWrk(): Promise<boolean> {
   try {
@@ -23,12 +22,29 @@ export async function hasWrk(): Promise<boolean> {
 
 /** @throws Error if wrk fails, or its output cannot be parsed */
 export async function playWithWrk({ url, requests, connections, seconds }: Load): Promise<Played> {
+  const texts = [requests.map((request) => rawRequest(request, url)).join('\0')]
+  return runWrk('load.lua', texts, { url, connections, seconds })
+}
+
+/**
+ * Runs wrk, which must be installed.
+ *
+ * @param script a file of this folder that includes `summary.lua`
+ * @param texts the script gets them as files
+ * @throws Error if wrk fails, or its output cannot be parsed
+ */
+export async function runWrk(
+  script: 'load.lua' | 'refresh.lua',
+  texts: readonly string[],
+  { url, connections, seconds }: Pick<Load, 'url' | 'connections' | 'seconds'>,
+): Promise<Played> {
   const directory = await mkdtemp(join(tmpdir(), 'rowhouse-wrk-'))
   try {
-    const file = join(directory, 'requests')
-    await writeFile(file, requests.map((request) => rawRequest(request, url)).join('\0'))
-    const options = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '5s', '-s', script]
-    const { stdout } = await run('wrk', [...options, url.origin, '--', file])
+    const files = texts.map((_, index) => join(directory, String(index)))
+    await Promise.all(texts.map((text, index) => writeFile(files[index] ?? '', text)))
+    const path = fileURLToPath(new URL(script, import.meta.url))
+    const options = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '5s', '-s', path]
+    const { stdout } = await run('wrk', [...options, url.origin, '--', ...files])
     return readWrk(stdout)
   } finally {
     await rm(directory, { recursive: true, force: true })
@@ -41,7 +57,7 @@ type Summary = Record<
 >
 
 /**
- * Parses the line that `load.lua` prints at the end.
+ * Parses the line that `summary.lua` prints at the end.
  *
  * @throws Error if there is no such line
  */

@@ -10,6 +10,8 @@ import {
   codeOf,
   newAddress,
   password,
+  passwordGrant,
+  refreshGrant,
   sessionOf,
   signUp,
   type AskAuth,
@@ -35,8 +37,7 @@ const create = async (body: Json): Promise<Json & { readonly id: string }> => {
   return answer.body as Json & { id: string }
 }
 
-const signIn = (email: string, secret: string) =>
-  ask('POST', '/token?grant_type=password', { body: { email, password: secret } })
+const signIn = (email: string, secret: string) => passwordGrant(ask, email, secret)
 
 t.test('only administrators may call these routes', async (t) => {
   const { access_token: user } = await signUp(ask)
@@ -351,9 +352,7 @@ t.test('second factors of an account', async (t) => {
   t.equal((await admin('DELETE', `/users/${other}/factors/${factor.id}`)).status, 404, 'of another account')
   const removed = await admin('DELETE', `${at}/${factor.id}`)
   t.match([removed.status, removed.body.id], [200, factor.id])
-  const refreshed = await ask('POST', '/token?grant_type=refresh_token', {
-    body: { refresh_token: session.refresh_token },
-  })
+  const refreshed = await refreshGrant(ask, session.refresh_token)
   t.equal(claimsOf(sessionOf(refreshed)).aal, 'aal1')
 })
 

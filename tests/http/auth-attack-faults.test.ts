@@ -2,7 +2,16 @@
 import { request } from 'node:http'
 import t from 'tap'
 import { startApplication } from '../support/application.ts'
-import { askAuth, codeOf, newAddress, password, sessionOf, signUp } from '../support/auth.ts'
+import {
+  askAuth,
+  codeOf,
+  newAddress,
+  password,
+  passwordGrant,
+  refreshGrant,
+  sessionOf,
+  signUp,
+} from '../support/auth.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import { signToken } from '../support/token.ts'
 
@@ -13,7 +22,7 @@ const { url, call } = await startApplication(t, database.authenticatorUri, {
   AUTH_ACCOUNT_LIMIT: '1000',
 })
 const ask = askAuth(url)
-const refresh = (token: string) => ask('POST', '/token?grant_type=refresh_token', { body: { refresh_token: token } })
+const refresh = (token: string) => refreshGrant(ask, token)
 
 t.test('refreshes while the session goes', async (t) => {
   const service = await signToken({ role: 'service_role' })
@@ -86,14 +95,14 @@ t.test('clients that hang up while their password is hashed', async (t) => {
       sent.end(body, () => setImmediate(() => sent.destroy()))
     })
   await Promise.all(Array.from({ length: 10 }, hangUp))
-  t.equal((await ask('POST', '/token?grant_type=password', { body: { email: user.email, password } })).status, 200)
+  t.equal((await passwordGrant(ask, user.email)).status, 200)
 })
 
 t.test('the API reads on during a flood of sign-ins', async (t) => {
   const { user, access_token: token } = await signUp(ask)
   let pending = 30
   const flood = Array.from({ length: pending }, async () => {
-    const answer = await ask('POST', '/token?grant_type=password', { body: { email: user.email, password } })
+    const answer = await passwordGrant(ask, user.email)
     pending -= 1
     return answer
   })

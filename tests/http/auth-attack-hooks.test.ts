@@ -1,7 +1,16 @@
 // Hooks that take too long, in whole flows: a clear error, and a repeated request finds its way.
 import type { RequestListener } from 'node:http'
 import t, { type Test } from 'tap'
-import { codeOf, newAddress, password, sessionOf, signUp, type AskAuth, type AuthAnswer } from '../support/auth.ts'
+import {
+  codeOf,
+  newAddress,
+  password,
+  refreshGrant,
+  sessionOf,
+  signUp,
+  type AskAuth,
+  type AuthAnswer,
+} from '../support/auth.ts'
 import { listen } from '../support/listening.ts'
 import { startMailingService, type AskedApplication } from '../support/mailing-service.ts'
 import { until } from '../support/until.ts'
@@ -109,8 +118,7 @@ for (const [kind, createHooks] of Object.entries({ http: httpHooks, postgres: po
       start('send_email', confirming),
     ])
     const refreshed = await signUp(plain)
-    const refresh = (ask: AskAuth) =>
-      ask('POST', '/token?grant_type=refresh_token', { body: { refresh_token: refreshed.refresh_token } })
+    const refresh = (ask: AskAuth) => refreshGrant(ask, refreshed.refresh_token)
     const coded = await signUp(plain)
     await tokens.ask('POST', '/otp', { body: { email: coded.user.email } })
     const { code } = await sink.next(String(coded.user.email))

@@ -2,7 +2,17 @@
 import { request } from 'node:http'
 import t, { type Test } from 'tap'
 import { startApplication } from '../support/application.ts'
-import { askAuth, codeOf, newAddress, password, sessionOf, signUp, type AuthAnswer } from '../support/auth.ts'
+import {
+  askAuth,
+  codeOf,
+  newAddress,
+  password,
+  passwordGrant,
+  refreshGrant,
+  sessionOf,
+  signUp,
+  type AuthAnswer,
+} from '../support/auth.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import { createGate } from '../support/gate.ts'
 import { createLatch, type Latch } from '../support/latch.ts'
@@ -113,7 +123,7 @@ const flows: Readonly<Record<string, () => Promise<Flow>>> = {
       check: async (t, again, takesEffect) => {
         if (!takesEffect) t.equal(again.status, 200, again.text)
         else t.equal(codeOf(again), 'otp_expired', 'it is used up')
-        const signedIn = await ask('POST', '/token?grant_type=password', { body: { email, password } })
+        const signedIn = await passwordGrant(ask, email)
         t.equal(signedIn.status, 200, 'the address is confirmed')
       },
     }
@@ -123,7 +133,7 @@ const flows: Readonly<Record<string, () => Promise<Flow>>> = {
     const { refresh_token: token } = await signUp(auto, email)
     return {
       email,
-      send: () => ask('POST', '/token?grant_type=refresh_token', { body: { refresh_token: token } }),
+      send: () => refreshGrant(ask, token),
       check: async (t, again) => {
         t.equal(again.status, 200, again.text)
         const { rows } = await database.query('select token from auth.refresh_tokens where parent = $1', [token])

@@ -1,6 +1,14 @@
 // Two services with one database: a code, a refresh token and a limit count once for both.
 import t from 'tap'
-import { codeOf, newAddress, password, sessionOf, type AskAuth, type AuthAnswer } from '../support/auth.ts'
+import {
+  codeOf,
+  newAddress,
+  password,
+  refreshGrant,
+  sessionOf,
+  type AskAuth,
+  type AuthAnswer,
+} from '../support/auth.ts'
 import { startMailingService } from '../support/mailing-service.ts'
 
 t.setTimeout(600_000)
@@ -56,13 +64,11 @@ t.test('all refreshes of a token get one child', async (t) => {
 })
 
 t.test('a family that one service ends has ended at the other', async (t) => {
-  const refresh = (ask: AskAuth, token: string) =>
-    ask('POST', '/token?grant_type=refresh_token', { body: { refresh_token: token } })
   const { refresh_token: one } = await confirmed()
-  const two = sessionOf(await refresh(second, one)).refresh_token
-  const three = sessionOf(await refresh(first, two)).refresh_token
-  t.equal(codeOf(await refresh(second, one)), 'refresh_token_already_used')
-  t.equal(codeOf(await refresh(first, three)), 'refresh_token_already_used')
+  const two = sessionOf(await refreshGrant(second, one)).refresh_token
+  const three = sessionOf(await refreshGrant(first, two)).refresh_token
+  t.equal(codeOf(await refreshGrant(second, one)), 'refresh_token_already_used')
+  t.equal(codeOf(await refreshGrant(first, three)), 'refresh_token_already_used')
 })
 
 t.test('requests and mails are limited together', async (t) => {

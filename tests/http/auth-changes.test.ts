@@ -1,6 +1,6 @@
 // Changes of addresses and numbers, conversions of anonymous users, and codes that are sent again.
 import t from 'tap'
-import { codeOf, newAddress, password, sessionOf, signUp } from '../support/auth.ts'
+import { codeOf, newAddress, password, passwordGrant, sessionOf, signUp } from '../support/auth.ts'
 import { startMailingService } from '../support/mailing-service.ts'
 
 t.setTimeout(600_000)
@@ -50,7 +50,7 @@ for (const by of ['mail', 'autoconfirm'] as const) {
       identities: [{ provider: 'email', identity_data: { email } }],
     })
     t.equal((await ask('PUT', '/user', { token, body: { password } })).status, 200)
-    t.equal((await ask('POST', '/token?grant_type=password', { body: { email, password } })).status, 200)
+    t.equal((await passwordGrant(ask, email)).status, 200)
   })
 }
 

@@ -3,7 +3,18 @@ import { hash as bcryptHash } from '@node-rs/bcrypt'
 import t from 'tap'
 import { createApiKey } from '../../server/identity/api-key/api-key.ts'
 import { startApplication } from '../support/application.ts'
-import { askAuth, claimsOf, codeOf, newAddress, password, sessionOf, signUp, type Json } from '../support/auth.ts'
+import {
+  askAuth,
+  claimsOf,
+  codeOf,
+  newAddress,
+  password,
+  passwordGrant,
+  refreshGrant,
+  sessionOf,
+  signUp,
+  type Json,
+} from '../support/auth.ts'
 import { createMigratedDatabase, withClient } from '../support/database.ts'
 import { signToken } from '../support/token.ts'
 
@@ -151,9 +162,7 @@ t.test('large bodies, unknown paths and methods', async (t) => {
 t.test('sign-in with a password, and the same account at the cookie door', async (t) => {
   const email = newAddress()
   const { user } = await signUp(ask, email)
-  const session = sessionOf(
-    await ask('POST', '/token?grant_type=password', { body: { email: email.toUpperCase(), password } }),
-  )
+  const session = sessionOf(await passwordGrant(ask, email.toUpperCase()))
   t.equal(session.user.id, user.id)
   t.notOk('weak_password' in session)
   const door = await call('post', '/auth/signin', { body: { email, password } })
@@ -214,7 +223,7 @@ t.test('anonymous sign-in', async (t) => {
     },
   })
   t.match(kept.body.identities, [{ provider: 'email', email }])
-  const back = sessionOf(await ask('POST', '/token?grant_type=password', { body: { email, password } }))
+  const back = sessionOf(await passwordGrant(ask, email))
   t.equal(back.user.id, session.user.id)
 })
 
@@ -273,9 +282,7 @@ t.test('GET /user: who gets which answer', async (t) => {
 t.test('PUT /user', async (t) => {
   const session = await signUp(ask, newAddress(), { a: 1, b: { c: 2 } })
   const token = session.access_token
-  const other = sessionOf(
-    await ask('POST', '/token?grant_type=password', { body: { email: session.user.email, password } }),
-  )
+  const other = sessionOf(await passwordGrant(ask, session.user.email))
   const change = (body: Json) => ask('PUT', '/user', { token, body })
   const merged = await ask('PUT', '/user', {
     token,
@@ -307,8 +314,7 @@ t.test('PUT /user', async (t) => {
     status: 403,
     body: { error_code: 'session_not_found' },
   })
-  const signIn = (text: string) =>
-    ask('POST', '/token?grant_type=password', { body: { email: session.user.email, password: text } })
+  const signIn = (text: string) => passwordGrant(ask, session.user.email, text)
   t.equal((await signIn(password)).status, 400)
   t.equal((await signIn('another password')).status, 200)
 })
@@ -316,7 +322,7 @@ t.test('PUT /user', async (t) => {
 t.test('sign-out scopes, and a user who was deleted', async (t) => {
   const email = newAddress()
   const first = await signUp(ask, email)
-  const signIn = async () => sessionOf(await ask('POST', '/token?grant_type=password', { body: { email, password } }))
+  const signIn = async () => sessionOf(await passwordGrant(ask, email))
   const status = async (session: { readonly access_token: string }) =>
     (await ask('GET', '/user', { token: session.access_token })).status
   const second = await signIn()
@@ -326,7 +332,7 @@ t.test('sign-out scopes, and a user who was deleted', async (t) => {
   t.match(await out(first.access_token, 'all'), { status: 400, body: { error_code: 'validation_failed' } })
   t.equal((await out(second.access_token, 'local')).status, 204)
   t.strictSame(await Promise.all([first, second, third].map(status)), [200, 403, 200])
-  t.match(await ask('POST', '/token?grant_type=refresh_token', { body: { refresh_token: second.refresh_token } }), {
+  t.match(await refreshGrant(ask, second.refresh_token), {
     status: 400,
     body: { error_code: 'refresh_token_not_found' },
   })

@@ -1,7 +1,17 @@
 // `/auth/v1` with parts of it disabled, and with addresses that have to be confirmed.
 import t, { type Test } from 'tap'
 import { startApplication } from '../support/application.ts'
-import { askAuth, codeOf, newAddress, password, sessionOf, signUp, type AskAuth, type Json } from '../support/auth.ts'
+import {
+  askAuth,
+  codeOf,
+  newAddress,
+  password,
+  passwordGrant,
+  sessionOf,
+  signUp,
+  type AskAuth,
+  type Json,
+} from '../support/auth.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 
 const database = await createMigratedDatabase()
@@ -51,8 +61,7 @@ t.test('an address that has an account, when addresses have to be confirmed', as
     user.id,
   ])
   t.strictSame(rows, [{ changed: false }])
-  const signIn = (text: string) =>
-    ask('POST', '/token?grant_type=password', { body: { email: user.email, password: text } })
+  const signIn = (text: string) => passwordGrant(ask, user.email, text)
   t.equal((await signIn(password)).status, 200)
   t.equal(codeOf(await signIn('another')), 'invalid_credentials', 'the password stays')
   await database.query('update auth.users set email_confirmed_at = null where id = $1', [user.id])
@@ -96,4 +105,17 @@ t.test('changing the password', async (t) => {
   t.equal((await change({ current_password: password })).status, 200)
   const body = { email: session.user.email, password: 'the next one' }
   t.equal((await ask('POST', '/token?grant_type=password', { body })).status, 200)
+})
+
+t.test('without the service, expired rows of its rate limits are not deleted', async (t) => {
+  const minutes = 60_000
+  for (const [services, timers] of [
+    ['rest', 0],
+    ['rest,auth', 1],
+  ] as const) {
+    const calls = t.capture(globalThis, 'setTimeout', globalThis.setTimeout)
+    await startApplication(t, database.authenticatorUri, { SERVICES: services })
+    t.equal(calls().filter(({ args }) => args[1] === 5 * minutes).length, timers, services)
+    calls.restore()
+  }
 })

@@ -5,7 +5,17 @@ import { createClient } from '@supabase/supabase-js'
 import { generateKeyPair } from 'jose'
 import t, { type Test } from 'tap'
 import { startApplication } from '../support/application.ts'
-import { askAuth, claimsOf, newAddress, password, sessionOf, signUp, type AuthAnswer } from '../support/auth.ts'
+import {
+  askAuth,
+  claimsOf,
+  newAddress,
+  password,
+  passwordGrant,
+  refreshGrant,
+  sessionOf,
+  signUp,
+  type AuthAnswer,
+} from '../support/auth.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import { accessTokenHash, nonceHash, startIssuer } from '../support/id-token-issuer.ts'
 import { until } from '../support/until.ts'
@@ -218,9 +228,7 @@ t.test('a Postgres function changes the claims of access tokens', async (t) => {
   t.match(claimsOf(session), { tenant: 'password', hook_role: 'supabase_auth_admin', sub: session.user.id })
   const text = Buffer.from(session.access_token.split('.')[1] ?? '', 'base64url').toString()
   t.match(text, '"big": 12345678901234567890', 'numbers keep their digits')
-  const refreshed = await of('POST', '/token?grant_type=refresh_token', {
-    body: { refresh_token: session.refresh_token },
-  })
+  const refreshed = await refreshGrant(of, session.refresh_token)
   t.match(claimsOf(sessionOf(refreshed)), { tenant: 'token_refresh' })
   const byProvider = await grant({ provider: 'google', id_token: await google.sign(user()) }, { of })
   t.match(claimsOf(sessionOf(byProvider)), { tenant: 'oauth' })
@@ -263,7 +271,7 @@ t.test('a hook rejects attempts with a password', async (t) => {
   const of = await withHooks(t, pgHook('PASSWORD_VERIFICATION_ATTEMPT', 'reject'))
   const session = await signUp(of)
   const email = String(session.user.email)
-  const signIn = (given: string) => of('POST', '/token?grant_type=password', { body: { email, password: given } })
+  const signIn = (given: string) => passwordGrant(of, email, given)
   t.equal((await signIn(password)).status, 200)
   t.match(await signIn('wrong password'), {
     status: 400,

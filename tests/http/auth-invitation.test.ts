@@ -4,6 +4,7 @@ import { startApplication } from '../support/application.ts'
 import { askAuth, codeOf } from '../support/auth.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import { browse, client, startProvider } from '../support/oidc-provider.ts'
+import { fragmentOf } from '../support/page-client.ts'
 import { signToken } from '../support/token.ts'
 
 t.setTimeout(600_000)
@@ -41,13 +42,12 @@ const authorize = (who: string, hash: string, more: Readonly<Record<string, stri
 }
 const accept = async (...parameters: Parameters<typeof authorize>): Promise<URL> =>
   browse(authorize(...parameters), page)
-const fragment = ({ hash }: URL) => Object.fromEntries(new URLSearchParams(hash.slice(1)))
 
 for (const name of ['ann', 'bob']) {
   void t.test(`${name} accepts`, async (t) => {
     const { id, hash } = await invite(name)
     await database.query("update auth.users set encrypted_password = 'set by somebody else' where id = $1", [id])
-    const session = fragment(await accept(name, hash))
+    const session = fragmentOf(await accept(name, hash))
     const { body } = await ask('GET', '/user', { token: session.access_token })
     t.match(body, {
       id,
@@ -70,7 +70,7 @@ for (const name of ['ann', 'bob']) {
     t.equal(audit.rowCount, 1)
     const again = await ask('GET', authorize(name, hash).slice(`${url}/auth/v1`.length))
     t.strictSame([again.status, codeOf(again)], [404, 'user_not_found'], 'an invitation is accepted once')
-    t.equal((await ask('GET', '/user', { token: fragment(await accept(name, '')).access_token })).body.id, id)
+    t.equal((await ask('GET', '/user', { token: fragmentOf(await accept(name, '')).access_token })).body.id, id)
   })
 }
 
@@ -87,12 +87,12 @@ t.test('another address, unknown and expired invitations, banned users, other ow
   t.match(unknown, { status: 404, body: { error_code: 'user_not_found', msg: 'User identified by token not found' } })
 
   const dora = await invite('dora')
-  const mismatch = fragment(await accept('eve', dora.hash))
+  const mismatch = fragmentOf(await accept('eve', dora.hash))
   t.match(mismatch, { error_code: 'validation_failed', error_description: /^Invited email does not match emails/ })
-  t.match(fragment(await accept('eve', '')), { error_code: 'signup_disabled' }, 'nothing was created')
+  t.match(fragmentOf(await accept('eve', '')), { error_code: 'signup_disabled' }, 'nothing was created')
   const [path] = [authorize('dora', dora.hash)]
   await database.query("update auth.users set banned_until = now() + interval '1 hour' where id = $1", [dora.id])
-  t.match(fragment(await browse(path, page)), { error_code: 'user_banned' })
+  t.match(fragmentOf(await browse(path, page)), { error_code: 'user_banned' })
   await database.query(
     "update auth.users set banned_until = null, confirmation_sent_at = now() - interval '2 days' where id = $1",
     [dora.id],
@@ -104,14 +104,14 @@ t.test('another address, unknown and expired invitations, banned users, other ow
     `insert into auth.identities (provider_id, user_id, identity_data, provider) values ('fay', $1, '{"sub": "fay"}', 'acme')`,
     [dora.id],
   )
-  t.match(fragment(await accept('fay', fay.hash)), { error_code: 'identity_already_exists' })
+  t.match(fragmentOf(await accept('fay', fay.hash)), { error_code: 'identity_already_exists' })
 })
 
 t.test('two acceptances of one invitation', async (t) => {
   const { id, hash } = await invite('gus')
   const starts = [authorize('gus', hash), authorize('gus', hash)].map((it) => fetch(it, { redirect: 'manual' }))
   const atProvider = (await Promise.all(starts)).map(({ headers }) => headers.get('location') ?? '')
-  const results = await Promise.all(atProvider.map(async (it) => fragment(await browse(it, page))))
+  const results = await Promise.all(atProvider.map(async (it) => fragmentOf(await browse(it, page))))
   t.equal(results.filter((it) => 'access_token' in it).length, 1)
   const { rowCount } = await database.query('select from auth.identities where user_id = $1', [id])
   t.equal(rowCount, 1)

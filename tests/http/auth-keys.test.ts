@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 import t from 'tap'
 import { startApplication } from '../support/application.ts'
-import { askAuth, claimsOf, codeOf, newAddress, password, signUp } from '../support/auth.ts'
+import { askAuth, claimsOf, codeOf, newAddress, password, passwordGrant, signUp } from '../support/auth.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import { signToken } from '../support/token.ts'
 import { until } from '../support/until.ts'
@@ -130,8 +130,7 @@ t.test('wrong passwords lock an account at both doors', async (t) => {
   })
   const ask = askAuth(url)
   const { user } = await signUp(ask)
-  const guess = (text: string) =>
-    ask('POST', '/token?grant_type=password', { body: { email: user.email, password: text } })
+  const guess = (text: string) => passwordGrant(ask, user.email, text)
   t.equal((await guess('wrong')).status, 400)
   t.equal((await call('post', '/auth/signin', { body: { email: user.email, password: 'wrong' } })).status, 401)
   t.equal((await guess(password)).status, 200, 'a right password does not count')

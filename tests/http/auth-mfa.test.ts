@@ -1,7 +1,17 @@
 // `/auth/v1/factors`: second factors, request by request.
 import t from 'tap'
 import { startApplication } from '../support/application.ts'
-import { askAuth, claimsOf, codeOf, newAddress, password, sessionOf, signUp, type Json } from '../support/auth.ts'
+import {
+  askAuth,
+  claimsOf,
+  codeOf,
+  newAddress,
+  passwordGrant,
+  refreshGrant,
+  sessionOf,
+  signUp,
+  type Json,
+} from '../support/auth.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import { challenge, codeOfApp, enroll, raise, verify, wrongCode, type Factor } from '../support/second-factor.ts'
 
@@ -17,8 +27,7 @@ const { url, call } = await startApplication(t, database.authenticatorUri, setti
 const ask = askAuth(url)
 const unknown = '99999999-9999-4999-8999-999999999999'
 
-const signIn = async (email: unknown) =>
-  sessionOf(await ask('POST', '/token?grant_type=password', { body: { email, password } }))
+const signIn = async (email: unknown) => sessionOf(await passwordGrant(ask, email))
 
 /** Makes the code of the current time step acceptable again. */
 const forgetStep = ({ id }: Factor) =>
@@ -69,13 +78,9 @@ t.test('a session is raised to aal2, and falls back without the factor', async (
   t.notMatch(verified.text, factor.secret, 'the secret is not sent again')
 
   t.equal(codeOf(await ask('GET', '/user', { token: other.access_token })), 'session_not_found', 'below aal2')
-  const oldToken = await ask('POST', '/token?grant_type=refresh_token', {
-    body: { refresh_token: first.refresh_token },
-  })
+  const oldToken = await refreshGrant(ask, first.refresh_token)
   t.equal(oldToken.status, 400, 'the refresh token of aal1 gives no access at aal2')
-  const refreshed = sessionOf(
-    await ask('POST', '/token?grant_type=refresh_token', { body: { refresh_token: raised.refresh_token } }),
-  )
+  const refreshed = sessionOf(await refreshGrant(ask, raised.refresh_token))
   t.equal(claimsOf(refreshed).aal, 'aal2', 'a refresh keeps the level')
 
   const { rows } = await database.query('select secret from auth.mfa_factors where id = $1', [factor.id])
@@ -83,9 +88,7 @@ t.test('a session is raised to aal2, and falls back without the factor', async (
 
   const removed = await ask('DELETE', `/factors/${factor.id}`, { token: refreshed.access_token })
   t.strictSame([removed.status, removed.body], [200, { id: factor.id }])
-  const fallen = sessionOf(
-    await ask('POST', '/token?grant_type=refresh_token', { body: { refresh_token: refreshed.refresh_token } }),
-  )
+  const fallen = sessionOf(await refreshGrant(ask, refreshed.refresh_token))
   t.match(claimsOf(fallen), { aal: 'aal1', amr: [{ method: 'password' }] })
   t.equal((claimsOf(fallen).amr as unknown[]).length, 1)
   t.notOk('factors' in fallen.user)

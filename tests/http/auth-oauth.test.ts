@@ -5,6 +5,7 @@ import { startApplication } from '../support/application.ts'
 import { askAuth, claimsOf, codeOf, type SessionBody } from '../support/auth.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import { browse, client, startProvider } from '../support/oidc-provider.ts'
+import { fragmentOf } from '../support/page-client.ts'
 
 t.setTimeout(900_000)
 const database = await createMigratedDatabase()
@@ -56,15 +57,14 @@ const supabase = (flowType: 'pkce' | 'implicit') =>
 
 const authorizeUrl = (who: string, more: Readonly<Record<string, string>> = {}) =>
   `${url}/auth/v1/authorize?${new URLSearchParams({ provider: 'acme', redirect_to: page, login_hint: who, ...more }).toString()}`
-const fragment = ({ hash }: URL) => Object.fromEntries(new URLSearchParams(hash.slice(1)))
 const plain = { code_challenge: 'v'.repeat(43), code_challenge_method: 'plain' }
 const signIn = async (who: string, more?: Readonly<Record<string, string>>) =>
-  fragment(await browse(authorizeUrl(who, more), page))
+  fragmentOf(await browse(authorizeUrl(who, more), page))
 
 /** An error is in the query and in the fragment. */
 function failed(t: Test, target: URL, expected: Readonly<Record<string, unknown>>): void {
   t.match(Object.fromEntries(target.searchParams), expected)
-  t.match(fragment(target), { ...expected, sb: '' })
+  t.match(fragmentOf(target), { ...expected, sb: '' })
   t.notMatch(target.href, 'access_token')
 }
 
@@ -97,7 +97,7 @@ t.test('signInWithOAuth without PKCE returns the session in the fragment', async
   const { data } = await auth.signInWithOAuth({ provider: 'custom:acme', options })
   const target = await browse(data.url ?? '', page)
   t.equal(target.search, '', 'nothing is in the query, which servers log')
-  const session = fragment(target)
+  const session = fragmentOf(target)
   t.match(session, { access_token: String, token_type: 'bearer', expires_in: '3600', expires_at: /^\d+$/, sb: '' })
   t.match(session, { refresh_token: String, provider_token: String, provider_refresh_token: String })
   const tokens = { access_token: session.access_token ?? '', refresh_token: session.refresh_token ?? '' }
@@ -179,7 +179,7 @@ t.test('does not redirect to other sites', async (t) => {
   const { headers } = await ask('GET', '/authorize?provider=acme&login_hint=ann&redirect_to=http://evil.example/')
   const target = await browse(headers.get('location') ?? '', 'http://localhost:3000')
   t.equal(target.origin, 'http://localhost:3000')
-  t.ok(fragment(target).access_token)
+  t.ok(fragmentOf(target).access_token)
 })
 
 t.test('errors of the provider go to the page', async (t) => {
@@ -305,7 +305,7 @@ t.test('linkIdentity and unlinkIdentity', async (t) => {
     auth.linkIdentity({ provider: name, options: { redirectTo: page, queryParams: { login_hint: who } } })
   const { data, error } = await link('carl', 'custom:acme')
   t.equal(error, null)
-  const session = fragment(await browse(data.url ?? '', page))
+  const session = fragmentOf(await browse(data.url ?? '', page))
   const { data: linked } = await auth.getUser(session.access_token)
   t.match(linked.user, { id: anonymous.user?.id, email: 'carl@example.org', is_anonymous: false })
   const again = await link('carl', 'custom:acme')
@@ -317,7 +317,7 @@ t.test('linkIdentity and unlinkIdentity', async (t) => {
     ...{ error_code: 'identity_already_exists', error_description: 'Identity is already linked to another user' },
   })
   const second = await link('dora', 'custom:other')
-  t.ok(fragment(await browse(second.data.url ?? '', page)).access_token)
+  t.ok(fragmentOf(await browse(second.data.url ?? '', page)).access_token)
   const { data: list } = await auth.getUserIdentities()
   t.strictSame(list?.identities.map(({ provider }) => provider).sort(), ['acme', 'other'])
   const [first, last] = list?.identities ?? []

@@ -1,7 +1,17 @@
 // Refresh tokens of `/auth/v1`: rotation, grace for the parent, reuse interval, families, limits of sessions, concurrency.
 import t, { type Test } from 'tap'
 import { startApplication } from '../support/application.ts'
-import { askAuth, claimsOf, codeOf, newAddress, password, sessionOf, signUp, type AskAuth } from '../support/auth.ts'
+import {
+  askAuth,
+  claimsOf,
+  codeOf,
+  newAddress,
+  password,
+  passwordGrant,
+  refreshGrant,
+  sessionOf,
+  signUp,
+} from '../support/auth.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 
 const database = await createMigratedDatabase()
@@ -16,9 +26,6 @@ async function start(t: Pick<Test, 'teardown'>, env: Readonly<Record<string, str
   return { ask: askAuth(url), logged }
 }
 
-const refresh = (ask: AskAuth, token: string) =>
-  ask('POST', '/token?grant_type=refresh_token', { body: { refresh_token: token } })
-
 /** Makes the times of a session's tokens older. */
 const age = (token: string, time: string) =>
   database.query(
@@ -31,17 +38,17 @@ t.test('without a reuse interval', async (t) => {
   const { ask, logged } = await start(t)
   await t.test('rotation, and grace for the parent of the active token', async (t) => {
     const first = await signUp(ask)
-    const second = sessionOf(await refresh(ask, first.refresh_token))
+    const second = sessionOf(await refreshGrant(ask, first.refresh_token))
     t.not(second.refresh_token, first.refresh_token)
     t.equal(claimsOf(second).session_id, claimsOf(first).session_id)
     t.match(claimsOf(second), { amr: [{ method: 'password' }] })
     await age(first.refresh_token, '1 day')
-    const again = sessionOf(await refresh(ask, first.refresh_token))
+    const again = sessionOf(await refreshGrant(ask, first.refresh_token))
     t.equal(again.refresh_token, second.refresh_token, 'a lost response is repeated, however late')
-    const third = sessionOf(await refresh(ask, second.refresh_token))
-    const reused = await refresh(ask, first.refresh_token)
+    const third = sessionOf(await refreshGrant(ask, second.refresh_token))
+    const reused = await refreshGrant(ask, first.refresh_token)
     t.match(reused, { status: 400, body: { error_code: 'refresh_token_already_used' } })
-    t.match(await refresh(ask, third.refresh_token), { body: { error_code: 'refresh_token_already_used' } })
+    t.match(await refreshGrant(ask, third.refresh_token), { body: { error_code: 'refresh_token_already_used' } })
     t.equal((await ask('GET', '/user', { token: third.access_token })).status, 200, 'the session itself stays')
     const reasons = logged().filter(({ msg }) => typeof msg === 'string' && msg.includes('A refresh token was refused'))
     t.match(reasons[0]?.msg, /of session [0-9a-f-]{36} was used .* ago/)
@@ -50,7 +57,7 @@ t.test('without a reuse interval', async (t) => {
 
   await t.test('50 concurrent refreshes of one token give one child', async (t) => {
     const { refresh_token: token } = await signUp(ask)
-    const answers = await Promise.all(Array.from({ length: 50 }, () => refresh(ask, token)))
+    const answers = await Promise.all(Array.from({ length: 50 }, () => refreshGrant(ask, token)))
     t.strictSame([...new Set(answers.map(({ status }) => status))], [200])
     t.equal(new Set(answers.map((answer) => sessionOf(answer).refresh_token)).size, 1)
     const { rows } = await database.query(
@@ -66,36 +73,36 @@ t.test('without a reuse interval', async (t) => {
       session.user.id,
     ])
     t.equal(rows.length, 1)
-    t.equal(codeOf(await refresh(ask, session.refresh_token)), 'refresh_token_not_found')
+    t.equal(codeOf(await refreshGrant(ask, session.refresh_token)), 'refresh_token_not_found')
     const orphan = await signUp(ask)
     await database.query('update auth.refresh_tokens set session_id = null where token = $1', [orphan.refresh_token])
-    t.match(await refresh(ask, orphan.refresh_token), { status: 400, body: { error_code: 'session_not_found' } })
+    t.match(await refreshGrant(ask, orphan.refresh_token), { status: 400, body: { error_code: 'session_not_found' } })
   })
 })
 
 t.test('with a reuse interval', async (t) => {
   const { ask } = await start(t, { GOTRUE_SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: '10' })
   const first = await signUp(ask)
-  const second = sessionOf(await refresh(ask, first.refresh_token))
-  const third = sessionOf(await refresh(ask, second.refresh_token))
-  const late = sessionOf(await refresh(ask, first.refresh_token))
+  const second = sessionOf(await refreshGrant(ask, first.refresh_token))
+  const third = sessionOf(await refreshGrant(ask, second.refresh_token))
+  const late = sessionOf(await refreshGrant(ask, first.refresh_token))
   t.notOk(
     [first, second, third].some(({ refresh_token: token }) => token === late.refresh_token),
     'a new token',
   )
-  t.equal((await refresh(ask, third.refresh_token)).status, 200)
+  t.equal((await refreshGrant(ask, third.refresh_token)).status, 200)
   await age(first.refresh_token, '11 seconds')
-  t.equal(codeOf(await refresh(ask, second.refresh_token)), 'refresh_token_already_used')
-  t.equal(codeOf(await refresh(ask, late.refresh_token)), 'refresh_token_already_used', 'the family has ended')
+  t.equal(codeOf(await refreshGrant(ask, second.refresh_token)), 'refresh_token_already_used')
+  t.equal(codeOf(await refreshGrant(ask, late.refresh_token)), 'refresh_token_already_used', 'the family has ended')
 })
 
 t.test('without rotation a reused token does not end the session', async (t) => {
   const { ask } = await start(t, { GOTRUE_SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: 'false' })
   const first = await signUp(ask)
-  const second = sessionOf(await refresh(ask, first.refresh_token))
-  const third = sessionOf(await refresh(ask, second.refresh_token))
-  t.equal(codeOf(await refresh(ask, first.refresh_token)), 'refresh_token_already_used')
-  t.equal((await refresh(ask, third.refresh_token)).status, 200)
+  const second = sessionOf(await refreshGrant(ask, first.refresh_token))
+  const third = sessionOf(await refreshGrant(ask, second.refresh_token))
+  t.equal(codeOf(await refreshGrant(ask, first.refresh_token)), 'refresh_token_already_used')
+  t.equal((await refreshGrant(ask, third.refresh_token)).status, 200)
 })
 
 t.test('limits of sessions', async (t) => {
@@ -109,15 +116,15 @@ t.test('limits of sessions', async (t) => {
   await t.test('timebox', async (t) => {
     const { ask } = await start(t, { GOTRUE_SESSIONS_TIMEBOX: '1h' })
     const session = await signUp(ask)
-    t.equal((await refresh(ask, session.refresh_token)).status, 200)
+    t.equal((await refreshGrant(ask, session.refresh_token)).status, 200)
     await older(session.user.id, '61 minutes')
-    t.match(await refresh(ask, session.refresh_token), expired)
+    t.match(await refreshGrant(ask, session.refresh_token), expired)
   })
   await t.test('inactivity', async (t) => {
     const { ask } = await start(t, { GOTRUE_SESSIONS_INACTIVITY_TIMEOUT: '1h' })
-    const session = sessionOf(await refresh(ask, (await signUp(ask)).refresh_token))
+    const session = sessionOf(await refreshGrant(ask, (await signUp(ask)).refresh_token))
     await older(session.user.id, '61 minutes')
-    const refused = await refresh(ask, session.refresh_token)
+    const refused = await refreshGrant(ask, session.refresh_token)
     t.match(refused, expired)
     t.match(refused.body.msg, /Inactivity/)
   })
@@ -125,9 +132,9 @@ t.test('limits of sessions', async (t) => {
     const { ask } = await start(t, { GOTRUE_SESSIONS_SINGLE_PER_USER: 'true' })
     const email = newAddress()
     const first = await signUp(ask, email)
-    const second = sessionOf(await ask('POST', '/token?grant_type=password', { body: { email, password } }))
-    t.match(await refresh(ask, first.refresh_token), expired)
-    t.equal((await refresh(ask, second.refresh_token)).status, 200)
+    const second = sessionOf(await passwordGrant(ask, email))
+    t.match(await refreshGrant(ask, first.refresh_token), expired)
+    t.equal((await refreshGrant(ask, second.refresh_token)).status, 200)
   })
   await t.test('low assurance', async (t) => {
     const { ask } = await start(t, { GOTRUE_SESSIONS_ALLOW_LOW_AAL: '15m' })
@@ -138,7 +145,7 @@ t.test('limits of sessions', async (t) => {
        values (gen_random_uuid(), $1, 'totp', 'verified', now(), now())`,
       [session.user.id],
     )
-    const limited = sessionOf(await refresh(ask, session.refresh_token))
+    const limited = sessionOf(await refreshGrant(ask, session.refresh_token))
     t.ok(limited.expires_in <= 900)
     t.match(limited.user, { factors: [{ factor_type: 'totp', status: 'verified' }] })
     const body = { password: 'another password' }
@@ -148,7 +155,7 @@ t.test('limits of sessions', async (t) => {
     })
     t.equal((await ask('PUT', '/user', { token: limited.access_token, body: { data: { a: 1 } } })).status, 200)
     await older(session.user.id, '16 minutes')
-    const refused = await refresh(ask, limited.refresh_token)
+    const refused = await refreshGrant(ask, limited.refresh_token)
     t.match(refused, expired)
     t.match(refused.body.msg, /Low AAL/)
   })
@@ -182,7 +189,7 @@ t.test('a password change while a sign-in compares the old one', async (t) => {
   const { access_token: token } = await signUp(ask, email)
   const [, ...signIns] = await Promise.all([
     ask('PUT', '/user', { token, body: { password: 'another password' } }),
-    ...Array.from({ length: 5 }, () => ask('POST', '/token?grant_type=password', { body: { email, password } })),
+    ...Array.from({ length: 5 }, () => passwordGrant(ask, email)),
   ])
   for (const answer of signIns) {
     if (answer.status !== 200) t.match(answer, { status: 400, body: { error_code: 'invalid_credentials' } })

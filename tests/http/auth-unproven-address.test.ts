@@ -1,7 +1,7 @@
 // /auth/signup asks for no proof of the address. The owner who proves it later gets the account without its former ways in.
 import t, { type Test } from 'tap'
 import { password, signUp, type SignedIn } from '../support/account.ts'
-import { codeOf, newAddress } from '../support/auth.ts'
+import { codeOf, newAddress, passwordGrant, refreshGrant } from '../support/auth.ts'
 import { cookieSettings, startMailingService } from '../support/mailing-service.ts'
 import { signToken } from '../support/token.ts'
 
@@ -47,19 +47,14 @@ const proofs: Readonly<Record<string, (email: string) => Promise<Tokens>>> = {
   },
 }
 
-const passwordGrant = (email: string, secret: string) =>
-  ask('POST', '/token?grant_type=password', { body: { email, password: secret } })
-
 /** Checks that no credentials of the user who signed up are valid any more. */
 async function isOut(t: Test, mallory: SignedIn, tokens: Tokens, email: string): Promise<void> {
   t.equal((await mallory.call('GET', '/auth/me')).status, 401, 'the cookie')
   t.equal((await mallory.call('POST', '/auth/tokens')).status, 401)
   t.equal((await call('POST', '/auth/signin', { body: { email, password } })).status, 401, 'the password')
-  t.equal(codeOf(await passwordGrant(email, password)), 'invalid_credentials')
+  t.equal(codeOf(await passwordGrant(ask, email, password)), 'invalid_credentials')
   t.equal((await ask('GET', '/user', { token: tokens.access_token })).status, 403, 'the access token')
-  const refresh = await ask('POST', '/token?grant_type=refresh_token', {
-    body: { refresh_token: tokens.refresh_token },
-  })
+  const refresh = await refreshGrant(ask, tokens.refresh_token)
   t.equal(refresh.status, 400, 'the refresh token')
 }
 
@@ -79,9 +74,9 @@ for (const [name, prove] of Object.entries(proofs)) {
 
     const secret = 'the password of the owner'
     t.equal((await ask('PUT', '/user', { body: { password: secret }, token: session.access_token })).status, 200)
-    t.equal((await passwordGrant(email, secret)).status, 200)
+    t.equal((await passwordGrant(ask, email, secret)).status, 200)
     await prove(email)
-    t.equal((await passwordGrant(email, secret)).status, 200, 'the second proof changes nothing')
+    t.equal((await passwordGrant(ask, email, secret)).status, 200, 'the second proof changes nothing')
     t.equal((await ask('GET', '/user', { token: session.access_token })).status, 200)
   })
 }
@@ -99,7 +94,7 @@ t.test('an address that was changed with the cookie is not proved, either', asyn
   t.equal(change.status, 200, change.text)
   await proofs['a code']?.(email)
   t.equal((await call('GET', '/auth/me', { headers })).status, 401)
-  t.equal(codeOf(await passwordGrant(email, password)), 'invalid_credentials')
+  t.equal(codeOf(await passwordGrant(ask, email, password)), 'invalid_credentials')
 })
 
 t.test('a change of the password alone leaves a proved address proved', async (t) => {
@@ -110,5 +105,5 @@ t.test('a change of the password alone leaves a proved address proved', async (t
   const body = { currentPassword: password, password: 'another password' }
   t.equal((await call('PATCH', '/auth/me', { headers: { Cookie: cookie }, body })).status, 200)
   await proofs['a code']?.(owner.email)
-  t.equal((await passwordGrant(owner.email, 'another password')).status, 200)
+  t.equal((await passwordGrant(ask, owner.email, 'another password')).status, 200)
 })

@@ -76,6 +76,13 @@ export async function signUp(ask: AskAuth, email = newAddress(), data?: Json): P
   return sessionOf(await ask('POST', '/signup', { body: { email, password, ...(data ? { data } : {}) } }))
 }
 
+/** Signs in by an e-mail address and a password. */
+export const passwordGrant = (ask: AskAuth, email: unknown, secret = password): Promise<AuthAnswer> =>
+  ask('POST', '/token?grant_type=password', { body: { email, password: secret } })
+
+export const refreshGrant = (ask: AskAuth, token: string): Promise<AuthAnswer> =>
+  ask('POST', '/token?grant_type=refresh_token', { body: { refresh_token: token } })
+
 /** The code of an error in either format. */
 export const codeOf = ({ body, headers }: AuthAnswer): unknown =>
   body.error_code ?? body.code ?? headers.get('x-sb-error-code')

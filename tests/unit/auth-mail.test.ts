@@ -10,7 +10,7 @@ import { htmlToText } from '../../server/services/auth/mail/html-text.ts'
 import { DeliveryError } from '../../server/services/auth/mail/mail-delivery.ts'
 import { mailKinds, sampleVariables } from '../../server/services/auth/mail/mail-kind.ts'
 import { headerText, isMailbox, type MailMessage } from '../../server/services/auth/mail/mail-message.ts'
-import { MailTemplates, type MailContent } from '../../server/services/auth/mail/mail-templates.ts'
+import { MailTemplates, type TemplateSources } from '../../server/services/auth/mail/mail-templates.ts'
 import { Mailbox } from '../../server/services/auth/mail/mailbox.ts'
 import { Mailer, type MailerSettings } from '../../server/services/auth/mail/mailer.ts'
 import { Outbox } from '../../server/services/auth/mail/outbox.ts'
@@ -137,7 +137,7 @@ t.test('templates of the settings', async (t) => {
   await writeFile(file, '<p>{{ .Token }} for {{ .Email }}</p>')
   const problems: string[] = []
   let clock = 0
-  const contents = new Map<'recovery' | 'invite' | 'confirmation', MailContent>([
+  const contents = new Map<'recovery' | 'invite' | 'confirmation', TemplateSources>([
     ['recovery', { subject: 'Code {{ .Token }}\r\nBcc: x@y.test', template: file }],
     ['invite', { subject: '{{ .Wrong }}', template: join(folder, 'absent.html') }],
     ['confirmation', { subject: null, template: 'http://127.0.0.1:1/template.html' }],

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { sortedTexts } from '../../server/text/code-point-order.ts'
 import { editDistance } from '../../server/text/edit-distance.ts'
-import { jsonMembers } from '../../server/text/json-members.ts'
+import { jsonMembers, jsonObject, jsonTexts } from '../../server/text/json-members.ts'
 import { nearestName } from '../../server/text/nearest-name.ts'
 
 t.test('texts are sorted by code points, without duplicates', (t) => {
@@ -33,5 +33,14 @@ t.test('members of a JSON object keep their source text', (t) => {
       ['b', '{"c":["}",2]}'],
     ],
   )
+  t.end()
+})
+
+t.test('a JSON object is written from JSON texts', (t) => {
+  const raw = { big: '12345678901234567890', absent: undefined, 'a"b': '"c"' }
+  t.equal(jsonObject(raw), '{"big":12345678901234567890,"a\\"b":"c"}')
+  t.equal(jsonObject({}), '{}')
+  t.equal(jsonObject(jsonMembers('{"b":1.0,"2":[],"1":{}}')), '{"b":1.0,"2":[],"1":{}}', 'in the order of a map')
+  t.equal(jsonObject({ ...jsonTexts({ n: 1, none: undefined, list: [null] }), n: '1.50' }), '{"n":1.50,"list":[null]}')
   t.end()
 })

@@ -1,5 +1,5 @@
 // Claims as JSON text that keeps digits of numbers which JavaScript would lose.
-import { jsonMembers } from '../../text/json-members.ts'
+import { jsonMembers, jsonObject } from '../../text/json-members.ts'
 
 const strings = /"(?:[^"\\]|\\.)*"/g
 // More digits than a double can represent, or an exponent.
@@ -9,6 +9,5 @@ const inexact = /[\d.]{16}|\d[eE]/
 export function exactClaims(payload: string, role: string): string | undefined {
   if (!inexact.test(payload.replaceAll(strings, ''))) return undefined
   const members = jsonMembers(payload).set('role', JSON.stringify(role))
-  const inOrder = Array.from(members).sort(([one], [other]) => (one < other ? -1 : 1))
-  return `{${inOrder.map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(',')}}`
+  return jsonObject(new Map(Array.from(members).sort(([one], [other]) => (one < other ? -1 : 1))))
 }

@@ -13,6 +13,26 @@ export type KeySource = {
   readonly authJwtSecret: string | null
 }
 
+/**
+ * A function that returns what is derived from the keys, and derives it again only when they have changed.
+ *
+ * @param keys read at each call, because the settings can be reloaded
+ */
+export function derivedFromKeys<T>(keys: () => KeySource, derive: (source: KeySource) => T): () => T {
+  let last: { readonly source: KeySource; readonly derived: T } | undefined
+  return () => {
+    const { jwtSecret, authJwtKeys, authJwtSecret } = keys()
+    const isSame =
+      last?.source.jwtSecret === jwtSecret &&
+      last.source.authJwtKeys === authJwtKeys &&
+      last.source.authJwtSecret === authJwtSecret
+    if (last && isSame) return last.derived
+    const source = { jwtSecret, authJwtKeys, authJwtSecret }
+    last = { source, derived: derive(source) }
+    return last.derived
+  }
+}
+
 type Jwk = JsonWebKey & { readonly kid?: string; readonly alg?: string; readonly key_ops?: readonly string[] }
 
 /**

@@ -1,36 +1,16 @@
 // Signs access tokens with the key of the current settings.
 import { jwsSigner, type JwsSigner } from './jws-signature.ts'
-import { publicKeys, tokenSigningKey, type KeySource } from './key-set.ts'
-
-/** The keys of one version of the settings. */
-class KeySet {
-  readonly source: KeySource
-  readonly sign: JwsSigner | undefined
-  readonly jwks: string
-
-  constructor(source: KeySource) {
-    this.source = source
-    const key = tokenSigningKey(source)
-    this.sign = key && jwsSigner(key)
-    this.jwks = JSON.stringify({ keys: publicKeys(source) })
-  }
-
-  isOf({ jwtSecret, authJwtKeys, authJwtSecret }: KeySource): boolean {
-    return (
-      this.source.jwtSecret === jwtSecret &&
-      this.source.authJwtKeys === authJwtKeys &&
-      this.source.authJwtSecret === authJwtSecret
-    )
-  }
-}
+import { derivedFromKeys, publicKeys, tokenSigningKey, type KeySource } from './key-set.ts'
 
 export class TokenSigner {
-  readonly #keys: () => KeySource
-  #last: KeySet | undefined
+  readonly #current: () => { readonly sign: JwsSigner | undefined; readonly jwks: string }
 
   /** @param keys read for each token, because the settings can be reloaded */
   constructor(keys: () => KeySource) {
-    this.#keys = keys
+    this.#current = derivedFromKeys(keys, (source) => {
+      const key = tokenSigningKey(source)
+      return { sign: key && jwsSigner(key), jwks: JSON.stringify({ keys: publicKeys(source) }) }
+    })
   }
 
   /** The public keys as JSON text: `{"keys": […]}`. */
@@ -46,10 +26,5 @@ export class TokenSigner {
    */
   async sign(payload: string): Promise<string | undefined> {
     return this.#current().sign?.(payload)
-  }
-
-  #current(): KeySet {
-    const source = this.#keys()
-    return this.#last?.isOf(source) ? this.#last : (this.#last = new KeySet(source))
   }
 }

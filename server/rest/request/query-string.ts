@@ -6,9 +6,8 @@ export type BytePair = readonly [string, string | undefined]
 
 const encoded = /[%+]/
 const escapes = /\+|%[0-9A-Fa-f]{2}/g
-// Matches all of ASCII, including control characters.
-// eslint-disable-next-line no-control-regex
-const ascii = /^[\x00-\x7f]*$/
+/** A byte that is not an ASCII character. */
+const beyondAscii = /[\x80-\uffff]/
 
 const decodeEscape = (escape: string): string =>
   escape === '+' ? ' ' : String.fromCharCode(Number.parseInt(escape.slice(1), 16))
@@ -29,14 +28,14 @@ export function parseQueryString(query: string): BytePair[] {
 
 /** Decodes UTF-8; undefined for invalid UTF-8. */
 export function utf8Text(bytes: string): string | undefined {
-  if (ascii.test(bytes)) return bytes
+  if (!beyondAscii.test(bytes)) return bytes
   const buffer = Buffer.from(bytes, 'latin1')
   return isUtf8(buffer) ? buffer.toString('utf8') : undefined
 }
 
 /** Decodes UTF-8, with U+FFFD in place of invalid bytes. */
 export const lenientUtf8Text = (bytes: string): string =>
-  ascii.test(bytes) ? bytes : Buffer.from(bytes, 'latin1').toString('utf8')
+  beyondAscii.test(bytes) ? Buffer.from(bytes, 'latin1').toString('utf8') : bytes
 
 /** Characters that `encodeURIComponent` does not escape, but that must be escaped. */
 const marks = /[!'()*]/

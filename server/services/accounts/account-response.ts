@@ -11,5 +11,8 @@ export const tooMany: ServiceResponse = {
 /** 409 */
 export const addressTaken = failure('The e-mail address is already registered.')
 
+/** Headers of responses that begin a session of a cookie. */
+export const setsCookie = { 'Set-Cookie': 'The cookie `session`, and `__Host-session` when cookies are secure.' }
+
 /** Headers of responses that end the session. */
 export const clearsCookie = { 'Set-Cookie': 'Deletes the session cookies.' }

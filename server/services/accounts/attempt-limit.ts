@@ -4,11 +4,10 @@
 // another network. Guesses from many networks reach the higher limit of the account, and guesses for many accounts that
 // of the network. E-mail addresses without an account are counted, too, so that limits do not reveal which accounts
 // exist.
-import { createHash } from 'node:crypto'
-import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
-import type { RunQuery } from '../../postgres/database.ts'
-import { askAccounts } from './account.ts'
+import type { RateLimiterPostgres } from 'rate-limiter-flexible'
 import { Failure } from '../../http/envelope.ts'
+import type { RunQuery } from '../../postgres/database.ts'
+import { limitKey, rateLimiters, secondsOver } from './rate-limiter.ts'
 
 export type AttemptLimitSettings = {
   /** Runs statements as `authenticator`. */
@@ -34,39 +33,14 @@ export type AttemptLimits = {
 /** Seconds. */
 const period = 15 * 60
 
-/**
- * A key of fixed length that reveals no address. Hashes the parts as JSON, so that different lists have different keys.
- */
-const keyOf = (...parts: readonly string[]): string =>
-  createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
-
 type Count = { readonly limiter: RateLimiterPostgres; readonly key: string }
 
-/**
- * The limits of one process. It caches rejections, so that a flood of requests does not query the database each time.
- */
+/** The limits of one process. */
 export function createAttemptLimits(settings: AttemptLimitSettings): AttemptLimits {
   const { query, accountLimit, accountTotalLimit, addressLimit } = settings
-  const storeClient = {
-    query: async ({ text, values }: { text: string; values: unknown[] }) => ({
-      rows: await askAccounts(query, text, values),
-    }),
-  }
-  const limiter = (keyPrefix: string, points: number, clears = false): RateLimiterPostgres =>
-    new RateLimiterPostgres({
-      storeClient,
-      storeType: 'client',
-      schemaName: 'auth',
-      tableName: 'rate_limits',
-      tableCreated: true,
-      // One limiter deletes the expired rows of all, which share the table.
-      clearExpiredByTimeout: clears,
-      keyPrefix,
-      points,
-      duration: period,
-      // Beyond this, attempts are rejected without querying the database.
-      inMemoryBlockOnConsumed: 3 * points,
-    })
+  const create = rateLimiters(query)
+  const limiter = (keyPrefix: string, points: number, clearsExpired = false): RateLimiterPostgres =>
+    create({ keyPrefix, points, duration: period, clearsExpired })
   const guesses = {
     address: limiter('guess-address', addressLimit, true),
     pair: limiter('guess-pair', accountLimit),
@@ -79,14 +53,14 @@ export function createAttemptLimits(settings: AttemptLimitSettings): AttemptLimi
   // The account's own limit comes last, so that a network over its limit does not use up the attempts of the account.
   return {
     register: async (email, network) => {
-      await count({ limiter: registrations.address, key: keyOf(network) })
-      await count({ limiter: registrations.account, key: keyOf(email) })
+      await count({ limiter: registrations.address, key: limitKey(network) })
+      await count({ limiter: registrations.account, key: limitKey(email) })
     },
     guess: async (email, network) => {
       const counts: readonly Count[] = [
-        { limiter: guesses.address, key: keyOf(network) },
-        { limiter: guesses.pair, key: keyOf(email, network) },
-        { limiter: guesses.account, key: keyOf(email) },
+        { limiter: guesses.address, key: limitKey(network) },
+        { limiter: guesses.pair, key: limitKey(email, network) },
+        { limiter: guesses.account, key: limitKey(email) },
       ]
       for (const each of counts) await count(each)
       return {
@@ -99,11 +73,8 @@ export function createAttemptLimits(settings: AttemptLimitSettings): AttemptLimi
 }
 
 async function count({ limiter, key }: Count): Promise<void> {
-  try {
-    await limiter.consume(key)
-  } catch (reason) {
-    if (!(reason instanceof RateLimiterRes)) throw reason
-    const seconds = Math.max(1, Math.ceil(reason.msBeforeNext / 1000))
-    throw new Failure(429, 'Too many attempts: try again later', { headers: { 'Retry-After': String(seconds) } })
-  }
+  const seconds = await secondsOver(limiter, key)
+  if (seconds === undefined) return
+  const wait = Math.max(1, Math.ceil(seconds))
+  throw new Failure(429, 'Too many attempts: try again later', { headers: { 'Retry-After': String(wait) } })
 }

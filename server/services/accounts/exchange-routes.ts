@@ -7,6 +7,7 @@ import { Failure, JsonText } from '../../http/envelope.ts'
 import { defineRoute, type Access, type Route } from '../../http/route.ts'
 import { dto, failure, success } from '../../http/service-response.ts'
 import { userDto } from './account.ts'
+import { setsCookie } from './account-response.ts'
 import { signedIn } from './session-access.ts'
 import { addCookie, revokeSessionsOf, type SessionSettings } from './session.ts'
 
@@ -59,9 +60,7 @@ export function exchangeRoutes(settings: ExchangeSettings): readonly Route[] {
       description:
         'The cookie belongs to the session of the token, and ends with it. It replaces an earlier cookie of the session; the session of another cookie of the request is ended.',
       access: bearer(tokenDoor),
-      success: success(201, 'The account.', dto('UserDto'), {
-        headers: { 'Set-Cookie': 'The cookie `session`, and `__Host-session` when cookies are secure.' },
-      }),
+      success: success(201, 'The account.', dto('UserDto'), { headers: setsCookie }),
       errors: {
         403: failure(
           'The account is anonymous or has no confirmed address, or the request comes from a page of another site.',

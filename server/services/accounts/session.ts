@@ -8,7 +8,7 @@ import type { SessionOwner } from '../../postgres/identity-settings.ts'
 import { askAccounts, fromAccounts, type Account } from './account.ts'
 import type { CookieValue } from '../../http/cookie.ts'
 import { failures } from '../../http/envelope.ts'
-import { clientAddress } from '../../http/client-address.ts'
+import { clientAddress, userAgentOf } from '../../http/client-address.ts'
 import { sendSessionCookies, sessionCookies, type CookieSettings } from './session-cookie.ts'
 import { noteRole } from '../../http/request-log.ts'
 
@@ -43,9 +43,6 @@ const lifetime = 14 * 24 * 60 * 60
 /** Seconds after which a session ends in any case. */
 const longest = 90 * 24 * 60 * 60
 
-/** Maximum length of a stored `User-Agent`. */
-const longestUserAgent = 1000
-
 /** A cookie and its session are extended when they last less than this, in seconds. */
 const half = lifetime / 2
 
@@ -75,9 +72,6 @@ export async function beginSession(
   sendSessionCookies(response, { id, expires: now() + lifetime }, settings)
   return true
 }
-
-const userAgentOf = ({ headers }: IncomingMessage): string | null =>
-  headers['user-agent']?.slice(0, longestUserAgent) ?? null
 
 /**
  * Gives a session of tokens a cookie, and sets it on the response. Until it ends, the session has both.

@@ -15,7 +15,7 @@ import {
   userDto,
   type FoundAccount,
 } from './account.ts'
-import { addressTaken, clearsCookie, tooMany } from './account-response.ts'
+import { addressTaken, clearsCookie, setsCookie, tooMany } from './account-response.ts'
 import type { AttemptLimits } from './attempt-limit.ts'
 import type { Passwords } from './password.ts'
 import { currentHash, type StoredHash } from './rehash.ts'
@@ -39,7 +39,6 @@ type SignInDto = { readonly email: string; readonly password: string }
 type SignUpDto = SignInDto & { readonly firstName: string; readonly lastName?: string }
 
 const replaces = 'Ends the session of the request, if it has one: the new session replaces it.'
-const setsCookie = { 'Set-Cookie': 'The cookie `session`, and `__Host-session` when cookies are secure.' }
 
 export function signInRoutes(settings: SignInSettings): readonly Route[] {
   const { query, passwords, limits, trustedProxies, isSignUpDisabled = () => false } = settings

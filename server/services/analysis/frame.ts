@@ -1,5 +1,5 @@
 // One frame of live detection: turns `{frame_id?, image_base64}` into a prediction or an error.
-import { readJson } from '../../text/json-text.ts'
+import { readJsonBytes } from '../../text/json-text.ts'
 import { decodeBase64Image } from './base64-image.ts'
 import { predictionOf, type PredictionResponse } from './prediction.ts'
 import type { Predictor } from './predictor.ts'
@@ -21,8 +21,6 @@ export type FrameSettings = {
 /** Maximum length of a frame's id as JSON. The reply leaves out longer ones. */
 const longestId = 200
 
-const utf8 = new TextDecoder('utf-8', { fatal: true })
-
 /** Analyses a frame. Never rejects: errors become the reply. */
 export async function answerFrame(message: Buffer, settings: FrameSettings): Promise<FrameAnswer> {
   const frame = frameIn(message)
@@ -43,13 +41,7 @@ export async function answerFrame(message: Buffer, settings: FrameSettings): Pro
 }
 
 function frameIn(message: Buffer): { readonly frame_id: unknown; readonly image_base64: unknown } | undefined {
-  let text: string
-  try {
-    text = utf8.decode(message)
-  } catch {
-    return undefined
-  }
-  const reading = readJson(text)
+  const reading = readJsonBytes(message)
   if (reading.kind === 'fault') return undefined
   const { value } = reading
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined

@@ -1,6 +1,6 @@
 // Reads the images of a request: multipart, a single image as the body, or JSON.
 import type { IncomingMessage } from 'node:http'
-import { readJson } from '../../text/json-text.ts'
+import { readJsonBytes } from '../../text/json-text.ts'
 import type { BodyBudget, BodyShare } from '../../rest/request/body-budget.ts'
 import { decodeBase64Image } from './base64-image.ts'
 import { looksLikeImage, mediaTypeOf } from './image-type.ts'
@@ -106,18 +106,10 @@ async function uploadOf(
   return { ...none, images: [{ name: '', type, bytes }] }
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true })
-
 /** `{image_base64, store?, image_source?, image_uri?, keep_image?}` */
 function fromJson(body: Buffer, fileLimit: number): Upload {
   const fault = (message: string): Problem => problems.invalid('json_invalid', ['body'], message)
-  let text: string
-  try {
-    text = utf8.decode(body)
-  } catch {
-    throw fault('The body is not valid UTF-8')
-  }
-  const reading = readJson(text)
+  const reading = readJsonBytes(body)
   if (reading.kind === 'fault') throw fault(`The body ${reading.fault}`)
   const { value } = reading
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw fault('The body is not an object')

@@ -1,7 +1,8 @@
 // Reads JSON bodies as GoTrue does: of any content type; names that are not known are ignored.
-import express, { type Request, type Response } from 'express'
+import type { Request, Response } from 'express'
+import { bodyReceiver, type BodyFault } from '../../http/body-bytes.ts'
 import { jsonMembers } from '../../text/json-members.ts'
-import { readJson } from '../../text/json-text.ts'
+import { readJson, utf8Text } from '../../text/json-text.ts'
 import type { DtoValidator } from '../../validation/validator.ts'
 import { AuthError } from './auth-error.ts'
 
@@ -27,22 +28,20 @@ const limit = 1024 * 1024
 
 const badJson = (why: string): AuthError =>
   new AuthError(400, 'bad_json', `Could not parse request body as JSON: ${why}`)
-const tooLarge = (): AuthError =>
-  new AuthError(413, 'request_entity_too_large', `Request body too large (max ${limit} bytes)`)
+
+function receivingError(fault: BodyFault, cause: unknown): AuthError {
+  if (fault === 'too large') {
+    return new AuthError(413, 'request_entity_too_large', `Request body too large (max ${limit} bytes)`)
+  }
+  return new AuthError(400, 'bad_json', 'Could not read the request body', { cause })
+}
 
 /** A reader of bodies of at most 1 MB. */
 export function authBodyReader(): AuthBodyReader {
-  const receive = express.raw({ type: () => true, limit })
+  const receive = bodyReceiver(limit, receivingError)
   return async (request, response, validate, isOptional) => {
-    // Rejects a large body before receiving it.
-    if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge()
-    await new Promise<void>((resolve, reject) => {
-      receive(request, response, (error?: unknown) => {
-        if (error === undefined) resolve()
-        else reject(unreadable(error))
-      })
-    })
-    const text = textOf(request.body as unknown)
+    const text = utf8Text(await receive(request, response))
+    if (text === undefined) throw badJson('is not valid UTF-8')
     if (text === '' && isOptional) return { value: {}, members: new Map() }
     const reading = readJson(text)
     if (reading.kind === 'fault') throw badJson(reading.fault)
@@ -52,23 +51,4 @@ export function authBodyReader(): AuthBodyReader {
     if (fault) throw badJson(`${fault.pointer === '' ? 'the body' : fault.pointer.slice(1)} ${fault.message}`)
     return { value: value as AuthBody['value'], members: jsonMembers(text) }
   }
-}
-
-const utf8 = new TextDecoder('utf-8', { fatal: true })
-
-function textOf(bytes: unknown): string {
-  // Without a body, `express.raw` sets no buffer.
-  if (!Buffer.isBuffer(bytes)) return ''
-  try {
-    return utf8.decode(bytes)
-  } catch {
-    throw badJson('is not valid UTF-8')
-  }
-}
-
-/** Maps an error of Express's body parser by its status. */
-function unreadable(error: unknown): AuthError {
-  const status = typeof error === 'object' && error !== null && 'status' in error ? error.status : undefined
-  if (status === 413) return tooLarge()
-  return new AuthError(400, 'bad_json', 'Could not read the request body', { cause: error })
 }

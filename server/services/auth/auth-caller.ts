@@ -13,6 +13,14 @@ export type AccessClaims = {
   readonly [name: string]: unknown
 }
 
+/** The user and the session that a valid token names. */
+export type AuthSubject = {
+  readonly userId: string
+  /** Null for a token without the claim `session_id`. */
+  readonly sessionId: string | null
+  readonly claims: AccessClaims
+}
+
 /** A user whose token is valid, and whose account and session exist. */
 export type AuthUser = {
   readonly id: string

@@ -1,6 +1,6 @@
 // What the handlers of `/auth/v1` need. Each member is an interface of a file of its own.
 import type { AccessTokens } from './access-tokens.ts'
-import type { AuthAdmin, AuthUser } from './auth-caller.ts'
+import type { AuthAdmin, AuthSubject, AuthUser } from './auth-caller.ts'
 import type { AuthDatabase } from './auth-database.ts'
 import type { AuthHooks } from './auth-hooks.ts'
 import type { AuthLimits } from './auth-limits.ts'
@@ -57,6 +57,8 @@ export type AuthContext = {
 export type AuthCallers = {
   /** @throws AuthError 401 `no_authorization`; 403 `bad_jwt`, `user_not_found`, `session_not_found`, `user_banned` */
   readonly user: (request: Request) => Promise<AuthUser>
+  /** The user of a token that was verified. @throws AuthError 403 `user_not_found`, `session_not_found`, `user_banned` */
+  readonly userOf: (subject: AuthSubject) => Promise<AuthUser>
   /** @throws AuthError 401 `no_authorization`; 403 `bad_jwt`, `not_admin` */
   readonly admin: (request: Request) => Promise<AuthAdmin>
 }

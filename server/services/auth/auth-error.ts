@@ -43,14 +43,16 @@ export const authErrors = {
   emailNotConfirmed: () => new AuthError(400, 'email_not_confirmed', 'Email not confirmed'),
   phoneNotConfirmed: () => new AuthError(400, 'phone_not_confirmed', 'Phone not confirmed'),
   signupDisabled: () => new AuthError(422, 'signup_disabled', 'Signups not allowed for this instance'),
-  emailDisabled: (message: string) => new AuthError(400, 'email_provider_disabled', message),
-  phoneDisabled: (message: string) => new AuthError(400, 'phone_provider_disabled', message),
+  emailDisabled: (status: 400 | 422, message: string) => new AuthError(status, 'email_provider_disabled', message),
+  phoneDisabled: (status: 400 | 422, message: string) => new AuthError(status, 'phone_provider_disabled', message),
   emailExists: (cause?: unknown) =>
     new AuthError(422, 'email_exists', 'A user with this email address has already been registered', { cause }),
   phoneExists: (cause?: unknown) =>
     new AuthError(422, 'phone_exists', 'A user with this phone number has already been registered', { cause }),
   weakPassword: (message: string, reasons: readonly ('length' | 'characters' | 'pwned')[]) =>
     new AuthError(422, 'weak_password', message, { body: { weak_password: { reasons } } }),
+  flowUsed: () => new AuthError(400, 'flow_state_already_used', 'State has already been used'),
+  linkedToOther: () => new AuthError(422, 'identity_already_exists', 'Identity is already linked to another user'),
   insufficientAal: (status: 401 | 403 | 422, message: string) => new AuthError(status, 'insufficient_aal', message),
   /**
    * @param limit the setting that names the limit: `GOTRUE_RATE_LIMIT_OTP`

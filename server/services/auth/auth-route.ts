@@ -3,7 +3,7 @@ import type { Request, Response } from 'express'
 import type { Route, Responses } from '../../http/route.ts'
 import type { PathParameter } from '../../http/path-id.ts'
 import type { JsonSchema } from '../../http/json-schema.ts'
-import type { SchemaOf } from '../../http/service-response.ts'
+import { dto, type SchemaOf } from '../../http/service-response.ts'
 import type { ServiceParameter, ServiceResponse } from '../../http/service-route.ts'
 import type { DtoValidator } from '../../validation/validator.ts'
 import type { AuthBodyReader } from './auth-body.ts'
@@ -27,7 +27,7 @@ export type CallerKind = 'anyone' | 'user' | 'admin'
 type CallerOf<Kind extends CallerKind> = { anyone: undefined; user: AuthUser; admin: AuthAdmin }[Kind]
 
 /** The parts of a request. */
-export type AuthCall<Kind extends CallerKind, Body> = {
+export type AuthCall<Kind extends CallerKind, Body, Path = unknown> = {
   readonly context: AuthContext
   readonly caller: CallerOf<Kind>
   readonly body: Body
@@ -35,7 +35,7 @@ export type AuthCall<Kind extends CallerKind, Body> = {
   readonly bodyMembers: ReadonlyMap<string, string>
   readonly query: URLSearchParams
   /** Path parameters by name. */
-  readonly path: Readonly<Record<string, string>>
+  readonly path: Path
   readonly request: Request
   /** For headers and cookies only. */
   readonly response: Response
@@ -51,7 +51,7 @@ export type AuthReply =
 
 type Headers = Readonly<Record<string, string>>
 
-export type AuthRouteDefinition<Kind extends CallerKind, Body> = {
+export type AuthRouteDefinition<Kind extends CallerKind, Body, Path> = {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete'
   /** Below `/auth/v1`: `/token`. Parameters are written `{name}`. */
   readonly path: string
@@ -65,7 +65,7 @@ export type AuthRouteDefinition<Kind extends CallerKind, Body> = {
   readonly body?: SchemaOf<Body>
   /** Whether a missing body is `{}`, as some clients send it. */
   readonly bodyOptional?: boolean
-  readonly pathParameters?: Readonly<Record<string, PathParameter<string>>>
+  readonly pathParameters?: { readonly [Name in keyof Path]: PathParameter<Path[Name]> }
   /** Descriptions by name. */
   readonly query?: Readonly<Record<string, string>>
   /** Status and description of the response. */
@@ -76,15 +76,15 @@ export type AuthRouteDefinition<Kind extends CallerKind, Body> = {
   readonly errors?: Readonly<Record<number, string>>
   /** Leaves the route out of the OpenAPI document. */
   readonly hidden?: boolean
-  readonly handler: (call: AuthCall<Kind, Body>) => AuthReply | Promise<AuthReply>
+  readonly handler: (call: AuthCall<Kind, Body, Path>) => AuthReply | Promise<AuthReply>
 }
 
 /** Where all routes are. */
 export const authPath = '/auth/v1'
 
 /** A route of `/auth/v1`: identifies the caller, counts the limit, reads the body, and sends the reply. */
-export function defineAuthRoute<Kind extends CallerKind, Body = undefined>(
-  definition: AuthRouteDefinition<Kind, Body>,
+export function defineAuthRoute<Kind extends CallerKind, Body = undefined, Path = unknown>(
+  definition: AuthRouteDefinition<Kind, Body, Path>,
 ): AuthRoute {
   const { method, path, id, summary, description, caller, body, hidden } = definition
   const parameters = parametersOf(definition)
@@ -106,11 +106,11 @@ export function defineAuthRoute<Kind extends CallerKind, Body = undefined>(
 
 const text: JsonSchema = { type: 'string' }
 
-const parametersOf = <Kind extends CallerKind, Body>({
-  pathParameters = {},
+const parametersOf = <Kind extends CallerKind, Body, Path>({
+  pathParameters,
   query = {},
-}: AuthRouteDefinition<Kind, Body>): ServiceParameter[] => [
-  ...Object.entries(pathParameters).map(([name, { description, schema }]) => ({
+}: AuthRouteDefinition<Kind, Body, Path>): ServiceParameter[] => [
+  ...Object.entries<PathParameter<unknown>>(pathParameters ?? {}).map(([name, { description, schema }]) => ({
     name,
     in: 'path' as const,
     description,
@@ -119,10 +119,12 @@ const parametersOf = <Kind extends CallerKind, Body>({
   ...Object.entries(query).map(([name, description]) => ({ name, in: 'query' as const, description, schema: text })),
 ]
 
-const errorSchema: JsonSchema = { $ref: 'urn:rowhouse:AuthErrorDto' }
+const errorSchema = dto('AuthErrorDto')
 const failure = (description: string): ServiceResponse => ({ description, schema: errorSchema })
 
-function responsesOf<Kind extends CallerKind, Body>(definition: AuthRouteDefinition<Kind, Body>): Responses {
+function responsesOf<Kind extends CallerKind, Body, Path>(
+  definition: AuthRouteDefinition<Kind, Body, Path>,
+): Responses {
   const { caller, limit, body, success, schema, errors = {} } = definition
   const [status, description] = success
   const described: Readonly<Record<number, string | undefined>> = {
@@ -145,12 +147,12 @@ const identifyBy = {
   admin: ({ callers }: AuthContext, request: Request) => callers.admin(request),
 } as const satisfies Readonly<Record<CallerKind, unknown>>
 
-function handlerOf<Kind extends CallerKind, Body>(
-  definition: AuthRouteDefinition<Kind, Body>,
+function handlerOf<Kind extends CallerKind, Body, Path>(
+  definition: AuthRouteDefinition<Kind, Body, Path>,
   { context, validator, readBody }: AuthTools,
 ): (request: Request, response: Response) => Promise<void> {
   const { caller: kind, limit, body: schema, bodyOptional = false, success, handler } = definition
-  const readers = Object.entries(definition.pathParameters ?? {})
+  const readers = Object.entries<PathParameter<unknown>>(definition.pathParameters ?? {})
   const validate = schema && validator.forDto(schema.$ref)
   return async (request, response) => {
     const identify = identifyBy[kind]
@@ -165,7 +167,8 @@ function handlerOf<Kind extends CallerKind, Body>(
       body: read?.value as Body,
       bodyMembers: read?.members ?? new Map<string, string>(),
       query: queryOf(request),
-      path,
+      // The readers are those of the parameters.
+      path: path as Path,
       request,
       response,
     })

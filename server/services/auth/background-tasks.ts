@@ -20,12 +20,28 @@ export class BackgroundTasks {
 
   /** Waits for the tasks that run, at most for `timeout` milliseconds. */
   async drain(timeout: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, timeout)))
-    while (this.#running.size > 0 && timer) {
-      const ended = await Promise.race([Promise.all(this.#running).then(() => 'ended'), late])
-      if (ended !== 'ended') break
+    await ended(this.#running, timeout)
+  }
+}
+
+/**
+ * Waits for tasks that never reject, and for those that are added meanwhile.
+ *
+ * @param running each task is removed when it ends
+ * @param timeout milliseconds
+ * @returns whether all have ended in time
+ */
+export async function ended(running: ReadonlySet<Promise<void>>, timeout: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const isLate = new Promise<true>((resolve) => {
+    timer = setTimeout(resolve, timeout, true)
+  })
+  try {
+    while (running.size > 0) {
+      if ((await Promise.race([Promise.all(running), isLate])) === true) return false
     }
+    return true
+  } finally {
     clearTimeout(timer)
   }
 }

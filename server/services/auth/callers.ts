@@ -4,13 +4,14 @@ import { bearerToken } from '../../identity/bearer.ts'
 import { isApiKey } from '../../identity/api-key/api-key.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import type { AccessTokens } from './access-tokens.ts'
-import type { AccessClaims, AuthUser } from './auth-caller.ts'
+import type { AuthSubject, AuthUser } from './auth-caller.ts'
 import type { AuthCallers } from './auth-context.ts'
 import type { AuthDatabase } from './auth-database.ts'
 import { AuthError, authErrors } from './auth-error.ts'
+import { isEmpty } from './request-text.ts'
 import type { AuthSettings } from './settings.ts'
 import { userObject } from './user-object.ts'
-import { isUuid } from '../../text/uuid.ts'
+import { isUuid, nilUuid } from '../../text/uuid.ts'
 
 export type CallerOptions = {
   readonly settings: () => AuthSettings
@@ -23,24 +24,19 @@ const findCaller = new JsonStatement('select user_record, state from auth.find_c
   hasNoEffect: true,
 })
 
-const noId = '00000000-0000-0000-0000-000000000000'
-
-/** The user and the session that a token names. */
-export type Subject = { readonly userId: string; readonly sessionId: string | null; readonly claims: AccessClaims }
-
 /**
  * The subject of the request's token, which may have been deleted.
  *
  * @throws AuthError 401 `no_authorization`; 403 or 400 `bad_jwt`
  */
-export async function subjectOf(request: Request, accessTokens: AccessTokens): Promise<Subject> {
+export async function subjectOf(request: Request, accessTokens: AccessTokens): Promise<AuthSubject> {
   const token = bearerToken(request.headers.authorization)
-  if (token === undefined || token === '') throw authErrors.noAuthorization()
+  if (isEmpty(token)) throw authErrors.noAuthorization()
   const claims = await accessTokens.verify(token)
   const { sub, session_id: sessionId = '' } = claims
   if (typeof sub !== 'string' || sub === '') throw authErrors.badJwt('invalid claim: missing sub claim')
   if (!isUuid(sub)) throw new AuthError(400, 'bad_jwt', 'invalid claim: sub claim must be a UUID')
-  if (sessionId === '' || sessionId === noId) return { userId: sub, sessionId: null, claims }
+  if (sessionId === '' || sessionId === nilUuid) return { userId: sub, sessionId: null, claims }
   if (typeof sessionId !== 'string' || !isUuid(sessionId)) {
     throw authErrors.badJwt('invalid claim: session_id claim must be a UUID')
   }
@@ -48,23 +44,24 @@ export async function subjectOf(request: Request, accessTokens: AccessTokens): P
 }
 
 export function createCallers({ settings, database, accessTokens }: CallerOptions): AuthCallers {
+  const userOf: AuthCallers['userOf'] = async ({ userId, sessionId, claims }) => {
+    const [row] = await database.askRows(findCaller, [userId, sessionId])
+    const [record, stateText] = row ?? []
+    if (typeof record !== 'string' || typeof stateText !== 'string') throw authErrors.userNotFound()
+    const { banned, session, row: columns } = JSON.parse(stateText) as CallerState
+    if (sessionId !== null && session === null) throw authErrors.sessionNotFound()
+    if (banned) throw authErrors.userBanned(403)
+    return { id: userId, claims, text: userObject(record), session, row: columns }
+  }
   return {
-    user: async (request): Promise<AuthUser> => {
-      const { userId, sessionId, claims } = await subjectOf(request, accessTokens)
-      const [row] = await database.askRows(findCaller, [userId, sessionId])
-      const [record, stateText] = row ?? []
-      if (typeof record !== 'string' || typeof stateText !== 'string') throw authErrors.userNotFound()
-      const { banned, session, row: columns } = JSON.parse(stateText) as CallerState
-      if (sessionId !== null && session === null) throw authErrors.sessionNotFound()
-      if (banned) throw authErrors.userBanned(403)
-      return { id: userId, claims, text: userObject(record), session, row: columns }
-    },
+    user: async (request) => userOf(await subjectOf(request, accessTokens)),
+    userOf,
     admin: async (request) => {
       const token = bearerToken(request.headers.authorization)
       const key = request.headers.apikey
       // A secret API key needs no bearer token.
       const credential = token ?? (typeof key === 'string' && isApiKey(key) ? key : undefined)
-      if (credential === undefined || credential === '') throw authErrors.noAuthorization()
+      if (isEmpty(credential)) throw authErrors.noAuthorization()
       const claims = await accessTokens.verify(credential)
       const { role } = claims
       if (typeof role !== 'string' || !settings().authJwtAdminRoles.includes(role)) throw authErrors.notAdmin()

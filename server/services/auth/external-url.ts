@@ -1,7 +1,6 @@
 // The public URL of the service, if no setting names it.
 import type { IncomingMessage } from 'node:http'
-
-const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i
+import { isLoopbackHostHeader } from '../../text/loopback-host.ts'
 
 /**
  * The URL by which a client on the same machine has reached the service, otherwise `ownUrl`. Other hosts are not
@@ -9,5 +8,5 @@ const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i
  */
 export function externalUrlOf({ headers }: IncomingMessage, ownUrl: string): string {
   const { host } = headers
-  return host !== undefined && loopback.test(host) ? `http://${host}/auth/v1` : ownUrl
+  return host !== undefined && isLoopbackHostHeader(host) ? `http://${host}/auth/v1` : ownUrl
 }

@@ -2,8 +2,9 @@
 // `000012_auth_oauth.sql`.
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import type { AuthDatabase } from './auth-database.ts'
-import { AuthError } from './auth-error.ts'
+import { AuthError, authErrors } from './auth-error.ts'
 import type { PkceChallenge } from './confirmations.ts'
+import { isEmpty } from './request-text.ts'
 import type { AmrMethod, SessionOrigin, StartedSession } from './sessions.ts'
 import { isUuid } from '../../text/uuid.ts'
 
@@ -149,7 +150,7 @@ export class FlowStates {
    * @throws AuthError 400 `bad_oauth_callback`, `bad_oauth_state` or `flow_state_already_used`
    */
   async take(state: string | null): Promise<ProviderFlow> {
-    if (state === null || state === '') {
+    if (isEmpty(state)) {
       throw new AuthError(400, 'bad_oauth_callback', 'OAuth state parameter missing')
     }
     if (!isUuid(state)) throw new AuthError(400, 'bad_oauth_state', 'OAuth state parameter is invalid')
@@ -163,7 +164,7 @@ export class FlowStates {
       case 'expired':
         throw new AuthError(400, 'bad_oauth_state', 'OAuth state has expired')
       case 'used':
-        throw new AuthError(400, 'flow_state_already_used', 'State has already been used')
+        throw authErrors.flowUsed()
       default:
         return flow satisfies never
     }

@@ -1,10 +1,9 @@
 // Counts the rate limits of `/auth/v1` in the database, so that all processes share them.
-import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
+import type { RateLimiterPostgres } from 'rate-limiter-flexible'
 import { clientNetwork, networkOf } from '../../http/client-address.ts'
 import type { RunQuery } from '../../postgres/database.ts'
-import { askAccounts } from '../accounts/account.ts'
+import { limitKey, rateLimiters, secondsOver } from '../accounts/rate-limiter.ts'
 import { authErrors, type AuthError } from './auth-error.ts'
 import type { AuthLimits, ClientLimit, ServiceLimit } from './auth-limits.ts'
 import type { AuthSettings, Rate } from './settings.ts'
@@ -56,10 +55,6 @@ function inWords({ events, period }: Rate): string {
   return `${events} in ${number === 1 ? (unit === 'hour' ? 'an' : 'a') : number} ${unit}${number === 1 ? '' : 's'}`
 }
 
-/** A key of fixed length that reveals no address. */
-const keyOf = (...parts: readonly string[]): string =>
-  createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
-
 /**
  * The network of a client for the limits; undefined for a client that is not limited: one on the same machine, when
  * neither a header nor proxies are configured, because that may be a proxy or a server that serves many users.
@@ -73,49 +68,23 @@ function limitedClient(request: IncomingMessage, header: string | null, trustedP
   return isLocal && trustedProxies === 0 ? undefined : network
 }
 
-/** The limits of one process. It caches rejections, so that a flood of requests does not query the database each time. */
+/** The limits of one process. */
 export function createAuthLimits({ settings, query, trustedProxies }: LimitOptions): AuthLimits {
   const limiters = new Map<string, RateLimiterPostgres>()
-  const storeClient = {
-    query: async ({ text, values }: { text: string; values: unknown[] }) => ({
-      rows: await askAccounts(query, text, values),
-    }),
-  }
+  const create = rateLimiters(query)
 
   /** A limiter for each rate, because the settings can be reloaded. */
   function limiterFor(name: string, { events, period }: Rate): RateLimiterPostgres {
     const id = JSON.stringify([name, events, period])
     const points = Math.max(1, Math.ceil(events))
-    const known =
-      limiters.get(id) ??
-      new RateLimiterPostgres({
-        storeClient,
-        storeType: 'client',
-        schemaName: 'auth',
-        tableName: 'rate_limits',
-        tableCreated: true,
-        // The limiter of wrong passwords deletes the expired rows of all.
-        clearExpiredByTimeout: false,
-        keyPrefix: `auth-${name}`,
-        points,
-        duration: period,
-        inMemoryBlockOnConsumed: 3 * points,
-      })
+    const known = limiters.get(id) ?? create({ keyPrefix: `auth-${name}`, points, duration: period })
     limiters.set(id, known)
     return known
   }
 
-  /** Seconds until the next attempt; undefined below the limit. */
-  async function secondsOver(name: string, rate: Rate, key: string, number: number): Promise<number | undefined> {
-    if (rate.events === 0) return undefined
-    try {
-      await limiterFor(name, rate).consume(key, number)
-      return undefined
-    } catch (reason) {
-      if (!(reason instanceof RateLimiterRes)) throw reason
-      return reason.msBeforeNext / 1000
-    }
-  }
+  /** Counts, and returns the seconds until the next attempt; undefined below the limit. A limit of 0 events is no limit. */
+  const count = async (name: string, rate: Rate, key: string, number = 1): Promise<number | undefined> =>
+    rate.events === 0 ? undefined : secondsOver(limiterFor(name, rate), key, number)
 
   function sentTooMany(name: ServiceLimit, seconds: number): AuthError {
     const { variable, rate } = serviceLimits[name](settings())
@@ -131,7 +100,7 @@ export function createAuthLimits({ settings, query, trustedProxies }: LimitOptio
       const { variable, rate } = clientLimits[name](settings())
       // As in GoTrue, each route has a count of its own.
       const [, route = ''] = (request.url ?? '').split(/[/?]/, 2)
-      const seconds = await secondsOver(name, rate, keyOf(client, route), 1)
+      const seconds = await count(name, rate, limitKey(client, route))
       if (seconds === undefined) return
       throw authErrors.overLimit(
         'over_request_rate_limit',
@@ -141,7 +110,7 @@ export function createAuthLimits({ settings, query, trustedProxies }: LimitOptio
     },
     countSent: async (name, number = 1) => {
       const { rate } = serviceLimits[name](settings())
-      const seconds = rate.events === 0 ? rate.period : await secondsOver(name, rate, 'all', number)
+      const seconds = rate.events === 0 ? rate.period : await count(name, rate, 'all', number)
       if (seconds !== undefined) throw sentTooMany(name, seconds)
     },
     takeBackSent: async (name, number = 1) => {
@@ -149,7 +118,7 @@ export function createAuthLimits({ settings, query, trustedProxies }: LimitOptio
       if (rate.events > 0) await limiterFor(name, rate).reward('all', number)
     },
     countGuess: async (subject, max, period) => {
-      const seconds = await secondsOver('guess', { events: max, period }, keyOf(...subject), 1)
+      const seconds = await count('guess', { events: max, period }, limitKey(...subject))
       if (seconds !== undefined) {
         throw authErrors.overLimit('over_request_rate_limit', 'Too many wrong codes: try again later', seconds)
       }

@@ -1,27 +1,18 @@
 // Sign-in with a password.
 import { clientNetwork } from '../../http/client-address.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
-import { currentHash, type StoredHash } from '../accounts/rehash.ts'
+import { currentHash } from '../accounts/rehash.ts'
 import { normalisedPhone } from './addresses.ts'
-import { AuthError, authErrors } from './auth-error.ts'
-import type { AuthContext } from './auth-context.ts'
+import { authErrors } from './auth-error.ts'
 import { weakPasswordMember } from './password-rules.ts'
 import { audienceOf, originOf } from './request-origin.ts'
+import { isEmpty } from './request-text.ts'
+import { storedHashOf } from './stored-hash.ts'
 import type { TokenCall, TokenGrant } from './token-grants.ts'
 
 const findSignIn = new JsonStatement('select auth.find_sign_in($1, $2, $3)', { access: 'read', hasNoEffect: true })
 const startSession = new JsonStatement("select auth.start_session($1, 'password', $2, $3, $4, $5)", {
   access: 'write',
-})
-const rehash = new JsonStatement(
-  'with changed as (update auth.users set encrypted_password = $3 where id = $1 and encrypted_password = $2 ' +
-    'returning 1) select to_json(exists (select from changed))',
-  { access: 'write' },
-)
-
-const storedHash = new JsonStatement('select to_json(encrypted_password) from auth.users where id = $1', {
-  access: 'read',
-  hasNoEffect: true,
 })
 
 type SignInRow = {
@@ -48,14 +39,14 @@ export const passwordGrant: TokenGrant = {
     ])) as SignInRow[]
     const hash = row?.password_hash ?? undefined
     const isRight = await passwords.verify(hash, password)
-    if (row) await hooks.passwordVerificationAttempt({ userId: row.id, valid: isRight })
+    if (row) await hooks.passwordVerificationAttempt?.({ userId: row.id, valid: isRight })
     if (!row || hash === undefined || !isRight) throw authErrors.invalidCredentials()
     await attempt.giveBack()
     // Only the owner of the password learns these.
     if (row.banned) throw authErrors.userBanned(400)
     if (provider === 'email' && !row.email_confirmed) throw authErrors.emailNotConfirmed()
     if (provider === 'phone' && !row.phone_confirmed) throw authErrors.phoneNotConfirmed()
-    const stored = await currentHash(passwords, password, hash, storedHashOf(context, row.id))
+    const stored = await currentHash(passwords, password, hash, storedHashOf(database, row.id))
     const { ip, userAgent } = originOf(request, context)
     const traits = JSON.stringify({ provider })
     const [started] = await database.askRows(startSession, [row.id, ip, userAgent, traits, stored])
@@ -66,30 +57,22 @@ export const passwordGrant: TokenGrant = {
 }
 
 function addressOf({ body, context }: TokenCall): { readonly provider: 'email' | 'phone'; readonly address: string } {
-  const { email = '', phone = '' } = body
+  const { email, phone } = body
   const settings = context.settings()
-  if (email !== '' && email !== null && phone !== '' && phone !== null) {
+  if (!isEmpty(email) && !isEmpty(phone)) {
     throw authErrors.invalid('Only an email address or phone number should be provided on login.')
   }
-  if (email !== '' && email !== null) {
+  if (!isEmpty(email)) {
     if (!settings.authExternalEmailEnabled) {
-      throw new AuthError(422, 'email_provider_disabled', 'Email logins are disabled')
+      throw authErrors.emailDisabled(422, 'Email logins are disabled')
     }
     return { provider: 'email', address: email.toLowerCase() }
   }
-  if (phone !== '' && phone !== null) {
+  if (!isEmpty(phone)) {
     if (!settings.authExternalPhoneEnabled) {
-      throw new AuthError(422, 'phone_provider_disabled', 'Phone logins are disabled')
+      throw authErrors.phoneDisabled(422, 'Phone logins are disabled')
     }
     return { provider: 'phone', address: normalisedPhone(phone) }
   }
   throw authErrors.invalid('missing email or phone')
 }
-
-const storedHashOf = ({ database }: AuthContext, userId: string): StoredHash => ({
-  replace: async (old, replacement) => (await database.ask(rehash, [userId, old, replacement]))[0] === true,
-  find: async () => {
-    const [stored] = await database.ask(storedHash, [userId])
-    return typeof stored === 'string' ? stored : undefined
-  },
-})

@@ -2,8 +2,15 @@
 import { authErrors } from './auth-error.ts'
 import type { AuthSettings } from './settings.ts'
 
-/** Bytes. bcrypt, which imported accounts use, ignores all others. */
+/** Bytes. bcrypt, which imported accounts use, ignores all others, so that GoTrue accepts no longer passwords. */
 const maxLength = 72
+
+/** @throws AuthError 400 `validation_failed` when the password is too long to be hashed */
+export function requireHashable(password: string): void {
+  if (Buffer.byteLength(password) > maxLength) {
+    throw authErrors.invalid(`Password cannot be longer than ${maxLength} characters`)
+  }
+}
 
 type PasswordRules = Pick<AuthSettings, 'authPasswordMinLength' | 'authPasswordRequiredCharacters'>
 
@@ -13,9 +20,7 @@ type PasswordRules = Pick<AuthSettings, 'authPasswordMinLength' | 'authPasswordR
  * @throws AuthError 422 `weak_password` with the reasons; 400 `validation_failed` when it is too long
  */
 export function checkPassword(password: string, rules: PasswordRules): void {
-  if (Buffer.byteLength(password) > maxLength) {
-    throw authErrors.invalid(`Password cannot be longer than ${maxLength} characters`)
-  }
+  requireHashable(password)
   const weakness = weaknessOf(password, rules)
   if (weakness) throw authErrors.weakPassword(weakness.message, weakness.reasons)
 }

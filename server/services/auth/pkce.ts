@@ -1,6 +1,7 @@
 // Proof Key for Code Exchange between a client and `/auth/v1`. RFC 7636
 import { authErrors } from './auth-error.ts'
 import type { PkceChallenge } from './confirmations.ts'
+import { isEmpty } from './request-text.ts'
 
 const minLength = 43
 const maxLength = 128
@@ -18,12 +19,10 @@ export function readChallenge(
   challenge: string | null | undefined,
   method: string | null | undefined,
 ): PkceChallenge | undefined {
-  const hasChallenge = challenge !== undefined && challenge !== null && challenge !== ''
-  const hasMethod = method !== undefined && method !== null && method !== ''
-  if (hasChallenge !== hasMethod) {
+  if (isEmpty(challenge) !== isEmpty(method)) {
     throw authErrors.invalid('PKCE flow requires code_challenge_method and code_challenge')
   }
-  if (!hasChallenge || !hasMethod) return undefined
+  if (isEmpty(challenge) || isEmpty(method)) return undefined
   if (challenge.length < minLength || challenge.length > maxLength) {
     throw authErrors.invalid(`code challenge has to be between ${minLength} and ${maxLength} characters`)
   }

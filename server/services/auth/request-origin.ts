@@ -1,9 +1,7 @@
 // Where a request comes from, for sessions, the audit log and limits.
 import type { IncomingMessage } from 'node:http'
-import { clientAddress } from '../../http/client-address.ts'
+import { clientAddress, userAgentOf } from '../../http/client-address.ts'
 import type { SessionOrigin } from './sessions.ts'
-
-const maxUserAgent = 1000
 
 /** Address and User-Agent of the client. */
 export const originOf = (
@@ -11,7 +9,7 @@ export const originOf = (
   { trustedProxies }: { readonly trustedProxies: number },
 ): SessionOrigin => ({
   ip: clientAddress(request, trustedProxies),
-  userAgent: request.headers['user-agent']?.slice(0, maxUserAgent) ?? null,
+  userAgent: userAgentOf(request),
 })
 
 /** The audience that a request names in the header `X-JWT-AUD`; undefined if it names none. */

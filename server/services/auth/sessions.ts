@@ -4,7 +4,7 @@ import type { AuthDatabase } from './auth-database.ts'
 import type { AuthHooks } from './auth-hooks.ts'
 import type { AuthSettings } from './settings.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
-import { jsonMembers } from '../../text/json-members.ts'
+import { jsonMembers, jsonObject, jsonTexts } from '../../text/json-members.ts'
 import { userObject } from './user-object.ts'
 
 /** Methods of the claim `amr`. */
@@ -115,11 +115,9 @@ export function createSessions({ settings, database, accessTokens, hooks, issuer
       is_anonymous: user.get('is_anonymous'),
       app_role: appRole === 'null' ? undefined : appRole,
     })
-    const accessToken = await accessTokens.sign(await hooks().customAccessToken(payload, method))
+    const claims = await hooks().customAccessToken?.(payload, method)
+    const accessToken = await accessTokens.sign(claims ?? payload)
     const expiresIn = expiresAt - issuedAt
-    const more = Object.entries(members)
-      .filter(([, value]) => value !== undefined)
-      .map(([name, value]) => [name, JSON.stringify(value)] as const)
     const text = jsonObject({
       access_token: JSON.stringify(accessToken),
       token_type: '"bearer"',
@@ -127,7 +125,7 @@ export function createSessions({ settings, database, accessTokens, hooks, issuer
       expires_at: String(expiresAt),
       refresh_token: JSON.stringify(session.refresh_token),
       user: userText,
-      ...Object.fromEntries(more),
+      ...jsonTexts(members),
     })
     return { text, accessToken, refreshToken: session.refresh_token, expiresIn, expiresAt }
   }
@@ -157,9 +155,3 @@ function expiryOf(session: IssuedRow, issuedAt: number, { authJwtExp, authSessio
   if (authSessionsAllowLowAal === null || session.aal !== 'aal1' || !session.has_verified_factor) return expiry
   return Math.min(expiry, Math.floor(session.created_at + authSessionsAllowLowAal))
 }
-
-/** An object of members that are JSON text; undefined ones are left out. */
-const jsonObject = (members: Readonly<Record<string, string | undefined>>): string =>
-  `{${Object.entries(members)
-    .flatMap(([name, text]) => (text === undefined ? [] : [`${JSON.stringify(name)}:${text}`]))
-    .join(',')}}`

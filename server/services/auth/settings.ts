@@ -40,12 +40,13 @@ export type HookSettings = {
   readonly secrets: readonly string[]
 }
 
-export type MailKind = 'invite' | 'confirmation' | 'recovery' | 'email_change' | 'magic_link' | 'reauthentication'
+/** Kinds of mails whose subject and template can be set. */
+export type CustomMailKind = 'invite' | 'confirmation' | 'recovery' | 'email_change' | 'magic_link' | 'reauthentication'
 
 /** `GOTRUE_MAILER_{SUBJECTS,TEMPLATES,URLPATHS}_<KIND>`; null for the default. */
 export type MailContent = {
   readonly subject: string | null
-  /** URL or file of the template. */
+  /** http(s) or file URL, or path of a template in HTML. */
   readonly template: string | null
   readonly urlPath: string | null
 }
@@ -95,7 +96,7 @@ export type AuthSettings = {
   /** Further hosts that links in mails may point to. */
   readonly authMailerExternalHosts: readonly string[]
   /** Whether templates that fail are reported only when they are used. */
-  readonly authMailContents: ReadonlyMap<MailKind, MailContent>
+  readonly authMailContents: ReadonlyMap<CustomMailKind, MailContent>
 
   /** Null without a mail server. */
   readonly authSmtpHost: string | null

@@ -4,6 +4,7 @@ import { AuthError, authErrors } from './auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from './auth-route.ts'
 import { subjectOf } from './callers.ts'
 import { originOf } from './request-origin.ts'
+import { given } from './request-text.ts'
 
 const endSessions = new JsonStatement('select to_json(auth.end_sessions($1, $2, $3, $4) is null)', { access: 'write' })
 
@@ -21,17 +22,16 @@ export const signOutRoutes: readonly AuthRoute[] = [
     success: [204, 'Signed out. Also for a user who was deleted.'],
     errors: { 400: 'There is no such scope.', 401: 'There is no token.', 403: 'The token is not accepted.' },
     handler: async ({ context, request, query }) => {
-      const { userId, sessionId } = await subjectOf(request, context.accessTokens)
+      const subject = await subjectOf(request, context.accessTokens)
       try {
-        await context.callers.user(request)
+        await context.callers.userOf(subject)
       } catch (error) {
         if (error instanceof AuthError && error.code === 'user_not_found') return { status: 204, empty: true }
         throw error
       }
-      const given = query.get('scope') ?? ''
-      const scope = given === '' ? 'global' : given
+      const scope = given(query.get('scope')) ?? 'global'
       if (!scopes.includes(scope)) throw authErrors.invalid(`Unsupported logout scope ${JSON.stringify(scope)}`)
-      await context.database.ask(endSessions, [userId, sessionId, scope, originOf(request, context).ip])
+      await context.database.ask(endSessions, [subject.userId, subject.sessionId, scope, originOf(request, context).ip])
       return { status: 204, empty: true }
     },
   }),

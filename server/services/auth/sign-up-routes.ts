@@ -2,16 +2,18 @@
 import { randomUUID } from 'node:crypto'
 import { dto } from '../../http/service-response.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
-import { jsonMembers } from '../../text/json-members.ts'
+import { jsonMembers, jsonObject } from '../../text/json-members.ts'
 import { readChannel, readEmail, readPhone } from './addresses.ts'
 import { AuthError, authErrors } from './auth-error.ts'
-import { noHooks } from './auth-hooks.ts'
 import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from './auth-route.ts'
 import type { PkceChallenge } from './confirmations.ts'
+import { draftUser } from './draft-user.ts'
 import { objectMember } from './metadata.ts'
 import { checkPassword } from './password-rules.ts'
 import { readChallenge } from './pkce.ts'
 import { audienceOf, originOf } from './request-origin.ts'
+import { isEmpty } from './request-text.ts'
+import { isTaken } from './taken-address.ts'
 
 /** `schemas/auth-sign-up-dto.json` */
 type SignUpBody = {
@@ -42,10 +44,6 @@ const signUp = new JsonStatement('select auth.sign_up($1, $2, $3, $4, $5, $6, $7
 const signUpWithSession = new JsonStatement('select auth.sign_up_session($1, $2, $3, $4, $5, $6, $7, $8, $9)', {
   access: 'write',
 })
-const isTaken = new JsonStatement("select to_json(auth.is_taken($1, $2, '00000000-0000-0000-0000-000000000000'))", {
-  access: 'read',
-  hasNoEffect: true,
-})
 
 export const signUpRoutes: readonly AuthRoute[] = [
   defineAuthRoute({
@@ -71,8 +69,6 @@ export const signUpRoutes: readonly AuthRoute[] = [
   }),
 ]
 
-const isEmpty = (text: string | null | undefined): boolean => text === undefined || text === null || text === ''
-
 async function signUpAnonymously(call: Call): Promise<AuthReply> {
   const { context, request } = call
   const settings = context.settings()
@@ -93,7 +89,7 @@ async function signUpWithPassword(call: Call): Promise<AuthReply> {
   if (settings.authDisableSignup) throw authErrors.signupDisabled()
   const { email, phone, password } = body
   if (isEmpty(password)) throw authErrors.invalid('Signup requires a valid password')
-  checkPassword(password ?? '', settings)
+  checkPassword(password, settings)
   if (!isEmpty(email) && !isEmpty(phone)) {
     throw authErrors.invalid('Only an email address or phone number should be provided on signup.')
   }
@@ -104,14 +100,14 @@ async function signUpWithPassword(call: Call): Promise<AuthReply> {
   }
   const pkce = readChallenge(body.code_challenge, body.code_challenge_method)
   if (provider === 'email' && !settings.authExternalEmailEnabled) {
-    throw authErrors.emailDisabled('Email signups are disabled')
+    throw authErrors.emailDisabled(400, 'Email signups are disabled')
   }
   if (provider === 'phone' && !settings.authExternalPhoneEnabled) {
-    throw authErrors.phoneDisabled('Phone signups are disabled')
+    throw authErrors.phoneDisabled(400, 'Phone signups are disabled')
   }
   const address = provider === 'email' ? readEmail(email ?? '') : readPhone(phone ?? '')
   // Takes as long for an address that is taken.
-  const passwordHash = await context.passwords.hash(password ?? '')
+  const passwordHash = await context.passwords.hash(password)
   const wanted = newSignUp(call, provider, address, passwordHash)
   await beforeCreation(call, wanted)
   const confirms = provider === 'email' ? settings.authMailerAutoconfirm : settings.authSmsAutoconfirm
@@ -134,16 +130,12 @@ const newSignUp = (
 
 /** Calls the hook that may reject a new user. An address that has an account is not new. */
 async function beforeCreation({ context, request }: Call, wanted: SignUp): Promise<void> {
-  const { hooks, database, trustedProxies } = context
-  if (hooks.beforeUserCreated === noHooks.beforeUserCreated) return
-  const { provider, address } = wanted
-  const [taken] =
-    provider === 'anonymous'
-      ? [false]
-      : await database.ask(isTaken, [provider === 'email' ? address : null, provider === 'phone' ? address : null])
-  if (taken === true) return
+  const { database, trustedProxies } = context
+  const { beforeUserCreated } = context.hooks
+  if (!beforeUserCreated) return
+  if (wanted.provider !== 'anonymous' && (await isTaken(database, addressOf(wanted)))) return
   const { ip } = originOf(request, { trustedProxies })
-  await hooks.beforeUserCreated(userText(wanted, { metadata: wanted.metadata ?? '{}' }), { ip })
+  await beforeUserCreated(draftOf(wanted), { ip })
 }
 
 /** Creates a user whose address needs no confirmation, and starts a session. */
@@ -155,7 +147,7 @@ async function createWithSession({ context, request }: Call, wanted: SignUp): Pr
   const outcome = textMember(members, 'outcome')
   if (outcome === 'exists') throw alreadyRegistered()
   const issued = members.get('issued') ?? '{}'
-  if (outcome === 'created') await hooks.afterUserCreated(jsonMembers(issued).get('user') ?? '{}', { ip })
+  if (outcome === 'created') await hooks.afterUserCreated?.(jsonMembers(issued).get('user') ?? '{}', { ip })
   const method = wanted.provider === 'anonymous' ? 'anonymous' : 'password'
   const { text } = await sessions.respond(issued, { method })
   return { text }
@@ -173,12 +165,10 @@ async function createUnconfirmed(call: Call, wanted: SignUp, pkce: PkceChallenge
   const outcome = textMember(members, 'outcome')
   if (outcome === 'exists') {
     if (settings.authMailerAutoconfirm || settings.authSmsAutoconfirm) throw alreadyRegistered()
-    const { address } = wanted
-    const account = wanted.provider === 'email' ? { email: address } : { phone: address }
-    await confirmations.noticeExistingAccount(user, account, { request })
+    await confirmations.noticeExistingAccount(user, addressOf(wanted), { request })
     return { text: inventedUser(wanted) }
   }
-  if (outcome === 'created') await hooks.afterUserCreated(user, { ip })
+  if (outcome === 'created') await hooks.afterUserCreated?.(user, { ip })
   const sent =
     wanted.provider === 'email'
       ? await confirmations.confirmEmail(user, { request, pkce })
@@ -187,6 +177,9 @@ async function createUnconfirmed(call: Call, wanted: SignUp, pkce: PkceChallenge
   return { text: members.get('invited') === 'true' ? withoutDetails(sent) : sent }
 }
 
+const addressOf = ({ provider, address }: SignUp): { readonly email: string } | { readonly phone: string } =>
+  provider === 'email' ? { email: address } : { phone: address }
+
 const alreadyRegistered = (): AuthError => new AuthError(422, 'user_already_exists', 'User already registered')
 
 const parameters = (
@@ -194,35 +187,21 @@ const parameters = (
   { authJwtDefaultGroupName }: { readonly authJwtDefaultGroupName: string },
 ): (string | null)[] => [id, provider, address, passwordHash, metadata, audience, authJwtDefaultGroupName]
 
-/** The user object of a user that is not in the database. */
-function userText(
-  { id, provider, address, audience }: SignUp,
-  { metadata, times = {} }: { readonly metadata: string; readonly times?: Readonly<Record<string, string>> },
-): string {
-  const own = {
-    id,
-    aud: audience,
-    role: '',
-    email: provider === 'email' ? address : '',
-    phone: provider === 'phone' ? address : '',
-    app_metadata: provider === 'anonymous' ? {} : { provider, providers: [provider] },
-    identities: [],
-    is_anonymous: provider === 'anonymous',
-    ...times,
-  }
-  return `${JSON.stringify(own).slice(0, -1)},"user_metadata":${metadata}}`
-}
+/** The user object before the user is created. */
+const draftOf = ({ id, provider, address, audience, metadata }: SignUp, times = {}): string =>
+  draftUser({
+    ...{ id, audience, times, metadata: metadata ?? '{}' },
+    ...(provider === 'anonymous' ? { provider: null } : { provider, [provider]: address }),
+  })
 
 /** The response to a sign-up with an address that has an account: it looks as if a mail was sent. */
 function inventedUser(wanted: SignUp): string {
   const now = new Date().toISOString()
-  const times = { confirmation_sent_at: now, created_at: now, updated_at: now }
-  return userText(wanted, { metadata: wanted.metadata ?? '{}', times })
+  return draftOf(wanted, { confirmation_sent_at: now, created_at: now, updated_at: now })
 }
 
 function withoutDetails(user: string): string {
-  const members = jsonMembers(user).set('user_metadata', '{}').set('identities', '[]')
-  return `{${Array.from(members, ([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`
+  return jsonObject(jsonMembers(user).set('user_metadata', '{}').set('identities', '[]'))
 }
 
 const textMember = (members: ReadonlyMap<string, string>, name: string): unknown =>

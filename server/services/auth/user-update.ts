@@ -8,6 +8,9 @@ import { objectMember } from './metadata.ts'
 import { checkPassword } from './password-rules.ts'
 import { readChallenge } from './pkce.ts'
 import { originOf } from './request-origin.ts'
+import { isEmpty } from './request-text.ts'
+import { storedHashOf } from './stored-hash.ts'
+import { isTaken } from './taken-address.ts'
 
 /** `schemas/auth-update-user-dto.json` */
 export type UpdateUserBody = {
@@ -25,11 +28,6 @@ export type UpdateUserBody = {
 
 type Call = AuthCall<'user', UpdateUserBody>
 
-const isTaken = new JsonStatement('select to_json(auth.is_taken($1, $2, $3))', { access: 'read', hasNoEffect: true })
-const passwordHash = new JsonStatement('select to_json(encrypted_password) from auth.users where id = $1', {
-  access: 'read',
-  hasNoEffect: true,
-})
 const changeAccount = new JsonStatement('select auth.change_account($1, $2, $3, $4, $5, $6, null, $7, $8, $9)', {
   access: 'write',
 })
@@ -50,8 +48,8 @@ export async function updateUser(call: Call): Promise<AuthReply> {
   const { context, caller, body, bodyMembers, request } = call
   const { database, confirmations } = context
   const settings = context.settings()
-  const email = isEmpty(body.email) ? undefined : readEmail(body.email ?? '')
-  const phone = isEmpty(body.phone) ? undefined : readPhone(body.phone ?? '')
+  const email = isEmpty(body.email) ? undefined : readEmail(body.email)
+  const phone = isEmpty(body.phone) ? undefined : readPhone(body.phone)
   if (phone !== undefined) readChannel(body.channel ?? '')
   const password = body.password ?? undefined
   if (password !== undefined) checkPassword(password, settings)
@@ -88,8 +86,6 @@ export async function updateUser(call: Call): Promise<AuthReply> {
   return { text }
 }
 
-const isEmpty = (text: string | null | undefined): boolean => text === undefined || text === null || text === ''
-
 function requireRights({ caller: { row, session }, body }: Call, { email, phone, password }: Change): void {
   if (body.app_metadata !== undefined && body.app_metadata !== null) {
     throw new AuthError(403, 'not_admin', 'Updating app_metadata requires admin privileges')
@@ -115,14 +111,9 @@ function requireRights({ caller: { row, session }, body }: Call, { email, phone,
 }
 
 async function requireFreeAddresses({ context, caller }: Call, { email, phone }: Change): Promise<void> {
-  for (const [address, number, error] of [
-    [email, undefined, authErrors.emailExists],
-    [undefined, phone, authErrors.phoneExists],
-  ] as const) {
-    if (address === undefined && number === undefined) continue
-    const [taken] = await context.database.ask(isTaken, [address ?? null, number ?? null, caller.id])
-    if (taken === true) throw error()
-  }
+  const { database } = context
+  if (email !== undefined && (await isTaken(database, { email }, caller.id))) throw authErrors.emailExists()
+  if (phone !== undefined && (await isTaken(database, { phone }, caller.id))) throw authErrors.phoneExists()
 }
 
 /** Checks what a new password requires. Returns its hash, and the one that it replaces. */
@@ -140,12 +131,11 @@ async function newHash(
       if (isEmpty(body.nonce)) {
         throw new AuthError(400, 'reauthentication_needed', 'Password update requires reauthentication')
       }
-      await confirmations.useNonce(caller.id, body.nonce ?? '')
+      await confirmations.useNonce(caller.id, body.nonce)
     }
   }
-  const [stored] = caller.row.has_password ? await database.ask(passwordHash, [caller.id]) : []
-  const old = typeof stored === 'string' && stored !== '' ? stored : null
-  if (old !== null) {
+  const old = caller.row.has_password ? await storedHashOf(database, caller.id).find() : undefined
+  if (!isEmpty(old)) {
     if (settings.authUpdatePasswordRequireCurrentPassword && session?.is_recovery !== true) {
       await requireCurrentPassword(call, old)
     }
@@ -153,7 +143,7 @@ async function newHash(
       throw new AuthError(422, 'same_password', 'New password should be different from the old password.')
     }
   }
-  return { old: typeof stored === 'string' ? stored : null, current: await passwords.hash(password) }
+  return { old: old ?? null, current: await passwords.hash(password) }
 }
 
 /** Wrong passwords count as those of sign-in do. */
@@ -163,7 +153,7 @@ async function requireCurrentPassword({ context, caller, body, request }: Call, 
   const { email, phone } = caller.row
   const network = clientNetwork(request, context.trustedProxies)
   const attempt = await context.attempts.guess(email?.toLowerCase() ?? phone ?? caller.id, network)
-  if (!(await context.passwords.verify(hash, body.current_password ?? ''))) {
+  if (!(await context.passwords.verify(hash, body.current_password))) {
     throw new AuthError(400, 'current_password_invalid', message)
   }
   await attempt.giveBack()

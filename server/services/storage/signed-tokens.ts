@@ -4,7 +4,7 @@
 // API key is accepted as the token of a URL, and no token of a URL as a credential, whatever their claims are.
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { errors, jwtVerify, SignJWT, type JWTPayload } from 'jose'
-import { derivedSecrets, type KeySource } from '../../identity/jwt/key-set.ts'
+import { derivedFromKeys, derivedSecrets, type KeySource } from '../../identity/jwt/key-set.ts'
 import { StorageError, storageErrors } from './storage-error.ts'
 
 /** What a token permits. */
@@ -64,7 +64,9 @@ const latest = Date.UTC(9999, 11, 31) / 1000
 
 /** @param keys read for each token, because the keys can be reloaded */
 export function createSignedTokens(keys: () => KeySource): SignedTokens {
-  const urlKeys = memoised(keys)
+  const urlKeys = derivedFromKeys(keys, (source): readonly UrlKey[] =>
+    derivedSecrets(source, 'storage signed URLs').map(({ kid, secret }) => ({ kid, key: createSecretKey(secret) })),
+  )
 
   const sign = async (claims: JWTPayload, seconds: number): Promise<string> => {
     const now = Math.floor(Date.now() / 1000)
@@ -103,25 +105,6 @@ export function createSignedTokens(keys: () => KeySource): SignedTokens {
       const { owner, upsert, exp } = await verify(token, url, 'upload')
       return { url, owner: textOf(owner), upsert: upsert === true, exp }
     },
-  }
-}
-
-/** Derives the keys once for each version of the settings. */
-function memoised(keys: () => KeySource): () => readonly UrlKey[] {
-  let last: KeySource | undefined
-  let derived: readonly UrlKey[] = []
-  return () => {
-    const { jwtSecret, authJwtKeys, authJwtSecret } = keys()
-    const isSame =
-      last?.jwtSecret === jwtSecret && last.authJwtKeys === authJwtKeys && last.authJwtSecret === authJwtSecret
-    if (!isSame) {
-      last = { jwtSecret, authJwtKeys, authJwtSecret }
-      derived = derivedSecrets(last, 'storage signed URLs').map(({ kid, secret }) => ({
-        kid,
-        key: createSecretKey(secret),
-      }))
-    }
-    return derived
   }
 }
 

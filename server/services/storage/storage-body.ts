@@ -1,6 +1,7 @@
 // JSON bodies of `/storage/v1`.
 import type { IncomingMessage } from 'node:http'
-import { readJson } from '../../text/json-text.ts'
+import { limitedBytes } from '../../common/limited-bytes.ts'
+import { readJsonBytes } from '../../text/json-text.ts'
 import type { DtoValidator } from '../../validation/validator.ts'
 import { storageErrors } from './storage-error.ts'
 
@@ -28,7 +29,7 @@ export async function readStorageBody(
     throw isJson(type) ? storageErrors.emptyBody() : storageErrors.invalidContentType()
   }
   if (type === undefined || !isJson(type)) throw storageErrors.invalidContentType()
-  const reading = readJson(textOf(bytes))
+  const reading = readJsonBytes(bytes)
   if (reading.kind === 'fault') throw storageErrors.invalidJson()
   const [fault] = validate(reading.value)
   if (fault) throw storageErrors.validation(faultText(fault.pointer, fault.message))
@@ -44,24 +45,9 @@ function faultText(pointer: string, message: string): string {
   return `body${pointer.slice(0, end)} must have required property '${pointer.slice(end + 1)}'`
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true })
-
-function textOf(bytes: Buffer): string {
-  try {
-    return utf8.decode(bytes)
-  } catch {
-    throw storageErrors.invalidJson()
-  }
-}
-
-async function receive(request: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let size = 0
+/** Receives the body as it was sent: unlike `http/body-bytes.ts`, without decompressing it. */
+function receive(request: IncomingMessage): Promise<Buffer> {
   // The request must stay open for the response when its body is refused.
-  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > limit) throw storageErrors.bodyTooLarge()
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
+  const chunks = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
+  return limitedBytes(chunks, limit, storageErrors.bodyTooLarge)
 }

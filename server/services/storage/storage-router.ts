@@ -1,7 +1,8 @@
 // The router of `/storage/v1`, on Node's own requests and responses: Express would take longer than a small download.
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { answerTokenCors } from '../../http/token-cors.ts'
 import type { DtoValidator } from '../../validation/validator.ts'
-import { answerCors } from './storage-cors.ts'
+import { storageCors } from './storage-cors.ts'
 import type { StorageContext } from './storage-context.ts'
 import { storageErrors } from './storage-error.ts'
 import { sendStorageError } from './storage-response.ts'
@@ -31,7 +32,7 @@ export function storageRouter({ context, routes, validator, allowedOrigins }: St
     table.set(method, [...(table.get(method) ?? []), { segments: segmentsOf(route.path), handle }])
   }
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    if (answerCors(request, response, allowedOrigins())) return
+    if (answerTokenCors(request, response, allowedOrigins(), storageCors)) return
     const target = (request.url ?? '').slice(storagePath.length)
     const end = target.indexOf('?')
     const given = segmentsOf(end < 0 ? target : target.slice(0, end))

@@ -1,9 +1,10 @@
 // `/admin/audit`: the audit log.
+import { dto } from '../../../http/service-response.ts'
 import { authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
 import { adminStatements } from './admin-statements.ts'
 import { pageHeaders, pageOf, skippedBy } from './page.ts'
-import { storable } from '../storable.ts'
+import { storable } from '../request-text.ts'
 
 /** Members of the payload by the scope of a query. */
 const scopes: ReadonlyMap<string, readonly string[]> = new Map([
@@ -28,7 +29,7 @@ export const auditRoutes: readonly AuthRoute[] = [
       200,
       'A page of entries. `X-Total-Count` is the number of all, `Link` leads to the next and the last page.',
     ],
-    schema: { type: 'array', items: { $ref: 'urn:rowhouse:AuthAuditEntryDto' } },
+    schema: { type: 'array', items: dto('AuthAuditEntryDto') },
     errors: { 400: 'The query is not valid.' },
     handler: async ({ query, context, request }) => {
       const page = pageOf(query)

@@ -1,12 +1,13 @@
 // Attributes of accounts in requests of administrators.
 import { isPasswordHash } from '../../accounts/password-hash.ts'
 import { goDuration } from '../../../text/go-duration.ts'
+import { jsonObject, jsonTexts } from '../../../text/json-members.ts'
 import { readEmail, readPhone } from '../addresses.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { authErrors } from '../auth-error.ts'
 import { objectMember } from '../metadata.ts'
 import { isUuid } from '../../../text/uuid.ts'
-import { storable } from '../storable.ts'
+import { storable } from '../request-text.ts'
 
 /** `schemas/auth-admin-user-dto.json` */
 export type AdminUserDto = {
@@ -32,9 +33,6 @@ export type UserAttributes = {
   readonly ban: number | null
 }
 
-/** bcrypt reads no more bytes of a password, so that GoTrue accepts none that are longer. */
-const maxPasswordBytes = 72
-
 /**
  * Checks the attributes, apart from the password.
  *
@@ -54,11 +52,12 @@ export function attributesOf(
     email_confirm: email_confirm === true,
     phone_confirm: phone_confirm === true,
   }
-  const metadata = ['user_metadata', 'app_metadata'].map(
-    (name) => `,${JSON.stringify(name)}:${objectMember(members, name) ?? 'null'}`,
-  )
   return {
-    json: `${JSON.stringify(checked).slice(0, -1)}${metadata.join('')}}`,
+    json: jsonObject({
+      ...jsonTexts(checked),
+      user_metadata: objectMember(members, 'user_metadata') ?? 'null',
+      app_metadata: objectMember(members, 'app_metadata') ?? 'null',
+    }),
     ban: ban ? banDuration(ban) : null,
   }
 }
@@ -99,11 +98,4 @@ export async function passwordHashOf(
   if (!isGiven) return null
   check(password)
   return passwords.hash(password)
-}
-
-/** @throws AuthError 400 */
-export function requireHashable(password: string): void {
-  if (Buffer.byteLength(password) > maxPasswordBytes) {
-    throw authErrors.invalid(`Password cannot be longer than ${maxPasswordBytes} characters`)
-  }
 }

@@ -1,17 +1,17 @@
 // `/admin/users/{user_id}/factors`: second factors of accounts, for administrators.
+import { dto } from '../../../http/service-response.ts'
 import { readPhone } from '../addresses.ts'
 import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
-import { factorId } from '../mfa/factor-caller.ts'
+import { factorId, userId } from '../path-ids.ts'
 import { originOf } from '../request-origin.ts'
+import { storable } from '../request-text.ts'
 import { replyOf } from './admin-result.ts'
 import { adminStatements } from './admin-statements.ts'
-import { storable } from '../storable.ts'
-import { userId } from './user-routes.ts'
 
 /** `schemas/auth-admin-factor-dto.json` */
 type AdminFactorDto = { readonly friendly_name?: string | null; readonly phone?: string | null }
 
-const factor = { $ref: 'urn:rowhouse:AuthFactorDto' } as const
+const factor = dto('AuthFactorDto')
 const notFound = { 404: 'There is no such account, or it has no such factor.' } as const
 
 export const userFactorRoutes: readonly AuthRoute[] = [
@@ -26,24 +26,24 @@ export const userFactorRoutes: readonly AuthRoute[] = [
     schema: { type: 'array', items: factor },
     errors: { 404: 'There is no such account.' },
     handler: async ({ path, context }) =>
-      replyOf(await context.database.askRows(adminStatements.listFactors, [path.user_id ?? ''])),
+      replyOf(await context.database.askRows(adminStatements.listFactors, [path.user_id])),
   }),
-  defineAuthRoute<'admin', AdminFactorDto>({
+  defineAuthRoute({
     method: 'put',
     path: '/admin/users/{user_id}/factors/{factor_id}',
     id: 'authAdminUpdateFactor',
     summary: 'Change the name or the phone number of a second factor',
     caller: 'admin',
     pathParameters: { user_id: userId, factor_id: factorId },
-    body: { $ref: 'urn:rowhouse:AuthAdminFactorDto' },
+    body: dto<AdminFactorDto>('AuthAdminFactorDto'),
     success: [200, 'The factor as it is now.'],
     schema: factor,
     errors: { ...notFound, 422: 'Another factor of the account has this name or number.' },
     handler: async ({ path, body: { friendly_name, phone }, caller, context, request }) =>
       replyOf(
         await context.database.askRows(adminStatements.updateFactor, [
-          path.user_id ?? '',
-          path.factor_id ?? '',
+          path.user_id,
+          path.factor_id,
           friendly_name ? storable('friendly_name', friendly_name) : null,
           phone ? readPhone(phone) : null,
           caller.role,
@@ -66,8 +66,8 @@ export const userFactorRoutes: readonly AuthRoute[] = [
     handler: async ({ path, caller, context, request }) =>
       replyOf(
         await context.database.askRows(adminStatements.deleteFactor, [
-          path.user_id ?? '',
-          path.factor_id ?? '',
+          path.user_id,
+          path.factor_id,
           caller.role,
           originOf(request, context).ip,
         ]),

@@ -1,22 +1,21 @@
 // `/admin/users`: accounts, for administrators.
+import { dto } from '../../../http/service-response.ts'
 import { authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
-import { authIdParameter } from '../mfa/factor-caller.ts'
-import { checkPassword } from '../password-rules.ts'
+import { userId } from '../path-ids.ts'
+import { checkPassword, requireHashable } from '../password-rules.ts'
 import { audienceOf, originOf } from '../request-origin.ts'
+import { given, storable } from '../request-text.ts'
 import { noSuchUser, replyOf } from './admin-result.ts'
 import { adminStatements } from './admin-statements.ts'
 import { pageHeaders, pageOf, skippedBy } from './page.ts'
-import { given, storable } from '../storable.ts'
-import { attributesOf, passwordHashOf, requireHashable, type AdminUserDto } from './user-attributes.ts'
+import { attributesOf, passwordHashOf, type AdminUserDto } from './user-attributes.ts'
 
 /** `schemas/auth-delete-user-dto.json` */
 type DeleteUserDto = { readonly should_soft_delete?: boolean | null }
 
-export const userId = authIdParameter('user_id', 'Id of the account.')
-
 const account = { type: 'object' } as const
-const attributes = { $ref: 'urn:rowhouse:AuthAdminUserDto' } as const
+const attributes = dto<AdminUserDto>('AuthAdminUserDto')
 const notFound = { 404: 'There is no such account.' } as const
 
 export const userRoutes: readonly AuthRoute[] = [
@@ -38,7 +37,7 @@ export const userRoutes: readonly AuthRoute[] = [
       200,
       'A page of accounts. `X-Total-Count` is the number of all, `Link` leads to the next and the last page.',
     ],
-    schema: { $ref: 'urn:rowhouse:AuthUsersDto' },
+    schema: dto('AuthUsersDto'),
     errors: { 400: 'The query is not valid.' },
     handler: async ({ query, context, request }) => {
       const ascending = isAscending(query)
@@ -57,7 +56,7 @@ export const userRoutes: readonly AuthRoute[] = [
       }
     },
   }),
-  defineAuthRoute<'admin', AdminUserDto>({
+  defineAuthRoute({
     method: 'post',
     path: '/admin/users',
     id: 'authAdminCreateUser',
@@ -103,9 +102,9 @@ export const userRoutes: readonly AuthRoute[] = [
     schema: account,
     errors: notFound,
     handler: async ({ path, context }) =>
-      replyOf(await context.database.askRows(adminStatements.findUser, [path.user_id ?? ''])),
+      replyOf(await context.database.askRows(adminStatements.findUser, [path.user_id])),
   }),
-  defineAuthRoute<'admin', AdminUserDto>({
+  defineAuthRoute({
     method: 'put',
     path: '/admin/users/{user_id}',
     id: 'authAdminUpdateUser',
@@ -118,7 +117,7 @@ export const userRoutes: readonly AuthRoute[] = [
     schema: account,
     errors: { ...notFound, 422: 'The address or the phone number is taken, or the password is weak.' },
     handler: async ({ path, body, bodyMembers, caller, context, request }) => {
-      const id = path.user_id ?? ''
+      const id = path.user_id
       const settings = context.settings()
       // The id and the audience of an account do not change.
       const { json, ban } = attributesOf({ ...body, id: null, aud: null }, bodyMembers)
@@ -137,7 +136,7 @@ export const userRoutes: readonly AuthRoute[] = [
       )
     },
   }),
-  defineAuthRoute<'admin', DeleteUserDto>({
+  defineAuthRoute({
     method: 'delete',
     path: '/admin/users/{user_id}',
     id: 'authAdminDeleteUser',
@@ -145,14 +144,14 @@ export const userRoutes: readonly AuthRoute[] = [
     description: 'Ends its sessions. Soft deletion keeps its row, with hashes in the place of addresses.',
     caller: 'admin',
     pathParameters: { user_id: userId },
-    body: { $ref: 'urn:rowhouse:AuthDeleteUserDto' },
+    body: dto<DeleteUserDto>('AuthDeleteUserDto'),
     bodyOptional: true,
     success: [200, 'The account was deleted.'],
     schema: { type: 'object' },
     errors: notFound,
     handler: async ({ path, body, caller, context, request }) => {
       const [deleted] = await context.database.ask(adminStatements.deleteUser, [
-        path.user_id ?? '',
+        path.user_id,
         body.should_soft_delete === true,
         caller.role,
         originOf(request, context).ip,

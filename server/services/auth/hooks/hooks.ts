@@ -1,10 +1,10 @@
 // The hooks of `/auth/v1`: code of the operator that is called at fixed points, as Postgres functions or HTTP endpoints.
 import { randomUUID } from 'node:crypto'
 import { JsonStatement } from '../../../postgres/json-statement.ts'
-import { jsonMembers } from '../../../text/json-members.ts'
+import { jsonMembers, jsonObject, jsonTexts, type JsonTexts } from '../../../text/json-members.ts'
 import type { AuthDatabase } from '../auth-database.ts'
 import { AuthError } from '../auth-error.ts'
-import { noHooks, type AuthHooks, type HookMetadata } from '../auth-hooks.ts'
+import type { AuthHooks, FactorAttempt, HookMetadata, PasswordAttempt } from '../auth-hooks.ts'
 import type { HookName, HookSettings } from '../settings.ts'
 import type { HookResponse } from './hook-response.ts'
 import { hookTarget } from './hook-target.ts'
@@ -32,10 +32,10 @@ export type HooksOptions = {
 }
 
 /** Calls a hook with JSON texts by name, besides the metadata. */
-type CallHook = (members: Readonly<Record<string, string>>, metadata?: HookMetadata) => Promise<HookResponse>
+type CallHook = (members: JsonTexts, metadata?: HookMetadata) => Promise<HookResponse>
 
 /**
- * The hooks of the settings. Those that are not enabled do nothing.
+ * The hooks of the settings.
  *
  * @throws HookSettingError
  */
@@ -44,20 +44,18 @@ export function createHooks(options: HooksOptions): AuthHooks {
     [...options.settings].filter(([, { enabled }]) => enabled).map(([name, it]) => [name, callerOf(name, it, options)]),
   )
   const { database } = options
-  const accessToken = enabled.get('custom_access_token')
-  const before = enabled.get('before_user_created')
-  const after = enabled.get('after_user_created')
-  const password = enabled.get('password_verification_attempt')
-  const mfa = enabled.get('mfa_verification_attempt')
+  const hook = <Hook>(name: HookName, create: (call: CallHook) => Hook): Hook | undefined => {
+    const call = enabled.get(name)
+    return call && create(call)
+  }
   return {
-    ...noHooks,
-    ...(accessToken && { customAccessToken: customAccessToken(accessToken) }),
-    ...(before && { beforeUserCreated: async (user, metadata) => void (await before({ user }, metadata)) }),
-    ...(after && { afterUserCreated: async (user, metadata) => void (await after({ user }, metadata)) }),
-    ...(password && { passwordVerificationAttempt: passwordAttempt(password, database) }),
-    ...(mfa && { mfaVerificationAttempt: mfaAttempt(mfa, database) }),
-    sendEmail: sender(enabled.get('send_email')),
-    sendSms: sender(enabled.get('send_sms')),
+    customAccessToken: hook('custom_access_token', customAccessToken),
+    beforeUserCreated: hook('before_user_created', userHook),
+    afterUserCreated: hook('after_user_created', userHook),
+    passwordVerificationAttempt: hook('password_verification_attempt', (call) => passwordAttempt(call, database)),
+    mfaVerificationAttempt: hook('mfa_verification_attempt', (call) => mfaAttempt(call, database)),
+    sendEmail: hook('send_email', sender),
+    sendSms: hook('send_sms', sender),
   }
 }
 
@@ -65,7 +63,7 @@ function callerOf(name: HookName, settings: HookSettings, options: HooksOptions)
   const { database, httpLimits = httpHookLimits, postgresTimeout = postgresHookTimeout } = options
   const target = hookTarget(name, settings)
   return (members, metadata) => {
-    const payload = jsonOf({ metadata: metadataText(name, metadata), ...members })
+    const payload = jsonObject({ metadata: metadataText(name, metadata), ...members })
     return target.kind === 'http'
       ? callHttpHook(target, payload, httpLimits)
       : callPostgresHook(database, target, payload, postgresTimeout)
@@ -80,15 +78,9 @@ const metadataText = (name: HookName, { ip }: HookMetadata = { ip: null }): stri
     ...(ip === null ? {} : { ip_address: ip }),
   })
 
-/** An object of members that are JSON texts. */
-const jsonOf = (members: Readonly<Record<string, string>>): string =>
-  `{${Object.entries(members)
-    .map(([name, text]) => `${JSON.stringify(name)}:${text}`)
-    .join(',')}}`
-
 const customAccessToken =
-  (call: CallHook): AuthHooks['customAccessToken'] =>
-  async (claims, method) => {
+  (call: CallHook) =>
+  async (claims: string, method: string): Promise<string> => {
     const { sub } = JSON.parse(claims) as { readonly sub?: unknown }
     const response = await call({
       user_id: JSON.stringify(sub ?? null),
@@ -98,14 +90,22 @@ const customAccessToken =
     return claimsOfHook(response)
   }
 
+/** A hook that gets a user object. */
+const userHook =
+  (call: CallHook) =>
+  async (user: string, metadata: HookMetadata): Promise<void> =>
+    void (await call({ user }, metadata))
+
 /** A hook that sends something. Its payload is an object, which gets the metadata. */
-const sender = (call: CallHook | undefined): AuthHooks['sendSms'] =>
-  call && (async (payload) => void (await call(jsonMembersOf(payload))))
+const sender =
+  (call: CallHook) =>
+  async (payload: string): Promise<void> =>
+    void (await call(Object.fromEntries(jsonMembers(payload))))
 
 const passwordAttempt =
-  (call: CallHook, database: HooksOptions['database']): AuthHooks['passwordVerificationAttempt'] =>
-  async ({ userId, valid }) => {
-    const { value } = await call(jsonMembersOf(JSON.stringify({ user_id: userId, valid })))
+  (call: CallHook, database: HooksOptions['database']) =>
+  async ({ userId, valid }: PasswordAttempt): Promise<void> => {
+    const { value } = await call(jsonTexts({ user_id: userId, valid }))
     if (value.decision !== 'reject') return
     if (value.should_logout_user === true) await endSessions(database, userId)
     const message = messageOf(value.message, 'Further password verification attempts will be rejected.')
@@ -113,18 +113,15 @@ const passwordAttempt =
   }
 
 const mfaAttempt =
-  (call: CallHook, database: HooksOptions['database']): AuthHooks['mfaVerificationAttempt'] =>
-  async ({ userId, factorId, factorType, valid }) => {
+  (call: CallHook, database: HooksOptions['database']) =>
+  async ({ userId, factorId, factorType, valid }: FactorAttempt): Promise<void> => {
     const attempt = { user_id: userId, factor_id: factorId, factor_type: factorType, valid }
-    const { value } = await call(jsonMembersOf(JSON.stringify(attempt)))
+    const { value } = await call(jsonTexts(attempt))
     if (value.decision !== 'reject') return
     await endSessions(database, userId)
     const message = messageOf(value.message, 'Further MFA verification attempts will be rejected.')
     throw new AuthError(403, 'mfa_verification_rejected', message)
   }
-
-/** The members of a JSON object as JSON texts. */
-const jsonMembersOf = (text: string): Readonly<Record<string, string>> => Object.fromEntries(jsonMembers(text))
 
 const messageOf = (given: unknown, otherwise: string): string =>
   typeof given === 'string' && given !== '' ? given : otherwise

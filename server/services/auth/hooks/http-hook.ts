@@ -1,6 +1,7 @@
 // Hooks as HTTP endpoints: signed POST requests, retried when the endpoint cannot be reached.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
+import { limitedBytes } from '../../../common/limited-bytes.ts'
 import { AuthError } from '../auth-error.ts'
 import { readHookResponse, type HookResponse } from './hook-response.ts'
 import type { HttpHookTarget } from './hook-target.ts'
@@ -144,16 +145,9 @@ function requireJson(contentType: string): void {
 }
 
 async function readText(response: Response, limit: number): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let size = 0
   // The type of fetch's body does not say that it can be iterated.
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    size += chunk.length
-    if (size > limit) {
-      const message = `Payload size exceeded size limit of ${limit} bytes`
-      throw new AuthError(422, 'hook_payload_over_size_limit', message)
-    }
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
+  const body = (response.body ?? []) as AsyncIterable<Uint8Array>
+  const message = `Payload size exceeded size limit of ${limit} bytes`
+  const tooMany = (): AuthError => new AuthError(422, 'hook_payload_over_size_limit', message)
+  return (await limitedBytes(body, limit, tooMany)).toString()
 }

@@ -2,9 +2,9 @@
 import { AuthError, authErrors } from '../auth-error.ts'
 import type { AuthContext } from '../auth-context.ts'
 import type { Confirmations } from '../confirmations.ts'
+import { redirectRules } from '../request-redirect.ts'
 import { requireSent, type CodeFlows } from './code-flows.ts'
 import type { Mailer } from './mailer.ts'
-import { redirectRules } from './request-redirect.ts'
 
 type UserObject = { readonly id: string; readonly phone?: string; readonly user_metadata?: Record<string, unknown> }
 

@@ -1,12 +1,14 @@
 // Sends codes and links: by mail, or by the hooks that replace mail and message providers.
 import type { Request } from 'express'
+import { jsonObject } from '../../../text/json-members.ts'
 import { AuthError } from '../auth-error.ts'
 import type { AuthContext } from '../auth-context.ts'
+import { redirectRules, redirectTo } from '../request-redirect.ts'
+import type { CustomMailKind } from '../settings.ts'
 import { actionLink } from './action-link.ts'
-import type { CustomMailKind, MailVariables } from './mail-kind.ts'
+import type { MailVariables } from './mail-kind.ts'
 import type { Mailer } from './mailer.ts'
 import type { CodePurpose, IssuedCode, IssuedCodes } from './one-time-codes.ts'
-import { redirectRules, redirectTo } from './request-redirect.ts'
 
 /** What mails are for. */
 export type MailPurpose = Exclude<CodePurpose, 'phone_confirmation' | 'phone_change' | 'phone_reauthentication'>
@@ -82,7 +84,7 @@ export class CodeSender {
     if (!sendSms) {
       throw new AuthError(500, 'unexpected_failure', 'Unable to get SMS provider: enable the hook GOTRUE_HOOK_SEND_SMS')
     }
-    await sendSms(`{"user":${user},"sms":${JSON.stringify({ otp: sms.code, phone: sms.to })}}`)
+    await sendSms(jsonObject({ user, sms: JSON.stringify({ otp: sms.code, phone: sms.to }) }))
     return undefined
   }
 
@@ -131,6 +133,6 @@ export class CodeSender {
       provider: '',
       factor_type: '',
     }
-    return `{"user":${user},"email_data":${JSON.stringify(data)}}`
+    return jsonObject({ user, email_data: JSON.stringify(data) })
   }
 }

@@ -23,8 +23,12 @@ const functions: Readonly<Record<string, TemplateFunction>> = {
   urlquery: (...operands) => encodeURIComponent(operands.map(textOf).join('')).replaceAll('%20', '+'),
 }
 
-const textOf = (value: unknown): string =>
-  value === null || value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
+/** How a value is inserted. Absent and null values are nothing. */
+export function textOf(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  if (typeof value === 'string') return value
+  return JSON.stringify(value) ?? ''
+}
 
 /** Whether Go regards a value as true: it is not false, 0, null or empty. */
 export function isTrue(value: unknown): boolean {

@@ -3,7 +3,7 @@
  * `else if`, `else`, `with`, `end`, comments, the trim markers `{{-` and `-}}`, pipes, strings, and the functions `and`,
  * `or`, `not`, `eq`, `ne`, `index`, `len`, `html` and `urlquery`. https://pkg.go.dev/text/template
  */
-import { evaluate, isTrue, parseExpression, type Expression } from './go-expression.ts'
+import { evaluate, isTrue, parseExpression, textOf, type Expression } from './go-expression.ts'
 import { escapeHtml } from './html-text.ts'
 import { TemplateError } from './template-error.ts'
 
@@ -61,12 +61,6 @@ export class GoTemplate {
     }
     return ''
   }
-}
-
-function textOf(value: unknown): string {
-  if (value === null || value === undefined) return ''
-  if (typeof value === 'string') return value
-  return JSON.stringify(value) ?? ''
 }
 
 function parse(source: string, variables: ReadonlySet<string>): readonly TemplateNode[] {

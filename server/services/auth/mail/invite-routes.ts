@@ -1,15 +1,16 @@
 // POST /invite and POST /admin/generate_link: accounts and links that administrators ask for.
+import { jsonMembers, jsonObject, jsonTexts } from '../../../text/json-members.ts'
 import { readEmail } from '../addresses.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from '../auth-route.ts'
 import { objectMember } from '../metadata.ts'
 import { checkPassword } from '../password-rules.ts'
+import { redirectTo } from '../request-redirect.ts'
 import { bodies, type GenerateLinkBody } from './code-bodies.ts'
 import type { MailPurpose } from './code-sender.ts'
 import type { Settled } from './code-flows.ts'
 import { issueToNewAccount } from './new-account.ts'
 import type { IssuedCodes } from './one-time-codes.ts'
-import { redirectTo } from './request-redirect.ts'
 
 export const inviteRoutes: readonly AuthRoute[] = [
   defineAuthRoute({
@@ -85,7 +86,7 @@ async function generateLink(call: Call): Promise<AuthReply> {
     verification_type: type,
     redirect_to: target,
   }
-  return { text: `${issued.user.slice(0, -1)},${JSON.stringify(link).slice(1)}` }
+  return { text: jsonObject({ ...Object.fromEntries(jsonMembers(issued.user)), ...jsonTexts(link) }) }
 }
 
 async function generate(call: Call, email: string): Promise<Generated> {

@@ -1,16 +1,15 @@
 // The kinds of mails, and the variables of their templates.
+import type { CustomMailKind } from '../settings.ts'
 
-/** Kinds whose subject and template can be set. The names are those of GoTrue's settings, in lower case. */
-export const customMailKinds = [
+/** The names are those of GoTrue's settings, in lower case. */
+const customMailKinds = [
   'confirmation',
   'recovery',
   'magic_link',
   'invite',
   'email_change',
   'reauthentication',
-] as const
-
-export type CustomMailKind = (typeof customMailKinds)[number]
+] as const satisfies readonly CustomMailKind[]
 
 /** Adds the notice to the owner of an account that someone tried to sign up with its address. */
 export const mailKinds = [...customMailKinds, 'existing_account'] as const

@@ -2,23 +2,20 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { limitedBytes } from '../../../common/limited-bytes.ts'
 import { defaultTemplates } from './default-templates.ts'
 import { GoTemplate } from './go-template.ts'
 import { htmlToText } from './html-text.ts'
-import { mailKinds, variablesOf, type CustomMailKind, type MailKind, type MailVariables } from './mail-kind.ts'
+import type { CustomMailKind, MailContent } from '../settings.ts'
+import { mailKinds, variablesOf, type MailKind, type MailVariables } from './mail-kind.ts'
 import { headerText } from './mail-message.ts'
 
-/** What the settings say about a kind of mail; null or absent for the default. */
-export type MailContent = {
-  /** GOTRUE_MAILER_SUBJECTS_<KIND>: a template. */
-  readonly subject: string | null
-  /** GOTRUE_MAILER_TEMPLATES_<KIND>: http(s) or file URL, or path of a template in HTML. */
-  readonly template: string | null
-}
+/** Where the templates of a kind of mail come from; null or absent for the default. */
+export type TemplateSources = Pick<MailContent, 'subject' | 'template'>
 
 export type MailTemplatesOptions = {
   /** The current settings, by kind. */
-  readonly contents: () => ReadonlyMap<CustomMailKind, MailContent>
+  readonly contents: () => ReadonlyMap<CustomMailKind, TemplateSources>
   /** Is called with a complete sentence when a template cannot be used. */
   readonly onProblem: (message: string) => void
   /** Milliseconds since 1970. */
@@ -65,7 +62,7 @@ export class MailTemplates {
     return { subject: headerText(this.#subject(kind).render(variables)), html, text: htmlToText(html) }
   }
 
-  #content(kind: MailKind): MailContent | undefined {
+  #content(kind: MailKind): TemplateSources | undefined {
     return kind === 'existing_account' ? undefined : this.#options.contents().get(kind)
   }
 
@@ -116,11 +113,14 @@ export class MailTemplates {
   }
 }
 
+const tooLong = (): Error => new Error(`it is longer than ${String(maxLength)} bytes`)
+
 /** @throws Error whose message says why the template cannot be read */
 async function readTemplate(location: string, timeout: number): Promise<string> {
   const signal = AbortSignal.timeout(timeout)
   try {
-    return await textOf(/^https?:/i.test(location) ? await download(location, signal) : await openFile(location))
+    const source = /^https?:/i.test(location) ? await download(location, signal) : await openFile(location)
+    return (await limitedBytes(source, maxLength, tooLong)).toString()
   } catch (error) {
     // An error of the file system names the path itself.
     if (error instanceof Error && 'path' in error) throw error
@@ -149,16 +149,4 @@ async function openFile(location: string): Promise<Chunks> {
   // A device or a pipe could be read for ever.
   if (!(await stat(path)).isFile()) throw new Error('it is not a file')
   return createReadStream(path)
-}
-
-/** Stops reading, and closes the source, when the text is too long. */
-async function textOf(chunks: Chunks): Promise<string> {
-  const parts: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of chunks) {
-    length += chunk.length
-    if (length > maxLength) throw new Error(`it is longer than ${String(maxLength)} bytes`)
-    parts.push(chunk)
-  }
-  return Buffer.concat(parts).toString('utf8')
 }

@@ -1,5 +1,6 @@
 // GET /dev/mailbox: the mails of the development mode, and the templates.
 import type { Request } from 'express'
+import { isLoopbackHostHeader } from '../../../text/loopback-host.ts'
 import { AuthError } from '../auth-error.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { authPath, defineAuthRoute, type AuthRoute } from '../auth-route.ts'
@@ -52,14 +53,13 @@ export const mailboxRoutes: readonly AuthRoute[] = [
     handler: async ({ context, request, path: { name } }) => {
       mailboxFor(context, request)
       const kind = mailKinds.find((it): it is MailKind => it === name)
-      if (!kind) throw new AuthError(404, 'validation_failed', `There is no template with the name ${name ?? ''}`)
+      if (!kind) throw new AuthError(404, 'validation_failed', `There is no template with the name ${name}`)
       const rendered = await context.mailer.templates.render(kind, sampleVariables)
       return { html: templatePage(kind, rendered), headers: pageHeaders }
     },
   }),
 ]
 
-const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i
 const loopbackAddress = /^(?:::ffff:)?127\.|^::1$/
 
 /**
@@ -70,7 +70,7 @@ const loopbackAddress = /^(?:::ffff:)?127\.|^::1$/
  */
 function mailboxFor({ mailer }: Pick<AuthContext, 'mailer'>, { headers, socket }: Request): Mailbox {
   const isLocal =
-    loopbackHost.test(headers.host ?? '') &&
+    isLoopbackHostHeader(headers.host ?? '') &&
     (socket.remoteAddress === undefined || loopbackAddress.test(socket.remoteAddress)) &&
     headers['x-forwarded-for'] === undefined &&
     headers.forwarded === undefined &&

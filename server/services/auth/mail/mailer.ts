@@ -1,21 +1,15 @@
 // The mails of sign-in: rendered and sent in the background.
+import type { AuthSettings, CustomMailKind } from '../settings.ts'
 import { createSmtpDelivery } from './smtp-delivery.ts'
 import type { MailDelivery } from './mail-delivery.ts'
-import type { CustomMailKind, MailKind, MailVariables } from './mail-kind.ts'
+import type { MailKind, MailVariables } from './mail-kind.ts'
 import { isMailbox, newMessageId, type MailMessage } from './mail-message.ts'
 import { Mailbox } from './mailbox.ts'
-import { MailTemplates, type MailContent, type RenderedMail } from './mail-templates.ts'
+import { MailTemplates, type RenderedMail, type TemplateSources } from './mail-templates.ts'
 import { Outbox } from './outbox.ts'
 
-export type MailerSettings = {
-  /** Null without a mail server. */
-  readonly authSmtpHost: string | null
-  readonly authSmtpPort: number
-  readonly authSmtpUser: string | null
-  readonly authSmtpPass: string | null
-  readonly authSmtpAdminEmail: string | null
-  readonly authSmtpSenderName: string | null
-  readonly authMailContents: ReadonlyMap<CustomMailKind, MailContent>
+export type MailerSettings = Pick<AuthSettings, (typeof serverKeys)[number] | 'authSmtpSenderName'> & {
+  readonly authMailContents: ReadonlyMap<CustomMailKind, TemplateSources>
 }
 
 export type MailerOptions = {
@@ -36,7 +30,7 @@ const serverKeys = [
   'authSmtpUser',
   'authSmtpPass',
   'authSmtpAdminEmail',
-] as const satisfies readonly (keyof MailerSettings)[]
+] as const satisfies readonly (keyof AuthSettings)[]
 
 export class Mailer {
   readonly templates: MailTemplates

@@ -1,9 +1,9 @@
 // Accounts that are created with their first code: sign-in by mail or phone without a password, invitations.
 import { randomUUID } from 'node:crypto'
 import type { Request } from 'express'
-import { noHooks } from '../auth-hooks.ts'
 import { authErrors } from '../auth-error.ts'
 import type { AuthContext } from '../auth-context.ts'
+import { draftUser } from '../draft-user.ts'
 import { audienceOf, originOf } from '../request-origin.ts'
 import type { FlowOptions, Settled } from './code-flows.ts'
 import type { CodePurpose, Issued, NewAccount } from './one-time-codes.ts'
@@ -62,11 +62,15 @@ export async function createWithCode(
     confirmed,
   }
   const { ip } = originOf(request, context)
-  const isHooked = hooks.beforeUserCreated !== noHooks.beforeUserCreated
-  if (options.isNew && isHooked) await hooks.beforeUserCreated(draft(address, account), { ip })
+  const { beforeUserCreated } = hooks
+  if (options.isNew && beforeUserCreated) {
+    const provider = 'email' in address ? 'email' : 'phone'
+    const { aud: audience, data: metadata } = account
+    await beforeUserCreated(draftUser({ id: randomUUID(), provider, ...address, audience, metadata }), { ip })
+  }
   const codeRequest = codeFlows.request(purpose, address, { request, ...options })
   const { isNew, issued } = await codeFlows.codes.issueToNewAccount(codeRequest, account)
-  if (isNew && issued.status === 'sent') await hooks.afterUserCreated(issued.user, { ip })
+  if (isNew && issued.status === 'sent') await hooks.afterUserCreated?.(issued.user, { ip })
   return issued
 }
 
@@ -74,21 +78,4 @@ export async function createWithCode(
 function refuseWait(issued: Issued): Settled {
   if (issued.status === 'wait') throw authErrors.unexpected(new Error('a link without limits had to wait'))
   return issued
-}
-
-/** The user object of an account that does not exist yet. */
-function draft(address: NewAddress, { aud, data }: NewAccount): string {
-  const provider = 'email' in address ? 'email' : 'phone'
-  const user = {
-    id: randomUUID(),
-    aud,
-    role: '',
-    email: '',
-    phone: '',
-    ...address,
-    app_metadata: { provider, providers: [provider] },
-    identities: [],
-    is_anonymous: false,
-  }
-  return `${JSON.stringify(user).slice(0, -1)},"user_metadata":${data}}`
 }

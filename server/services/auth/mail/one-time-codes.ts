@@ -1,6 +1,7 @@
 // One-time codes and the tokens of links: stored and used up by the functions of `000011_auth_mail.sql`.
 import { randomInt, randomUUID } from 'node:crypto'
 import { JsonStatement } from '../../../postgres/json-statement.ts'
+import { jsonObject, jsonTexts } from '../../../text/json-members.ts'
 import type { AuthDatabase } from '../auth-database.ts'
 import type { PkceChallenge } from '../confirmations.ts'
 import type { SessionOrigin, StartedSession } from '../sessions.ts'
@@ -140,7 +141,7 @@ export class OneTimeCodes {
     { passwordHash, data, aud, role, confirmed }: NewAccount,
   ): Promise<{ readonly isNew: boolean; readonly issued: Issued }> {
     const members = { ...membersOf(request), new_id: randomUUID(), password_hash: passwordHash, aud, role, confirmed }
-    const text = `${JSON.stringify(members).slice(0, -1)},"data":${data}}`
+    const text = jsonObject({ ...jsonTexts(members), data })
     const [row] = await this.#database.askRows(issueToNewStatement, [text])
     return { isNew: row?.[2] === 'created', issued: issuedOf(row?.[0], row?.[1]) }
   }

@@ -7,6 +7,7 @@ import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from '
 import type { PkceChallenge } from '../confirmations.ts'
 import { objectMember } from '../metadata.ts'
 import { readChallenge } from '../pkce.ts'
+import { isEmpty } from '../request-text.ts'
 import { bodies, type OtpBody } from './code-bodies.ts'
 import type { Settled } from './code-flows.ts'
 import { createWithCode, type AccountParts } from './new-account.ts'
@@ -60,8 +61,6 @@ export const otpRoutes: readonly AuthRoute[] = [
   }),
 ]
 
-const isEmpty = (text: string | null | undefined): boolean => text === undefined || text === null || text === ''
-
 async function sendOtp(call: Call): Promise<AuthReply> {
   const { email, phone, channel, create_user: creates } = call.body
   if (!isEmpty(email) && !isEmpty(phone)) {
@@ -83,10 +82,10 @@ async function sendMagicLink({ context, body, bodyMembers, request }: Call, crea
   const { codeFlows } = context
   const settings = context.settings()
   if (!settings.authExternalEmailEnabled) {
-    throw new AuthError(422, 'email_provider_disabled', 'Email logins are disabled')
+    throw authErrors.emailDisabled(422, 'Email logins are disabled')
   }
   if (!settings.authExternalEmailMagicLinkEnabled) {
-    throw new AuthError(422, 'email_provider_disabled', 'Login with magic link is disabled')
+    throw authErrors.emailDisabled(422, 'Login with magic link is disabled')
   }
   const email = readEmail(body.email ?? '')
   const pkce = readChallenge(body.code_challenge, body.code_challenge_method)
@@ -144,7 +143,7 @@ async function issueOrCreate(
 async function sendMessage({ context, body, bodyMembers, request }: Call, creates: boolean): Promise<AuthReply> {
   const { codeFlows } = context
   const settings = context.settings()
-  if (!settings.authExternalPhoneEnabled) throw authErrors.phoneDisabled('Unsupported phone provider')
+  if (!settings.authExternalPhoneEnabled) throw authErrors.phoneDisabled(400, 'Unsupported phone provider')
   const channel = readChannel(body.channel ?? '')
   const phone = readPhone(body.phone ?? '')
   const data = objectMember(bodyMembers, 'data')

@@ -1,4 +1,5 @@
 // Sends mails in the background, so that no response waits for a mail server.
+import { ended } from '../background-tasks.ts'
 import { DeliveryError } from './mail-delivery.ts'
 import type { MailMessage } from './mail-message.ts'
 
@@ -81,20 +82,9 @@ export class Outbox {
     }
     this.#delayed.clear()
     this.#start()
-    let timer: NodeJS.Timeout | undefined
-    const isLate = new Promise<true>((resolve) => {
-      timer = setTimeout(resolve, timeout, true)
-    })
-    try {
-      while (this.#sending.size > 0) {
-        if ((await Promise.race([Promise.all(this.#sending), isLate])) !== true) continue
-        this.#onProblem(`The server shuts down before ${String(this.size)} mails were sent.`)
-        this.#waiting.length = 0
-        return
-      }
-    } finally {
-      clearTimeout(timer)
-    }
+    if (await ended(this.#sending, timeout)) return
+    this.#onProblem(`The server shuts down before ${String(this.size)} mails were sent.`)
+    this.#waiting.length = 0
   }
 
   #start(): void {

@@ -3,11 +3,10 @@ import { readEmail, readPhone } from '../addresses.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from '../auth-route.ts'
 import { readChallenge } from '../pkce.ts'
+import { isEmpty } from '../request-text.ts'
 import { bodies, type ResendBody } from './code-bodies.ts'
 import type { FlowOptions } from './code-flows.ts'
 import type { CodePurpose } from './one-time-codes.ts'
-
-const isEmpty = (text: string | null | undefined): boolean => text === undefined || text === null || text === ''
 
 const tooMany = 'Too many requests, or too many mails or messages.'
 
@@ -25,7 +24,7 @@ export const recoverRoutes: readonly AuthRoute[] = [
     errors: { 400: 'The address or the challenge is not valid.', 429: tooMany },
     handler: async ({ context, body, request }) => {
       if (isEmpty(body.email)) throw authErrors.invalid('Password recovery requires an email')
-      const email = readEmail(body.email ?? '')
+      const email = readEmail(body.email)
       const pkce = readChallenge(body.code_challenge, body.code_challenge_method)
       const audit = { action: 'user_recovery_requested', type: 'user' }
       await context.codeFlows.mailToAnyone('recovery', { email }, { request, pkce, audit })
@@ -123,9 +122,9 @@ async function resend({ context, body, request }: AuthCall<'anyone', ResendBody>
     throw authErrors.invalid('Only an email address or phone number should be provided.')
   }
   if (isEmpty(email) && isEmpty(phone)) throw authErrors.invalid('Missing email address or phone number')
-  if (!isEmpty(email) && !authExternalEmailEnabled) throw authErrors.emailDisabled('Email logins are disabled')
-  if (isEmpty(email) && !authExternalPhoneEnabled) throw authErrors.phoneDisabled('Phone logins are disabled')
-  const account = isEmpty(email) ? { phone: readPhone(phone ?? '') } : { email: readEmail(email ?? '') }
+  if (!isEmpty(email) && !authExternalEmailEnabled) throw authErrors.emailDisabled(400, 'Email logins are disabled')
+  if (isEmpty(email) && !authExternalPhoneEnabled) throw authErrors.phoneDisabled(400, 'Phone logins are disabled')
+  const account = isEmpty(email) ? { phone: readPhone(phone ?? '') } : { email: readEmail(email) }
   const options = { request, pkce, ...found.options }
   if (found.purpose === 'confirmation' || found.purpose === 'email_change') {
     await codeFlows.mailToAnyone(found.purpose, account, options)

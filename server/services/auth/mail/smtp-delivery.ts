@@ -1,7 +1,7 @@
 // Sends mails by SMTP.
-import { isIP } from 'node:net'
 import { Readable } from 'node:stream'
 import type { Transporter } from 'nodemailer'
+import { isLoopbackHost } from '../../../text/loopback-host.ts'
 import { DeliveryError, type MailDelivery } from './mail-delivery.ts'
 import type { MailMessage } from './mail-message.ts'
 
@@ -25,9 +25,6 @@ type SmtpError = Error & {
   readonly responseCode?: number
 }
 
-const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
-
 /**
  * Uses TLS from the start on port 465, and STARTTLS on other ports if the server offers it. The certificate must be
  * valid, except on the same machine. Logs in if there is a user and the server offers it.
@@ -38,7 +35,7 @@ export function createSmtpDelivery({ host, port, user, password, sender }: SmtpS
     port,
     secure: port === 465,
     ...(user === null ? {} : { auth: { user, pass: password ?? '' } }),
-    ...(isLoopback(host) ? { tls: { rejectUnauthorized: false } } : {}),
+    ...(isLoopbackHost(host) ? { tls: { rejectUnauthorized: false } } : {}),
     ...timeouts,
   }
   let created: Transporter | undefined

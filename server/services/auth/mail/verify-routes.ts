@@ -5,15 +5,14 @@ import { AuthError, authErrors } from '../auth-error.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { defineAuthRoute, type AuthCall, type AuthReply, type AuthRoute } from '../auth-route.ts'
 import { authErrorOf } from '../database-auth-error.ts'
+import { pageWithCode, pageWithSession } from '../page-redirect.ts'
 import { originOf } from '../request-origin.ts'
+import { redirectTo } from '../request-redirect.ts'
+import { isEmpty } from '../request-text.ts'
 import { bodies, type VerifyBody } from './code-bodies.ts'
 import type { CodeError, PresentedCode, UsedCode } from './one-time-codes.ts'
-import { pageWithCode, pageWithError, pageWithMessage, pageWithSession } from './page-redirect.ts'
-import { redirectTo } from './request-redirect.ts'
+import { pageWithError, pageWithMessage } from './link-redirect.ts'
 import { verifyPage } from './verify-page.ts'
-
-const isEmpty = (text: string | null | undefined): text is null | undefined | '' =>
-  text === undefined || text === null || text === ''
 
 const halfDone = 'Confirmation link accepted. Please proceed to confirm link sent to the other email'
 
@@ -218,7 +217,9 @@ async function resultOf(
       case 'auth code':
         return pageWithCode(page, used.authCode)
       case 'session':
-        return pageWithSession(page, await context.sessions.respond(used.started, { method: 'otp' }), used.type)
+        return pageWithSession(page, await context.sessions.respond(used.started, { method: 'otp' }), {
+          type: used.type,
+        })
       default:
         return used satisfies never
     }

@@ -1,11 +1,13 @@
 // `/factors`: second factors of the signed-in user.
+import { dto } from '../../../http/service-response.ts'
 import { readPhone } from '../addresses.ts'
-import { given, storable } from '../storable.ts'
+import { given, storable } from '../request-text.ts'
 import type { AuthContext } from '../auth-context.ts'
-import { AuthError, authErrors } from '../auth-error.ts'
+import { authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthReply, type AuthRoute } from '../auth-route.ts'
+import { factorId } from '../path-ids.ts'
 import { originOf } from '../request-origin.ts'
-import { factorId, factorOwner, type FactorOwner } from './factor-caller.ts'
+import { factorOwner, type FactorOwner } from './factor-caller.ts'
 import { accepted, enrollDisabled, type FactorType } from './factor-refusal.ts'
 import { factorStatements } from './factor-statements.ts'
 
@@ -26,7 +28,7 @@ type NewFactor = {
 }
 
 export const enrolmentRoutes: readonly AuthRoute[] = [
-  defineAuthRoute<'user', EnrollFactorDto>({
+  defineAuthRoute({
     method: 'post',
     path: '/factors',
     id: 'authEnrollFactor',
@@ -35,9 +37,9 @@ export const enrolmentRoutes: readonly AuthRoute[] = [
       'The factor counts once a code of it was verified. The secret of an authenticator app is sent only here. ' +
       'A factor that is not verified within some minutes is deleted.',
     caller: 'user',
-    body: { $ref: 'urn:rowhouse:AuthEnrollFactorDto' },
+    body: dto<EnrollFactorDto>('AuthEnrollFactorDto'),
     success: [200, 'The factor, and the key for an authenticator app.'],
-    schema: { $ref: 'urn:rowhouse:AuthEnrolledFactorDto' },
+    schema: dto('AuthEnrolledFactorDto'),
     errors: {
       403: 'The session needs aal2, or the user is anonymous.',
       422: 'The type is not enabled, the name is taken, or there are too many factors.',
@@ -68,20 +70,17 @@ export const enrolmentRoutes: readonly AuthRoute[] = [
     caller: 'user',
     pathParameters: { factor_id: factorId },
     success: [200, 'The id of the factor.'],
-    schema: { $ref: 'urn:rowhouse:AuthRemovedFactorDto' },
+    schema: dto('AuthRemovedFactorDto'),
     errors: { 404: 'The user has no such factor.', 422: 'A verified factor can be removed only in a session of aal2.' },
     handler: async ({ caller, path, context, request }) => {
       const owner = factorOwner(caller)
       const [result] = await context.database.ask(factorStatements.unenroll, [
         owner.id,
         owner.session.id,
-        path.factor_id ?? '',
+        path.factor_id,
         originOf(request, context).ip,
       ])
-      if ((result as { refused?: string }).refused === 'insufficient_aal') {
-        throw authErrors.insufficientAal(422, 'AAL2 required to unenroll verified factor')
-      }
-      return { json: accepted(result) }
+      return { json: accepted(result, { protectedAction: { name: 'unenroll verified factor', status: 422 } }) }
     },
   }),
 ]
@@ -152,8 +151,6 @@ async function insertFactor(
     authMfaFactorExpiryDuration,
     ip,
   ])
-  if ((result as { refused?: string }).refused === 'insufficient_aal') {
-    throw new AuthError(403, 'insufficient_aal', 'AAL2 required to enroll a new factor')
-  }
-  return accepted<{ readonly id: string }>(result, { friendlyName }).id
+  const protectedAction = { name: 'enroll a new factor', status: 403 } as const
+  return accepted<{ readonly id: string }>(result, { friendlyName, protectedAction }).id
 }

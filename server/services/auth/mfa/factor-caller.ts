@@ -1,8 +1,6 @@
-// Who may use second factors, and the path parameter that names one.
-import type { PathParameter } from '../../../http/path-id.ts'
+// Who may use second factors.
 import type { AuthUser } from '../auth-caller.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
-import { isUuid } from '../../../text/uuid.ts'
 
 /** A user with a session who is not anonymous. */
 export type FactorOwner = AuthUser & { readonly session: NonNullable<AuthUser['session']> }
@@ -16,15 +14,3 @@ export function factorOwner(caller: AuthUser): FactorOwner {
   if (!session) throw authErrors.sessionNotFound()
   return { ...caller, session }
 }
-
-/** A path parameter whose faults are GoTrue's. */
-export const authIdParameter = (name: string, description: string): PathParameter<string> => ({
-  description,
-  schema: { type: 'string', format: 'uuid' },
-  read: (text) => {
-    if (!isUuid(text)) throw new AuthError(404, 'validation_failed', `${name} must be an UUID`)
-    return text.toLowerCase()
-  },
-})
-
-export const factorId = authIdParameter('factor_id', 'Id of the factor.')

@@ -13,7 +13,12 @@ export type Refusal = {
 export type FactorType = 'totp' | 'phone' | 'webauthn'
 
 /** What a request named, for messages. */
-export type Subject = { readonly friendlyName?: string; readonly challengeId?: string }
+export type Subject = {
+  readonly friendlyName?: string
+  readonly challengeId?: string
+  /** What needs a session of aal2, and the status of the response without one. */
+  readonly protectedAction?: { readonly name: string; readonly status: 403 | 422 }
+}
 
 /** GoTrue's names of the types in messages. */
 const typeNames: Readonly<Record<FactorType, string>> = { totp: 'TOTP', phone: 'Phone', webauthn: 'WebAuthn' }
@@ -36,8 +41,10 @@ const notFound = (): AuthError => new AuthError(404, 'mfa_factor_not_found', 'Fa
 const expired = (message: string): AuthError => new AuthError(422, 'mfa_challenge_expired', message)
 
 /** By reason. */
-const refusals: Readonly<Record<string, (subject: Subject, refusal: Refusal) => AuthError>> = {
+const refusals: Readonly<Record<string, (subject: Subject, refusal: Refusal) => AuthError | undefined>> = {
   session_not_found: authErrors.sessionNotFound,
+  insufficient_aal: ({ protectedAction: action }) =>
+    action && authErrors.insufficientAal(action.status, `AAL2 required to ${action.name}`),
   mfa_factor_not_found: notFound,
   challenge_not_found: () =>
     new AuthError(422, 'mfa_factor_not_found', 'MFA factor with the provided challenge ID not found'),

@@ -1,5 +1,5 @@
 // `/factors/recovery-codes`: codes that replace a lost second factor. GoTrue has no such endpoints.
-import { authErrors } from '../auth-error.ts'
+import { dto } from '../../../http/service-response.ts'
 import { defineAuthRoute, type AuthRoute } from '../auth-route.ts'
 import { originOf } from '../request-origin.ts'
 import { factorOwner } from './factor-caller.ts'
@@ -19,7 +19,7 @@ export const recoveryCodeRoutes: readonly AuthRoute[] = [
       'factor yet: then the codes are valid if the same session verifies the first one.',
     caller: 'user',
     success: [200, 'The codes.'],
-    schema: { $ref: 'urn:rowhouse:AuthRecoveryCodesDto' },
+    schema: dto('AuthRecoveryCodesDto'),
     errors: { 403: 'The session needs aal2, or the user is anonymous.' },
     handler: async ({ caller, context, request }) => {
       const owner = factorOwner(caller)
@@ -31,10 +31,8 @@ export const recoveryCodeRoutes: readonly AuthRoute[] = [
         `{${codes.map((code) => hashRecoveryCode(owner.id, code)).join()}}`,
         originOf(request, context).ip,
       ])
-      if ((result as { refused?: string }).refused === 'insufficient_aal') {
-        throw authErrors.insufficientAal(403, 'AAL2 required to create recovery codes')
-      }
-      return { json: { codes, ...accepted<{ readonly created_at: string }>(result) } }
+      const protectedAction = { name: 'create recovery codes', status: 403 } as const
+      return { json: { codes, ...accepted<{ readonly created_at: string }>(result, { protectedAction }) } }
     },
   }),
   defineAuthRoute({
@@ -44,7 +42,7 @@ export const recoveryCodeRoutes: readonly AuthRoute[] = [
     summary: 'How many recovery codes are left',
     caller: 'user',
     success: [200, 'Numbers of codes.'],
-    schema: { $ref: 'urn:rowhouse:AuthRecoveryCodeCountDto' },
+    schema: dto('AuthRecoveryCodeCountDto'),
     handler: async ({ caller, context }) => {
       const [counts] = await context.database.ask(factorStatements.countRecoveryCodes, [factorOwner(caller).id])
       return { json: counts }

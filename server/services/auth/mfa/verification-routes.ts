@@ -1,22 +1,23 @@
 // `/factors/{factor_id}/challenge` and `/verify`: how a second factor raises a session to aal2.
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
+import { dto } from '../../../http/service-response.ts'
+import { jsonObject } from '../../../text/json-members.ts'
 import { readChannel } from '../addresses.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
 import { defineAuthRoute, type AuthReply, type AuthRoute } from '../auth-route.ts'
+import { factorId } from '../path-ids.ts'
 import { originOf } from '../request-origin.ts'
 import type { AmrMethod } from '../sessions.ts'
-import { given } from '../storable.ts'
-import { isUuid } from '../../../text/uuid.ts'
-import { factorId, factorOwner, type FactorOwner } from './factor-caller.ts'
+import { given } from '../request-text.ts'
+import { isUuid, nilUuid } from '../../../text/uuid.ts'
+import { factorOwner, type FactorOwner } from './factor-caller.ts'
 import { accepted, wrongCode, type FactorType } from './factor-refusal.ts'
 import { factorStatements } from './factor-statements.ts'
 import { hashRecoveryCode, recoveryCodeIn } from './recovery-code.ts'
 
 /** Codes that may be tried for one challenge, and for all challenges of a factor within an hour. */
 const attempts = { perChallenge: 5, perFactor: 30 } as const
-
-const noId = '00000000-0000-0000-0000-000000000000'
 
 /** `schemas/auth-challenge-factor-dto.json` */
 type ChallengeFactorDto = { readonly channel?: string | null }
@@ -43,7 +44,7 @@ type Attempt = {
 type Match = { readonly method: AmrMethod; readonly totpStep?: number; readonly recoveryHash?: string }
 
 export const verificationRoutes: readonly AuthRoute[] = [
-  defineAuthRoute<'user', ChallengeFactorDto>({
+  defineAuthRoute({
     method: 'post',
     path: '/factors/{factor_id}/challenge',
     id: 'authChallengeFactor',
@@ -52,14 +53,14 @@ export const verificationRoutes: readonly AuthRoute[] = [
     caller: 'user',
     limit: 'mfa_challenge_and_verify',
     pathParameters: { factor_id: factorId },
-    body: { $ref: 'urn:rowhouse:AuthChallengeFactorDto' },
+    body: dto<ChallengeFactorDto>('AuthChallengeFactorDto'),
     bodyOptional: true,
     success: [200, 'The challenge, which expires at a time in seconds since 1970.'],
-    schema: { $ref: 'urn:rowhouse:AuthChallengeDto' },
+    schema: dto('AuthChallengeDto'),
     errors: { 404: 'The user has no such factor.', 422: 'The type of the factor is not enabled.' },
     handler: async ({ caller, path, body, context, request }) => {
       const owner = factorOwner(caller)
-      const id = path.factor_id ?? ''
+      const id = path.factor_id
       readChannel(body.channel ?? '')
       const code = newCode(context.settings().authMfaPhoneOtpLength)
       const { authMfaChallengeExpiryDuration, authMfaPhoneMaxFrequency } = context.settings()
@@ -78,7 +79,7 @@ export const verificationRoutes: readonly AuthRoute[] = [
       return { json: { id: challenge.id, type, expires_at } }
     },
   }),
-  defineAuthRoute<'user', VerifyFactorDto>({
+  defineAuthRoute({
     method: 'post',
     path: '/factors/{factor_id}/verify',
     id: 'authVerifyFactor',
@@ -89,7 +90,7 @@ export const verificationRoutes: readonly AuthRoute[] = [
     caller: 'user',
     limit: 'mfa_challenge_and_verify',
     pathParameters: { factor_id: factorId },
-    body: { $ref: 'urn:rowhouse:AuthVerifyFactorDto' },
+    body: dto<VerifyFactorDto>('AuthVerifyFactorDto'),
     success: [200, 'The session with new tokens.'],
     schema: { type: 'object' },
     errors: {
@@ -98,9 +99,9 @@ export const verificationRoutes: readonly AuthRoute[] = [
     },
     handler: async ({ caller, path, body, context, request }) => {
       const owner = factorOwner(caller)
-      const id = path.factor_id ?? ''
+      const id = path.factor_id
       // As in GoTrue, a missing id is that of no challenge.
-      const challengeId = body.challenge_id ?? noId
+      const challengeId = body.challenge_id ?? nilUuid
       if (!isUuid(challengeId)) {
         throw new AuthError(400, 'bad_json', 'Could not parse request body as JSON: challenge_id must be an UUID')
       }
@@ -119,7 +120,7 @@ export const verificationRoutes: readonly AuthRoute[] = [
       ])
       const attempt = accepted<Attempt>(result, { challengeId })
       const match = await matchOf(attempt, { userId: owner.id, factorId: id, code, now: context.now() })
-      await context.hooks.mfaVerificationAttempt({
+      await context.hooks.mfaVerificationAttempt?.({
         userId: owner.id,
         factorId: id,
         factorType: attempt.type,
@@ -158,7 +159,7 @@ async function sendCode(
   otp: string,
 ): Promise<void> {
   await limits.countSent('sms_sent')
-  await hooks.sendSms?.(`{"user":${text},"sms":${JSON.stringify({ otp, sms_type: 'mfa', phone })}}`)
+  await hooks.sendSms?.(jsonObject({ user: text, sms: JSON.stringify({ otp, sms_type: 'mfa', phone }) }))
 }
 
 /** Compares a code, or a recovery code. The database compares the hash of the latter. */

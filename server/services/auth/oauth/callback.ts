@@ -4,12 +4,14 @@ import type { AuthContext } from '../auth-context.ts'
 import { AuthError } from '../auth-error.ts'
 import { authErrorOf } from '../database-auth-error.ts'
 import type { ProviderFlow } from '../flow-states.ts'
+import { pageWithCode, pageWithSession } from '../page-redirect.ts'
 import { originOf } from '../request-origin.ts'
-import { ProviderError, withCode, withError, withSession } from './oauth-redirect.ts'
+import { redirectRules } from '../request-redirect.ts'
+import { isEmpty } from '../request-text.ts'
+import { ProviderError, withError } from './callback-redirect.ts'
 import type { ProviderTokens } from './oidc-provider.ts'
 import { acceptInvitation } from './invitation.ts'
 import { linkToAccount, signInWithProvider, type ProviderSignIn, type SignedIn } from './provider-accounts.ts'
-import { redirectRules } from '../mail/request-redirect.ts'
 import { nonceOf, redirectUri } from './provider-flow.ts'
 import { providerUser } from './provider-user.ts'
 import { UnsupportedProvider, type Provider } from './providers.ts'
@@ -49,8 +51,8 @@ async function finish(
   parameters: URLSearchParams,
 ): Promise<string> {
   const error = parameters.get('error')
-  if (error !== null && error !== '') throw new ProviderError(error, parameters.get('error_description') ?? '')
-  if ((parameters.get('code') ?? '') === '') {
+  if (!isEmpty(error)) throw new ProviderError(error, parameters.get('error_description') ?? '')
+  if (isEmpty(parameters.get('code'))) {
     throw new AuthError(400, 'bad_oauth_callback', 'OAuth callback with missing authorization code missing')
   }
   const provider = providerOf(context, flow)
@@ -113,10 +115,12 @@ async function redirectOf(
   signedIn: SignedIn,
   { accessToken, refreshToken }: ProviderTokens,
 ): Promise<string> {
-  if (signedIn.kind === 'code') return withCode(page, signedIn.code)
+  if (signedIn.kind === 'code') return pageWithCode(page, signedIn.code)
   const issued = await context.sessions.respond(signedIn.session, { method: 'oauth' })
-  return withSession(page, issued, {
+  const providerTokens = {
     provider_token: accessToken,
     ...(refreshToken === undefined ? {} : { provider_refresh_token: refreshToken }),
-  })
+  }
+  // Normalised, as the page is with a code or an error.
+  return pageWithSession(new URL(page).href, issued, { providerTokens })
 }

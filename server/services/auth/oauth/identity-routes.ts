@@ -54,7 +54,7 @@ export const identityRoutes: readonly AuthRoute[] = [
     },
     handler: async ({ context, caller, path, request }) => {
       requireManualLinking(context)
-      const id = path.identity_id ?? ''
+      const id = path.identity_id
       if (!isUuid(id)) throw new AuthError(404, 'validation_failed', 'identity_id must be an UUID')
       const { ip } = originOf(request, context)
       const values = [caller.id, id, context.settings().authMailerAutoconfirm, ip]

@@ -52,7 +52,7 @@ export async function acceptInvitation(
     case 'invite_mismatch':
       throw authErrors.invalid('Invited email does not match emails from external provider')
     case 'linked_to_other':
-      throw new AuthError(422, 'identity_already_exists', 'Identity is already linked to another user')
+      throw authErrors.linkedToOther()
     case 'user_banned':
       throw authErrors.userBanned(403)
     default:

@@ -1,9 +1,11 @@
 // The accounts of users of providers. See the functions of `000012_auth_oauth.sql`, which decide whose account it is.
+import { randomUUID } from 'node:crypto'
 import type { Request } from 'express'
 import { sqlState } from '../../../postgres/database-error.ts'
 import { JsonStatement } from '../../../postgres/json-statement.ts'
 import type { AuthContext } from '../auth-context.ts'
 import { AuthError, authErrors } from '../auth-error.ts'
+import { draftUser } from '../draft-user.ts'
 import { audienceOf } from '../request-origin.ts'
 import type { SessionOrigin, StartedSession } from '../sessions.ts'
 import type { Provider } from './providers.ts'
@@ -70,11 +72,11 @@ export async function signInWithProvider(context: AccountsContext, attempt: Prov
   const { result, started } = await askAccount<SignInResult>(context, signIn, text)
   switch (result.outcome) {
     case 'signed_in':
-      if (result.created) await context.hooks.afterUserCreated(JSON.stringify(result.user), metadata)
+      if (result.created) await context.hooks.afterUserCreated?.(JSON.stringify(result.user), metadata)
       return signedIn(result.auth_code, started)
     case 'needs_verification': {
       const { user, created } = result
-      if (created) await context.hooks.afterUserCreated(JSON.stringify(user), metadata)
+      if (created) await context.hooks.afterUserCreated?.(JSON.stringify(user), metadata)
       if (user.email === '') {
         throw needsVerification(
           `Unverified email with ${provider.name}. Verify the email with ${provider.name} in order to sign in`,
@@ -119,7 +121,7 @@ export async function linkToAccount(
     case 'already_linked':
       throw new AuthError(422, 'identity_already_exists', 'Identity is already linked')
     case 'linked_to_other':
-      throw new AuthError(422, 'identity_already_exists', 'Identity is already linked to another user')
+      throw authErrors.linkedToOther()
     case 'email_exists':
       throw new AuthError(400, 'email_exists', 'A user with this email address has already been registered')
     case 'user_banned':
@@ -170,34 +172,31 @@ async function announceUser(
   { settings, database, hooks }: AccountsContext,
   { provider, user, origin, request }: ProviderSignIn,
 ): Promise<void> {
-  const { authHooks, authDisableSignup, authJwtAud, authJwtDefaultGroupName } = settings()
-  if (authHooks.get('before_user_created')?.enabled !== true) return
+  const { beforeUserCreated } = hooks
+  if (!beforeUserCreated) return
+  const { authDisableSignup, authJwtAud, authJwtDefaultGroupName } = settings()
   const address = user.isVerified ? (user.email ?? null) : null
   const [answer] = await database.ask(decide, [provider.name, user.subject, address])
   if ((answer as { readonly decision: string }).decision !== 'create') return
   if (authDisableSignup) throw authErrors.signupDisabled()
   const now = new Date().toISOString()
-  const newUser = {
-    id: crypto.randomUUID(),
-    aud: audienceOf(request) ?? authJwtAud,
+  const newUser = draftUser({
+    id: randomUUID(),
+    audience: audienceOf(request) ?? authJwtAud,
     role: authJwtDefaultGroupName,
-    email: user.email ?? '',
-    phone: '',
-    app_metadata: { provider: provider.name, providers: [provider.name] },
-    user_metadata: user.data,
-    identities: [],
-    created_at: now,
-    updated_at: now,
-    is_anonymous: false,
-  }
-  await hooks.beforeUserCreated(JSON.stringify(newUser), { ip: origin.ip })
+    ...(user.email === undefined ? {} : { email: user.email }),
+    provider: provider.name,
+    metadata: JSON.stringify(user.data),
+    times: { created_at: now, updated_at: now },
+  })
+  await beforeUserCreated(newUser, { ip: origin.ip })
 }
 
 /** A flow that has no code any more was finished by another request. */
 export function signedIn(code: string | null, session: StartedSession | null): SignedIn {
   if (code !== null) return { kind: 'code', code }
   if (session !== null) return { kind: 'session', session }
-  throw new AuthError(400, 'flow_state_already_used', 'State has already been used')
+  throw authErrors.flowUsed()
 }
 
 /** Calls a function, and once more if another request has created the account in the meantime: unique_violation. */

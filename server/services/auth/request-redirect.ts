@@ -1,8 +1,9 @@
 // Where a link that a request asks for may lead in the end.
 import type { Request } from 'express'
-import type { AuthContext } from '../auth-context.ts'
-import { queryOf } from '../auth-route.ts'
-import { RedirectTargets } from '../redirect-target.ts'
+import type { AuthContext } from './auth-context.ts'
+import { queryOf } from './auth-route.ts'
+import { isEmpty } from './request-text.ts'
+import { RedirectTargets } from './redirect-target.ts'
 
 type RulesContext = Pick<AuthContext, 'settings' | 'externalUrl'>
 type RedirectContext = RulesContext & Pick<AuthContext, 'isDevelopment' | 'warn'>
@@ -29,7 +30,7 @@ export function redirectTo(context: RedirectContext, request: Request, requested
   if (requested !== undefined && requested !== null && rules.isAllowed(requested)) return requested
   const wanted = queryOf(request).get('redirect_to') ?? undefined
   const target = rules.choose(wanted, request.headers.referer)
-  const isRefused = wanted !== undefined && wanted !== '' && target !== wanted
+  const isRefused = !isEmpty(wanted) && target !== wanted
   if (isRefused && context.isDevelopment) {
     context.warn(
       `redirect_to=${wanted.slice(0, 200)} is not allowed; the link leads to ${target}. ` +

@@ -1,9 +1,10 @@
-// Redirects from `/verify` to the page that the link leads to.
-import type { AuthError } from '../auth-error.ts'
-import type { IssuedSession } from '../sessions.ts'
+// Redirects to the page at which a link of a mail, or a sign-in with a provider, ends.
+import type { IssuedSession } from './sessions.ts'
+
+export type PageParameters = Readonly<Record<string, string>>
 
 /** Distinguishes these redirects from those of other services. */
-const own = { sb: '' }
+export const ownMark: PageParameters = { sb: '' }
 
 /** Errors of RFC 6749 by status. */
 const statusErrors: ReadonlyMap<number, string> = new Map([
@@ -14,10 +15,15 @@ const statusErrors: ReadonlyMap<number, string> = new Map([
   [503, 'temporarily_unavailable'],
 ])
 
-type Parameters = Readonly<Record<string, string>>
+/** The parameter `error` for a status; undefined for one that RFC 6749 has no error for. */
+export const errorName = (status: number): string | undefined => statusErrors.get(status)
 
-/** @param fragment replaces that of the page, which could not be told from it */
-function pageWith(page: string, query: Parameters, fragment: Parameters | undefined): string {
+/**
+ * The page with further parameters. Its URL stays as it is, unless it gets a query.
+ *
+ * @param fragment replaces that of the page, which could not be told from it
+ */
+export function pageWith(page: string, query: PageParameters, fragment: PageParameters | undefined): string {
   const url = new URL(page)
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
   const [address = ''] = (Object.keys(query).length === 0 ? page : url.href).split('#', 1)
@@ -25,11 +31,19 @@ function pageWith(page: string, query: Parameters, fragment: Parameters | undefi
   return address + url.hash
 }
 
+/** What the page learns besides the session. */
+export type PageExtras = {
+  /** Tokens of the provider. */
+  readonly providerTokens?: PageParameters
+  /** Type of the link. */
+  readonly type?: string
+}
+
 /** The page with a session in the fragment, which reaches no server. */
 export const pageWithSession = (
   page: string,
   { accessToken, refreshToken, expiresIn, expiresAt }: IssuedSession,
-  type: string,
+  { providerTokens = {}, type }: PageExtras,
 ): string =>
   pageWith(
     page,
@@ -38,26 +52,13 @@ export const pageWithSession = (
       access_token: accessToken,
       expires_at: String(expiresAt),
       expires_in: String(expiresIn),
+      ...providerTokens,
       refresh_token: refreshToken,
-      ...own,
+      ...ownMark,
       token_type: 'bearer',
-      type,
+      ...(type === undefined ? {} : { type }),
     },
   )
 
 /** The page with a code, which only the client with the code verifier can exchange. */
 export const pageWithCode = (page: string, code: string): string => pageWith(page, { code }, undefined)
-
-/** @param isPkce whether the query has the message, too, for pages that are made by a server */
-export const pageWithMessage = (page: string, message: string, isPkce: boolean): string =>
-  pageWith(page, isPkce ? { message } : {}, { message, ...own })
-
-export function pageWithError(page: string, { status, code, message }: AuthError, isPkce: boolean): string {
-  const name = statusErrors.get(status)
-  const parameters = {
-    ...(name === undefined ? {} : { error: name }),
-    error_code: code ?? 'unexpected_failure',
-    error_description: message,
-  }
-  return pageWith(page, isPkce ? parameters : {}, { ...parameters, ...own })
-}

@@ -1,0 +1,180 @@
+// Puts the services together: creates those of the settings, and routes requests to them.
+import type { RequestListener } from 'node:http'
+import { nodeHandler } from '../adapters/node.ts'
+import { version } from '../common/version.ts'
+import type { Config, ServiceName } from '../config/config.ts'
+import type { Environment } from '../config/load.ts'
+import { listensOnLoopback } from '../config/loopback.ts'
+import { bodyReader } from '../http/json-body.ts'
+import { createRouters, type RouteTable } from '../http/route-router.ts'
+import type { ApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
+import type { JwtVerifier } from '../identity/jwt/jwt.ts'
+import type { Engine } from '../rest/engine.ts'
+import type { AccountsSettings } from '../services/accounts/accounts-table.ts'
+import { cookieIdentity } from '../services/accounts/cookie-identity.ts'
+import type { SessionSettings } from '../services/accounts/session.ts'
+import { createAnalysis, type AnalysisService } from '../services/analysis/analysis.ts'
+import { analysisRoutes } from '../services/analysis/analysis-routes.ts'
+import { authRoutes } from '../services/auth/auth-table.ts'
+import type { AuthService } from '../services/auth/create-auth.ts'
+import { databaseFailure } from '../services/database-failure.ts'
+import { serviceDocumentHandler } from '../services/openapi/service-document.ts'
+import type { StorageService } from '../services/storage/create-storage.ts'
+import { createImageKeeper } from '../services/storage/image-keeper.ts'
+import { storageRoutes } from '../services/storage/storage-table.ts'
+import { readSchemas } from '../validation/schema-directory.ts'
+import { ownSchemas, type Validator } from '../validation/validator.ts'
+import { createApp } from './app.ts'
+import { startSignIn, withAuth } from './auth-service.ts'
+import { embeddedVariable } from './embedded-environment.ts'
+import type { ServiceSettings } from './live-settings.ts'
+import type { Log } from './operations/log.ts'
+import type { Metrics } from './operations/metrics.ts'
+import { isSchemaOf } from './service-choice.ts'
+import { describedRoutes, serviceTables } from './service-routes.ts'
+import type { ServingDatabase } from './serving-database.ts'
+import { startStorage } from './storage-service.ts'
+
+export type CompositionOptions = {
+  /** Its settings have been loaded. */
+  readonly engine: Engine<ServiceSettings>
+  readonly database: ServingDatabase
+  readonly metrics: Metrics
+  readonly validator: Validator
+  readonly lookupApiKey: ApiKeyLookup
+  readonly log: Log
+  readonly env: Environment
+}
+
+/** The listener of all routes, and the services that must be stopped; undefined are those that the server lacks. */
+export type Composition = {
+  readonly listener: RequestListener
+  readonly analysis: AnalysisService | undefined
+  readonly auth: AuthService | undefined
+  readonly storage: StorageService | undefined
+}
+
+/** @throws StorageFolderError, StorageBucketError, HookSettingError */
+export async function compose(options: CompositionOptions): Promise<Composition> {
+  const parts = partsOf(options)
+  const { engine, database, validator, lookupApiKey, metrics, env } = options
+  const { config, current, verifier, checksSessions, sessions, allowedOrigins, has, onError, warn } = parts
+  const signIn = has('auth')
+    ? startSignIn({
+        ...{ config, env, database, lookupApiKey, validator, allowedOrigins, onError, warn },
+        current: () => ({ config: current(), verifier: verifier() }),
+        print: (block) => options.log.write({ kind: 'mail', message: block.trimEnd() }),
+      })
+    : undefined
+  const routers = createRouters(await tablesOf(parts, signIn?.accounts), {
+    validator,
+    readBody: bodyReader(config.bodyLimit),
+    onError,
+    failureOf: databaseFailure,
+  })
+  const storage = has('storage')
+    ? await startStorage({
+        ...{ config, current, database, lookupApiKey, validator, allowedOrigins, onError, warn },
+        ...{ verifier, checksSessions },
+        isEmbedded: env[embeddedVariable] !== undefined,
+      })
+    : undefined
+  const analysis = has('analysis')
+    ? createAnalysis({
+        config,
+        caller: {
+          ...{ ...sessions, allowedOrigins, lookupApiKey, verifier, checksSessions },
+          anonymousRole: () => current().dbAnonRole,
+        },
+        database,
+        keeper: storage && createImageKeeper(storage.context, config.imageBucket),
+        runValidator: validator.forTable('public', 'classification_runs'),
+        documentation: new Map([...routers].filter(([segment]) => segment === 'docs' || segment === 'openapi.json')),
+        observer: { ...metrics.analysis, warned: warn },
+        onError,
+      })
+    : undefined
+  const listener = createApp({
+    rest: has('rest') ? nodeHandler(engine, { basePath: config.restBasePath, onError }) : undefined,
+    restBasePath: config.restBasePath,
+    services: signIn ? withAuth(routers, signIn.auth) : routers,
+    analysis: analysis && { path: config.imageBasePath, router: analysis.router },
+    storage: storage?.handler,
+    log: options.log,
+  })
+  return { listener, analysis, auth: signIn?.auth, storage }
+}
+
+/** What several services are created from. */
+type Parts = CompositionOptions & {
+  /** The settings at the start. */
+  readonly config: Config
+  /** The settings, which can be reloaded. */
+  readonly current: () => Config
+  readonly verifier: () => JwtVerifier
+  readonly checksSessions: () => boolean
+  readonly sessions: SessionSettings & { readonly database: ServingDatabase }
+  readonly allowedOrigins: () => readonly string[]
+  readonly has: (service: ServiceName) => boolean
+  readonly onError: (error: unknown) => void
+  readonly warn: (message: string) => void
+}
+
+function partsOf(options: CompositionOptions): Parts {
+  const { engine, database, log } = options
+  const { config } = engine.snapshot
+  return {
+    ...options,
+    config,
+    current: () => engine.snapshot.config,
+    verifier: () => engine.snapshot.loaded.verifier,
+    checksSessions: () => engine.snapshot.schemaCache?.checksSessions === true,
+    sessions: {
+      database,
+      query: database.query,
+      sessionSecrets: config.sessionSecrets,
+      secureCookies: config.secureCookies ?? !listensOnLoopback(config),
+      trustedProxies: config.trustedProxies,
+    },
+    allowedOrigins: () => engine.snapshot.config.serverCorsAllowedOrigins,
+    has: (service) => config.services.includes(service),
+    onError: (error) => log.write({ kind: 'failure', error, requestId: null }),
+    warn: (message) => log.write({ kind: 'warning', message }),
+  }
+}
+
+/** The routes that are described by tables: all but those of the REST API, `/auth/v1`, `/storage/v1` and the analysis. */
+async function tablesOf(
+  { engine, database, lookupApiKey, config, sessions, allowedOrigins, has }: Parts,
+  accounts: Omit<AccountsSettings, keyof SessionSettings> | undefined,
+): Promise<readonly RouteTable[]> {
+  const { query } = database
+  const tables: readonly RouteTable[] = serviceTables({
+    ...sessions,
+    services: config.services,
+    accounts: accounts && { ...sessions, ...accounts },
+    allowedOrigins,
+    version,
+    restBasePath: config.restBasePath,
+    imageBasePath: has('analysis') ? config.imageBasePath : null,
+    checks: {
+      database: () => database.responds(),
+      schemaCache: () => engine.snapshot.schemaCache !== undefined,
+    },
+    document: serviceDocumentHandler({
+      snapshot: () => engine.snapshot,
+      query,
+      database,
+      lookupApiKey,
+      cookieIdentity: (request) => cookieIdentity(request, sessions),
+      schemas: (await readSchemas(ownSchemas)).filter(isSchemaOf(config.services)),
+      version,
+      routes: () => [
+        ...describedRoutes([...tables, ...(has('auth') ? [{ routes: authRoutes }] : [])]),
+        ...(has('analysis') ? analysisRoutes(config.imageBasePath) : []),
+        ...(has('storage') ? storageRoutes.flatMap(({ description }) => description ?? []) : []),
+      ],
+    }),
+  })
+  return tables
+}
