@@ -128,6 +128,7 @@ async function update({ context, scope, path, body }: StorageCall<BucketChanges>
 
 async function remove({ context: { database }, scope, path }: StorageCall<undefined>): Promise<StorageReply> {
   const id = path.bucket ?? ''
+  await database.requireSession(scope)
   const [row] = await database.admin(hasObjects, [id])
   if (!row) throw storageErrors.noSuchBucket()
   if (row[0] === 'true') throw storageErrors.bucketNotEmpty()

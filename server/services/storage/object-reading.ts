@@ -25,6 +25,8 @@ export type ObjectReader = {
   readonly context: StorageContext
   readonly caller: Pick<StorageCaller, 'isAuthenticated'>
   readonly scope: StorageScope
+  /** Whether the session of the token must be active for public buckets, too. */
+  readonly requiresSession?: boolean
 }
 
 /** SQL for a time in the notation of JavaScript. */
@@ -87,14 +89,17 @@ export async function findAnyObject(
  * @throws StorageError 404 `NoSuchBucket`, `NoSuchKey`
  */
 export async function findReadableObject(
-  { context, caller, scope }: ObjectReader,
+  { context, caller, scope, requiresSession = false }: ObjectReader,
   bucket: string,
   name: string,
 ): Promise<StoredObject> {
   requireNames(bucket, name)
   const [row] = await context.database.admin(inBucket, [bucket, name])
   if (!row) throw storageErrors.noSuchBucket()
-  if (row[0] === 't') return objectOf(row, bucket, name)
+  if (row[0] === 't') {
+    if (requiresSession) await context.database.requireSession(scope)
+    return objectOf(row, bucket, name)
+  }
   if (!caller.isAuthenticated) throw storageErrors.noSuchBucket()
   return findVisibleObject({ context, scope }, bucket, name)
 }
