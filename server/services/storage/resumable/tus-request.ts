@@ -28,7 +28,7 @@ type TusMetadata = Readonly<Record<string, string | null>>
 type Hooks = Omit<ServerOptions, 'path' | 'locker'>
 type HookError = { readonly status_code: number; readonly body: string }
 
-/** How often somebody else may put another object there until the client has to try again. */
+/** How often another user may put a different object there until the client has to try again. */
 const attempts = 10
 
 type Finished = Awaited<ReturnType<ResumableUploads['finish']>>
@@ -210,7 +210,7 @@ class TusUpload {
     return { headers: { 'Tus-Complete': '1' } }
   }
 
-  /** Writes the row. If somebody else has put another object there meanwhile, policies decide again. */
+  /** Writes the row. If another user has put a different object there meanwhile, policies decide again. */
   async #write({ upload, length }: CompleteUpload, version: string, metadata: string): Promise<Finished> {
     const object = this.#objectOf(upload.bucket, upload.name, upload.metadata)
     const { owner, isUpsert, userMetadata = {} } = object
