@@ -27,7 +27,6 @@ const uri = new URL(database.authenticatorUri)
 uri.port = String(gate.port)
 const application = await startApplication(t, uri.href, {
   STORAGE_FILE_BACKEND_PATH: folder,
-  PGRST_DB_POOL_ACQUISITION_TIMEOUT: '2',
 })
 const { url } = application
 const ask = askStorage(url)
