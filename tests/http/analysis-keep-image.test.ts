@@ -26,7 +26,7 @@ const files = async () =>
 const runs = async () => (await database.query('select id, user_id, image_uri from public.classification_runs')).rows
 const objects = async () => (await database.query('select name, owner_id, metadata from storage.objects')).rows
 
-t.test('without policies nobody may keep images, and nothing is left', async (t) => {
+t.test('without policies, users may not keep images, and no bytes are left', async (t) => {
   const answer = await predict(ada, 'store=true&keep_image=true', await lake())
   t.strictSame(
     [answer.status, answer.body],
@@ -35,7 +35,10 @@ t.test('without policies nobody may keep images, and nothing is left', async (t)
   t.strictSame([await runs(), await objects(), (await files()).length], [[], [], 0])
   await database.query(
     `create policy own on storage.objects for all to authenticated
-       using (bucket_id = 'analysis-images' and (storage.foldername(name))[1] = auth.uid()::text)`,
+       using (bucket_id = 'analysis-images' and (storage.foldername(name))[1] = auth.uid()::text);
+     create function storage.refuse() returns trigger language plpgsql as $$
+       begin raise 'the bucket exists already'; end $$;
+     create trigger refuse before insert on storage.buckets for each statement execute function storage.refuse()`,
   )
 })
 

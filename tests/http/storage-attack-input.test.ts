@@ -119,7 +119,7 @@ t.test('signed URLs', async (t) => {
   t.match(late.headers.get('expires'), /^\w{3}, \d\d \w{3} \d{4} /)
 })
 
-t.test('a form whose client is gone before anyone reads it', async (t) => {
+t.test('a form whose client has disconnected before it is read', async (t) => {
   let outcome: unknown
   const url = await listen(t, (request) => {
     request.on('error', () => undefined)
@@ -131,7 +131,7 @@ t.test('a form whose client is gone before anyone reads it', async (t) => {
   const head =
     'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: 100\r\n\r\n'
   socket.write(head, () => socket.destroy())
-  t.ok(await until(() => outcome !== undefined), 'nobody waits for the rest')
+  t.ok(await until(() => outcome !== undefined), 'the form does not wait for the rest')
   t.match(outcome, { code: 'InvalidRequest' })
 })
 

@@ -1,4 +1,4 @@
-// Uploads that wait: what somebody else puts at their name meanwhile is replaced only if policies permit it.
+// Slow uploads: an object that another user puts at their name meanwhile is replaced only if policies permit it.
 import { request as httpRequest } from 'node:http'
 import { setImmediate as turn } from 'node:timers/promises'
 import { readdir } from 'node:fs/promises'
@@ -55,7 +55,7 @@ async function begin(
 const content = async (name: string): Promise<string> => (await ask('GET', `/object/b/${name}`, { as: ann })).text
 const upsert = { 'x-upsert': 'true' }
 
-t.test('an object that somebody else has put there is not replaced', async (t) => {
+t.test('an object of another user is not replaced', async (t) => {
   for (const [method, name] of [
     ['POST', 'post'],
     ['PUT', 'put'],
@@ -70,7 +70,7 @@ t.test('an object that somebody else has put there is not replaced', async (t) =
   t.ok(await until(async () => (await filesIn('objects')) === 2), 'the refused bytes are removed')
 })
 
-t.test('nor one that was deleted, and created by somebody else', async (t) => {
+t.test('an object that was deleted, and created by another user, is not replaced', async (t) => {
   await ask('POST', '/object/b/again', { as: ann, body: 'first' })
   const late = await begin('PUT', '/object/b/again', 'second', ann, {})
   t.equal((await ask('DELETE', '/object/b', { as: ann, body: { prefixes: ['again'] } })).status, 200)
@@ -79,7 +79,7 @@ t.test('nor one that was deleted, and created by somebody else', async (t) => {
   t.equal(await content('again'), "bob's")
 })
 
-t.test('nor one that changed its owner', async (t) => {
+t.test('an object that has another owner now is not replaced', async (t) => {
   await ask('POST', '/object/b/given', { as: ann, body: 'first' })
   const late = await begin('PUT', '/object/b/given', 'second', ann, {})
   await database.query("update storage.objects set owner_id = $1 where name = 'given'", [bob])
@@ -87,7 +87,7 @@ t.test('nor one that changed its owner', async (t) => {
   t.equal(await content('given'), 'first')
 })
 
-t.test('an own object is replaced, whenever it was created', async (t) => {
+t.test("a user's own object is replaced, whenever it was created", async (t) => {
   const late = await begin('PUT', '/object/b/own', 'late', ann, {})
   t.equal((await ask('POST', '/object/b/own', { as: ann, body: 'early' })).status, 200)
   t.equal((await late.finish()).status, 200)
@@ -103,7 +103,7 @@ t.test('an own object is replaced, whenever it was created', async (t) => {
   t.match(await content('many'), /^version \d+$/)
 })
 
-t.test('resumable uploads replace nothing of others, either', async (t) => {
+t.test('resumable uploads do not replace objects of others', async (t) => {
   const base64 = (text: string): string => Buffer.from(text).toString('base64')
   const tus = { ...upsert, 'Tus-Resumable': '1.0.0' }
   const created = async (name: string): Promise<string> => {

@@ -1,11 +1,9 @@
 // Moving, copying and removing objects at `/storage/v1`: every parameter and error, rows and bytes in agreement, and requests
 // at the same time.
-import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { startStorageService, storageFault, storageFaults as faults, type TestStorage } from '../support/storage.ts'
+import { requireAgreement } from '../support/storage-files.ts'
 import { exchangeRows, type StorageRow } from '../support/storage-rows.ts'
-import { until } from '../support/until.ts'
 
 const ann = 'aaaaaaaa-0000-4000-8000-000000000001'
 
@@ -28,19 +26,6 @@ const read = async ({ ask }: TestStorage, path: string): Promise<string | number
 
 const info = async ({ ask }: TestStorage, path: string): Promise<Record<string, unknown>> =>
   (await ask('GET', `/object/info/${path}`, { as: 'service_role' })).json as Record<string, unknown>
-
-/** The versions of all rows, and those in the folder of the store, once no bytes are being removed any more. */
-async function requireAgreement(t: Test, { database, folder }: TestStorage): Promise<void> {
-  const rows = async (): Promise<string[]> =>
-    (await database.query('select version from storage.objects order by 1')).rows.map(({ version }) => String(version))
-  const stored = async (): Promise<string[]> =>
-    (await readdir(join(folder, 'objects'), { recursive: true, withFileTypes: true }))
-      .filter((entry) => entry.isFile())
-      .map(({ name }) => name.slice(0, 36))
-      .sort()
-  await until(async () => (await stored()).length <= (await rows()).length)
-  t.strictSame(await stored(), await rows(), 'every row has bytes, and all bytes have a row')
-}
 
 t.test('POST /object/move', async (t) => {
   const storage = await startStorageService(t)

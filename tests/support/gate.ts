@@ -6,12 +6,15 @@ export type Gate = {
   readonly port: number
   /** Closes every connection, and refuses new ones. */
   readonly shut: () => Promise<void>
+  /** Discards what the target sends on the open connections. */
+  readonly mute: () => void
   readonly open: () => Promise<void>
 }
 
 /** Starts closed, on a free port. */
 export async function createGate(t: Pick<Test, 'teardown'>, target: number): Promise<Gate> {
   const sockets = new Set<Socket>()
+  const pairs = new Set<{ readonly near: Socket; readonly far: Socket }>()
   let server: Server | undefined
   let port = 0
   const keep = (socket: Socket): void => {
@@ -24,6 +27,9 @@ export async function createGate(t: Pick<Test, 'teardown'>, target: number): Pro
       keep(near)
       keep(far)
       near.pipe(far).pipe(near)
+      const pair = { near, far }
+      pairs.add(pair)
+      far.on('close', () => pairs.delete(pair))
     })
     await new Promise<void>((resolve) => server?.listen(port, '127.0.0.1', resolve))
     const address = server.address()
@@ -34,9 +40,12 @@ export async function createGate(t: Pick<Test, 'teardown'>, target: number): Pro
     await new Promise((resolve) => (server ? server.close(resolve) : resolve(undefined)))
     server = undefined
   }
+  const mute = (): void => {
+    for (const { near, far } of pairs) far.unpipe(near).resume()
+  }
   // Listens once to find a free port.
   await open()
   await shut()
   t.teardown(shut)
-  return { port, open, shut }
+  return { port, open, shut, mute }
 }

@@ -69,12 +69,12 @@ export class Analyser {
     return this.#queue.queueLength
   }
 
-  /** Id of the process; undefined while there is none. */
+  /** Id of the process, or undefined when no analyser runs. */
   get pid(): number | undefined {
     return this.#queue.pid
   }
 
-  /** Starts the process if there is none. Resolves when it is ready or has failed. */
+  /** Starts the process unless it is running. Resolves when it is ready or has failed. */
   start(): Promise<AnalyserStatus> {
     return this.#queue.start()
   }

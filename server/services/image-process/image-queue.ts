@@ -122,12 +122,12 @@ export class ImageQueue<Options extends object, State, Task, Result, Fault> {
     return this.#waiting.length
   }
 
-  /** Id of the process; undefined while there is none. */
+  /** Id of the process, or undefined when it is not running. */
   get pid(): number | undefined {
     return this.#process?.pid
   }
 
-  /** Starts the process if there is none. Resolves when it is ready or has failed. */
+  /** Starts the process unless it is running. Resolves when it is ready or has failed. */
   async start(): Promise<ImageQueueStatus<State>> {
     // A process that is being replaced may have to end first.
     for (let attempt = 0; attempt < startAttempts; attempt++) {

@@ -11,6 +11,7 @@ import {
   emptyingBatch,
   hasObjects,
   insertBucket,
+  timeOfBucket,
   updateBucket,
 } from './bucket-statements.ts'
 import { storageErrorOf } from './database-storage-error.ts'
@@ -127,6 +128,7 @@ async function update({ context, scope, path, body }: StorageCall<BucketChanges>
 
 async function remove({ context: { database }, scope, path }: StorageCall<undefined>): Promise<StorageReply> {
   const id = path.bucket ?? ''
+  await database.requireSession(scope)
   const [row] = await database.admin(hasObjects, [id])
   if (!row) throw storageErrors.noSuchBucket()
   if (row[0] === 'true') throw storageErrors.bucketNotEmpty()
@@ -143,8 +145,9 @@ async function remove({ context: { database }, scope, path }: StorageCall<undefi
 async function empty({ context, scope, path }: StorageCall<undefined>): Promise<StorageReply> {
   const { database } = context
   const bucket = path.bucket ?? ''
-  if ((await database.askRows(scope, bucketById, [bucket])).length === 0) throw storageErrors.noSuchBucket()
-  const start = new Date().toISOString()
+  const [row] = await database.askRows(scope, timeOfBucket, [bucket])
+  if (!row) throw storageErrors.noSuchBucket()
+  const [start = null] = row
   for (;;) {
     const rows = await database.askRows(scope, emptyBucket, [bucket, start])
     removeLater(context, ...rows.map(([name, version]) => ({ bucket, name: name ?? '', version: version ?? '' })))

@@ -66,6 +66,12 @@ export const hasObjects = new JsonStatement(
   { access: 'read', hasNoEffect: true },
 )
 
+/** The time by the clock of the database, which the times of objects are from; no row if there is no such bucket. */
+export const timeOfBucket = new JsonStatement('select now()::text from storage.buckets where id = $1', {
+  access: 'read',
+  hasNoEffect: true,
+})
+
 /** Objects that are deleted at once. */
 export const emptyingBatch = 1000
 

@@ -5,7 +5,6 @@ import { authenticate } from '../../identity/authenticate.ts'
 import { CredentialError } from '../../identity/credential-error.ts'
 import { lastingIdentity, type Identity } from '../../identity/identity.ts'
 import type { JwtVerifier } from '../../identity/jwt/jwt.ts'
-import { credentialStorageError } from './database-storage-error.ts'
 import { storageErrors } from './storage-error.ts'
 
 export type StorageCaller = {
@@ -17,13 +16,13 @@ export type StorageCaller = {
 }
 
 /**
- * `anyone`: credentials are not read. `optional`: invalid credentials are as none. `required`: a token or API key.
+ * `anyone`: credentials are not read. `optional`: invalid credentials are ignored. `required`: a token or API key.
  * `service`: one with the role `service_role`.
  */
 export type CallerKind = 'anyone' | 'optional' | 'required' | 'service'
 
 export type StorageCallers = {
-  /** @throws StorageError 403 without credentials, and for invalid ones */
+  /** @throws StorageError 403 without credentials; CredentialError for invalid ones */
   readonly identify: (request: IncomingMessage, kind: CallerKind) => Promise<StorageCaller>
 }
 
@@ -45,13 +44,6 @@ export function createStorageCallers(verifier: () => JwtVerifier, lookup: ApiKey
     const { sub } = identity.claims
     return { identity, isAuthenticated: true, owner: typeof sub === 'string' ? sub : null }
   }
-  const known = async (request: IncomingMessage): Promise<StorageCaller> => {
-    try {
-      return await authenticated(request)
-    } catch (error) {
-      throw error instanceof CredentialError ? credentialStorageError(error) : error
-    }
-  }
   return {
     identify: async (request, kind) => {
       if (kind === 'anyone') return anonymous
@@ -63,7 +55,7 @@ export function createStorageCallers(verifier: () => JwtVerifier, lookup: ApiKey
           throw error
         }
       }
-      const caller = await known(request)
+      const caller = await authenticated(request)
       if (kind === 'service' && caller.identity.role !== serviceRole) throw storageErrors.wrongRole()
       return caller
     },

@@ -5,7 +5,7 @@ import { storageErrors } from './storage-error.ts'
 /** The bucket and name of an object. */
 export type Place = { readonly bucket: string; readonly name: string }
 
-/** The version of an object's bytes, empty if its row has none. */
+/** The version of an object's bytes; empty if its row has no version. */
 type Versioned = { readonly version: string }
 
 /** How often an object may be replaced while it is copied or moved. */
@@ -14,7 +14,7 @@ export const copyAttempts = 5
 /**
  * Copies the bytes of an object, again if it is replaced before they were read.
  *
- * @param find the object, which other requests may change; undefined if there is none
+ * @param find finds the object, which other requests may change; undefined if it does not exist
  * @throws StorageError 404 `NoSuchKey` when there is no object, 423 when it is replaced again and again; the store's error
  */
 export async function copyBytes<Source extends Versioned>(

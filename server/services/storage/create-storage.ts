@@ -58,7 +58,8 @@ export function createStorage(options: StorageOptions): StorageService {
     handler: storageRouter({ context, routes: storageRoutes, validator, allowedOrigins }),
     context,
     stop: async () => {
-      stopSweeping()
+      // A sweep may take long, and can be interrupted at any point.
+      void stopSweeping()
       await stopExpiring()
       context.images.stop()
       await store.close()

@@ -32,7 +32,7 @@ const tokenMessages = new Map([
 ])
 
 /** The error of an invalid token or API key. */
-export function credentialStorageError(error: CredentialError): StorageError {
+function credentialStorageError(error: CredentialError): StorageError {
   const message = error.message.startsWith('Expected 3 parts')
     ? 'Invalid Compact JWS'
     : tokenMessages.get(error.message)

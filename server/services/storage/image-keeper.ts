@@ -7,12 +7,11 @@ import type { ImageKeeper, KeptImage } from '../analysis/image-keeper.ts'
 import { imageTypeOf } from '../analysis/image-type.ts'
 import { requireObjectName } from './names.ts'
 import { metadataText } from './object-metadata.ts'
-import { removeLater, requirePermission } from './object-writing.ts'
+import { insertObject, objectValues, removeLater, requirePermission } from './object-writing.ts'
 import type { StorageContext } from './storage-context.ts'
-import { storageErrors } from './storage-error.ts'
+import { StorageError, storageErrors } from './storage-error.ts'
 import { storagePath } from './storage-route.ts'
-import { bucketLimits, largestUpload, requireAllowedType } from './uploads.ts'
-import { uuidOrNull } from './object-owner.ts'
+import { bucketLimits, largestUpload, requireAllowedType, type BucketLimits } from './uploads.ts'
 
 const createBucket = new JsonStatement(
   'insert into storage.buckets (id, name, public) values ($1, $1, false) on conflict do nothing returning to_json(id)',
@@ -23,25 +22,21 @@ const createBucket = new JsonStatement(
 const scopeSettings = `select set_config('storage.operation', $1, true), set_config('request.method', 'POST', true),
   set_config('request.path', $2, true), set_config('request.headers', '{}', true)`
 
-const insertObject = `insert into storage.objects (bucket_id, name, owner, owner_id, version, metadata, user_metadata)
-  values ($1, $2, $3::uuid, $4, $5, $6::jsonb, '{}')`
-
 const operation = 'storage.object.upload'
 const cacheControl = 'no-cache'
 const extensions = { 'image/jpeg': 'jpg', 'image/png': 'png', 'image/webp': 'webp' } as const
 
 /** @param bucket is created at the first use, as a private one without policies */
 export function createImageKeeper(context: StorageContext, bucket: string): ImageKeeper {
-  const { store, database } = context
+  const { store } = context
   const put = async (identity: Identity, image: Uint8Array, origin: string): Promise<KeptImage> => {
     const { sub } = identity.claims
     if (typeof sub !== 'string' || sub === '') throw storageErrors.accessDenied('Only users can keep images')
     const contentType = imageTypeOf(image)
     if (!contentType) throw storageErrors.invalidMimeType('of the image')
-    await database.admin(createBucket, [bucket])
     const name = `${sub}/${randomUUID()}.${extensions[contentType]}`
     requireObjectName(name)
-    const limits = await bucketLimits(context, bucket)
+    const limits = await limitsOf(context, bucket)
     if (image.length > largestUpload(context, limits, name)) throw storageErrors.tooLarge()
     requireAllowedType(contentType, limits, name)
     const path = `/object/${bucket}/${name}`
@@ -59,8 +54,19 @@ export function createImageKeeper(context: StorageContext, bucket: string): Imag
     put,
     insert: async (query, { name, owner, version, metadata }) => {
       await query(scopeSettings, [operation, `/object/${bucket}/${name}`])
-      await query(insertObject, [bucket, name, uuidOrNull(owner), owner, version, metadata])
+      await query(insertObject, objectValues({ bucket, name, owner, userMetadata: undefined }, version, metadata, '{}'))
     },
     discard: (images) => removeLater(context, ...images),
+  }
+}
+
+/** The limits of a bucket, which is created if it does not exist. */
+async function limitsOf(context: StorageContext, bucket: string): Promise<BucketLimits> {
+  try {
+    return await bucketLimits(context, bucket)
+  } catch (error) {
+    if (!(error instanceof StorageError && error.code === 'NoSuchBucket')) throw error
+    await context.database.admin(createBucket, [bucket])
+    return bucketLimits(context, bucket)
   }
 }

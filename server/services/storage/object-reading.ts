@@ -3,6 +3,7 @@ import { JsonStatement, type TextRow } from '../../postgres/json-statement.ts'
 import { requireBucketName, requireObjectName } from './names.ts'
 import { readMetadata, type ObjectMetadata } from './object-metadata.ts'
 import type { StorageCaller } from './callers.ts'
+import { MissingBytesError } from './object-store.ts'
 import type { StorageContext } from './storage-context.ts'
 import type { StorageScope } from './storage-database.ts'
 import { storageErrors } from './storage-error.ts'
@@ -25,6 +26,8 @@ export type ObjectReader = {
   readonly context: StorageContext
   readonly caller: Pick<StorageCaller, 'isAuthenticated'>
   readonly scope: StorageScope
+  /** Whether the session of the token must be active for public buckets, too. */
+  readonly requiresSession?: boolean
 }
 
 /** SQL for a time in the notation of JavaScript. */
@@ -50,18 +53,34 @@ const visible = new JsonStatement(
 )
 
 /**
+ * Finds a bucket, and an object of it if there is one.
+ *
+ * @throws StorageError 404 `NoSuchBucket`
+ */
+async function findInBucket(
+  { database }: Pick<StorageContext, 'database'>,
+  bucket: string,
+  name: string,
+): Promise<{ readonly isPublic: boolean; readonly row: TextRow }> {
+  requireBucketName(bucket)
+  requireObjectName(name)
+  const [row] = await database.admin(inBucket, [bucket, name])
+  if (!row) throw storageErrors.noSuchBucket()
+  return { isPublic: row[0] === 't', row }
+}
+
+/**
  * Finds an object of a public bucket, without regard to policies.
  *
  * @throws StorageError 404 `NoSuchBucket`, also for a private bucket; 404 `NoSuchKey`
  */
 export async function findPublicObject(
-  { database }: Pick<StorageContext, 'database'>,
+  context: Pick<StorageContext, 'database'>,
   bucket: string,
   name: string,
 ): Promise<StoredObject> {
-  requireNames(bucket, name)
-  const [row] = await database.admin(inBucket, [bucket, name])
-  if (row?.[0] !== 't') throw storageErrors.noSuchBucket()
+  const { isPublic, row } = await findInBucket(context, bucket, name)
+  if (!isPublic) throw storageErrors.noSuchBucket()
   return objectOf(row, bucket, name)
 }
 
@@ -71,13 +90,11 @@ export async function findPublicObject(
  * @throws StorageError 404 `NoSuchBucket`, `NoSuchKey`
  */
 export async function findAnyObject(
-  { database }: Pick<StorageContext, 'database'>,
+  context: Pick<StorageContext, 'database'>,
   bucket: string,
   name: string,
 ): Promise<StoredObject> {
-  requireNames(bucket, name)
-  const [row] = await database.admin(inBucket, [bucket, name])
-  if (!row) throw storageErrors.noSuchBucket()
+  const { row } = await findInBucket(context, bucket, name)
   return objectOf(row, bucket, name)
 }
 
@@ -87,14 +104,15 @@ export async function findAnyObject(
  * @throws StorageError 404 `NoSuchBucket`, `NoSuchKey`
  */
 export async function findReadableObject(
-  { context, caller, scope }: ObjectReader,
+  { context, caller, scope, requiresSession = false }: ObjectReader,
   bucket: string,
   name: string,
 ): Promise<StoredObject> {
-  requireNames(bucket, name)
-  const [row] = await context.database.admin(inBucket, [bucket, name])
-  if (!row) throw storageErrors.noSuchBucket()
-  if (row[0] === 't') return objectOf(row, bucket, name)
+  const { isPublic, row } = await findInBucket(context, bucket, name)
+  if (isPublic) {
+    if (requiresSession) await context.database.requireSession(scope)
+    return objectOf(row, bucket, name)
+  }
   if (!caller.isAuthenticated) throw storageErrors.noSuchBucket()
   return findVisibleObject({ context, scope }, bucket, name)
 }
@@ -114,9 +132,27 @@ export async function findVisibleObject(
   return objectOf(row, bucket, name)
 }
 
-function requireNames(bucket: string, name: string): void {
-  requireBucketName(bucket)
-  requireObjectName(name)
+/** How often an object is looked up again whose bytes were removed because it was replaced meanwhile. */
+const attempts = 3
+
+/**
+ * Finds an object and reads its bytes. Does both again when the object was replaced in between.
+ *
+ * @param read may reject with `MissingBytesError`
+ */
+export async function findAndRead<Result>(
+  find: () => Promise<StoredObject>,
+  read: (object: StoredObject) => Promise<Result>,
+): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    const object = await find()
+    try {
+      return await read(object)
+    } catch (error) {
+      if (!(error instanceof MissingBytesError) || attempt === attempts) throw error
+      if ((await find()).version === object.version) throw error
+    }
+  }
 }
 
 function objectOf(

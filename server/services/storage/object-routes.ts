@@ -83,6 +83,11 @@ const findReadable: Find = (call) => {
   return findReadableObject(call, bucket, name)
 }
 
+const findAuthenticated: Find = (call) => {
+  const { bucket, name } = keyOf(call)
+  return findReadableObject({ ...call, requiresSession: true }, bucket, name)
+}
+
 const findPublic: Find = (call) => {
   const { bucket, name } = keyOf(call)
   return findPublicObject(call.context, bucket, name)
@@ -174,7 +179,7 @@ const authenticated = {
   name: 'AuthenticatedObject',
   path: '/object/authenticated/{bucket}/{*name}',
   caller: 'required',
-  find: findReadable,
+  find: findAuthenticated,
 } as const
 const either = {
   name: 'Object',

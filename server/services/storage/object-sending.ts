@@ -2,14 +2,11 @@
 import { pipeline } from 'node:stream/promises'
 import { byteRange } from './byte-range.ts'
 import { isNotModified, objectHeaders, rangeApplies, type HeaderOptions } from './object-headers.ts'
-import type { StoredObject } from './object-reading.ts'
+import { findAndRead, type StoredObject } from './object-reading.ts'
 import { MissingBytesError, type ByteRange } from './object-store.ts'
 import { smallSize } from './small-objects.ts'
 import { storageErrors } from './storage-error.ts'
 import type { StorageCall } from './storage-route.ts'
-
-/** How often an object is looked up again whose bytes were removed because it was replaced meanwhile. */
-const attempts = 3
 
 type SendingCall = Pick<StorageCall<unknown>, 'context' | 'request' | 'response'>
 
@@ -18,21 +15,11 @@ type SendingCall = Pick<StorageCall<unknown>, 'context' | 'request' | 'response'
  *
  * @param find finds the object; called again when it was replaced between look-up and reading
  */
-export async function sendObject(
+export const sendObject = (
   call: SendingCall,
   find: () => Promise<StoredObject>,
   options: HeaderOptions,
-): Promise<undefined> {
-  for (let attempt = 1; ; attempt++) {
-    const object = await find()
-    try {
-      return await sendBytes(call, object, options)
-    } catch (error) {
-      if (!(error instanceof MissingBytesError) || attempt === attempts) throw error
-      if ((await find()).version === object.version) throw error
-    }
-  }
-}
+): Promise<undefined> => findAndRead(find, (object) => sendBytes(call, object, options))
 
 /** Responds to HEAD. */
 export function sendObjectHead(

@@ -22,22 +22,23 @@ export type NewObject = {
   readonly userMetadata: UserMetadata | undefined
 }
 
-const insert = `insert into storage.objects (bucket_id, name, owner, owner_id, version, metadata, user_metadata)
+/** SQL that inserts the row of an object. Its parameters are those of `objectValues`. */
+export const insertObject = `insert into storage.objects (bucket_id, name, owner, owner_id, version, metadata, user_metadata)
    values ($1, $2, $3::uuid, $4, $5, $6::jsonb, $7::jsonb)`
 
 const replace = `on conflict (bucket_id, name) do update set
      owner = coalesce(excluded.owner, objects.owner), owner_id = coalesce(excluded.owner_id, objects.owner_id),
      version = excluded.version, metadata = excluded.metadata, user_metadata = excluded.user_metadata`
 
-const tryInsert = new JsonStatement(insert, { access: 'write' })
+const tryInsert = new JsonStatement(insertObject, { access: 'write' })
 // Reading the row requires the policies of select, as replacing requires those of update.
 const tryUpsert = new JsonStatement(
-  `${insert} ${replace}
+  `${insertObject} ${replace}
    returning id, (select owner_id from storage.objects as seen where seen.bucket_id = $1 and seen.name = $2)`,
   { access: 'write' },
 )
 
-const insertRow = new JsonStatement(`${insert} on conflict (bucket_id, name) do nothing returning id, null`, {
+const insertRow = new JsonStatement(`${insertObject} on conflict (bucket_id, name) do nothing returning id, null`, {
   access: 'write',
 })
 // The lock makes the previous version that of the row which is replaced. Rows that the caller was not asked about stay.
@@ -53,8 +54,9 @@ const upsertRow = new JsonStatement(
   { access: 'write' },
 )
 
-const valuesOf = (
-  { bucket, name, owner, userMetadata }: NewObject,
+/** @param byDefault user metadata in JSON, if the object has none of its own */
+export const objectValues = (
+  { bucket, name, owner, userMetadata }: Omit<NewObject, 'isUpsert'>,
   version: string,
   metadata: string | null,
   byDefault: string | null,
@@ -69,11 +71,11 @@ const valuesOf = (
 ]
 
 /**
- * The object that the caller may replace: an upload takes long enough for somebody else to put another one there, which
+ * The object that the caller may replace: during a long upload, another user may put a different object there, which
  * only its policies could permit to replace.
  */
 export type Replaceable = {
-  /** If there is no object yet, no row ever has this id. */
+  /** If there is no object yet, a new id, which no row ever has. */
   readonly id: string | null
   readonly owner: string | null
 }
@@ -81,7 +83,7 @@ export type Replaceable = {
 /** What is known of an object before its upload. */
 type Known = { readonly mimetype?: string; readonly contentLength?: number }
 
-/** How often somebody else may put another object where one is to be replaced, until the caller has to try again. */
+/** How often another user may put a different object where one is to be replaced, until the caller has to try again. */
 const attempts = 10
 
 /**
@@ -98,7 +100,7 @@ export async function requirePermission(
 ): Promise<Replaceable> {
   const statement = object.isUpsert ? tryUpsert : tryInsert
   try {
-    const [row] = await database.tryOut(scope, statement, valuesOf(object, '1', JSON.stringify(known), null))
+    const [row] = await database.tryOut(scope, statement, objectValues(object, '1', JSON.stringify(known), null))
     return { id: row?.[0] ?? null, owner: row?.[1] ?? null }
   } catch (error) {
     throw objectErrorOf(error)
@@ -164,7 +166,7 @@ async function writeRow(
   metadata: string,
   { id: replaced, owner }: Replaceable,
 ): Promise<WrittenObject | undefined> {
-  const values = valuesOf(object, version, metadata, '{}')
+  const values = objectValues(object, version, metadata, '{}')
   try {
     const [row] = object.isUpsert
       ? await database.askAsAdmin(scope, upsertRow, [...values, replaced, owner])

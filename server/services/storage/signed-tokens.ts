@@ -48,7 +48,7 @@ export type SignedTokens = {
 /**
  * The token in the query string of a signed URL.
  *
- * @throws StorageError 400 if there is none
+ * @throws StorageError 400 without a token
  */
 export function tokenOf({ query }: { readonly query: URLSearchParams }): string {
   const token = query.get('token')

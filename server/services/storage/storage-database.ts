@@ -39,6 +39,8 @@ export type StorageDatabase = {
     statement: JsonStatement,
     values: readonly Parameter[],
   ) => Promise<TextRow[]>
+  /** Requires that the session of the caller's token is active, for requests without a statement under its role. */
+  readonly requireSession: (scope: StorageScope) => Promise<void>
   /** Runs one statement as the owner of the tables, for no request in particular. */
   readonly admin: (statement: JsonStatement, values: readonly Parameter[]) => Promise<TextRow[]>
 }
@@ -94,6 +96,9 @@ function scopeSettings(scope: StorageScope, access: Access, session: NamedSessio
   }
 }
 
+/** For its settings only, which check the session. */
+const nothing = new JsonStatement('select null', { access: 'read', hasNoEffect: true })
+
 /** @param checksSessions whether the database has `auth.check_session`, read at each request */
 export function storageDatabase(
   database: Pick<Database, 'askRows' | 'runWith'>,
@@ -117,6 +122,9 @@ export function storageDatabase(
       ),
     tryOut: (scope, statement, values) => run(scope, statement, values, true),
     askAsAdmin: (scope, statement, values) => run({ ...scope, identity: storageAdmin }, statement, values, false),
+    requireSession: async (scope) => {
+      if (checksSessions() && namedSession(scope.identity)) await askRows(scope, nothing, [])
+    },
     admin: (statement, values) => database.askRows(statement, storageAdmin, values),
   }
 }

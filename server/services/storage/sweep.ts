@@ -1,5 +1,6 @@
 // Removes bytes that no row names: of uploads that were interrupted, and of objects that SQL has deleted. Parts of
 // unfinished resumable uploads are kept until those expire.
+import { repeat } from '../../common/repeated-task.ts'
 import { JsonStatement } from '../../postgres/json-statement.ts'
 import type { ListedBytes } from './object-store.ts'
 import type { StorageContext } from './storage-context.ts'
@@ -76,25 +77,12 @@ const interval = 3_600_000
 /**
  * Sweeps once an hour, the first time within the first hour.
  *
- * @returns stops sweeping
+ * @returns stops sweeping, and resolves when the sweep in progress, if any, has ended
  */
-export function startSweeping(context: SweepContext & Pick<StorageContext, 'onError'>): () => void {
-  let timer: NodeJS.Timeout
-  const wait = (milliseconds: number): void => {
-    timer = setTimeout(() => {
-      sweep(context, new Date(Date.now() - interval))
-        .catch(context.onError)
-        .finally(() => {
-          if (!isStopped) wait(interval)
-        })
-    }, milliseconds)
-    timer.unref()
-  }
-  let isStopped = false
-  // Several processes that start together do not sweep together.
-  wait(Math.random() * interval)
-  return () => {
-    isStopped = true
-    clearTimeout(timer)
-  }
-}
+export const startSweeping = (context: SweepContext & Pick<StorageContext, 'onError'>): (() => Promise<void>) =>
+  repeat({
+    run: () => sweep(context, new Date(Date.now() - interval)),
+    // Several processes that start together do not sweep together.
+    pause: (isFirst) => (isFirst ? Math.random() * interval : interval),
+    onError: context.onError,
+  })

@@ -5,7 +5,7 @@ import { Busboy, type BusboyFileStream, type BusboyHeaders, type BusboyInstance 
 import { storageErrors } from './storage-error.ts'
 
 export type UploadForm = {
-  /** Text fields before the file. */
+  /** Text fields before the file, and perhaps some after it. */
   readonly fields: ReadonlyMap<string, string>
   /** Media type of the file. */
   readonly fileType: string
@@ -15,12 +15,15 @@ export type UploadForm = {
   readonly stop: () => void
 }
 
-const limits = { fields: 10, files: 1, fieldSize: 1024 * 1024, headerPairs: 64 }
+/** Bytes of all text fields. */
+const mostFieldBytes = 1024 * 1024
+
+const limits = { fields: 10, files: 1, fieldSize: mostFieldBytes, headerPairs: 64 }
 
 /**
  * Reads a form up to the bytes of its file, which may have any field name.
  *
- * @throws StorageError 400 without a file, or when the request has broken off
+ * @throws StorageError 400 without a file, or when the request has broken off; 413 if its fields are larger than 1 MiB
  */
 export function readForm(request: IncomingMessage): Promise<UploadForm> {
   // Its events are over, so that nothing would ever end the form.
@@ -40,9 +43,19 @@ export function readForm(request: IncomingMessage): Promise<UploadForm> {
       if (!request.complete) reject(new Error('the request broke off'))
     })
   })
+  let fieldBytes = 0
+  let hasFile = false
   return new Promise((resolve, reject) => {
-    parser.on('field', (name, value) => fields.set(name, value))
+    parser.on('field', (name, value, _isNameCut, isCut) => {
+      fieldBytes += Buffer.byteLength(value)
+      if (!isCut && fieldBytes <= mostFieldBytes) fields.set(name, value)
+      else if (!hasFile) {
+        stop()
+        reject(storageErrors.tooLarge('fields of the form'))
+      }
+    })
     parser.on('file', (_name, file, _fileName, _encoding, fileType) => {
+      hasFile = true
       // The parser also reports this error on the stream of the file, at any time.
       file.on('error', () => undefined)
       finished.catch((error: unknown) => file.destroy(error instanceof Error ? error : undefined))

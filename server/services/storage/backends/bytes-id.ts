@@ -9,7 +9,7 @@ const id = /^([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})-[0-9a-f]{32}$/
  * The name of the file: the version, which is a UUID, and a hash of the names of bucket and object. So names of objects
  * are no part of paths, and a row that names the version of another object has no bytes.
  *
- * @returns undefined if the version is none of this server's
+ * @returns undefined unless the version is a UUID, as this server creates them
  */
 export function idOfBytes(key: ObjectKey): string | undefined {
   if (!version.test(key.version)) return undefined

@@ -192,6 +192,7 @@ export class FileStore implements ObjectStore {
   ): Promise<StoredBytes> {
     const path = this.#pathOf(key)
     const draft = join(this.#incoming, randomUUID())
+    let current = draft
     try {
       await this.prepare()
       const file = await open(draft, 'wx', 0o600)
@@ -205,10 +206,11 @@ export class FileStore implements ObjectStore {
         await file.close()
       }
       await rename(draft, path)
+      current = path
       await this.#syncFolderOf(path)
       return { ...written, lastModified }
     } catch (error) {
-      await rm(draft, { force: true }).catch(() => undefined)
+      await rm(current, { force: true }).catch(() => undefined)
       throw storeError(error)
     }
   }

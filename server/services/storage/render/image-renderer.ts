@@ -53,7 +53,7 @@ export class ImageRenderer {
     })
   }
 
-  /** Id of the process; undefined while there is none. */
+  /** Id of the process, or undefined when it is not running. */
   get pid(): number | undefined {
     return this.#queue.pid
   }

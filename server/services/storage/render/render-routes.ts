@@ -2,9 +2,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { isNotModified, objectHeaders, type HeaderOptions } from '../object-headers.ts'
-import { findAnyObject, findPublicObject, findVisibleObject, type StoredObject } from '../object-reading.ts'
+import {
+  findAndRead,
+  findAnyObject,
+  findPublicObject,
+  findVisibleObject,
+  type StoredObject,
+} from '../object-reading.ts'
 import { keyOf, objectResponse } from '../object-routes.ts'
-import { MissingBytesError } from '../object-store.ts'
 import type { CallerKind } from '../callers.ts'
 import { tokenOf } from '../signed-tokens.ts'
 import { storageErrors } from '../storage-error.ts'
@@ -26,9 +31,6 @@ type Rendering = {
   readonly expires?: Date
   readonly find: () => Promise<StoredObject>
 }
-
-/** How often an image is looked up again whose bytes were removed because it was replaced meanwhile. */
-const attempts = 3
 
 /** Aborts when the client disconnects before the response is complete. */
 function disconnection(response: ServerResponse): AbortSignal {
@@ -52,35 +54,26 @@ async function render(call: Call, { transformation: asked, expires, find }: Rend
   const options: HeaderOptions = { download: query.get('download'), ...(expires ? { expires } : {}) }
   const task = { transformation, acceptsWebp: acceptsWebp(request) }
   const signal = disconnection(response)
-  for (let attempt = 1; ; attempt++) {
-    const object = await find()
+  return findAndRead(find, async (object): Promise<undefined> => {
     const { metadata } = object
     if (isNotModified(metadata, request.headers)) {
       response.writeHead(304, objectHeaders(metadata, request.headers, options)).end()
       return
     }
-    try {
-      const image = await context.images.render(
-        metadata.size ?? 0,
-        async () => buffer(await context.store.get(object)),
-        task,
-        signal,
-      )
-      const described = describe(transformation)
-      response.appendHeader('Vary', 'Accept')
-      response.writeHead(200, {
-        ...objectHeaders({ ...metadata, mimetype: image.type }, request.headers, options),
-        'Content-Length': image.bytes.length,
-        ...(described === '' ? {} : { 'X-Transformations': described }),
-      })
-      response.end(image.bytes)
-      return
-    } catch (error) {
-      if (signal.aborted) return
-      if (!(error instanceof MissingBytesError) || attempt === attempts) throw error
-      if ((await find()).version === object.version) throw error
-    }
-  }
+    const read = async (): Promise<Buffer> => buffer(await context.store.get(object))
+    const image = await context.images.render(metadata.size ?? 0, read, task, signal).catch((error: unknown) => {
+      if (!signal.aborted) throw error
+    })
+    if (!image) return
+    const described = describe(transformation)
+    response.appendHeader('Vary', 'Accept')
+    response.writeHead(200, {
+      ...objectHeaders({ ...metadata, mimetype: image.type }, request.headers, options),
+      'Content-Length': image.bytes.length,
+      ...(described === '' ? {} : { 'X-Transformations': described }),
+    })
+    response.end(image.bytes)
+  })
 }
 
 /** @throws StorageError 400 */

@@ -58,7 +58,7 @@ export function transformationOf(query: URLSearchParams): Transformation {
   const read = <T>(name: string, parse: (text: string, place: string) => T): T | undefined => {
     const values = query.getAll(name)
     const place = `querystring/${name}`
-    // A repeated parameter is a list, which is none of the types.
+    // A repeated parameter is a list, so its type is not valid.
     return values.length === 0 ? undefined : parse(values.length === 1 ? (values[0] ?? '') : '', place)
   }
   const choice =

@@ -2,7 +2,6 @@
 // the object at the end. https://tus.io/protocols/resumable-upload
 import { randomUUID } from 'node:crypto'
 import { Metadata, Server, type ServerOptions, type Upload } from '@tus/server'
-import { JsonStatement } from '../../../postgres/json-statement.ts'
 import { leavesConnection } from '../../../postgres/database-error.ts'
 import { metadataText } from '../object-metadata.ts'
 import { objectErrorOf, removeLater, requirePermission, type NewObject, type Replaceable } from '../object-writing.ts'
@@ -29,10 +28,7 @@ type TusMetadata = Readonly<Record<string, string | null>>
 type Hooks = Omit<ServerOptions, 'path' | 'locker'>
 type HookError = { readonly status_code: number; readonly body: string }
 
-/** For the session only. */
-const nothing = new JsonStatement('select null', { access: 'read', hasNoEffect: true })
-
-/** How often somebody else may put another object there until the client has to try again. */
+/** How often another user may put a different object there until the client has to try again. */
 const attempts = 10
 
 type Finished = Awaited<ReturnType<ResumableUploads['finish']>>
@@ -125,6 +121,10 @@ class TusUpload {
   async #authorize(text: string): Promise<void> {
     const { context, scope, request } = this.#call
     const { bucket, name } = idOf(text)
+    const { 'upload-length': length, 'upload-offset': offset } = request.headers
+    // The library reads 1e+21 as 1.
+    if (isExponent(length)) throw tusErrors.invalidLength()
+    if (isExponent(offset)) throw tusErrors.offsetConflict()
     if (this.#isSigned) {
       const { 'x-signature': signature } = request.headers
       if (typeof signature !== 'string' || signature === '') {
@@ -136,12 +136,11 @@ class TusUpload {
     }
     if (request.method === 'OPTIONS') return
     if (request.method === 'HEAD') {
-      // The session may have ended.
-      await context.database.askRows(scope, nothing, [])
+      await context.database.requireSession(scope)
       return
     }
-    const { metadata, length } = request.method === 'POST' ? this.#announced() : await this.store.find(text)
-    await this.#requirePermission(this.#objectOf(bucket, name, metadata), metadata, length)
+    const upload = request.method === 'POST' ? this.#announced() : await this.store.find(text)
+    await this.#requirePermission(this.#objectOf(bucket, name, upload.metadata), upload.metadata, upload.length)
   }
 
   async #requirePermission(object: NewObject, { contentType }: TusMetadata, length: number | null): Promise<void> {
@@ -211,7 +210,7 @@ class TusUpload {
     return { headers: { 'Tus-Complete': '1' } }
   }
 
-  /** Writes the row. If somebody else has put another object there meanwhile, policies decide again. */
+  /** Writes the row. If another user has put a different object there meanwhile, policies decide again. */
   async #write({ upload, length }: CompleteUpload, version: string, metadata: string): Promise<Finished> {
     const object = this.#objectOf(upload.bucket, upload.name, upload.metadata)
     const { owner, isUpsert, userMetadata = {} } = object
@@ -242,6 +241,8 @@ class TusUpload {
 /** Errors of the library, too, are partly instances of Error. */
 const isHookError = (error: Error): error is Error & HookError =>
   error instanceof TusError || ('status_code' in error && 'body' in error)
+
+const isExponent = (header: string | readonly string[] | undefined): boolean => String(header).includes('e+')
 
 /** `/storage/v1/upload` -> `/upload` */
 const withoutMount = (path: string): string => path.slice(storagePath.length)
