@@ -1,23 +1,15 @@
 // Joins objects of an S3 bucket to one. The server copies them, except for small ones, which S3 does not accept as parts.
-import { Readable } from 'node:stream'
-import type { CompletedPart, S3Client } from '@aws-sdk/client-s3'
-import { TooManyBytesError, type ObjectKey, type PutOptions, type StoredBytes } from '../object-store.ts'
-import type { S3Library } from './s3-library.ts'
-
-type Place = { readonly Bucket: string; readonly Key: string }
+import type { Readable } from 'node:stream'
+import { TooManyBytesError, type ObjectKey, type StoredBytes } from '../object-store.ts'
+import { leastPart, putWhole, S3Multipart, type S3Place, type S3Target } from './s3-multipart.ts'
 
 export type Composition = {
-  readonly client: S3Client
-  readonly library: S3Library
-  readonly place: (key: ObjectKey) => Place
+  readonly target: S3Target
   readonly parts: readonly ObjectKey[]
-  readonly to: ObjectKey
-  readonly options: PutOptions
+  readonly maxBytes: number
+  readonly place: (key: ObjectKey) => S3Place
   readonly get: (key: ObjectKey) => Promise<Readable>
 }
-
-/** Bytes of all parts but the last. */
-const leastPart = 5 * 1024 * 1024
 
 type Sized = { readonly key: ObjectKey; readonly size: number }
 
@@ -42,10 +34,10 @@ export function groupsOf<T extends { readonly size: number }>(parts: readonly T[
 /**
  * Joins the objects in this order.
  *
- * @throws the errors of the SDK
+ * @throws the errors of the SDK; TooManyBytesError; the reason of the signal
  */
-export async function composeParts(composition: Composition): Promise<StoredBytes> {
-  const { client, library, place, parts, to, options, get } = composition
+export async function composeParts({ target, parts, maxBytes, place, get }: Composition): Promise<StoredBytes> {
+  const { client, library, options } = target
   const sized = await Promise.all(
     parts.map(async (key): Promise<Sized> => {
       const { ContentLength: size = 0 } = await client.send(new library.HeadObjectCommand(place(key)))
@@ -53,50 +45,26 @@ export async function composeParts(composition: Composition): Promise<StoredByte
     }),
   )
   const size = sized.reduce((sum, part) => sum + part.size, 0)
-  if (size > options.maxBytes) throw new TooManyBytesError()
+  if (size > maxBytes) throw new TooManyBytesError()
   const groups = groupsOf(sized.filter((part) => part.size > 0))
-  const { contentType, cacheControl, signal } = options
-  const headers = {
-    ...(contentType === '' ? {} : { ContentType: contentType }),
-    ...(cacheControl === '' ? {} : { CacheControl: cacheControl }),
-  }
   if (groups.length < 2) {
-    const Body = await bytesOf(groups[0] ?? [], get)
-    const { ETag: eTag = '' } = await client.send(new library.PutObjectCommand({ ...place(to), ...headers, Body }))
+    const eTag = await putWhole(target, await bytesOf(groups[0] ?? [], get))
     return { size, eTag, lastModified: new Date() }
   }
-  const { UploadId } = await client.send(new library.CreateMultipartUploadCommand({ ...place(to), ...headers }))
-  const upload = { ...place(to), UploadId }
+  const multipart = await S3Multipart.begin(target)
   try {
-    const completed: CompletedPart[] = []
-    for (const [index, group] of groups.entries()) {
-      signal?.throwIfAborted()
-      const PartNumber = index + 1
-      completed.push({ PartNumber, ETag: await addPart({ ...upload, PartNumber }, group, composition) })
+    for (const group of groups) {
+      options.signal?.throwIfAborted()
+      const [only, ...others] = group
+      if (only && others.length === 0) await multipart.copy(place(only.key))
+      else await multipart.add(await bytesOf(group, get))
     }
-    const { ETag: eTag = '' } = await client.send(
-      new library.CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts: completed } }),
-    )
+    const eTag = await multipart.complete()
     return { size, eTag: eTag.startsWith('"') ? eTag : `"${eTag}"`, lastModified: new Date() }
   } catch (error) {
-    await client.send(new library.AbortMultipartUploadCommand(upload)).catch(() => undefined)
+    await multipart.abort()
     throw error
   }
-}
-
-async function addPart(
-  part: Place & { readonly UploadId: string | undefined; readonly PartNumber: number },
-  group: readonly Sized[],
-  { client, library, place, get }: Composition,
-): Promise<string | undefined> {
-  const [only, ...others] = group
-  if (only && others.length === 0) {
-    const { Bucket, Key } = place(only.key)
-    const copied = await client.send(new library.UploadPartCopyCommand({ ...part, CopySource: `${Bucket}/${Key}` }))
-    return copied.CopyPartResult?.ETag
-  }
-  const { ETag } = await client.send(new library.UploadPartCommand({ ...part, Body: await bytesOf(group, get) }))
-  return ETag
 }
 
 /** The bytes of small objects. */

@@ -10,7 +10,7 @@ import { tusErrors } from './tus-error.ts'
 import { parseUploadId, uploadIdText } from './upload-id.ts'
 
 /** Bytes of a part, so that S3 takes it in one request; and how many parts a large upload has at most. */
-const partSize = 8 * 1024 * 1024
+const partSize = 5 * 1024 * 1024
 const mostParts = 5000
 
 /** An upload whose bytes are complete, with those that are not in `received`. */
