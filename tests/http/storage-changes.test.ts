@@ -1,10 +1,9 @@
 // Moving, copying and removing objects at `/storage/v1`: every parameter and error, rows and bytes in agreement, and requests
 // at the same time.
-import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { startStorageService, storageFault, storageFaults as faults, type TestStorage } from '../support/storage.ts'
 import { exchangeRows, type StorageRow } from '../support/storage-rows.ts'
+import { conflictRounds, testWithFolder } from '../support/storage-backends.ts'
 import { until } from '../support/until.ts'
 
 const ann = 'aaaaaaaa-0000-4000-8000-000000000001'
@@ -29,15 +28,10 @@ const read = async ({ ask }: TestStorage, path: string): Promise<string | number
 const info = async ({ ask }: TestStorage, path: string): Promise<Record<string, unknown>> =>
   (await ask('GET', `/object/info/${path}`, { as: 'service_role' })).json as Record<string, unknown>
 
-/** The versions of all rows, and those in the folder of the store, once no bytes are being removed any more. */
-async function requireAgreement(t: Test, { database, folder }: TestStorage): Promise<void> {
+/** The versions of all rows, and those in the store, once no bytes are being removed any more. */
+async function requireAgreement(t: Test, { database, versions: stored }: TestStorage): Promise<void> {
   const rows = async (): Promise<string[]> =>
     (await database.query('select version from storage.objects order by 1')).rows.map(({ version }) => String(version))
-  const stored = async (): Promise<string[]> =>
-    (await readdir(join(folder, 'objects'), { recursive: true, withFileTypes: true }))
-      .filter((entry) => entry.isFile())
-      .map(({ name }) => name.slice(0, 36))
-      .sort()
   await until(async () => (await stored()).length <= (await rows()).length)
   t.strictSame(await stored(), await rows(), 'every row has bytes, and all bytes have a row')
 }
@@ -193,7 +187,7 @@ t.test('DELETE /object/:bucket', async (t) => {
   await requireAgreement(t, storage)
 })
 
-t.test('many objects at once', async (t) => {
+testWithFolder('many objects at once', async (t) => {
   const storage = await startStorageService(t)
   await createBuckets(storage, 'one')
   await storage.database.query(
@@ -211,7 +205,7 @@ t.test('requests at the same time', async (t) => {
   const change = (kind: string, sourceKey: string, destinationKey: string, headers = {}) =>
     storage.ask('POST', `/object/${kind}`, { as, body: { bucketId: 'one', sourceKey, destinationKey }, headers })
 
-  for (let round = 0; round < 5; round++) {
+  for (let round = 0; round < conflictRounds(); round++) {
     const sources = Array.from({ length: 6 }, (_, place) => `race-${round}-${place}`)
     for (const name of sources) await put(storage, `one/${name}`)
     const answers = await Promise.all(sources.map((name) => change('move', name, `target-${round}`)))
@@ -240,7 +234,7 @@ t.test('requests at the same time', async (t) => {
   t.equal(copies.filter(({ status }) => status === 200).length, 2, 'one copy to each target wins')
   for (const { status, json } of copies) if (status !== 200) t.strictSame(json, faults.exists)
 
-  for (let round = 0; round < 5; round++) {
+  for (let round = 0; round < conflictRounds(); round++) {
     await put(storage, 'one/short-lived')
     const [copied, , upserted] = await Promise.all([
       change('copy', 'short-lived', `copy-${round}`),
