@@ -1,5 +1,7 @@
 // Joins objects of an S3 bucket to one. The server copies them, except for small ones, which S3 does not accept as parts.
 import type { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { joinedBytes } from '../joined-bytes.ts'
 import { TooManyBytesError, type ObjectKey, type StoredBytes } from '../object-store.ts'
 import { leastPart, putWhole, S3Multipart, type S3Place, type S3Target } from './s3-multipart.ts'
 
@@ -46,9 +48,16 @@ export async function composeParts({ target, parts, maxBytes, place, get }: Comp
   )
   const size = sized.reduce((sum, part) => sum + part.size, 0)
   if (size > maxBytes) throw new TooManyBytesError()
+  const bytesOf = (group: readonly Sized[]): Promise<Buffer> =>
+    buffer(
+      joinedBytes(
+        group.map(({ key }) => key),
+        get,
+      ),
+    )
   const groups = groupsOf(sized.filter((part) => part.size > 0))
   if (groups.length < 2) {
-    const eTag = await putWhole(target, await bytesOf(groups[0] ?? [], get))
+    const eTag = await putWhole(target, await bytesOf(groups[0] ?? []))
     return { size, eTag, lastModified: new Date() }
   }
   const multipart = await S3Multipart.begin(target)
@@ -57,7 +66,7 @@ export async function composeParts({ target, parts, maxBytes, place, get }: Comp
       options.signal?.throwIfAborted()
       const [only, ...others] = group
       if (only && others.length === 0) await multipart.copy(place(only.key))
-      else await multipart.add(await bytesOf(group, get))
+      else await multipart.add(await bytesOf(group))
     }
     const eTag = await multipart.complete()
     return { size, eTag: eTag.startsWith('"') ? eTag : `"${eTag}"`, lastModified: new Date() }
@@ -65,11 +74,4 @@ export async function composeParts({ target, parts, maxBytes, place, get }: Comp
     await multipart.abort()
     throw error
   }
-}
-
-/** The bytes of small objects. */
-async function bytesOf(group: readonly Sized[], get: Composition['get']): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  for (const { key } of group) for await (const chunk of await get(key)) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks)
 }

@@ -1,6 +1,6 @@
 // Keeps the bytes of objects in a bucket of an S3 server: `objects/<id>`. Large objects are uploaded in parts, of which one
 // at a time is in memory.
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { S3Client } from '@aws-sdk/client-s3'
 import {
@@ -13,6 +13,7 @@ import {
   type PutOptions,
   type StoredBytes,
 } from '../object-store.ts'
+import { joinByCopying } from '../joined-bytes.ts'
 import { StorageError } from '../storage-error.ts'
 import { idOfBytes, versionOf } from './bytes-id.ts'
 import { MeasuredSource } from './measured-source.ts'
@@ -168,11 +169,7 @@ export class S3Store implements ObjectStore {
       if (options.signal?.aborted === true) throw options.signal.reason
       if (!isUnsupported(error)) throw storeError(error)
       // The server cannot copy parts of objects.
-      const chunks = async function* (get: (key: ObjectKey) => Promise<Readable>): AsyncGenerator<Buffer> {
-        for (const key of parts) for await (const chunk of await get(key)) yield chunk as Buffer
-      }
-      const source = Readable.from(chunks((key) => this.get(key)))
-      return this.put(to, source, options).finally(() => void source.destroy())
+      return joinByCopying(this, parts, to, options)
     })
   }
 

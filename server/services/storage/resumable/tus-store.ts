@@ -1,7 +1,8 @@
 // The resumable uploads of one request, as the library of the tus protocol uses them.
 import { randomUUID } from 'node:crypto'
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { DataStore, Upload } from '@tus/server'
+import { joinByCopying } from '../joined-bytes.ts'
 import type { ObjectKey, StoredBytes } from '../object-store.ts'
 import type { StorageContext } from '../storage-context.ts'
 import { IncomingParts } from './incoming-parts.ts'
@@ -139,14 +140,7 @@ export class TusStore extends DataStore {
     const to = { bucket, name, version }
     const stored = store.compose
       ? await store.compose(keys, to, options)
-      : await store.put(
-          to,
-          Readable.from(
-            bytesOf(keys, (key) => store.get(key)),
-            { objectMode: false },
-          ),
-          options,
-        )
+      : await joinByCopying(store, keys, to, options)
     if (stored.size !== length) {
       await store.remove([to])
       throw new Error(`a resumable upload of ${length} bytes has parts of ${stored.size} bytes`)
@@ -165,11 +159,4 @@ export class TusStore extends DataStore {
   override deleteExpired(): Promise<number> {
     return this.uploads.removeExpired(this.getExpiration())
   }
-}
-
-async function* bytesOf(
-  keys: readonly ObjectKey[],
-  get: (key: ObjectKey) => Promise<Readable>,
-): AsyncGenerator<Buffer> {
-  for (const key of keys) yield* (await get(key)) as AsyncIterable<Buffer>
 }
