@@ -69,7 +69,7 @@ export async function composeParts({ target, parts, maxBytes, place, get }: Comp
       else await multipart.add(await bytesOf(group))
     }
     const eTag = await multipart.complete()
-    return { size, eTag: eTag.startsWith('"') ? eTag : `"${eTag}"`, lastModified: new Date() }
+    return { size, eTag, lastModified: new Date() }
   } catch (error) {
     await multipart.abort()
     throw error

@@ -21,3 +21,8 @@ export const isOver = (error: unknown): boolean => nameOf(error) === 'NoSuchUplo
 
 /** Whether an error of the SDK says that the server does not implement a request. */
 export const isUnsupported = (error: unknown): boolean => ['NotImplemented', 'MethodNotAllowed'].includes(nameOf(error))
+
+const unquoted = /^"?([^"]*)"?$/
+
+/** An ETag of a response in double quotes, which some servers leave out. */
+export const quotedETag = (eTag: string | undefined): string => `"${unquoted.exec(eTag ?? '')?.[1] ?? ''}"`

@@ -2,7 +2,7 @@
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/mpuoverview.html
 import type { CompletedPart, S3Client } from '@aws-sdk/client-s3'
 import type { PutOptions } from '../object-store.ts'
-import type { S3Library } from './s3-library.ts'
+import { quotedETag, type S3Library } from './s3-library.ts'
 
 export type S3Place = { readonly Bucket: string; readonly Key: string }
 
@@ -34,8 +34,8 @@ const cancelledBy = (signal: AbortSignal | undefined): { readonly abortSignal?: 
 /** Writes an object in one request. Returns its ETag. */
 export async function putWhole({ client, library, place, options }: S3Target, body: Buffer): Promise<string> {
   const command = new library.PutObjectCommand({ ...place, ...s3Headers(options), Body: body })
-  const { ETag = '' } = await client.send(command, cancelledBy(options.signal))
-  return ETag
+  const { ETag } = await client.send(command, cancelledBy(options.signal))
+  return quotedETag(ETag)
 }
 
 /** Parts are added one after another. All methods but `abort` throw the errors of the SDK. */
@@ -81,8 +81,8 @@ export class S3Multipart {
     options.signal?.throwIfAborted()
     const MultipartUpload = { Parts: this.#parts }
     const command = new library.CompleteMultipartUploadCommand({ ...this.#upload, MultipartUpload })
-    const { ETag = '' } = await client.send(command)
-    return ETag
+    const { ETag } = await client.send(command)
+    return quotedETag(ETag)
   }
 
   /** Removes the parts. If that fails, they are left to `removeRemnants`. */

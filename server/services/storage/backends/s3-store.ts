@@ -18,7 +18,7 @@ import { StorageError } from '../storage-error.ts'
 import { idOfBytes, versionOf } from './bytes-id.ts'
 import { MeasuredSource } from './measured-source.ts'
 import { composeParts } from './s3-compose.ts'
-import { isMissing, isUnsupported, loadS3, type S3Library } from './s3-library.ts'
+import { isMissing, isUnsupported, loadS3, quotedETag, type S3Library } from './s3-library.ts'
 import { leastPart, mostParts, type S3Place, type S3Target } from './s3-multipart.ts'
 import { abortUnfinished } from './s3-remnants.ts'
 import { uploadChunks } from './s3-upload.ts'
@@ -44,9 +44,6 @@ const largestCopy = 5 * 1024 * mebibyte
 /** Keys of a request to remove. */
 const removedAtOnce = 1000
 const mostConnections = 256
-
-const unquoted = /^"?([^"]*)"?$/
-const quoted = (eTag: string | undefined): string => `"${unquoted.exec(eTag ?? '')?.[1] ?? ''}"`
 
 export class S3Store implements ObjectStore {
   readonly #client: S3Client
@@ -152,7 +149,7 @@ export class S3Store implements ObjectStore {
       const { CopyObjectResult: result } = await this.#client.send(
         new CopyObjectCommand({ ...this.#place(to), CopySource: `${this.#bucket}/${this.#place(from).Key}` }),
       )
-      return { size, eTag: quoted(result?.ETag ?? head.ETag), lastModified: result?.LastModified ?? new Date() }
+      return { size, eTag: quotedETag(result?.ETag ?? head.ETag), lastModified: result?.LastModified ?? new Date() }
     } catch (error) {
       throw storeError(error)
     }
