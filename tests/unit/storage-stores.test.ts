@@ -231,6 +231,9 @@ t.test('small parts are joined to groups', async (t) => {
   t.strictSame(sizes(1), [[1]])
   t.strictSame(sizes(5, 5, 1), [[5], [5], [1]])
   t.strictSame(sizes(1, 2, 3, 4, 8, 16, 1), [[1, 2, 3], [4, 8], [16], [1]])
+  const many = sizes(...Array.from({ length: 12_000 }, () => 6))
+  t.ok(many.length <= 10_000, 'S3 allows 10,000 parts')
+  t.equal(many.flat().length, 12_000)
 })
 
 // An S3 server that fails --------------------------------------------------------------------------------------------

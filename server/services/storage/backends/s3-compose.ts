@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { joinedBytes } from '../joined-bytes.ts'
 import { TooManyBytesError, type ObjectKey, type StoredBytes } from '../object-store.ts'
-import { leastPart, putWhole, S3Multipart, type S3Place, type S3Target } from './s3-multipart.ts'
+import { leastPart, mostParts, putWhole, S3Multipart, type S3Place, type S3Target } from './s3-multipart.ts'
 
 export type Composition = {
   readonly target: S3Target
@@ -15,20 +15,25 @@ export type Composition = {
 
 type Sized = { readonly key: ObjectKey; readonly size: number }
 
+const totalOf = (parts: readonly { readonly size: number }[]): number => parts.reduce((sum, { size }) => sum + size, 0)
+
 /**
- * Small objects together with their successors, so that every group is large enough for a part.
+ * Small objects together with their successors, so that every group is large enough for a part, and S3 takes all groups.
  *
  * @returns groups; a last one may be small
  */
 export function groupsOf<T extends { readonly size: number }>(parts: readonly T[]): readonly (readonly T[])[] {
+  const least = Math.max(leastPart, Math.ceil(totalOf(parts) / mostParts))
   const groups: T[][] = []
   let open: T[] = []
+  let size = 0
   for (const part of parts) {
     open.push(part)
-    if (open.reduce((sum, { size }) => sum + size, 0) >= leastPart) {
-      groups.push(open)
-      open = []
-    }
+    size += part.size
+    if (size < least) continue
+    groups.push(open)
+    open = []
+    size = 0
   }
   return open.length > 0 ? [...groups, open] : groups
 }
@@ -46,7 +51,7 @@ export async function composeParts({ target, parts, maxBytes, place, get }: Comp
       return { key, size }
     }),
   )
-  const size = sized.reduce((sum, part) => sum + part.size, 0)
+  const size = totalOf(sized)
   if (size > maxBytes) throw new TooManyBytesError()
   const bytesOf = (group: readonly Sized[]): Promise<Buffer> =>
     buffer(

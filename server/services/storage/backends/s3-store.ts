@@ -19,7 +19,7 @@ import { idOfBytes, versionOf } from './bytes-id.ts'
 import { MeasuredSource } from './measured-source.ts'
 import { composeParts } from './s3-compose.ts'
 import { isMissing, isUnsupported, loadS3, quotedETag, type S3Library } from './s3-library.ts'
-import { leastPart, mostParts, type S3Place, type S3Target } from './s3-multipart.ts'
+import type { S3Place, S3Target } from './s3-multipart.ts'
 import { abortUnfinished } from './s3-remnants.ts'
 import { uploadChunks } from './s3-upload.ts'
 
@@ -109,8 +109,7 @@ export class S3Store implements ObjectStore {
     const { maxBytes, signal } = options
     const measured = new MeasuredSource(source, maxBytes, signal)
     try {
-      const partSize = Math.max(leastPart, Math.ceil(Math.min(maxBytes, largestObject) / mostParts))
-      await uploadChunks(this.#target(key, options), partSize, measured.chunks())
+      await uploadChunks(this.#target(key, options), maxBytes, measured.chunks())
     } catch (error) {
       if (measured.failure) throw measured.failure.error
       throw signal?.aborted === true ? signal.reason : storeError(error)
@@ -268,9 +267,6 @@ export class S3Store implements ObjectStore {
     return { Bucket: this.#bucket, Key: prefix + id }
   }
 }
-
-/** Bytes of an S3 object. */
-const largestObject = 5 * 1024 ** 4
 
 const statusOf = (error: unknown): number | undefined =>
   (error as { readonly $metadata?: { readonly httpStatusCode?: number } }).$metadata?.httpStatusCode
