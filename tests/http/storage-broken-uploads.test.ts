@@ -1,17 +1,16 @@
 // Uploads that break off, lie about their length, or are slow.
-import { readdir } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { createHttpServer } from '../../server/program/http-server.ts'
 import { sweep } from '../../server/services/storage/sweep.ts'
-import { FileStore } from '../../server/services/storage/backends/file-store.ts'
 import { storageAdmin, storageDatabase } from '../../server/services/storage/storage-database.ts'
+import { testWithFolder } from '../support/storage-backends.ts'
 import { startStorageService, storageBearer } from '../support/storage.ts'
 import { until } from '../support/until.ts'
 
 const service = { as: 'service_role' } as const
-const { ask, url, database, folder, application } = await startStorageService(t)
+const { ask, url, database, store, versions, unfinished, application } = await startStorageService(t)
 await database.query("insert into storage.buckets (id, name, public) values ('b', 'b', true)")
 const authorization = await storageBearer('service_role')
 
@@ -34,20 +33,21 @@ const received = (socket: Socket): (() => string) => {
 }
 
 const port = Number(new URL(url).port)
-const filesIn = async (path: string): Promise<number> =>
-  (await readdir(`${folder}/${path}`, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile())
-    .length
+const keptObjects = async (): Promise<number> => (await versions()).length
 
 const rowsOf = async (): Promise<unknown[]> =>
   (await database.query('select name from storage.objects order by 1')).rows
 
 const chunked = 'Transfer-Encoding: chunked'
-const formHead = ['Content-Type: multipart/form-data; boundary=x', 'Content-Length: 5000']
-const formBody = '--x\r\nContent-Disposition: form-data; name=""; filename="f"\r\n\r\nhalf'
+/** So much that a store that uploads in parts has begun with the first. */
+const half = 'half'.repeat(1_500_000)
+const halfSize = half.length.toString(16)
+const formHead = ['Content-Type: multipart/form-data; boundary=x', 'Content-Length: 50000000']
+const formBody = `--x\r\nContent-Disposition: form-data; name=""; filename="f"\r\n\r\n${half}`
 const broken: readonly (readonly [title: string, headers: readonly string[], body: string])[] = [
-  ['a body that is shorter than declared', ['Content-Length: 100000'], 'half'],
-  ['a chunked body without its end', [chunked], '4\r\nhalf\r\n'],
-  ['a chunked body that ends within a chunk', [chunked], 'FF\r\nhalf'],
+  ['a body that is shorter than declared', ['Content-Length: 50000000'], half],
+  ['a chunked body without its end', [chunked], `${halfSize}\r\n${half}\r\n`],
+  ['a chunked body that ends within a chunk', [chunked], `FFFFFFF\r\n${half}`],
   ['a form that ends within its file', formHead, formBody],
   ['a form without its last boundary', formHead, `${formBody}\r\n--x`],
 ]
@@ -55,10 +55,10 @@ for (const method of ['POST', 'PUT']) {
   for (const [title, headers, body] of broken) {
     t.test(`${method}: ${title}`, async (t) => {
       const socket = await begin(port, method, 'cut', headers, body)
-      t.ok(await until(async () => (await filesIn('incoming')) === 1), 'the upload has begun')
+      t.ok(await until(async () => (await unfinished()) === 1), 'the upload has begun')
       socket.destroy()
-      t.ok(await until(async () => (await filesIn('incoming')) === 0), 'its bytes are removed')
-      t.equal(await filesIn('objects'), 0)
+      t.ok(await until(async () => (await unfinished()) === 0), 'its bytes are removed')
+      t.equal(await keptObjects(), 0)
       t.strictSame(await rowsOf(), [], 'nothing is visible')
     })
   }
@@ -66,11 +66,11 @@ for (const method of ['POST', 'PUT']) {
 
 t.test('an interrupted replacement leaves the object as it was', async (t) => {
   await ask('POST', '/object/b/kept', { ...service, body: 'first' })
-  const socket = await begin(port, 'PUT', 'kept', ['Content-Length: 100000'], 'second')
-  t.ok(await until(async () => (await filesIn('incoming')) === 1))
+  const socket = await begin(port, 'PUT', 'kept', ['Content-Length: 50000000'], half)
+  t.ok(await until(async () => (await unfinished()) === 1))
   t.equal((await ask('GET', '/object/public/b/kept')).text, 'first', 'during the upload, too')
   socket.destroy()
-  t.ok(await until(async () => (await filesIn('incoming')) === 0))
+  t.ok(await until(async () => (await unfinished()) === 0))
   t.equal((await ask('GET', '/object/public/b/kept')).text, 'first')
 })
 
@@ -105,10 +105,10 @@ t.test('a refused upload gets its response while it still sends', async (t) => {
     t.match(text(), /connection: close/i)
     socket.destroy()
   }
-  t.equal(await filesIn('incoming'), 0)
+  t.equal(await unfinished(), 0)
 })
 
-t.test('a slow upload may take longer than other requests', async (t) => {
+testWithFolder('a slow upload may take longer than other requests', async (t) => {
   const server = createHttpServer(application.service.listener, { requestHeaderLimit: 16_384, serverRequestTimeout: 1 })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => {
@@ -130,38 +130,40 @@ t.test('a slow upload may take longer than other requests', async (t) => {
   refused.destroy()
 })
 
+const warnings: string[] = []
+const context = {
+  store,
+  database: storageDatabase(application.service.database, () => false),
+  warn: (message: string) => void warnings.push(message),
+}
+/** Later than everything so far. S3 knows seconds only. */
+const now = (): Date => new Date(Date.now() + 1000)
+
 t.test('the sweep removes what no row names, and nothing else', async (t) => {
-  const store = new FileStore(folder)
-  const warnings: string[] = []
-  const context = {
-    store,
-    database: storageDatabase(application.service.database, () => false),
-    warn: (message: string) => void warnings.push(message),
-  }
   await ask('PUT', '/object/b/named', { ...service, body: 'named' })
   await ask('PUT', '/object/b/orphan', { ...service, body: 'orphan' })
   await database.query("delete from storage.objects where name = 'orphan'")
-  const before = await filesIn('objects')
+  const before = await keptObjects()
   t.equal(await sweep(context, new Date(0)), 0, 'what is new is left alone')
-  t.equal(await filesIn('objects'), before)
-  const now = new Date(Date.now() + 1000)
-  t.equal(await sweep(context, now), 1)
-  t.equal(await filesIn('objects'), before - 1)
+  t.equal(await keptObjects(), before)
+  t.equal(await sweep(context, now()), 1)
+  t.equal(await keptObjects(), before - 1)
   t.equal((await ask('GET', '/object/public/b/named')).text, 'named')
   t.equal(storageAdmin.role, 'supabase_storage_admin')
 
-  const socket = await begin(port, 'PUT', 'unfinished', ['Content-Length: 100000'], 'half')
-  t.ok(await until(async () => (await filesIn('incoming')) === 1))
-  t.equal(await sweep(context, new Date(0)), 0)
-  t.equal(await filesIn('incoming'), 1, 'an upload in progress is left alone')
-  await sweep(context, now)
-  t.equal(await filesIn('incoming'), 0, 'what is old is a remnant')
-  socket.destroy()
-
-  const { startStorageService: startOther } = await import('../support/storage.ts')
-  const other = await startOther(t)
+  const other = await startStorageService(t)
   const foreign = { ...context, database: storageDatabase(other.application.service.database, () => false) }
-  t.equal(await sweep(foreign, now), 0, 'the folder of another database is left alone')
+  t.equal(await sweep(foreign, now()), 0, 'the folder of another database is left alone')
   t.match(warnings, [/belongs to another database/])
   t.equal((await ask('GET', '/object/public/b/named')).text, 'named')
+})
+
+t.test('the sweep removes remnants of uploads', async (t) => {
+  const socket = await begin(port, 'PUT', 'unfinished', ['Content-Length: 50000000'], half)
+  t.ok(await until(async () => (await unfinished()) === 1))
+  t.equal(await sweep(context, new Date(0)), 0)
+  t.equal(await unfinished(), 1, 'an upload in progress is left alone')
+  await sweep(context, now())
+  t.equal(await unfinished(), 0, 'what is old is a remnant')
+  socket.destroy()
 })

@@ -1,10 +1,7 @@
 // Resumable uploads by the protocol tus: requests and responses, permissions, conflicts and limits.
-import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
-import { FileStore } from '../../server/services/storage/backends/file-store.ts'
 import { storageDatabase } from '../../server/services/storage/storage-database.ts'
 import { sweep } from '../../server/services/storage/sweep.ts'
 import { decodeUploadId, encodeUploadId } from '../../server/services/storage/resumable/upload-id.ts'
@@ -15,6 +12,7 @@ import {
   type StorageAnswer,
   type StorageCallerName,
 } from '../support/storage.ts'
+import { conflictRounds, testWithFolder } from '../support/storage-backends.ts'
 import { until } from '../support/until.ts'
 
 t.setTimeout(300_000)
@@ -29,7 +27,7 @@ const tus = { 'Tus-Resumable': '1.0.0' }
 const octets = { 'Content-Type': 'application/offset+octet-stream' }
 
 const storage = await startStorageService(t, { FILE_SIZE_LIMIT: String(40 * 1024 * 1024) })
-const { ask, database, folder, url } = storage
+const { ask, database, store, versions: stored, url } = storage
 await database.query(
   `insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_types) values
      ('open', 'open', true, null, null), ('own', 'own', false, null, null),
@@ -80,15 +78,10 @@ const download = (path: string, as: StorageCallerName = 'service_role') =>
   ask('GET', `/object/authenticated/${path}`, { as })
 const rowOf = async (name: string) =>
   (await database.query('select * from storage.objects where name = $1', [name])).rows[0]
-/** Files in the store. */
-const stored = async (): Promise<string[]> => {
-  const found = await readdir(join(folder, 'objects'), { recursive: true, withFileTypes: true })
-  return found.filter((entry) => entry.isFile()).map(({ name }) => name)
-}
 const eventually = async (t: Test, condition: () => Promise<boolean>, name: string) =>
   t.ok(await until(condition), name)
 
-t.test('the protocol is described', async (t) => {
+testWithFolder('the protocol is described', async (t) => {
   const answer = await ask('OPTIONS', '/upload/resumable')
   t.equal(answer.status, 204)
   t.equal(answer.headers.get('tus-version'), '1.0.0')
@@ -199,10 +192,14 @@ t.test('bytes can come with the creation, and the length later', async (t) => {
 })
 
 t.test('large objects are joined from many parts', async (t) => {
-  const bytes = randomBytes(30 * 1024 * 1024 + 5)
+  const bytes = randomBytes(12 * 1024 * 1024 + 5)
   const address = addressOf(await create('own', 'large.bin', bytes.length))
-  t.equal((await patch(address, 0, bytes.subarray(0, 20_000_000))).status, 204)
-  t.equal((await patch(address, 20_000_000, bytes.subarray(20_000_000))).status, 204)
+  // The size of the pieces that Supabase's clients send: S3 joins them without sending them back.
+  const piece = 6 * 1024 * 1024
+  t.equal((await patch(address, 0, bytes.subarray(0, piece))).status, 204)
+  const parts = await database.query('select from rowhouse.resumable_parts where size = $1', [piece])
+  t.equal(parts.rows.length, 1, 'a piece is one part')
+  t.equal((await patch(address, piece, bytes.subarray(piece))).status, 204)
   t.ok((await download('own/large.bin')).bytes.equals(bytes))
 })
 
@@ -363,7 +360,7 @@ t.test('errors, in plain text with their statuses', async (t) => {
   t.match(garbage.json, { statusCode: '403', error: 'Unauthorized' })
 })
 
-t.test('uploads belong to whoever began them', async (t) => {
+testWithFolder('uploads belong to whoever began them', async (t) => {
   // The policies let every user insert into this bucket, so only the upload itself can be protected.
   const address = addressOf(await create('open', 'shared.txt', 10, { as: ada }))
   t.equal((await patch(address, 0, Buffer.from('01234'), { as: ada })).status, 204)
@@ -382,7 +379,7 @@ t.test('uploads belong to whoever began them', async (t) => {
   t.equal((await download('open/shared.txt')).text, '0123456789')
 })
 
-t.test('permissions are checked on every request', async (t) => {
+testWithFolder('permissions are checked on every request', async (t) => {
   const name = `${ada}/revoked.txt`
   const address = addressOf(await create('own', name, 10, { as: ada }))
   t.equal((await patch(address, 0, Buffer.from('01234'), { as: ada })).status, 204)
@@ -413,7 +410,7 @@ t.test('an existing object is replaced only with x-upsert', async (t) => {
 })
 
 t.test('of two requests for the same bytes, one wins', async (t) => {
-  for (let round = 0; round < 5; round++) {
+  for (let round = 0; round < conflictRounds(); round++) {
     const name = `race-${round}.bin`
     const [a, b] = [Buffer.alloc(200_000, 'a'), Buffer.alloc(200_000, 'b')]
     const address = addressOf(await create('own', name, 400_000))
@@ -444,7 +441,7 @@ t.test('of two requests for the same bytes, one wins', async (t) => {
 })
 
 t.test('what has arrived before the connection breaks is kept', async (t) => {
-  const bytes = randomBytes(400_000)
+  const bytes = randomBytes(12_000_000)
   const address = addressOf(await create('own', 'broken.bin', bytes.length))
   const { port } = new URL(url)
   const socket = connect(Number(port), '127.0.0.1')
@@ -462,13 +459,17 @@ t.test('what has arrived before the connection breaks is kept', async (t) => {
       '',
     ].join('\r\n'),
   )
-  await new Promise((resolve) => socket.write(bytes.subarray(0, 250_000), resolve))
-  await until(async () => (await readdir(join(folder, 'incoming'))).length > 0)
+  await new Promise((resolve) => socket.write(bytes.subarray(0, 8_000_000), resolve))
+  const offsetNow = async (): Promise<number> => Number((await head(address)).headers.get('upload-offset'))
+  t.ok(await until(async () => (await offsetNow()) > 0), 'the first part is stored during the request')
   socket.destroy()
-  let offset = 0
-  await until(async () => (offset = Number((await head(address)).headers.get('upload-offset'))) > 0)
-  t.ok(offset > 0 && offset <= 250_000, `${offset} bytes`)
-  t.equal((await patch(address, offset, bytes.subarray(offset))).status, 204)
+  // What comes after the first part may still be on its way to the store.
+  const isContinued = async (): Promise<boolean> => {
+    const offset = await offsetNow()
+    t.ok(offset > 0 && offset <= 8_000_000, `${offset} bytes`)
+    return (await patch(address, offset, bytes.subarray(offset))).status === 204
+  }
+  t.ok(await until(isContinued), 'the rest is added')
   t.ok((await download('own/broken.bin')).bytes.equals(bytes))
 })
 
@@ -495,7 +496,7 @@ t.test('more bytes than declared, in chunks without a length', async (t) => {
   t.equal((await patch(deferred, 0, Buffer.alloc(10), { headers: { 'Upload-Length': '5000' } })).status, 413)
 })
 
-t.test('signed uploads', async (t) => {
+testWithFolder('signed uploads', async (t) => {
   const path = '/upload/resumable/sign'
   const tokenFor = async (object: string, as: StorageCallerName = 'service_role'): Promise<string> => {
     const { json } = await ask('POST', `/object/upload/sign/${object}`, { as })
@@ -586,9 +587,7 @@ t.test('a timer removes expired uploads with their bytes', async (t) => {
   const rows = async () => (await brief.database.query('select from rowhouse.resumable_uploads')).rows.length
   t.equal(await rows(), 1)
   t.ok(await until(async () => (await rows()) === 0), 'the row is removed')
-  const files = async () =>
-    (await readdir(join(brief.folder, 'objects'), { recursive: true })).filter((name) => name.length > 10)
-  t.ok(await until(async () => (await files()).length === 0), 'the bytes are removed')
+  t.ok(await until(async () => (await brief.versions()).length === 0), 'the bytes are removed')
 })
 
 t.test('the sweep of orphans keeps parts of unfinished uploads', async (t) => {
@@ -596,7 +595,7 @@ t.test('the sweep of orphans keeps parts of unfinished uploads', async (t) => {
   await patch(address, 0, Buffer.alloc(50, 1))
   const context = {
     database: storageDatabase(storage.application.service.database, () => false),
-    store: new FileStore(folder),
+    store,
     warn: (message: string) => t.fail(message),
   }
   await sweep(context, new Date(Date.now() + 60_000))
@@ -605,7 +604,7 @@ t.test('the sweep of orphans keeps parts of unfinished uploads', async (t) => {
   t.ok(bytes.equals(Buffer.concat([Buffer.alloc(50, 1), Buffer.alloc(50, 2)])))
 })
 
-t.test('addresses follow the host that the client sees', async (t) => {
+testWithFolder('addresses follow the host that the client sees', async (t) => {
   const location = async (headers: Headers) =>
     new URL((await create('own', `host-${randomUUID()}`, 1, { headers })).headers.get('location') ?? '').origin
   t.equal(
@@ -622,7 +621,7 @@ t.test('addresses follow the host that the client sees', async (t) => {
   )
 })
 
-t.test("the tables are the server's own", async (t) => {
+testWithFolder("the tables are the server's own", async (t) => {
   for (const role of ['anon', 'authenticated', 'service_role']) {
     for (const table of ['resumable_uploads', 'resumable_parts']) {
       const { rows } = await database.query(

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import S3rver from 's3rver'
 import type { Test } from 'tap'
+import { UnfinishedUploads } from './s3-unfinished.ts'
 
 /**
  * What the proxy does with a request.
@@ -28,11 +29,24 @@ export type S3Server = {
   copiesParts: boolean
   /** `GET /path`, in order. */
   readonly seen: string[]
+  /** The keys of all objects. */
+  readonly keys: () => Promise<readonly string[]>
+  /** Uploads in parts that are neither complete nor aborted. */
+  readonly unfinished: UnfinishedUploads
   readonly stop: () => Promise<void>
 }
 
 /** The credentials of the server, for the environment. */
 export const s3Credentials = { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' }
+
+/** Settings of a service that keeps its objects there. */
+export const s3Environment = ({ bucket, endpoint }: Pick<S3Server, 'bucket' | 'endpoint'>) => ({
+  ...s3Credentials,
+  STORAGE_BACKEND: 's3',
+  STORAGE_S3_BUCKET: bucket,
+  STORAGE_S3_ENDPOINT: endpoint,
+  STORAGE_S3_REGION: 'us-east-1',
+})
 
 const portOf = (server: Server): number => (server.address() as AddressInfo).port
 
@@ -52,6 +66,7 @@ export async function startS3(t: Pick<Test, 'teardown'>, bucket = 'rowhouse-test
   })
   proxy.listen(0, '127.0.0.1')
   await once(proxy, 'listening')
+  const unfinished = new UnfinishedUploads(bucket)
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const mode = server.decide(request)
     if (mode === 'hang') return
@@ -66,10 +81,13 @@ export async function startS3(t: Pick<Test, 'teardown'>, bucket = 'rowhouse-test
       request.destroy()
       return
     }
+    if (unfinished.answer(request, response)) return
     if (server.copiesParts && isPartCopy(request)) return copyPart(target, request, response)
     const forwarded = send({
       host: '127.0.0.1',
       port: target,
+      // A connection that is kept may have been closed by the server.
+      agent: false,
       method: request.method,
       path: request.url,
       headers: request.headers,
@@ -77,6 +95,7 @@ export async function startS3(t: Pick<Test, 'teardown'>, bucket = 'rowhouse-test
     forwarded.on('error', () => response.destroy())
     request.pipe(forwarded)
     const [received] = (await once(forwarded, 'response')) as [IncomingMessage]
+    unfinished.note(request, received)
     response.writeHead(received.statusCode ?? 500, received.headers)
     if (mode === 'pass') {
       received.pipe(response)
@@ -98,6 +117,11 @@ export async function startS3(t: Pick<Test, 'teardown'>, bucket = 'rowhouse-test
     decide: () => 'pass',
     copiesParts: false,
     seen: [],
+    keys: async () => {
+      const listed = await fetch(`http://127.0.0.1:${target}/${bucket}?list-type=2&max-keys=1000`)
+      return [...(await listed.text()).matchAll(/<Key>([^<]*)<\/Key>/g)].map(([, key = '']) => key)
+    },
+    unfinished,
     stop,
   }
   t.teardown(stop)

@@ -5,15 +5,15 @@ import type { Test } from 'tap'
 import type { TestDatabase } from './database.ts'
 import { until } from './until.ts'
 
-type Files = {
-  /** Number of files of uploads that have not arrived completely. */
-  readonly incoming: () => Promise<number>
+export type StoredVersions = {
   /** Versions whose bytes are in the store, sorted. */
-  readonly versions: () => Promise<string[]>
+  readonly versions: () => Promise<readonly string[]>
+  /** Number of files of uploads that have not arrived completely. */
+  readonly incoming?: () => Promise<number>
 }
 
 /** @param folder of the objects */
-export function filesOf(folder: string): Files {
+export function filesOf(folder: string): Required<StoredVersions> {
   const names = async (path: string): Promise<string[]> =>
     (await readdir(join(folder, path), { recursive: true, withFileTypes: true }))
       .filter((entry) => entry.isFile())
@@ -24,12 +24,19 @@ export function filesOf(folder: string): Files {
   }
 }
 
-/** Requires that each row has bytes, each version in the store a row, and nothing is left of unfinished uploads. */
+/**
+ * Requires that each row has bytes, each version in the store a row, and nothing is left of unfinished uploads.
+ *
+ * @param storage its database, and what is stored or the folder of the objects
+ */
 export async function requireAgreement(
   t: Test,
-  { database, folder }: { readonly database: Pick<TestDatabase, 'query'>; readonly folder: string },
+  {
+    database,
+    ...stored
+  }: { readonly database: Pick<TestDatabase, 'query'> } & ({ readonly folder: string } | StoredVersions),
 ): Promise<void> {
-  const { incoming, versions } = filesOf(folder)
+  const { versions, incoming = () => Promise.resolve(0) } = 'versions' in storage ? storage : filesOf(storage.folder)
   const named = async (): Promise<string[]> =>
     (
       await database.query(

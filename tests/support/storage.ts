@@ -2,6 +2,7 @@
 import type { Test } from 'tap'
 import type { Environment } from '../../server/config/load.ts'
 import { startApplication, type Application } from './application.ts'
+import { startBackend, type TestBackend } from './storage-backends.ts'
 import { createMigratedDatabase, type MigratedDatabase } from './database.ts'
 import { bearer } from './token.ts'
 
@@ -61,25 +62,25 @@ export const askStorage =
     }
   }
 
-export type TestStorage = {
+export type TestStorage = Omit<TestBackend, 'environment'> & {
   readonly ask: AskStorage
   readonly url: string
   readonly database: MigratedDatabase
   readonly application: Application
-  /** Folder of the objects. */
+  /** Folder of the objects; empty if they are on S3. */
   readonly folder: string
 }
 
-/** Starts the service with an empty folder and a database of its own, for the duration of a test. */
+/** Starts the service with an empty store and a database of its own, for the duration of a test. */
 export async function startStorageService(t: Test, env: Environment = {}): Promise<TestStorage> {
   const database = await createMigratedDatabase()
   t.teardown(database.drop)
-  const folder = t.testdir()
+  const { environment, ...backend } = await startBackend(t)
   const application = await startApplication(t, database.authenticatorUri, {
-    STORAGE_FILE_BACKEND_PATH: folder,
+    ...environment,
     ...env,
   })
-  return { ask: askStorage(application.url), url: application.url, database, application, folder }
+  return { ask: askStorage(application.url), url: application.url, database, application, ...backend }
 }
 
 /** The body of an error. */

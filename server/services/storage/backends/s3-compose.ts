@@ -1,40 +1,39 @@
 // Joins objects of an S3 bucket to one. The server copies them, except for small ones, which S3 does not accept as parts.
-import { Readable } from 'node:stream'
-import type { CompletedPart, S3Client } from '@aws-sdk/client-s3'
-import { TooManyBytesError, type ObjectKey, type PutOptions, type StoredBytes } from '../object-store.ts'
-import type { S3Library } from './s3-library.ts'
-
-type Place = { readonly Bucket: string; readonly Key: string }
+import type { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { joinedBytes } from '../joined-bytes.ts'
+import { TooManyBytesError, type ObjectKey, type StoredBytes } from '../object-store.ts'
+import { leastPart, mostParts, putWhole, S3Multipart, type S3Place, type S3Target } from './s3-multipart.ts'
 
 export type Composition = {
-  readonly client: S3Client
-  readonly library: S3Library
-  readonly place: (key: ObjectKey) => Place
+  readonly target: S3Target
   readonly parts: readonly ObjectKey[]
-  readonly to: ObjectKey
-  readonly options: PutOptions
+  readonly maxBytes: number
+  readonly place: (key: ObjectKey) => S3Place
   readonly get: (key: ObjectKey) => Promise<Readable>
 }
 
-/** Bytes of all parts but the last. */
-const leastPart = 5 * 1024 * 1024
-
 type Sized = { readonly key: ObjectKey; readonly size: number }
 
+const totalOf = (parts: readonly { readonly size: number }[]): number => parts.reduce((sum, { size }) => sum + size, 0)
+
 /**
- * Small objects together with their successors, so that every group is large enough for a part.
+ * Small objects together with their successors, so that every group is large enough for a part, and S3 takes all groups.
  *
  * @returns groups; a last one may be small
  */
 export function groupsOf<T extends { readonly size: number }>(parts: readonly T[]): readonly (readonly T[])[] {
+  const least = Math.max(leastPart, Math.ceil(totalOf(parts) / mostParts))
   const groups: T[][] = []
   let open: T[] = []
+  let size = 0
   for (const part of parts) {
     open.push(part)
-    if (open.reduce((sum, { size }) => sum + size, 0) >= leastPart) {
-      groups.push(open)
-      open = []
-    }
+    size += part.size
+    if (size < least) continue
+    groups.push(open)
+    open = []
+    size = 0
   }
   return open.length > 0 ? [...groups, open] : groups
 }
@@ -42,66 +41,42 @@ export function groupsOf<T extends { readonly size: number }>(parts: readonly T[
 /**
  * Joins the objects in this order.
  *
- * @throws the errors of the SDK
+ * @throws the errors of the SDK; TooManyBytesError; the reason of the signal
  */
-export async function composeParts(composition: Composition): Promise<StoredBytes> {
-  const { client, library, place, parts, to, options, get } = composition
+export async function composeParts({ target, parts, maxBytes, place, get }: Composition): Promise<StoredBytes> {
+  const { client, library, options } = target
   const sized = await Promise.all(
     parts.map(async (key): Promise<Sized> => {
       const { ContentLength: size = 0 } = await client.send(new library.HeadObjectCommand(place(key)))
       return { key, size }
     }),
   )
-  const size = sized.reduce((sum, part) => sum + part.size, 0)
-  if (size > options.maxBytes) throw new TooManyBytesError()
+  const size = totalOf(sized)
+  if (size > maxBytes) throw new TooManyBytesError()
+  const bytesOf = (group: readonly Sized[]): Promise<Buffer> =>
+    buffer(
+      joinedBytes(
+        group.map(({ key }) => key),
+        get,
+      ),
+    )
   const groups = groupsOf(sized.filter((part) => part.size > 0))
-  const { contentType, cacheControl, signal } = options
-  const headers = {
-    ...(contentType === '' ? {} : { ContentType: contentType }),
-    ...(cacheControl === '' ? {} : { CacheControl: cacheControl }),
-  }
   if (groups.length < 2) {
-    const Body = await bytesOf(groups[0] ?? [], get)
-    const { ETag: eTag = '' } = await client.send(new library.PutObjectCommand({ ...place(to), ...headers, Body }))
+    const eTag = await putWhole(target, await bytesOf(groups[0] ?? []))
     return { size, eTag, lastModified: new Date() }
   }
-  const { UploadId } = await client.send(new library.CreateMultipartUploadCommand({ ...place(to), ...headers }))
-  const upload = { ...place(to), UploadId }
+  const multipart = await S3Multipart.begin(target)
   try {
-    const completed: CompletedPart[] = []
-    for (const [index, group] of groups.entries()) {
-      signal?.throwIfAborted()
-      const PartNumber = index + 1
-      completed.push({ PartNumber, ETag: await addPart({ ...upload, PartNumber }, group, composition) })
+    for (const group of groups) {
+      options.signal?.throwIfAborted()
+      const [only, ...others] = group
+      if (only && others.length === 0) await multipart.copy(place(only.key))
+      else await multipart.add(await bytesOf(group))
     }
-    const { ETag: eTag = '' } = await client.send(
-      new library.CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts: completed } }),
-    )
-    return { size, eTag: eTag.startsWith('"') ? eTag : `"${eTag}"`, lastModified: new Date() }
+    const eTag = await multipart.complete()
+    return { size, eTag, lastModified: new Date() }
   } catch (error) {
-    await client.send(new library.AbortMultipartUploadCommand(upload)).catch(() => undefined)
+    await multipart.abort()
     throw error
   }
-}
-
-async function addPart(
-  part: Place & { readonly UploadId: string | undefined; readonly PartNumber: number },
-  group: readonly Sized[],
-  { client, library, place, get }: Composition,
-): Promise<string | undefined> {
-  const [only, ...others] = group
-  if (only && others.length === 0) {
-    const { Bucket, Key } = place(only.key)
-    const copied = await client.send(new library.UploadPartCopyCommand({ ...part, CopySource: `${Bucket}/${Key}` }))
-    return copied.CopyPartResult?.ETag
-  }
-  const { ETag } = await client.send(new library.UploadPartCommand({ ...part, Body: await bytesOf(group, get) }))
-  return ETag
-}
-
-/** The bytes of small objects. */
-async function bytesOf(group: readonly Sized[], get: Composition['get']): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  for (const { key } of group) for await (const chunk of await get(key)) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks)
 }

@@ -1,6 +1,6 @@
 // Keeps the bytes of objects in a bucket of an S3 server: `objects/<id>`. Large objects are uploaded in parts, of which one
 // at a time is in memory.
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { S3Client } from '@aws-sdk/client-s3'
 import {
@@ -13,11 +13,15 @@ import {
   type PutOptions,
   type StoredBytes,
 } from '../object-store.ts'
+import { joinByCopying } from '../joined-bytes.ts'
 import { StorageError } from '../storage-error.ts'
 import { idOfBytes, versionOf } from './bytes-id.ts'
 import { MeasuredSource } from './measured-source.ts'
 import { composeParts } from './s3-compose.ts'
-import { isMissing, isUnsupported, loadS3, type S3Library } from './s3-library.ts'
+import { isMissing, isUnsupported, loadS3, quotedETag, type S3Library } from './s3-library.ts'
+import type { S3Place, S3Target } from './s3-multipart.ts'
+import { abortUnfinished } from './s3-remnants.ts'
+import { uploadChunks } from './s3-upload.ts'
 
 export type S3StoreSettings = {
   readonly bucket: string
@@ -35,17 +39,11 @@ const prefix = 'objects/'
 /** The object that names the database. */
 const markName = 'database'
 const mebibyte = 1024 * 1024
-/** S3 allows 5 MiB for all parts but the last, and 10,000 parts. */
-const leastPart = 8 * mebibyte
-const mostParts = 10_000
 /** Bytes that S3 copies in one request. Larger objects go through this server. */
 const largestCopy = 5 * 1024 * mebibyte
 /** Keys of a request to remove. */
 const removedAtOnce = 1000
 const mostConnections = 256
-
-const unquoted = /^"?([^"]*)"?$/
-const quoted = (eTag: string | undefined): string => `"${unquoted.exec(eTag ?? '')?.[1] ?? ''}"`
 
 export class S3Store implements ObjectStore {
   readonly #client: S3Client
@@ -108,25 +106,13 @@ export class S3Store implements ObjectStore {
   }
 
   async put(key: ObjectKey, source: Readable, options: PutOptions): Promise<StoredBytes> {
-    const { contentType, cacheControl, maxBytes, signal } = options
+    const { maxBytes, signal } = options
     const measured = new MeasuredSource(source, maxBytes, signal)
-    const upload = new this.#library.Upload({
-      client: this.#client,
-      params: {
-        ...this.#place(key),
-        Body: Readable.from(measured.chunks()),
-        ...(contentType === '' ? {} : { ContentType: contentType }),
-        ...(cacheControl === '' ? {} : { CacheControl: cacheControl }),
-      },
-      // With several, the others would go on with the whole source when one fails.
-      queueSize: 1,
-      partSize: Math.max(leastPart, Math.ceil(Math.min(maxBytes, largestObject) / mostParts)),
-    })
     try {
-      await upload.done()
+      await uploadChunks(this.#target(key, options), maxBytes, measured.chunks())
     } catch (error) {
       if (measured.failure) throw measured.failure.error
-      throw storeError(error)
+      throw signal?.aborted === true ? signal.reason : storeError(error)
     }
     const lastModified = new Date()
     return { size: measured.size, eTag: measured.eTag, lastModified }
@@ -162,7 +148,7 @@ export class S3Store implements ObjectStore {
       const { CopyObjectResult: result } = await this.#client.send(
         new CopyObjectCommand({ ...this.#place(to), CopySource: `${this.#bucket}/${this.#place(from).Key}` }),
       )
-      return { size, eTag: quoted(result?.ETag ?? head.ETag), lastModified: result?.LastModified ?? new Date() }
+      return { size, eTag: quotedETag(result?.ETag ?? head.ETag), lastModified: result?.LastModified ?? new Date() }
     } catch (error) {
       throw storeError(error)
     }
@@ -170,21 +156,16 @@ export class S3Store implements ObjectStore {
 
   compose(parts: readonly ObjectKey[], to: ObjectKey, options: PutOptions): Promise<StoredBytes> {
     return composeParts({
-      client: this.#client,
-      library: this.#library,
-      place: (key) => this.#place(key),
+      target: this.#target(to, options),
       parts,
-      to,
-      options,
+      maxBytes: options.maxBytes,
+      place: (key) => this.#place(key),
       get: (key) => this.get(key),
     }).catch(async (error: unknown) => {
+      if (options.signal?.aborted === true) throw options.signal.reason
       if (!isUnsupported(error)) throw storeError(error)
       // The server cannot copy parts of objects.
-      const chunks = async function* (get: (key: ObjectKey) => Promise<Readable>): AsyncGenerator<Buffer> {
-        for (const key of parts) for await (const chunk of await get(key)) yield chunk as Buffer
-      }
-      const source = Readable.from(chunks((key) => this.get(key)))
-      return this.put(to, source, options).finally(() => void source.destroy())
+      return joinByCopying(this, parts, to, options)
     })
   }
 
@@ -233,15 +214,8 @@ export class S3Store implements ObjectStore {
   }
 
   async removeRemnants(before: Date): Promise<void> {
-    const { ListMultipartUploadsCommand, AbortMultipartUploadCommand } = this.#library
     try {
-      const { Uploads: uploads = [] } = await this.#client.send(
-        new ListMultipartUploadsCommand({ Bucket: this.#bucket, Prefix: prefix }),
-      )
-      for (const { Key, UploadId, Initiated } of uploads) {
-        if (!Initiated || Initiated >= before) continue
-        await this.#client.send(new AbortMultipartUploadCommand({ Bucket: this.#bucket, Key, UploadId }))
-      }
+      await abortUnfinished(this.#client, this.#library, { Bucket: this.#bucket, Prefix: prefix }, before)
     } catch (error) {
       // Such servers have rules that remove unfinished uploads.
       if (!isUnsupported(error)) throw storeError(error)
@@ -283,15 +257,16 @@ export class S3Store implements ObjectStore {
     return Promise.resolve()
   }
 
-  #place(key: ObjectKey): { readonly Bucket: string; readonly Key: string } {
+  #target(key: ObjectKey, options: S3Target['options']): S3Target {
+    return { client: this.#client, library: this.#library, place: this.#place(key), options }
+  }
+
+  #place(key: ObjectKey): S3Place {
     const id = idOfBytes(key)
     if (id === undefined) throw new MissingBytesError()
     return { Bucket: this.#bucket, Key: prefix + id }
   }
 }
-
-/** Bytes of an S3 object. */
-const largestObject = 5 * 1024 ** 4
 
 const statusOf = (error: unknown): number | undefined =>
   (error as { readonly $metadata?: { readonly httpStatusCode?: number } }).$metadata?.httpStatusCode

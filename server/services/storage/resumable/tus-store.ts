@@ -1,7 +1,8 @@
 // The resumable uploads of one request, as the library of the tus protocol uses them.
 import { randomUUID } from 'node:crypto'
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { DataStore, Upload } from '@tus/server'
+import { joinByCopying } from '../joined-bytes.ts'
 import type { ObjectKey, StoredBytes } from '../object-store.ts'
 import type { StorageContext } from '../storage-context.ts'
 import { IncomingParts } from './incoming-parts.ts'
@@ -9,8 +10,11 @@ import { ResumableUploads, type Part, type ResumableUpload } from './resumable-u
 import { tusErrors } from './tus-error.ts'
 import { parseUploadId, uploadIdText } from './upload-id.ts'
 
-/** Bytes of a part, so that S3 takes it in one request; and how many parts a large upload has at most. */
-const partSize = 8 * 1024 * 1024
+/**
+ * Bytes of a part, and how many parts a large upload has at most. Pieces of Supabase's clients have 6 MiB: S3 takes them in one
+ * request, and joins them without sending them back.
+ */
+const partSize = 6 * 1024 * 1024
 const mostParts = 5000
 
 /** An upload whose bytes are complete, with those that are not in `received`. */
@@ -139,14 +143,7 @@ export class TusStore extends DataStore {
     const to = { bucket, name, version }
     const stored = store.compose
       ? await store.compose(keys, to, options)
-      : await store.put(
-          to,
-          Readable.from(
-            bytesOf(keys, (key) => store.get(key)),
-            { objectMode: false },
-          ),
-          options,
-        )
+      : await joinByCopying(store, keys, to, options)
     if (stored.size !== length) {
       await store.remove([to])
       throw new Error(`a resumable upload of ${length} bytes has parts of ${stored.size} bytes`)
@@ -165,11 +162,4 @@ export class TusStore extends DataStore {
   override deleteExpired(): Promise<number> {
     return this.uploads.removeExpired(this.getExpiration())
   }
-}
-
-async function* bytesOf(
-  keys: readonly ObjectKey[],
-  get: (key: ObjectKey) => Promise<Readable>,
-): AsyncGenerator<Buffer> {
-  for (const key of keys) yield* (await get(key)) as AsyncIterable<Buffer>
 }
