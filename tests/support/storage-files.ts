@@ -33,7 +33,7 @@ export async function requireAgreement(
   t: Test,
   {
     database,
-    ...stored
+    ...storage
   }: { readonly database: Pick<TestDatabase, 'query'> } & ({ readonly folder: string } | StoredVersions),
 ): Promise<void> {
   const { versions, incoming = () => Promise.resolve(0) } = 'versions' in storage ? storage : filesOf(storage.folder)
