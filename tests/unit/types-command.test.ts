@@ -165,12 +165,14 @@ t.test('--watch ends at the signal', async (t) => {
   const file = join(folder, 'watch.ts')
   const controller = new AbortController()
   let disposed = 0
-  const { code, err } = await run(['--watch', '--output', file], ['id'], {
+  const { code, err, calls } = await run(['--watch', '--output', file], ['id'], {
     print: () => controller.abort(),
     watchTermination: () => ({ signal: controller.signal, dispose: () => void disposed++ }),
   })
   t.strictSame([code, err, disposed], [0, '', 1])
   t.match(await readFile(file, 'utf8'), /id: number/)
+  const watching = { role: 'authenticator', creates: false, starts: false }
+  t.strictSame(calls[1], ['database', watching], 'so that the server can start the embedded database')
 })
 
 const catalogue = (name: string): Catalogue => ({

@@ -33,6 +33,8 @@ export type ConnectionWish = {
   readonly role: DatabaseRole
   /** Whether to create an embedded database if no database is configured and none exists. */
   readonly creates: boolean
+  /** Whether to start an embedded database that no other process runs, which keeps `serve` from starting. Defaults to true. */
+  readonly starts?: boolean
 }
 
 /** The number of added rows, and whether an account exists to own classification runs. */

@@ -24,6 +24,9 @@ const couldNotLook = 2
 
 const reading: ConnectionWish = { role: 'authenticator', creates: false }
 
+/** While the command watches, `serve` can be stopped and started with the embedded database. */
+const watching: ConnectionWish = { ...reading, starts: false }
+
 export function addTypes(program: Command, dependencies: Dependencies, setExitCode: (code: number) => void): void {
   program
     .command('types')
@@ -54,7 +57,8 @@ async function run(options: Options, dependencies: Dependencies): Promise<boolea
   const config = await withDatabaseSettings(options.config, options.dbUrl)
   const files = await tableSchemas(config)
   const scope = { schemas: options.schema ?? config.dbSchemas, extraSearchPath: config.dbExtraSearchPath }
-  const connect: Connect = (use) => withDatabase(config, reading, ({ query }) => use(() => readCatalogue(query, scope)))
+  const connect: Connect = (use) =>
+    withDatabase(config, options.watch ? watching : reading, ({ query }) => use(() => readCatalogue(query, scope)))
   const typesOf = (catalogue: Catalogue): string => databaseTypes(catalogue, files)
   const { output, check, json, watch } = options
   if (output !== undefined) {
