@@ -66,4 +66,4 @@ join types result on result.oid = p.prorettype
 where p.pronamespace = any (array(select schema from wanted))
   and p.prokind = 'f'
   and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype)
-order by p.oid
+order by n.nspname, p.proname, p.oid

@@ -49,4 +49,4 @@ join pg_namespace n on n.oid = c.relnamespace
 left join columns on columns.relation = c.oid
 where c.relnamespace = any (array(select schema from wanted))
   and c.relkind in ('r', 'p', 'f', 'v', 'm')
-order by c.oid
+order by n.nspname, c.relname

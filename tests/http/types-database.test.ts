@@ -57,10 +57,11 @@ t.test('without JSON Schemas, columns with JSON are Json', async (t) => {
 })
 
 t.test('no privileges are needed', async (t) => {
-  await database.query(
-    `do $$ begin create role types_reader login password 'secret'; exception when duplicate_object then null; end $$`,
-  )
-  const uri = database.uri('types_reader', 'secret')
+  // Roles belong to the whole cluster.
+  const role = `types_reader_${database.name}`
+  await database.query(`create role ${role} login password 'secret'`)
+  t.teardown(() => database.query(`drop role ${role}`))
+  const uri = database.uri(role, 'secret')
   t.equal(
     databaseTypes(await catalogueOf(['public', 'shop'], uri), []),
     databaseTypes(await catalogueOf(['public', 'shop']), []),

@@ -58,7 +58,11 @@ t.test('options and exit codes', async (t) => {
   })
   const file = join(folder, 'old.ts')
   await writeFile(file, printed.out.replace('full_name: string', 'full_name: number'))
-  t.match(await rowhouse(['types', '--check', file], env), { code: 1, out: /\n- +full_name: number \| null\n/, err: '' })
+  t.match(await rowhouse(['types', '--check', file], env), {
+    code: 1,
+    out: /\n- +full_name: number \| null\n/,
+    err: '',
+  })
   t.match(await rowhouse(['types', '--check', file, '--db-url', 'postgres://127.0.0.1:1/none']), {
     code: 2,
     out: '',
