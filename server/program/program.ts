@@ -2,6 +2,7 @@
 import { request } from 'node:http'
 import { version } from '../common/version.ts'
 import type { MigrationOptions } from '../postgres/migrate.ts'
+import type { SchemaFile } from '../validation/schema-directory.ts'
 import type { Client } from '../postgres/connection/client.ts'
 import { hasEmbedded, withConnection } from './command-line/connection.ts'
 import type {
@@ -12,7 +13,9 @@ import type {
   ServeOptions,
   DatabaseOperations,
 } from './command-line/dependencies.ts'
-import { messageOf, runProgram } from './command-line/program.ts'
+import { messageOf } from './command-line/error-message.ts'
+import { runProgram } from './command-line/program.ts'
+import { watchTermination } from './command-line/termination.ts'
 import { readDatabaseSettings } from '../config/database-settings.ts'
 import type { Config } from '../config/config.ts'
 import { dumpConfig, dumpConfigJson, exampleConfig, exampleConfigJson } from '../config/dump.ts'
@@ -32,8 +35,9 @@ function load(file: string | undefined): LoadedConfig {
   return loaded
 }
 
-async function loadWithDatabase(file: string | undefined): Promise<Config> {
-  const loaded = load(file)
+async function loadWithDatabase(file: string | undefined, uri?: string): Promise<Config> {
+  const given = load(file)
+  const loaded = uri === undefined ? given : { ...given, config: { ...given.config, dbUri: uri } }
   const { dbConfig, dbPreConfig, dbUri } = loaded.config
   if (!dbConfig || dbUri === null) return loaded.config
   let rows: Awaited<ReturnType<typeof readDatabaseSettings>> = []
@@ -138,6 +142,14 @@ function fetchStatus(address: Address): Promise<number> {
   })
 }
 
+/** The JSON Schemas that bodies for tables must match. */
+async function tableSchemas({ services }: Config): Promise<readonly SchemaFile[]> {
+  const { readSchemas } = await import('../validation/schema-directory.ts')
+  const { ownSchemas } = await import('../validation/validator.ts')
+  const { isSchemaOf } = await import('./service-choice.ts')
+  return (await readSchemas(ownSchemas)).filter(isSchemaOf(services))
+}
+
 async function serve(options: ServeOptions): Promise<void> {
   removeSignalHandlers()
   const server = await import('./serve.ts')
@@ -169,6 +181,11 @@ const dependencies: Dependencies = {
     dbUri !== null || migrationDatabaseUrl !== null || (await hasEmbedded(dataDir)),
   allMigrations: async ({ services }) => (await import('../postgres/migrate.ts')).allMigrations({ services }),
   fetchStatus,
+  tableSchemas,
+  watchTermination: () => {
+    removeSignalHandlers()
+    return watchTermination()
+  },
 }
 
 process.exitCode = await runProgram(process.argv.slice(2), dependencies)

@@ -16,7 +16,7 @@ import type { ComputedRelationship } from './relationship.ts'
 import { decodeRoutines, routinesQuery } from './routine-row.ts'
 import type { SchemaCache } from './schema-cache.ts'
 import type { Column, Table, Tables } from './table.ts'
-import { viewKeysOf, viewPrimaryKeys, type StoredView } from './view-key.ts'
+import { decodeView, viewKeysOf, viewPrimaryKeys } from './view-key.ts'
 
 export type SchemaCacheOptions = {
   /** Exposed schemas: `db-schemas`. */
@@ -119,8 +119,3 @@ function tablesOf(rows: readonly TableRow[], primaryKeys: ReadonlyMap<string, re
     }),
   )
 }
-
-const decodeView = (row: CatalogRow): StoredView => ({
-  ...decodeRow<Omit<StoredView, 'query'>>(row),
-  query: String(row.query),
-})

@@ -15,10 +15,10 @@ import {
 import type { KeyRole, ViewKey } from './view-key.ts'
 
 /** A relationship seen from the side with the foreign key. */
-type Owning = ForeignKeyRelationship & {
+export type OwningRelationship = ForeignKeyRelationship & {
   readonly cardinality: Extract<Cardinality, { kind: 'many-to-one' | 'one-to-one' }>
 }
-type ManyToOne = Owning & { readonly cardinality: Extract<Cardinality, { kind: 'many-to-one' }> }
+type ManyToOne = OwningRelationship & { readonly cardinality: Extract<Cardinality, { kind: 'many-to-one' }> }
 
 type Sources = {
   /** One per foreign key. */
@@ -37,8 +37,7 @@ type Sources = {
  * junctions are left out; their map key remains, with an empty list if there is no other.
  */
 export function relationshipsOf({ foreignKeys, viewKeys, computed, primaryKeys, schemas }: Sources): Relationships {
-  const tables = foreignKeys.filter(isOwning)
-  const owning = [...tables, ...throughViews(tables, viewKeys)]
+  const owning = owningRelationships(foreignKeys, viewKeys)
   const found = [...owning, ...junctions(owning.filter(isManyToOne), primaryKeys), ...owning.map(inverse)]
 
   const exposed = new Set(schemas)
@@ -61,10 +60,20 @@ export function relationshipsOf({ foreignKeys, viewKeys, computed, primaryKeys, 
   return groups
 }
 
-const isOwning = (relationship: ForeignKeyRelationship): relationship is Owning =>
+/** The foreign keys, and the same between all views that show the key columns of either side. */
+export function owningRelationships(
+  foreignKeys: readonly ForeignKeyRelationship[],
+  viewKeys: readonly ViewKey[],
+): OwningRelationship[] {
+  const tables = foreignKeys.filter(isOwning)
+  return [...tables, ...throughViews(tables, viewKeys)]
+}
+
+const isOwning = (relationship: ForeignKeyRelationship): relationship is OwningRelationship =>
   relationship.cardinality.kind === 'many-to-one' || relationship.cardinality.kind === 'one-to-one'
 
-const isManyToOne = (relationship: Owning): relationship is ManyToOne => relationship.cardinality.kind === 'many-to-one'
+const isManyToOne = (relationship: OwningRelationship): relationship is ManyToOne =>
+  relationship.cardinality.kind === 'many-to-one'
 
 const hasInternalJunction = (relationship: Relationship, exposed: ReadonlySet<string>): boolean =>
   relationship.kind === 'foreign-key' &&
@@ -75,9 +84,12 @@ const pathKey = (from: QualifiedIdentifier, to: QualifiedIdentifier): string =>
   `${qualifiedKey(from.schema, from.name)}\0${qualifiedKey(to.schema, to.name)}`
 
 /** The same relationships with one or both sides replaced by the views that show the key columns of that side. */
-function throughViews(relationships: readonly Owning[], viewKeys: readonly ViewKey[]): Owning[] {
+function throughViews(
+  relationships: readonly OwningRelationship[],
+  viewKeys: readonly ViewKey[],
+): OwningRelationship[] {
   const keys = groupBy(viewKeys, ({ table, role, constraint }) => viewKeyIndex(table, role, constraint))
-  return relationships.flatMap((relationship): Owning[] => {
+  return relationships.flatMap((relationship): OwningRelationship[] => {
     const { table, foreignTable, cardinality } = relationship
     const { constraint, columns } = cardinality
     // A view can show a key column several times: every combination makes a separate side.
@@ -89,7 +101,7 @@ function throughViews(relationships: readonly Owning[], viewKeys: readonly ViewK
     const targets = choices(foreignTable, 'referenced')
     const ownColumns = columns.map(([column]) => column)
     const foreignColumns = columns.map(([, column]) => column)
-    const between = (source: ViewSide | null, target: ViewSide | null): Owning => ({
+    const between = (source: ViewSide | null, target: ViewSide | null): OwningRelationship => ({
       ...relationship,
       table: source?.view ?? table,
       foreignTable: target?.view ?? foreignTable,
@@ -152,7 +164,7 @@ function junctions(
 }
 
 /** The relationship seen from the other side. */
-function inverse(relationship: Owning): ForeignKeyRelationship {
+function inverse(relationship: OwningRelationship): ForeignKeyRelationship {
   const { cardinality } = relationship
   const columns = swap(cardinality.columns)
   return {

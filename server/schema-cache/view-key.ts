@@ -1,6 +1,7 @@
 // Keys that views take over from their underlying tables, found by tracing view columns to the columns that they copy.
 import { identifierOf, type CatalogueRelation, type Constraint } from './constraint.ts'
 import { qualifiedKey, type QualifiedIdentifier } from './identifier.ts'
+import { decodeRow, type CatalogRow } from './introspection.ts'
 import { columnOrigins, type ColumnOrigin } from './node-tree.ts'
 import { compareText } from '../text/code-point-order.ts'
 
@@ -13,6 +14,12 @@ export type StoredView = CatalogueRelation & {
   /** Its query as `pg_node_tree` text. */
   readonly query: string
 }
+
+/** Decodes a row of the statement `views`. */
+export const decodeView = (row: CatalogRow): StoredView => ({
+  ...decodeRow<Omit<StoredView, 'query'>>(row),
+  query: String(row.query),
+})
 
 /** The role of a key for its table: primary key, foreign key, or the target of another table's foreign key. */
 export type KeyRole = 'primary' | 'foreign' | 'referenced'

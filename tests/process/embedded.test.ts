@@ -24,6 +24,7 @@ import {
   type EmbeddedDatabase,
 } from '../../server/postgres/embedded/embedded.ts'
 import { birthOf } from '../../server/postgres/embedded/running-process.ts'
+import { rowhouse } from '../support/command.ts'
 
 // Many databases are created and started here, possibly in parallel with other tests.
 t.setTimeout(300_000)
@@ -156,6 +157,7 @@ t.test('a new database is created and started', async (t) => {
     const used = await useEmbedded({ dataDir, ...quiet })
     t.match(used, { started: false, port, adminUri })
     await used.stop()
+    t.match(await rowhouse(['types'], { DATA_DIR: dataDir }), { code: 0, out: /\n {2}public: \{/, err: '' })
     t.equal(await ask(adminUri, 'select 1 as answer'), 1, 'without stopping the database')
   })
 })
@@ -181,6 +183,11 @@ t.test('data, passwords and secrets survive 20 restarts, and no process is left'
   await embedded.ended
   t.strictSame(await processesIn(dataDir), [])
   t.strictSame((await readdir(dataDir)).sort(), ['lock.21', 'postgres', 'postgres.log', 'secrets.json'])
+  t.match(
+    await rowhouse(['types', '--watch', '--output', join(dataDir, 'types.ts')], { DATA_DIR: dataDir }),
+    { code: 1, out: '', err: 'The embedded database is not running. Start it with `rowhouse serve`.\n' },
+    'a command that watches does not start it, which would keep the server from starting',
+  )
 })
 
 t.test('after its owner was killed, the database can be started again', async (t) => {

@@ -83,6 +83,8 @@ async function run(
     hasDatabase: () => Promise.resolve(true),
     allMigrations: () => Promise.resolve(['1_roles.sql', '2_tables.sql']),
     fetchStatus: (address: Address) => Promise.resolve(called('fetch', 200, address)),
+    tableSchemas: () => Promise.resolve([]),
+    watchTermination: () => ({ signal: AbortSignal.abort(), dispose: () => undefined }),
     ...given,
   })
   return ran
@@ -211,6 +213,10 @@ t.test('help', async (t) => {
     [['-h'], /--dump-config[^]*--dump-schema[^]*--ready/],
     [['help'], /^Usage: rowhouse \[options\] \[command\]/],
     [['migrate', '--help'], /^Usage: rowhouse migrate \[options\]\n[^]*--dry-run[^]*--json/],
+    [
+      ['types', '--help'],
+      /^Usage: rowhouse types \[options\]\n[^]*--db-url <url>[^]*--schema <names>[^]*--output <file>[^]*--watch[^]*--check <file>/,
+    ],
     [['help', 'check'], /^Usage: rowhouse check \[options\]\n[^]*exit code 1/],
     [['keys', '--help'], /^Usage: rowhouse keys [^]*create[^]*list[^]*revoke/],
     [['keys', 'create', '--help'], /--role <name>[^]*--user <id>[^]*--label <text>[^]*--expires <when>/],
@@ -227,7 +233,7 @@ t.test('usage errors', async (t) => {
   const table: [string[], RegExp][] = [
     [
       ['migrat'],
-      /^There is no command and no configuration file named "migrat"\. The commands are serve, migrate, sample, keys, check\.\n$/,
+      /^There is no command and no configuration file named "migrat"\. The commands are serve, migrate, sample, keys, check, types\.\n$/,
     ],
     [['no/such.conf'], /^There is no configuration file "no\/such\.conf"\.\n$/],
     [['--dump-config', 'no.conf'], /^There is no configuration file "no\.conf"\.\n$/],

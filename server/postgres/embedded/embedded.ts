@@ -98,7 +98,7 @@ export async function useEmbedded(options: EmbeddedOptions): Promise<EmbeddedDat
       return { ...(await startEmbedded(options)), started: true }
     } catch (error) {
       if (!(error instanceof FolderInUse)) throw error
-      const running = await findRunning(resolve(options.dataDir))
+      const running = await findRunning(options.dataDir)
       if (running) return { ...running, started: false }
       // The other process is starting or stopping.
       if (Date.now() > deadline) throw error
@@ -162,7 +162,9 @@ function addressesOf(secrets: Secrets, port: number): Addresses {
   }
 }
 
-async function findRunning(dataDir: string): Promise<EmbeddedDatabase | null> {
+/** The embedded database that another process runs on this folder, or null. Its `stop` has no effect. */
+export async function findRunning(folder: string): Promise<EmbeddedDatabase | null> {
+  const dataDir = resolve(folder)
   const cluster = await findCluster(dataDir)
   const server = cluster === null ? null : await readPidFile(cluster)
   if (!server?.ready) return null

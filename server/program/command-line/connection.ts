@@ -7,7 +7,7 @@ import { chooseDatabase } from '../../config/database-choice.ts'
 import type { Environment } from '../../config/load.ts'
 import { toPoolConfig } from '../connection-setting.ts'
 import { withClient } from '../../postgres/connection/client.ts'
-import { useEmbedded } from '../../postgres/embedded/embedded.ts'
+import { findRunning, useEmbedded } from '../../postgres/embedded/embedded.ts'
 import { findCluster } from '../../postgres/embedded/cluster.ts'
 import { requireSupportedVersion } from '../../postgres/connection/server-version.ts'
 import { CommandError } from './command-error.ts'
@@ -45,7 +45,7 @@ export async function hasEmbedded(dataDir: string): Promise<boolean> {
 export async function withConnection<T>(
   config: Target,
   env: Environment,
-  { role, creates }: ConnectionWish,
+  { role, creates, starts = true }: ConnectionWish,
   log: (message: string) => void,
   use: (client: Client) => Promise<T>,
 ): Promise<T> {
@@ -57,7 +57,8 @@ export async function withConnection<T>(
         'or create the embedded database with `rowhouse migrate` or `rowhouse serve`.',
     )
   }
-  const embedded = await useEmbedded({ dataDir: database.dataDir, log })
+  const embedded = starts ? await useEmbedded({ dataDir: database.dataDir, log }) : await findRunning(database.dataDir)
+  if (!embedded) throw new CommandError('The embedded database is not running. Start it with `rowhouse serve`.')
   try {
     return await connect(role === 'owner' ? embedded.adminUri : embedded.authenticatorUri, {}, use)
   } finally {

@@ -2,7 +2,9 @@
 import type { Config } from '../../config/config.ts'
 import type { DatabaseRole } from '../../config/database-choice.ts'
 import type { ApiKey } from '../../identity/api-key/api-key.ts'
+import type { SchemaFile } from '../../validation/schema-directory.ts'
 import type { RunClientQuery } from '../operations/exposure.ts'
+import type { Termination } from './termination.ts'
 
 export type ServeOptions = {
   readonly configFile?: string
@@ -31,6 +33,8 @@ export type ConnectionWish = {
   readonly role: DatabaseRole
   /** Whether to create an embedded database if no database is configured and none exists. */
   readonly creates: boolean
+  /** Whether to start an embedded database that no other process runs, which keeps `serve` from starting. Defaults to true. */
+  readonly starts?: boolean
 }
 
 /** The number of added rows, and whether an account exists to own classification runs. */
@@ -62,8 +66,8 @@ export type Dependencies = {
   readonly printError: (text: string) => void
   /** Prints warnings. Throws one error that lists every invalid value. */
   readonly loadConfig: (file: string | undefined) => Config
-  /** The configuration, with the settings in the database if `db-config` is on. */
-  readonly withDatabaseSettings: (file: string | undefined) => Promise<Config>
+  /** The configuration, with the settings in the database if `db-config` is on. `dbUri` replaces `db-uri`. */
+  readonly withDatabaseSettings: (file: string | undefined, dbUri?: string) => Promise<Config>
   /** Formats the settings, with `json` as a JSON object. */
   readonly dumpConfig: (config: Config, json: boolean) => string
   readonly exampleConfig: (json: boolean) => string
@@ -82,6 +86,10 @@ export type Dependencies = {
   readonly allMigrations: (config: Config) => Promise<readonly string[]>
   /** The status of the response to a GET request. */
   readonly fetchStatus: (address: Address) => Promise<number>
+  /** The JSON Schemas of the configured services. */
+  readonly tableSchemas: (config: Config) => Promise<readonly SchemaFile[]>
+  /** Handles the signals that end the process, instead of an immediate end. */
+  readonly watchTermination: () => Pick<Termination, 'signal' | 'dispose'>
 }
 
 export type Address =

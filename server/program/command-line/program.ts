@@ -6,6 +6,8 @@ import { addKeys } from './keys-command.ts'
 import { addMigrate } from './migrate-command.ts'
 import { addSample } from './sample-command.ts'
 import { addServe } from './serve-command.ts'
+import { addTypes } from './types-command.ts'
+import { messageOf } from './error-message.ts'
 
 const description = `Serves a PostgreSQL database as a REST API, and vehicle valuation reports.
 
@@ -54,15 +56,6 @@ function printAsJson(
     printError(`${JSON.stringify({ error: code === 'commander.help' ? printed : message.replace(/^error: /, '') })}\n`)
 }
 
-/** The message of an error; for unexpected errors, its stack trace. */
-export function messageOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  const isBug = error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError
-  if (isBug) return error.stack ?? error.message
-  if (error.message === '' && error instanceof AggregateError) return error.errors.map(messageOf).join('; ')
-  return error.message
-}
-
 type Output = { readonly writeOut: (text: string) => void; readonly writeErr: (text: string) => void }
 
 function createProgram(dependencies: Dependencies, output: Output, setExitCode: (code: number) => void): Command {
@@ -89,5 +82,6 @@ function createProgram(dependencies: Dependencies, output: Output, setExitCode: 
   addSample(program, dependencies)
   addKeys(program, dependencies)
   addCheck(program, dependencies, setExitCode)
+  addTypes(program, dependencies, setExitCode)
   return program
 }
