@@ -191,6 +191,21 @@ t.test('bytes can come with the creation, and the length later', async (t) => {
   t.ok((await download('own/declared-early.bin')).bytes.equals(bytes))
 })
 
+t.test('a page is no picture', async (t) => {
+  const page = Buffer.from('<!DOCTYPE html><script>alert(1)</script>')
+  const upload = async (name: string, contentType: string): Promise<StorageAnswer> => {
+    const metadata = metadataOf({ bucketName: 'open', objectName: name, contentType })
+    const address = addressOf(await create('open', name, page.length, { headers: { 'Upload-Metadata': metadata } }))
+    await patch(address, 0, page.subarray(0, 5))
+    return patch(address, 5, page.subarray(5))
+  }
+  const refused = await upload('page.png', 'image/png')
+  t.strictSame([refused.status, refused.text], [415, 'mime type image/png is not that of the content, which is markup'])
+  t.notOk(await rowOf('page.png'))
+  t.equal((await upload('page.html', 'text/html')).status, 204)
+  t.equal((await download('open/page.html')).text, page.toString())
+})
+
 t.test('large objects are joined from many parts', async (t) => {
   const bytes = randomBytes(12 * 1024 * 1024 + 5)
   const address = addressOf(await create('own', 'large.bin', bytes.length))

@@ -1,5 +1,7 @@
 // Looks at the beginning of an upload: pages must not be stored as something that browsers show or play.
 import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import type { ObjectKey, ObjectStore } from './object-store.ts'
 import { storageErrors } from './storage-error.ts'
 
 /** As many bytes as browsers look at. https://mimesniff.spec.whatwg.org/#resource-header */
@@ -46,4 +48,20 @@ export async function sniffed(source: Readable, type: string): Promise<Readable>
     })(),
     { objectMode: false },
   )
+}
+
+/**
+ * The same for bytes that are stored.
+ *
+ * @param size bytes of the object
+ * @throws StorageError as `requireContentOf`; MissingBytesError
+ */
+export async function requireStoredContent(
+  store: Pick<ObjectStore, 'get'>,
+  key: ObjectKey,
+  { size, type }: { readonly size: number; readonly type: string },
+): Promise<void> {
+  if (size === 0 || !isSniffed(type)) return
+  const beginning = await store.get(key, { start: 0, end: Math.min(size, sniffedBytes) - 1 })
+  requireContentOf(type, await buffer(beginning))
 }

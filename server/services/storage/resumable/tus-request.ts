@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { Metadata, Server, type ServerOptions, type Upload } from '@tus/server'
 import { leavesConnection } from '../../../postgres/database-error.ts'
+import { requireStoredContent } from '../content-sniffing.ts'
 import { metadataText } from '../object-metadata.ts'
 import { objectErrorOf, removeLater, requirePermission, type NewObject, type Replaceable } from '../object-writing.ts'
 import { StorageError, storageErrors } from '../storage-error.ts'
@@ -193,6 +194,12 @@ class TusUpload {
     try {
       await this.#requireAllowed(bucket, name, length, file.contentType)
       const stored = await this.store.join(complete, version, file)
+      await requireStoredContent(context.store, key, { size: length, type: file.contentType }).catch(
+        (error: unknown) => {
+          removeLater(context, key)
+          throw error
+        },
+      )
       const finished = await this.#write(complete, version, metadataText(stored, file)).catch((error: unknown) => {
         // After a lost connection, the row may be there: the bytes are left to the sweep.
         if (error instanceof StorageError || leavesConnection(error)) removeLater(context, key)
