@@ -40,7 +40,7 @@ const rowsOf = async (): Promise<unknown[]> =>
 
 const chunked = 'Transfer-Encoding: chunked'
 /** So much that a store that uploads in parts has begun with the first. */
-const half = 'half'.repeat(1_500_000)
+const half = 'half'.repeat(1_750_000)
 const halfSize = half.length.toString(16)
 const formHead = ['Content-Type: multipart/form-data; boundary=x', 'Content-Length: 50000000']
 const formBody = `--x\r\nContent-Disposition: form-data; name=""; filename="f"\r\n\r\n${half}`
