@@ -93,6 +93,8 @@ export async function startS3(t: Pick<Test, 'teardown'>, bucket = 'rowhouse-test
       headers: request.headers,
     })
     forwarded.on('error', () => response.destroy())
+    // Otherwise the server behind would wait for the rest of a request that has broken off.
+    response.on('close', () => forwarded.destroy())
     request.pipe(forwarded)
     const [received] = (await once(forwarded, 'response')) as [IncomingMessage]
     unfinished.note(request, received)
