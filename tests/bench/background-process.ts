@@ -1,15 +1,9 @@
 // The process of `background-clients.ts`: sends requests while it is told to, each client after its last response.
-import { execFileSync } from 'node:child_process'
-import { constants, setPriority } from 'node:os'
+import { lowerPriority } from '../../server/services/image-process/low-priority.ts'
 import type { BackgroundLoad } from './background-clients.ts'
 
 // In use, clients run on other machines: here they get the processor time that server and readers leave.
-setPriority(constants.priority.PRIORITY_LOW)
-try {
-  execFileSync('chrt', ['--idle', '--all-tasks', '--pid', '0', String(process.pid)], { stdio: 'ignore' })
-} catch {
-  // util-linux is not installed: the clients take more of the processors.
-}
+lowerPriority()
 
 let goesOn = false
 let done = 0

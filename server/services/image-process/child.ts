@@ -1,9 +1,7 @@
 // The child's side of a process that works on one image at a time. If it crashes or hangs, the server replaces it.
-import { execFileSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
 import { Socket } from 'node:net'
-import { constants, setPriority } from 'node:os'
 import { Worker } from 'node:worker_threads'
+import { lowerPriority } from './low-priority.ts'
 import { imageChannel, type ChildMessage, type ImageRequest } from './message.ts'
 
 /** Milliseconds between two checks of the parent. */
@@ -50,35 +48,6 @@ function endWithServer(): void {
     setInterval(() => { if (process.ppid !== parent) process.kill(process.pid, 'SIGKILL') }, ${watchInterval})
   `
   new Worker(watch, { eval: true, execArgv: [], stdout: true, stderr: true }).unref()
-}
-
-/**
- * Gives requests to the REST API priority on a busy machine. On Linux a priority belongs to a thread: later threads inherit
- * it from the one that starts them, but images are decoded by threads of libuv's pool, which exist already.
- *
- * A process with a high nice value still runs to the end of its time slice while others wait, unlike one with the policy
- * SCHED_IDLE: with uploads all the time, the 99th percentile of reads was 1.42 times that without, with the policy 1.20,
- * and four fifths as many images were analysed.
- */
-function lowerPriority(): void {
-  const { PRIORITY_LOW: priority } = constants.priority
-  setPriority(priority)
-  if (process.platform !== 'linux') return
-  try {
-    execFileSync('chrt', ['--idle', '--all-tasks', '--pid', '0', String(process.pid)], {
-      stdio: 'ignore',
-      timeout: 5000,
-    })
-  } catch {
-    // util-linux is not installed, or a sandbox does not permit it.
-  }
-  for (const thread of readdirSync('/proc/self/task')) {
-    try {
-      setPriority(Number(thread), priority)
-    } catch {
-      // The thread has ended.
-    }
-  }
 }
 
 /**
