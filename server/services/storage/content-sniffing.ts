@@ -5,7 +5,7 @@ import type { ObjectKey, ObjectStore } from './object-store.ts'
 import { storageErrors } from './storage-error.ts'
 
 /** As many bytes as browsers look at. https://mimesniff.spec.whatwg.org/#resource-header */
-export const sniffedBytes = 1445
+const sniffedBytes = 1445
 
 /** Types of formats that never begin with markup. Of other types, the bytes may be anything. */
 const binary = /^(?:image\/(?!svg\b)|audio\/|video\/|font\/|application\/(?:pdf|zip|gzip|wasm)\b)/i
@@ -15,36 +15,39 @@ const markup =
   /^(?:\xef\xbb\xbf)?[\t\n\f\r ]*<(?:\?xml|!--|(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p|svg)(?=[ \t\n\f\r>/]))/i
 
 /** Whether the beginning of an upload is to be looked at. */
-export const isSniffed = (type: string): boolean => binary.test(type)
+const isSniffed = (type: string): boolean => binary.test(type)
 
-/** @throws StorageError 415 `InvalidMimeType` for markup that is said to be an image, sound, video, font or archive */
-export function requireContentOf(type: string, beginning: Buffer): void {
-  if (isSniffed(type) && markup.test(beginning.toString('latin1'))) throw storageErrors.otherContent(type)
+/**
+ * @param type that is sniffed
+ * @throws StorageError 415 `InvalidMimeType` for markup
+ */
+function requireContentOf(type: string, beginning: Buffer): void {
+  if (markup.test(beginning.toString('latin1'))) throw storageErrors.otherContent(type)
 }
 
 /**
  * The bytes of an upload, after its beginning was looked at if its type is a binary one.
  *
- * @throws StorageError as `requireContentOf`; the error of the stream
+ * @throws StorageError 415 `InvalidMimeType` for markup that is said to be an image, sound, video, font or archive; the error of
+ *   the stream
  */
 export async function sniffed(source: Readable, type: string): Promise<Readable> {
   if (!isSniffed(type)) return source
   // A failed upload leaves the request open for the response.
   const pieces = source.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Buffer>
   const read: Buffer[] = []
-  let isMore = true
-  for (let length = 0; isMore && length < sniffedBytes;) {
-    const next = await pieces.next()
-    isMore = next.done !== true
-    if (next.done === true) break
+  let next = await pieces.next()
+  for (let length = 0; next.done !== true; next = await pieces.next()) {
     read.push(next.value)
     length += next.value.length
+    if (length >= sniffedBytes) break
   }
   requireContentOf(type, Buffer.concat(read))
   return Readable.from(
     (async function* () {
       yield* read
-      if (isMore) yield* pieces
+      // Of a source that has ended, there are no more.
+      yield* pieces
     })(),
     { objectMode: false },
   )
@@ -54,7 +57,7 @@ export async function sniffed(source: Readable, type: string): Promise<Readable>
  * The same for bytes that are stored.
  *
  * @param size bytes of the object
- * @throws StorageError as `requireContentOf`; MissingBytesError
+ * @throws StorageError as `sniffed`; MissingBytesError
  */
 export async function requireStoredContent(
   store: Pick<ObjectStore, 'get'>,
