@@ -375,7 +375,7 @@ t.test('errors, in plain text with their statuses', async (t) => {
   t.match(garbage.json, { statusCode: '403', error: 'Unauthorized' })
 })
 
-testWithFolder('uploads belong to whoever began them', async (t) => {
+testWithFolder('an upload belongs to the user who began it', async (t) => {
   // The policies let every user insert into this bucket, so only the upload itself can be protected.
   const address = addressOf(await create('open', 'shared.txt', 10, { as: ada }))
   t.equal((await patch(address, 0, Buffer.from('01234'), { as: ada })).status, 204)

@@ -1,7 +1,7 @@
 // The file with the generated types.
 import { readFile, writeFile } from 'node:fs/promises'
 
-/** The text of a file, undefined if there is none. A checkout on Windows may have changed its line ends. */
+/** The text of a file, or undefined when it does not exist. A checkout on Windows may have changed its line ends. */
 async function readText(file: string): Promise<string | undefined> {
   try {
     return (await readFile(file, 'utf8')).replaceAll('\r\n', '\n')

@@ -1,4 +1,4 @@
-// Uploads in parts that were never finished, because the process ended. S3 keeps their parts until somebody aborts them.
+// Uploads in parts that were never finished, because the process ended. S3 keeps their parts until they are aborted.
 import type { S3Client } from '@aws-sdk/client-s3'
 import { isOver, type S3Library } from './s3-library.ts'
 
