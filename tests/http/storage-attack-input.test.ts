@@ -3,7 +3,8 @@ import { connect } from 'node:net'
 import t from 'tap'
 import { readForm } from '../../server/services/storage/upload-form.ts'
 import { listen } from '../support/listening.ts'
-import { startStorageService, storageFault, storageFaults as faults } from '../support/storage.ts'
+import { holdRequest } from '../support/held-request.ts'
+import { startStorageService, storageBearer, storageFault, storageFaults as faults } from '../support/storage.ts'
 import { exchangeRows } from '../support/storage-rows.ts'
 import { until } from '../support/until.ts'
 
@@ -39,6 +40,36 @@ t.test('metadata', async (t) => {
   const headers = { 'Tus-Resumable': '1.0.0', 'Upload-Length': '3', 'Upload-Metadata': metadata }
   const answer = await ask('POST', '/upload/resumable', { ...service, headers })
   t.strictSame([answer.status, answer.text], [400, tooDeep.message])
+})
+
+t.test('markup that is uploaded as an image, in every way', async (t) => {
+  const page = '<!doctype html><script>alert(1)</script>'
+  const refused = storageFault(
+    415,
+    'invalid_mime_type',
+    'mime type image/png is not that of the content, which is markup',
+    'InvalidMimeType',
+  )
+  const png = { 'Content-Type': 'image/png' }
+  const picture = new FormData()
+  picture.set('contentType', 'image/png')
+  picture.set('file', new Blob([page], { type: 'text/plain' }))
+  const signed = (await ask('POST', '/object/upload/sign/b/page', service)).json as { readonly url: string }
+  await exchangeRows(t, ask, [
+    ['raw', ['POST', '/object/b/page', page, 'service_role', png], refused],
+    ['to replace', ['PUT', '/object/b/page', page, 'service_role', png], refused],
+    ['in a form', ['POST', '/object/b/page', picture], refused],
+    ['to a signed URL', ['PUT', signed.url, page, null, png], refused],
+    ['nothing of it', ['GET', '/object/info/b/page'], faults.noObject],
+  ])
+  // The client goes while the beginning is awaited.
+  const headers = { Authorization: await storageBearer('service_role'), ...png }
+  const held = holdRequest('PUT', `${application.url}/storage/v1/object/b/page`, 5000, headers)
+  await held.send('<htm')
+  held.hangUp()
+  t.equal((await held.answer).status, 0)
+  t.strictSame((await ask('GET', '/object/info/b/page', service)).json, faults.noObject)
+  t.equal((await ask('PUT', '/object/b/page', { ...service, body: 'PNG', headers: png })).status, 200)
 })
 
 t.test('no response has headers that clients refuse', async (t) => {
