@@ -3,27 +3,33 @@
 /** Tasks after which the number of places is decided anew. */
 const sample = 50
 
+export type BulkheadOptions = {
+  /** Whether there is work of other kinds, which tasks would delay. Without it, they never wait. */
+  readonly isShared: () => boolean
+  /** Milliseconds after which a task no longer waits for others, which may take long. */
+  readonly longestWait: number
+}
+
 /**
- * Runs few tasks of one kind at once, so that tasks of other kinds get their share of the processors: a database gives
- * each of its sessions one. One place is enough to keep a session busy; tasks that mostly wait for a distant database
- * get a place more for every millisecond that the fastest of them takes.
+ * Runs few tasks of one kind at once while there is other work, so that it gets its share of the processors: a database
+ * gives each of its sessions one. One place is enough to keep a session busy; tasks that mostly wait for a distant
+ * database get a place more for every millisecond that the fastest of them takes.
  */
 export class Bulkhead {
-  readonly #longestWait: number
+  readonly #options: BulkheadOptions
   readonly #waiting = new Set<() => void>()
   #places = 1
   #running = 0
   #measured = 0
   #fastest = Infinity
 
-  /** @param longestWait milliseconds after which a task no longer waits for others, which may take long */
-  constructor(longestWait: number) {
-    this.#longestWait = longestWait
+  constructor(options: BulkheadOptions) {
+    this.#options = options
   }
 
   /** Runs a task when there is a place for it. */
   async run<T>(task: () => Promise<T>): Promise<T> {
-    if (this.#running < this.#places) this.#running++
+    if (this.#hasPlace()) this.#running++
     else await this.#turn()
     const start = performance.now()
     try {
@@ -32,8 +38,15 @@ export class Bulkhead {
       return result
     } finally {
       this.#running--
-      if (this.#running < this.#places) this.#next()
+      for (const begin of this.#waiting) {
+        if (!this.#hasPlace()) break
+        begin()
+      }
     }
+  }
+
+  #hasPlace(): boolean {
+    return this.#running < this.#places || !this.#options.isShared()
   }
 
   /** Resolves with a place. */
@@ -45,15 +58,9 @@ export class Bulkhead {
         this.#running++
         resolve()
       }
-      const timer = setTimeout(begin, this.#longestWait)
+      const timer = setTimeout(begin, this.#options.longestWait)
       this.#waiting.add(begin)
     })
-  }
-
-  /** Gives a place to the task that has waited longest. */
-  #next(): void {
-    const [begin] = this.#waiting
-    begin?.()
   }
 
   #measure(milliseconds: number): void {

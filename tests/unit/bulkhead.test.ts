@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { Bulkhead } from '../../server/common/bulkhead.ts'
 
-const never = 3_600_000
+const shared = { isShared: () => true, longestWait: 3_600_000 }
 
 /** Tasks that a test ends one by one. */
 class Tasks {
@@ -28,7 +28,7 @@ class Tasks {
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 t.test('tasks run one by one, in their order, also after a failure', async (t) => {
-  const bulkhead = new Bulkhead(never)
+  const bulkhead = new Bulkhead(shared)
   const tasks = new Tasks()
   const runs = [1, 2, 3].map((id) => bulkhead.run(tasks.task(id)))
   await settled()
@@ -38,7 +38,7 @@ t.test('tasks run one by one, in their order, also after a failure', async (t) =
   await settled()
   t.strictSame(tasks.begun, [1, 2])
   tasks.fail(2, new Error('refused'))
-  await t.rejects(runs[1] ?? Promise.resolve(), { message: 'refused' })
+  await t.rejects(async () => void (await runs[1]), { message: 'refused' })
   await settled()
   t.strictSame(tasks.begun, [1, 2, 3])
   // A task that arrives now is behind the one that runs.
@@ -52,7 +52,7 @@ t.test('tasks run one by one, in their order, also after a failure', async (t) =
 })
 
 t.test('a task that throws at once frees its place', async (t) => {
-  const bulkhead = new Bulkhead(never)
+  const bulkhead = new Bulkhead(shared)
   const broken = (): Promise<never> => {
     throw new Error('at once')
   }
@@ -61,7 +61,7 @@ t.test('a task that throws at once frees its place', async (t) => {
 })
 
 t.test('a task does not wait for long ones', async (t) => {
-  const bulkhead = new Bulkhead(1)
+  const bulkhead = new Bulkhead({ ...shared, longestWait: 1 })
   const tasks = new Tasks()
   const long = bulkhead.run(tasks.task(1))
   t.equal(await bulkhead.run(() => Promise.resolve('brief')), 'brief')
@@ -80,7 +80,7 @@ t.test('a task does not wait for long ones', async (t) => {
 })
 
 t.test('tasks that wait for a distant database run side by side', async (t) => {
-  const bulkhead = new Bulkhead(never)
+  const bulkhead = new Bulkhead(shared)
   let running = 0
   let most = 0
   const distant = async (): Promise<void> => {
@@ -93,4 +93,23 @@ t.test('tasks that wait for a distant database run side by side', async (t) => {
   t.equal(most, 1)
   await Promise.all(Array.from({ length: 50 }, () => bulkhead.run(distant)))
   t.ok(most >= 2, `${most} at once`)
+})
+
+t.test('without other work, tasks never wait', async (t) => {
+  let isShared = true
+  const bulkhead = new Bulkhead({ ...shared, isShared: () => isShared })
+  const tasks = new Tasks()
+  const runs = [1, 2, 3, 4].map((id) => bulkhead.run(tasks.task(id)))
+  await settled()
+  t.strictSame(tasks.begun, [1])
+  isShared = false
+  runs.push(bulkhead.run(tasks.task(5)))
+  await settled()
+  t.strictSame(tasks.begun, [1, 5])
+  // The end of one lets all begin that have waited.
+  tasks.end(1)
+  await settled()
+  t.strictSame(tasks.begun, [1, 5, 2, 3, 4])
+  for (const id of [2, 3, 4, 5]) tasks.end(id)
+  t.strictSame(await Promise.all(runs), [1, 2, 3, 4, 5])
 })
