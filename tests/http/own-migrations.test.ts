@@ -349,9 +349,9 @@ t.test('a database that is thrown away', async (t) => {
 })
 
 t.test('a role without the right to create schemas', async (t) => {
-  const role = `poor_${database.name}`
-  await database.query(`create role ${role} login password 'poor'`)
-  t.teardown(() => database.query(`drop role ${role}`))
+  const role = `Poor_${database.name}`
+  await database.query(`create role "${role}" login password 'poor'`)
+  t.teardown(() => database.query(`drop role "${role}"`))
   const folder = await folderOf(t, { '1_a.sql': 'select 1' })
   await t.rejects(
     withClient(database.uri(role, 'poor'), (client) => applyMigrations(client, folder)),
