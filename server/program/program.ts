@@ -4,7 +4,7 @@ import { version } from '../common/version.ts'
 import type { MigrationOptions } from '../postgres/migrate.ts'
 import type { SchemaFile } from '../validation/schema-directory.ts'
 import type { Client } from '../postgres/connection/client.ts'
-import { hasEmbedded, withConnection } from './command-line/connection.ts'
+import { connectTo, hasEmbedded, withAddress, withConnection } from './command-line/connection.ts'
 import type {
   Address,
   ConnectionWish,
@@ -177,11 +177,28 @@ const dependencies: Dependencies = {
   serve,
   withDatabase: (config, wish, use) =>
     withConnection(config, process.env, wish, log, async (client) => use(await sessionOn(client, config))),
+  withAddress: (config, wish, use) => withAddress(config, process.env, wish, log, use),
+  connectTo,
   hasDatabase: async ({ dataDir, dbUri, migrationDatabaseUrl }) =>
     dbUri !== null || migrationDatabaseUrl !== null || (await hasEmbedded(dataDir)),
   allMigrations: async ({ services }) => (await import('../postgres/migrate.ts')).allMigrations({ services }),
   fetchStatus,
   tableSchemas,
+  output: process.stdout,
+  errors: process.stderr,
+  onInterrupt: (listener) => {
+    process.removeListener('SIGINT', exitOnSignal)
+    process.on('SIGINT', listener)
+    return () => {
+      process.removeListener('SIGINT', listener)
+      process.on('SIGINT', exitOnSignal)
+    }
+  },
+  // Opened on demand, because a command that reads nothing must not wait for it.
+  get input() {
+    return process.stdin
+  },
+  env: process.env,
   watchTermination: () => {
     removeSignalHandlers()
     return watchTermination()

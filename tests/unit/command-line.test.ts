@@ -2,6 +2,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { PassThrough } from 'node:stream'
 import t from 'tap'
 import type { ApiKey } from '../../server/identity/api-key/api-key.ts'
 import type {
@@ -14,6 +15,7 @@ import { readExpiry } from '../../server/program/command-line/keys-command.ts'
 import { runProgram } from '../../server/program/command-line/program.ts'
 import { readyAddress } from '../../server/program/command-line/ready.ts'
 import type { Config } from '../../server/config/config.ts'
+import type { Client } from '../../server/postgres/connection/client.ts'
 
 const here = fileURLToPath(import.meta.url)
 
@@ -42,6 +44,9 @@ const key: ApiKey & { key: string } = {
 }
 
 type Ran = { code: number; out: string; err: string; calls: unknown[] }
+
+/** A connection that knows which roles there are. */
+const roles = { query: () => Promise.resolve({ rows: [{ name: 'anon' }, { name: 'authenticator' }] }) }
 
 /** Runs the command line with every other room replaced by a recorder of its calls. */
 async function run(
@@ -80,10 +85,24 @@ async function run(
     dumpSchema: () => Promise.resolve('{"dbTables":[]}'),
     serve: (options: ServeOptions) => Promise.resolve(called('serve', undefined, options)),
     withDatabase: (_config, wish, use) => use(called('database', database, wish)),
+    withAddress: (_config, wish, use) =>
+      use(
+        called(
+          'address',
+          { uri: 'postgresql://postgres:secret@127.0.0.1:5433/postgres', env: {}, isEmbedded: true },
+          wish,
+        ),
+      ),
+    connectTo: (address, use) => use(called('connect', roles as unknown as Client, address)),
     hasDatabase: () => Promise.resolve(true),
     allMigrations: () => Promise.resolve(['1_roles.sql', '2_tables.sql']),
     fetchStatus: (address: Address) => Promise.resolve(called('fetch', 200, address)),
     tableSchemas: () => Promise.resolve([]),
+    output: new PassThrough(),
+    errors: new PassThrough(),
+    input: new PassThrough(),
+    env: { PATH: '' },
+    onInterrupt: () => () => undefined,
     watchTermination: () => ({ signal: AbortSignal.abort(), dispose: () => undefined }),
     ...given,
   })

@@ -34,6 +34,14 @@ export async function hasEmbedded(dataDir: string): Promise<boolean> {
   return exists && (await findCluster(folder)) !== null
 }
 
+/** Where a database is, and how to connect to it. */
+export type DatabaseAddress = {
+  readonly uri: string
+  /** Variables for options that are missing in the connection string (`PGHOST`, …). */
+  readonly env: Environment
+  readonly isEmbedded: boolean
+}
+
 /**
  * Runs `use` with a connection. Starts the embedded database if it is not running, and stops it afterwards.
  *
@@ -42,15 +50,24 @@ export async function hasEmbedded(dataDir: string): Promise<boolean> {
  * @param log called with messages of the embedded database
  * @throws ConfigError or CommandError when no database is configured; UnsupportedPostgres; the connection error
  */
-export async function withConnection<T>(
+export const withConnection = <T>(
+  config: Target,
+  env: Environment,
+  wish: ConnectionWish,
+  log: (message: string) => void,
+  use: (client: Client) => Promise<T>,
+): Promise<T> => withAddress(config, env, wish, log, (address) => connectTo(address, use))
+
+/** Like `withConnection`, for programs that connect themselves, or several times. */
+export async function withAddress<T>(
   config: Target,
   env: Environment,
   { role, creates, starts = true }: ConnectionWish,
   log: (message: string) => void,
-  use: (client: Client) => Promise<T>,
+  use: (address: DatabaseAddress) => Promise<T>,
 ): Promise<T> {
   const database = chooseDatabase(config, role)
-  if (database.kind === 'named') return connect(database.uri, env, use)
+  if (database.kind === 'named') return use({ uri: database.uri, env, isEmbedded: false })
   if (!creates && !(await hasEmbedded(config.dataDir))) {
     throw new CommandError(
       `No database is configured, and there is no embedded database in ${config.dataDir}. ${howTo[role]}, ` +
@@ -60,13 +77,22 @@ export async function withConnection<T>(
   const embedded = starts ? await useEmbedded({ dataDir: database.dataDir, log }) : await findRunning(database.dataDir)
   if (!embedded) throw new CommandError('The embedded database is not running. Start it with `rowhouse serve`.')
   try {
-    return await connect(role === 'owner' ? embedded.adminUri : embedded.authenticatorUri, {}, use)
+    return await use({
+      uri: role === 'owner' ? embedded.adminUri : embedded.authenticatorUri,
+      env: {},
+      isEmbedded: true,
+    })
   } finally {
     await embedded.stop()
   }
 }
 
-const connect = <T>(uri: string, env: Environment, use: (client: Client) => Promise<T>): Promise<T> =>
+/**
+ * Connects, and closes the connection afterwards.
+ *
+ * @throws ConfigError, UnsupportedPostgres, or the connection error
+ */
+export const connectTo = <T>({ uri, env }: DatabaseAddress, use: (client: Client) => Promise<T>): Promise<T> =>
   withClient(toPoolConfig(uri, env), async (client) => {
     await requireSupportedVersion(async (text) => (await client.query<Record<string, unknown>>(text)).rows)
     return use(client)
