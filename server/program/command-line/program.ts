@@ -1,5 +1,6 @@
 // Defines the command line: all commands and common options.
 import { Command, CommanderError } from 'commander'
+import { addAudit } from './audit-command.ts'
 import { addCheck } from './check-command.ts'
 import type { Dependencies } from './dependencies.ts'
 import { addDump, addRestore } from './dump-command.ts'
@@ -90,5 +91,6 @@ function createProgram(dependencies: Dependencies, output: Output, setExitCode: 
   addUrl(program, dependencies)
   addDump(program, dependencies)
   addRestore(program, dependencies)
+  addAudit(program, dependencies, setExitCode)
   return program
 }

@@ -99,9 +99,9 @@ function askServer(channel: MessagePort, bytes: Buffer): Uint8Array {
   Atomics.store(flag, 0, 0)
   post({ kind: 'request', bytes })
   Atomics.wait(flag, 0, 0)
-  const received = receiveMessageOnPort(channel)
+  const received: { readonly message: unknown } | undefined = receiveMessageOnPort(channel)
   if (!received) throw new Error('the connection to the database was lost')
-  return received.message
+  return received.message as Uint8Array
 }
 
 const frontend = new Frontend(port)
