@@ -98,7 +98,7 @@ export class SqlSplitter {
       const step = this.#state.kind === 'plain' ? this.#readPlain(line, at, pieces) : this.#readInside(line, at)
       at += step
     }
-    if (this.isOpen) this.#parts.push('\n')
+    if (this.#parts.length > 0) this.#parts.push('\n')
     return pieces
   }
 
