@@ -142,6 +142,8 @@ comment on function rowhouse_audit.note_role() is 'Notes the role whose privileg
 create or replace function rowhouse_audit.record_statement() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
+-- The audited table may have columns of the same names.
+#variable_conflict use_variable
 declare
   claims jsonb := nullif(current_setting('request.jwt.claims', true), '');
   headers json := nullif(current_setting('request.headers', true), '');
@@ -154,22 +156,22 @@ begin
     insert into rowhouse_audit.changes (table_id, table_schema, table_name, command, acting_role, effective_role, login_role,
       user_id, email, api_key, request_id, new_row)
     select tg_relid, tg_table_schema, tg_table_name, tg_op, role, effective, session_user,
-      claims ->> 'sub', claims ->> 'email', hint, request, to_jsonb(new_row)
-    from new_rows as new_row;
+      claims ->> 'sub', claims ->> 'email', hint, request, to_jsonb(changed.*)
+    from new_rows as changed;
   elsif tg_op = 'DELETE' then
     insert into rowhouse_audit.changes (table_id, table_schema, table_name, command, acting_role, effective_role, login_role,
       user_id, email, api_key, request_id, old_row)
     select tg_relid, tg_table_schema, tg_table_name, tg_op, role, effective, session_user,
-      claims ->> 'sub', claims ->> 'email', hint, request, to_jsonb(old_row)
-    from old_rows as old_row;
+      claims ->> 'sub', claims ->> 'email', hint, request, to_jsonb(changed.*)
+    from old_rows as changed;
   elsif tg_op = 'UPDATE' then
     -- Both tables have the rows in the order in which they were changed.
     insert into rowhouse_audit.changes (table_id, table_schema, table_name, command, acting_role, effective_role, login_role,
       user_id, email, api_key, request_id, old_row, new_row)
     select tg_relid, tg_table_schema, tg_table_name, tg_op, role, effective, session_user,
       claims ->> 'sub', claims ->> 'email', hint, request, old_row, new_row
-    from (select row_number() over () as number, to_jsonb(old_row) as old_row from old_rows as old_row) as before
-    join (select row_number() over () as number, to_jsonb(new_row) as new_row from new_rows as new_row) as after using (number);
+    from (select row_number() over () as number, to_jsonb(changed.*) as old_row from old_rows as changed) as before
+    join (select row_number() over () as number, to_jsonb(changed.*) as new_row from new_rows as changed) as after using (number);
   else
     insert into rowhouse_audit.changes (table_id, table_schema, table_name, command, acting_role, effective_role, login_role,
       user_id, email, api_key, request_id)
@@ -183,6 +185,8 @@ comment on function rowhouse_audit.record_statement() is 'Records the rows that 
 create or replace function rowhouse_audit.record_row() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
+-- The audited table may have columns of the same names.
+#variable_conflict use_variable
 declare
   claims jsonb := nullif(current_setting('request.jwt.claims', true), '');
   headers json := nullif(current_setting('request.headers', true), '');
