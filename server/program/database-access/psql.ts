@@ -137,6 +137,7 @@ export async function runShell(client: Client, args: ShellArguments, streams: Sh
     errors,
     format: args,
     timing: false,
+    quiet: args.quiet,
     stopsOnError: args.stopsOnError && !isInteractive,
   })
   const cancel = (): void => {

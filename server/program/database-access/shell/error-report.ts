@@ -25,9 +25,9 @@ export function describeError(error: unknown, statement: string): string {
   return linesOf([`${severity ?? 'ERROR'}:  ${error.message}`, ...place, ...furtherOf(rest)])
 }
 
-/** @returns lines, each with a line break */
+/** Without its context, as in psql. Returns lines, each with a line break. */
 export const describeNotice = ({ severity, message, ...rest }: ServerMessage): string =>
-  linesOf([`${severity ?? 'NOTICE'}:  ${message ?? ''}`, ...furtherOf(rest)])
+  linesOf([`${severity ?? 'NOTICE'}:  ${message ?? ''}`, ...furtherOf({ ...rest, where: undefined })])
 
 const furtherOf = ({ detail, hint, where }: ServerMessage): readonly string[] => [
   ...(detail === undefined ? [] : [`DETAIL:  ${detail}`]),

@@ -16,6 +16,8 @@ export type ShellOptions = {
   readonly errors: Writable
   readonly format: Format
   readonly timing: boolean
+  /** Whether to print no command tags, such as `INSERT 0 1`. */
+  readonly quiet: boolean
   /** Whether the first error ends a script. */
   readonly stopsOnError: boolean
 }
@@ -203,7 +205,7 @@ export class Shell {
         onComplete: (tag) => {
           flush()
           if (table) write(table.end())
-          else if (!format.tuplesOnly && !isCopy) write(`${tag}\n`)
+          else if (!this.#options.quiet && !format.tuplesOnly && !isCopy) write(`${tag}\n`)
           table = undefined
         },
       }
