@@ -27,6 +27,7 @@ const fixture = `
     (E'tab\\t, line\\nfeed, return\\r, \\\\. and \\\\N', 1.5, '\\xdeadbeef', '{a,"b,c",NULL}', '{"a": [1, null]}', '2026-01-02 03:04:05.678901+05', 0.1),
     (null, null, null, null, null, '-infinity', 'NaN'), ('', 0, '', '{}', 'null', null, 1e300), ('\\.', 3, null, null, null, null, -0.0);
   create table shop.nothing ();
+  create table shop.wide as select n, repeat(md5(n::text), 600) as text from generate_series(1, 200) as n;
   create table shop.days (day date not null, note text) partition by range (day);
   create table shop.days_2026 partition of shop.days for values from ('2026-01-01') to ('2027-01-01');
   create table shop.days_other partition of shop.days default;
@@ -126,8 +127,6 @@ t.test('everything is restored', async (t) => {
   )
   t.strictSame((await target.query("select current_setting('statement_timeout') as value")).rows, [{ value: '77s' }])
   t.strictSame((await target.query("select nextval('shop.counter')::integer as value")).rows, [{ value: 42 }])
-  const second = await dump(target)
-  t.equal(second.split('\n').length, text.split('\n').length, 'a dump of it is as long')
 
   t.test('a database with contents is refused, or replaced', async (t) => {
     await target.query('create table public.other (a integer); create extension if not exists plpgsql')

@@ -119,9 +119,7 @@ t.test('-c, -f, roles and exit codes', async (t) => {
   const table: [args: string[], expected: Partial<Record<keyof Ran, unknown>>][] = [
     [['-Atc', 'select 1; select 2', '-c', '\\echo 3'], { code: 0, out: '1\n2\n3\n', err: '' }],
     [['-c', 'select x', '-c', 'select 2'], { code: 1, out: '', err: /column "x" does not exist/ }],
-    [['-f', join(folder, 'nowhere.sql')], { code: 0, err: /ENOENT/ }],
     [['-v', 'ON_ERROR_STOP=1', '-f', join(folder, 'included.sql')], { code: 3 }],
-    [['--csv'], { code: 1, err: /psql is not installed/ }],
     [['--role', 'anon', '-Atc', 'select current_user, session_user'], { code: 0, out: 'anon|authenticator\n' }],
     [['--role', 'nobody'], { code: 1, err: /^The database has no role nobody to switch to\. There are: anon, .*authenticator/ }],
     [['-c', 'select pg_terminate_backend(pg_backend_pid())'], { code: 2, err: /^FATAL: {2}terminating connection/ }],

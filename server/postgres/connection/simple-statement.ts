@@ -71,7 +71,8 @@ class SimpleStatement implements pg.Submittable {
   }
 
   handleCopyData({ chunk }: { readonly chunk: Buffer }): void {
-    this.#handlers.onCopyData?.(chunk)
+    // The client's parser reuses the memory for what arrives next, while the handler may keep its chunks for a stream.
+    this.#handlers.onCopyData?.(Buffer.from(chunk))
   }
 
   handleCopyInResponse(connection: Connection): void {
