@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { version } from '../common/version.ts'
 import type { MigrationOptions } from '../postgres/migrate.ts'
 import type { Client } from '../postgres/connection/client.ts'
-import { hasEmbedded, withAddress, withConnection } from './command-line/connection.ts'
+import { connectTo, hasEmbedded, withAddress, withConnection } from './command-line/connection.ts'
 import type {
   Address,
   ConnectionWish,
@@ -161,7 +161,7 @@ const watching: ConnectionWish = { role: 'owner', creates: false, starts: false 
 
 async function watchMigrations(config: Config, options: WatchOptions): Promise<void> {
   const { watchProject } = await import('./migrations/watch-project.ts')
-  return withAddress(config, process.env, watching, log, (uri, env) => watchProject(config, uri, env, options))
+  return withAddress(config, process.env, watching, log, ({ uri, env }) => watchProject(config, uri, env, options))
 }
 
 function fetchStatus(address: Address): Promise<number> {
@@ -205,12 +205,29 @@ const dependencies: Dependencies = {
   serve,
   withDatabase: (config, wish, use) =>
     withConnection(config, process.env, wish, log, async (client) => use(await sessionOn(client, config))),
+  withAddress: (config, wish, use) => withAddress(config, process.env, wish, log, use),
+  connectTo,
   hasDatabase: async ({ dataDir, dbUri, migrationDatabaseUrl }) =>
     dbUri !== null || migrationDatabaseUrl !== null || (await hasEmbedded(dataDir)),
   allMigrations,
   watchMigrations,
   fetchStatus,
   tableSchemas: async (config) => (await import('./schema-files.ts')).readUsedSchemas(config),
+  output: process.stdout,
+  errors: process.stderr,
+  onInterrupt: (listener) => {
+    process.removeListener('SIGINT', exitOnSignal)
+    process.on('SIGINT', listener)
+    return () => {
+      process.removeListener('SIGINT', listener)
+      process.on('SIGINT', exitOnSignal)
+    }
+  },
+  // Opened on demand, because a command that reads nothing must not wait for it.
+  get input() {
+    return process.stdin
+  },
+  env: process.env,
   watchTermination: () => {
     removeSignalHandlers()
     return watchTermination()

@@ -83,7 +83,7 @@ t.test('the rest of the welcome message', async (t) => {
   for (const line of [
     /^ {2}API reference +http:\/\/127\.0\.0\.1:3000\/docs$/m,
     /^ {2}Sign-in +http:\/\/127\.0\.0\.1:3000\/auth\/v1 {2}for supabase-js: createClient\('http:\/\/127\.0\.0\.1:3000', publishable key\)$/m,
-    /^ {2}Database +psql 'postgresql:\/\/postgres:secret@127\.0\.0\.1:5433\/postgres'$/m,
+    /^ {2}Database +postgresql:\/\/postgres:secret@127\.0\.0\.1:5433\/postgres {2}rowhouse psql, rowhouse url$/m,
     /^ {2}User key +sb_secret_u {2}acts as o'hara@example\.com; requests 1 and 2 use it$/m,
     /^ {2}Publishable key +sb_publishable_p {2}acts as anon;/m,
     /^ {2}Secret key +sb_secret_s {2}acts as service_role;/m,

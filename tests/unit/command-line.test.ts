@@ -2,6 +2,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { PassThrough } from 'node:stream'
 import t from 'tap'
 import type { ApiKey } from '../../server/identity/api-key/api-key.ts'
 import type {
@@ -16,6 +17,7 @@ import { readyAddress } from '../../server/program/command-line/ready.ts'
 import type { Config } from '../../server/config/config.ts'
 import { MigrationError } from '../../server/program/migrations/migration-error.ts'
 import type { ProjectStatus } from '../../server/program/migrations/project-migrations.ts'
+import type { Client } from '../../server/postgres/connection/client.ts'
 
 const here = fileURLToPath(import.meta.url)
 
@@ -64,6 +66,9 @@ const place = { file: '1_a.sql', line: 1, column: undefined, statement: 1, code:
 
 type Ran = { code: number; out: string; err: string; calls: unknown[] }
 
+/** A connection that knows which roles there are. */
+const roles = { query: () => Promise.resolve({ rows: [{ name: 'anon' }, { name: 'authenticator' }] }) }
+
 /** Runs the command line with every other room replaced by a recorder of its calls. */
 async function run(
   args: string[],
@@ -104,6 +109,15 @@ async function run(
     dumpSchema: () => Promise.resolve('{"dbTables":[]}'),
     serve: (options: ServeOptions) => Promise.resolve(called('serve', undefined, options)),
     withDatabase: (_config, wish, use) => use(called('database', database, wish)),
+    withAddress: (_config, wish, use) =>
+      use(
+        called(
+          'address',
+          { uri: 'postgresql://postgres:secret@127.0.0.1:5433/postgres', env: {}, isEmbedded: true },
+          wish,
+        ),
+      ),
+    connectTo: (address, use) => use(called('connect', roles as unknown as Client, address)),
     hasDatabase: () => Promise.resolve(true),
     allMigrations: () => Promise.resolve(['1_roles.sql', '2_tables.sql']),
     watchMigrations: (_config, { report, includeAll }) => {
@@ -114,6 +128,11 @@ async function run(
     },
     fetchStatus: (address: Address) => Promise.resolve(called('fetch', 200, address)),
     tableSchemas: () => Promise.resolve([]),
+    output: new PassThrough(),
+    errors: new PassThrough(),
+    input: new PassThrough(),
+    env: { PATH: '' },
+    onInterrupt: () => () => undefined,
     watchTermination: () => ({ signal: AbortSignal.abort(), dispose: () => undefined }),
     ...given,
   })
@@ -267,7 +286,7 @@ t.test('usage errors', async (t) => {
   const table: [string[], RegExp][] = [
     [
       ['migrat'],
-      /^There is no command and no configuration file named "migrat"\. The commands are serve, migrate, sample, keys, check, types\.\n$/,
+      /^There is no command and no configuration file named "migrat"\. The commands are serve, migrate, sample, keys, check, types, [a-z, ]+\.\n$/,
     ],
     [['no/such.conf'], /^There is no configuration file "no\/such\.conf"\.\n$/],
     [['--dump-config', 'no.conf'], /^There is no configuration file "no\.conf"\.\n$/],

@@ -53,7 +53,8 @@ export async function checkCluster(cluster: string, binaries: Binaries, user: Sy
   if (Number(version.trim()) !== binaries.majorVersion) {
     throw new EmbeddedDatabaseError(
       `${cluster} was created by PostgreSQL ${version.trim()}, which PostgreSQL ${binaries.majorVersion} cannot read. ` +
-        'Move the data with pg_dump from the old version, or choose another folder with DATA_DIR.',
+        'Move the data with `rowhouse dump` of the version that created it and `rowhouse restore`, ' +
+        'or choose another folder with DATA_DIR.',
     )
   }
   if (user && !(await canEnter(user, cluster))) {

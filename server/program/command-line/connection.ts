@@ -34,6 +34,14 @@ export async function hasEmbedded(dataDir: string): Promise<boolean> {
   return exists && (await findCluster(folder)) !== null
 }
 
+/** Where a database is, and how to connect to it. */
+export type DatabaseAddress = {
+  readonly uri: string
+  /** Variables for options that are missing in the connection string (`PGHOST`, …). */
+  readonly env: Environment
+  readonly isEmbedded: boolean
+}
+
 /**
  * Runs `use` with a connection. Starts the embedded database if it is not running, and stops it afterwards.
  *
@@ -48,21 +56,18 @@ export const withConnection = <T>(
   wish: ConnectionWish,
   log: (message: string) => void,
   use: (client: Client) => Promise<T>,
-): Promise<T> => withAddress(config, env, wish, log, (uri, variables) => connect(uri, variables, use))
+): Promise<T> => withAddress(config, env, wish, log, (address) => connectTo(address, use))
 
-/**
- * Runs `use` with a connection string, and the variables for options that are missing in it. Otherwise as
- * `withConnection`.
- */
+/** Like `withConnection`, for programs that connect themselves, or several times. */
 export async function withAddress<T>(
   config: Target,
   env: Environment,
   { role, creates, starts = true }: ConnectionWish,
   log: (message: string) => void,
-  use: (uri: string, env: Environment) => Promise<T>,
+  use: (address: DatabaseAddress) => Promise<T>,
 ): Promise<T> {
   const database = chooseDatabase(config, role)
-  if (database.kind === 'named') return use(database.uri, env)
+  if (database.kind === 'named') return use({ uri: database.uri, env, isEmbedded: false })
   if (!creates && !(await hasEmbedded(config.dataDir))) {
     throw new CommandError(
       `No database is configured, and there is no embedded database in ${config.dataDir}. ${howTo[role]}, ` +
@@ -72,13 +77,22 @@ export async function withAddress<T>(
   const embedded = starts ? await useEmbedded({ dataDir: database.dataDir, log }) : await findRunning(database.dataDir)
   if (!embedded) throw new CommandError('The embedded database is not running. Start it with `rowhouse serve`.')
   try {
-    return await use(role === 'owner' ? embedded.adminUri : embedded.authenticatorUri, {})
+    return await use({
+      uri: role === 'owner' ? embedded.adminUri : embedded.authenticatorUri,
+      env: {},
+      isEmbedded: true,
+    })
   } finally {
     await embedded.stop()
   }
 }
 
-const connect = <T>(uri: string, env: Environment, use: (client: Client) => Promise<T>): Promise<T> =>
+/**
+ * Connects, and closes the connection afterwards.
+ *
+ * @throws ConfigError, UnsupportedPostgres, or the connection error
+ */
+export const connectTo = <T>({ uri, env }: DatabaseAddress, use: (client: Client) => Promise<T>): Promise<T> =>
   withClient(toPoolConfig(uri, env), async (client) => {
     await requireSupportedVersion(async (text) => (await client.query<Record<string, unknown>>(text)).rows)
     return use(client)

@@ -1,11 +1,14 @@
 // The dependencies of the commands, passed in so that tests can replace them.
+import type { Readable, Writable } from 'node:stream'
 import type { Config } from '../../config/config.ts'
 import type { DatabaseRole } from '../../config/database-choice.ts'
 import type { ApiKey } from '../../identity/api-key/api-key.ts'
 import type { SchemaFile } from '../../validation/schema-directory.ts'
 import type { ProjectStatus } from '../migrations/project-migrations.ts'
 import type { WatchOptions } from '../migrations/watch.ts'
+import type { Client } from '../../postgres/connection/client.ts'
 import type { RunClientQuery } from '../operations/exposure.ts'
+import type { DatabaseAddress } from './connection.ts'
 import type { Termination } from './termination.ts'
 
 export type ServeOptions = {
@@ -101,6 +104,14 @@ export type Dependencies = {
     wish: ConnectionWish,
     use: (session: DatabaseOperations) => Promise<T>,
   ) => Promise<T>
+  /** Like `withDatabase`, for programs that connect themselves, or several times. */
+  readonly withAddress: <T>(
+    config: Config,
+    wish: ConnectionWish,
+    use: (address: DatabaseAddress) => Promise<T>,
+  ) => Promise<T>
+  /** Connects to an address, and closes the connection afterwards. */
+  readonly connectTo: <T>(address: DatabaseAddress, use: (client: Client) => Promise<T>) => Promise<T>
   /** Whether a database is available: a configured one, or an embedded one. */
   readonly hasDatabase: (config: Config) => Promise<boolean>
   /** All migrations, those of the server and those of the project, in order. */
@@ -111,6 +122,16 @@ export type Dependencies = {
   readonly fetchStatus: (address: Address) => Promise<number>
   /** The JSON Schemas of the configured services. */
   readonly tableSchemas: (config: Config) => Promise<readonly SchemaFile[]>
+  /** Standard output, for results that are not text, or too long for `print`. */
+  readonly output: Writable
+  /** Standard error, like `printError`. */
+  readonly errors: Writable
+  /** Calls the listener at SIGINT, instead of ending the process. Returns what restores the former behaviour. */
+  readonly onInterrupt: (listener: () => void) => () => void
+  /** Standard input, and whether it is a terminal. */
+  readonly input: Readable & { readonly isTTY?: boolean }
+  /** Environment variables of this process. */
+  readonly env: Readonly<Record<string, string | undefined>>
   /** Handles the signals that end the process, instead of an immediate end. */
   readonly watchTermination: () => Pick<Termination, 'signal' | 'dispose'>
 }

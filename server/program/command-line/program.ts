@@ -1,10 +1,13 @@
 // Defines the command line: all commands and common options.
 import { Command, CommanderError } from 'commander'
 import { MigrationError } from '../migrations/migration-error.ts'
+import { addAudit } from './audit-command.ts'
 import { addCheck } from './check-command.ts'
 import type { Dependencies } from './dependencies.ts'
+import { addDump, addRestore } from './dump-command.ts'
 import { addKeys } from './keys-command.ts'
 import { addMigrate } from './migrate-command.ts'
+import { addPsql, addUrl, separatePsqlArguments } from './psql-command.ts'
 import { addSample } from './sample-command.ts'
 import { addServe } from './serve-command.ts'
 import { addTypes } from './types-command.ts'
@@ -17,10 +20,11 @@ Without a command, it serves. Every option that PostgREST takes is taken here, s
 /**
  * Runs the command of the arguments. Never throws.
  *
- * @param args without the program itself
+ * @param given the arguments, without the program itself
  * @returns the exit code: 0, 1 for a failure or findings, 2 for a failed check
  */
-export async function runProgram(args: readonly string[], dependencies: Dependencies): Promise<number> {
+export async function runProgram(given: readonly string[], dependencies: Dependencies): Promise<number> {
+  const args = separatePsqlArguments(given)
   let exitCode = 0
   const isJson = args.slice(0, args.includes('--') ? args.indexOf('--') : undefined).includes('--json')
   // Output of commander, which prints help and errors itself.
@@ -85,5 +89,10 @@ function createProgram(dependencies: Dependencies, output: Output, setExitCode: 
   addKeys(program, dependencies)
   addCheck(program, dependencies, setExitCode)
   addTypes(program, dependencies, setExitCode)
+  addPsql(program, dependencies, setExitCode)
+  addUrl(program, dependencies)
+  addDump(program, dependencies)
+  addRestore(program, dependencies)
+  addAudit(program, dependencies, setExitCode)
   return program
 }

@@ -92,7 +92,7 @@ ${bold(green(`rowhouse is ready at ${url}`))}
 
   API reference     ${cyan(`${url}/docs`)}
 ${services.includes('auth') ? signInLines.join('') : ''}\
-  Database          psql ${quoted(databaseUri)}
+  Database          ${cyan(databaseUri)}  ${dim('rowhouse psql, rowhouse url')}
 
   User key          ${user.key}  ${dim(`acts as ${user.email}${services.includes('analysis') ? '; requests 1 and 2 use it' : ''}`)}
   Publishable key   ${publishableKey}  ${dim('acts as anon; for web pages and apps')}

@@ -1,0 +1,77 @@
+// Reads and writes the files of dumps, which may be compressed.
+import { randomBytes } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { open, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { Readable, type Writable } from 'node:stream'
+import { finished, pipeline } from 'node:stream/promises'
+import { createGunzip, createGzip } from 'node:zlib'
+
+/**
+ * Writes a file that only its owner can read. It gets its name when it is complete, so there is never a part of it
+ * under that name.
+ *
+ * @param file compressed if the name ends with `.gz`
+ * @throws the error of the operating system, or of `write`
+ */
+export async function writeWhole<T>(file: string, write: (output: Writable) => Promise<T>): Promise<T> {
+  const draft = `${file}.${randomBytes(4).toString('hex')}.partial`
+  const output = createWriteStream(draft, { flags: 'wx', mode: 0o600, flush: true })
+  const removeDraft = (): Promise<void> => rm(draft, { force: true })
+  try {
+    const result = file.endsWith('.gz') ? await compressed(output, write) : await ended(output, write)
+    await rename(draft, file)
+    await syncFolder(dirname(file))
+    return result
+  } catch (error) {
+    output.destroy()
+    await removeDraft()
+    throw error
+  }
+}
+
+async function ended<T>(output: Writable, write: (output: Writable) => Promise<T>): Promise<T> {
+  // Fails `write` as soon as the disk is full.
+  const failure = new Promise<never>((_resolve, reject) => output.once('error', reject))
+  failure.catch(() => undefined)
+  const result = await Promise.race([write(output), failure])
+  output.end()
+  await finished(output)
+  return result
+}
+
+async function compressed<T>(file: Writable, write: (output: Writable) => Promise<T>): Promise<T> {
+  const gzip = createGzip()
+  const written = pipeline(gzip, file)
+  written.catch(() => undefined)
+  const result = await ended(gzip, write)
+  await written
+  return result
+}
+
+/** Without this, the new name may not survive a power failure. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder)
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/**
+ * The bytes of a file, decompressed if they are compressed with gzip.
+ *
+ * @throws the error of the operating system when the file cannot be opened
+ */
+export async function inputFrom(file: string): Promise<AsyncIterable<Buffer>> {
+  const handle = await open(file)
+  const { bytesRead, buffer } = await handle.read(Buffer.alloc(2), 0, 2, 0)
+  const isCompressed = bytesRead === 2 && buffer[0] === 0x1f && buffer[1] === 0x8b
+  const bytes: Readable = handle.createReadStream({ start: 0, highWaterMark: 256 * 1024 })
+  if (!isCompressed) return bytes as AsyncIterable<Buffer>
+  const gunzip = createGunzip()
+  // The reader sees the error.
+  pipeline(bytes, gunzip).catch(() => undefined)
+  return gunzip as AsyncIterable<Buffer>
+}
