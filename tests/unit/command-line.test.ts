@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -653,4 +653,25 @@ t.test('a configuration file can have the name of a command', async (t) => {
   await writeFile(file, '')
   t.strictSame((await run([file])).calls, [['serve', { configFile: file }]], 'or by its path')
   t.strictSame(await readdir(folder), ['migrate'])
+})
+
+t.test('audit writes its migration into the folder of the project, under the next number', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'rowhouse-audit-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  await writeFile(join(folder, '001_tasks.sql'), 'create table tasks ()')
+  const found = { id: 'public.tasks', schema: 'public', name: 'tasks', kind: 'r', root: null, exists: false }
+  const table = { ...found, is_partition: false, is_own: false, has_children: false, has_parents: false }
+  const session = {
+    query: (text: string) => Promise.resolve({ rows: text.includes('with recursive') ? [] : [table] }),
+  } as Partial<DatabaseOperations>
+  const settings = { loadConfig: () => ({ ...config, migrationsDir: folder, schemasDir: null }) }
+
+  const printed = await run(['audit', 'enable', 'public.tasks'], settings, session)
+  t.match(printed, { code: 0, out: /create or replace trigger rowhouse_audit_2_insert after insert on "?public"?\."?tasks"?/ })
+  const written = await run(['audit', 'enable', 'public.tasks', '--write'], settings, session)
+  const file = join(folder, '002_audit_enable_public_tasks.sql')
+  t.match(written, { code: 0, out: `Wrote ${file}.\n` })
+  t.equal(await readFile(file, 'utf8'), printed.out)
+  const json = await run(['audit', 'disable', 'public.tasks', '--write', folder, '--json'], settings, session)
+  t.strictSame(JSON.parse(json.out), { file: join(folder, '003_audit_disable_public_tasks.sql') })
 })

@@ -1,11 +1,10 @@
 // The parts of `rowhouse psql`, `url`, `dump` and `audit` that need no database.
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { addMigration } from '../../server/program/audit/migration-file.ts'
 import { separatePsqlArguments } from '../../server/program/command-line/psql-command.ts'
 import { inputFrom, writeWhole } from '../../server/program/database-access/dump-file.ts'
 import { connectionUrl, libpqEnvironment } from '../../server/program/database-access/libpq-environment.ts'
@@ -197,22 +196,4 @@ t.test('a file gets its name when it is complete', async (t) => {
     },
     { code: 'Z_BUF_ERROR' },
   )
-})
-
-t.test('names of migrations follow the others', async (t) => {
-  const now = new Date('2026-11-22T23:30:05.123Z')
-  const table: [existing: readonly string[], expected: string][] = [
-    [[], '20261122233005_audit_public_my_tasks.sql'],
-    [['001_a.sql', '002_b.sql', 'notes.md', '9.txt'], '003_audit_public_my_tasks.sql'],
-    [['99_a.sql'], '100_audit_public_my_tasks.sql'],
-    [['20250101000000_a.sql'], '20261122233005_audit_public_my_tasks.sql'],
-    [['20300101000000_a.sql'], '20300101000001_audit_public_my_tasks.sql'],
-  ]
-  for (const [index, [existing, expected]] of table.entries()) {
-    const migrations = join(folder, `migrations-${index}`)
-    await mkdir(migrations)
-    for (const name of existing) await writeFile(join(migrations, name), '')
-    t.equal(await addMigration(migrations, 'audit public."My tasks', 'select 1', now), join(migrations, expected))
-    t.equal(await readFile(join(migrations, expected), 'utf8'), 'select 1')
-  }
 })

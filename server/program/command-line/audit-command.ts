@@ -28,10 +28,7 @@ export function addAudit(program: Command, dependencies: Dependencies, setExitCo
           : 'print the migration that ends this; what was recorded stays',
       )
       .argument('<tables...>', 'names such as public.tasks')
-      .option(
-        '--write [folder]',
-        'write it to a folder of migrations, by default ./migrations or ./supabase/migrations',
-      )
+      .option('--write [folder]', "write it to a folder of migrations, by default the project's")
       .option('-c, --config <file>', 'configuration file')
       .action(async (tables: readonly string[], _own: unknown, command: Command) => {
         await printMigration(name, tables, command.optsWithGlobals<Options>(), dependencies)
@@ -62,17 +59,16 @@ async function printMigration(
 ): Promise<void> {
   const { findTables, isSetUp } = await import('../audit/audit-tables.ts')
   const { disablingSql, enablingSql } = await import('../audit/audit.ts')
-  const { addMigration, usualFolder } = await import('../audit/migration-file.ts')
-  const folder = write === true ? await usualFolder() : write
-  if (write !== undefined && folder === undefined) {
-    throw new CommandError('There is no folder ./migrations or ./supabase/migrations. Name one: --write FOLDER')
-  }
-  const sql = await withDatabase(loadConfig(config), owner, async ({ query }) => {
+  const settings = loadConfig(config)
+  const sql = await withDatabase(settings, owner, async ({ query }) => {
     const tables = await findAll(findTables, query, names)
     return kind === 'enable' ? enablingSql(tables, await isSetUp(query)) : disablingSql(tables)
   })
-  if (folder === undefined) return print(json ? `${JSON.stringify({ sql })}\n` : sql)
-  const file = await addMigration(folder, `audit ${kind} ${names.join(' ')}`, sql)
+  if (write === undefined) return print(json ? `${JSON.stringify({ sql })}\n` : sql)
+  const { createMigration } = await import('../migrations/new-migration.ts')
+  const { folderForNew } = await import('../migrations/project.ts')
+  const folder = write === true ? await folderForNew(settings) : write
+  const file = await createMigration(folder, `audit ${kind} ${names.join(' ')}`, sql)
   print(json ? `${JSON.stringify({ file })}\n` : `Wrote ${file}.\n`)
 }
 
