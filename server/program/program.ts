@@ -1,9 +1,11 @@
 // The entry point of the program. Provides the commands with their dependencies.
 import { request } from 'node:http'
 import { version } from '../common/version.ts'
+import type { BodyValidator } from '../rest/validation.ts'
 import type { MigrationOptions } from '../postgres/migrate.ts'
 import type { SchemaFile } from '../validation/schema-directory.ts'
 import type { Client } from '../postgres/connection/client.ts'
+import type { PipelineClient } from '../postgres/protocol/pipeline-client.ts'
 import { hasEmbedded, withConnection } from './command-line/connection.ts'
 import type {
   Address,
@@ -90,10 +92,11 @@ async function dumpSchema(config: Config): Promise<string> {
 }
 
 /** Imports modules on demand, so that commands such as `--help` start quickly. */
-async function sessionOn(client: Client, config: Config): Promise<DatabaseOperations> {
+async function sessionOn(client: PipelineClient, config: Config): Promise<DatabaseOperations> {
   const { pendingMigrations } = await import('../postgres/migrate.ts')
   const keys = await import('../identity/api-key/api-key.ts')
   const { addSampleData } = await import('./command-line/sample-data.ts')
+  const { runScratch } = await import('../postgres/scratch-transaction.ts')
   return {
     query: (text, values) => client.query<SettingRow>(text, values),
     migrate: () => migrateWith(client, config),
@@ -102,6 +105,7 @@ async function sessionOn(client: Client, config: Config): Promise<DatabaseOperat
     listApiKeys: () => keys.listApiKeys(client),
     revokeApiKey: (id) => keys.revokeApiKey(client, id),
     addSampleData: (email) => addSampleData(client, email),
+    scratch: ({ isolation }, use) => runScratch(client, isolation, use),
   }
 }
 
@@ -150,6 +154,12 @@ async function tableSchemas({ services }: Config): Promise<readonly SchemaFile[]
   return (await readSchemas(ownSchemas)).filter(isSchemaOf(services))
 }
 
+async function bodyValidator({ services }: Config): Promise<BodyValidator> {
+  const { createValidator, ownSchemas } = await import('../validation/validator.ts')
+  const { isSchemaOf } = await import('./service-choice.ts')
+  return createValidator(ownSchemas, isSchemaOf(services))
+}
+
 async function serve(options: ServeOptions): Promise<void> {
   removeSignalHandlers()
   const server = await import('./serve.ts')
@@ -182,6 +192,7 @@ const dependencies: Dependencies = {
   allMigrations: async ({ services }) => (await import('../postgres/migrate.ts')).allMigrations({ services }),
   fetchStatus,
   tableSchemas,
+  bodyValidator,
   watchTermination: () => {
     removeSignalHandlers()
     return watchTermination()

@@ -67,6 +67,7 @@ async function run(
     revokeApiKey: (id) => Promise.resolve(called('revoke', id === key.id, id)),
     addSampleData: (email) =>
       Promise.resolve(called('sample', { accounts: 5, reports: 60, runs: 12, hasOwner: true }, email)),
+    scratch: () => Promise.reject(new Error('no transactions')),
     ...session,
   }
   ran.code = await runProgram(args, {
@@ -84,6 +85,7 @@ async function run(
     allMigrations: () => Promise.resolve(['1_roles.sql', '2_tables.sql']),
     fetchStatus: (address: Address) => Promise.resolve(called('fetch', 200, address)),
     tableSchemas: () => Promise.resolve([]),
+    bodyValidator: () => Promise.resolve({ forTable: () => undefined }),
     watchTermination: () => ({ signal: AbortSignal.abort(), dispose: () => undefined }),
     ...given,
   })

@@ -105,15 +105,11 @@ t.test('lists are the right sides of IN and ANY', (t) => {
 })
 
 t.test('columns that an expression mentions', (t) => {
-  t.strictSame(
-    columnsIn(`((author = 1) AND (lower("Full name") = 'status'::text) AND status(x))`, [
-      'author',
-      'Full name',
-      'status',
-      'lower',
-    ]),
-    ['author', 'Full name'],
-  )
+  const columns = ['author', 'Full name', 'status', 'lower', 'id', 'task_id']
+  const found = (text: string): readonly string[] => columnsIn(text, 'comments', columns)
+  t.strictSame(found(`((author = 1) AND (lower("Full name") = 'status'::text) AND status(x))`), ['author', 'Full name'])
+  t.strictSame(found('(task_id IN ( SELECT tasks.id FROM public.tasks))'), ['task_id'])
+  t.strictSame(found('(EXISTS ( SELECT FROM public.tasks WHERE (tasks.id = comments.task_id)))'), ['task_id'])
   t.end()
 })
 

@@ -1,7 +1,7 @@
 // Connections for commands: to the configured database, or to the embedded one.
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type { Client } from '../../postgres/connection/client.ts'
+import type { PipelineClient } from '../../postgres/protocol/pipeline-client.ts'
 import type { Config } from '../../config/config.ts'
 import { chooseDatabase } from '../../config/database-choice.ts'
 import type { Environment } from '../../config/load.ts'
@@ -47,7 +47,7 @@ export async function withConnection<T>(
   env: Environment,
   { role, creates, starts = true }: ConnectionWish,
   log: (message: string) => void,
-  use: (client: Client) => Promise<T>,
+  use: (client: PipelineClient) => Promise<T>,
 ): Promise<T> {
   const database = chooseDatabase(config, role)
   if (database.kind === 'named') return connect(database.uri, env, use)
@@ -66,7 +66,7 @@ export async function withConnection<T>(
   }
 }
 
-const connect = <T>(uri: string, env: Environment, use: (client: Client) => Promise<T>): Promise<T> =>
+const connect = <T>(uri: string, env: Environment, use: (client: PipelineClient) => Promise<T>): Promise<T> =>
   withClient(toPoolConfig(uri, env), async (client) => {
     await requireSupportedVersion(async (text) => (await client.query<Record<string, unknown>>(text)).rows)
     return use(client)

@@ -3,6 +3,8 @@ import type { Config } from '../../config/config.ts'
 import type { DatabaseRole } from '../../config/database-choice.ts'
 import type { ApiKey } from '../../identity/api-key/api-key.ts'
 import type { SchemaFile } from '../../validation/schema-directory.ts'
+import type { BodyValidator } from '../../rest/validation.ts'
+import type { ScratchDatabase } from '../explain/explainer.ts'
 import type { RunClientQuery } from '../operations/exposure.ts'
 import type { Termination } from './termination.ts'
 
@@ -56,6 +58,8 @@ export type DatabaseOperations = {
   readonly revokeApiKey: (id: string) => Promise<boolean>
   /** Adds missing sample data. The account with that address, or the development user, owns the runs. */
   readonly addSampleData: (email: string | undefined) => Promise<SampleCounts>
+  /** Runs a transaction that is rolled back. */
+  readonly scratch: ScratchDatabase['scratch']
 }
 
 export type Dependencies = {
@@ -88,6 +92,8 @@ export type Dependencies = {
   readonly fetchStatus: (address: Address) => Promise<number>
   /** The JSON Schemas of the configured services. */
   readonly tableSchemas: (config: Config) => Promise<readonly SchemaFile[]>
+  /** Validates bodies like the configured services. */
+  readonly bodyValidator: (config: Config) => Promise<BodyValidator>
   /** Handles the signals that end the process, instead of an immediate end. */
   readonly watchTermination: () => Pick<Termination, 'signal' | 'dispose'>
 }

@@ -2,6 +2,7 @@
 import { Command, CommanderError } from 'commander'
 import { addCheck } from './check-command.ts'
 import type { Dependencies } from './dependencies.ts'
+import { addExplain } from './explain-command.ts'
 import { addKeys } from './keys-command.ts'
 import { addMigrate } from './migrate-command.ts'
 import { addSample } from './sample-command.ts'
@@ -83,5 +84,6 @@ function createProgram(dependencies: Dependencies, output: Output, setExitCode: 
   addKeys(program, dependencies)
   addCheck(program, dependencies, setExitCode)
   addTypes(program, dependencies, setExitCode)
+  addExplain(program, dependencies, setExitCode)
   return program
 }

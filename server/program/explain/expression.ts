@@ -140,7 +140,7 @@ function lookupAt(
     ...outer,
     isQuery,
     text: isQuery ? `select ${text.slice(body.start, body.end)}` : text.slice(outer.start, outer.end),
-    isList: isQuery && (isWord(before, 'in') || isWord(before, 'any')),
+    isList: isQuery && (isWord(before, 'in') || isWord(before, 'any') || isWord(before, 'array')),
   }
 }
 
@@ -190,12 +190,16 @@ export function withValues(text: string, valueOf: (lookup: Lookup) => string | u
   return (result + text.slice(at)).replace(/('(?:[^']|'')*')::(?:text|uuid|character varying)\b(?!\[)/g, '$1')
 }
 
-/** The columns that an expression mentions. */
-export function columnsIn(text: string, columns: readonly string[]): string[] {
+/** The columns of a table that an expression mentions. In subqueries, PostgreSQL writes them with the table's name. */
+export function columnsIn(text: string, table: string, columns: readonly string[]): string[] {
   const tokens = tokensOf(text)
   const names = new Set(
     tokens
-      .filter(({ kind }, index) => (kind === 'word' || kind === 'quoted') && !isSymbol(tokens[index + 1], '('))
+      .filter(({ kind }, index) => {
+        if ((kind !== 'word' && kind !== 'quoted') || isSymbol(tokens[index + 1], '(')) return false
+        if (!isSymbol(tokens[index - 1], '.')) return !isSymbol(tokens[index + 1], '.')
+        return tokens[index - 2]?.text === table && !isSymbol(tokens[index - 3], '.')
+      })
       .map((token) => token.text),
   )
   return columns.filter((name) => names.has(name))

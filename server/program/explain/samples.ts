@@ -1,0 +1,57 @@
+// Rows that a request reads or writes, regardless of policies: their number, and some of them.
+import type { MutatePlan } from '../../rest/plan/mutate-plan.ts'
+import type { CrudPlan } from '../../rest/plan/plan.ts'
+import type { ReadPlan } from '../../rest/plan/read-plan.ts'
+import { countStatement } from '../../rest/sql/count.ts'
+import { conditionsOf, whereSql } from '../../rest/sql/filter.ts'
+import type { Fragment } from '../../rest/sql/fragment.ts'
+import { relationOf } from '../../rest/sql/from.ts'
+import { column, qualified } from '../../rest/sql/identifier.ts'
+import { mutateStatement } from '../../rest/sql/mutate.ts'
+import type { Stage } from './stage.ts'
+
+/** Rows that are examined with the policies. */
+export const maxExamined = 200
+
+/** Selects something of each row that matches the filters of a request; undefined if there are no such rows. */
+function matching(plan: CrudPlan, selected: (relation: string) => string): Fragment | undefined {
+  if (plan.kind === 'read') return countStatement(plan.read, selected(column(relationOf(plan.read), '*')))
+  if (plan.kind === 'call' || plan.mutate.kind === 'insert') return undefined
+  const { into, where } = plan.mutate
+  return [`SELECT ${selected(column(into, '*'))} FROM ${qualified(into)}`, whereSql(conditionsOf(into, where))]
+}
+
+/**
+ * Whether a request has conditions on rows. Their effect on hidden rows would tell what is in these, one request after
+ * the other.
+ */
+export function hasConditions(plan: CrudPlan): boolean {
+  const isConditional = (read: ReadPlan): boolean =>
+    read.where.length > 0 || read.joinType === 'inner' || read.embeds.some(isConditional)
+  if (plan.kind === 'mutate') return plan.mutate.kind !== 'insert' && plan.mutate.where.length > 0
+  return plan.kind === 'call' || isConditional(plan.read)
+}
+
+/** Counts the rows that match the filters of a request, for the current role; undefined if the request has no filters. */
+export async function countMatching(stage: Stage, plan: CrudPlan): Promise<number | undefined> {
+  const rows = matching(plan, () => '1')
+  if (rows === undefined) return undefined
+  const [count] = await stage.texts(['SELECT pg_catalog.count(*) FROM (', rows, ') AS matching'])
+  return Number(count)
+}
+
+/** Some of the rows that match the filters, as JSON texts. */
+export async function matchingRows(stage: Stage, plan: CrudPlan): Promise<string[]> {
+  const rows = matching(plan, (relation) => `pg_catalog.to_json(${relation})::text`)
+  return rows === undefined ? [] : stage.texts([rows, ` LIMIT ${maxExamined + 1}`])
+}
+
+/** Writes, and returns the rows as they were written, as JSON texts: with defaults, and as triggers changed them. */
+export function writtenRows(stage: Stage, mutate: MutatePlan): Promise<string[]> {
+  const statement = mutateStatement({ ...mutate, returning: ['*'] })
+  return stage.texts([
+    'WITH rowhouse_written AS (',
+    statement,
+    `) SELECT pg_catalog.to_json(rowhouse_written.*)::text FROM rowhouse_written LIMIT ${maxExamined}`,
+  ])
+}
