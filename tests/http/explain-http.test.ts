@@ -121,16 +121,17 @@ t.test('a role that bypasses the policies sees everything anyway', async (t) => 
 })
 
 t.test('effects, time limits and hang-ups', async (t) => {
+  const impatient = `impatient_${database.name}`
   await database.query(`
     create function public.slow() returns text language sql as $$ select pg_sleep(60)::text $$;
     create function public.far() returns void language plpgsql as $$ begin execute 'select 1'; end $$;
-    create role impatient;
-    grant authenticated, impatient to authenticator;
-    alter role impatient in database ${database.name} set statement_timeout = '200ms'`)
-  t.teardown(() => database.query('drop owned by impatient; drop role impatient'))
-  const limited = await start('impatient, authenticated')
+    create role ${impatient};
+    grant ${impatient} to authenticator;
+    alter role ${impatient} set statement_timeout = '200ms'`)
+  t.teardown(() => database.query(`drop role ${impatient}`))
+  const limited = await start(`${impatient}, authenticated`)
   const slow = await limited.call('POST', '/rest/v1/rpc/slow', {
-    headers: { Accept: accept, Authorization: await bearer('impatient') },
+    headers: { Accept: accept, Authorization: await bearer(impatient) },
   })
   t.match(slow.body, { response: { status: 500, error: { code: '57014' } } })
   const far = await limited.call('POST', '/rest/v1/rpc/far', { headers: await asUser('anna') })

@@ -150,7 +150,7 @@ t.test('effects outside the transaction', async (t) => {
     [
       'POST /told',
       { id: 1 },
-      'public.dblink_exec(text, text)',
+      'public.dblink_exec()',
       /trigger tell_partner on public.told, tenancy.tell_partner/,
     ],
     ['DELETE /told?id=eq.1', undefined, 'tenancy.composed()', /cascade from public.told, trigger composed/],

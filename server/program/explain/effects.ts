@@ -146,12 +146,15 @@ class Walk {
   }
 
   #function(called: Function, through: readonly string[]): void {
-    if (this.#seen.has(called.oid)) return
-    this.#seen.add(called.oid)
     const { schema, name, isBuiltIn, extension, language, source } = called
-    const object = `${isBuiltIn ? '' : `${schema}.`}${name}(${isBuiltIn ? '' : called.arguments})`
+    // Functions of the same name cannot be told apart by it. One stands for all that are not followed any further.
+    const isLibrary = isBuiltIn || extension !== null
+    const key = isLibrary ? `${schema}.${name}` : called.oid
+    if (this.#seen.has(key)) return
+    this.#seen.add(key)
+    const object = `${isBuiltIn ? '' : `${schema}.`}${name}(${isLibrary ? '' : called.arguments})`
     if (this.#trusted.has(name) || this.#trusted.has(`${schema}.${name}`)) return
-    if (isBuiltIn || extension !== null) {
+    if (isLibrary) {
       const verdict = isHarmless(name, extension)
       if (verdict === false) {
         const owner = extension === null ? '' : ` of the extension ${extension}`
