@@ -150,6 +150,17 @@ export const explainedRequests: readonly ExplainedRequest[] = [
     grants: ['grant update (organisation_id) on public.tasks to authenticated;'],
   },
   {
+    name: 'a row that a foreign key rejects as well',
+    line: 'POST /rest/v1/tasks',
+    as: 'emil',
+    more: { data: { ...task, project_id: 4 } },
+    status: 403,
+    rows: [1, null],
+    denied: [
+      'new 1 members_insert: organisation_id IN (no rows); project_id IN ( SELECT projects.id FROM public.projects)',
+    ],
+  },
+  {
     name: 'an update without the second factor',
     line: 'PATCH /rest/v1/invoices?id=eq.2',
     as: 'ben',

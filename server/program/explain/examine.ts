@@ -14,7 +14,7 @@ import {
   type TestResults,
 } from './policies.ts'
 import { appliedPolicies, isProtected, qualifiedName, type PolicyRow, type UsedRelation } from './relations.ts'
-import { matchingRows, maxExamined, writtenRows } from './samples.ts'
+import { intendedRows, matchingRows, maxExamined, writtenRows } from './samples.ts'
 import type { Stage } from './stage.ts'
 
 export type ExamineOptions = {
@@ -105,7 +105,10 @@ async function examineRows(
   if (plan.kind === 'mutate' && groupsOfNew(plan).length > 0) {
     const { mutate } = plan
     const isInsert = mutate.kind === 'insert'
-    const written = (await asBypass(() => writtenRows(stage, mutate))) ?? []
+    const written =
+      (await asBypass(() => writtenRows(stage, mutate))) ??
+      (await stage.attempt(() => stage.asCaller(() => intendedRows(stage, mutate, existing ?? [])))) ??
+      []
     const given = new Set(mutate.kind === 'delete' ? [] : mutate.columns.map(({ name }) => name))
     // Rows that the policies for existing rows hide are not written. Without a key, it is unknown which these are; they
     // are not described then to readers who may not know them.

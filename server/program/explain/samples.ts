@@ -8,7 +8,9 @@ import type { Fragment } from '../../rest/sql/fragment.ts'
 import { relationOf } from '../../rest/sql/from.ts'
 import { column, qualified } from '../../rest/sql/identifier.ts'
 import { mutateStatement } from '../../rest/sql/mutate.ts'
-import type { Stage } from './stage.ts'
+import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
+import { literal } from '../../text/sql-text.ts'
+import type { Row, Stage } from './stage.ts'
 
 /** Rows that are examined with the policies. */
 export const maxExamined = 200
@@ -54,4 +56,37 @@ export function writtenRows(stage: Stage, mutate: MutatePlan): Promise<string[]>
     statement,
     `) SELECT pg_catalog.to_json(rowhouse_written.*)::text FROM rowhouse_written LIMIT ${maxExamined}`,
   ])
+}
+
+/**
+ * The rows that a write would create if nothing else rejected them, such as a foreign key: without triggers.
+ *
+ * @param existing the rows that an update would change, as JSON texts
+ */
+export async function intendedRows(stage: Stage, mutate: MutatePlan, existing: readonly string[]): Promise<string[]> {
+  if (mutate.kind === 'delete' || mutate.body === null) return []
+  const body = JSON.parse(mutate.body) as unknown
+  const names = new Set(mutate.columns.map(({ name }) => name))
+  const given = (row: unknown): Row => Object.fromEntries(Object.entries(row ?? {}).filter(([name]) => names.has(name)))
+  if (mutate.kind === 'update') {
+    return existing.map((row) => JSON.stringify({ ...(JSON.parse(row) as Row), ...given(body) }))
+  }
+  const defaults = await columnDefaults(stage, mutate.into)
+  return (Array.isArray(body) ? body : [body]).map((row) => JSON.stringify({ ...defaults, ...given(row) }))
+}
+
+/** The defaults of columns, except for numbers of sequences. */
+async function columnDefaults(stage: Stage, { schema, name }: QualifiedIdentifier): Promise<Row> {
+  const columns = await stage.query(
+    `select a.attname as name, pg_get_expr(d.adbin, d.adrelid) as expression
+     from pg_attrdef d
+     join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum and a.attgenerated = ''
+     join pg_class c on c.oid = d.adrelid and c.relname = $2
+     join pg_namespace n on n.oid = c.relnamespace and n.nspname = $1
+     where pg_get_expr(d.adbin, d.adrelid) not like 'nextval(%'`,
+    [schema, name],
+  )
+  const pairs = columns.map(({ name: column, expression }) => `${literal(String(column))}, ${String(expression)}`)
+  const [row] = await stage.query(`select json_build_object(${pairs.join(', ')})::text as row`)
+  return JSON.parse(row?.row as string) as Row
 }
