@@ -105,6 +105,21 @@ t.test('writes are explained and not made', async (t) => {
     },
   })
   t.match(await post('not json'), { response: { status: 400, error: { code: 'PGRST102' } }, relations: [] })
+  // Before it reads a large body, the engine asks the database whether the caller may write.
+  const label = { organisation_id: acme, name: 'x'.repeat(100_000) }
+  const large = await application.call('POST', '/rest/v1/labels', { headers: await asUser('cleo'), body: label })
+  t.match(large.body, { response: { status: 201 }, rows: { after: 1 } })
+  const refused = await application.call('POST', '/rest/v1/activity', {
+    headers: await asUser('cleo'),
+    body: label.name,
+  })
+  t.match(refused.body, { response: { status: 400, error: { code: 'PGRST102' } } })
+  const entry = { organisation_id: acme, action: label.name, subject: 'x' }
+  const denied = await application.call('POST', '/rest/v1/activity', { headers: await asUser('cleo'), body: entry })
+  t.match(denied.body, {
+    response: { status: 403, error: { code: '42501' } },
+    denied: { privileges: [{ grant: 'grant insert on public.activity to authenticated;' }] },
+  })
   t.equal(await count('comments'), before)
   const hidden = await application.call('PATCH', '/rest/v1/tasks?id=eq.1', {
     headers: await asUser('dora'),

@@ -147,12 +147,7 @@ t.test('effects outside the transaction', async (t) => {
   const explain = await explainOn(t, database.authenticatorUri)
   const as = { as: 'anna@example.org' }
   const refusals: readonly (readonly [line: string, data: unknown, object: string, through: RegExp])[] = [
-    [
-      'POST /told',
-      { id: 1 },
-      'public.dblink_exec()',
-      /trigger tell_partner on public.told, tenancy.tell_partner/,
-    ],
+    ['POST /told', { id: 1 }, 'public.dblink_exec()', /trigger tell_partner on public.told, tenancy.tell_partner/],
     ['DELETE /told?id=eq.1', undefined, 'tenancy.composed()', /cascade from public.told, trigger composed/],
     ['POST /rpc/outside', { kind: 'x' }, 'setval()', /^public.outside\(kind text\)$/],
   ]
@@ -179,10 +174,30 @@ t.test('effects outside the transaction', async (t) => {
   t.strictSame(rows, [{ counted: 0, objects: 0, locks: 0, dropped: true }])
 })
 
+t.test('hostile names', async (t) => {
+  await database.query(`
+    create table public."we""ird'; --" ("a ""b" text, "select" int, rowhouse_source int, owner uuid default auth.uid());
+    alter table public."we""ird'; --" enable row level security;
+    create policy "p"";'" on public."we""ird'; --" to authenticated using ("a ""b" = 'x) OR (true' and "select" > 0) with check (owner = (select auth.uid()));
+    grant select, insert on public."we""ird'; --" to authenticated, service_role;
+    insert into public."we""ird'; --" values ('x) OR (true', 1, 1), ('y', 1, 2)`)
+  const explain = await explainOn(t, database.authenticatorUri)
+  const read = await explain(`GET /we"ird'; --`, { as: 'anna@example.org' })
+  t.match(read, {
+    response: { status: 200 },
+    rows: { before: 2, after: 1 },
+    relations: [{ examined: { rows: 2, allowed: 1 } }],
+  })
+  t.match(read.denied?.rows, [{ policies: [{ name: `p";'`, tests: [{ result: false }], columns: { 'a "b': 'y' } }] }])
+  const data = { owner: tenantUsers.ben, 'a "b': '$1; rollback; --' }
+  const write = await explain(`POST /we"ird'; --`, { as: 'anna@example.org' }, { data })
+  t.match(write, { response: { status: 403 }, denied: { rows: [{ row: 1, policies: [{ clause: 'with check' }] }] } })
+})
+
 t.test('nothing has changed', async (t) => {
   const after = (await contents()) as { readonly name: string }[]
   t.strictSame(
-    after.filter(({ name }) => !['counted', 'told', 'told_child'].includes(name)),
+    after.filter(({ name }) => !/^(?:counted|told|told_child|"we.*)$/.test(name)),
     before,
   )
 })

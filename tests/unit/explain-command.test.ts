@@ -53,7 +53,7 @@ async function run(...args: string[]): Promise<readonly [code: number, error: st
   let error = ''
   const code = await runProgram(['explain', ...args], {
     print: () => undefined,
-    printError: (text) => void (error += text),
+    printError: (text: string) => void (error += text),
     withDatabaseSettings: () => Promise.resolve({ restBasePath: '/rest/v1' }),
     bodyValidator: () => Promise.resolve({ forTable: () => undefined }),
     withDatabase: () => Promise.reject(new Error('no database')),
