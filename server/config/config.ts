@@ -85,6 +85,8 @@ export type ServiceConfig = EngineSettings &
     readonly authAddressLimit: number
     /** Number of worker processes. */
     readonly serverWorkers: number
+    /** Roles that may have requests explained over HTTP; empty: explaining is off. */
+    readonly explainRoles: readonly string[]
   }
 
 export type Config = PostgrestConfig & ServiceConfig & AuthSettings & StorageSettings

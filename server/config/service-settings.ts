@@ -216,6 +216,16 @@ export const serviceSettings: ServiceSettings = {
     description:
       'Number of processes that share the port and the connections of `db-pool`; `auto` is one per processor.',
   }),
+  explainRoles: service({
+    name: 'explain-roles',
+    variables: ['EXPLAIN_ROLES'],
+    type: types.emptyableList,
+    default: [],
+    defaultInWords: 'none',
+    example: '"authenticated"',
+    description:
+      'Roles that get an [explanation](#explain) of their requests with `Accept: application/vnd.rowhouse.explain+json`, separated by commas. They learn policies, privileges and numbers of rows, not hidden rows.',
+  }),
   dbPoolSharing: service({
     name: 'db-pool-sharing',
     variables: ['DB_POOL_SHARING'],

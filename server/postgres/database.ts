@@ -17,7 +17,9 @@ import { jsonRows, textRows, type JsonStatement, type Parameter, type TextRow } 
 import { withConnection, withReservedConnection } from './lending.ts'
 import { Listener, type ListenerEvent } from './listener.ts'
 import type { ConnectionPool } from './pool.ts'
+import type { LentClient } from './protocol/pipeline-client.ts'
 import { runTransaction } from './request-transaction.ts'
+import { runScratch, type ScratchTransaction } from './scratch-transaction.ts'
 
 /** Runs one statement and returns its rows. */
 export type RunQuery = (text: string, values: unknown[]) => Promise<Record<string, unknown>[]>
@@ -98,6 +100,20 @@ export class Database implements EngineDatabase {
   ): Promise<TextRow[]> {
     const transaction = statement.transactionWith(settings, values, rollback)
     return textRows(await runTransaction(this.#pool, transaction, this.#usage(), { source: 'pool', streams: false }))
+  }
+
+  /**
+   * Runs `use` in a transaction that is rolled back, on a connection of the pool which is reset afterwards. What runs is
+   * cancelled when the caller disconnects.
+   *
+   * @throws ConnectionError when there is no connection, or the caller is gone; the error of `use`
+   */
+  scratch<T>(
+    { caller, isolation }: Pick<RestTransaction, 'caller' | 'isolation'>,
+    use: (transaction: ScratchTransaction) => Promise<T>,
+  ): Promise<T> {
+    const run = (client: LentClient): Promise<T> => runScratch(client, isolation, use)
+    return withConnection(this.#pool, run, () => true, { access: 'write', caller })
   }
 
   #runStatement(

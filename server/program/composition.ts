@@ -7,9 +7,11 @@ import type { Environment } from '../config/load.ts'
 import { listensOnLoopback } from '../config/loopback.ts'
 import { bodyReader } from '../http/json-body.ts'
 import { createRouters, type RouteTable } from '../http/route-router.ts'
+import { authenticate } from '../identity/authenticate.ts'
 import type { ApiKeyLookup } from '../identity/api-key/api-key-lookup.ts'
 import type { JwtVerifier } from '../identity/jwt/jwt.ts'
 import type { Engine } from '../rest/engine.ts'
+import type { Answering } from '../rest/rest-request.ts'
 import type { AccountsSettings } from '../services/accounts/accounts-table.ts'
 import { cookieIdentity } from '../services/accounts/cookie-identity.ts'
 import type { SessionSettings } from '../services/accounts/session.ts'
@@ -26,9 +28,11 @@ import type { Validator } from '../validation/validator.ts'
 import { createApp } from './app.ts'
 import { startSignIn, withAuth } from './auth-service.ts'
 import { embeddedVariable } from './embedded-environment.ts'
+import { withExplanations } from './explain/http.ts'
 import type { ServiceSettings } from './live-settings.ts'
 import type { Log } from './operations/log.ts'
 import type { Metrics } from './operations/metrics.ts'
+import { observeRest } from './operations/observer.ts'
 import { readUsedSchemas } from './schema-files.ts'
 import { describedRoutes, serviceTables } from './service-routes.ts'
 import type { ServingDatabase } from './serving-database.ts'
@@ -56,7 +60,7 @@ export type Composition = {
 /** @throws StorageFolderError, StorageBucketError, HookSettingError */
 export async function compose(options: CompositionOptions): Promise<Composition> {
   const parts = partsOf(options)
-  const { engine, database, validator, lookupApiKey, metrics, env } = options
+  const { database, validator, lookupApiKey, metrics, env } = options
   const { config, current, verifier, checksSessions, sessions, allowedOrigins, has, onError, warn } = parts
   const signIn = has('auth')
     ? startSignIn({
@@ -94,7 +98,12 @@ export async function compose(options: CompositionOptions): Promise<Composition>
       })
     : undefined
   const listener = createApp({
-    rest: has('rest') ? nodeHandler(engine, { basePath: config.restBasePath, onError }) : undefined,
+    rest: has('rest')
+      ? nodeHandler(
+          explainingEngine(options, () => current().explainRoles),
+          { basePath: config.restBasePath, onError },
+        )
+      : undefined,
     restBasePath: config.restBasePath,
     services: signIn ? withAuth(routers, signIn.auth) : routers,
     analysis: analysis && { path: config.imageBasePath, router: analysis.router },
@@ -103,6 +112,27 @@ export async function compose(options: CompositionOptions): Promise<Composition>
   })
   return { listener, analysis, auth: signIn?.auth, storage }
 }
+
+/** The engine, which also explains requests for the roles of the setting. */
+const explainingEngine = (
+  { engine, database, validator, lookupApiKey, log, metrics }: CompositionOptions,
+  roles: () => readonly string[],
+): Answering =>
+  withExplanations({
+    engine,
+    database,
+    validator,
+    roles,
+    snapshot: () => engine.snapshot,
+    identify: (request) =>
+      authenticate(
+        request.header('authorization'),
+        request.header('apikey'),
+        engine.snapshot.loaded.verifier,
+        lookupApiKey,
+      ),
+    onRequest: observeRest(log, metrics),
+  })
 
 /** What several services are created from. */
 type Parts = CompositionOptions & {

@@ -1,9 +1,11 @@
 // The entry point of the program. Provides the commands with their dependencies.
 import { request } from 'node:http'
 import { version } from '../common/version.ts'
+import type { BodyValidator } from '../rest/validation.ts'
 import type { MigrationOptions } from '../postgres/migrate.ts'
 import type { Client } from '../postgres/connection/client.ts'
 import { connectTo, hasEmbedded, withAddress, withConnection } from './command-line/connection.ts'
+import type { PipelineClient } from '../postgres/protocol/pipeline-client.ts'
 import type {
   Address,
   ConnectionWish,
@@ -91,11 +93,12 @@ async function dumpSchema(config: Config): Promise<string> {
 }
 
 /** Imports modules on demand, so that commands such as `--help` start quickly. */
-async function sessionOn(client: Client, config: Config): Promise<DatabaseOperations> {
+async function sessionOn(client: PipelineClient, config: Config): Promise<DatabaseOperations> {
   const { pendingMigrations } = await import('../postgres/migrate.ts')
   const project = await import('./migrations/project-migrations.ts')
   const keys = await import('../identity/api-key/api-key.ts')
   const { addSampleData } = await import('./command-line/sample-data.ts')
+  const { runScratch } = await import('../postgres/scratch-transaction.ts')
   return {
     query: (text, values) => client.query<SettingRow>(text, values),
     migrate: (wanted) => migrateWith(client, config, wanted),
@@ -109,6 +112,7 @@ async function sessionOn(client: Client, config: Config): Promise<DatabaseOperat
     listApiKeys: () => keys.listApiKeys(client),
     revokeApiKey: (id) => keys.revokeApiKey(client, id),
     addSampleData: (email) => addSampleData(client, email),
+    scratch: ({ isolation }, use) => runScratch(client, isolation, use),
   }
 }
 
@@ -178,6 +182,12 @@ function fetchStatus(address: Address): Promise<number> {
   })
 }
 
+async function bodyValidator(config: Config): Promise<BodyValidator> {
+  const { compileSchemas } = await import('../validation/validator.ts')
+  const { readUsedSchemas } = await import('./schema-files.ts')
+  return compileSchemas(await readUsedSchemas(config))
+}
+
 async function serve(options: ServeOptions): Promise<void> {
   removeSignalHandlers()
   const server = await import('./serve.ts')
@@ -228,6 +238,7 @@ const dependencies: Dependencies = {
     return process.stdin
   },
   env: process.env,
+  bodyValidator,
   watchTermination: () => {
     removeSignalHandlers()
     return watchTermination()

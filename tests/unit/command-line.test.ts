@@ -96,6 +96,7 @@ async function run(
     revokeApiKey: (id) => Promise.resolve(called('revoke', id === key.id, id)),
     addSampleData: (email) =>
       Promise.resolve(called('sample', { accounts: 5, reports: 60, runs: 12, hasOwner: true }, email)),
+    scratch: () => Promise.reject(new Error('no transactions')),
     ...session,
   }
   ran.code = await runProgram(args, {
@@ -133,6 +134,7 @@ async function run(
     input: new PassThrough(),
     env: { PATH: '' },
     onInterrupt: () => () => undefined,
+    bodyValidator: () => Promise.resolve({ forTable: () => undefined }),
     watchTermination: () => ({ signal: AbortSignal.abort(), dispose: () => undefined }),
     ...given,
   })
@@ -667,7 +669,10 @@ t.test('audit writes its migration into the folder of the project, under the nex
   const settings = { loadConfig: () => ({ ...config, migrationsDir: folder, schemasDir: null }) }
 
   const printed = await run(['audit', 'enable', 'public.tasks'], settings, session)
-  t.match(printed, { code: 0, out: /create or replace trigger rowhouse_audit_2_insert after insert on "?public"?\."?tasks"?/ })
+  t.match(printed, {
+    code: 0,
+    out: /create or replace trigger rowhouse_audit_2_insert after insert on "?public"?\."?tasks"?/,
+  })
   const written = await run(['audit', 'enable', 'public.tasks', '--write'], settings, session)
   const file = join(folder, '002_audit_enable_public_tasks.sql')
   t.match(written, { code: 0, out: `Wrote ${file}.\n` })

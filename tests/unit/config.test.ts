@@ -64,6 +64,7 @@ t.test('defaults', async (t) => {
     dbPreRequest: null,
     dbPreparedStatements: true,
     dbRootSpec: null,
+    explainRoles: [],
     dbSchemas: ['public'],
     dbTxEnd: 'commit',
     dbUri: null,

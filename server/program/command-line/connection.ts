@@ -1,7 +1,7 @@
 // Connections for commands: to the configured database, or to the embedded one.
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type { Client } from '../../postgres/connection/client.ts'
+import type { PipelineClient } from '../../postgres/protocol/pipeline-client.ts'
 import type { Config } from '../../config/config.ts'
 import { chooseDatabase } from '../../config/database-choice.ts'
 import type { Environment } from '../../config/load.ts'
@@ -55,7 +55,7 @@ export const withConnection = <T>(
   env: Environment,
   wish: ConnectionWish,
   log: (message: string) => void,
-  use: (client: Client) => Promise<T>,
+  use: (client: PipelineClient) => Promise<T>,
 ): Promise<T> => withAddress(config, env, wish, log, (address) => connectTo(address, use))
 
 /** Like `withConnection`, for programs that connect themselves, or several times. */
@@ -92,7 +92,7 @@ export async function withAddress<T>(
  *
  * @throws ConfigError, UnsupportedPostgres, or the connection error
  */
-export const connectTo = <T>({ uri, env }: DatabaseAddress, use: (client: Client) => Promise<T>): Promise<T> =>
+export const connectTo = <T>({ uri, env }: DatabaseAddress, use: (client: PipelineClient) => Promise<T>): Promise<T> =>
   withClient(toPoolConfig(uri, env), async (client) => {
     await requireSupportedVersion(async (text) => (await client.query<Record<string, unknown>>(text)).rows)
     return use(client)

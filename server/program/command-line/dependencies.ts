@@ -4,6 +4,8 @@ import type { Config } from '../../config/config.ts'
 import type { DatabaseRole } from '../../config/database-choice.ts'
 import type { ApiKey } from '../../identity/api-key/api-key.ts'
 import type { SchemaFile } from '../../validation/schema-directory.ts'
+import type { BodyValidator } from '../../rest/validation.ts'
+import type { ScratchDatabase } from '../explain/explainer.ts'
 import type { ProjectStatus } from '../migrations/project-migrations.ts'
 import type { WatchOptions } from '../migrations/watch.ts'
 import type { Client } from '../../postgres/connection/client.ts'
@@ -80,6 +82,8 @@ export type DatabaseOperations = {
   readonly revokeApiKey: (id: string) => Promise<boolean>
   /** Adds missing sample data. The account with that address, or the development user, owns the runs. */
   readonly addSampleData: (email: string | undefined) => Promise<SampleCounts>
+  /** Runs a transaction that is rolled back. */
+  readonly scratch: ScratchDatabase['scratch']
 }
 
 export type Dependencies = {
@@ -132,6 +136,8 @@ export type Dependencies = {
   readonly input: Readable & { readonly isTTY?: boolean }
   /** Environment variables of this process. */
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Validates bodies like the configured services. */
+  readonly bodyValidator: (config: Config) => Promise<BodyValidator>
   /** Handles the signals that end the process, instead of an immediate end. */
   readonly watchTermination: () => Pick<Termination, 'signal' | 'dispose'>
 }

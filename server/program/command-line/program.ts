@@ -5,6 +5,7 @@ import { addAudit } from './audit-command.ts'
 import { addCheck } from './check-command.ts'
 import type { Dependencies } from './dependencies.ts'
 import { addDump, addRestore } from './dump-command.ts'
+import { addExplain } from './explain-command.ts'
 import { addKeys } from './keys-command.ts'
 import { addMigrate } from './migrate-command.ts'
 import { addPsql, addUrl, separatePsqlArguments } from './psql-command.ts'
@@ -94,5 +95,6 @@ function createProgram(dependencies: Dependencies, output: Output, setExitCode: 
   addDump(program, dependencies)
   addRestore(program, dependencies)
   addAudit(program, dependencies, setExitCode)
+  addExplain(program, dependencies, setExitCode)
   return program
 }

@@ -8,8 +8,10 @@ import { fromSql, relationOf } from './from.ts'
 /**
  * Selects one row for every row of the plan's relation. The select list is left out, so that its functions do not run.
  * Inner embeds and null filters on embeds become EXISTS, because they determine which rows count.
+ *
+ * @param selected what is selected of each row
  */
-export function countStatement(plan: ReadPlan): Fragment {
+export function countStatement(plan: ReadPlan, selected = '1'): Fragment {
   const relation = relationOf(plan)
   const leaf = (filter: PlannedFilter): Fragment => {
     if (filter.kind === 'field') return filterSql(relation, filter)
@@ -18,7 +20,7 @@ export function countStatement(plan: ReadPlan): Fragment {
     return [filter.negated ? 'EXISTS (' : 'NOT EXISTS (', countStatement(embed), ')']
   }
   return [
-    'SELECT 1',
+    `SELECT ${selected}`,
     fromSql(plan),
     whereSql([
       ...plan.where.map((tree) => logicSql(tree, leaf)),

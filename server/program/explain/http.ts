@@ -1,0 +1,81 @@
+// Explanations over HTTP: requests to the REST API that accept `application/vnd.rowhouse.explain+json`.
+import { ApiError } from '../../rest/errors.ts'
+import type { Identify, RestObservation } from '../../rest/handler.ts'
+import type { Answering, RestRequest } from '../../rest/rest-request.ts'
+import type { RestResponse } from '../../rest/response/result.ts'
+import { Explainer, type ExplainerOptions } from './explainer.ts'
+
+const mediaType = 'application/vnd.rowhouse.explain+json'
+
+export type HttpExplainOptions = ExplainerOptions & {
+  readonly engine: Answering
+  /** Roles that may have requests explained; none: explaining is off. */
+  readonly roles: () => readonly string[]
+  /** Called once for each explained request, before its response is sent. */
+  readonly onRequest: (observation: RestObservation) => void
+}
+
+/** The engine, with explanations for the callers who may have them. All other requests are the engine's. */
+export function withExplanations({ engine, roles, onRequest, ...options }: HttpExplainOptions): Answering {
+  const explainer = new Explainer({ ...options, identify: permitted(options.identify, roles) })
+  return {
+    answer: (request) =>
+      request.header('accept')?.includes(mediaType) === true && request.method !== 'OPTIONS'
+        ? explain(explainer, request, onRequest)
+        : engine.answer(request),
+  }
+}
+
+const permitted =
+  (identify: Identify, roles: () => readonly string[]): Identify =>
+  async (request) => {
+    if (roles().length === 0) {
+      throw new ApiError({
+        code: 'PGRST107',
+        status: 406,
+        message: `None of these media types are available: ${mediaType}`,
+        details: 'Explanations of requests are off.',
+        hint: 'Name the roles that may have them in the setting explain-roles (EXPLAIN_ROLES).',
+      })
+    }
+    const identity = await identify(request)
+    if (!roles().includes(identity.role)) {
+      throw new ApiError({
+        code: 'PGRSTX03',
+        status: 403,
+        message: `The role ${identity.role} may not have requests explained`,
+        hint: 'The setting explain-roles (EXPLAIN_ROLES) names the roles that may.',
+      })
+    }
+    return identity
+  }
+
+/** Headers of the engine's response that do not describe its body. */
+const keptHeaders = /^(?:access-control-|vary$|connection$|www-authenticate$|x-request-id$)/i
+
+async function explain(
+  explainer: Explainer,
+  request: RestRequest,
+  onRequest: (observation: RestObservation) => void,
+): Promise<RestResponse> {
+  const explained = await explainer.explain(request, { trusted: [], discloses: false })
+  const { explanation, observation } = explained
+  const response = explanation ? withBody(explained.response, JSON.stringify(explanation)) : explained.response
+  if (observation) onRequest({ ...observation, request, response })
+  return response
+}
+
+function withBody({ headers }: RestResponse, body: string): RestResponse {
+  const length = String(Buffer.byteLength(body))
+  return {
+    status: 200,
+    headers: [
+      ...headers.filter(([name]) => keptHeaders.test(name)),
+      ['Content-Type', `${mediaType}; charset=utf-8`],
+      ['Content-Length', length],
+      // It depends on the caller, and on when it was made.
+      ['Cache-Control', 'no-store'],
+    ],
+    body: Buffer.from(body),
+  }
+}
