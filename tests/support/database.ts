@@ -63,10 +63,16 @@ export type MigratedDatabase = TestDatabase & {
 const authenticatorPassword = 'authenticator'
 const migrations = new URL('../../sql/migrations/', import.meta.url)
 
-/** Creates a migrated database, as a copy of a template that is migrated once per cluster. */
-export async function createMigratedDatabase(): Promise<MigratedDatabase> {
+/**
+ * Creates a migrated database, as a copy of a template that is migrated once per cluster.
+ *
+ * @param extend returns the name of a template that was made from the given one
+ */
+export async function createMigratedDatabase(
+  extend: (template: string) => Promise<string> = (template) => Promise.resolve(template),
+): Promise<MigratedDatabase> {
   const { port } = await readCluster()
-  const template = await migratedTemplate(port)
+  const template = await extend(await migratedTemplate(port))
   const database = await createDatabase(template)
   return { ...database, authenticatorUri: database.uri('authenticator', authenticatorPassword) }
 }
