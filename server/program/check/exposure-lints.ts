@@ -3,6 +3,7 @@ import { identifier } from '../../text/sql-text.ts'
 import type { FunctionRow, Relation } from './catalogue.ts'
 import { finding, type LintFinding } from './finding.ts'
 import { splinterRoles, type SchemaView } from './schema-view.ts'
+import { hasUnqualifiedNames } from './sql-source.ts'
 
 const kinds = { r: 'table', p: 'table', f: 'foreign table', v: 'view', m: 'materialized view' } as const
 
@@ -225,7 +226,7 @@ function definers(view: SchemaView, code: string, roles: readonly string[], spli
     )
 }
 
-const isTrigger = ({ returns }: FunctionRow): boolean => /^(?:event_)?trigger$/.test(returns)
+export const isTrigger = ({ returns }: FunctionRow): boolean => /^(?:event_)?trigger$/.test(returns)
 
 export const functionObject = ({ schema, name, arguments: list }: FunctionRow): LintFinding['object'] => ({
   type: 'function',
@@ -267,9 +268,10 @@ export const mutableSearchPath = (view: SchemaView): LintFinding[] =>
       })
     })
 
-function whyFixed({ kind, language, tree, isSecurityDefiner }: FunctionRow): string | null {
+function whyFixed({ kind, language, tree, source, isSecurityDefiner }: FunctionRow): string | null {
   if (kind === 'a') return 'An aggregate has no body of its own.'
   if (language === 'c' || language === 'internal') return 'The function is not written in SQL.'
   if (tree !== null && !isSecurityDefiner) return 'The names in its body were resolved when it was created.'
+  if (!isSecurityDefiner && !hasUnqualifiedNames(source)) return 'All tables and functions in its body have their schemas.'
   return null
 }

@@ -1,7 +1,7 @@
 // Lints on ways around the policies: views, triggers, functions with the rights of their owner, default privileges.
 import { identifier } from '../../text/sql-text.ts'
 import type { FunctionRow, Relation, Role, Trigger } from './catalogue.ts'
-import { functionObject, revokeExecute } from './exposure-lints.ts'
+import { functionObject, isTrigger, revokeExecute } from './exposure-lints.ts'
 import { finding, type LintFinding } from './finding.ts'
 import type { PolicyExpressions } from './policy-expression.ts'
 import type { SchemaView } from './schema-view.ts'
@@ -155,7 +155,7 @@ export const definersReadingClaims = (view: SchemaView, expressions: PolicyExpre
         !it.isOfExtension &&
         view.isExposed(it.schema) &&
         view.isOwnSchema(it.schema) &&
-        !/^(?:event_)?trigger$/.test(it.returns) &&
+        !isTrigger(it) &&
         it.executableBy.includes(view.catalogue.anonymous) &&
         it.usableBy.includes(view.catalogue.anonymous) &&
         expressions.readsClaims(it.oid),
@@ -186,9 +186,12 @@ export function openDefaults(view: SchemaView): LintFinding[] {
     const openEverywhere = isOpen(changed?.grantees ?? [0])
     const openHere = isOpen(added)
     if (!openEverywhere && !openHere) return []
-    // PostgreSQL's own default is what most projects live with, unless they close one function after the other.
-    const closed = functions.filter((it) => it.schema === schema && it.owner === owner && it.hasOwnPrivileges && !it.executableBy.includes(anonymous))
-    const isDeliberate = !openHere && changed === undefined && closed.length === 0
+    // PostgreSQL's own default is what most projects live with, until it opens a function that bypasses the policies.
+    const opened = functions.filter(
+      (it) =>
+        it.schema === schema && it.owner === owner && it.isSecurityDefiner && !it.hasOwnPrivileges && !isTrigger(it) && !it.isOfExtension,
+    )
+    const isHarmless = !openHere && (changed === undefined || !isOpen(changed.grantees.filter((oid) => oid !== 0))) && opened.length === 0
     return [
       finding({
         code: 'default_privileges_open_functions',
@@ -198,17 +201,18 @@ export function openDefaults(view: SchemaView): LintFinding[] {
         reason:
           `${anonymous} can call every function that ${role.name} will create in this schema, by ` +
           (openHere ? 'the default privileges of the schema' : "PostgreSQL's default, EXECUTE for PUBLIC") +
-          (closed.length > 0 ? `, although ${closed.map(({ name }) => name).join(', ')} ${closed.length === 1 ? 'is' : 'are'} closed to it.` : '.'),
+          (opened.length > 0 ? `, as it can call ${opened.map(({ name }) => name).join(', ')} already, with the rights of ${role.name}.` : '.'),
         fix: [
           ...(openEverywhere ? [`alter default privileges for role ${identifier(role.name)} revoke execute on functions from public, ${identifier(anonymous)};`] : []),
           ...(openHere
             ? [`alter default privileges for role ${identifier(role.name)} in schema ${identifier(schema)} revoke execute on functions from public, ${identifier(anonymous)};`]
             : []),
+          ...opened.map((routine) => revokeExecute(view, routine, [anonymous])),
         ].join('\n'),
-        advice: 'Then grant EXECUTE on each function that clients call. Existing functions stay as they are.',
+        advice: 'Then grant EXECUTE on each function that clients call. Other existing functions stay as they are.',
         metadata: { owner: role.name, schema },
         isOfSplinter: false,
-        dismissed: isDeliberate ? "It is PostgreSQL's own default, and no function of the schema is closed to the role." : null,
+        dismissed: isHarmless ? "It is PostgreSQL's own default, and no security definer function is open by it." : null,
       }),
     ]
   })

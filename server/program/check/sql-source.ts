@@ -91,6 +91,29 @@ export function writtenTables(text: string): SourceName[] {
   })
 }
 
+/** Words that a parenthesis may follow although they are no functions. */
+const notFunctions = new Set(
+  (
+    'select from where and or not in any some all exists values case when then else end on using as with over filter partition ' +
+    'by order group having limit coalesce nullif greatest least row array interval distinct union except intersect returning ' +
+    'if elsif loop while return begin set is like ilike between'
+  ).split(' '),
+)
+
+/** Whether a body names a function, or a table after FROM, JOIN, INTO or UPDATE, without its schema. */
+export function hasUnqualifiedNames(text: string): boolean {
+  const tokens = sqlTokens(text)
+  const followsTable = (word: string | undefined): boolean =>
+    word === 'from' || word === 'join' || word === 'into' || word === 'update'
+  return (
+    callsIn(text).some(({ schema, name }) => schema === null && !notFunctions.has(name)) ||
+    tokens.some((token, at) => {
+      if (token.kind !== 'word' || token.isQuoted || !followsTable(token.text)) return false
+      return nameAt(tokens, at + 1)?.name.schema === null
+    })
+  )
+}
+
 const effects = new Set(['insert', 'update', 'delete', 'merge', 'truncate', 'create', 'drop', 'alter', 'grant', 'revoke', 'execute', 'call', 'copy', 'notify', 'perform'])
 
 /** Whether a body may have effects, by its keywords. */
