@@ -28,9 +28,17 @@ const statementsOf = (text: string): string[] => {
 
 const withoutComments = (statement: string): string => statement.replace(/^(?:--[^\n]*\n|\s)+/, '')
 
-type Named = { readonly name: string; readonly cache_key: string; readonly level: string; readonly title: string; readonly category: string; readonly url: string | null }
+type Named = {
+  readonly name: string
+  readonly cache_key: string
+  readonly level: string
+  readonly title: string
+  readonly category: string
+  readonly url: string | null
+}
 
-const textOf = ({ name, cache_key, level, title, category, url }: Named): string => JSON.stringify([name, cache_key, level, title, category, url])
+const textOf = ({ name, cache_key, level, title, category, url }: Named): string =>
+  JSON.stringify([name, cache_key, level, title, category, url])
 
 async function splinters(client: pg.Client, lints: readonly string[]): Promise<string[]> {
   const found: string[] = []
@@ -38,7 +46,9 @@ async function splinters(client: pg.Client, lints: readonly string[]): Promise<s
     const { rows } = await client.query<Named & { remediation: string }>(
       `select name, cache_key, level, title, categories[1] as category, remediation from lint."${lint}"`,
     )
-    found.push(...rows.map((row) => textOf({ ...row, url: row.remediation.startsWith('https:') ? row.remediation : null })))
+    found.push(
+      ...rows.map((row) => textOf({ ...row, url: row.remediation.startsWith('https:') ? row.remediation : null })),
+    )
   }
   return found.sort()
 }
@@ -48,7 +58,8 @@ async function ours(client: pg.Client): Promise<string[]> {
     `select current_setting('pgrst.db_schemas', true) as schemas, current_setting('search_path') as path`,
   )
   const schemas = (rows[0]?.schemas ?? '').split(',').map((name) => name.trim())
-  const query = (text: string, values?: unknown[]): Promise<pg.QueryResult<Record<string, unknown>>> => client.query(text, values)
+  const query = (text: string, values?: unknown[]): Promise<pg.QueryResult<Record<string, unknown>>> =>
+    client.query(text, values)
   const catalogue = await readCheckCatalogue(query, { schemas, anonymousRole: null })
   await client.query(`select set_config('search_path', $1, true)`, [rows[0]?.path])
   return runLints(catalogue)
@@ -63,7 +74,10 @@ let withFindings = 0
 
 async function compare(client: pg.Client, lints: readonly string[], where: string): Promise<void> {
   // Splinter's own views are in a schema of the project.
-  const [expected, found] = [(await splinters(client, lints)).filter((it) => !it.includes('_lint_')), await ours(client)]
+  const [expected, found] = [
+    (await splinters(client, lints)).filter((it) => !it.includes('_lint_')),
+    await ours(client),
+  ]
   compared++
   if (expected.length > 0) withFindings++
   const missing = expected.filter((it) => !found.includes(it))
@@ -71,7 +85,9 @@ async function compare(client: pg.Client, lints: readonly string[], where: strin
   const isMultiple = expected.length !== found.length
   if (missing.length + added.length === 0 && !isMultiple) return
   differences++
-  console.log([where, ...missing.map((it) => `  only splinter: ${it}`), ...added.map((it) => `  only ours: ${it}`)].join('\n'))
+  console.log(
+    [where, ...missing.map((it) => `  only splinter: ${it}`), ...added.map((it) => `  only ours: ${it}`)].join('\n'),
+  )
 }
 
 async function runFile(client: pg.Client, lints: readonly string[], file: string): Promise<void> {
@@ -138,7 +154,9 @@ async function run(admin: string): Promise<void> {
   await client.end()
   await root.query(`drop database ${database}`)
   await root.end()
-  console.log(`PostgreSQL ${rows[0]?.version}: ${compared} states compared, ${withFindings} of them with findings of splinter, ${differences} with differences`)
+  console.log(
+    `PostgreSQL ${rows[0]?.version}: ${compared} states compared, ${withFindings} of them with findings of splinter, ${differences} with differences`,
+  )
 }
 
 const given = process.env.ORACLE_DATABASE_URL

@@ -17,16 +17,22 @@ const inSql = (language: string): boolean => language === 'sql' || language === 
 
 /** Policies that call volatile functions: for every row, and with another result each time. */
 export function volatileCalls(view: SchemaView, expressions: PolicyExpressions): LintFinding[] {
-  const volatile = new Map(view.catalogue.ownFunctions.filter((it) => it.volatility === 'v').map(({ oid, name }) => [oid, name]))
+  const volatile = new Map(
+    view.catalogue.ownFunctions.filter((it) => it.volatility === 'v').map(({ oid, name }) => [oid, name]),
+  )
   return policiesOf(view)
     .filter(({ relation }) => relation.rls && view.isOwnSchema(relation.schema))
     .flatMap(({ relation, policy }) => {
-      const calls = expressions.trees(policy).flatMap((tree) => expressions.calls(tree).filter(({ isPerRow }) => isPerRow))
+      const calls = expressions
+        .trees(policy)
+        .flatMap((tree) => expressions.calls(tree).filter(({ isPerRow }) => isPerRow))
       const routines = [...new Set(calls.map(({ oid }) => oid))].flatMap((oid) => view.function(oid) ?? [])
       const own = routines.filter((it) => it.volatility === 'v' && !isCallerFunction(view, it.oid))
       const builtIn = [...new Set(calls.flatMap(({ oid }) => volatile.get(oid) ?? []))]
       if (own.length + builtIn.length === 0) return []
-      const declarable = builtIn.length === 0 && own.every((it) => inSql(it.language) && !mayHaveEffects(it.source) && !callsVolatile(it, volatile))
+      const declarable =
+        builtIn.length === 0 &&
+        own.every((it) => inSql(it.language) && !mayHaveEffects(it.source) && !callsVolatile(it, volatile))
       const list = [...own.map(({ schema, name }) => `${schema}.${name}`), ...builtIn]
       return [
         finding({
@@ -36,12 +42,24 @@ export function volatileCalls(view: SchemaView, expressions: PolicyExpressions):
           key: `policy_calls_volatile_function_${relation.schema}_${relation.name}_${policy.name}`,
           reason: `The policy ${policy.name} calls ${list.join(', ')} for every row, because a volatile function may return something else each time.`,
           fix: declarable ? own.map((it) => `alter ${signature(it)} stable;`).join('\n') : null,
-          advice: declarable ? null : 'Policies should only call functions without effects, declared as stable or immutable.',
+          advice: declarable
+            ? null
+            : 'Policies should only call functions without effects, declared as stable or immutable.',
           metadata: { policy: policy.name, functions: list },
           isOfSplinter: false,
         }),
       ]
     })
+}
+
+/** Tables whose policies call a volatile function of the project or of PostgreSQL, anywhere. */
+export function tablesCallingVolatile(view: SchemaView, expressions: PolicyExpressions): Set<number> {
+  const volatile = new Set(view.catalogue.ownFunctions.filter((it) => it.volatility === 'v').map(({ oid }) => oid))
+  const isVolatile = (oid: number): boolean => volatile.has(oid) || view.function(oid)?.volatility === 'v'
+  const calling = policiesOf(view).filter(({ policy }) =>
+    expressions.trees(policy).some((tree) => expressions.calls(tree).some(({ oid }) => isVolatile(oid))),
+  )
+  return new Set(calling.map(({ relation }) => relation.oid))
 }
 
 const callsVolatile = ({ source }: FunctionRow, volatile: ReadonlyMap<number, string>): boolean =>
@@ -60,7 +78,9 @@ export function callsPerRow(view: SchemaView, expressions: PolicyExpressions): L
           return routine && isPerRow ? [{ routine, usesColumns }] : []
         })
         .filter(({ routine }) => routine.volatility !== 'v' && !isCallerFunction(view, routine.oid))
-      const repeated = calls.filter(({ routine, usesColumns }) => !usesColumns && routine.volatility === 's' && inSql(routine.language))
+      const repeated = calls.filter(
+        ({ routine, usesColumns }) => !usesColumns && routine.volatility === 's' && inSql(routine.language),
+      )
       const costly = calls.filter(({ routine, usesColumns }) => usesColumns && routine.cost >= expensive)
       if (repeated.length + costly.length === 0) return []
       const wanted = new Set(repeated.map(({ routine }) => JSON.stringify([routine.schema, routine.name])))
@@ -75,7 +95,9 @@ export function callsPerRow(view: SchemaView, expressions: PolicyExpressions): L
           key: `policy_calls_function_per_row_${relation.schema}_${relation.name}_${policy.name}`,
           reason:
             `The policy ${policy.name} calls ${list.join(', ')} for every row` +
-            (costly.length > 0 ? ', at a declared cost that makes reading a table slow.' : ', although the result is the same for all rows of a statement.'),
+            (costly.length > 0
+              ? ', at a declared cost that makes reading a table slow.'
+              : ', although the result is the same for all rows of a statement.'),
           fix:
             costly.length === 0
               ? alterPolicy({ relation, policy }, { using: wrap(policy.using), check: wrap(policy.check) })

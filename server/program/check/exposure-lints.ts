@@ -144,7 +144,10 @@ export function exposedUsers(view: SchemaView): LintFinding[] {
   const users = view.catalogue.relations.find(({ schema, name }) => schema === 'auth' && name === 'users')
   if (!users) return []
   return view.catalogue.relations
-    .filter(({ kind, reads, schema }) => (kind === 'v' || kind === 'm') && reads.includes(users.oid) && view.isExposed(schema))
+    .filter(
+      ({ kind, reads, schema }) =>
+        (kind === 'v' || kind === 'm') && reads.includes(users.oid) && view.isExposed(schema),
+    )
     .filter((it) => it.kind === 'm' || !view.isInvoker(it) || !users.rls)
     .map((relation) => ({ relation, roles: view.grantees(relation) }))
     .filter(({ roles }) => roles.length > 0)
@@ -178,7 +181,10 @@ function inGraphql(view: SchemaView, code: string, roles: readonly string[], spl
   if (!view.catalogue.extensions.some(({ name }) => name === 'pg_graphql')) return []
   return view.catalogue.relations
     .filter(({ kind, schema }) => kind !== 'p' && view.isOwnSchema(schema))
-    .map((relation) => ({ relation, seers: view.grantees(relation, 'selectColumn').filter((role) => roles.includes(role)) }))
+    .map((relation) => ({
+      relation,
+      seers: view.grantees(relation, 'selectColumn').filter((role) => roles.includes(role)),
+    }))
     .filter(({ seers }) => seers.length > 0)
     .map(({ relation, seers }) =>
       finding({
@@ -237,12 +243,14 @@ export const functionObject = ({ schema, name, arguments: list }: FunctionRow): 
 const routineKind = { f: 'function', a: 'function', w: 'function', p: 'procedure' } as const
 
 /** `function s.f(a integer)`, as statements name it. */
-export const signature = ({ kind, quoted, arguments: list }: FunctionRow): string => `${routineKind[kind]} ${quoted}(${list})`
+export const signature = ({ kind, quoted, arguments: list }: FunctionRow): string =>
+  `${routineKind[kind]} ${quoted}(${list})`
 
 /** Revokes the right from the callers, and grants those their own who had it by PUBLIC. */
 export function revokeExecute(view: SchemaView, routine: FunctionRow, callers: readonly string[]): string {
   const others = routine.isPublic ? routine.executableBy.filter((role) => !callers.includes(role)) : []
-  const also = view.catalogue.roles.some(({ name }) => name === 'service_role') && routine.isPublic ? ['service_role'] : []
+  const also =
+    view.catalogue.roles.some(({ name }) => name === 'service_role') && routine.isPublic ? ['service_role'] : []
   const kept = [...new Set([...others, ...also])]
   return [
     `revoke execute on ${signature(routine)} from public, ${callers.map(identifier).join(', ')};`,
@@ -261,7 +269,8 @@ export const mutableSearchPath = (view: SchemaView): LintFinding[] =>
         level: 'WARN',
         object: functionObject(routine),
         key: `function_search_path_mutable_${routine.schema}_${routine.name}_${routine.sourceHash}`,
-        reason: 'Names without a schema in the function mean what the search_path of the caller says, who could create others by these names.',
+        reason:
+          'Names without a schema in the function mean what the search_path of the caller says, who could create others by these names.',
         fix: routine.kind === 'a' ? null : `alter ${signature(routine)} set search_path to ${path}, pg_temp;`,
         advice: 'If it names objects of other schemas without the schema, add those to the path.',
         dismissed: whyFixed(routine),
@@ -272,6 +281,7 @@ function whyFixed({ kind, language, tree, source, isSecurityDefiner }: FunctionR
   if (kind === 'a') return 'An aggregate has no body of its own.'
   if (language === 'c' || language === 'internal') return 'The function is not written in SQL.'
   if (tree !== null && !isSecurityDefiner) return 'The names in its body were resolved when it was created.'
-  if (!isSecurityDefiner && !hasUnqualifiedNames(source)) return 'All tables and functions in its body have their schemas.'
+  if (!isSecurityDefiner && !hasUnqualifiedNames(source))
+    return 'All tables and functions in its body have their schemas.'
   return null
 }

@@ -88,7 +88,9 @@ function describeNested(outer: Relation, inner: Relation, table: Relation, roles
 export function leakyFilters(view: SchemaView, expressions: PolicyExpressions): LintFinding[] {
   return view.catalogue.relations
     .filter((it) => it.kind === 'v' && view.isExposed(it.schema) && view.isOwnSchema(it.schema) && !it.isOfExtension)
-    .filter((it) => !view.isInvoker(it) && !it.options.some((option) => /^security_barrier=(?:1|true|yes|on)$/i.test(option)))
+    .filter(
+      (it) => !view.isInvoker(it) && !it.options.some((option) => /^security_barrier=(?:1|true|yes|on)$/i.test(option)),
+    )
     .filter((it) => view.apiRoles.some((role) => view.canUse(role, it, 'selectColumn')))
     .filter(({ tree }) => tree !== null && expressions.dependsOnCaller(expressions.tree(tree)))
     .map((relation) =>
@@ -121,7 +123,9 @@ export function copyingTriggers(view: SchemaView): LintFinding[] {
 }
 
 const mentionsRow = ({ source }: FunctionRow): boolean =>
-  sqlTokens(source).some(({ kind, text, isQuoted }) => kind === 'word' && !isQuoted && (text === 'new' || text === 'old'))
+  sqlTokens(source).some(
+    ({ kind, text, isQuoted }) => kind === 'word' && !isQuoted && (text === 'new' || text === 'old'),
+  )
 
 function tableNamed(view: SchemaView, { schema, name }: SourceName, routine: FunctionRow): Relation | undefined {
   const tables = view.catalogue.relations.filter((it) => (it.kind === 'r' || it.kind === 'p') && it.name === name)
@@ -181,7 +185,9 @@ export function openDefaults(view: SchemaView): LintFinding[] {
     const role = view.role(owner)
     if (!role || !view.isOwnSchema(schema) || usage[schema]?.includes(anonymous) !== true) return []
     const changed = functionDefaults.find((it) => it.owner === owner && it.schema === null)
-    const added = functionDefaults.filter((it) => it.owner === owner && it.schema === schema).flatMap(({ grantees }) => grantees)
+    const added = functionDefaults
+      .filter((it) => it.owner === owner && it.schema === schema)
+      .flatMap(({ grantees }) => grantees)
     const isOpen = (oids: readonly number[]): boolean => oids.some((oid) => oid === 0 || oid === anonymousOid)
     const openEverywhere = isOpen(changed?.grantees ?? [0])
     const openHere = isOpen(added)
@@ -189,9 +195,17 @@ export function openDefaults(view: SchemaView): LintFinding[] {
     // PostgreSQL's own default is what most projects live with, until it opens a function that bypasses the policies.
     const opened = functions.filter(
       (it) =>
-        it.schema === schema && it.owner === owner && it.isSecurityDefiner && !it.hasOwnPrivileges && !isTrigger(it) && !it.isOfExtension,
+        it.schema === schema &&
+        it.owner === owner &&
+        it.isSecurityDefiner &&
+        !it.hasOwnPrivileges &&
+        !isTrigger(it) &&
+        !it.isOfExtension,
     )
-    const isHarmless = !openHere && (changed === undefined || !isOpen(changed.grantees.filter((oid) => oid !== 0))) && opened.length === 0
+    const isHarmless =
+      !openHere &&
+      (changed === undefined || !isOpen(changed.grantees.filter((oid) => oid !== 0))) &&
+      opened.length === 0
     return [
       finding({
         code: 'default_privileges_open_functions',
@@ -201,18 +215,28 @@ export function openDefaults(view: SchemaView): LintFinding[] {
         reason:
           `${anonymous} can call every function that ${role.name} will create in this schema, by ` +
           (openHere ? 'the default privileges of the schema' : "PostgreSQL's default, EXECUTE for PUBLIC") +
-          (opened.length > 0 ? `, as it can call ${opened.map(({ name }) => name).join(', ')} already, with the rights of ${role.name}.` : '.'),
+          (opened.length > 0
+            ? `, as it can call ${opened.map(({ name }) => name).join(', ')} already, with the rights of ${role.name}.`
+            : '.'),
         fix: [
-          ...(openEverywhere ? [`alter default privileges for role ${identifier(role.name)} revoke execute on functions from public, ${identifier(anonymous)};`] : []),
+          ...(openEverywhere
+            ? [
+                `alter default privileges for role ${identifier(role.name)} revoke execute on functions from public, ${identifier(anonymous)};`,
+              ]
+            : []),
           ...(openHere
-            ? [`alter default privileges for role ${identifier(role.name)} in schema ${identifier(schema)} revoke execute on functions from public, ${identifier(anonymous)};`]
+            ? [
+                `alter default privileges for role ${identifier(role.name)} in schema ${identifier(schema)} revoke execute on functions from public, ${identifier(anonymous)};`,
+              ]
             : []),
           ...opened.map((routine) => revokeExecute(view, routine, [anonymous])),
         ].join('\n'),
         advice: 'Then grant EXECUTE on each function that clients call. Other existing functions stay as they are.',
         metadata: { owner: role.name, schema },
         isOfSplinter: false,
-        dismissed: isHarmless ? "It is PostgreSQL's own default, and no security definer function is open by it." : null,
+        dismissed: isHarmless
+          ? "It is PostgreSQL's own default, and no security definer function is open by it."
+          : null,
       }),
     ]
   })

@@ -1,6 +1,12 @@
 // All lints of `rowhouse check`.
 import type { CheckCatalogue } from './catalogue.ts'
-import { callsPerRow, unindexedPolicyColumns, volatileCalls, type UnindexedColumn } from './cost-lints.ts'
+import {
+  callsPerRow,
+  tablesCallingVolatile,
+  unindexedPolicyColumns,
+  volatileCalls,
+  type UnindexedColumn,
+} from './cost-lints.ts'
 import * as exposure from './exposure-lints.ts'
 import type { LintFinding } from './finding.ts'
 import * as leaks from './leak-lints.ts'
@@ -57,6 +63,8 @@ export type LintResult = {
   readonly findings: readonly LintFinding[]
   /** Findings of the lint policy_column_without_index, whose cost can be measured. */
   readonly unindexed: readonly UnindexedColumn[]
+  /** Tables whose policies call volatile functions, which may have effects. */
+  readonly volatile: ReadonlySet<number>
 }
 
 /** Runs all lints. A pure function. */
@@ -66,5 +74,6 @@ export function runLints(catalogue: CheckCatalogue): LintResult {
   return {
     findings: lints.flatMap((lint) => lint(view, expressions)),
     unindexed: unindexedPolicyColumns(view, expressions),
+    volatile: tablesCallingVolatile(view, expressions),
   }
 }

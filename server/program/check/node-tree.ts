@@ -71,7 +71,7 @@ export function* nodesOf(value: TreeValue | undefined): Generator<TreeNode> {
     yield value
     for (const field of value.fields.values()) yield* nodesOf(field)
   } else {
-    for (const item of value as readonly TreeValue[]) yield* nodesOf(item)
+    for (const item of value) yield* nodesOf(item)
   }
 }
 
@@ -88,13 +88,23 @@ export function listIn({ fields }: TreeNode, field: string): readonly TreeValue[
 }
 
 /** Fields that say where in a statement an expression stood, not what it does. */
-const positions = new Set(['location', 'list_start', 'list_end', 'rexpr_list_start', 'rexpr_list_end', 'stmt_location', 'stmt_len', 'varnosyn', 'varattnosyn'])
+const positions = new Set([
+  'location',
+  'list_start',
+  'list_end',
+  'rexpr_list_start',
+  'rexpr_list_end',
+  'stmt_location',
+  'stmt_len',
+  'varnosyn',
+  'varattnosyn',
+])
 
 /** The same text for the same expression, wherever it stands. */
 export function canonical(value: TreeValue): string {
   if (value === null) return '<>'
   if (typeof value === 'string') return value
-  if (!isNode(value)) return `(${(value as readonly TreeValue[]).map(canonical).join(' ')})`
+  if (!isNode(value)) return `(${(value).map(canonical).join(' ')})`
   const fields = [...value.fields].filter(([name]) => !positions.has(name))
   return `{${value.tag} ${fields.map(([name, field]) => `:${name} ${canonical(field)}`).join(' ')}}`
 }
@@ -103,7 +113,8 @@ export function canonical(value: TreeValue): string {
 export function textConstant(node: TreeNode): string | undefined {
   const value = node.fields.get('constvalue')
   const textTypes = [25, 1043, 1042, 705]
-  if (node.tag !== 'CONST' || !textTypes.includes(numberIn(node, 'consttype')) || !Array.isArray(value)) return undefined
+  if (node.tag !== 'CONST' || !textTypes.includes(numberIn(node, 'consttype')) || !Array.isArray(value))
+    return undefined
   // The length, then the bytes in brackets: a header of four bytes and the text.
   const bytes = (value as readonly TreeValue[]).slice(2, -1).map((byte) => (Number(byte) + 256) % 256)
   return Buffer.from(bytes.slice(4)).toString('utf8')

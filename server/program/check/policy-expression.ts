@@ -1,7 +1,16 @@
 // What the conditions of policies do, by PostgreSQL's node trees: which functions they call, how often, which columns they
 // compare, and which parts depend on the caller.
 import type { FunctionRow, PolicyRow } from './catalogue.ts'
-import { canonical, isNode, listIn, nodesOf, numberIn, readNodeTree, type TreeNode, type TreeValue } from './node-tree.ts'
+import {
+  canonical,
+  isNode,
+  listIn,
+  nodesOf,
+  numberIn,
+  readNodeTree,
+  type TreeNode,
+  type TreeValue,
+} from './node-tree.ts'
 import type { SchemaView } from './schema-view.ts'
 import { callsIn, sqlTokens } from './sql-source.ts'
 
@@ -108,7 +117,10 @@ export class PolicyExpressions {
     return callsIn(source).some((call) => {
       if (call.name === 'current_setting' && (call.schema === null || call.schema === 'pg_catalog')) return true
       return this.#view.catalogue.functions.some(
-        (it) => it.name === call.name && (it.schema === call.schema || (call.schema === null && (it.schema === schema || it.schema === 'public'))) && this.readsClaims(it.oid),
+        (it) =>
+          it.name === call.name &&
+          (it.schema === call.schema || (call.schema === null && (it.schema === schema || it.schema === 'public'))) &&
+          this.readsClaims(it.oid),
       )
     })
   }
@@ -119,7 +131,7 @@ export class PolicyExpressions {
     const walk = (value: TreeValue | undefined, isPerRow: boolean): void => {
       if (value === null || value === undefined || typeof value === 'string') return
       if (!isNode(value)) {
-        for (const item of value as readonly TreeValue[]) walk(item, isPerRow)
+        for (const item of value) walk(item, isPerRow)
         return
       }
       const oid = functionOf(value)
@@ -144,7 +156,13 @@ export class PolicyExpressions {
       this.#view.catalogue.equalities.includes(numberIn(node, 'opno'))
     if (!isEquality) return []
     const [left = null, right = null] = listIn(node, 'args')
-    const pairs: [TreeValue, TreeValue][] = node.tag === 'OPEXPR' ? [[left, right], [right, left]] : [[left, right]]
+    const pairs: [TreeValue, TreeValue][] =
+      node.tag === 'OPEXPR'
+        ? [
+            [left, right],
+            [right, left],
+          ]
+        : [[left, right]]
     return pairs.flatMap(([column, value]) => {
       const number = plainColumn(column)
       return number !== undefined && columnsIn(value).size === 0 ? [number] : []
@@ -164,7 +182,13 @@ function constantTruth(node: TreeNode): boolean | undefined {
   // `1 = 1`: an operator on equal constants.
   if (node.tag === 'OPEXPR') {
     const [left, right] = listIn(node, 'args')
-    if (isNode(left) && isNode(right) && left.tag === 'CONST' && right.tag === 'CONST' && canonical(left) === canonical(right)) {
+    if (
+      isNode(left) &&
+      isNode(right) &&
+      left.tag === 'CONST' &&
+      right.tag === 'CONST' &&
+      canonical(left) === canonical(right)
+    ) {
       return numberIn(node, 'opno') === 96 ? true : undefined
     }
   }
@@ -193,7 +217,7 @@ export function columnsIn(value: TreeValue, level = 0): Set<number> {
   const walk = (part: TreeValue | undefined, depth: number): void => {
     if (part === null || part === undefined || typeof part === 'string') return
     if (!isNode(part)) {
-      for (const item of part as readonly TreeValue[]) walk(item, depth)
+      for (const item of part) walk(item, depth)
       return
     }
     if (part.tag === 'VAR' && numberIn(part, 'varlevelsup') === depth) columns.add(numberIn(part, 'varattno'))

@@ -60,7 +60,10 @@ export function rlsWithoutPolicies(view: SchemaView): LintFinding[] {
         object: object(relation),
         key: `rls_enabled_no_policy_${relation.schema}_${relation.name}`,
         reason: `Row-level security is on, but there is no policy, so the privileges of ${roles.map(({ name }) => name).join(' and ')} have no effect.`,
-        fix: roles.length > 0 ? `revoke all on ${relation.quoted} from public, ${roles.map(({ name }) => identifier(name)).join(', ')};` : null,
+        fix:
+          roles.length > 0
+            ? `revoke all on ${relation.quoted} from public, ${roles.map(({ name }) => identifier(name)).join(', ')};`
+            : null,
         advice: 'If clients need rows of the table, create a policy instead.',
         dismissed: roles.length > 0 ? null : 'No role of the API has a privilege on the table, so nothing is missing.',
       })
@@ -115,7 +118,9 @@ function severalPolicies(
 /** Whether policies differ in their conditions only, so that one policy can replace them. */
 const sameReach = ([first, ...others]: readonly PolicyRow[]): boolean =>
   first !== undefined &&
-  others.every((it) => it.command === first.command && String([...it.roles].sort()) === String([...first.roles].sort())) &&
+  others.every(
+    (it) => it.command === first.command && String([...it.roles].sort()) === String([...first.roles].sort()),
+  ) &&
   // With several commands, a missing WITH CHECK stands for USING.
   [first, ...others].every((it) => (it.check === null) === (first.check === null))
 
@@ -143,7 +148,9 @@ function whyHarmless(
   const right = ({ SELECT: 'selectColumn', INSERT: 'insert', UPDATE: 'update', DELETE: 'delete' } as const)[command]
   if (!view.canUse(role, relation, right)) return 'The role lacks the privilege for the command.'
   if (!relation.rls) return 'Row-level security is off.'
-  return sameReach(policies) ? null : 'The policies are for different commands or roles: joined, they would have to repeat the conditions.'
+  return sameReach(policies)
+    ? null
+    : 'The policies are for different commands or roles: joined, they would have to repeat the conditions.'
 }
 
 const authFunctions = ['uid', 'jwt', 'role', 'email']
@@ -164,9 +171,13 @@ export function callerReadPerRow(view: SchemaView, expressions: PolicyExpression
     .filter(({ relation }) => relation.rls && (view.isOwnSchema(relation.schema) || relation.schema === 'realtime'))
     .flatMap(({ relation, policy }) => {
       const isOfSplinter = looksUnwrapped(policy.using) || looksUnwrapped(policy.check)
-      const isPerRow = expressions.trees(policy).some((tree) =>
-        expressions.calls(tree).some((call) => call.isPerRow && !call.usesColumns && isCallerFunction(view, call.oid)),
-      )
+      const isPerRow = expressions
+        .trees(policy)
+        .some((tree) =>
+          expressions
+            .calls(tree)
+            .some((call) => call.isPerRow && !call.usesColumns && isCallerFunction(view, call.oid)),
+        )
       // Splinter does not know relations other than tables, but pg_policies has them, too.
       if (!isOfSplinter && !isPerRow) return []
       const using = policy.using === null ? null : wrapCalls(policy.using, isCallerName)
@@ -181,7 +192,9 @@ export function callerReadPerRow(view: SchemaView, expressions: PolicyExpression
           fix: isPerRow ? alterPolicy({ relation, policy }, { using, check }) : null,
           metadata: { policy: policy.name },
           isOfSplinter,
-          dismissed: isPerRow ? null : 'All these calls are in subqueries without FROM, which PostgreSQL evaluates once.',
+          dismissed: isPerRow
+            ? null
+            : 'All these calls are in subqueries without FROM, which PostgreSQL evaluates once.',
         }),
       ]
     })
@@ -196,7 +209,9 @@ export function isCallerFunction(view: SchemaView, oid: number): boolean {
 }
 
 const isCallerName = ({ schema, name }: SourceName): boolean =>
-  schema === 'auth' ? authFunctions.includes(name) : name === 'current_setting' && (schema === null || schema === 'pg_catalog')
+  schema === 'auth'
+    ? authFunctions.includes(name)
+    : name === 'current_setting' && (schema === null || schema === 'pg_catalog')
 
 const namesUserMetadata = /user_meta_?data/
 
@@ -233,7 +248,8 @@ export function userMetadata(view: SchemaView, expressions: PolicyExpressions): 
 
 const mentionsMetadata = (text: string | null): boolean =>
   text !== null &&
-  (/auth\.jwt\(\)[^]*user[^]metadata/.test(text) || /current.setting\([^]*request\.jwt\.claims[^]*\)[^]*user.metadata/.test(text))
+  (/auth\.jwt\(\)[^]*user[^]metadata/.test(text) ||
+    /current.setting\([^]*request\.jwt\.claims[^]*\)[^]*user.metadata/.test(text))
 
 /** Whether an operator or function has the key `user_metadata` beside something that reads the claims. */
 function readsMetadata(tree: TreeValue, expressions: PolicyExpressions): boolean {
@@ -267,8 +283,11 @@ function callsMetadataReader(tree: TreeValue, view: SchemaView): boolean {
     const oid = functionOf(node)
     const routine = oid === undefined ? undefined : view.function(oid)
     if (!routine || routine.schema === 'auth') continue
-    const isNamed = sqlTokens(routine.source).some(({ kind, text }) => kind !== 'symbol' && namesUserMetadata.test(text))
-    if (isNamed || (routine.tree !== null && [...nodesOf(readNodeTree(routine.tree))].some(hasMetadataConstant))) return true
+    const isNamed = sqlTokens(routine.source).some(
+      ({ kind, text }) => kind !== 'symbol' && namesUserMetadata.test(text),
+    )
+    if (isNamed || (routine.tree !== null && [...nodesOf(readNodeTree(routine.tree))].some(hasMetadataConstant)))
+      return true
   }
   return false
 }
@@ -288,7 +307,10 @@ const alwaysTrue = (text: string | null): boolean =>
 /** Policies for writes that allow every row. */
 export function alwaysTruePolicies(view: SchemaView): LintFinding[] {
   return policiesOf(view)
-    .filter(({ relation, policy }) => relation.kind === 'r' && relation.rls && view.isOwnSchema(relation.schema) && policy.isPermissive)
+    .filter(
+      ({ relation, policy }) =>
+        relation.kind === 'r' && relation.rls && view.isOwnSchema(relation.schema) && policy.isPermissive,
+    )
     .flatMap(({ relation, policy }) => {
       const { command, using, check, roles } = policy
       const isChange = command === 'UPDATE' || command === 'DELETE' || command === 'ALL'
@@ -309,8 +331,15 @@ export function alwaysTruePolicies(view: SchemaView): LintFinding[] {
           key: `rls_policy_always_true_${relation.schema}_${relation.name}_${policy.name}`,
           reason: `The policy ${policy.name} allows ${command === 'ALL' ? 'writes to' : command} every row${openUsing ? '' : ' with any content'} by ${named.join(', ')}.`,
           fix: `drop policy ${policy.quoted} on ${relation.quoted};`,
-          advice: 'If the role needs to write, create a policy that says which rows: without any, it cannot write at all.',
-          metadata: { policy_name: policy.name, command, roles: named, permissive_using: openUsing, permissive_with_check: openCheck },
+          advice:
+            'If the role needs to write, create a policy that says which rows: without any, it cannot write at all.',
+          metadata: {
+            policy_name: policy.name,
+            command,
+            roles: named,
+            permissive_using: openUsing,
+            permissive_with_check: openCheck,
+          },
           isOfSplinter,
           dismissed: whyNotOpen(view, relation, policy),
         }),
@@ -320,15 +349,23 @@ export function alwaysTruePolicies(view: SchemaView): LintFinding[] {
 
 /** A policy opens nothing to roles without the privilege, and nothing that a restrictive policy closes. */
 function whyNotOpen(view: SchemaView, relation: Relation, policy: PolicyRow): string | null {
-  const written = policy.command === 'ALL' || policy.command === 'SELECT' ? (['INSERT', 'UPDATE', 'DELETE'] as const) : ([policy.command] as const)
+  const written =
+    policy.command === 'ALL' || policy.command === 'SELECT'
+      ? (['INSERT', 'UPDATE', 'DELETE'] as const)
+      : ([policy.command] as const)
   const rights = { INSERT: 'insert', UPDATE: 'update', DELETE: 'delete' } as const
   const reached = view.apiRoles.flatMap((role) =>
     written
-      .filter((command) => view.applying(relation, role, command).includes(policy) && view.canUse(role, relation, rights[command]))
+      .filter(
+        (command) =>
+          view.applying(relation, role, command).includes(policy) && view.canUse(role, relation, rights[command]),
+      )
       .map((command) => ({ role, command })),
   )
   if (reached.length === 0) return 'No role of the API that it applies to has the privilege.'
-  const isClosed = reached.every(({ role, command }) => view.applying(relation, role, command).some(({ isPermissive }) => !isPermissive))
+  const isClosed = reached.every(({ role, command }) =>
+    view.applying(relation, role, command).some(({ isPermissive }) => !isPermissive),
+  )
   return isClosed ? 'Restrictive policies narrow it.' : null
 }
 
@@ -336,12 +373,14 @@ function whyNotOpen(view: SchemaView, relation: Relation, policy: PolicyRow): st
 export function listableBuckets(view: SchemaView): LintFinding[] {
   const objects = view.catalogue.relations.find(({ schema, name }) => schema === 'storage' && name === 'objects')
   if (!objects) return []
-  const reading = view.policiesOf(objects).filter(
-    ({ command, isPermissive, roles }) =>
-      isPermissive &&
-      (command === 'SELECT' || command === 'ALL') &&
-      roles.some((oid) => oid === 0 || splinterRoles.includes(view.role(oid)?.name ?? '')),
-  )
+  const reading = view
+    .policiesOf(objects)
+    .filter(
+      ({ command, isPermissive, roles }) =>
+        isPermissive &&
+        (command === 'SELECT' || command === 'ALL') &&
+        roles.some((oid) => oid === 0 || splinterRoles.includes(view.role(oid)?.name ?? '')),
+    )
   return view.catalogue.buckets
     .filter((bucket) => bucket.public)
     .flatMap(({ id, name }) => {

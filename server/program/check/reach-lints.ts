@@ -45,7 +45,8 @@ export function looserWrites(view: SchemaView, expressions: PolicyExpressions): 
         for (const policy of view.applying(relation, role, write.command)) {
           if (!policy.isPermissive) continue
           const missing = missingPart(view, expressions, { relation, role, reading, write, policy })
-          if (missing) found.set(`${policy.name} ${write.clause}`, describeLooser(relation, role, write, policy, missing))
+          if (missing)
+            found.set(`${policy.name} ${write.clause}`, describeLooser(relation, role, write, policy, missing))
         }
       }
     }
@@ -111,7 +112,10 @@ function describeLooser(relation: Relation, role: Role, write: Write, policy: Po
     reason:
       `By the policy ${policy.name}, ${role.name} can ${write.command === 'INSERT' ? 'insert' : write.command.toLowerCase()} ` +
       `rows that the policy ${read.name} does not let it read.`,
-    fix: joined === null ? null : alterPolicy({ relation, policy }, write.clause === 'using' ? { using: joined } : { check: joined }),
+    fix:
+      joined === null
+        ? null
+        : alterPolicy({ relation, policy }, write.clause === 'using' ? { using: joined } : { check: joined }),
     advice: 'A request without a filter reaches those rows, too.',
     metadata: { policy: policy.name, read_policy: read.name, command: write.command, role: role.name },
     isOfSplinter: false,
@@ -129,21 +133,38 @@ export function writableOwnership(view: SchemaView, expressions: PolicyExpressio
       if (policy.command !== 'UPDATE' && policy.command !== 'ALL') return []
       const decisive = columnsAboutCaller(expressions.condition(policy.usingTree))
       const kept = new Set(expressions.condition(policy.checkTree).map(columnsOf).reduce(common, undefined) ?? [])
-      const open = relation.columns.filter(({ number, isGenerated }) => decisive.has(number) && !kept.has(number) && !isGenerated)
+      const open = relation.columns.filter(
+        ({ number, isGenerated }) => decisive.has(number) && !kept.has(number) && !isGenerated,
+      )
       if (open.length === 0) return []
       const found = roles
-        .filter((role) => view.applying(relation, role, 'UPDATE').includes(policy) && view.canUse(role, relation, 'update'))
+        .filter(
+          (role) => view.applying(relation, role, 'UPDATE').includes(policy) && view.canUse(role, relation, 'update'),
+        )
         .map((role) => ({ role, columns: open.filter((column) => canMove(view, expressions, relation, role, column)) }))
         .filter(({ columns }) => columns.length > 0)
       const [first] = found
-      return first ? [describeOwnership(relation, policy, first.columns, found.map(({ role }) => role.name))] : []
+      return first
+        ? [
+            describeOwnership(
+              relation,
+              policy,
+              first.columns,
+              found.map(({ role }) => role.name),
+            ),
+          ]
+        : []
     }),
   )
 }
 
 /** Columns in parts of the condition that depend on the caller, if all alternatives have such a part. */
 function columnsAboutCaller(condition: Condition): Set<number> {
-  return new Set(condition.flatMap((part) => part.filter(({ dependsOnCaller }) => dependsOnCaller).flatMap(({ columns }) => [...columns])))
+  return new Set(
+    condition.flatMap((part) =>
+      part.filter(({ dependsOnCaller }) => dependsOnCaller).flatMap(({ columns }) => [...columns]),
+    ),
+  )
 }
 
 const columnsOf = (part: readonly Conjunct[]): number[] => part.flatMap(({ columns }) => [...columns])
@@ -151,11 +172,21 @@ const columnsOf = (part: readonly Conjunct[]): number[] => part.flatMap(({ colum
 const common = (before: readonly number[] | undefined, columns: readonly number[]): readonly number[] =>
   before === undefined ? columns : before.filter((column) => columns.includes(column))
 
-function canMove(view: SchemaView, expressions: PolicyExpressions, relation: Relation, role: Role, column: Column): boolean {
+function canMove(
+  view: SchemaView,
+  expressions: PolicyExpressions,
+  relation: Relation,
+  role: Role,
+  column: Column,
+): boolean {
   if (!column.updatableBy.includes(role.name)) return false
   const isRestricted = view
     .applying(relation, role, 'UPDATE')
-    .some((it) => !it.isPermissive && expressions.condition(it.checkTree ?? it.usingTree).every((part) => columnsOf(part).includes(column.number)))
+    .some(
+      (it) =>
+        !it.isPermissive &&
+        expressions.condition(it.checkTree ?? it.usingTree).every((part) => columnsOf(part).includes(column.number)),
+    )
   return !isRestricted && !guardsOf(view, relation).some((routine) => names(routine, column))
 }
 
@@ -168,7 +199,12 @@ const guardsOf = (view: SchemaView, { oid }: Relation): FunctionRow[] =>
 const names = ({ source }: FunctionRow, { name }: Column): boolean =>
   sqlTokens(source).some(({ kind, text }) => kind === 'word' && text === name)
 
-function describeOwnership(relation: Relation, policy: PolicyRow, columns: readonly Column[], roles: readonly string[]): LintFinding {
+function describeOwnership(
+  relation: Relation,
+  policy: PolicyRow,
+  columns: readonly Column[],
+  roles: readonly string[],
+): LintFinding {
   const list = columns.map(({ name }) => name)
   return finding({
     code: 'policy_column_writable',

@@ -53,7 +53,8 @@ export function noPrimaryKey(view: SchemaView): LintFinding[] {
         level: 'INFO',
         object: table(relation),
         key: `no_primary_key_${relation.schema}_${relation.name}`,
-        reason: 'Without a primary key, clients cannot address, embed or upsert single rows, and replication compares whole rows.',
+        reason:
+          'Without a primary key, clients cannot address, embed or upsert single rows, and replication compares whole rows.',
         fix:
           isTaken || relation.isPartition
             ? null
@@ -88,7 +89,8 @@ export function unusedIndexes(view: SchemaView): LintFinding[] {
 }
 
 function whyKept(index: Index, relation: Relation, view: SchemaView): string | null {
-  if (relation.rows < fewRows) return `The table has fewer than ${fewRows} rows, for which PostgreSQL rarely uses an index.`
+  if (relation.rows < fewRows)
+    return `The table has fewer than ${fewRows} rows, for which PostgreSQL rarely uses an index.`
   const key = view.catalogue.foreignKeys.find(
     ({ relation: owner, columns }) => owner === relation.oid && startsWith(index.keys, columns),
   )
@@ -145,9 +147,16 @@ export const extensionsInPublic = ({ catalogue }: SchemaView): LintFinding[] =>
       }),
     )
 
-const unsupported = new Set(
-  ['regcollation', 'regconfig', 'regdictionary', 'regnamespace', 'regoper', 'regoperator', 'regproc', 'regprocedure'],
-)
+const unsupported = new Set([
+  'regcollation',
+  'regconfig',
+  'regdictionary',
+  'regnamespace',
+  'regoper',
+  'regoperator',
+  'regproc',
+  'regprocedure',
+])
 
 /** Columns whose values are oids of the catalogue, which `pg_upgrade` does not preserve. */
 export const unsupportedRegTypes = ({ catalogue }: SchemaView): LintFinding[] =>
@@ -180,7 +189,8 @@ export const tableBloat = ({ catalogue }: SchemaView): LintFinding[] =>
       level: 'INFO',
       object: { type: 'table', schema, name },
       key: `table_bloat_${schema}_${name}`,
-      reason: 'By the statistics, the table takes more than 70 times the space that its rows need, so scans read mostly empty pages.',
+      reason:
+        'By the statistics, the table takes more than 70 times the space that its rows need, so scans read mostly empty pages.',
       advice:
         `VACUUM FULL ${identifier(schema)}.${identifier(name)} rewrites the table; it locks the table meanwhile and cannot ` +
         'run in a migration, which is a transaction.',

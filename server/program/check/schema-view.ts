@@ -66,7 +66,11 @@ export class SchemaView {
   }
 
   /** Whether a role has a privilege on the relation and USAGE on its schema. */
-  canUse(role: Role, { grants }: Relation, privilege: 'select' | 'selectColumn' | 'insert' | 'update' | 'delete'): boolean {
+  canUse(
+    role: Role,
+    { grants }: Relation,
+    privilege: 'select' | 'selectColumn' | 'insert' | 'update' | 'delete',
+  ): boolean {
     const granted = grants[role.name]
     return granted !== undefined && granted.usage && granted[privilege]
   }

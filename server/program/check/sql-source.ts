@@ -29,7 +29,15 @@ export function sqlTokens(text: string): SqlToken[] {
     let end = at + (found?.[0].length ?? 1)
     const { escaped, string, dollar, quoted, word } = groups
     if (groups.comment !== undefined) end = endOfComment(text, end)
-    else if (escaped !== undefined) add('string', escaped.slice(2, -1).replaceAll("''", "'").replace(/\\([^])/g, '$1'), end)
+    else if (escaped !== undefined)
+      add(
+        'string',
+        escaped
+          .slice(2, -1)
+          .replaceAll("''", "'")
+          .replace(/\\([^])/g, '$1'),
+        end,
+      )
     else if (string !== undefined) add('string', string.slice(1, -1).replaceAll("''", "'"), end)
     else if (dollar !== undefined) {
       const close = text.indexOf(dollar, end)
@@ -48,7 +56,7 @@ export function sqlTokens(text: string): SqlToken[] {
 function endOfComment(text: string, start: number): number {
   const edge = /\/\*|\*\//g
   edge.lastIndex = start
-  for (let depth = 1; depth > 0; ) {
+  for (let depth = 1; depth > 0;) {
     const found = edge.exec(text)
     if (!found) return text.length
     depth += found[0] === '/*' ? 1 : -1
@@ -114,7 +122,23 @@ export function hasUnqualifiedNames(text: string): boolean {
   )
 }
 
-const effects = new Set(['insert', 'update', 'delete', 'merge', 'truncate', 'create', 'drop', 'alter', 'grant', 'revoke', 'execute', 'call', 'copy', 'notify', 'perform'])
+const effects = new Set([
+  'insert',
+  'update',
+  'delete',
+  'merge',
+  'truncate',
+  'create',
+  'drop',
+  'alter',
+  'grant',
+  'revoke',
+  'execute',
+  'call',
+  'copy',
+  'notify',
+  'perform',
+])
 
 /** Whether a body may have effects, by its keywords. */
 export const mayHaveEffects = (text: string): boolean =>
