@@ -367,7 +367,7 @@ for (const [name, { sql, found, left = [], dismissed = [], schemas }] of Object.
     t.strictSame(
       [...new Set(listed(before))],
       [...found],
-      before.map(({ code, reason }) => `${code}: ${reason}`).join('\n'),
+      before.flatMap(({ code, reason, dismissed: why }) => (why === null ? [`${code}: ${reason}`] : [])).join('\n'),
     )
     const names = before
       .filter((it) => it.dismissed !== null)

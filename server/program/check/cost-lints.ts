@@ -2,7 +2,7 @@
 import type { Column, FunctionRow, PolicyRow, Relation } from './catalogue.ts'
 import { finding, type LintFinding } from './finding.ts'
 import { alterPolicy, isCallerFunction, policiesOf } from './policy-lints.ts'
-import type { PolicyExpressions } from './policy-expression.ts'
+import type { Conjunct, PolicyExpressions } from './policy-expression.ts'
 import { protectedTables } from './reach-lints.ts'
 import { signature } from './exposure-lints.ts'
 import type { SchemaView } from './schema-view.ts'
@@ -132,19 +132,17 @@ export function unindexedPolicyColumns(view: SchemaView, expressions: PolicyExpr
         const right = command === 'SELECT' ? 'selectColumn' : command === 'UPDATE' ? 'update' : 'delete'
         if (!view.canUse(role, relation, right)) continue
         const policies = view.applying(relation, role, command).filter(({ isPermissive }) => isPermissive)
-        const lookups = policies.flatMap((policy) =>
-          expressions.condition(policy.usingTree).map((part) => ({
-            policy,
-            columns: [...new Set(part.flatMap((conjunct) => expressions.comparedColumns(conjunct)))],
-          })),
+        const alternatives = policies.flatMap((policy) =>
+          expressions.condition(policy.usingTree).map((part) => ({ policy, part })),
         )
-        // One alternative that no index answers makes PostgreSQL read the whole table anyway.
+        const lookups = alternatives
+          .filter(({ part }) => !comparedIn(expressions, part).some((column) => isIndexed(view, relation, column)))
+          .map(({ policy, part }) => ({ policy, columns: comparedIn(expressions, part.filter(isAboutCaller)) }))
+        // One alternative that no index can answer makes PostgreSQL read the whole table anyway.
         if (lookups.some(({ columns }) => columns.length === 0)) continue
         for (const { policy, columns } of lookups) {
           const [column = 0] = columns
-          if (!columns.some((it) => isIndexed(view, relation, it)) && !found.has(column)) {
-            found.set(column, { policy, role: command === 'SELECT' ? role.name : null })
-          }
+          if (!found.has(column)) found.set(column, { policy, role: command === 'SELECT' ? role.name : null })
         }
       }
     }
@@ -154,6 +152,12 @@ export function unindexedPolicyColumns(view: SchemaView, expressions: PolicyExpr
     })
   })
 }
+
+const comparedIn = (expressions: PolicyExpressions, part: readonly Conjunct[]): number[] =>
+  part.flatMap((conjunct) => expressions.comparedColumns(conjunct))
+
+/** Whether the value that a column is compared with depends on the caller, perhaps by a subquery with policies of its own. */
+const isAboutCaller = ({ dependsOnCaller, node }: Conjunct): boolean => dependsOnCaller || node.tag === 'SUBLINK'
 
 const isIndexed = (view: SchemaView, { oid }: Relation, column: number): boolean =>
   view.catalogue.indexes.some((it) => it.relation === oid && it.isValid && !it.isPartial && it.keys[0] === column)

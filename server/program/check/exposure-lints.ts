@@ -246,12 +246,15 @@ const routineKind = { f: 'function', a: 'function', w: 'function', p: 'procedure
 export const signature = ({ kind, quoted, arguments: list }: FunctionRow): string =>
   `${routineKind[kind]} ${quoted}(${list})`
 
-/** Revokes the right from the callers, and grants those their own who had it by PUBLIC. */
+/**
+ * Revokes the right from the callers. Others who had it by PUBLIC get it themselves, apart from the anonymous role: what
+ * is closed to accounts is closed to callers without credentials.
+ */
 export function revokeExecute(view: SchemaView, routine: FunctionRow, callers: readonly string[]): string {
-  const others = routine.isPublic ? routine.executableBy.filter((role) => !callers.includes(role)) : []
-  const also =
-    view.catalogue.roles.some(({ name }) => name === 'service_role') && routine.isPublic ? ['service_role'] : []
-  const kept = [...new Set([...others, ...also])]
+  const { anonymous, roles } = view.catalogue
+  const others = routine.executableBy.filter((role) => !callers.includes(role) && role !== anonymous)
+  const service = roles.some(({ name }) => name === 'service_role') ? ['service_role'] : []
+  const kept = routine.isPublic ? [...new Set([...others, ...service])] : []
   return [
     `revoke execute on ${signature(routine)} from public, ${callers.map(identifier).join(', ')};`,
     ...(kept.length > 0 ? [`grant execute on ${signature(routine)} to ${kept.map(identifier).join(', ')};`] : []),

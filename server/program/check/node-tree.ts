@@ -104,7 +104,7 @@ const positions = new Set([
 export function canonical(value: TreeValue): string {
   if (value === null) return '<>'
   if (typeof value === 'string') return value
-  if (!isNode(value)) return `(${(value).map(canonical).join(' ')})`
+  if (!isNode(value)) return `(${value.map(canonical).join(' ')})`
   const fields = [...value.fields].filter(([name]) => !positions.has(name))
   return `{${value.tag} ${fields.map(([name, field]) => `:${name} ${canonical(field)}`).join(' ')}}`
 }

@@ -263,6 +263,7 @@ function readsMetadata(tree: TreeValue, expressions: PolicyExpressions): boolean
 
 function operandsOf({ tag, fields }: TreeNode): TreeValue[] {
   if (tag === 'SUBSCRIPTINGREF') return [fields.get('refexpr') ?? null, fields.get('refupperindexpr') ?? null]
+  if (tag !== 'OPEXPR' && tag !== 'FUNCEXPR') return []
   const list = fields.get('args')
   return Array.isArray(list) ? (list as TreeValue[]) : []
 }

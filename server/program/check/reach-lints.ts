@@ -1,4 +1,5 @@
 // Lints on what policies let a caller do together: write rows that it cannot read, and give rows to others.
+import { identifier } from '../../text/sql-text.ts'
 import type { Column, FunctionRow, PolicyRow, Relation, Role } from './catalogue.ts'
 import { finding, type LintFinding } from './finding.ts'
 import { alterPolicy } from './policy-lints.ts'
@@ -46,7 +47,7 @@ export function looserWrites(view: SchemaView, expressions: PolicyExpressions): 
           if (!policy.isPermissive) continue
           const missing = missingPart(view, expressions, { relation, role, reading, write, policy })
           if (missing)
-            found.set(`${policy.name} ${write.clause}`, describeLooser(relation, role, write, policy, missing))
+            found.set(`${policy.name} ${write.clause}`, describeLooser(view, relation, role, write, policy, missing))
         }
       }
     }
@@ -62,35 +63,48 @@ type Compared = {
   readonly policy: PolicyRow
 }
 
-/** The read policy that a write policy is looser than. */
+/** The policy for reads with the part about the caller that a policy for writes lacks. */
 function missingPart(
   view: SchemaView,
   expressions: PolicyExpressions,
   { relation, role, reading, write, policy }: Compared,
 ): PolicyRow | undefined {
-  const restrictions = (policies: readonly PolicyRow[], clause: Write['clause']): Conjunct[] =>
+  const limitsOf = (policies: readonly PolicyRow[], clause: Write['clause']): Limit[] =>
     policies
       .filter(({ isPermissive }) => !isPermissive)
-      .flatMap((it) => expressions.condition(treeOf(it, clause))[0] ?? [])
-  const readLimits = restrictions(reading, 'using')
-  const writeLimits = restrictions(view.applying(relation, role, write.command), write.clause)
-  const reads = reading
+      .flatMap((it) =>
+        (expressions.condition(treeOf(it, clause))[0] ?? []).map((conjunct) => ({ policy: it, conjunct })),
+      )
+  const readLimits = limitsOf(reading, 'using')
+  const writeLimits = limitsOf(view.applying(relation, role, write.command), write.clause).map(
+    ({ conjunct }) => conjunct,
+  )
+  const reads: Limit[][] = reading
     .filter(({ isPermissive }) => isPermissive)
     .flatMap((it) =>
-      expressions.condition(it.usingTree).map((part) => ({ policy: it, part: [...part, ...readLimits] })),
+      expressions
+        .condition(it.usingTree)
+        .map((part) => [...part.map((conjunct) => ({ policy: it, conjunct })), ...readLimits]),
     )
   for (const part of expressions.condition(treeOf(policy, write.clause))) {
     // Without any condition, the policy is a finding of rls_policy_always_true.
     if (part.length === 0) continue
     const whole = [...part, ...writeLimits]
-    if (reads.some((read) => includes(whole, read.part))) continue
-    const looser = reads.find(
-      (read) => includes(read.part, whole) && without(read.part, whole).some(({ dependsOnCaller }) => dependsOnCaller),
-    )
-    if (looser) return looser.policy
+    const gaps = reads.map((read) => ({
+      read: read.map(({ conjunct }) => conjunct),
+      missing: read.filter(({ conjunct }) => !includes(whole, [conjunct])),
+    }))
+    if (gaps.some(({ missing }) => missing.length === 0)) continue
+    for (const { read, missing } of gaps) {
+      const aboutCaller = missing.find(({ conjunct }) => conjunct.dependsOnCaller)
+      if (aboutCaller && includes(read, whole)) return aboutCaller.policy
+    }
   }
   return undefined
 }
+
+/** A part of a condition, with the policy that it is of. */
+type Limit = { readonly policy: PolicyRow; readonly conjunct: Conjunct }
 
 /** Whether all `parts` are among `all`, so that `all` implies them. */
 const includes = (all: readonly Conjunct[], parts: readonly Conjunct[]): boolean => without(parts, all).length === 0
@@ -100,10 +114,14 @@ const without = (parts: readonly Conjunct[], removed: readonly Conjunct[]): Conj
   return parts.filter(({ text }) => !texts.has(text))
 }
 
-function describeLooser(relation: Relation, role: Role, write: Write, policy: PolicyRow, read: PolicyRow): LintFinding {
-  const own = write.clause === 'using' ? policy.using : (policy.check ?? policy.using)
-  // For reads, a WITH CHECK does not count; a missing USING allows all.
-  const joined = own === null || read.using === null ? null : `(${own}) and (${read.using})`
+function describeLooser(
+  view: SchemaView,
+  relation: Relation,
+  role: Role,
+  write: Write,
+  policy: PolicyRow,
+  read: PolicyRow,
+): LintFinding {
   return finding({
     code: 'write_policy_looser_than_read',
     level: 'WARN',
@@ -112,14 +130,31 @@ function describeLooser(relation: Relation, role: Role, write: Write, policy: Po
     reason:
       `By the policy ${policy.name}, ${role.name} can ${write.command === 'INSERT' ? 'insert' : write.command.toLowerCase()} ` +
       `rows that the policy ${read.name} does not let it read.`,
-    fix:
-      joined === null
-        ? null
-        : alterPolicy({ relation, policy }, write.clause === 'using' ? { using: joined } : { check: joined }),
+    fix: read.isPermissive
+      ? joinPolicies(relation, write, policy, read)
+      : repeatRestriction(view, relation, write, read),
     advice: 'A request without a filter reaches those rows, too.',
     metadata: { policy: policy.name, read_policy: read.name, command: write.command, role: role.name },
     isOfSplinter: false,
   })
+}
+
+/** Adds the condition of the read to that of the write. */
+function joinPolicies(relation: Relation, { clause }: Write, policy: PolicyRow, read: PolicyRow): string | null {
+  const own = clause === 'using' ? policy.using : (policy.check ?? policy.using)
+  if (own === null || read.using === null) return null
+  const joined = `(${own}) and (${read.using})`
+  return alterPolicy({ relation, policy }, clause === 'using' ? { using: joined } : { check: joined })
+}
+
+/** Gives a restrictive policy for reads a counterpart for a write. */
+function repeatRestriction(view: SchemaView, relation: Relation, { command, clause }: Write, read: PolicyRow): string {
+  // Names of policies have at most 63 bytes.
+  const name = identifier(`${[...read.name].slice(0, 30).join('')} for ${command.toLowerCase()}`)
+  return (
+    `create policy ${name} on ${relation.quoted} as restrictive for ${command.toLowerCase()} to ${view.roleNames(read.roles)}\n` +
+    `  ${clause === 'using' ? 'using' : 'with check'} (${read.using});`
+  )
 }
 
 /**
