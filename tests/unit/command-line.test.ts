@@ -14,11 +14,13 @@ import { readExpiry } from '../../server/program/command-line/keys-command.ts'
 import { runProgram } from '../../server/program/command-line/program.ts'
 import { readyAddress } from '../../server/program/command-line/ready.ts'
 import type { Config } from '../../server/config/config.ts'
+import { emptyCatalogue } from '../support/check-catalogue.ts'
 
 const here = fileURLToPath(import.meta.url)
 
 const config = {
   dbSchemas: ['public'],
+  dbExtraSearchPath: [],
   dbAnonRole: 'web_anon',
   adminServerHost: 'localhost',
   adminServerPort: null,
@@ -443,7 +445,9 @@ t.test('check', async (t) => {
   const exposing = (...rows: unknown[]): Partial<DatabaseOperations> => ({
     query: (text, values) => {
       if (values) asked.push(values)
-      return Promise.resolve({ rows: text.includes('pg_policy') ? rows.map((row) => ({ row })) : [] })
+      return Promise.resolve({
+        rows: text.includes('exposed as (') ? rows.map((row) => ({ row })) : emptyCatalogue(text),
+      })
     },
   })
   t.match(await run(['check'], {}, exposing(sound)), {
@@ -458,7 +462,11 @@ t.test('check', async (t) => {
   })
   const { code, out } = await run(['check', '--json'], {}, exposing({ ...sound, rls: false }))
   t.equal(code, 1)
-  t.strictSame(JSON.parse(out), { findings: 1, exposed: [{ ...sound, rls: false, findings: [{ kind: 'rls-off' }] }] })
+  t.match(JSON.parse(out), {
+    findings: 1,
+    exposed: [{ ...sound, rls: false, findings: [{ kind: 'rls-off' }] }],
+    lints: [{ code: 'rls_disabled_in_public', level: 'WARN', object: { schema: 'public', name: 'films' } }],
+  })
   t.strictSame(asked[0], ['["public"]', '["anon","authenticated","service_role","web_anon"]'])
 })
 

@@ -1,6 +1,7 @@
 // Lints on what policies cost: functions that PostgreSQL calls for every row, and columns without an index.
 import type { Column, FunctionRow, PolicyRow, Relation } from './catalogue.ts'
 import { finding, type LintFinding } from './finding.ts'
+import { nodesOf } from './node-tree.ts'
 import { alterPolicy, isCallerFunction, policiesOf } from './policy-lints.ts'
 import type { Conjunct, PolicyExpressions } from './policy-expression.ts'
 import { protectedTables } from './reach-lints.ts'
@@ -156,8 +157,9 @@ export function unindexedPolicyColumns(view: SchemaView, expressions: PolicyExpr
 const comparedIn = (expressions: PolicyExpressions, part: readonly Conjunct[]): number[] =>
   part.flatMap((conjunct) => expressions.comparedColumns(conjunct))
 
-/** Whether the value that a column is compared with depends on the caller, perhaps by a subquery with policies of its own. */
-const isAboutCaller = ({ dependsOnCaller, node }: Conjunct): boolean => dependsOnCaller || node.tag === 'SUBLINK'
+/** Whether the value that a column is compared with depends on the caller, or comes from a subquery. */
+const isAboutCaller = ({ dependsOnCaller, node }: Conjunct): boolean =>
+  dependsOnCaller || [...nodesOf(node)].some(({ tag }) => tag === 'SUBLINK')
 
 const isIndexed = (view: SchemaView, { oid }: Relation, column: number): boolean =>
   view.catalogue.indexes.some((it) => it.relation === oid && it.isValid && !it.isPartial && it.keys[0] === column)

@@ -55,7 +55,7 @@ export function parseIgnoreList(text: string, path: string): readonly Ignored[] 
       if (typeof value !== 'string') return fail(`${where}.${name} must be a string.`)
     }
     const { code, object, key, reason } = entry as Partial<Ignored>
-    if (code === undefined || !(code in splinterLints || code in ownLints)) {
+    if (code === undefined || !Object.hasOwn({ ...splinterLints, ...ownLints }, code)) {
       return fail(
         `${where}.code must be the name of a lint${code === undefined ? '' : `; ${JSON.stringify(code)} is none`}.`,
       )

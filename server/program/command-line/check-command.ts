@@ -1,5 +1,5 @@
 // `rowhouse check`: reports what the API exposes, and what is wrong with schema and policies.
-import { InvalidArgumentError, Option, type Command } from 'commander'
+import { InvalidArgumentError, type Command } from 'commander'
 import { exposedFindings } from '../check/exposed-findings.ts'
 import { isAtLeast, levels, type Level, type LintFinding } from '../check/finding.ts'
 import { writeFixMigration } from '../check/fix-migration.ts'
@@ -8,6 +8,7 @@ import { applyIgnoreList, defaultIgnoreFile, readIgnoreList, type Sorted } from 
 import { factsOf } from '../check/lint-facts.ts'
 import { runCheck, type CheckResult } from '../check/run-check.ts'
 import type { Checked } from '../operations/check.ts'
+import { CommandError } from './command-error.ts'
 import type { Dependencies } from './dependencies.ts'
 import { exposureTable } from './exposure-table.ts'
 import { describeUnused, findingsText } from './findings-text.ts'
@@ -40,7 +41,7 @@ export function addCheck(program: Command, dependencies: Dependencies, setExitCo
     .option('--all', 'report also what splinter would report, with the reason why it is none')
     .option('--fix', 'write the statements that mend the findings as a migration')
     .option('--migrations <folder>', 'folder for --fix', 'migrations')
-    .addOption(new Option('--github', 'print annotations for GitHub Actions').conflicts('json'))
+    .option('--github', 'print annotations for GitHub Actions')
     .option('--no-measure', 'do not measure what missing indexes cost')
     .option('-c, --config <file>', 'configuration file')
     .action(async (_own: unknown, command: Command) => {
@@ -56,6 +57,7 @@ export function addCheck(program: Command, dependencies: Dependencies, setExitCo
 /** @returns whether there are findings from the level on that fails */
 async function run(options: Options, dependencies: Dependencies): Promise<boolean> {
   const { loadConfig, withDatabase, print } = dependencies
+  if (options.github && options.json) throw new CommandError('--github and --json are two formats: choose one.')
   const config = loadConfig(options.config)
   const list = await readIgnoreList(options.ignore)
   const result = await withDatabase(config, { role: 'authenticator', creates: false }, ({ query }) =>
