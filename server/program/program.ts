@@ -2,17 +2,18 @@
 import { request } from 'node:http'
 import { version } from '../common/version.ts'
 import type { MigrationOptions } from '../postgres/migrate.ts'
-import type { SchemaFile } from '../validation/schema-directory.ts'
 import type { Client } from '../postgres/connection/client.ts'
-import { hasEmbedded, withConnection } from './command-line/connection.ts'
+import { hasEmbedded, withAddress, withConnection } from './command-line/connection.ts'
 import type {
   Address,
   ConnectionWish,
   Dependencies,
   Migrated,
+  MigrateOptions,
   ServeOptions,
   DatabaseOperations,
 } from './command-line/dependencies.ts'
+import type { WatchOptions } from './migrations/watch.ts'
 import { messageOf } from './command-line/error-message.ts'
 import { runProgram } from './command-line/program.ts'
 import { watchTermination } from './command-line/termination.ts'
@@ -92,12 +93,18 @@ async function dumpSchema(config: Config): Promise<string> {
 /** Imports modules on demand, so that commands such as `--help` start quickly. */
 async function sessionOn(client: Client, config: Config): Promise<DatabaseOperations> {
   const { pendingMigrations } = await import('../postgres/migrate.ts')
+  const project = await import('./migrations/project-migrations.ts')
   const keys = await import('../identity/api-key/api-key.ts')
   const { addSampleData } = await import('./command-line/sample-data.ts')
   return {
     query: (text, values) => client.query<SettingRow>(text, values),
-    migrate: () => migrateWith(client, config),
-    pendingMigrations: () => pendingMigrations(client, migrationsOf(config)),
+    migrate: (wanted) => migrateWith(client, config, wanted),
+    pendingMigrations: async (wanted) => [
+      ...(await pendingMigrations(client, migrationsOf(config))),
+      ...(await project.pendingFiles(client, config, wanted)),
+    ],
+    migrationStatus: () => project.projectStatus(client, config),
+    acceptMigration: (name) => project.acceptFile(client, config, name),
     createApiKey: (wanted) => keys.createApiKey(client, wanted),
     listApiKeys: () => keys.listApiKeys(client),
     revokeApiKey: (id) => keys.revokeApiKey(client, id),
@@ -114,7 +121,22 @@ const migrationsOf = (config: Config): MigrationOptions => ({
   services: config.services,
 })
 
-async function migrateWith(client: Client, config: Config): Promise<Migrated> {
+async function migrateWith(
+  client: Client,
+  config: Config,
+  { seed, ...wanted }: MigrateOptions = {},
+): Promise<Migrated> {
+  const { applyProject } = await import('./migrations/project-migrations.ts')
+  const own = await migrateOwn(client, config)
+  const files = await applyProject(client, config, { ...wanted, ...(seed ? { seed: 'changed' } : {}), onNotice: log })
+  return {
+    applied: [...own.applied, ...files.applied, ...(files.seeded === undefined ? [] : [files.seeded])],
+    notes: [...own.notes, ...files.notes],
+  }
+}
+
+/** Applies the server's own migrations. */
+async function migrateOwn(client: Client, config: Config): Promise<Migrated> {
   const options = { onNotice: log, ...migrationsOf(config) }
   const { dbUri, migrationDatabaseUrl } = config
   if (migrationDatabaseUrl === null) {
@@ -126,6 +148,20 @@ async function migrateWith(client: Client, config: Config): Promise<Migrated> {
   const serving = servingFrom(dbUri, process.env)
   const { applied, login } = await migrateForServing(client, serving, options)
   return { applied, notes: describeLogin(login, serving.setting) }
+}
+
+async function allMigrations(config: Config): Promise<readonly string[]> {
+  const { allMigrations: own } = await import('../postgres/migrate.ts')
+  const { allFiles } = await import('./migrations/project-migrations.ts')
+  return [...(await own({ services: config.services })), ...(await allFiles(config))]
+}
+
+/** While a command watches, `serve` can be stopped and started with the embedded database. */
+const watching: ConnectionWish = { role: 'owner', creates: false, starts: false }
+
+async function watchMigrations(config: Config, options: WatchOptions): Promise<void> {
+  const { watchProject } = await import('./migrations/watch-project.ts')
+  return withAddress(config, process.env, watching, log, (uri, env) => watchProject(config, uri, env, options))
 }
 
 function fetchStatus(address: Address): Promise<number> {
@@ -140,14 +176,6 @@ function fetchStatus(address: Address): Promise<number> {
     asked.once('error', reject)
     asked.end()
   })
-}
-
-/** The JSON Schemas that bodies for tables must match. */
-async function tableSchemas({ services }: Config): Promise<readonly SchemaFile[]> {
-  const { readSchemas } = await import('../validation/schema-directory.ts')
-  const { ownSchemas } = await import('../validation/validator.ts')
-  const { isSchemaOf } = await import('./service-choice.ts')
-  return (await readSchemas(ownSchemas)).filter(isSchemaOf(services))
 }
 
 async function serve(options: ServeOptions): Promise<void> {
@@ -179,9 +207,10 @@ const dependencies: Dependencies = {
     withConnection(config, process.env, wish, log, async (client) => use(await sessionOn(client, config))),
   hasDatabase: async ({ dataDir, dbUri, migrationDatabaseUrl }) =>
     dbUri !== null || migrationDatabaseUrl !== null || (await hasEmbedded(dataDir)),
-  allMigrations: async ({ services }) => (await import('../postgres/migrate.ts')).allMigrations({ services }),
+  allMigrations,
+  watchMigrations,
   fetchStatus,
-  tableSchemas,
+  tableSchemas: async (config) => (await import('./schema-files.ts')).readUsedSchemas(config),
   watchTermination: () => {
     removeSignalHandlers()
     return watchTermination()

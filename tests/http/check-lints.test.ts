@@ -6,8 +6,10 @@ import { objectName, type LintFinding } from '../../server/program/check/finding
 import { fixMigration } from '../../server/program/check/fix-migration.ts'
 import { ownLints, splinterLints } from '../../server/program/check/lint-facts.ts'
 import { runLints } from '../../server/program/check/lints.ts'
-import { createDatabase } from '../support/database.ts'
+import { createDatabase, createMigratedDatabase } from '../support/database.ts'
 
+// Roles belong to all databases of the cluster: the program's migrations create those of Supabase.
+await (await createMigratedDatabase()).drop()
 const database = await createDatabase()
 const client = new pg.Client(database.adminUri)
 await client.connect()
@@ -16,13 +18,6 @@ t.teardown(async () => {
   await client.end()
   await database.drop()
 })
-
-for (const role of ['anon', 'authenticated', 'service_role']) {
-  await client.query(`create role ${role} nologin`).catch((error: unknown) => {
-    // Another test file may have created it.
-    if (!['42710', '23505'].includes((error as pg.DatabaseError).code ?? '')) throw error
-  })
-}
 
 // A plain database: of Supabase's schemas, it only has the functions of auth.
 await client.query(`
@@ -88,6 +83,11 @@ const hostileName = `Odd "t";\n--'`
 
 const cases: Readonly<Record<string, Case>> = {
   'a sound schema': { sql: '', found: [] },
+  'service_role without BYPASSRLS, for which policies allow everything': {
+    sql: `alter role service_role nobypassrls; grant select, insert, update, delete on public.sound to service_role;
+      create policy service on public.sound to service_role using (true) with check (true);`,
+    found: [],
+  },
   unindexed_foreign_keys: {
     sql: `${table('public.t', 'select', ', ref int references public.sound, indexed int references public.sound')}
       create index on public.t (indexed, id); ${readsOwn('public.t')}`,

@@ -58,8 +58,8 @@ t.test('no false alarm on a sound schema with tenants', async (t) => {
       /^policy_column_writable public\.labels:/,
     ],
     [
-      `alter policy members_update on public.tasks using (project_id in (select projects.id from public.projects))`,
-      /^write_policy_looser_than_read public\.tasks:/,
+      `alter policy members_delete on public.task_labels using (task_id in (select tasks.id from public.tasks))`,
+      /^write_policy_looser_than_read public\.task_labels:/,
     ],
     [
       `alter policy members_read on public.organisations using (created_by = auth.uid() or id in (select tenancy.organisations()))`,

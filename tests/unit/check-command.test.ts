@@ -82,7 +82,7 @@ async function check(...args: string[]): Promise<Ran> {
     loadConfig: () =>
       ({ dbSchemas: ['public'], dbExtraSearchPath: [], dbAnonRole: null, services: [] }) as unknown as Config,
     withDatabase: (_config, _wish, use) =>
-      use({ query: (text) => Promise.resolve({ rows: rows(text) }) } as unknown as DatabaseOperations),
+      use({ query: (text: string) => Promise.resolve({ rows: rows(text) }) } as unknown as DatabaseOperations),
   }
   const code = await runProgram(['check', ...args], given as Dependencies)
   return { code, out, err }
@@ -278,7 +278,11 @@ alter table public.actors add column id bigint generated always as identity prim
   )
   const now = new Date('2026-01-31T23:59:58.123Z')
   t.equal(await writeFixMigration(folder, [twice], now), join(folder, '20260131235958_check_fixes.sql'))
-  await t.rejects(writeFixMigration(folder, [twice], now), { code: 'EEXIST' }, 'no file is replaced')
+  t.equal(
+    await writeFixMigration(folder, [twice], now),
+    join(folder, '20260131235959_check_fixes.sql'),
+    'no file is replaced',
+  )
 })
 
 t.test('arrays in the text form of PostgreSQL', (t) => {

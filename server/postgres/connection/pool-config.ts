@@ -99,6 +99,16 @@ export function connectionConfig(uri: string, env: Environment, session?: 'read-
   }
 }
 
+/** The same connection to another database of the server. */
+export function withDatabaseName(config: PoolConfig, database: string): PoolConfig {
+  // Copies the properties that are not enumerable, too.
+  const plan = Object.defineProperties(
+    { ...config.plan },
+    { ...Object.getOwnPropertyDescriptors(config.plan), database: { enumerable: true, value: database } },
+  )
+  return { ...config, database, plan }
+}
+
 function planOf(uri: string, env: Environment, session: 'read-write' | undefined): ConnectionPlan {
   const plan = connectionPlan(uri, env)
   // Not enumerable, so that logging the object shows neither password nor private key.

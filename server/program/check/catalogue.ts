@@ -10,7 +10,7 @@ export type Role = {
   /** Whether it is a superuser or has the attribute BYPASSRLS. */
   readonly bypassesRls: boolean
   readonly bypassAttribute: boolean
-  /** Whether requests can have the role, and policies apply to it. */
+  /** Whether requests of clients can have the role, and policies apply to it. */
   readonly isApi: boolean
   /** Whether the connected role can switch to it. */
   readonly canSwitch: boolean
@@ -211,6 +211,8 @@ export type CheckScope = {
 /** The role of requests with an account, as in Supabase. */
 const signedIn = 'authenticated'
 const anonymousName = 'anon'
+/** The role of servers, which may use all rows: by BYPASSRLS, or by policies where the database does not allow that. */
+const serverRole = 'service_role'
 
 /**
  * Reads the catalogue in the caller's open transaction, which should be read-only and `repeatable read`. Sets the
@@ -231,7 +233,7 @@ export async function readCheckCatalogue(
   const named = JSON.stringify([anonymousName, signedIn, anonymous])
   const roles = (await read<Role>('roles', named)).map((role) => ({
     ...role,
-    isApi: role.isApi && !role.bypassesRls && !isInternalRole(role.name),
+    isApi: role.isApi && !role.bypassesRls && !isInternalRole(role.name) && role.name !== serverRole,
   }))
   const api = JSON.stringify(roles.filter(({ isApi }) => isApi).map(({ name }) => name))
   const exposed = JSON.stringify(schemas)

@@ -1,10 +1,6 @@
 // The statements that mend findings, as a file for the folder of migrations.
-import { mkdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { createMigration } from '../migrations/new-migration.ts'
 import { objectName, type LintFinding } from './finding.ts'
-
-/** `20260131235959`, in UTC. */
-const timestamp = (now: Date): string => now.toISOString().replace(/\D/g, '').slice(0, 14)
 
 /** A line of a comment: names in the catalog may contain line breaks, which would end it. */
 const comment = (text: string): string => `-- ${text.replace(/\s+/g, ' ').trim()}`
@@ -32,19 +28,15 @@ export function fixMigration(findings: readonly LintFinding[]): string | undefin
 }
 
 /**
- * Writes the migration, and creates the folder if necessary. Never replaces a file.
+ * Writes the migration into the folder, which is created if necessary. Never replaces a file.
  *
  * @returns the path of the file; undefined if there is nothing to write
  */
 export async function writeFixMigration(
   folder: string,
   findings: readonly LintFinding[],
-  now: Date,
+  now = new Date(),
 ): Promise<string | undefined> {
   const text = fixMigration(findings)
-  if (text === undefined) return undefined
-  await mkdir(folder, { recursive: true })
-  const path = join(folder, `${timestamp(now)}_check_fixes.sql`)
-  await writeFile(path, text, { flag: 'wx' })
-  return path
+  return text === undefined ? undefined : createMigration(folder, 'check_fixes', text, now)
 }

@@ -7,6 +7,7 @@ import { githubAnnotation, githubNotice } from '../check/github-annotations.ts'
 import { applyIgnoreList, defaultIgnoreFile, readIgnoreList, type Sorted } from '../check/ignore-list.ts'
 import { factsOf } from '../check/lint-facts.ts'
 import { runCheck, type CheckResult } from '../check/run-check.ts'
+import { folderForNew } from '../migrations/project.ts'
 import type { Checked } from '../operations/check.ts'
 import { CommandError } from './command-error.ts'
 import type { Dependencies } from './dependencies.ts'
@@ -21,7 +22,7 @@ type Options = {
   readonly ignore?: string
   readonly all?: true
   readonly fix?: true
-  readonly migrations: string
+  readonly migrations?: string
   readonly github?: true
   readonly measure: boolean
 }
@@ -40,7 +41,7 @@ export function addCheck(program: Command, dependencies: Dependencies, setExitCo
     .option('--ignore <file>', `JSON file with findings to ignore; defaults to ${defaultIgnoreFile} if it exists`)
     .option('--all', 'report also what splinter would report, with the reason why it is none')
     .option('--fix', 'write the statements that mend the findings as a migration')
-    .option('--migrations <folder>', 'folder for --fix', 'migrations')
+    .option('--migrations <folder>', 'folder for --fix (setting MIGRATIONS_DIR)')
     .option('--github', 'print annotations for GitHub Actions')
     .option('--no-measure', 'do not measure what missing indexes cost')
     .option('-c, --config <file>', 'configuration file')
@@ -68,7 +69,8 @@ async function run(options: Options, dependencies: Dependencies): Promise<boolea
   const sorted = applyIgnoreList(real, list)
   const reported = sorted.reported.filter(({ level }) => isAtLeast(level, options.level))
   const dismissed = options.all ? result.findings.filter((it) => it.dismissed !== null) : []
-  const written = options.fix ? await writeFixMigration(options.migrations, reported, new Date()) : undefined
+  const settings = options.migrations === undefined ? config : { ...config, migrationsDir: options.migrations }
+  const written = options.fix ? await writeFixMigration(await folderForNew(settings), reported) : undefined
   const output: Output = { result, sorted: { ...sorted, reported }, dismissed, options, written }
   print(options.json ? asJson(output) : options.github ? asAnnotations(output) : asText(output))
   const { failOn } = options

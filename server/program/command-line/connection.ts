@@ -42,15 +42,27 @@ export async function hasEmbedded(dataDir: string): Promise<boolean> {
  * @param log called with messages of the embedded database
  * @throws ConfigError or CommandError when no database is configured; UnsupportedPostgres; the connection error
  */
-export async function withConnection<T>(
+export const withConnection = <T>(
+  config: Target,
+  env: Environment,
+  wish: ConnectionWish,
+  log: (message: string) => void,
+  use: (client: Client) => Promise<T>,
+): Promise<T> => withAddress(config, env, wish, log, (uri, variables) => connect(uri, variables, use))
+
+/**
+ * Runs `use` with a connection string, and the variables for options that are missing in it. Otherwise as
+ * `withConnection`.
+ */
+export async function withAddress<T>(
   config: Target,
   env: Environment,
   { role, creates, starts = true }: ConnectionWish,
   log: (message: string) => void,
-  use: (client: Client) => Promise<T>,
+  use: (uri: string, env: Environment) => Promise<T>,
 ): Promise<T> {
   const database = chooseDatabase(config, role)
-  if (database.kind === 'named') return connect(database.uri, env, use)
+  if (database.kind === 'named') return use(database.uri, env)
   if (!creates && !(await hasEmbedded(config.dataDir))) {
     throw new CommandError(
       `No database is configured, and there is no embedded database in ${config.dataDir}. ${howTo[role]}, ` +
@@ -60,7 +72,7 @@ export async function withConnection<T>(
   const embedded = starts ? await useEmbedded({ dataDir: database.dataDir, log }) : await findRunning(database.dataDir)
   if (!embedded) throw new CommandError('The embedded database is not running. Start it with `rowhouse serve`.')
   try {
-    return await connect(role === 'owner' ? embedded.adminUri : embedded.authenticatorUri, {}, use)
+    return await use(role === 'owner' ? embedded.adminUri : embedded.authenticatorUri, {})
   } finally {
     await embedded.stop()
   }

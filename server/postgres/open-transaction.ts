@@ -1,0 +1,30 @@
+// Runs the transactions of requests inside a transaction that is already open, and that its owner rolls back.
+import type { Database, RestTransaction, TransactionResult } from '../rest/database.ts'
+import type { PipelineClient } from './protocol/pipeline-client.ts'
+import { command, runPipeline } from './protocol/pipeline.ts'
+
+// Checks deferred constraints as a commit would.
+const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
+
+/**
+ * A database of one connection, on which the caller has begun a transaction. Requests run with the isolation level of
+ * that transaction. Their settings, such as the role, stay until the caller rolls back: to a savepoint, or the whole
+ * transaction. After an error only that is possible.
+ */
+export class OpenTransaction implements Database {
+  readonly #client: PipelineClient
+
+  constructor(client: PipelineClient) {
+    this.#client = client
+  }
+
+  async run({ settings, preRequest, statements, readOnly, checkResult }: RestTransaction): Promise<TransactionResult> {
+    const before = preRequest ? [settings, preRequest] : [settings]
+    const after = readOnly ? [] : [checkConstraints]
+    const results = await runPipeline(this.#client, [[...before, ...statements, ...after]], false)
+    const rows = results.slice(before.length, before.length + statements.length)
+    const error = checkResult?.(rows)
+    if (error) throw error
+    return { rows }
+  }
+}
