@@ -294,6 +294,22 @@ const cases: Readonly<Record<string, Case>> = {
       create policy q on public.narrowed as restrictive for update to authenticated using (${mine});`,
     found: ['policy_column_writable public.t'],
   },
+  'several findings about one policy, which one statement mends': {
+    sql: `${table('public.t', 'select, insert, update')}
+      create policy p on public.t to authenticated using (owner = auth.uid()) with check (true);
+      create policy q on public.t for select to authenticated using (owner = auth.uid() and kind = 'x');
+      ${table('public.s', 'select, delete')} ${readsOwn('public.s')}
+      create policy a on public.s for delete to authenticated using (true);
+      create policy b on public.s for delete to authenticated using (owner = auth.uid());`,
+    found: [
+      'auth_rls_initplan public.s',
+      'auth_rls_initplan public.t',
+      'multiple_permissive_policies public.s',
+      'policy_column_writable public.t',
+      'rls_policy_always_true public.s',
+      'rls_policy_always_true public.t',
+    ],
+  },
   policy_calls_volatile_function: {
     sql: `create function private.mine() returns uuid language plpgsql set search_path = '' as $$ begin return auth.uid(); end $$;
       create function private.counts() returns boolean language plpgsql set search_path = ''

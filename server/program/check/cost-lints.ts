@@ -2,12 +2,12 @@
 import type { Column, FunctionRow, PolicyRow, Relation } from './catalogue.ts'
 import { finding, type LintFinding } from './finding.ts'
 import { nodesOf } from './node-tree.ts'
-import { alterPolicy, isCallerFunction, policiesOf } from './policy-lints.ts'
+import { isCallerFunction, policiesOf } from './policy-lints.ts'
 import type { Conjunct, PolicyExpressions } from './policy-expression.ts'
 import { protectedTables } from './reach-lints.ts'
 import { signature } from './exposure-lints.ts'
 import type { SchemaView } from './schema-view.ts'
-import { mayHaveEffects, wrapCalls } from './sql-source.ts'
+import { mayHaveEffects } from './sql-source.ts'
 
 const object = ({ schema, name }: Relation): LintFinding['object'] => ({ type: 'table', schema, name })
 
@@ -85,8 +85,6 @@ export function callsPerRow(view: SchemaView, expressions: PolicyExpressions): L
       const costly = calls.filter(({ routine, usesColumns }) => usesColumns && routine.cost >= expensive)
       if (repeated.length + costly.length === 0) return []
       const wanted = new Set(repeated.map(({ routine }) => JSON.stringify([routine.schema, routine.name])))
-      const wrap = (text: string | null): string | null =>
-        text === null ? null : wrapCalls(text, ({ schema, name }) => wanted.has(JSON.stringify([schema, name])))
       const list = [...new Set([...repeated, ...costly].map(({ routine }) => `${routine.schema}.${routine.name}`))]
       return [
         finding({
@@ -99,9 +97,9 @@ export function callsPerRow(view: SchemaView, expressions: PolicyExpressions): L
             (costly.length > 0
               ? ', at a declared cost that makes reading a table slow.'
               : ', although the result is the same for all rows of a statement.'),
-          fix:
+          edit:
             costly.length === 0
-              ? alterPolicy({ relation, policy }, { using: wrap(policy.using), check: wrap(policy.check) })
+              ? { relation, policy, wraps: ({ schema, name }) => wanted.has(JSON.stringify([schema, name])) }
               : null,
           advice:
             costly.length === 0

@@ -1,4 +1,5 @@
 // A finding of `rowhouse check`.
+import { alterPolicy, type PolicyEdit } from './policy-edit.ts'
 
 /** From harmless to dangerous. */
 export const levels = ['INFO', 'WARN', 'ERROR'] as const
@@ -24,6 +25,10 @@ export type LintFinding = {
   readonly fix: string | null
   /** What to consider, or what to do when there are no statements. */
   readonly advice: string | null
+  /** The change to a policy that `fix` makes, if it is one. */
+  readonly edit: PolicyEdit | null
+  /** The policies that `fix` drops or joins, by `policyKey`. */
+  readonly drops: readonly string[]
   readonly metadata: Readonly<Record<string, unknown>>
   /** Whether splinter has the finding as well. */
   readonly isOfSplinter: boolean
@@ -34,7 +39,16 @@ export type LintFinding = {
 /** A finding that is not dismissed unless it says so. */
 export const finding = (
   given: Pick<LintFinding, 'code' | 'level' | 'object' | 'key' | 'reason'> & Partial<LintFinding>,
-): LintFinding => ({ fix: null, advice: null, metadata: {}, isOfSplinter: true, dismissed: null, ...given })
+): LintFinding => ({
+  fix: given.edit ? alterPolicy([given.edit]) : null,
+  advice: null,
+  edit: null,
+  drops: [],
+  metadata: {},
+  isOfSplinter: true,
+  dismissed: null,
+  ...given,
+})
 
 /** `schema.name` for people. */
 export const objectName = ({ schema, name }: FindingObject): string => (schema === null ? name : `${schema}.${name}`)

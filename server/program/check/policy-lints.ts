@@ -5,28 +5,19 @@ import type { PolicyRow, Relation, Role } from './catalogue.ts'
 import { arrayText, finding, type LintFinding } from './finding.ts'
 import { nodesOf, readNodeTree, type TreeNode, type TreeValue } from './node-tree.ts'
 import { functionOf, type PolicyExpressions } from './policy-expression.ts'
+import { isAlwaysTrue, policyKey, type PolicyEdit, type PolicyOf } from './policy-edit.ts'
 import { splinterRoles, type SchemaView } from './schema-view.ts'
-import { sqlTokens, wrapCalls, type SourceName } from './sql-source.ts'
+import { sqlTokens, type SourceName } from './sql-source.ts'
 
 const commands = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] as const
 
 const object = ({ schema, name }: Relation): LintFinding['object'] => ({ type: 'table', schema, name })
-
-type PolicyOf = { readonly relation: Relation; readonly policy: PolicyRow }
 
 export const policiesOf = (view: SchemaView): PolicyOf[] =>
   view.catalogue.policies.flatMap((policy) => {
     const relation = view.relation(policy.relation)
     return relation ? [{ relation, policy }] : []
   })
-
-/** `alter policy`, with the conditions that are given. */
-export const alterPolicy = (
-  { relation, policy }: PolicyOf,
-  { using, check }: { readonly using?: string | null; readonly check?: string | null },
-): string =>
-  `alter policy ${policy.quoted} on ${relation.quoted}` +
-  `${typeof using === 'string' ? `\n  using (${using})` : ''}${typeof check === 'string' ? `\n  with check (${check})` : ''};`
 
 export function policiesWithoutRls(view: SchemaView): LintFinding[] {
   return view.catalogue.relations
@@ -109,6 +100,7 @@ function severalPolicies(
     key: `multiple_permissive_policies_${relation.schema}_${relation.name}_${role.name}_${command}`,
     reason: `For ${command} by ${role.name}, PostgreSQL evaluates each of the permissive policies ${names.join(', ')} for every row that those before it refuse.`,
     fix: alike ? mergePolicies(relation, policies) : null,
+    drops: alike ? policies.map((policy) => policyKey({ relation, policy })) : [],
     advice: alike ? null : 'Write one policy per command and role, with the conditions joined by OR.',
     metadata: { role: role.name, command, policies: names, list: arrayText(names) },
     dismissed: whyHarmless(view, relation, role, command, policies),
@@ -132,7 +124,7 @@ function mergePolicies(relation: Relation, policies: readonly PolicyRow[]): stri
   const using = either(policies.map((it) => it.using))
   const check = either(policies.map((it) => it.check))
   return [
-    alterPolicy({ relation, policy: first }, { using, check }),
+    `alter policy ${first.quoted} on ${relation.quoted}${using === null ? '' : `\n  using (${using})`}${check === null ? '' : `\n  with check (${check})`};`,
     ...others.map(({ quoted }) => `drop policy ${quoted} on ${relation.quoted};`),
   ].join('\n')
 }
@@ -180,8 +172,6 @@ export function callerReadPerRow(view: SchemaView, expressions: PolicyExpression
         )
       // Splinter does not know relations other than tables, but pg_policies has them, too.
       if (!isOfSplinter && !isPerRow) return []
-      const using = policy.using === null ? null : wrapCalls(policy.using, isCallerName)
-      const check = policy.check === null ? null : wrapCalls(policy.check, isCallerName)
       return [
         finding({
           code: 'auth_rls_initplan',
@@ -189,7 +179,7 @@ export function callerReadPerRow(view: SchemaView, expressions: PolicyExpression
           object: object(relation),
           key: `auth_rls_init_plan_${relation.schema}_${relation.name}_${policy.name}`,
           reason: `The policy ${policy.name} reads who the caller is again for every row; in a subquery, PostgreSQL reads it once per statement.`,
-          fix: isPerRow ? alterPolicy({ relation, policy }, { using, check }) : null,
+          edit: isPerRow ? { relation, policy, wraps: isCallerName } : null,
           metadata: { policy: policy.name },
           isOfSplinter,
           dismissed: isPerRow
@@ -236,7 +226,7 @@ export function userMetadata(view: SchemaView, expressions: PolicyExpressions): 
         object: object(relation),
         key: `rls_references_user_metadata_${relation.schema}_${relation.name}_${policy.name}`,
         reason: `The policy ${policy.name} depends on user_metadata, which all users change themselves.`,
-        fix: isRead ? moveToAppMetadata({ relation, policy }) : null,
+        edit: isRead ? moveToAppMetadata({ relation, policy }) : null,
         advice: 'Only the server writes app_metadata: copy the values that policies need to it.',
         metadata: { policy: policy.name },
         isOfSplinter,
@@ -293,17 +283,12 @@ function callsMetadataReader(tree: TreeValue, view: SchemaView): boolean {
   return false
 }
 
-function moveToAppMetadata(of: PolicyOf): string | null {
+function moveToAppMetadata(of: PolicyOf): PolicyEdit | null {
+  const renames = ["'user_metadata'", "'app_metadata'"] as const
   const { using, check } = of.policy
-  const moved = (text: string | null): string | null => text?.replaceAll("'user_metadata'", "'app_metadata'") ?? null
-  const [newUsing, newCheck] = [moved(using), moved(check)]
-  const isComplete = [newUsing, newCheck].every((text) => text === null || !namesUserMetadata.test(text))
-  const isChanged = newUsing !== using || newCheck !== check
-  return isComplete && isChanged ? alterPolicy(of, { using: newUsing, check: newCheck }) : null
+  const isComplete = [using, check].every((text) => !namesUserMetadata.test(text?.replaceAll(...renames) ?? ''))
+  return isComplete ? { ...of, renames } : null
 }
-
-const alwaysTrue = (text: string | null): boolean =>
-  text !== null && ['true', '(true)', '1=1', '(1=1)'].includes(text.toLowerCase().replace(/[ \n\t]/g, ''))
 
 /** Policies for writes that allow every row. */
 export function alwaysTruePolicies(view: SchemaView): LintFinding[] {
@@ -315,10 +300,11 @@ export function alwaysTruePolicies(view: SchemaView): LintFinding[] {
     .flatMap(({ relation, policy }) => {
       const { command, using, check, roles } = policy
       const isChange = command === 'UPDATE' || command === 'DELETE' || command === 'ALL'
-      const openUsing = isChange && (alwaysTrue(using) || using === null)
+      const openUsing = isChange && (isAlwaysTrue(using) || using === null)
       const openCheck =
-        alwaysTrue(check) ||
-        (check === null && (command === 'INSERT' || ((command === 'UPDATE' || command === 'ALL') && alwaysTrue(using))))
+        isAlwaysTrue(check) ||
+        (check === null &&
+          (command === 'INSERT' || ((command === 'UPDATE' || command === 'ALL') && isAlwaysTrue(using))))
       if (!openUsing && !openCheck) return []
       const isForAll = roles.length === 1 && roles[0] === 0
       const named = roles.map((oid) => view.role(oid)?.name ?? 'public')
@@ -331,9 +317,14 @@ export function alwaysTruePolicies(view: SchemaView): LintFinding[] {
           object: object(relation),
           key: `rls_policy_always_true_${relation.schema}_${relation.name}_${policy.name}`,
           reason: `The policy ${policy.name} allows ${command === 'ALL' ? 'writes to' : command} every row${openUsing ? '' : ' with any content'} by ${named.join(', ')}.`,
-          fix: `drop policy ${policy.quoted} on ${relation.quoted};`,
-          advice:
-            'If the role needs to write, create a policy that says which rows: without any, it cannot write at all.',
+          ...(openUsing || using === null
+            ? {
+                fix: `drop policy ${policy.quoted} on ${relation.quoted};`,
+                drops: [policyKey({ relation, policy })],
+                advice:
+                  'If the role needs to write, create a policy that says which rows: without any, it cannot write at all.',
+              }
+            : { edit: { relation, policy, check: using } }),
           metadata: {
             policy_name: policy.name,
             command,
@@ -385,7 +376,7 @@ export function listableBuckets(view: SchemaView): LintFinding[] {
   return view.catalogue.buckets
     .filter((bucket) => bucket.public)
     .flatMap(({ id, name }) => {
-      const open = reading.filter(({ using }) => using === null || alwaysTrue(using) || isBucketOnly(using, id))
+      const open = reading.filter(({ using }) => using === null || isAlwaysTrue(using) || isBucketOnly(using, id))
       const names = open.map((policy) => policy.name).sort()
       if (open.length === 0) return []
       return [

@@ -2,7 +2,7 @@
 import { identifier } from '../../text/sql-text.ts'
 import type { Column, FunctionRow, PolicyRow, Relation, Role } from './catalogue.ts'
 import { finding, type LintFinding } from './finding.ts'
-import { alterPolicy } from './policy-lints.ts'
+import type { PolicyEdit } from './policy-edit.ts'
 import type { Condition, Conjunct, PolicyExpressions } from './policy-expression.ts'
 import type { SchemaView } from './schema-view.ts'
 import { sqlTokens } from './sql-source.ts'
@@ -130,9 +130,9 @@ function describeLooser(
     reason:
       `By the policy ${policy.name}, ${role.name} can ${write.command === 'INSERT' ? 'insert' : write.command.toLowerCase()} ` +
       `rows that the policy ${read.name} does not let it read.`,
-    fix: read.isPermissive
-      ? joinPolicies(relation, write, policy, read)
-      : repeatRestriction(view, relation, write, read),
+    ...(read.isPermissive
+      ? { edit: joinPolicies(relation, write, policy, read) }
+      : { fix: repeatRestriction(view, relation, write, read) }),
     advice: 'A request without a filter reaches those rows, too.',
     metadata: { policy: policy.name, read_policy: read.name, command: write.command, role: role.name },
     isOfSplinter: false,
@@ -140,12 +140,11 @@ function describeLooser(
 }
 
 /** Adds the condition of the read to that of the write. */
-function joinPolicies(relation: Relation, { clause }: Write, policy: PolicyRow, read: PolicyRow): string | null {
-  const own = clause === 'using' ? policy.using : (policy.check ?? policy.using)
-  if (own === null || read.using === null) return null
-  const joined = `(${own}) and (${read.using})`
-  return alterPolicy({ relation, policy }, clause === 'using' ? { using: joined } : { check: joined })
-}
+const joinPolicies = (relation: Relation, { clause }: Write, policy: PolicyRow, read: PolicyRow): PolicyEdit => ({
+  relation,
+  policy,
+  [clause]: read.using,
+})
 
 /** Gives a restrictive policy for reads a counterpart for a write. */
 function repeatRestriction(view: SchemaView, relation: Relation, { command, clause }: Write, read: PolicyRow): string {
@@ -249,7 +248,7 @@ function describeOwnership(
     reason:
       `The policy ${policy.name} decides by ${list.join(', ')} whose row it is, but its WITH CHECK leaves ` +
       `${list.length === 1 ? 'this column' : 'these columns'} open, so ${roles.join(' and ')} can give a row to someone else.`,
-    fix: alterPolicy({ relation, policy }, { check: `(${policy.check}) and (${policy.using})` }),
+    edit: { relation, policy, check: policy.using },
     advice: 'Or revoke UPDATE on these columns.',
     metadata: { policy: policy.name, columns: list, roles },
     isOfSplinter: false,

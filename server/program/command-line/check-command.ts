@@ -123,8 +123,11 @@ function withoutIgnored(exposed: readonly Checked[], { reported }: Sorted): Chec
 function asJson({ result, sorted, dismissed, options, written }: Output): string {
   const { exposed, missing, storage } = result
   const described = (it: LintFinding): unknown => {
-    const { isOfSplinter, dismissed: reason, ...rest } = it
-    return { ...rest, ...factsOf(it.code), isOfSplinter, ...(reason === null ? {} : { dismissed: reason }) }
+    const { code, level, object, key, reason: why, fix, advice, metadata, isOfSplinter, dismissed: reason } = it
+    return {
+      ...{ code, level, object, key, reason: why, fix, advice, metadata, ...factsOf(code), isOfSplinter },
+      ...(reason === null ? {} : { dismissed: reason }),
+    }
   }
   return `${JSON.stringify({
     findings: sorted.reported.length,
