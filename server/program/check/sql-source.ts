@@ -2,7 +2,7 @@
 import { identifier } from '../../text/sql-text.ts'
 
 export type SqlToken = {
-  /** `word` is an identifier or a keyword in lower case, or a quoted name; `string` the text of a literal. */
+  /** `word` is an identifier or a keyword in lower case, or a quoted name; `string` the text of a literal, anything else a `symbol`. */
   readonly kind: 'word' | 'string' | 'symbol'
   readonly text: string
   readonly isQuoted: boolean
