@@ -88,9 +88,12 @@ t.test('a plain database, without the roles and schemas of Supabase', async (t) 
   const role = `plain_${database.name}`
   await database.query(`create role ${role} nologin; create schema api; grant usage on schema api to ${role};
     create table api.t (id int primary key, owner text); grant select on api.t to ${role};
-    create view api.v as select * from api.t; grant select on api.v to ${role};`)
+    create view api.v as select * from api.t; grant select on api.v to ${role};
+    create schema storage; create table storage.objects (id int); create table storage.buckets (id text);
+    create schema auth; create table auth.users (id uuid);
+    create role reader_${database.name} login password 'secret'`)
   t.teardown(async () => {
-    await database.query(`drop schema api cascade; drop role ${role}`)
+    await database.query(`drop schema api cascade; drop role ${role}; drop role reader_${database.name}`)
   })
   const result = await check(database.adminUri, { dbSchemas: ['api'], dbAnonRole: role })
   t.strictSame(
@@ -98,6 +101,11 @@ t.test('a plain database, without the roles and schemas of Supabase', async (t) 
     ['ERROR security_definer_view', 'ERROR rls_disabled_in_public'],
     'the lints are about the role that the settings name',
   )
+  const reader = await check(database.uri(`reader_${database.name}`, 'secret'), {
+    dbSchemas: ['api'],
+    dbAnonRole: role,
+  })
+  t.strictSame(real(reader), real(result), 'a role without any privilege sees the same')
 })
 
 t.test('the measured cost of a missing index', async (t) => {

@@ -10,6 +10,7 @@ import {
 import * as exposure from './exposure-lints.ts'
 import type { LintFinding } from './finding.ts'
 import * as leaks from './leak-lints.ts'
+import { userMetadata } from './metadata-lint.ts'
 import { PolicyExpressions } from './policy-expression.ts'
 import * as policies from './policy-lints.ts'
 import { looserWrites, writableOwnership } from './reach-lints.ts'
@@ -33,7 +34,7 @@ const lints: readonly Lint[] = [
   exposure.mutableSearchPath,
   exposure.rlsDisabled,
   schema.extensionsInPublic,
-  policies.userMetadata,
+  userMetadata,
   exposure.materializedViews,
   exposure.foreignTables,
   schema.unsupportedRegTypes,
