@@ -60,14 +60,17 @@ const allBuckets = `select coalesce(json_agg(json_build_object('id', id, 'public
 
 /**
  * Reads the buckets and policies; undefined in a database without the storage service, or if the connected role cannot
- * switch to the owner of its tables.
+ * switch to a role that sees all buckets.
  *
  * @param query runs statements on one connection
  */
 export async function readStorageExposure(query: RunClientQuery): Promise<StorageExposure | undefined> {
   const { rows: tables } = await query(
-    `select ${oidOf('objects')} is not null and ${oidOf('buckets')} is not null and exists (
-       select from pg_catalog.pg_roles where rolname = $1 and pg_has_role(session_user, oid, 'member')
+    `select ${oidOf('objects')} is not null and exists (
+       select from pg_catalog.pg_roles r, pg_catalog.pg_class c
+       where r.rolname = $1 and c.oid = ${oidOf('buckets')} and pg_has_role(session_user, r.oid, 'member')
+         and has_schema_privilege(r.oid, c.relnamespace, 'usage') and has_table_privilege(r.oid, c.oid, 'select')
+         and 2 = (select count(*) from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attname in ('id', 'public'))
      ) as exist`,
     [storageAdminRole],
   )
