@@ -71,6 +71,8 @@ async function ours(client: pg.Client): Promise<string[]> {
 let compared = 0
 let differences = 0
 let withFindings = 0
+/** The names of splinter's findings. */
+const seen = new Set<string>()
 
 async function compare(client: pg.Client, lints: readonly string[], where: string): Promise<void> {
   // Splinter's own views are in a schema of the project.
@@ -79,6 +81,7 @@ async function compare(client: pg.Client, lints: readonly string[], where: strin
     await ours(client),
   ]
   compared++
+  for (const it of expected) seen.add((JSON.parse(it) as string[])[0] ?? '')
   if (expected.length > 0) withFindings++
   const missing = expected.filter((it) => !found.includes(it))
   const added = found.filter((it) => !expected.includes(it))
@@ -155,7 +158,7 @@ async function run(admin: string): Promise<void> {
   await root.query(`drop database ${database}`)
   await root.end()
   console.log(
-    `PostgreSQL ${rows[0]?.version}: ${compared} states compared, ${withFindings} of them with findings of splinter, ${differences} with differences`,
+    `PostgreSQL ${rows[0]?.version}: ${compared} states compared, ${withFindings} of them with findings of splinter, ${differences} with differences; ${seen.size} of ${lints.length} lints had findings`,
   )
 }
 
