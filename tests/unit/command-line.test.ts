@@ -18,11 +18,13 @@ import type { Config } from '../../server/config/config.ts'
 import { MigrationError } from '../../server/program/migrations/migration-error.ts'
 import type { ProjectStatus } from '../../server/program/migrations/project-migrations.ts'
 import type { Client } from '../../server/postgres/connection/client.ts'
+import { emptyCatalogue } from '../support/check-catalogue.ts'
 
 const here = fileURLToPath(import.meta.url)
 
 const config = {
   dbSchemas: ['public'],
+  dbExtraSearchPath: [],
   dbAnonRole: 'web_anon',
   adminServerHost: 'localhost',
   adminServerPort: null,
@@ -595,7 +597,9 @@ t.test('check', async (t) => {
   const exposing = (...rows: unknown[]): Partial<DatabaseOperations> => ({
     query: (text, values) => {
       if (values) asked.push(values)
-      return Promise.resolve({ rows: text.includes('pg_policy') ? rows.map((row) => ({ row })) : [] })
+      return Promise.resolve({
+        rows: text.includes('exposed as (') ? rows.map((row) => ({ row })) : emptyCatalogue(text),
+      })
     },
   })
   t.match(await run(['check'], {}, exposing(sound)), {
@@ -610,7 +614,11 @@ t.test('check', async (t) => {
   })
   const { code, out } = await run(['check', '--json'], {}, exposing({ ...sound, rls: false }))
   t.equal(code, 1)
-  t.strictSame(JSON.parse(out), { findings: 1, exposed: [{ ...sound, rls: false, findings: [{ kind: 'rls-off' }] }] })
+  t.match(JSON.parse(out), {
+    findings: 1,
+    exposed: [{ ...sound, rls: false, findings: [{ kind: 'rls-off' }] }],
+    lints: [{ code: 'rls_disabled_in_public', level: 'WARN', object: { schema: 'public', name: 'films' } }],
+  })
   t.strictSame(asked[0], ['["public"]', '["anon","authenticated","service_role","web_anon"]'])
 })
 

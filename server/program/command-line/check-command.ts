@@ -1,56 +1,173 @@
-// `rowhouse check`: reports what the API exposes and flags risks.
-import type { Command } from 'commander'
-import { checkExposure } from '../operations/check.ts'
-import { readExposure } from '../operations/exposure.ts'
-import { describeMissing, missingTables } from '../operations/missing-tables.ts'
-import { checkStorage, describeStorageFinding, readStorageExposure } from '../operations/storage-check.ts'
+// `rowhouse check`: reports what the API exposes, and what is wrong with schema and policies.
+import { InvalidArgumentError, type Command } from 'commander'
+import { exposedFindings } from '../check/exposed-findings.ts'
+import { isAtLeast, levels, type Level, type LintFinding } from '../check/finding.ts'
+import { writeFixMigration } from '../check/fix-migration.ts'
+import { githubAnnotation, githubNotice } from '../check/github-annotations.ts'
+import { applyIgnoreList, defaultIgnoreFile, readIgnoreList, type Sorted } from '../check/ignore-list.ts'
+import { factsOf } from '../check/lint-facts.ts'
+import { runCheck, type CheckResult } from '../check/run-check.ts'
+import { folderForNew } from '../migrations/project.ts'
+import type { Checked } from '../operations/check.ts'
+import { CommandError } from './command-error.ts'
 import type { Dependencies } from './dependencies.ts'
 import { exposureTable } from './exposure-table.ts'
-import { printable } from './text-table.ts'
+import { describeUnused, findingsText } from './findings-text.ts'
 
-type Options = { readonly json?: true; readonly config?: string }
-
-/** Roles of Supabase's clients, checked if they exist. */
-const wellKnown = ['anon', 'authenticated', 'service_role']
+type Options = {
+  readonly json?: true
+  readonly config?: string
+  readonly failOn: Level | 'NEVER'
+  readonly level: Level
+  readonly ignore?: string
+  readonly all?: true
+  readonly fix?: true
+  readonly migrations?: string
+  readonly github?: true
+  readonly measure: boolean
+}
 
 /** Exit code of a failed check, distinct from that of findings (1). */
 const couldNotLook = 2
 
 export function addCheck(program: Command, dependencies: Dependencies, setExitCode: (code: number) => void): void {
-  const { loadConfig, withDatabase, print } = dependencies
   program
     .command('check')
-    .description('list what the API exposes to which role, and flag risks (exit code 1)')
+    .description(
+      'list what the API exposes to which role, and find what is wrong with schema and policies (exit code 1)',
+    )
+    .option('--level <level>', 'report findings from this level: info, warn or error', readLevel, 'INFO')
+    .option('--fail-on <level>', 'exit code 1 from this level: info, warn, error or never', readThreshold, 'WARN')
+    .option('--ignore <file>', `JSON file with findings to ignore; defaults to ${defaultIgnoreFile} if it exists`)
+    .option('--all', 'report also what splinter would report, with the reason why it is none')
+    .option('--fix', 'write the statements that mend the findings as a migration')
+    .option('--migrations <folder>', 'folder for --fix (setting MIGRATIONS_DIR)')
+    .option('--github', 'print annotations for GitHub Actions')
+    .option('--no-measure', 'do not measure what missing indexes cost')
     .option('-c, --config <file>', 'configuration file')
     .action(async (_own: unknown, command: Command) => {
-      const { json, config: file } = command.optsWithGlobals<Options>()
       try {
-        const config = loadConfig(file)
-        const roles = config.dbAnonRole === null ? wellKnown : [...wellKnown, config.dbAnonRole]
-        const [exposed, missing, stored] = await withDatabase(
-          config,
-          { role: 'authenticator', creates: false },
-          async ({ query }) =>
-            [
-              await readExposure(query, config.dbSchemas, roles),
-              await missingTables(query, config.services),
-              await readStorageExposure(query),
-            ] as const,
-        )
-        const checked = checkExposure(exposed)
-        const storage = stored ? checkStorage(stored) : []
-        const findings = checked.reduce((sum, object) => sum + object.findings.length, missing.length + storage.length)
-        if (json) {
-          const more = { ...(missing.length > 0 ? { missing } : {}), ...(storage.length > 0 ? { storage } : {}) }
-          print(`${JSON.stringify({ findings, exposed: checked, ...more })}\n`)
-        } else {
-          const lines = [...missing.map(describeMissing), ...storage.map(describeStorageFinding)]
-          print(`${[exposureTable(checked), ...lines.map(printable)].join('\n')}\n`)
-        }
-        if (findings > 0) setExitCode(1)
+        if (await run(command.optsWithGlobals<Options>(), dependencies)) setExitCode(1)
       } catch (error) {
         setExitCode(couldNotLook)
         throw error
       }
     })
+}
+
+/** @returns whether there are findings from the level on that fails */
+async function run(options: Options, dependencies: Dependencies): Promise<boolean> {
+  const { loadConfig, withDatabase, print } = dependencies
+  if (options.github && options.json) throw new CommandError('--github and --json are two formats: choose one.')
+  const config = loadConfig(options.config)
+  const list = await readIgnoreList(options.ignore)
+  const result = await withDatabase(config, { role: 'authenticator', creates: false }, ({ query }) =>
+    runCheck(query, config, { measure: options.measure }),
+  )
+  const real = result.findings.filter(({ dismissed }) => dismissed === null)
+  // An entry for a finding below the level is in use.
+  const sorted = applyIgnoreList(real, list)
+  const reported = sorted.reported.filter(({ level }) => isAtLeast(level, options.level))
+  const dismissed = options.all ? result.findings.filter((it) => it.dismissed !== null) : []
+  const settings = options.migrations === undefined ? config : { ...config, migrationsDir: options.migrations }
+  const written = options.fix ? await writeFixMigration(await folderForNew(settings), reported) : undefined
+  const output: Output = { result, sorted: { ...sorted, reported }, dismissed, options, written }
+  print(options.json ? asJson(output) : options.github ? asAnnotations(output) : asText(output))
+  const { failOn } = options
+  return failOn !== 'NEVER' && sorted.reported.some(({ level }) => isAtLeast(level, failOn))
+}
+
+type Output = {
+  readonly result: CheckResult
+  readonly sorted: Sorted
+  readonly dismissed: readonly LintFinding[]
+  readonly options: Options
+  /** The file of --fix. */
+  readonly written: string | undefined
+}
+
+function asText({ result, sorted, dismissed, options, written }: Output): string {
+  const exposed = withoutIgnored(result.exposed, sorted)
+  const flagged = exposed.flatMap((object) => object.findings).length
+  const lines = [exposureTable(exposed, sorted.reported.length - flagged), ...findingsText(sorted, dismissed)]
+  if (options.fix)
+    lines.push(
+      '',
+      written === undefined
+        ? 'No finding has statements to mend it.'
+        : `Wrote ${written}. Read it before you apply it.`,
+    )
+  return `${lines.join('\n')}\n`
+}
+
+/** The objects without those findings that are ignored, dismissed or below the level. */
+function withoutIgnored(exposed: readonly Checked[], { reported }: Sorted): Checked[] {
+  const keys = new Set(reported.map(({ key }) => key))
+  const definers = new Set(
+    reported
+      .filter(({ object }) => object.type === 'function')
+      .map(({ object }) => JSON.stringify([object.schema, object.name])),
+  )
+  return exposed.map((object) => ({
+    ...object,
+    findings: object.findings.filter((it) =>
+      exposedFindings([{ ...object, findings: [it] }]).some(
+        ({ key, code, object: named }) =>
+          keys.has(key) ||
+          (code === 'definer_function_exposed' && definers.has(JSON.stringify([named.schema, named.name]))),
+      ),
+    ),
+  }))
+}
+
+function asJson({ result, sorted, dismissed, options, written }: Output): string {
+  const { exposed, missing, storage } = result
+  const described = (it: LintFinding): unknown => {
+    const { code, level, object, key, reason: why, fix, advice, metadata, isOfSplinter, dismissed: reason } = it
+    return {
+      ...{ code, level, object, key, reason: why, fix, advice, metadata, ...factsOf(code), isOfSplinter },
+      ...(reason === null ? {} : { dismissed: reason }),
+    }
+  }
+  return `${JSON.stringify({
+    findings: sorted.reported.length,
+    exposed,
+    ...(missing.length > 0 ? { missing } : {}),
+    ...(storage.length > 0 ? { storage } : {}),
+    lints: sorted.reported.map(described),
+    ...(sorted.ignored.length > 0
+      ? {
+          ignored: sorted.ignored.map(({ finding, reason }) => ({
+            ...(described(finding) as object),
+            ignored: reason,
+          })),
+        }
+      : {}),
+    ...(sorted.unused.length > 0 ? { unusedIgnores: sorted.unused } : {}),
+    ...(options.all ? { dismissed: dismissed.map(described) } : {}),
+    ...(options.fix ? { migration: written ?? null } : {}),
+  })}\n`
+}
+
+function asAnnotations({ sorted, options, written }: Output): string {
+  const file = options.ignore ?? defaultIgnoreFile
+  const lines = [
+    ...sorted.reported.map(githubAnnotation),
+    ...sorted.unused.map((it) => githubNotice(file, describeUnused(it))),
+    ...(written === undefined ? [] : [`Wrote ${written}`]),
+  ]
+  return lines.map((line) => `${line}\n`).join('')
+}
+
+function readLevel(text: string): Level {
+  const level = levels.find((it) => it === text.toUpperCase())
+  if (level === undefined) throw new InvalidArgumentError('Allowed are info, warn and error.')
+  return level
+}
+
+function readThreshold(text: string): Level | 'NEVER' {
+  if (text.toLowerCase() === 'never') return 'NEVER'
+  const level = levels.find((it) => it === text.toUpperCase())
+  if (level === undefined) throw new InvalidArgumentError('Allowed are info, warn, error and never.')
+  return level
 }

@@ -15,8 +15,12 @@ const fullWidth = 120
 
 type Block = { readonly rows: readonly (readonly string[])[]; readonly findings: readonly string[] }
 
-/** A table of all exposed objects with their roles and findings, and a summary. */
-export function exposureTable(checked: readonly Checked[]): string {
+/**
+ * A table of all exposed objects with their roles and findings, and a summary.
+ *
+ * @param others number of findings that the table does not show
+ */
+export function exposureTable(checked: readonly Checked[], others = 0): string {
   const [bundled, single] = bundleExtensions(checked)
   const blocks = [...single.map(blockOf), ...bundled]
   const widths = fitted(
@@ -33,10 +37,10 @@ export function exposureTable(checked: readonly Checked[]): string {
     widths,
     widths.map(({ title }) => title),
   )
-  return [...titles, ...lines, '', ...summary(checked)].join('\n')
+  return [...titles, ...lines, '', ...summary(checked, others)].join('\n')
 }
 
-function summary(checked: readonly Checked[]): string[] {
+function summary(checked: readonly Checked[], others: number): string[] {
   const count = checked.reduce((sum, { findings }) => sum + findings.length, 0)
   const flagged = checked.filter(({ findings }) => findings.length > 0).length
   const partial = checked.some(
@@ -47,7 +51,7 @@ function summary(checked: readonly Checked[]): string[] {
   return [
     ...(partial ? ['* on some columns only'] : []),
     count === 0
-      ? `Nothing to flag in ${checked.length} exposed objects.`
+      ? `${others === 0 ? 'Nothing to flag in ' : ''}${checked.length} exposed objects.`
       : `${count} ${count === 1 ? 'finding' : 'findings'} (!) in ${flagged} of ${checked.length} exposed objects.`,
   ]
 }

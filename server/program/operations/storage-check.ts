@@ -38,6 +38,11 @@ export type StorageFinding =
 /** Roles that everyone has, or can get by signing up. */
 const everyone = ['anon', 'authenticated']
 
+/** A cast to `regclass` would need USAGE on the schema. */
+const oidOf = (table: string): string =>
+  `(select c.oid from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    where n.nspname = 'storage' and c.relname = '${table}')`
+
 const objectPolicies = `
   select coalesce(json_agg(json_build_object(
     'name', polname,
@@ -47,20 +52,27 @@ const objectPolicies = `
     'using', pg_get_expr(polqual, polrelid),
     'check', pg_get_expr(polwithcheck, polrelid)
   ) order by polname), '[]') as policies,
-  (select relrowsecurity from pg_catalog.pg_class where oid = 'storage.objects'::regclass) as rls
-  from pg_catalog.pg_policy where polrelid = 'storage.objects'::regclass`
+  (select relrowsecurity from pg_catalog.pg_class where oid = ${oidOf('objects')}) as rls
+  from pg_catalog.pg_policy where polrelid = ${oidOf('objects')}`
 
 const allBuckets = `select coalesce(json_agg(json_build_object('id', id, 'public', coalesce(public, false)) order by id), '[]') as buckets
   from storage.buckets`
 
 /**
- * Reads the buckets and policies; undefined in a database without the storage service.
+ * Reads the buckets and policies; undefined in a database without the storage service, or if the connected role cannot
+ * switch to a role that sees all buckets.
  *
- * @param query runs statements on one connection, whose role can switch to the owner of the tables
+ * @param query runs statements on one connection
  */
 export async function readStorageExposure(query: RunClientQuery): Promise<StorageExposure | undefined> {
   const { rows: tables } = await query(
-    `select to_regclass('storage.objects') is not null and to_regclass('storage.buckets') is not null as exist`,
+    `select ${oidOf('objects')} is not null and exists (
+       select from pg_catalog.pg_roles r, pg_catalog.pg_class c
+       where r.rolname = $1 and c.oid = ${oidOf('buckets')} and pg_has_role(session_user, r.oid, 'member')
+         and has_schema_privilege(r.oid, c.relnamespace, 'usage') and has_table_privilege(r.oid, c.oid, 'select')
+         and 2 = (select count(*) from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attname in ('id', 'public'))
+     ) as exist`,
+    [storageAdminRole],
   )
   if (tables[0]?.exist !== true) return undefined
   await query('begin transaction isolation level repeatable read, read only')

@@ -1,0 +1,95 @@
+// The lint on policies that depend on `user_metadata`.
+import { finding, type LintFinding } from './finding.ts'
+import { nodesOf, readNodeTree, type TreeNode, type TreeValue } from './node-tree.ts'
+import type { PolicyOf, PolicyEdit } from './policy-edit.ts'
+import { functionOf, type PolicyExpressions } from './policy-expression.ts'
+import { policiesOf } from './policy-lints.ts'
+import type { SchemaView } from './schema-view.ts'
+import { sqlTokens } from './sql-source.ts'
+
+const namesUserMetadata = /user_meta_?data/
+
+/** Policies that depend on `user_metadata`, which users change themselves. */
+export function userMetadata(view: SchemaView, expressions: PolicyExpressions): LintFinding[] {
+  return policiesOf(view).flatMap(({ relation, policy }) => {
+    const isOfSplinter = view.isOwnSchema(relation.schema) && [policy.using, policy.check].some(mentionsMetadata)
+    const columns = new Set(
+      relation.columns.filter(({ name }) => namesUserMetadata.test(name)).map(({ number }) => number),
+    )
+    const trees = expressions.trees(policy)
+    const isRead =
+      view.isOwnSchema(relation.schema) &&
+      (trees.some((tree) => readsMetadata(tree, expressions)) ||
+        trees.some((tree) => [...nodesOf(tree)].some((node) => isColumn(node, columns))) ||
+        trees.some((tree) => callsMetadataReader(tree, view)))
+    if (!isOfSplinter && !isRead) return []
+    return [
+      finding({
+        code: 'rls_references_user_metadata',
+        level: 'ERROR',
+        object: { type: 'table', schema: relation.schema, name: relation.name },
+        key: `rls_references_user_metadata_${relation.schema}_${relation.name}_${policy.name}`,
+        reason: `The policy ${policy.name} depends on user_metadata, which all users change themselves.`,
+        edit: isRead ? moveToAppMetadata({ relation, policy }) : null,
+        advice: 'Only the server writes app_metadata: copy the values that policies need to it.',
+        metadata: { policy: policy.name },
+        isOfSplinter,
+        dismissed: isRead ? null : 'The text user_metadata is a value in the policy, not a claim that it reads.',
+      }),
+    ]
+  })
+}
+
+const mentionsMetadata = (text: string | null): boolean =>
+  text !== null &&
+  (/auth\.jwt\(\)[^]*user[^]metadata/.test(text) ||
+    /current.setting\([^]*request\.jwt\.claims[^]*\)[^]*user.metadata/.test(text))
+
+/** Whether an operator or function has the key `user_metadata` beside something that reads the claims. */
+function readsMetadata(tree: TreeValue, expressions: PolicyExpressions): boolean {
+  for (const node of nodesOf(tree)) {
+    const operands = operandsOf(node)
+    const keys = operands.filter((it) => [...nodesOf(it)].some(hasMetadataConstant))
+    if (keys.length > 0 && operands.some((it) => !keys.includes(it) && expressions.dependsOnCaller(it))) return true
+  }
+  return false
+}
+
+function operandsOf({ tag, fields }: TreeNode): TreeValue[] {
+  if (tag === 'SUBSCRIPTINGREF') return [fields.get('refexpr') ?? null, fields.get('refupperindexpr') ?? null]
+  if (tag !== 'OPEXPR' && tag !== 'FUNCEXPR') return []
+  const list = fields.get('args')
+  return Array.isArray(list) ? (list as TreeValue[]) : []
+}
+
+/** Whether the bytes of a constant of any type contain the key. */
+function hasMetadataConstant({ tag, fields }: TreeNode): boolean {
+  const value = fields.get('constvalue')
+  if (tag !== 'CONST' || !Array.isArray(value)) return false
+  const bytes = (value as readonly TreeValue[]).slice(2, -1).map((byte) => (Number(byte) + 256) % 256)
+  return namesUserMetadata.test(Buffer.from(bytes).toString('latin1'))
+}
+
+const isColumn = ({ tag, fields }: TreeNode, numbers: ReadonlySet<number>): boolean =>
+  tag === 'VAR' && fields.get('varlevelsup') === '0' && numbers.has(Number(fields.get('varattno')))
+
+function callsMetadataReader(tree: TreeValue, view: SchemaView): boolean {
+  for (const node of nodesOf(tree)) {
+    const oid = functionOf(node)
+    const routine = oid === undefined ? undefined : view.function(oid)
+    if (!routine || routine.schema === 'auth') continue
+    const isNamed = sqlTokens(routine.source).some(
+      ({ kind, text }) => kind !== 'symbol' && namesUserMetadata.test(text),
+    )
+    if (isNamed || (routine.tree !== null && [...nodesOf(readNodeTree(routine.tree))].some(hasMetadataConstant)))
+      return true
+  }
+  return false
+}
+
+function moveToAppMetadata(of: PolicyOf): PolicyEdit | null {
+  const renames = ["'user_metadata'", "'app_metadata'"] as const
+  const { using, check } = of.policy
+  const isComplete = [using, check].every((text) => !namesUserMetadata.test(text?.replaceAll(...renames) ?? ''))
+  return isComplete ? { ...of, renames } : null
+}

@@ -1,0 +1,239 @@
+// What the conditions of policies do, by PostgreSQL's node trees: which functions they call, how often, which columns they
+// compare, and which parts depend on the caller.
+import type { FunctionRow, PolicyRow } from './catalogue.ts'
+import {
+  canonical,
+  isNode,
+  listIn,
+  nodesOf,
+  numberIn,
+  readNodeTree,
+  type TreeNode,
+  type TreeValue,
+} from './node-tree.ts'
+import type { SchemaView } from './schema-view.ts'
+import { callsIn, sqlTokens } from './sql-source.ts'
+
+/** A part of a condition that must be true with the others. */
+export type Conjunct = {
+  readonly node: TreeNode
+  /** The same for the same expression. */
+  readonly text: string
+  /** Numbers of the columns of the policy's table in it. */
+  readonly columns: ReadonlySet<number>
+  readonly dependsOnCaller: boolean
+}
+
+/** Alternatives (OR) of conjuncts (AND). An alternative without conjuncts is always true; no alternatives are never. */
+export type Condition = readonly (readonly Conjunct[])[]
+
+export type Call = {
+  readonly oid: number
+  /** Whether it is evaluated again for each row, of the table or of a subquery, that is: not in a SELECT without FROM. */
+  readonly isPerRow: boolean
+  /** Whether its arguments refer to columns of the table or of a subquery. */
+  readonly usesColumns: boolean
+}
+
+/** Fields with the oid of the function that a node calls. */
+const functionFields = ['funcid', 'opfuncid'] as const
+
+export class PolicyExpressions {
+  readonly #view: SchemaView
+  readonly #claimReaders = new Map<number, boolean>()
+  readonly #trees = new Map<string, TreeValue>()
+  readonly #ownNames: ReadonlyMap<number, string>
+
+  constructor(view: SchemaView) {
+    this.#view = view
+    this.#ownNames = new Map(view.catalogue.ownFunctions.map(({ oid, name }) => [oid, name]))
+  }
+
+  /** The trees of a policy's conditions. */
+  trees({ usingTree, checkTree }: PolicyRow): TreeValue[] {
+    return [usingTree, checkTree].flatMap((text) => (text === null ? [] : [this.tree(text)]))
+  }
+
+  tree(text: string): TreeValue {
+    const known = this.#trees.get(text)
+    if (known !== undefined) return known
+    const tree = readNodeTree(text)
+    this.#trees.set(text, tree)
+    return tree
+  }
+
+  /** The condition in alternatives, as far as OR and AND on the surface go. Null is a condition that is always true. */
+  condition(text: string | null): Condition {
+    return text === null ? [[]] : this.#alternatives(this.tree(text))
+  }
+
+  #alternatives(tree: TreeValue): Condition {
+    if (!isNode(tree)) return []
+    if (isBoolean(tree, 'or')) return listIn(tree, 'args').flatMap((part) => this.#alternatives(part))
+    const conjuncts = this.#conjuncts(tree)
+    return conjuncts === null ? [] : [conjuncts]
+  }
+
+  /** Null if one of them is always false. */
+  #conjuncts(tree: TreeNode): Conjunct[] | null {
+    if (isBoolean(tree, 'and')) {
+      const parts = listIn(tree, 'args').map((part) => (isNode(part) ? this.#conjuncts(part) : []))
+      return parts.every((part) => part !== null) ? parts.flat() : null
+    }
+    const constant = constantTruth(tree)
+    if (constant !== undefined) return constant ? [] : null
+    return [
+      { node: tree, text: canonical(tree), columns: columnsIn(tree), dependsOnCaller: this.dependsOnCaller(tree) },
+    ]
+  }
+
+  /** Whether an expression reads the claims of the request, or the role. */
+  dependsOnCaller(tree: TreeValue): boolean {
+    for (const node of nodesOf(tree)) {
+      if (node.tag === 'SQLVALUEFUNCTION') return true
+      const oid = functionOf(node)
+      if (oid !== undefined && this.readsClaims(oid)) return true
+    }
+    return false
+  }
+
+  /** Whether a function reads the claims of the request or the role, itself or by a function that it calls. */
+  readsClaims(oid: number): boolean {
+    const known = this.#claimReaders.get(oid)
+    if (known !== undefined) return known
+    const own = this.#ownNames.get(oid)
+    if (own !== undefined) return own === 'current_setting' || own === 'current_user' || own === 'session_user'
+    // Until it is known: functions may call themselves.
+    this.#claimReaders.set(oid, false)
+    const routine = this.#view.function(oid)
+    const reads = routine !== undefined && this.#bodyReadsClaims(routine)
+    this.#claimReaders.set(oid, reads)
+    return reads
+  }
+
+  #bodyReadsClaims({ tree, source, schema }: FunctionRow): boolean {
+    if (tree !== null) return this.dependsOnCaller(this.tree(tree))
+    if (sqlTokens(source).some(({ kind, text }) => kind === 'string' && text.startsWith('request.'))) return true
+    return callsIn(source).some((call) => {
+      if (call.name === 'current_setting' && (call.schema === null || call.schema === 'pg_catalog')) return true
+      return this.#view.catalogue.functions.some(
+        (it) =>
+          it.name === call.name &&
+          (it.schema === call.schema || (call.schema === null && (it.schema === schema || it.schema === 'public'))) &&
+          this.readsClaims(it.oid),
+      )
+    })
+  }
+
+  /** The functions and operators that a condition calls. */
+  calls(tree: TreeValue): Call[] {
+    const calls: Call[] = []
+    const walk = (value: TreeValue | undefined, isPerRow: boolean): void => {
+      if (value === null || value === undefined || typeof value === 'string') return
+      if (!isNode(value)) {
+        for (const item of value) walk(item, isPerRow)
+        return
+      }
+      const oid = functionOf(value)
+      if (oid !== undefined) calls.push({ oid, isPerRow, usesColumns: hasVariables(value.fields.get('args')) })
+      const inner = value.tag === 'QUERY' ? !hasNoSource(value) : isPerRow
+      for (const field of value.fields.values()) walk(field, inner)
+    }
+    walk(tree, true)
+    return calls
+  }
+
+  /** Columns of the table that a conjunct compares for equality with a value that does not depend on the row. */
+  comparedColumns({ node }: Conjunct): number[] {
+    if (node.tag === 'SUBLINK') {
+      // `column IN (SELECT …)`, if the subquery does not depend on the row.
+      const isAny = node.fields.get('subLinkType') === '2'
+      if (!isAny || columnsIn(node.fields.get('subselect') ?? null, 0).size > 0) return []
+      return [...columnsIn(node.fields.get('testexpr') ?? null)]
+    }
+    const isEquality =
+      (node.tag === 'OPEXPR' || node.tag === 'SCALARARRAYOPEXPR') &&
+      this.#view.catalogue.equalities.includes(numberIn(node, 'opno'))
+    if (!isEquality) return []
+    const [left = null, right = null] = listIn(node, 'args')
+    const pairs: [TreeValue, TreeValue][] =
+      node.tag === 'OPEXPR'
+        ? [
+            [left, right],
+            [right, left],
+          ]
+        : [[left, right]]
+    return pairs.flatMap(([column, value]) => {
+      const number = plainColumn(column)
+      return number !== undefined && columnsIn(value).size === 0 ? [number] : []
+    })
+  }
+}
+
+const isBoolean = ({ tag, fields }: TreeNode, operator: 'and' | 'or'): boolean =>
+  tag === 'BOOLEXPR' && fields.get('boolop') === operator
+
+/** The value of the constants TRUE and FALSE; undefined for anything else. */
+function constantTruth(node: TreeNode): boolean | undefined {
+  if (node.tag === 'CONST' && numberIn(node, 'consttype') === 16) {
+    const bytes = node.fields.get('constvalue')
+    return Array.isArray(bytes) && bytes[2] === '1'
+  }
+  // `1 = 1`: an operator on equal constants.
+  if (node.tag === 'OPEXPR') {
+    const [left, right] = listIn(node, 'args')
+    if (
+      isNode(left) &&
+      isNode(right) &&
+      left.tag === 'CONST' &&
+      right.tag === 'CONST' &&
+      canonical(left) === canonical(right)
+    ) {
+      return numberIn(node, 'opno') === 96 ? true : undefined
+    }
+  }
+  return undefined
+}
+
+/** The oid of the function that a node calls, directly or as an operator. */
+export function functionOf(node: TreeNode): number | undefined {
+  for (const field of functionFields) {
+    const oid = numberIn(node, field)
+    if (oid > 0) return oid
+  }
+  return undefined
+}
+
+/** The column of a plain reference, also as another type of the same representation. */
+function plainColumn(value: TreeValue): number | undefined {
+  if (!isNode(value)) return undefined
+  if (value.tag === 'RELABELTYPE') return plainColumn(value.fields.get('arg') ?? null)
+  return value.tag === 'VAR' && numberIn(value, 'varlevelsup') === 0 ? numberIn(value, 'varattno') : undefined
+}
+
+/** Columns of the policy's table in an expression. `level`: how many queries surround the expression. */
+export function columnsIn(value: TreeValue, level = 0): Set<number> {
+  const columns = new Set<number>()
+  const walk = (part: TreeValue | undefined, depth: number): void => {
+    if (part === null || part === undefined || typeof part === 'string') return
+    if (!isNode(part)) {
+      for (const item of part) walk(item, depth)
+      return
+    }
+    if (part.tag === 'VAR' && numberIn(part, 'varlevelsup') === depth) columns.add(numberIn(part, 'varattno'))
+    for (const field of part.fields.values()) walk(field, part.tag === 'QUERY' ? depth + 1 : depth)
+  }
+  walk(value, level)
+  return columns
+}
+
+const hasVariables = (value: TreeValue | undefined): boolean => {
+  for (const { tag } of nodesOf(value)) if (tag === 'VAR') return true
+  return false
+}
+
+/** Whether a query is a SELECT without FROM and reads no row around it: PostgreSQL evaluates it once. */
+function hasNoSource(query: TreeNode): boolean {
+  const join = query.fields.get('jointree')
+  return isNode(join) && listIn(join, 'fromlist').length === 0 && !hasVariables(query)
+}

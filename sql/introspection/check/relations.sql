@@ -1,0 +1,83 @@
+-- Relations of all schemas but PostgreSQL's own, with what the roles of $1 (a JSON array of names) may do.
+with api_roles as (
+  select r.oid, r.rolname as name
+  from pg_catalog.pg_roles r
+  where r.rolname in (select name from json_array_elements_text($1::json) as names (name))
+)
+select json_build_object(
+  'oid', c.oid::bigint,
+  'schema', n.nspname,
+  'quotedSchema', quote_ident(n.nspname),
+  'name', c.relname,
+  'quoted', quote_ident(n.nspname) || '.' || quote_ident(c.relname),
+  'kind', c.relkind,
+  'owner', c.relowner::bigint,
+  'rls', c.relrowsecurity,
+  'forcesRls', c.relforcerowsecurity,
+  'rows', c.reltuples,
+  'isOfExtension', exists (
+    select from pg_catalog.pg_depend d where d.objid = c.oid and d.deptype = 'e'
+  ),
+  'isPartition', c.relispartition,
+  'options', coalesce(to_json(c.reloptions), '[]'),
+  -- The relations that the view reads directly.
+  'reads', case when c.relkind in ('v', 'm') then (
+    select coalesce(json_agg(distinct d.refobjid::bigint), '[]')
+    from pg_catalog.pg_rewrite w
+    join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = w.oid
+    where w.ev_class = c.oid and w.ev_type = '1'
+      and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> c.oid and d.deptype = 'n'
+  ) else '[]' end,
+  -- For views: the stored query.
+  'tree', case when c.relkind = 'v' and n.nspname in (select name from json_array_elements_text($2::json) as names (name)) then (
+    select w.ev_action::text from pg_catalog.pg_rewrite w where w.ev_class = c.oid and w.ev_type = '1'
+  ) end,
+  'columns', (
+    select coalesce(
+      json_agg(
+        json_build_object(
+          'number', a.attnum,
+          'name', a.attname,
+          'quoted', quote_ident(a.attname),
+          'type', t.typname,
+          'typeSchema', tn.nspname,
+          'isGenerated', a.attgenerated <> '' or a.attidentity = 'a',
+          'updatableBy', case when c.relrowsecurity then (
+            select coalesce(json_agg(r.name), '[]')
+            from api_roles r
+            where has_column_privilege(r.oid, c.oid, a.attnum, 'update')
+          ) else '[]' end
+        )
+        order by a.attnum
+      ),
+      '[]'
+    )
+    from pg_catalog.pg_attribute a
+    join pg_catalog.pg_type t on t.oid = a.atttypid
+    join pg_catalog.pg_namespace tn on tn.oid = t.typnamespace
+    where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+  ),
+  'grants', (
+    select coalesce(
+      json_object_agg(
+        r.name,
+        json_build_object(
+          'usage', has_schema_privilege(r.oid, n.oid, 'usage'),
+          'select', has_table_privilege(r.oid, c.oid, 'select'),
+          'selectColumn', has_any_column_privilege(r.oid, c.oid, 'select'),
+          'insert', has_any_column_privilege(r.oid, c.oid, 'insert'),
+          'update', has_any_column_privilege(r.oid, c.oid, 'update'),
+          'delete', has_table_privilege(r.oid, c.oid, 'delete')
+        )
+      ),
+      '{}'
+    )
+    from api_roles r
+  )
+) as row
+from pg_catalog.pg_class c
+join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+where c.relkind in ('r', 'p', 'f', 'v', 'm')
+  and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')
+  and n.nspname !~ '^pg_(toast_)?temp_'
+order by n.nspname, c.relname

@@ -1,0 +1,65 @@
+// `rowhouse check` as a program: the README's example, from findings to a migration that mends them.
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { parseIgnoreList } from '../../server/program/check/ignore-list.ts'
+import { ownLints } from '../../server/program/check/lint-facts.ts'
+import { createMigratedDatabase } from '../support/database.ts'
+import { command } from '../support/program.ts'
+
+const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
+
+/** The text between the comments `<!-- name -->` and `<!-- /name -->`, without a fence. */
+function section(name: string): string {
+  const [, text] =
+    new RegExp(`<!-- ${name} -->\\s*(?:\`\`\`\\w+\n)?([^]*?)(?:\`\`\`\\s*)?<!-- /${name} -->`).exec(readme) ?? []
+  if (text === undefined) throw new Error(`the README has no section ${name}`)
+  return text
+}
+
+t.test("the README's example", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'rowhouse-check-'))
+  const database = await createMigratedDatabase()
+  t.teardown(async () => {
+    await database.drop()
+    await rm(folder, { recursive: true, force: true })
+  })
+  await database.query(section('check-sql'))
+  await mkdir(join(folder, 'migrations'))
+  await writeFile(join(folder, 'migrations', '001_notes.sql'), '-- The table exists.\nselect 1;\n')
+  const program = command()
+    .map((word) => `'${word}'`)
+    .join(' ')
+  const [first = '', ...others] = section('check')
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().replace('npx rowhouse', program))
+  const script = [`${first} || test $? = 1`, ...others].join('\n')
+  const { stdout } = await promisify(execFile)('/bin/sh', ['-e', '-c', script], {
+    cwd: folder,
+    env: { PATH: process.env.PATH, DATABASE_URL: database.authenticatorUri, MIGRATION_DATABASE_URL: database.adminUri },
+  })
+  const codes = [...stdout.matchAll(/^(?:ERROR|WARN|INFO) (\w+) {2}public\.notes$/gm)].map(([, code]) => code)
+  t.strictSame(codes, ['auth_rls_initplan', 'policy_column_writable', 'policy_column_without_index'])
+  t.match(
+    stdout,
+    /Wrote migrations\/002_check_fixes\.sql\. Read it before you apply it\.\n[^]*002_check_fixes\.sql\n[^]*Nothing to flag in \d+ exposed objects\.\n$/,
+  )
+  t.strictSame((await readdir(join(folder, 'migrations'))).sort(), ['001_notes.sql', '002_check_fixes.sql'])
+  const { rows } = await database.query(`select qual, with_check from pg_policies where tablename = 'notes'`)
+  t.strictSame(rows, [
+    {
+      qual: '(owner = ( SELECT auth.uid() AS uid))',
+      with_check: `((body <> ''::text) AND (owner = ( SELECT auth.uid() AS uid)))`,
+    },
+  ])
+})
+
+t.test('the README describes all lints of our own, and a list of ignored findings', (t) => {
+  for (const code of Object.keys(ownLints)) t.match(readme, `\`${code}\``)
+  t.equal(parseIgnoreList(section('check-ignore'), 'README').length, 1)
+  t.end()
+})

@@ -1,0 +1,236 @@
+// Findings that need statistics, or come from the list of exposed objects, storage and services: from plain data.
+import t from 'tap'
+import type { CheckCatalogue, Index, PolicyRow, Relation } from '../../server/program/check/catalogue.ts'
+import {
+  exposedFindings,
+  joinFindings,
+  missingFindings,
+  storageFindings,
+} from '../../server/program/check/exposed-findings.ts'
+import { factsOf } from '../../server/program/check/lint-facts.ts'
+import { finding, type LintFinding } from '../../server/program/check/finding.ts'
+import { fixMigration } from '../../server/program/check/fix-migration.ts'
+import { runLints } from '../../server/program/check/lints.ts'
+import type { Checked, Finding } from '../../server/program/operations/check.ts'
+
+const relation: Relation = {
+  ...{
+    oid: 1,
+    schema: 'public',
+    quotedSchema: 'public',
+    name: 't',
+    quoted: 'public.t',
+    kind: 'r',
+    owner: 10,
+    rls: false,
+  },
+  ...{ forcesRls: false, rows: 20_000, isOfExtension: false, isPartition: false, options: [], reads: [], tree: null },
+  ...{ columns: [], grants: {} },
+}
+const index: Index = {
+  ...{
+    oid: 2,
+    relation: 1,
+    name: 'i',
+    quoted: 'public.i',
+    keys: [1],
+    isValid: true,
+    isUnique: false,
+    isPrimary: false,
+  },
+  ...{ isPartial: false, isOfConstraint: false, isOfPartition: false, scans: 0, definition: 'a' },
+}
+const key: Index = { ...index, oid: 3, name: 'pk', isPrimary: true, isUnique: true, definition: 'b' }
+const empty: CheckCatalogue = {
+  ...{
+    version: 18,
+    equalities: [],
+    extensions: [],
+    schemas: {},
+    functionDefaults: [],
+    creators: [],
+    usage: {},
+    storage: null,
+  },
+  ...{
+    exposedSchemas: ['public'],
+    anonymous: 'anon',
+    roles: [],
+    relations: [relation],
+    indexes: [index, key],
+    foreignKeys: [],
+  },
+  ...{ policies: [], functions: [], ownFunctions: [], triggers: [], bloated: [], buckets: [] },
+}
+
+const listed = (catalogue: Partial<CheckCatalogue>): string[] =>
+  runLints({ ...empty, ...catalogue }).findings.map(
+    ({ code, dismissed }) => `${code}${dismissed === null ? '' : `: ${dismissed}`}`,
+  )
+
+t.test('unused indexes', (t) => {
+  const foreignKey = {
+    name: 'fk',
+    relation: 1,
+    columns: [1],
+    isOfPartition: false,
+    referencedSchema: 'public',
+    referenced: 'public.u',
+    primaryKey: null,
+    refersToUnique: false,
+  }
+  const table: [Partial<CheckCatalogue>, string[]][] = [
+    [{}, ['unused_index']],
+    [{ indexes: [{ ...index, scans: 1 }, key] }, []],
+    [{ indexes: [{ ...index, scans: null }, key] }, []],
+    [{ indexes: [{ ...index, isUnique: true }, key] }, []],
+    [{ relations: [{ ...relation, isOfExtension: true }] }, []],
+    [{ relations: [{ ...relation, schema: 'auth', quotedSchema: 'auth' }] }, []],
+    [
+      { relations: [{ ...relation, rows: 9999 }] },
+      ['unused_index: The table has fewer than 10000 rows, for which PostgreSQL rarely uses an index.'],
+    ],
+    [{ foreignKeys: [foreignKey] }, ['unused_index: The index covers the foreign key fk.']],
+    [{ indexes: [{ ...index, isOfConstraint: true }, key] }, ['unused_index: A constraint needs the index.']],
+  ]
+  for (const [catalogue, expected] of table) t.strictSame(listed(catalogue), expected, JSON.stringify(catalogue))
+  t.match(runLints(empty).findings, [{ key: 'unused_index_public_t_i', fix: 'drop index public.i;' }])
+  t.end()
+})
+
+t.test('bloated tables', (t) => {
+  const [found] = runLints({ ...empty, indexes: [key], bloated: [{ schema: 'a', name: 'B' }] }).findings
+  t.match(found, { code: 'table_bloat', key: 'table_bloat_a_B', fix: null, advice: /^VACUUM FULL "a"\."B" / })
+  t.end()
+})
+
+const table = (...findings: Finding[]): Checked => ({
+  ...{
+    kind: 'table',
+    schema: 'a',
+    name: 'B "c"',
+    owner: 'me',
+    ownerBypassesRls: false,
+    rls: true,
+    securityInvoker: false,
+  },
+  ...{ roles: [], policies: [], findings },
+})
+const routine: Checked = {
+  ...{
+    kind: 'function',
+    schema: 'a',
+    name: 'f',
+    arguments: 'b integer',
+    owner: 'me',
+    extension: null,
+    securityDefiner: true,
+    roles: [],
+  },
+  findings: [{ kind: 'security-definer', owner: 'me', callers: ['web'] }],
+}
+
+t.test('findings on exposed objects', (t) => {
+  const found = exposedFindings([
+    table(
+      { kind: 'rls-off' },
+      { kind: 'no-rls-possible', relation: 'materialized view' },
+      { kind: 'no-rls-possible', relation: 'foreign table' },
+      { kind: 'policy-missing', role: 'web', commands: ['insert', 'delete'] },
+      { kind: 'user-metadata', policies: ['p', 'q'] },
+      { kind: 'no-security-invoker', owner: 'me', ownerBypassesRls: false },
+    ),
+    routine,
+  ])
+  t.strictSame(
+    found.map(({ code, level, fix }) => [code, level, fix]),
+    [
+      ['rls_disabled_in_public', 'WARN', 'alter table "a"."B ""c""" enable row level security;'],
+      ['materialized_view_in_api', 'WARN', null],
+      ['foreign_table_in_api', 'WARN', null],
+      ['grant_without_policy', 'WARN', 'revoke insert, delete on "a"."B ""c""" from public, "web";'],
+      ['rls_references_user_metadata', 'ERROR', null],
+      ['rls_references_user_metadata', 'ERROR', null],
+      ['security_definer_view', 'WARN', 'alter view "a"."B ""c""" set (security_invoker = true);'],
+      ['definer_function_exposed', 'WARN', null],
+    ],
+  )
+  for (const { code } of found) t.ok(factsOf(code).title)
+  t.throws(() => factsOf('nothing'), { message: 'There is no lint nothing' })
+  t.end()
+})
+
+t.test('storage and missing tables', (t) => {
+  const found = [
+    ...storageFindings([
+      { kind: 'storage-rls-off' },
+      { kind: 'listable-bucket', bucket: 'b', roles: ['anon'], policies: ['p'] },
+      { kind: 'policy-without-bucket', policy: 'p', bucket: 'c' },
+    ]),
+    ...missingFindings([{ table: 'public.reports', services: ['reports'] }]),
+  ]
+  t.match(found, [
+    { code: 'storage_rls_disabled', level: 'ERROR', fix: 'alter table storage.objects enable row level security;' },
+    { code: 'public_bucket_allows_listing', level: 'WARN', key: 'public_bucket_allows_listing_b' },
+    {
+      code: 'storage_policy_without_bucket',
+      level: 'WARN',
+      reason: 'policy p on storage.objects: there is no bucket c.',
+    },
+    {
+      code: 'missing_table',
+      level: 'ERROR',
+      reason: /^missing table public\.reports of reports: run rowhouse migrate/,
+    },
+  ])
+  t.end()
+})
+
+t.test('a finding that a lint has as well appears once', (t) => {
+  const lint = (code: string, key: string, name: string, dismissed: string | null = null): LintFinding =>
+    finding({ code, key, level: 'WARN', object: { type: 'function', schema: 'a', name }, reason: '', dismissed })
+  const others = exposedFindings([table({ kind: 'rls-off' }), routine])
+  t.equal(joinFindings([], others).length, 2)
+  t.equal(joinFindings([lint('rls_disabled_in_public', 'rls_disabled_in_public_a_B "c"', '')], others).length, 2)
+  t.equal(
+    joinFindings([lint('anon_security_definer_function_executable', '', 'f(b integer)', 'A reason.')], others).length,
+    2,
+  )
+  t.end()
+})
+
+t.test('changes to one policy', (t) => {
+  const policy: PolicyRow = {
+    ...{
+      relation: 1,
+      name: 'p',
+      quoted: 'p',
+      command: 'ALL',
+      isPermissive: true,
+      roles: [0],
+      using: 'a',
+      check: 'true',
+    },
+    usingTree: null,
+    checkTree: null,
+  }
+  const given = {
+    code: 'no_primary_key',
+    level: 'INFO',
+    object: { type: 'table', schema: null, name: 't' },
+    key: '',
+    reason: 'r',
+  } as const
+  const narrowed = finding({ ...given, edit: { relation, policy, check: 'a' } })
+  const looser = finding({ ...given, edit: { relation, policy, using: 'b', check: 'a' } })
+  const dropped = finding({ ...given, fix: 'drop policy p on public.t;', drops: ['public.t p'] })
+  const joined = finding({ ...given, fix: 'join;', drops: ['public.t p', 'public.t q'] })
+  const statements = (...found: LintFinding[]): string | undefined =>
+    fixMigration(found)?.replaceAll(/^(--.*)?\n/gm, '')
+  t.equal(narrowed.fix, 'alter policy p on public.t\n  with check (a);')
+  t.equal(statements(narrowed, looser), 'alter policy p on public.t\n  using ((a) and (b))\n  with check (a);\n')
+  t.equal(statements(narrowed, dropped, looser), 'drop policy p on public.t;\n')
+  t.equal(statements(joined, narrowed), 'alter policy p on public.t\n  with check (a);\n')
+  t.equal(statements(joined), 'join;\n')
+  t.end()
+})
