@@ -1,14 +1,16 @@
 // The entry point of the program. Provides the commands with their dependencies.
+import { mkdir } from 'node:fs/promises'
 import { request } from 'node:http'
 import { version } from '../common/version.ts'
 import type { MigrationOptions } from '../postgres/migrate.ts'
 import type { SchemaFile } from '../validation/schema-directory.ts'
 import type { Client } from '../postgres/connection/client.ts'
-import { hasEmbedded, withConnection } from './command-line/connection.ts'
+import { hasEmbedded, withConnection, withEmbedded } from './command-line/connection.ts'
 import type {
   Address,
   ConnectionWish,
   Dependencies,
+  LaboratoryWish,
   Migrated,
   ServeOptions,
   DatabaseOperations,
@@ -19,7 +21,8 @@ import { watchTermination } from './command-line/termination.ts'
 import { readDatabaseSettings } from '../config/database-settings.ts'
 import type { Config } from '../config/config.ts'
 import { dumpConfig, dumpConfigJson, exampleConfig, exampleConfigJson } from '../config/dump.ts'
-import { loadConfig, withDatabaseSettings, type LoadedConfig } from '../config/load.ts'
+import { loadConfig, withDatabaseSettings, type Environment, type LoadedConfig } from '../config/load.ts'
+import type { Laboratory } from './policy-tests/laboratory.ts'
 
 const print = (text: string): void => void process.stdout.write(text)
 const printError = (text: string): void => void process.stderr.write(text)
@@ -142,6 +145,23 @@ function fetchStatus(address: Address): Promise<number> {
   })
 }
 
+/**
+ * Runs policy tests on databases of their own, on the embedded server or a given one. The database that is served is never
+ * used: tests of policies must not depend on its rows, nor reach a production server by mistake.
+ */
+async function withLaboratory<T>(
+  config: Config,
+  { dbUrl, fixture, jobs }: LaboratoryWish,
+  use: (laboratory: Laboratory) => Promise<T>,
+): Promise<T> {
+  const laboratory = await import('./policy-tests/laboratory.ts')
+  const onRemoved = (names: readonly string[]): void => log(`Removed databases of earlier runs: ${names.join(', ')}`)
+  const on = (uri: string, env: Environment): Promise<T> =>
+    laboratory.withLaboratory({ uri, env, config, fixture, jobs, onRemoved }, use)
+  if (dbUrl !== undefined) return on(dbUrl, process.env)
+  return withEmbedded(config.dataDir, log, ({ adminUri }) => on(adminUri, {}))
+}
+
 /** The JSON Schemas that bodies for tables must match. */
 async function tableSchemas({ services }: Config): Promise<readonly SchemaFile[]> {
   const { readSchemas } = await import('../validation/schema-directory.ts')
@@ -182,6 +202,8 @@ const dependencies: Dependencies = {
   allMigrations: async ({ services }) => (await import('../postgres/migrate.ts')).allMigrations({ services }),
   fetchStatus,
   tableSchemas,
+  withLaboratory,
+  makeFolder: async (path) => void (await mkdir(path, { recursive: true })),
   watchTermination: () => {
     removeSignalHandlers()
     return watchTermination()

@@ -7,7 +7,7 @@ import { chooseDatabase } from '../../config/database-choice.ts'
 import type { Environment } from '../../config/load.ts'
 import { toPoolConfig } from '../connection-setting.ts'
 import { withClient } from '../../postgres/connection/client.ts'
-import { findRunning, useEmbedded } from '../../postgres/embedded/embedded.ts'
+import { findRunning, useEmbedded, type EmbeddedDatabase } from '../../postgres/embedded/embedded.ts'
 import { findCluster } from '../../postgres/embedded/cluster.ts'
 import { requireSupportedVersion } from '../../postgres/connection/server-version.ts'
 import { CommandError } from './command-error.ts'
@@ -61,6 +61,20 @@ export async function withConnection<T>(
   if (!embedded) throw new CommandError('The embedded database is not running. Start it with `rowhouse serve`.')
   try {
     return await connect(role === 'owner' ? embedded.adminUri : embedded.authenticatorUri, {}, use)
+  } finally {
+    await embedded.stop()
+  }
+}
+
+/** Lends the embedded database to `use`: creates it if there is none, starts it if it is not running, and stops it afterwards. */
+export async function withEmbedded<T>(
+  dataDir: string,
+  log: (message: string) => void,
+  use: (embedded: EmbeddedDatabase) => Promise<T>,
+): Promise<T> {
+  const embedded = await useEmbedded({ dataDir, log })
+  try {
+    return await use(embedded)
   } finally {
     await embedded.stop()
   }

@@ -4,6 +4,7 @@ import type { DatabaseRole } from '../../config/database-choice.ts'
 import type { ApiKey } from '../../identity/api-key/api-key.ts'
 import type { SchemaFile } from '../../validation/schema-directory.ts'
 import type { RunClientQuery } from '../operations/exposure.ts'
+import type { Fixture, Laboratory } from '../policy-tests/laboratory.ts'
 import type { Termination } from './termination.ts'
 
 export type ServeOptions = {
@@ -58,6 +59,15 @@ export type DatabaseOperations = {
   readonly addSampleData: (email: string | undefined) => Promise<SampleCounts>
 }
 
+/** What the databases of policy tests are made of, and where. */
+export type LaboratoryWish = {
+  /** Server for the databases; undefined for the embedded one. */
+  readonly dbUrl: string | undefined
+  readonly fixture: Fixture
+  /** Number of connections, each to its own copy. */
+  readonly jobs: number
+}
+
 export type Dependencies = {
   readonly version: string
   /** Standard output, for results. */
@@ -80,6 +90,14 @@ export type Dependencies = {
     wish: ConnectionWish,
     use: (session: DatabaseOperations) => Promise<T>,
   ) => Promise<T>
+  /** Sets up databases for policy tests, and removes them after `use`. */
+  readonly withLaboratory: <T>(
+    config: Config,
+    wish: LaboratoryWish,
+    use: (laboratory: Laboratory) => Promise<T>,
+  ) => Promise<T>
+  /** Creates a folder and its parents, if they are missing. */
+  readonly makeFolder: (path: string) => Promise<void>
   /** Whether a database is available: a configured one, or an embedded one. */
   readonly hasDatabase: (config: Config) => Promise<boolean>
   /** File names of all migrations, in order. */

@@ -6,6 +6,7 @@ import { addKeys } from './keys-command.ts'
 import { addMigrate } from './migrate-command.ts'
 import { addSample } from './sample-command.ts'
 import { addServe } from './serve-command.ts'
+import { addTest } from './test-command.ts'
 import { addTypes } from './types-command.ts'
 import { messageOf } from './error-message.ts'
 
@@ -83,5 +84,6 @@ function createProgram(dependencies: Dependencies, output: Output, setExitCode: 
   addKeys(program, dependencies)
   addCheck(program, dependencies, setExitCode)
   addTypes(program, dependencies, setExitCode)
+  addTest(program, dependencies, setExitCode)
   return program
 }
