@@ -53,6 +53,10 @@ export type ServiceConfig = EngineSettings &
     readonly migrateOnStart: boolean
     /** Connection string for `migrate`. Defaults to `dbUri` when null. */
     readonly migrationDatabaseUrl: string | null
+    /** Folder of the user's migrations, or `none`. Null: the usual one of the working folder, if it exists. */
+    readonly migrationsDir: string | null
+    /** Folder of the user's JSON Schemas, or `none`. Null: `schemas` beside the migrations, if it exists. */
+    readonly schemasDir: string | null
     /** Connections in addition to those of `dbPool`. */
     readonly dbPoolReserve: number
     /** Bytes. */

@@ -22,15 +22,14 @@ import { serviceDocumentHandler } from '../services/openapi/service-document.ts'
 import type { StorageService } from '../services/storage/create-storage.ts'
 import { createImageKeeper } from '../services/storage/image-keeper.ts'
 import { storageRoutes } from '../services/storage/storage-table.ts'
-import { readSchemas } from '../validation/schema-directory.ts'
-import { ownSchemas, type Validator } from '../validation/validator.ts'
+import type { Validator } from '../validation/validator.ts'
 import { createApp } from './app.ts'
 import { startSignIn, withAuth } from './auth-service.ts'
 import { embeddedVariable } from './embedded-environment.ts'
 import type { ServiceSettings } from './live-settings.ts'
 import type { Log } from './operations/log.ts'
 import type { Metrics } from './operations/metrics.ts'
-import { isSchemaOf } from './service-choice.ts'
+import { readUsedSchemas } from './schema-files.ts'
 import { describedRoutes, serviceTables } from './service-routes.ts'
 import type { ServingDatabase } from './serving-database.ts'
 import { startStorage } from './storage-service.ts'
@@ -167,7 +166,7 @@ async function tablesOf(
       database,
       lookupApiKey,
       cookieIdentity: (request) => cookieIdentity(request, sessions),
-      schemas: (await readSchemas(ownSchemas)).filter(isSchemaOf(config.services)),
+      schemas: await readUsedSchemas(config),
       version,
       routes: () => [
         ...describedRoutes([...tables, ...(has('auth') ? [{ routes: authRoutes }] : [])]),

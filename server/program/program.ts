@@ -3,25 +3,26 @@ import { mkdir } from 'node:fs/promises'
 import { request } from 'node:http'
 import { version } from '../common/version.ts'
 import type { MigrationOptions } from '../postgres/migrate.ts'
-import type { SchemaFile } from '../validation/schema-directory.ts'
 import type { Client } from '../postgres/connection/client.ts'
-import { hasEmbedded, withConnection, withEmbedded } from './command-line/connection.ts'
+import { hasEmbedded, withAddress, withConnection } from './command-line/connection.ts'
 import type {
   Address,
   ConnectionWish,
   Dependencies,
   LaboratoryWish,
   Migrated,
+  MigrateOptions,
   ServeOptions,
   DatabaseOperations,
 } from './command-line/dependencies.ts'
+import type { WatchOptions } from './migrations/watch.ts'
 import { messageOf } from './command-line/error-message.ts'
 import { runProgram } from './command-line/program.ts'
 import { watchTermination } from './command-line/termination.ts'
 import { readDatabaseSettings } from '../config/database-settings.ts'
 import type { Config } from '../config/config.ts'
 import { dumpConfig, dumpConfigJson, exampleConfig, exampleConfigJson } from '../config/dump.ts'
-import { loadConfig, withDatabaseSettings, type Environment, type LoadedConfig } from '../config/load.ts'
+import { loadConfig, withDatabaseSettings, type LoadedConfig } from '../config/load.ts'
 import type { Laboratory } from './policy-tests/laboratory.ts'
 
 const print = (text: string): void => void process.stdout.write(text)
@@ -95,12 +96,18 @@ async function dumpSchema(config: Config): Promise<string> {
 /** Imports modules on demand, so that commands such as `--help` start quickly. */
 async function sessionOn(client: Client, config: Config): Promise<DatabaseOperations> {
   const { pendingMigrations } = await import('../postgres/migrate.ts')
+  const project = await import('./migrations/project-migrations.ts')
   const keys = await import('../identity/api-key/api-key.ts')
   const { addSampleData } = await import('./command-line/sample-data.ts')
   return {
     query: (text, values) => client.query<SettingRow>(text, values),
-    migrate: () => migrateWith(client, config),
-    pendingMigrations: () => pendingMigrations(client, migrationsOf(config)),
+    migrate: (wanted) => migrateWith(client, config, wanted),
+    pendingMigrations: async (wanted) => [
+      ...(await pendingMigrations(client, migrationsOf(config))),
+      ...(await project.pendingFiles(client, config, wanted)),
+    ],
+    migrationStatus: () => project.projectStatus(client, config),
+    acceptMigration: (name) => project.acceptFile(client, config, name),
     createApiKey: (wanted) => keys.createApiKey(client, wanted),
     listApiKeys: () => keys.listApiKeys(client),
     revokeApiKey: (id) => keys.revokeApiKey(client, id),
@@ -117,7 +124,22 @@ const migrationsOf = (config: Config): MigrationOptions => ({
   services: config.services,
 })
 
-async function migrateWith(client: Client, config: Config): Promise<Migrated> {
+async function migrateWith(
+  client: Client,
+  config: Config,
+  { seed, ...wanted }: MigrateOptions = {},
+): Promise<Migrated> {
+  const { applyProject } = await import('./migrations/project-migrations.ts')
+  const own = await migrateOwn(client, config)
+  const files = await applyProject(client, config, { ...wanted, ...(seed ? { seed: 'changed' } : {}), onNotice: log })
+  return {
+    applied: [...own.applied, ...files.applied, ...(files.seeded === undefined ? [] : [files.seeded])],
+    notes: [...own.notes, ...files.notes],
+  }
+}
+
+/** Applies the server's own migrations. */
+async function migrateOwn(client: Client, config: Config): Promise<Migrated> {
   const options = { onNotice: log, ...migrationsOf(config) }
   const { dbUri, migrationDatabaseUrl } = config
   if (migrationDatabaseUrl === null) {
@@ -129,6 +151,20 @@ async function migrateWith(client: Client, config: Config): Promise<Migrated> {
   const serving = servingFrom(dbUri, process.env)
   const { applied, login } = await migrateForServing(client, serving, options)
   return { applied, notes: describeLogin(login, serving.setting) }
+}
+
+async function allMigrations(config: Config): Promise<readonly string[]> {
+  const { allMigrations: own } = await import('../postgres/migrate.ts')
+  const { allFiles } = await import('./migrations/project-migrations.ts')
+  return [...(await own({ services: config.services })), ...(await allFiles(config))]
+}
+
+/** While a command watches, `serve` can be stopped and started with the embedded database. */
+const watching: ConnectionWish = { role: 'owner', creates: false, starts: false }
+
+async function watchMigrations(config: Config, options: WatchOptions): Promise<void> {
+  const { watchProject } = await import('./migrations/watch-project.ts')
+  return withAddress(config, process.env, watching, log, (uri, env) => watchProject(config, uri, env, options))
 }
 
 function fetchStatus(address: Address): Promise<number> {
@@ -156,18 +192,10 @@ async function withLaboratory<T>(
 ): Promise<T> {
   const laboratory = await import('./policy-tests/laboratory.ts')
   const onRemoved = (names: readonly string[]): void => log(`Removed databases of earlier runs: ${names.join(', ')}`)
-  const on = (uri: string, env: Environment): Promise<T> =>
-    laboratory.withLaboratory({ uri, env, config, fixture, jobs, onRemoved }, use)
-  if (dbUrl !== undefined) return on(dbUrl, process.env)
-  return withEmbedded(config.dataDir, log, ({ adminUri }) => on(adminUri, {}))
-}
-
-/** The JSON Schemas that bodies for tables must match. */
-async function tableSchemas({ services }: Config): Promise<readonly SchemaFile[]> {
-  const { readSchemas } = await import('../validation/schema-directory.ts')
-  const { ownSchemas } = await import('../validation/validator.ts')
-  const { isSchemaOf } = await import('./service-choice.ts')
-  return (await readSchemas(ownSchemas)).filter(isSchemaOf(services))
+  const server = { dataDir: config.dataDir, dbUri: dbUrl ?? null, migrationDatabaseUrl: null }
+  return withAddress(server, process.env, { role: 'owner', creates: true }, log, (uri, env) =>
+    laboratory.withLaboratory({ uri, env, config, fixture, jobs, onRemoved }, use),
+  )
 }
 
 async function serve(options: ServeOptions): Promise<void> {
@@ -199,11 +227,12 @@ const dependencies: Dependencies = {
     withConnection(config, process.env, wish, log, async (client) => use(await sessionOn(client, config))),
   hasDatabase: async ({ dataDir, dbUri, migrationDatabaseUrl }) =>
     dbUri !== null || migrationDatabaseUrl !== null || (await hasEmbedded(dataDir)),
-  allMigrations: async ({ services }) => (await import('../postgres/migrate.ts')).allMigrations({ services }),
+  allMigrations,
+  watchMigrations,
   fetchStatus,
-  tableSchemas,
   withLaboratory,
   makeFolder: async (path) => void (await mkdir(path, { recursive: true })),
+  tableSchemas: async (config) => (await import('./schema-files.ts')).readUsedSchemas(config),
   watchTermination: () => {
     removeSignalHandlers()
     return watchTermination()

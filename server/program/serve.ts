@@ -6,11 +6,12 @@ import { ensureDevelopmentKeys, type DevelopmentKeys } from './command-line/deve
 import type { ServeOptions } from './command-line/dependencies.ts'
 import { developmentAccounts } from './command-line/development-accounts.ts'
 import { fillEmptyDatabase, type SampleStart } from './command-line/sample-data.ts'
+import { messageOf } from './command-line/error-message.ts'
 import { watchTermination } from './command-line/termination.ts'
 import { welcome } from './command-line/welcome.ts'
 import type { Config } from '../config/config.ts'
 import { chooseDatabase } from '../config/database-choice.ts'
-import { loadConfig, settingSource, type LoadedConfig } from '../config/load.ts'
+import { loadConfig, settingSource, type Environment, type LoadedConfig } from '../config/load.ts'
 import { listensOnLoopback } from '../config/loopback.ts'
 import { missingAddresses } from '../config/missing-addresses.ts'
 import { missingSecrets } from '../config/missing-secrets.ts'
@@ -24,6 +25,8 @@ import { keepHeapSmall } from './heap.ts'
 import { ensureJwtKeysFile } from './jwt-keys-file.ts'
 import { createHttpServer } from './http-server.ts'
 import type { UpgradeHandler } from '../http/upgrade.ts'
+import { applyProject } from './migrations/project-migrations.ts'
+import { watchProject } from './migrations/watch-project.ts'
 import { createAdmin } from './operations/admin.ts'
 import { consoleLines } from './operations/console-lines.ts'
 import { createLog, type Log } from './operations/log.ts'
@@ -48,10 +51,12 @@ const closingTime = 5000
  *
  * @throws ConfigError, EmbeddedDatabaseError, or the error of listening, when the server cannot start
  */
-export async function serve({ configFile, json = false, sample = false }: ServeOptions): Promise<void> {
+export async function serve(options: ServeOptions): Promise<void> {
+  const { configFile, json = false, sample = false } = options
   keepHeapSmall()
   const termination = watchTermination()
-  const given = loadConfig({ env: process.env, file: configFile })
+  const environment = withFolders(process.env, options)
+  const given = loadConfig({ env: environment, file: configFile })
   // Lines for people on a terminal, JSON otherwise.
   const isForPeople = process.stdout.isTTY && !json
   const log = createLog({
@@ -80,8 +85,8 @@ export async function serve({ configFile, json = false, sample = false }: ServeO
     const embedded = await startDatabase(given, log, termination.signal)
     if (embedded) stops.unshift(() => embedded.stop())
     const env = embedded
-      ? withEmbedded(process.env, given.config, embedded, await ensureJwtKeysFile(given.config.dataDir))
-      : process.env
+      ? withEmbedded(environment, given.config, embedded, await ensureJwtKeysFile(given.config.dataDir))
+      : environment
     const loaded = embedded ? loadConfig({ env, file: configFile }) : given
     const { config } = loaded
     const uri = config.dbUri ?? ''
@@ -89,14 +94,23 @@ export async function serve({ configFile, json = false, sample = false }: ServeO
     if (given.config.migrateOnStart && worker === undefined) {
       const owner = embedded?.adminUri ?? config.migrationDatabaseUrl ?? uri
       const serving = servingFrom(uri, env)
-      const { applied, login } = await withClient(toPoolConfig(owner, env), (client) =>
-        migrateForServing(client, serving, {
+      const { applied, notes } = await withClient(toPoolConfig(owner, env), async (client) => {
+        const own = await migrateForServing(client, serving, {
           dataDir: embedded ? given.config.dataDir : undefined,
           services: given.config.services,
-        }),
-      )
+        })
+        const project = await applyProject(client, given.config, {
+          // A seed is for development.
+          seed: embedded ? 'missing' : undefined,
+          onNotice: (message) => log.write({ kind: 'migration-notice', message }),
+        })
+        return {
+          applied: [...own.applied, ...project.applied, ...(project.seeded === undefined ? [] : [project.seeded])],
+          notes: [...describeLogin(own.login, serving.setting), ...project.notes],
+        }
+      })
       if (applied.length > 0) log.write({ kind: 'migrated', applied })
-      for (const message of describeLogin(login, serving.setting)) log.write({ kind: 'warning', message })
+      for (const message of notes) log.write({ kind: 'warning', message })
     }
     const start = config.serverWorkers > 1 && worker === undefined ? serveByWorkers : serveHere
     const { address, failed } = await start({ env, configFile, loaded, uri, log }, stops)
@@ -107,6 +121,15 @@ export async function serve({ configFile, json = false, sample = false }: ServeO
       const owner = embedded?.adminUri ?? config.migrationDatabaseUrl ?? uri
       const outcome = await withClient(toPoolConfig(owner, env), fillEmptyDatabase)
       log.write({ kind: outcome === 'lacks migrations' ? 'warning' : 'sample-data', message: sampleMessages[outcome] })
+    }
+    if (options.watch && worker === undefined) {
+      const owner = embedded?.adminUri ?? config.migrationDatabaseUrl ?? uri
+      const ending = new AbortController()
+      const watched = watchWhileServing(config, owner, env, log, ending.signal)
+      stops.unshift(() => {
+        ending.abort()
+        return watched
+      })
     }
     const ended = embedded?.ended.then(() => Promise.reject(new Error('the embedded database has ended')))
     const signal = await Promise.race([termination.received, failed, ...(ended ? [ended] : [])])
@@ -124,6 +147,31 @@ export async function serve({ configFile, json = false, sample = false }: ServeO
     leaveWorkers()
     // Exits even if a database connection does not close.
     setTimeout(() => process.exit(), closingTime).unref()
+  }
+}
+
+/** The environment with the folders that options name. Workers inherit it. */
+const withFolders = (env: Environment, { migrations, schemas }: ServeOptions): Environment => ({
+  ...env,
+  ...(migrations === undefined ? {} : { MIGRATIONS_DIR: migrations }),
+  ...(schemas === undefined ? {} : { SCHEMAS_DIR: schemas }),
+})
+
+/** Applies the project's migrations whenever they are saved. */
+async function watchWhileServing(
+  config: Config,
+  uri: string,
+  env: Environment,
+  log: Log,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await watchProject(config, uri, env, {
+      signal,
+      report: ({ kind, message }) => log.write({ kind: kind === 'error' ? 'warning' : 'migration-notice', message }),
+    })
+  } catch (error) {
+    log.write({ kind: 'warning', message: `Watching the migrations has ended: ${messageOf(error)}` })
   }
 }
 

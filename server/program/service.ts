@@ -18,9 +18,9 @@ import { authenticate } from '../identity/authenticate.ts'
 import type { TransactionOptions } from '../rest/database.ts'
 import { Engine } from '../rest/engine.ts'
 import type { Identity } from '../identity/identity.ts'
-import { isSchemaOf } from './service-choice.ts'
+import { readUsedSchemas } from './schema-files.ts'
 import { ServingDatabase } from './serving-database.ts'
-import { createValidator, ownSchemas } from '../validation/validator.ts'
+import { compileSchemas } from '../validation/validator.ts'
 
 export type ServiceOptions = {
   readonly env: Environment
@@ -91,8 +91,7 @@ export async function startService({
     jwtCache: () => engine.snapshot.loaded.verifier.cacheStatistics,
     timesRequests: loaded.config.adminServerPort !== null || loaded.config.adminServerUnixSocket !== null,
   })
-  const { services } = loaded.config
-  const validator = await createValidator(ownSchemas, isSchemaOf(services))
+  const validator = compileSchemas(await readUsedSchemas(loaded.config))
   const lookupApiKey = createApiKeyLookup({ query: database.query, changes: keyChanges })
   const observe = observeEngine(log, metrics, loaded.config.dbPool)
   const engine = new Engine<ServiceSettings>({

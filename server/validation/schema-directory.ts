@@ -15,18 +15,32 @@ export type SchemaFile = {
  *
  * @throws Error naming the file that is not JSON, has no `$id`, is not an object that is closed or explicitly open, or whose table has no schema
  */
-export async function readSchemas(directory: string): Promise<SchemaFile[]> {
+export const readSchemas = (directory: string): Promise<SchemaFile[]> =>
+  readFiles(directory, (content) => [schemaFile(content)])
+
+/**
+ * Reads the `*.json` files of the folder that are for a table, and ignores all others.
+ *
+ * @throws as `readSchemas`
+ */
+export const readTableSchemas = (directory: string): Promise<SchemaFile[]> =>
+  readFiles(directory, (content) =>
+    typeof content === 'object' && content !== null && tableKeyword in content ? [schemaFile(content)] : [],
+  )
+
+async function readFiles(directory: string, parse: (content: unknown) => SchemaFile[]): Promise<SchemaFile[]> {
   const names = (await readdir(directory)).filter((name) => name.endsWith('.json')).sort()
-  return Promise.all(
+  const files = await Promise.all(
     names.map(async (name) => {
       const path = join(directory, name)
       try {
-        return schemaFile(JSON.parse(await readFile(path, 'utf8')))
+        return parse(JSON.parse(await readFile(path, 'utf8')))
       } catch (error) {
         throw new Error(`${path}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
       }
     }),
   )
+  return files.flat()
 }
 
 function schemaFile(content: unknown): SchemaFile {

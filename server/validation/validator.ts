@@ -31,15 +31,15 @@ const maxProperties = 1000
 type Check = { readonly first: ValidateFunction; readonly all: ValidateFunction }
 
 /**
- * Reads and compiles the schemas of a folder, or those of them that are used.
+ * Reads and compiles the schemas of a folder.
  *
  * @throws Error naming the schema that is wrong, or two for the same table
  */
-export async function createValidator(
-  directory = ownSchemas,
-  isUsed: (file: SchemaFile) => boolean = () => true,
-): Promise<Validator> {
-  const files = (await readSchemas(directory)).filter(isUsed)
+export const createValidator = async (directory = ownSchemas): Promise<Validator> =>
+  compileSchemas(await readSchemas(directory))
+
+/** @throws Error naming the schema that is wrong, or two for the same table */
+export function compileSchemas(files: readonly SchemaFile[]): Validator {
   const tables = new Map<string, TableBodies>()
   const dtos = new Map<string, DtoValidator>()
   const compileTable = compilerOf(files, 'table')

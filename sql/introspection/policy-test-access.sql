@@ -48,6 +48,13 @@ found (kind, nspname, relname, name, fields) as (
       where not pg_catalog.has_table_privilege(roles.oid, relations.oid, privilege)
         and (relkind not in ('m') or privilege = 'select')
     ), '[]'),
+    -- On the table or on some of its columns.
+    'held', coalesce((
+      select json_agg(json_build_object('role', rolname, 'privilege', privilege))
+      from roles, unnest(array['select', 'insert', 'update', 'delete']) as privilege
+      where case privilege when 'delete' then pg_catalog.has_table_privilege(roles.oid, relations.oid, privilege)
+        else pg_catalog.has_any_column_privilege(roles.oid, relations.oid, privilege) end
+    ), '[]'),
     'granted', coalesce((
       select json_agg(json_build_object('role', coalesce(rolname, 'public'), 'privilege', lower(privilege_type))
         order by rolname collate "C", privilege_type)

@@ -14,6 +14,8 @@ import { readExpiry } from '../../server/program/command-line/keys-command.ts'
 import { runProgram } from '../../server/program/command-line/program.ts'
 import { readyAddress } from '../../server/program/command-line/ready.ts'
 import type { Config } from '../../server/config/config.ts'
+import { MigrationError } from '../../server/program/migrations/migration-error.ts'
+import type { ProjectStatus } from '../../server/program/migrations/project-migrations.ts'
 
 const here = fileURLToPath(import.meta.url)
 
@@ -41,6 +43,25 @@ const key: ApiKey & { key: string } = {
   key: 'sb_secret_abcdefgh',
 }
 
+const status: ProjectStatus = {
+  folder: 'migrations',
+  files: [
+    {
+      name: '1_a.sql',
+      state: 'applied',
+      appliedAt: '2026-01-02T03:04:05.678Z',
+      done: 2,
+      statements: 2,
+      interrupted: null,
+    },
+    { name: '2_b.sql', state: 'pending', appliedAt: null, done: 0, statements: 1, interrupted: null },
+  ],
+  seed: { file: 'seed.sql', state: 'not applied' },
+  ignored: ['notes.sql'],
+}
+
+const place = { file: '1_a.sql', line: 1, column: undefined, statement: 1, code: '42601' }
+
 type Ran = { code: number; out: string; err: string; calls: unknown[] }
 
 /** Runs the command line with every other room replaced by a recorder of its calls. */
@@ -53,8 +74,11 @@ async function run(
   const called = <T>(name: string, result: T, ...values: unknown[]): T => (ran.calls.push([name, ...values]), result)
   const database: DatabaseOperations = {
     query: () => Promise.resolve({ rows: [{ migrated: true, are_there: true }] }),
-    migrate: () => Promise.resolve(called('migrate', { applied: ['1_roles.sql', '2_tables.sql'], notes: [] })),
-    pendingMigrations: () => Promise.resolve(called('pending', ['2_tables.sql'])),
+    migrate: (options = {}) =>
+      Promise.resolve(called('migrate', { applied: ['1_roles.sql', '2_tables.sql'], notes: [] }, options)),
+    pendingMigrations: (options = {}) => Promise.resolve(called('pending', ['2_tables.sql'], options)),
+    migrationStatus: () => Promise.resolve(called('status', status)),
+    acceptMigration: (name) => Promise.resolve(called('accept', `migrations/${name}`, name)),
     createApiKey: (wanted) =>
       Promise.resolve(
         called(
@@ -82,8 +106,16 @@ async function run(
     withDatabase: (_config, wish, use) => use(called('database', database, wish)),
     hasDatabase: () => Promise.resolve(true),
     allMigrations: () => Promise.resolve(['1_roles.sql', '2_tables.sql']),
+    watchMigrations: (_config, { report, includeAll }) => {
+      report({ kind: 'notice', message: 'Watching migrations' })
+      report({ kind: 'error', message: '1_a.sql:1: wrong', place })
+      called('watch', undefined, { includeAll })
+      return Promise.resolve()
+    },
     fetchStatus: (address: Address) => Promise.resolve(called('fetch', 200, address)),
     tableSchemas: () => Promise.resolve([]),
+    withLaboratory: () => Promise.reject(new Error('no laboratory')),
+    makeFolder: () => Promise.resolve(),
     watchTermination: () => ({ signal: AbortSignal.abort(), dispose: () => undefined }),
     ...given,
   })
@@ -135,6 +167,7 @@ t.test('serving', async (t) => {
     [['--', here], { configFile: here }],
     [['serve', '--sample'], { sample: true }],
     [['--sample', here], { configFile: here, sample: true }],
+    [['serve', '--migrations', 'm', '--schemas', 's', '--watch'], { migrations: 'm', schemas: 's', watch: true }],
   ]
   for (const [args, options] of table) {
     const ran = await run(args)
@@ -212,7 +245,10 @@ t.test('help', async (t) => {
     ],
     [['-h'], /--dump-config[^]*--dump-schema[^]*--ready/],
     [['help'], /^Usage: rowhouse \[options\] \[command\]/],
-    [['migrate', '--help'], /^Usage: rowhouse migrate \[options\]\n[^]*--dry-run[^]*--json/],
+    [
+      ['migrate', '--help'],
+      /^Usage: rowhouse migrate \[options\] \[command\]\n[^]*--dry-run[^]*--json[^]*status[^]*new/,
+    ],
     [
       ['types', '--help'],
       /^Usage: rowhouse types \[options\]\n[^]*--db-url <url>[^]*--schema <names>[^]*--output <file>[^]*--watch[^]*--check <file>/,
@@ -292,11 +328,36 @@ t.test('errors of commands are printed', async (t) => {
 })
 
 t.test('migrate', async (t) => {
+  const applied = 'Applied:\n  1_roles.sql\n  2_tables.sql\n'
+  const statusTable = [
+    'FILE       STATE                                     SINCE',
+    '1_a.sql    applied                                   2026-01-02 03:04:05Z',
+    '2_b.sql    pending',
+    'seed.sql   not applied: --seed',
+    'notes.sql  not applied: not named like 001_name.sql\n',
+  ].join('\n')
   const table: [string[], string, boolean, unknown[]][] = [
-    [['migrate'], 'Applied:\n  1_roles.sql\n  2_tables.sql\n', true, ['migrate']],
-    [['migrate', '--json'], '{"applied":["1_roles.sql","2_tables.sql"],"notes":[]}\n', true, ['migrate']],
-    [['migrate', '--dry-run'], 'Would apply:\n  2_tables.sql\n', false, ['pending']],
-    [['--json', 'migrate', '--dry-run'], '{"pending":["2_tables.sql"]}\n', false, ['pending']],
+    [['migrate'], applied, true, ['migrate', {}]],
+    [['migrate', '--json'], '{"applied":["1_roles.sql","2_tables.sql"],"notes":[]}\n', true, ['migrate', {}]],
+    [['migrate', '--seed'], applied, true, ['migrate', { seed: true }]],
+    [['migrate', '--include-all', '--seed'], applied, true, ['migrate', { seed: true, includeAll: true }]],
+    [['migrate', '--dry-run'], 'Would apply:\n  2_tables.sql\n', false, ['pending', {}]],
+    [
+      ['migrate', '--dry-run', '--include-all'],
+      'Would apply:\n  2_tables.sql\n',
+      false,
+      ['pending', { includeAll: true }],
+    ],
+    [['--json', 'migrate', '--dry-run'], '{"pending":["2_tables.sql"]}\n', false, ['pending', {}]],
+    [
+      ['migrate', '--accept', '1_a.sql'],
+      'Recorded migrations/1_a.sql as applied, as it is now.\n',
+      false,
+      ['accept', '1_a.sql'],
+    ],
+    [['migrate', '--accept', '1_a.sql', '--json'], '{"accepted":"migrations/1_a.sql"}\n', false, ['accept', '1_a.sql']],
+    [['migrate', 'status'], statusTable, false, ['status']],
+    [['migrate', 'status', '--json'], `${JSON.stringify(status)}\n`, false, ['status']],
   ]
   for (const [args, out, creates, last] of table) {
     const calls = [['config', undefined], ['database', { role: 'owner', creates }], last]
@@ -317,6 +378,78 @@ t.test('migrate', async (t) => {
     t.match(await run(args, {}, idle), { code: 0, out: 'The database is up to date.\n' })
   }
   t.strictSame((await run(['migrate', '-c', 'my.conf'])).calls[0], ['config', 'my.conf'])
+})
+
+t.test('migrate: the folder, the status, and errors', async (t) => {
+  const given: (string | null)[] = []
+  const withDatabase: Dependencies['withDatabase'] = ({ migrationsDir }, _wish, use) => {
+    given.push(migrationsDir)
+    return use({
+      migrate: () => Promise.resolve({ applied: [], notes: [] }),
+      migrationStatus: () => Promise.resolve(status),
+    } as Partial<DatabaseOperations> as DatabaseOperations)
+  }
+  for (const args of [
+    ['migrate', '--migrations', 'a'],
+    ['migrate', 'status', '--migrations', 'a'],
+    ['migrate', '--migrations', 'a', 'status'],
+  ]) {
+    await run(args, { withDatabase })
+  }
+  t.strictSame(given, ['a', 'a', 'a'])
+
+  const states: [ProjectStatus['files'][number]['state'], number, RegExp][] = [
+    ['applied', 0, /applied/],
+    ['pending', 0, /pending/],
+    ['out of order', 0, /pending, older than an applied file: --include-all/],
+    ['file missing', 0, /applied, the file is missing/],
+    ['applied by supabase', 0, /Supabase/],
+    ['edited', 1, /changed after it was applied/],
+    ['extended', 1, /extended after it was applied/],
+    ['incomplete', 1, /incomplete: 1 of 3 statements, statement 2 was interrupted/],
+  ]
+  for (const [state, code, text] of states) {
+    const file = { name: '1_a.sql', state, appliedAt: null, done: 1, statements: 3, interrupted: 2 }
+    const ran = await run(
+      ['migrate', 'status'],
+      {},
+      { migrationStatus: () => Promise.resolve({ ...status, files: [file] }) },
+    )
+    t.strictSame([ran.code, ran.err], [code, ''], state)
+    t.match(ran.out, text, state)
+  }
+  const none: ProjectStatus = { folder: null, files: [], seed: null, ignored: [] }
+  const empty = await run(['migrate', 'status'], {}, { migrationStatus: () => Promise.resolve(none) })
+  t.equal(empty.out, 'There is no folder of migrations. `rowhouse migrate new NAME` creates it.\n')
+
+  const failed = { migrate: () => Promise.reject(new MigrationError('1_a.sql:1: wrong', place, {})) }
+  t.match(await run(['migrate'], {}, failed), { code: 1, out: '', err: '1_a.sql:1: wrong\n' })
+  const json = await run(['migrate', '--json'], {}, failed)
+  t.strictSame(JSON.parse(json.err), {
+    error: '1_a.sql:1: wrong',
+    place: { file: '1_a.sql', line: 1, statement: 1, code: '42601' },
+  })
+  t.match(await run(['migrate', '--watch']), { code: 0, out: 'Watching migrations\n', err: '1_a.sql:1: wrong\n' })
+  const watched = await run(['migrate', '--watch', '--json', '--include-all'])
+  t.strictSame(JSON.parse(watched.out), { notice: 'Watching migrations' })
+  t.match(JSON.parse(watched.err), { error: '1_a.sql:1: wrong', place: { line: 1 } })
+  t.strictSame(watched.calls.at(-1), ['watch', { includeAll: true }])
+  t.match(await run(['migrate', '--watch', '--dry-run']), { code: 1, err: /cannot be used with/ })
+  t.match(await run(['migrate', 'stats']), { code: 1, err: /error/ })
+})
+
+t.test('migrate new', async (t) => {
+  const folder = join(t.testdir({}), 'migrations')
+  const create = (...args: string[]): Promise<Ran> => run(['migrate', 'new', '--migrations', folder, ...args])
+  const first = await create('Create tasks')
+  t.match(first, { code: 0, err: '' })
+  t.match(first.out, /^Created .*migrations\/\d{14}_create_tasks\.sql\.\n$/)
+  const second = await create('Öffne die "Tür"!', '--json')
+  t.match(JSON.parse(second.out), { file: /\/\d{14}_o_ffne_die_tu_r\.sql$/ })
+  t.equal((await readdir(folder)).length, 2)
+  t.match(await create('../../etc'), { code: 0, out: /migrations\/\d+_etc\.sql/ })
+  t.match(await create('42'), { code: 1, err: /has letters from a to z/ })
+  t.match(await create(), { code: 1, err: /missing required argument 'name'/ })
 })
 
 t.test('keys', async (t) => {

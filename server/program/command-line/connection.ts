@@ -7,7 +7,7 @@ import { chooseDatabase } from '../../config/database-choice.ts'
 import type { Environment } from '../../config/load.ts'
 import { toPoolConfig } from '../connection-setting.ts'
 import { withClient } from '../../postgres/connection/client.ts'
-import { findRunning, useEmbedded, type EmbeddedDatabase } from '../../postgres/embedded/embedded.ts'
+import { findRunning, useEmbedded } from '../../postgres/embedded/embedded.ts'
 import { findCluster } from '../../postgres/embedded/cluster.ts'
 import { requireSupportedVersion } from '../../postgres/connection/server-version.ts'
 import { CommandError } from './command-error.ts'
@@ -42,15 +42,27 @@ export async function hasEmbedded(dataDir: string): Promise<boolean> {
  * @param log called with messages of the embedded database
  * @throws ConfigError or CommandError when no database is configured; UnsupportedPostgres; the connection error
  */
-export async function withConnection<T>(
+export const withConnection = <T>(
+  config: Target,
+  env: Environment,
+  wish: ConnectionWish,
+  log: (message: string) => void,
+  use: (client: Client) => Promise<T>,
+): Promise<T> => withAddress(config, env, wish, log, (uri, variables) => connect(uri, variables, use))
+
+/**
+ * Runs `use` with a connection string, and the variables for options that are missing in it. Otherwise as
+ * `withConnection`.
+ */
+export async function withAddress<T>(
   config: Target,
   env: Environment,
   { role, creates, starts = true }: ConnectionWish,
   log: (message: string) => void,
-  use: (client: Client) => Promise<T>,
+  use: (uri: string, env: Environment) => Promise<T>,
 ): Promise<T> {
   const database = chooseDatabase(config, role)
-  if (database.kind === 'named') return connect(database.uri, env, use)
+  if (database.kind === 'named') return use(database.uri, env)
   if (!creates && !(await hasEmbedded(config.dataDir))) {
     throw new CommandError(
       `No database is configured, and there is no embedded database in ${config.dataDir}. ${howTo[role]}, ` +
@@ -60,21 +72,7 @@ export async function withConnection<T>(
   const embedded = starts ? await useEmbedded({ dataDir: database.dataDir, log }) : await findRunning(database.dataDir)
   if (!embedded) throw new CommandError('The embedded database is not running. Start it with `rowhouse serve`.')
   try {
-    return await connect(role === 'owner' ? embedded.adminUri : embedded.authenticatorUri, {}, use)
-  } finally {
-    await embedded.stop()
-  }
-}
-
-/** Lends the embedded database to `use`: creates it if there is none, starts it if it is not running, and stops it afterwards. */
-export async function withEmbedded<T>(
-  dataDir: string,
-  log: (message: string) => void,
-  use: (embedded: EmbeddedDatabase) => Promise<T>,
-): Promise<T> {
-  const embedded = await useEmbedded({ dataDir, log })
-  try {
-    return await use(embedded)
+    return await use(role === 'owner' ? embedded.adminUri : embedded.authenticatorUri, {})
   } finally {
     await embedded.stop()
   }

@@ -3,12 +3,20 @@ import type { Config } from '../../config/config.ts'
 import type { DatabaseRole } from '../../config/database-choice.ts'
 import type { ApiKey } from '../../identity/api-key/api-key.ts'
 import type { SchemaFile } from '../../validation/schema-directory.ts'
+import type { ProjectStatus } from '../migrations/project-migrations.ts'
+import type { WatchOptions } from '../migrations/watch.ts'
 import type { RunClientQuery } from '../operations/exposure.ts'
 import type { Fixture, Laboratory } from '../policy-tests/laboratory.ts'
 import type { Termination } from './termination.ts'
 
 export type ServeOptions = {
   readonly configFile?: string
+  /** Folder of the project's migrations. */
+  readonly migrations?: string
+  /** Folder of JSON Schemas for the project's tables. */
+  readonly schemas?: string
+  /** Applies files of the project whenever they are saved. */
+  readonly watch?: boolean
   readonly json?: boolean
   /** Adds the sample data to a database without reports and classification runs. */
   readonly sample?: boolean
@@ -21,8 +29,16 @@ export type NewKey = {
   readonly expiresAt?: Date
 }
 
+/** What `migrate` does with the files of the project. */
+export type MigrateOptions = {
+  /** Applies the seed, also if it was changed since it was applied. */
+  readonly seed?: boolean
+  /** Applies files that are older than one that is applied. */
+  readonly includeAll?: boolean
+}
+
 export type Migrated = {
-  /** File names, in the order applied. */
+  /** File names of the server's migrations, then paths of the project's, in the order applied. */
   readonly applied: readonly string[]
   /** What was done, or remains to be done, so that the server can connect. */
   readonly notes: readonly string[]
@@ -49,8 +65,13 @@ export type SampleCounts = {
 /** The operations of commands on a database connection. */
 export type DatabaseOperations = {
   readonly query: RunClientQuery
-  readonly migrate: () => Promise<Migrated>
-  readonly pendingMigrations: () => Promise<readonly string[]>
+  readonly migrate: (options?: MigrateOptions) => Promise<Migrated>
+  /** The files that `migrate` would apply. */
+  readonly pendingMigrations: (options?: MigrateOptions) => Promise<readonly string[]>
+  /** Compares the files of the project with the database. */
+  readonly migrationStatus: () => Promise<ProjectStatus>
+  /** Records a file of the project as applied, without running it. Returns its path. */
+  readonly acceptMigration: (name: string) => Promise<string>
   readonly createApiKey: (wanted: NewKey) => Promise<ApiKey & { readonly key: string }>
   readonly listApiKeys: () => Promise<readonly ApiKey[]>
   /** Returns false for an unknown or already revoked key. */
@@ -100,8 +121,10 @@ export type Dependencies = {
   readonly makeFolder: (path: string) => Promise<void>
   /** Whether a database is available: a configured one, or an embedded one. */
   readonly hasDatabase: (config: Config) => Promise<boolean>
-  /** File names of all migrations, in order. */
+  /** All migrations, those of the server and those of the project, in order. */
   readonly allMigrations: (config: Config) => Promise<readonly string[]>
+  /** Applies files of the project whenever they are saved, until the signal. */
+  readonly watchMigrations: (config: Config, options: WatchOptions) => Promise<void>
   /** The status of the response to a GET request. */
   readonly fetchStatus: (address: Address) => Promise<number>
   /** The JSON Schemas of the configured services. */

@@ -1,5 +1,6 @@
 // Defines the command line: all commands and common options.
 import { Command, CommanderError } from 'commander'
+import { MigrationError } from '../migrations/migration-error.ts'
 import { addCheck } from './check-command.ts'
 import type { Dependencies } from './dependencies.ts'
 import { addKeys } from './keys-command.ts'
@@ -41,7 +42,8 @@ export async function runProgram(args: readonly string[], dependencies: Dependen
       return error.exitCode
     }
     const message = messageOf(error)
-    dependencies.printError(isJson ? `${JSON.stringify({ error: message })}\n` : `${message}\n`)
+    const place = error instanceof MigrationError ? { place: error.place } : {}
+    dependencies.printError(isJson ? `${JSON.stringify({ error: message, ...place })}\n` : `${message}\n`)
     return exitCode || 1
   }
 }
@@ -79,7 +81,7 @@ function createProgram(dependencies: Dependencies, output: Output, setExitCode: 
     .showHelpAfterError('(see rowhouse --help)')
     .exitOverride()
   addServe(program, dependencies, setExitCode)
-  addMigrate(program, dependencies)
+  addMigrate(program, dependencies, setExitCode)
   addSample(program, dependencies)
   addKeys(program, dependencies)
   addCheck(program, dependencies, setExitCode)

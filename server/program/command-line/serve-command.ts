@@ -12,6 +12,9 @@ type Options = {
   readonly dumpSchema?: true
   readonly ready?: true
   readonly sample?: true
+  readonly migrations?: string
+  readonly schemas?: string
+  readonly watch?: true
 }
 
 export function addServe(program: Command, dependencies: Dependencies, setExitCode: (code: number) => void): void {
@@ -28,6 +31,9 @@ export function addServe(program: Command, dependencies: Dependencies, setExitCo
     .description('serve the API and the reports (the default command)')
     .argument('[FILENAME]', "configuration file in PostgREST's format")
     .option('--sample', 'add sample data to a database without reports and runs')
+    .option('--migrations <folder>', 'folder of your own migrations (setting MIGRATIONS_DIR)')
+    .option('--schemas <folder>', 'folder of JSON Schemas of your own (setting SCHEMAS_DIR)')
+    .option('--watch', 'in development: apply your own migrations whenever they are saved')
     .action(async (file: string | undefined, _own: unknown, command: Command) => {
       const options = command.optsWithGlobals<Options>()
       const json = options.json === true
@@ -46,6 +52,9 @@ export function addServe(program: Command, dependencies: Dependencies, setExitCo
         ...(file === undefined ? {} : { configFile: file }),
         ...(options.json ? { json: true } : {}),
         ...(options.sample ? { sample: true } : {}),
+        ...(options.migrations === undefined ? {} : { migrations: options.migrations }),
+        ...(options.schemas === undefined ? {} : { schemas: options.schemas }),
+        ...(options.watch ? { watch: true } : {}),
       })
     })
 }

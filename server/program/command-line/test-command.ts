@@ -2,8 +2,9 @@
 import { join } from 'node:path'
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import type { Config } from '../../config/config.ts'
+import { findProject } from '../migrations/project.ts'
 import type { Laboratory } from '../policy-tests/laboratory.ts'
-import { projectFiles, usualMigrations } from '../policy-tests/project-files.ts'
+import { projectFiles } from '../policy-tests/project-files.ts'
 import { recordedCallers, recordMatrix, writeMatrix } from '../policy-tests/record.ts'
 import { TestReport } from '../policy-tests/report.ts'
 import { prepareCases, runMutants, runTests } from '../policy-tests/run.ts'
@@ -38,7 +39,7 @@ export function addTest(program: Command, dependencies: Dependencies, setExitCod
     .command('test')
     .description('run policy tests on a database that is thrown away')
     .option('--db-url <url>', 'server for that database; defaults to the embedded PostgreSQL')
-    .option('--migrations <dir>', 'folder of migrations; defaults to migrations or supabase/migrations')
+    .option('--migrations <dir>', 'folder of migrations; defaults to migrations-dir')
     .option('--seed <file>', 'SQL file with rows; defaults to seed.sql beside the migrations')
     .option('--tests <dir>', 'folder of the tests; defaults to policy-tests beside the migrations')
     .option('--schema <names>', 'exposed schemas, separated by commas; defaults to db-schemas', readNames)
@@ -65,7 +66,8 @@ async function run(options: Options, dependencies: Dependencies): Promise<boolea
   const { loadConfig, withLaboratory } = dependencies
   const loaded = loadConfig(options.config)
   const config = options.schema ? { ...loaded, dbSchemas: options.schema } : loaded
-  const { fixture, tests } = projectFiles(options.migrations ?? usualMigrations(), options)
+  const project = await findProject({ ...config, migrationsDir: options.migrations ?? config.migrationsDir })
+  const { fixture, tests } = projectFiles(project, options)
   const files = await readTestFiles(tests)
   if (!options.record && files.length === 0) {
     throw new CommandError(

@@ -67,6 +67,8 @@ export type PendingOptions = {
   readonly includeAll?: boolean
   /** Whether to run statements that were added to an applied file. */
   readonly extend?: boolean
+  /** Whether to leave out files without statements, which are still being written. */
+  readonly skipEmpty?: boolean
 }
 
 /**
@@ -76,14 +78,17 @@ export type PendingOptions = {
  */
 export function pendingOf(
   planned: readonly PlannedMigration[],
-  { includeAll = false, extend = false }: PendingOptions = {},
+  { includeAll = false, extend = false, skipEmpty = false }: PendingOptions = {},
 ): readonly PlannedMigration[] {
   const changed = planned.filter(({ state }) => state === 'edited' || (state === 'extended' && !extend))
   if (changed.length > 0) throw new CommandError(changed.map(changedMessage).join('\n'))
   const late = planned.filter(({ state }) => state === 'out of order')
   if (late.length > 0 && !includeAll) throw new CommandError(lateMessage(late))
   const runs: readonly MigrationState[] = ['pending', 'out of order', 'incomplete', 'extended']
-  return planned.filter(({ state }) => runs.includes(state))
+  return planned.filter(
+    ({ state, file }) =>
+      runs.includes(state) && !(skipEmpty && file?.statements.length === 0 && state !== 'incomplete'),
+  )
 }
 
 function changedMessage({ state, name, file, record }: PlannedMigration): string {

@@ -18,6 +18,8 @@ export type LogEvent =
   /** A message of the embedded database. */
   | { readonly kind: 'embedded-database'; readonly message: string }
   | { readonly kind: 'migrated'; readonly applied: readonly string[] }
+  /** A message of the database while the project's migrations run, or of watching them. */
+  | { readonly kind: 'migration-notice'; readonly message: string }
   | { readonly kind: 'sample-data'; readonly message: string }
   | { readonly kind: 'database-connected'; readonly version: string }
   | { readonly kind: 'database-lost'; readonly error: unknown; readonly retryInSeconds: number | null }
@@ -90,6 +92,7 @@ function lineOf(event: Exclude<LogEvent, RequestLine>): Line {
       )
     case 'embedded-database':
     case 'sample-data':
+    case 'migration-notice':
     case 'mail':
       return always('info', event.message)
     case 'migrated':

@@ -117,7 +117,7 @@ async function caseOfCell(
     line,
     name: `${as}: ${command} ${table}`,
     table: relation?.table,
-    command: command === 'move' ? 'update' : command,
+    command: command === 'move' ? 'update' : command.replace(' all', ''),
     mentions: '',
     role: 'identity' in resolved ? resolved.identity.role : undefined,
     run,

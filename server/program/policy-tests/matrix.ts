@@ -8,10 +8,11 @@ import type { Cell, Keys, MatrixCommand } from './test-file.ts'
 
 /** Reads that return more rows are recorded as a number. */
 const maxKeys = 100
-/** Other values that a row is given for one column. */
+/** Values that rows are given for one column. */
 const maxMoves = 3
 
-type Attempt = { readonly key: string; readonly sent: Sent }
+/** The key is undefined if there is no row. */
+type Attempt = { readonly key: string | undefined; readonly sent: Sent }
 
 /**
  * Finds out what a caller can do with the rows of a relation. A write counts as possible if no grant, policy or trigger
@@ -31,30 +32,34 @@ export async function probe(
   const allowed: string[] = []
   const failed = new Map<string, string[]>()
   for (const { key, sent } of attempts) {
-    const reply = await session.isolated(() => session.send(sent, identity))
-    const outcome = outcomeOf(reply)
+    const outcome = outcomeOf(await session.isolated(() => session.send(sent, identity)))
     if (outcome.kind === 'refused') return outcome.code
-    if (outcome.kind === 'allowed') allowed.push(key)
-    else if (outcome.kind === 'failed') failed.set(outcome.code, [...(failed.get(outcome.code) ?? []), key])
+    // Without a filter, only the number of rows is known.
+    if (command === 'update all' || command === 'delete all') return 'code' in outcome ? outcome.code : outcome.count
+    if (key === undefined || outcome.kind === 'denied') continue
+    if (outcome.kind === 'written' ? outcome.count > 0 : isConstraint(outcome.code)) allowed.push(key)
+    else if (outcome.kind !== 'written') failed.set(outcome.code, [...(failed.get(outcome.code) ?? []), key])
   }
   if (failed.size === 0) return allowed
   return { allowed, ...Object.fromEntries(failed) }
 }
 
 type Outcome =
-  | { readonly kind: 'allowed' | 'denied' }
-  /** `refused`: the whole command, by a missing grant. */
-  | { readonly kind: 'refused' | 'failed'; readonly code: string }
+  | { readonly kind: 'written'; readonly count: number }
+  /** `refused`: the whole command, by a missing grant; `denied`: this row, by a policy. */
+  | { readonly kind: 'refused' | 'denied' | 'failed'; readonly code: string }
 
 function outcomeOf({ status, body, header }: Reply): Outcome {
-  if (status < 400) return { kind: /\/0$/.test(header('content-range') ?? '') ? 'denied' : 'allowed' }
+  if (status < 400) return { kind: 'written', count: Number(/\/(\d+)$/.exec(header('content-range') ?? '')?.[1] ?? 1) }
   const { code, message } = errorOf(body, status)
   // insufficient_privilege: of a grant, or of a policy for this row.
   if (code === '42501' && message.startsWith('permission denied for ')) return { kind: 'refused', code }
-  if (code === '42501' && message.includes('row-level security policy')) return { kind: 'denied' }
-  // Constraints are checked after the policies.
-  return code.startsWith('23') ? { kind: 'allowed' } : { kind: 'failed', code }
+  if (code === '42501' && message.includes('row-level security policy')) return { kind: 'denied', code }
+  return { kind: 'failed', code }
 }
+
+/** Constraints are checked after the policies. */
+const isConstraint = (code: string): boolean => code.startsWith('23')
 
 function errorOf(body: unknown, status: number): { readonly code: string; readonly message: string } {
   const { code, message } = typeof body === 'object' && body !== null ? (body as { code?: unknown; message?: unknown }) : {}
@@ -90,7 +95,16 @@ function attemptsOf(relation: ProbedRelation, command: MatrixCommand, role: stri
     headers,
     body: JSON.stringify(body),
   })
+  const updateAll = (body: object): Sent => ({
+    method: 'PATCH',
+    target: pathOf(relation),
+    headers,
+    body: JSON.stringify(body),
+  })
+  const anyColumn = (all: readonly SampleRow[]): string =>
+    Object.keys(all[0]?.values ?? {}).find((name) => !primaryKey.includes(name)) ?? primaryKey[0] ?? ''
   const updatable = relation.updatable[role] ?? []
+  if (rows.length === 0) return attemptsWithoutRows(relation, command, headers)
   switch (command) {
     case 'insert': {
       const columns = relation.insertable[role] ?? []
@@ -104,23 +118,43 @@ function attemptsOf(relation: ProbedRelation, command: MatrixCommand, role: stri
     case 'update': {
       // A change of no consequence: one column gets its own value.
       const column = updatable.find((name) => !primaryKey.includes(name)) ?? updatable[0]
-      const fallback = (row: SampleRow): string => Object.keys(row.values).find((name) => !primaryKey.includes(name)) ?? ''
       return rows.map((row) => {
-        const name = column ?? fallback(row)
+        const name = column ?? anyColumn(rows)
         return { key: row.key, sent: update(row, { [name]: row.values[name] }) }
       })
     }
+    case 'update all':
+      return [{ key: undefined, sent: updateAll({ [updatable[0] ?? anyColumn(rows)]: rows[0]?.values[updatable[0] ?? anyColumn(rows)] }) }]
+    case 'delete all':
+      return [{ key: undefined, sent: { method: 'DELETE', target: pathOf(relation), headers } }]
     case 'move':
       return relation.policyColumns
         .filter((name) => updatable.includes(name))
-        .flatMap((name) => rows.flatMap((row) => movesOf(row, name, rows).map((value) => [row, name, value] as const)))
-        .map(([row, name, value]) => ({
-          key: `${row.key}: ${name}=${textOf(value)}`,
-          sent: update(row, { [name]: value }),
-        }))
+        .flatMap((name) =>
+          valuesOf(rows, name).map((value) => ({ key: `${name}=${textOf(value)}`, sent: updateAll({ [name]: value }) })),
+        )
     default:
       return rows.map((row) => ({ key: row.key, sent: { method: 'DELETE', target: rowTarget(row), headers } }))
   }
+}
+
+/** A write of no row, which shows whether the role may use the command at all. */
+function attemptsWithoutRows(
+  relation: ProbedRelation,
+  command: MatrixCommand,
+  headers: NonNullable<Sent['headers']>,
+): readonly Attempt[] {
+  const [column = ''] = relation.primaryKey
+  const nothing = `${pathOf(relation)}?${parameter(quotedFilter(column), 'is.null')}`
+  const requests: Readonly<Record<string, Sent>> = {
+    insert: { method: 'POST', target: pathOf(relation), headers, body: '[]' },
+    update: { method: 'PATCH', target: nothing, headers, body: JSON.stringify({ [column]: null }) },
+    'update all': { method: 'PATCH', target: pathOf(relation), headers, body: JSON.stringify({ [column]: null }) },
+    delete: { method: 'DELETE', target: nothing, headers },
+    'delete all': { method: 'DELETE', target: pathOf(relation), headers },
+  }
+  const sent = requests[command]
+  return sent ? [{ key: undefined, sent }] : []
 }
 
 /** A column in a filter. Dots and arrows in its name would have a meaning. */
@@ -129,11 +163,10 @@ const quotedFilter = (column: string): string => (/^[\w$]+$/.test(column) ? colu
 const textOf = (value: unknown): string =>
   typeof value === 'object' ? JSON.stringify(value) : String(value as string | number)
 
-/** Values of a column in other rows. */
-function movesOf({ values }: SampleRow, column: string, rows: readonly SampleRow[]): readonly unknown[] {
-  const others = new Map(rows.map((row) => [textOf(row.values[column]), row.values[column]]))
-  others.delete(textOf(values[column]))
-  return [...others.values()].slice(0, maxMoves)
+/** The first different values of a column. */
+function valuesOf(rows: readonly SampleRow[], column: string): readonly unknown[] {
+  const values = new Map(rows.map((row) => [textOf(row.values[column]), row.values[column]]))
+  return [...values.values()].slice(0, maxMoves)
 }
 
 /** Compares what a caller can do with what the matrix expects. Null: the same. */

@@ -31,6 +31,8 @@ type TableFields = {
   readonly isTable: boolean
   readonly isSecured: boolean
   readonly lacking: readonly Grant[]
+  /** Privileges on the table or on some of its columns. */
+  readonly held: readonly Grant[]
   readonly granted: readonly Grant[]
   readonly grantedColumns: readonly (Grant & { readonly column: string })[]
 }
@@ -64,7 +66,7 @@ export const weakeningMutants = (rules: AccessRules): readonly Mutant[] =>
     rules.flatMap((found) => {
       switch (found.kind) {
         case 'policy':
-          return weakerPolicies(found, found.fields)
+          return weakerPolicies(found, found.fields, heldOn(rules, found))
         case 'table':
           return weakerGrants(found, found.fields)
         case 'function':
@@ -111,6 +113,12 @@ const unique = (mutants: readonly Mutant[]): readonly Mutant[] => [
   ...new Map(mutants.map((mutant) => [mutant.id, mutant])).values(),
 ]
 
+/** The privileges that roles have on the table of a policy. */
+function heldOn(rules: AccessRules, { schema, relation }: Place): readonly Grant[] {
+  const table = rules.find((it) => it.kind === 'table' && it.schema === schema && it.relation === relation)
+  return table?.kind === 'table' ? table.fields.held : []
+}
+
 type Place = Pick<Found, 'schema' | 'relation'>
 
 const tableOf = ({ schema, relation }: Place): string => `${quoted(schema)}.${quoted(relation)}`
@@ -141,9 +149,13 @@ const effectiveCheck = ({ command, using, check }: PolicyFields): string | null 
 
 const isTrue = (expression: string | null): boolean => expression === null || expression === 'true'
 
-function weakerPolicies(found: Place & { readonly name: string }, fields: PolicyFields): readonly Mutant[] {
+function weakerPolicies(
+  found: Place & { readonly name: string },
+  fields: PolicyFields,
+  held: readonly Grant[],
+): readonly Mutant[] {
   // Roles that bypass row-level security notice no change.
-  if (fields.roles.length === 0) return widened(found, fields)
+  if (fields.roles.length === 0) return widened(found, fields, held)
   const { using } = fields
   const check = effectiveCheck(fields)
   const { policy, mutant, alter } = policyMutants(found, fields)
@@ -157,14 +169,23 @@ function weakerPolicies(found: Place & { readonly name: string }, fields: Policy
     ...withoutConjuncts(check ?? '').map(({ dropped, expression }) =>
       mutant(`check without ${dropped}`, alter(using, expression)),
     ),
-    ...widened(found, fields),
+    ...widened(found, fields, held),
   ]
 }
 
-/** A restrictive policy for more roles is a stronger one. */
-function widened(found: Place & { readonly name: string }, fields: PolicyFields): readonly Mutant[] {
+/**
+ * A restrictive policy for more roles is a stronger one. Without the privilege for its command, the policy has no effect for
+ * another role.
+ */
+function widened(
+  found: Place & { readonly name: string },
+  fields: PolicyFields,
+  held: readonly Grant[],
+): readonly Mutant[] {
+  const { command, isPublic, isPermissive, roles } = fields
   const { policy, mutant } = policyMutants(found, fields)
-  if (fields.isPublic || !fields.isPermissive) return []
+  const others = held.filter(({ role, privilege }) => !roles.includes(role) && (command === 'all' || command === privilege))
+  if (isPublic || !isPermissive || others.length === 0) return []
   return [mutant('to public', `alter policy ${policy} to public`, ['public'])]
 }
 

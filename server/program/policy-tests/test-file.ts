@@ -39,7 +39,11 @@ export type PolicyTest = Place & {
   readonly error: ExpectedError | undefined
 }
 
-export const matrixCommands = ['select', 'insert', 'update', 'delete', 'move'] as const
+/**
+ * `update all` and `delete all` have no filter: policies for reading do not apply to them. `move` gives all rows that the
+ * caller may update the value of another row, in a column that policies compare.
+ */
+export const matrixCommands = ['select', 'insert', 'update', 'update all', 'delete', 'delete all', 'move'] as const
 export type MatrixCommand = (typeof matrixCommands)[number]
 
 export type Keys = readonly (string | number)[]

@@ -1,0 +1,95 @@
+// The files of the user's project: migrations, a seed, and JSON Schemas.
+import { stat } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { dirname, join, resolve } from 'node:path'
+import type { Config } from '../../config/config.ts'
+import { CommandError } from '../command-line/command-error.ts'
+
+/** Paths, relative to the working folder where the settings are. */
+export type Project = {
+  /** Folder of the migrations, if there is one. */
+  readonly migrations: string | undefined
+  /** File of the seed beside that folder. It may not exist. */
+  readonly seed: string | undefined
+  /** Folder of JSON Schemas, if there is one. */
+  readonly schemas: string | undefined
+}
+
+type Settings = Pick<Config, 'migrationsDir' | 'schemasDir'>
+
+/** Value of a setting for a folder that is not used, even if it exists. */
+const none = 'none'
+/** Folders of migrations, relative to the working folder, if no setting names one. */
+const usual = ['migrations', join('supabase', 'migrations')]
+
+const ownFolders = {
+  migrations: fileURLToPath(new URL('../../../sql/migrations', import.meta.url)),
+  schemas: fileURLToPath(new URL('../../../schemas', import.meta.url)),
+}
+
+/**
+ * Finds the project: the folders that the settings name, or those in the working folder.
+ *
+ * @param folder the working folder
+ * @throws CommandError when a folder that a setting names does not exist, or when there are two
+ */
+export async function findProject(settings: Settings, folder = process.cwd()): Promise<Project> {
+  const migrations = await findMigrations(settings.migrationsDir, folder)
+  return {
+    migrations,
+    seed: migrations === undefined ? undefined : join(dirname(migrations), 'seed.sql'),
+    schemas: await findSchemas(settings.schemasDir, migrations, folder),
+  }
+}
+
+async function findMigrations(setting: string | null, folder: string): Promise<string | undefined> {
+  if (setting === none) return undefined
+  if (setting !== null) {
+    if (resolve(folder, setting) === ownFolders.migrations) {
+      throw new CommandError(
+        `MIGRATIONS_DIR: ${setting} has the migrations of rowhouse itself. Put files of your own into another folder.`,
+      )
+    }
+    return required('MIGRATIONS_DIR', setting, folder)
+  }
+  const found: string[] = []
+  for (const name of usual) if (await isFolder(resolve(folder, name))) found.push(name)
+  if (found.length > 1) {
+    throw new CommandError(
+      `There are two folders of migrations, ${found.join(' and ')}: set MIGRATIONS_DIR to one of them.`,
+    )
+  }
+  return found[0]
+}
+
+async function findSchemas(
+  setting: string | null,
+  migrations: string | undefined,
+  folder: string,
+): Promise<string | undefined> {
+  if (setting === none) return undefined
+  if (setting !== null) return required('SCHEMAS_DIR', setting, folder)
+  if (migrations === undefined) return undefined
+  const sibling = join(dirname(migrations), 'schemas')
+  const path = resolve(folder, sibling)
+  return path !== ownFolders.schemas && (await isFolder(path)) ? sibling : undefined
+}
+
+async function required(setting: string, path: string, folder: string): Promise<string> {
+  if (await isFolder(resolve(folder, path))) return path
+  throw new CommandError(`${setting}: there is no folder ${path}.`)
+}
+
+const isFolder = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  )
+
+/** The folder in which a new migration is created: an existing one, or the usual one of the working folder. */
+export async function folderForNew(settings: Settings, folder = process.cwd()): Promise<string> {
+  const { migrationsDir } = settings
+  if (migrationsDir !== null && migrationsDir !== none) return migrationsDir
+  const { migrations } = await findProject({ ...settings, schemasDir: none }, folder)
+  return migrations ?? ((await isFolder(resolve(folder, 'supabase'))) ? join('supabase', 'migrations') : 'migrations')
+}
