@@ -153,10 +153,11 @@ function lineAt({ document, lineOf }: Source, steps: Steps): number {
 
 function faultsOf(source: Source, errors: readonly ErrorObject[]): string {
   // The errors of the alternatives say more than that none of them matches.
-  const isVague = ({ keyword }: ErrorObject): boolean => keyword === 'anyOf' || keyword === 'if'
+  const isVague = ({ keyword, instancePath }: ErrorObject): boolean =>
+    keyword === 'anyOf' && !/^\/tests\/\d+$/.test(instancePath)
   const isAlternative = ({ schemaPath }: ErrorObject): boolean => /\/anyOf\/\d+\/required$/.test(schemaPath)
   const lines = errors
-    .filter((error) => !isAlternative(error) && !(isVague(error) && !error.schemaPath.includes('/test/anyOf')))
+    .filter((error) => !isAlternative(error) && !isVague(error))
     .map((error) => {
       const steps = error.instancePath.split('/').slice(1).map(unescaped)
       const [where, what] = describe(error, steps)
