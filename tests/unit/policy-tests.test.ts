@@ -54,7 +54,10 @@ accepted:
 t.test('faults of a file name file, line, and what is allowed', (t) => {
   const rows: readonly (readonly [string, string])[] = [
     ['tests: [', 'p.yaml:1: Flow sequence in block collection must be sufficiently indented and end with a ]'],
-    ['test: []', 'p.yaml:1: the file has no property "test". Did you mean "tests"? Allowed are callers, tests, matrix, accepted.'],
+    [
+      'test: []',
+      'p.yaml:1: the file has no property "test". Did you mean "tests"? Allowed are callers, tests, matrix, accepted.',
+    ],
     ['tests:\n  - as: anon\n    status: 200', 'p.yaml:2: tests.0 needs the property "request".'],
     [
       'tests:\n  - as: anon\n    request: GET /a',
@@ -69,7 +72,10 @@ t.test('faults of a file name file, line, and what is allowed', (t) => {
       'tests:\n  - as: anon\n    request: GET /a\n    state: 200\n    rows: 1',
       'p.yaml:4: tests.0 has no property "state". Did you mean "status"? Allowed are name, as, given, request, headers, body, status, rows, error.',
     ],
-    ['matrix:\n  a:\n    drop: {}', 'p.yaml:3: matrix.a has no property "drop". Allowed are select, insert, update, delete, update all, delete all, move.'],
+    [
+      'matrix:\n  a:\n    drop: {}',
+      'p.yaml:3: matrix.a has no property "drop". Allowed are select, insert, update, delete, update all, delete all, move.',
+    ],
     ['accepted:\n  - mutant: m', 'p.yaml:2: accepted.0 needs the property "reason".'],
   ]
   for (const [text, message] of rows) t.throws(() => parse(text), { message }, text)
@@ -155,7 +161,10 @@ t.test('expressions without one of their conditions', (t) => {
     ['((" AND " = 1) AND (b = 2) AND c)', ['((b = 2) AND c)', '((" AND " = 1) AND c)', '((" AND " = 1) AND (b = 2))']],
     [
       '(EXISTS ( SELECT 1\n   FROM m\n  WHERE ((m.o = t.o) AND (m.u = auth.uid()))))',
-      ['(EXISTS ( SELECT 1\n   FROM m\n  WHERE ((m.u = auth.uid()))))', '(EXISTS ( SELECT 1\n   FROM m\n  WHERE ((m.o = t.o))))'],
+      [
+        '(EXISTS ( SELECT 1\n   FROM m\n  WHERE ((m.u = auth.uid()))))',
+        '(EXISTS ( SELECT 1\n   FROM m\n  WHERE ((m.o = t.o))))',
+      ],
     ],
     ['(a BETWEEN SYMMETRIC 1 AND 2)', []],
     ['CASE WHEN (a AND b) THEN c ELSE d END', ['CASE WHEN (b) THEN c ELSE d END', 'CASE WHEN (a) THEN c ELSE d END']],
@@ -177,7 +186,15 @@ const rules = (policy: object, held: readonly object[] = []): AccessRules =>
       ...place,
       kind: 'policy',
       name: 'p',
-      fields: { command: 'all', isPermissive: true, roles: ['authenticated'], isPublic: false, using: null, check: null, ...policy },
+      fields: {
+        command: 'all',
+        isPermissive: true,
+        roles: ['authenticated'],
+        isPublic: false,
+        using: null,
+        check: null,
+        ...policy,
+      },
     },
     {
       ...place,
@@ -189,7 +206,8 @@ const rules = (policy: object, held: readonly object[] = []): AccessRules =>
   ] as unknown as AccessRules
 
 t.test('mutants', (t) => {
-  const ids = (found: AccessRules) => weakeningMutants(found).map(({ id }) => id.replace('public.tasks: policy "p": ', ''))
+  const ids = (found: AccessRules) =>
+    weakeningMutants(found).map(({ id }) => id.replace('public.tasks: policy "p": ', ''))
   const security = 'public.tasks: row level security: disable'
   t.strictSame(ids(rules({ using: '((a) AND (b))' })), [
     'drop',
@@ -219,7 +237,8 @@ t.test('mutants', (t) => {
 })
 
 t.test('which callers a mutant concerns', (t) => {
-  const role = (name: string, bypassesRls = false, inherits = [name]) => [name, { name, inherits, bypassesRls }] as const
+  const role = (name: string, bypassesRls = false, inherits = [name]) =>
+    [name, { name, inherits, bypassesRls }] as const
   const roles: Roles = {
     api: [],
     byName: new Map([role('anon'), role('service_role', true), role('editor', false, ['editor', 'authenticated'])]),

@@ -118,4 +118,3 @@ async function identityOfHash(hash: Buffer, query: RunOwnerQuery): Promise<Ident
   if (key.user_id === null) return { role: String(key.role), claims: {} }
   return { role: 'authenticated', claims: { sub: key.user_id, email: key.email } }
 }
-

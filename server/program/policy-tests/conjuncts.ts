@@ -25,7 +25,19 @@ function tokensOf(expression: string): readonly Token[] {
 }
 
 /** Words that begin a part of a query, which an operand of AND cannot contain outside of parentheses. */
-const clauses = new Set(['WHERE', 'HAVING', 'ON', 'GROUP', 'ORDER', 'LIMIT', 'OFFSET', 'UNION', 'JOIN', 'LEFT', 'INNER'])
+const clauses = new Set([
+  'WHERE',
+  'HAVING',
+  'ON',
+  'GROUP',
+  'ORDER',
+  'LIMIT',
+  'OFFSET',
+  'UNION',
+  'JOIN',
+  'LEFT',
+  'INNER',
+])
 
 /**
  * All expressions that lack one operand of one AND, at any depth. PostgreSQL writes every AND with more than one operand
@@ -34,14 +46,18 @@ const clauses = new Set(['WHERE', 'HAVING', 'ON', 'GROUP', 'ORDER', 'LIMIT', 'OF
  * @param expression valid SQL, as `pg_get_expr` prints it
  * @returns each expression with the operand that was dropped
  */
-export function withoutConjuncts(expression: string): readonly { readonly dropped: string; readonly expression: string }[] {
+export function withoutConjuncts(
+  expression: string,
+): readonly { readonly dropped: string; readonly expression: string }[] {
   const tokens = tokensOf(expression)
   const found: { dropped: string; expression: string }[] = []
   const seen = new Set<number>()
   for (const [index, { text, depth }] of tokens.entries()) {
     if (text !== 'AND' || seen.has(index)) continue
     const [first, last] = groupAround(tokens, index, depth)
-    const ands = tokens.flatMap((token, at) => (at > first && at < last && token.text === 'AND' && token.depth === depth ? [at] : []))
+    const ands = tokens.flatMap((token, at) =>
+      at > first && at < last && token.text === 'AND' && token.depth === depth ? [at] : [],
+    )
     ands.forEach((at) => seen.add(at))
     if (tokens.slice(first + 1, last).some((token) => token.depth === depth && token.text === 'SYMMETRIC')) continue
     const bounds = [first, ...ands, last]

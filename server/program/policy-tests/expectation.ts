@@ -87,7 +87,12 @@ function compareError({ code, message }: ExpectedError, { status, body }: Reply)
   if (status >= 400 && sameCode && sameMessage) return null
   const expected = { ...(code === undefined ? {} : { code }), ...(message === undefined ? {} : { message }) }
   const problem = status < 400 ? 'the request succeeded instead of failing' : 'the error differs'
-  return { message: problem, expected, actual: status < 400 ? { status } : { status, ...found }, ...rowsOf({ body } as Reply) }
+  return {
+    message: problem,
+    expected,
+    actual: status < 400 ? { status } : { status, ...found },
+    ...rowsOf({ body } as Reply),
+  }
 }
 
 /** Number of rows in the response, or affected by the write. */

@@ -8,7 +8,7 @@ import type { PoolConfig } from '../../postgres/connection/pool-config.ts'
 import { migrate } from '../../postgres/migrate.ts'
 import { withThrowAwayDatabases, type ThrowAwayDatabase } from '../../postgres/throw-away-database.ts'
 import { readRoleSettings } from '../../rest/role-settings.ts'
-import { loadSchemaCache } from '../../schema-cache/load.ts'
+import { introspectionSettings, loadSchemaCache } from '../../schema-cache/load.ts'
 import { CommandError } from '../command-line/command-error.ts'
 import { applyMigrations } from '../migrations/apply.ts'
 import type { RunOwnerQuery } from './callers.ts'
@@ -29,6 +29,9 @@ export type Fixture = {
 export type Laboratory = Serving & {
   readonly sessions: readonly TestSession[]
   readonly relations: readonly ProbedRelation[]
+  /** Those that the project's migrations created or changed; without migrations all. */
+  readonly ownRelations: readonly ProbedRelation[]
+  /** Rules of the project's migrations; without migrations all. */
   readonly rules: AccessRules
   readonly roles: Roles
   /** Sets up another database, and reads its relations: keys that differ are random. */
@@ -59,8 +62,8 @@ export async function withLaboratory<T>(
     if (removed.length > 0) onRemoved(removed)
     const template = await create()
     const found = await withClient(template.connection, async (client) => {
-      await setUp(client, config, fixture)
-      return describe(queryOn(client), config)
+      const before = await setUp(client, config, fixture)
+      return describe(queryOn(client), config, before)
     })
     const copies: ThrowAwayDatabase[] = []
     for (let job = 0; job < jobs; job++) copies.push(await clone(template))
@@ -87,10 +90,22 @@ const queryOn =
   async (text, values) =>
     (await client.query<Record<string, unknown>>(text, values)).rows
 
-async function setUp(client: Connected, config: Config, { migrations, seeds }: Fixture): Promise<void> {
+/** @returns the rules before the project's migrations; none if there are no migrations */
+async function setUp(client: Connected, config: Config, { migrations, seeds }: Fixture): Promise<AccessRules> {
   await migrate(client, { services: config.services })
+  const before = migrations === undefined ? [] : await readBefore(queryOn(client), config)
   if (migrations !== undefined) await applyMigrations(client, migrations, { isThrowAway: true })
   for (const path of seeds.filter((it) => existsSync(it))) await applyFixture(client, path)
+  return before
+}
+
+async function readBefore(query: RunOwnerQuery, config: Config): Promise<AccessRules> {
+  await query('begin read only', [])
+  await query(introspectionSettings, [])
+  const { api } = await readRoles(query, config.dbAnonRole)
+  const rules = await readAccessRules(query, config.dbSchemas, api)
+  await query('rollback', [])
+  return rules
 }
 
 async function applyFixture(client: Connected, path: string): Promise<void> {
@@ -109,7 +124,7 @@ async function applyFixture(client: Connected, path: string): Promise<void> {
 
 type Described = Omit<Laboratory, 'sessions' | 'readAgain'>
 
-async function describe(query: RunOwnerQuery, config: Config): Promise<Described> {
+async function describe(query: RunOwnerQuery, config: Config, before: AccessRules): Promise<Described> {
   // The setting of `search_path` by `loadSchemaCache` is local to this transaction; names in expressions are then qualified.
   await query('begin isolation level repeatable read read only', [])
   const schemaCache = await loadSchemaCache(query, {
@@ -118,14 +133,21 @@ async function describe(query: RunOwnerQuery, config: Config): Promise<Described
     hoistedSettings: config.dbHoistedTxSettings,
   })
   const roles = await readRoles(query, config.dbAnonRole)
+  const known = new Set(before.map((rule) => JSON.stringify(rule)))
+  const all = await readAccessRules(query, config.dbSchemas, roles.api)
+  const rules = all.filter((rule) => !known.has(JSON.stringify(rule)))
+  const relations = await readRelations(query, config.dbSchemas)
   const found = {
     settings: {
       config: { ...config, dbTxEnd: 'commit' as const },
       roleSettings: await readRoleSettings(query),
     },
     schemaCache,
-    relations: await readRelations(query, config.dbSchemas),
-    rules: await readAccessRules(query, config.dbSchemas, roles.api),
+    relations,
+    ownRelations: relations.filter(({ schema, name }) =>
+      rules.some((rule) => rule.schema === schema && rule.relation === name),
+    ),
+    rules,
     roles,
   }
   await query('rollback', [])

@@ -62,7 +62,8 @@ function outcomeOf({ status, body, header }: Reply): Outcome {
 const isConstraint = (code: string): boolean => code.startsWith('23')
 
 function errorOf(body: unknown, status: number): { readonly code: string; readonly message: string } {
-  const { code, message } = typeof body === 'object' && body !== null ? (body as { code?: unknown; message?: unknown }) : {}
+  const { code, message } =
+    typeof body === 'object' && body !== null ? (body as { code?: unknown; message?: unknown }) : {}
   return { code: typeof code === 'string' ? code : String(status), message: String(message) }
 }
 
@@ -73,7 +74,8 @@ const pathOf = ({ name }: ProbedRelation): string => `/${encodeURIComponent(name
 async function probeSelect(session: TestSession, relation: ProbedRelation, identity: Identity): Promise<Cell> {
   const { schema, primaryKey, isView } = relation
   const keys = isView ? [] : primaryKey.map(quoted).join(',')
-  const query = keys.length === 0 ? 'select=*' : `${parameter('select', String(keys))}&${parameter('order', String(keys))}`
+  const query =
+    keys.length === 0 ? 'select=*' : `${parameter('select', String(keys))}&${parameter('order', String(keys))}`
   const sent = { method: 'GET', target: `${pathOf(relation)}?${query}`, headers: { 'accept-profile': schema } }
   const { status, body } = await session.isolated(() => session.send(sent, identity))
   if (status >= 400) return errorOf(body, status).code
@@ -124,14 +126,22 @@ function attemptsOf(relation: ProbedRelation, command: MatrixCommand, role: stri
       })
     }
     case 'update all':
-      return [{ key: undefined, sent: updateAll({ [updatable[0] ?? anyColumn(rows)]: rows[0]?.values[updatable[0] ?? anyColumn(rows)] }) }]
+      return [
+        {
+          key: undefined,
+          sent: updateAll({ [updatable[0] ?? anyColumn(rows)]: rows[0]?.values[updatable[0] ?? anyColumn(rows)] }),
+        },
+      ]
     case 'delete all':
       return [{ key: undefined, sent: { method: 'DELETE', target: pathOf(relation), headers } }]
     case 'move':
       return relation.policyColumns
         .filter((name) => updatable.includes(name))
         .flatMap((name) =>
-          valuesOf(rows, name).map((value) => ({ key: `${name}=${textOf(value)}`, sent: updateAll({ [name]: value }) })),
+          valuesOf(rows, name).map((value) => ({
+            key: `${name}=${textOf(value)}`,
+            sent: updateAll({ [name]: value }),
+          })),
         )
     default:
       return rows.map((row) => ({ key: row.key, sent: { method: 'DELETE', target: rowTarget(row), headers } }))

@@ -184,7 +184,9 @@ function widened(
 ): readonly Mutant[] {
   const { command, isPublic, isPermissive, roles } = fields
   const { policy, mutant } = policyMutants(found, fields)
-  const others = held.filter(({ role, privilege }) => !roles.includes(role) && (command === 'all' || command === privilege))
+  const others = held.filter(
+    ({ role, privilege }) => !roles.includes(role) && (command === 'all' || command === privilege),
+  )
   if (isPublic || !isPermissive || others.length === 0) return []
   return [mutant('to public', `alter policy ${policy} to public`, ['public'])]
 }
@@ -193,7 +195,8 @@ function exercisedPolicies(found: Place & { readonly name: string }, fields: Pol
   if (fields.roles.length === 0) return []
   const { using, check } = fields
   const { mutant, alter } = policyMutants(found, fields)
-  const both = (value: string): string => alter(using === null ? null : value, using !== null && check === null ? null : value)
+  const both = (value: string): string =>
+    alter(using === null ? null : value, using !== null && check === null ? null : value)
   return [
     mutant('no row passes', both('false')),
     ...(isTrue(using) && isTrue(check) ? [] : [mutant('every row passes', both('true'))]),

@@ -59,7 +59,11 @@ export async function tryMutant(
 }
 
 /** The cases that may notice a mutant, those of its own table and command first. */
-function byRelevance({ schema, object, command, roles: changed, isOfRows }: Mutant, cases: readonly Case[], roles: Roles) {
+function byRelevance(
+  { schema, object, command, roles: changed, isOfRows }: Mutant,
+  cases: readonly Case[],
+  roles: Roles,
+) {
   const name = new RegExp(`(?<![\\w$])${object.replaceAll(/[^\w]/g, '\\$&')}(?![\\w$])`)
   const rank = ({ table, command: own, mentions }: Case): number => {
     const isOwn = table === `${schema}.${object}` || (table === undefined && name.test(mentions))

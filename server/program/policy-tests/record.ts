@@ -42,7 +42,7 @@ export async function recordMatrix(
   callers: readonly string[],
   named: Readonly<Record<string, CallerFields>>,
 ): Promise<Matrix> {
-  const { sessions, relations, roles, readAgain } = laboratory
+  const { sessions, ownRelations: relations, roles, readAgain } = laboratory
   const again = new Map((await readAgain()).map((relation) => [relation.table, keysOf(relation)]))
   const random = new Set(relations.filter((it) => again.get(it.table) !== keysOf(it)).map(({ table }) => table))
   const wanted = relations.flatMap((relation) =>
@@ -114,7 +114,12 @@ export async function writeMatrix(path: string, matrix: Matrix): Promise<Recorde
   const after = document.toString({ lineWidth: 0, flowCollectionPadding: false, singleQuote: false })
   if (after !== before) await writeFile(path, after)
   const changes = diffLines(before ?? '', after).flatMap(({ added, removed, value }) =>
-    added || removed ? value.trimEnd().split('\n').map((line) => `${added ? '+' : '-'} ${line}`) : [],
+    added || removed
+      ? value
+          .trimEnd()
+          .split('\n')
+          .map((line) => `${added ? '+' : '-'} ${line}`)
+      : [],
   )
   return { changes, isNew: before === undefined }
 }

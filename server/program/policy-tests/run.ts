@@ -73,6 +73,8 @@ function requireKnown(accepted: readonly Accepted[], mutants: readonly Mutant[])
   const unknown = accepted.filter(({ mutant }) => !known.has(mutant))
   if (unknown.length === 0) return
   throw new TestFileError(
-    unknown.map(({ file, line, mutant }) => `${file}:${line}: there is no mutant "${mutant}"; remove the entry.`).join('\n'),
+    unknown
+      .map(({ file, line, mutant }) => `${file}:${line}: there is no mutant "${mutant}"; remove the entry.`)
+      .join('\n'),
   )
 }

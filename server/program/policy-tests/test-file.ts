@@ -240,7 +240,9 @@ function contentOf(source: Source, { callers = {}, tests = [], matrix = {}, acce
 
 /** The name of a caller for people. */
 export const callerText = (as: CallerName): string =>
-  typeof as === 'string' ? as : (as.email ?? as.key ?? [as.role, as.claims && JSON.stringify(as.claims)].join(' ').trim())
+  typeof as === 'string'
+    ? as
+    : (as.email ?? as.key ?? [as.role, as.claims && JSON.stringify(as.claims)].join(' ').trim())
 
 function testsOf(source: Source, test: WrittenTest, index: number): readonly PolicyTest[] {
   const { as, request, name, given, headers = {}, body, status, rows } = test
