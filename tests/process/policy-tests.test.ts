@@ -9,8 +9,12 @@ import { command } from '../support/program.ts'
 t.setTimeout(300_000)
 
 const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
-const section = (name: string): string =>
-  new RegExp(`<!-- ${name} -->([^]*?)<!-- /${name} -->`).exec(readme)?.[1] ?? t.bailout(`no section ${name}`)
+/** The text between the comments `<!-- name -->` and `<!-- /name -->`. */
+function section(name: string): string {
+  const [, text] = new RegExp(`<!-- ${name} -->([^]*?)<!-- /${name} -->`).exec(readme) ?? []
+  if (text === undefined) throw new Error(`the README has no section ${name}`)
+  return text
+}
 
 const folder = await mkdtemp(join(tmpdir(), 'rowhouse-policy-tests-'))
 t.teardown(() => rm(folder, { recursive: true, force: true }))
@@ -39,7 +43,7 @@ t.test('from an empty folder to a tested policy', async (t) => {
   t.equal(script.match(/^(?:npx|tee) /gm)?.length, 5, 'five commands')
   const { code, out, err } = await shell(script)
   t.equal(code, 0, err)
-  t.match(out, /Wrote policy-tests\/matrix\.yaml: 1 tables?, \d+ callers/)
+  t.match(out, /Wrote policy-tests\/matrix\.yaml: 1 table, \d+ callers/)
   t.match(out, /^ok \d+ - ann@example\.org: delete public\.notes$/m)
   t.match(out, /^ok \d+ - noticed: public\.notes: policy "own_notes": using true$/m)
   t.match(out, /^# \d+ tests: 0 failed\n# \d+ mutants: 0 unnoticed, 0 accepted$/m)

@@ -130,7 +130,13 @@ async function record(
   else {
     const what = isNew ? 'Wrote' : changes.length === 0 ? 'Unchanged:' : 'Changed'
     const lines = isNew ? [] : changes.map(printable)
-    print([`${what} ${path}: ${tables} tables, ${callers.length} callers. Review it.`, ...lines, ''].join('\n'))
+    print(
+      [
+        `${what} ${path}: ${tables} ${tables === 1 ? 'table' : 'tables'}, ${callers.length} callers. Review it.`,
+        ...lines,
+        '',
+      ].join('\n'),
+    )
   }
   return true
 }

@@ -94,12 +94,22 @@ async function identityOfAccount(
   const account = rows[0]?.account as Account | undefined
   if (!account) throw new UnknownCaller(`There is no account with the address ${email}. Add it to seed.sql.`)
   const { id, phone, aud, ...more } = account
-  const acting = role ?? (account.role || 'authenticated')
+  const acting = role ?? nonEmpty(account.role, 'authenticated')
   return {
     role: acting,
-    claims: { ...more, sub: id, aud: aud || 'authenticated', phone: phone ?? '', aal: 'aal1', ...claims, role: acting },
+    claims: {
+      ...more,
+      sub: id,
+      aud: nonEmpty(aud, 'authenticated'),
+      phone: phone ?? '',
+      aal: 'aal1',
+      ...claims,
+      role: acting,
+    },
   }
 }
+
+const nonEmpty = (text: string | null, fallback: string): string => (text === null || text === '' ? fallback : text)
 
 const hasRelation = async (name: string, query: RunOwnerQuery): Promise<boolean> =>
   (await query('select to_regclass($1) is not null as found', [name]))[0]?.found === true

@@ -80,9 +80,7 @@ export function withoutConjuncts(
 /** The tokens just outside of the operands around an AND: parentheses, words that begin a clause, or the ends. */
 function groupAround(tokens: readonly Token[], index: number, depth: number): readonly [number, number] {
   const isEdge = ({ text, depth: other }: Token): boolean => other < depth || (other === depth && clauses.has(text))
-  let first = index
-  while (first >= 0 && !isEdge(tokens[first] as Token)) first--
-  let last = index
-  while (last < tokens.length && !isEdge(tokens[last] as Token)) last++
-  return [first, last]
+  const first = tokens.findLastIndex((token, at) => at < index && isEdge(token))
+  const last = tokens.findIndex((token, at) => at > index && isEdge(token))
+  return [first, last === -1 ? tokens.length : last]
 }

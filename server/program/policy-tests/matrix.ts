@@ -170,8 +170,7 @@ function attemptsWithoutRows(
 /** A column in a filter. Dots and arrows in its name would have a meaning. */
 const quotedFilter = (column: string): string => (/^[\w$]+$/.test(column) ? column : quoted(column))
 
-const textOf = (value: unknown): string =>
-  typeof value === 'object' ? JSON.stringify(value) : String(value as string | number)
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 /** The first different values of a column. */
 function valuesOf(rows: readonly SampleRow[], column: string): readonly unknown[] {

@@ -108,7 +108,7 @@ export async function writeMatrix(path: string, matrix: Matrix): Promise<Recorde
       list.flow = true
     },
   })
-  if (!isMap(document.contents)) document.contents = document.createNode({}) as typeof document.contents
+  if (!isMap(document.contents)) document.contents = document.createNode({})
   document.set('matrix', node)
   if (isCollection(document.contents)) document.contents.flow = false
   const after = document.toString({ lineWidth: 0, flowCollectionPadding: false, singleQuote: false })

@@ -84,4 +84,4 @@ async function readRows(
 
 /** The key of a row as it stands in a matrix. */
 export const keyText = (values: readonly unknown[]): string =>
-  values.map((value) => (typeof value === 'object' ? JSON.stringify(value) : String(value))).join(', ')
+  values.map((value) => (typeof value === 'string' ? value : JSON.stringify(value))).join(', ')

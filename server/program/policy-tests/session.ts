@@ -4,7 +4,6 @@ import type { PoolConfig } from '../../postgres/connection/pool-config.ts'
 import { OpenTransaction } from '../../postgres/open-transaction.ts'
 import type { Identity } from '../../identity/identity.ts'
 import { RestHandler } from '../../rest/handler.ts'
-import type { BodyGate } from '../../rest/request/body.ts'
 import type { Headers } from '../../rest/response/header.ts'
 import type { RestRequest } from '../../rest/rest-request.ts'
 import { Snapshot, type LoadedSettings } from '../../rest/snapshot.ts'
@@ -58,7 +57,7 @@ class TestRequest implements RestRequest {
     return () => undefined
   }
 
-  readBody(_gate: BodyGate): Promise<Buffer> {
+  readBody(): Promise<Buffer> {
     return Promise.resolve(this.#body)
   }
 }
