@@ -48,6 +48,7 @@ export class Database implements EngineDatabase {
   readonly #usage: () => TransactionOptions
   readonly #primary: PoolConfig | undefined
   #closing: Promise<void> | undefined
+  #lastRequest = -Infinity
 
   /** @param pool the connections; `close` closes them */
   constructor(pool: ConnectionPool, { usage = () => preparedAndShared, primary }: DatabaseOptions = {}) {
@@ -57,7 +58,13 @@ export class Database implements EngineDatabase {
   }
 
   run(transaction: RestTransaction, options: TransactionOptions): Promise<TransactionResult> {
+    this.#lastRequest = performance.now()
     return runTransaction(this.#pool, transaction, options)
+  }
+
+  /** Milliseconds since the REST API began its last transaction. */
+  sinceRequest(): number {
+    return performance.now() - this.#lastRequest
   }
 
   /**

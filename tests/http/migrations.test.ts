@@ -257,7 +257,8 @@ t.test('functions created later by the same role have the original default privi
 t.test('types of money and distance columns', async (t) => {
   const database = await migratedDatabase(t)
   const { rows } = await database.query(`
-    select attname::text as name, format_type(atttypid, atttypmod) as type from pg_attribute
+    select attname::text as name, format_type(typbasetype, typtypmod) as type
+    from pg_attribute join pg_type on pg_type.oid = atttypid
     where attrelid = 'public.reports'::regclass and attname in ('mileage', 'price') order by 1`)
   t.strictSame(rows, [
     { name: 'mileage', type: 'integer' },

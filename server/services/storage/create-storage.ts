@@ -20,7 +20,7 @@ import { storageRoutes } from './storage-table.ts'
 export type StorageOptions = {
   /** Read at each request, because the settings can be reloaded. */
   readonly settings: () => StorageSettings & KeySource
-  readonly database: Pick<Database, 'askRows' | 'runWith'>
+  readonly database: Pick<Database, 'askRows' | 'runWith' | 'sinceRequest'>
   readonly store: ObjectStore
   readonly verifier: () => JwtVerifier
   readonly lookupApiKey: ApiKeyLookup

