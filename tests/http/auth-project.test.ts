@@ -1,10 +1,12 @@
 // A Supabase project: its migrations and its seed are applied unchanged to a database with the services rest and auth.
-import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { migrate, pendingMigrations } from '../../server/postgres/migrate.ts'
 import { detailsOf, fail, signIn, signUp } from '../support/account.ts'
 import { describeMissing, missingTables } from '../../server/program/operations/missing-tables.ts'
 import type { RunClientQuery } from '../../server/program/operations/exposure.ts'
+import { applyMigrations } from '../../server/program/migrations/apply.ts'
 import { startApplication } from '../support/application.ts'
 import { createDatabase, createMigratedDatabase, withClient, type TestDatabase } from '../support/database.ts'
 
@@ -21,13 +23,13 @@ async function ownDatabase(t: Pick<Test, 'teardown'>): Promise<TestDatabase> {
   return database
 }
 
-/** Runs each file on a new connection, as psql does. */
+/** Applies the files as `rowhouse migrate --seed` does in the folder of a project. */
 async function applyProject(database: TestDatabase): Promise<void> {
-  const names = (await readdir(project)).sort()
-  for (const name of names) {
-    const sql = await readFile(new URL(name, project), 'utf8')
-    await withClient(database.adminUri, (client) => client.query(sql))
-  }
+  const folder = fileURLToPath(project)
+  const seed = join(folder, 'seed.sql')
+  const done = await withClient(database.adminUri, (client) => applyMigrations(client, folder, { seed }))
+  t.equal(done.seeded, seed)
+  t.equal(done.applied.length, 2)
 }
 
 t.test('a project without the product', async (t) => {

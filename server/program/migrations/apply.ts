@@ -192,7 +192,7 @@ const setNewDefaults = `
       select s.setrole, s.setdatabase, split_part(c, '=', 1) as name, substr(c, strpos(c, '=') + 1) as value
       from pg_catalog.pg_db_role_setting s, unnest(s.setconfig) as c
       where s.setdatabase in (0, (select oid from pg_catalog.pg_database where datname = current_database()))
-        and s.setrole in (0, session_user::regrole)
+        and s.setrole in (0, (select oid from pg_catalog.pg_roles where rolname = session_user))
     ) as given
     where strpos(name, '.') > 0
       or exists (select from pg_catalog.pg_settings p where p.name = given.name and context = 'user' and source <> 'client')

@@ -110,7 +110,7 @@ function changedMessage({ state, name, file, record }: PlannedMigration): string
     `If the database already is as the file says, \`rowhouse migrate --accept ${name}\` records it so.`,
     state === 'extended'
       ? 'In development, `rowhouse migrate --watch` runs the statements that were added.'
-      : 'In development, `rowhouse migrate --rebuild` creates the embedded database again from all files.',
+      : 'In development, you can create the embedded database again from all files: stop `serve`, delete its data folder, start it.',
   ].join('\n')
 }
 

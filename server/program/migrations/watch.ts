@@ -100,9 +100,9 @@ const isChanged = ({ state, file }: PlannedMigration): boolean =>
 const editedMessage = (file: MigrationFile): string =>
   [
     `${file.path}: a new database accepts the file, but this database has what it said before.`,
-    'To go on, undo the change and put it into a new file, or create the database again from all files:',
-    '`rowhouse migrate --rebuild` for the embedded database.',
-    `If you have made the change by hand: rowhouse migrate --accept ${file.name}`,
+    'To go on, undo the change and put it into a new file, or create the embedded database again from all files:',
+    'stop `serve`, delete its data folder, start it.',
+    `If you have made the change by hand: \`rowhouse migrate --accept ${file.name}\`.`,
   ].join('\n')
 
 /** Changes in a folder. */
