@@ -1,4 +1,5 @@
 // The entry point of the program. Provides the commands with their dependencies.
+import { mkdir } from 'node:fs/promises'
 import { request } from 'node:http'
 import { version } from '../common/version.ts'
 import type { BodyValidator } from '../rest/validation.ts'
@@ -10,6 +11,7 @@ import type {
   Address,
   ConnectionWish,
   Dependencies,
+  LaboratoryWish,
   Migrated,
   MigrateOptions,
   ServeOptions,
@@ -23,6 +25,7 @@ import { readDatabaseSettings } from '../config/database-settings.ts'
 import type { Config } from '../config/config.ts'
 import { dumpConfig, dumpConfigJson, exampleConfig, exampleConfigJson } from '../config/dump.ts'
 import { loadConfig, withDatabaseSettings, type LoadedConfig } from '../config/load.ts'
+import type { Laboratory } from './policy-tests/laboratory.ts'
 
 const print = (text: string): void => void process.stdout.write(text)
 const printError = (text: string): void => void process.stderr.write(text)
@@ -188,6 +191,23 @@ async function bodyValidator(config: Config): Promise<BodyValidator> {
   return compileSchemas(await readUsedSchemas(config))
 }
 
+/**
+ * Runs policy tests on databases of their own, on the embedded server or a given one. The database that is served is never
+ * used: tests of policies must not depend on its rows, nor reach a production server by mistake.
+ */
+async function withLaboratory<T>(
+  config: Config,
+  { dbUrl, fixture, jobs }: LaboratoryWish,
+  use: (laboratory: Laboratory) => Promise<T>,
+): Promise<T> {
+  const laboratory = await import('./policy-tests/laboratory.ts')
+  const onRemoved = (names: readonly string[]): void => log(`Removed databases of earlier runs: ${names.join(', ')}`)
+  const server = { dataDir: config.dataDir, dbUri: dbUrl ?? null, migrationDatabaseUrl: null }
+  return withAddress(server, process.env, { role: 'owner', creates: true }, log, ({ uri, env }) =>
+    laboratory.withLaboratory({ uri, env, config, fixture, jobs, onRemoved }, use),
+  )
+}
+
 async function serve(options: ServeOptions): Promise<void> {
   removeSignalHandlers()
   const server = await import('./serve.ts')
@@ -222,6 +242,8 @@ const dependencies: Dependencies = {
   allMigrations,
   watchMigrations,
   fetchStatus,
+  withLaboratory,
+  makeFolder: async (path) => void (await mkdir(path, { recursive: true })),
   tableSchemas: async (config) => (await import('./schema-files.ts')).readUsedSchemas(config),
   output: process.stdout,
   errors: process.stderr,

@@ -137,6 +137,8 @@ async function run(
     env: { PATH: '' },
     onInterrupt: () => () => undefined,
     bodyValidator: () => Promise.resolve({ forTable: () => undefined }),
+    withLaboratory: () => Promise.reject(new Error('no laboratory')),
+    makeFolder: () => Promise.resolve(),
     watchTermination: () => ({ signal: AbortSignal.abort(), dispose: () => undefined }),
     ...given,
   })

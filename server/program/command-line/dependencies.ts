@@ -11,6 +11,7 @@ import type { WatchOptions } from '../migrations/watch.ts'
 import type { Client } from '../../postgres/connection/client.ts'
 import type { RunClientQuery } from '../operations/exposure.ts'
 import type { DatabaseAddress } from './connection.ts'
+import type { Fixture, Laboratory } from '../policy-tests/laboratory.ts'
 import type { Termination } from './termination.ts'
 
 export type ServeOptions = {
@@ -86,6 +87,15 @@ export type DatabaseOperations = {
   readonly scratch: ScratchDatabase['scratch']
 }
 
+/** What the databases of policy tests are made of, and where. */
+export type LaboratoryWish = {
+  /** Server for the databases; undefined for the embedded one. */
+  readonly dbUrl: string | undefined
+  readonly fixture: Fixture
+  /** Number of connections, each to its own copy. */
+  readonly jobs: number
+}
+
 export type Dependencies = {
   readonly version: string
   /** Standard output, for results. */
@@ -116,6 +126,14 @@ export type Dependencies = {
   ) => Promise<T>
   /** Connects to an address, and closes the connection afterwards. */
   readonly connectTo: <T>(address: DatabaseAddress, use: (client: Client) => Promise<T>) => Promise<T>
+  /** Sets up databases for policy tests, and removes them after `use`. */
+  readonly withLaboratory: <T>(
+    config: Config,
+    wish: LaboratoryWish,
+    use: (laboratory: Laboratory) => Promise<T>,
+  ) => Promise<T>
+  /** Creates a folder and its parents, if they are missing. */
+  readonly makeFolder: (path: string) => Promise<void>
   /** Whether a database is available: a configured one, or an embedded one. */
   readonly hasDatabase: (config: Config) => Promise<boolean>
   /** All migrations, those of the server and those of the project, in order. */

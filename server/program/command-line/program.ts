@@ -11,6 +11,7 @@ import { addMigrate } from './migrate-command.ts'
 import { addPsql, addUrl, separatePsqlArguments } from './psql-command.ts'
 import { addSample } from './sample-command.ts'
 import { addServe } from './serve-command.ts'
+import { addTest } from './test-command.ts'
 import { addTypes } from './types-command.ts'
 import { messageOf } from './error-message.ts'
 
@@ -96,5 +97,6 @@ function createProgram(dependencies: Dependencies, output: Output, setExitCode: 
   addRestore(program, dependencies)
   addAudit(program, dependencies, setExitCode)
   addExplain(program, dependencies, setExitCode)
+  addTest(program, dependencies, setExitCode)
   return program
 }
