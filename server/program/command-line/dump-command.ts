@@ -1,9 +1,6 @@
 // `rowhouse dump` and `rowhouse restore`: the whole database as a file of SQL.
 import type { Command } from 'commander'
-import { inputFrom, writeWhole } from '../database-access/dump-file.ts'
-import { dumpDatabase, type RunPgDump } from '../database-access/dump.ts'
-import { pgDumpFor } from '../database-access/pg-dump.ts'
-import { restoreDatabase } from '../database-access/restore.ts'
+import type { DumpCounts, RunPgDump } from '../database-access/dump.ts'
 import type { DatabaseAddress } from './connection.ts'
 import { CommandError } from './command-error.ts'
 import type { ConnectionWish, Dependencies } from './dependencies.ts'
@@ -39,14 +36,17 @@ export function addDump(program: Command, dependencies: Dependencies): void {
     })
 }
 
-type Dumped = { readonly counts: Awaited<ReturnType<typeof dumpDatabase>>; readonly version: string }
+type Dumped = { readonly counts: DumpCounts; readonly version: string }
 
-const dumpFrom = (
+async function dumpFrom(
   address: DatabaseAddress,
   { connectTo, env }: Pick<Dependencies, 'connectTo' | 'env'>,
   target: string | Dependencies['output'],
-): Promise<Dumped> =>
-  connectTo(address, async (client) => {
+): Promise<Dumped> {
+  const { dumpDatabase } = await import('../database-access/dump.ts')
+  const { writeWhole } = await import('../database-access/dump-file.ts')
+  const { pgDumpFor } = await import('../database-access/pg-dump.ts')
+  return connectTo(address, async (client) => {
     const { rows } = await client.query<{ version: string }>("select current_setting('server_version') as version")
     const { version = '' } = rows[0] ?? {}
     const pgDump: RunPgDump = await pgDumpFor(version, address, (use) => connectTo(address, use), env)
@@ -56,6 +56,7 @@ const dumpFrom = (
         : await dumpDatabase(client, target, pgDump)
     return { counts, version }
   })
+}
 
 export function addRestore(program: Command, dependencies: Dependencies): void {
   program
@@ -67,6 +68,8 @@ export function addRestore(program: Command, dependencies: Dependencies): void {
     .action(async (file: string, _own: unknown, command: Command) => {
       const { json, replace = false, config: configFile } = command.optsWithGlobals<RestoreOptions>()
       const { loadConfig, withAddress, connectTo, print } = dependencies
+      const { inputFrom } = await import('../database-access/dump-file.ts')
+      const { restoreDatabase } = await import('../database-access/restore.ts')
       const config = loadConfig(configFile)
       // Before a database is created for a file that does not exist.
       const input = await inputFrom(file)

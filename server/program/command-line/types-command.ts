@@ -1,9 +1,6 @@
 // `rowhouse types`: TypeScript types of the database, for the clients of Supabase.
 import { InvalidArgumentError, Option, type Command } from 'commander'
-import { readCatalogue, type Catalogue } from '../types/catalogue.ts'
-import { databaseTypes } from '../types/database-types.ts'
-import { compareTypes, writeTypes } from '../types/types-file.ts'
-import { watchCatalogue } from '../types/watch.ts'
+import type { Catalogue } from '../types/catalogue.ts'
 import { CommandError } from './command-error.ts'
 import type { ConnectionWish, Dependencies } from './dependencies.ts'
 import { messageOf } from './error-message.ts'
@@ -54,6 +51,9 @@ export function addTypes(program: Command, dependencies: Dependencies, setExitCo
 /** @returns false if the file to check is out of date */
 async function run(options: Options, dependencies: Dependencies): Promise<boolean> {
   const { print, withDatabase, withDatabaseSettings, tableSchemas } = dependencies
+  const { readCatalogue } = await import('../types/catalogue.ts')
+  const { databaseTypes } = await import('../types/database-types.ts')
+  const { compareTypes, writeTypes } = await import('../types/types-file.ts')
   const config = await withDatabaseSettings(options.config, options.dbUrl)
   const files = await tableSchemas(config)
   const scope = { schemas: options.schema ?? config.dbSchemas, extraSearchPath: config.dbExtraSearchPath }
@@ -85,6 +85,7 @@ async function watchUntilInterrupted(
   { printError, watchTermination }: Dependencies,
   json: boolean,
 ): Promise<void> {
+  const { watchCatalogue } = await import('../types/watch.ts')
   const { signal, dispose } = watchTermination()
   const onError = (error: unknown): void => {
     const notice = `${messageOf(error)}; trying again`
