@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path'
-import { parse, TomlError } from 'smol-toml'
 import { CommandError } from '../command-line/command-error.ts'
 
 export type Seeds = {
@@ -51,7 +50,7 @@ const isOfSupabase = (migrations: string): boolean => basename(dirname(resolve(m
 /** Names of the seeds, or undefined if the file names none. */
 async function readPatterns(path: string): Promise<readonly string[] | undefined> {
   if (!existsSync(path)) return undefined
-  const db = sectionOf(path, parseToml(path, await readFile(path, 'utf8')), 'db')
+  const db = sectionOf(path, await parseToml(path, await readFile(path, 'utf8')), 'db')
   const { enabled = true, sql_paths: paths } = sectionOf(path, db, 'seed', 'db.')
   if (typeof enabled !== 'boolean') throw new CommandError(`${path}: enabled in [db.seed] is true or false.`)
   if (paths !== undefined && !(Array.isArray(paths) && paths.every((it): it is string => typeof it === 'string'))) {
@@ -62,7 +61,9 @@ async function readPatterns(path: string): Promise<readonly string[] | undefined
 
 type Section = Readonly<Record<string, unknown>>
 
-function parseToml(path: string, text: string): Section {
+async function parseToml(path: string, text: string): Promise<Section> {
+  // Most starts have nothing to parse.
+  const { parse, TomlError } = await import('smol-toml')
   try {
     return parse(text.replace(/^\ufeff/, ''))
   } catch (error) {
