@@ -137,7 +137,7 @@ async function migrateWith(
   const own = await migrateOwn(client, config)
   const files = await applyProject(client, config, { ...wanted, ...(seed ? { seed: 'changed' } : {}), onNotice: log })
   return {
-    applied: [...own.applied, ...files.applied, ...(files.seeded === undefined ? [] : [files.seeded])],
+    applied: [...own.applied, ...files.applied, ...files.seeded],
     notes: [...own.notes, ...files.notes],
   }
 }

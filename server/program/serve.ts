@@ -25,7 +25,9 @@ import { keepHeapSmall } from './heap.ts'
 import { ensureJwtKeysFile } from './jwt-keys-file.ts'
 import { createHttpServer } from './http-server.ts'
 import type { UpgradeHandler } from '../http/upgrade.ts'
-import { applyProject } from './migrations/project-migrations.ts'
+import { CommandError } from './command-line/command-error.ts'
+import { findProject } from './migrations/project.ts'
+import { applyProject, pendingFiles } from './migrations/project-migrations.ts'
 import { watchProject } from './migrations/watch-project.ts'
 import { createAdmin } from './operations/admin.ts'
 import { consoleLines } from './operations/console-lines.ts'
@@ -42,6 +44,8 @@ const grace = 10_000
  * port, because clients then do not expect to be refused.
  */
 const acceptLimits = { alone: 300, shared: 2000 }
+/** Number of pending files that a warning names. */
+const shownFiles = 5
 /** Milliseconds that the service then has to close its database connections. */
 const closingTime = 5000
 
@@ -105,7 +109,7 @@ export async function serve(options: ServeOptions): Promise<void> {
           onNotice: (message) => log.write({ kind: 'migration-notice', message }),
         })
         return {
-          applied: [...own.applied, ...project.applied, ...(project.seeded === undefined ? [] : [project.seeded])],
+          applied: [...own.applied, ...project.applied, ...project.seeded],
           notes: [...describeLogin(own.login, serving.setting), ...project.notes],
         }
       })
@@ -115,6 +119,10 @@ export async function serve(options: ServeOptions): Promise<void> {
     const start = config.serverWorkers > 1 && worker === undefined ? serveByWorkers : serveHere
     const { address, failed } = await start({ env, configFile, loaded, uri, log }, stops)
     if (worker === undefined) log.write({ kind: 'listening', address })
+    if (!given.config.migrateOnStart && worker === undefined) {
+      // Does not wait for a database that does not answer.
+      void warnOfPending(config, config.migrationDatabaseUrl ?? uri, env, log)
+    }
     if (embedded) await greet(embedded, config, address, isForPeople)
     // After the development user was created, who owns some of the sample data.
     if (sample && worker === undefined) {
@@ -156,6 +164,24 @@ const withFolders = (env: Environment, { migrations, schemas }: ServeOptions): E
   ...(migrations === undefined ? {} : { MIGRATIONS_DIR: migrations }),
   ...(schemas === undefined ? {} : { SCHEMAS_DIR: schemas }),
 })
+
+/** Says which files of the project are not applied. */
+async function warnOfPending(config: Config, uri: string, env: Environment, log: Log): Promise<void> {
+  try {
+    const { migrations } = await findProject(config)
+    if (migrations === undefined) return
+    const pending = await withClient(toPoolConfig(uri, env), (client) => pendingFiles(client, config))
+    if (pending.length === 0) return
+    const names = pending.slice(0, shownFiles).join(', ') + (pending.length > shownFiles ? ', …' : '')
+    log.write({
+      kind: 'warning',
+      message: `Not applied to the database: ${names}. \`rowhouse migrate\` applies them, or each start with MIGRATE_ON_START=true.`,
+    })
+  } catch (error) {
+    // Others are of the connection, or of a login that cannot read the record.
+    if (error instanceof CommandError) log.write({ kind: 'warning', message: error.message })
+  }
+}
 
 /** Applies the project's migrations whenever they are saved. */
 async function watchWhileServing(

@@ -27,8 +27,8 @@ async function ownDatabase(t: Pick<Test, 'teardown'>): Promise<TestDatabase> {
 async function applyProject(database: TestDatabase): Promise<void> {
   const folder = fileURLToPath(project)
   const seed = join(folder, 'seed.sql')
-  const done = await withClient(database.adminUri, (client) => applyMigrations(client, folder, { seed }))
-  t.equal(done.seeded, seed)
+  const done = await withClient(database.adminUri, (client) => applyMigrations(client, folder, { seeds: [seed] }))
+  t.strictSame(done.seeded, [seed])
   t.equal(done.applied.length, 2)
 }
 

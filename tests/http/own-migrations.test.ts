@@ -1,6 +1,6 @@
 // Migrations of the user's own: what is applied, what is refused, and what errors say.
 import { mkdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type pg from 'pg'
 import t, { type Test } from 'tap'
 import { acceptMigration, applyMigrations, tryFile, type ApplyOptions } from '../../server/program/migrations/apply.ts'
@@ -36,9 +36,7 @@ async function apply(folder: string, options: ApplyOptions = {}): Promise<readon
   const plain = (text: string): string => text.replaceAll(`${folder}/`, '')
   try {
     const { applied, seeded, notes } = await use((client) => applyMigrations(client, folder, options))
-    return [...applied, ...(seeded === undefined ? [] : [`seed ${seeded.split('/').at(-1) ?? ''}`]), ...notes].map(
-      plain,
-    )
+    return [...applied, ...seeded.map((seed) => `seed ${basename(seed)}`), ...notes].map(plain)
   } catch (error) {
     return plain(error instanceof Error ? error.message : String(error))
   }
@@ -314,23 +312,63 @@ t.test("a database of Supabase's command line", async (t) => {
 t.test('a seed', async (t) => {
   const folder = await folderOf(t, { '1_a.sql': 'create table a (id int primary key, name text)' })
   const seed = join(folder, '../seed.sql')
-  t.strictSame(await apply(folder, { seed }), ['1_a.sql'], 'there is none')
+  t.strictSame(await apply(folder, { seeds: [seed] }), ['1_a.sql'], 'there is none')
   await writeFile(
     seed,
     "-- Rows\n\\restrict x\ncopy a (id, name) from stdin;\n1\ta;b\n2\t\\N\n\\.\n\\unrestrict x\ninsert into a values (3, 'c');",
   )
   t.strictSame(await apply(folder), [], 'it is not wanted')
-  t.strictSame(await apply(folder, { seed }), ['seed seed.sql'])
-  t.strictSame(await apply(folder, { seed, reseed: true }), [], 'it was applied')
+  t.strictSame(await apply(folder, { seeds: [seed] }), ['seed seed.sql'])
+  t.strictSame(await apply(folder, { seeds: [seed], reseed: true }), [], 'it was applied')
   t.equal(await value("select string_agg(id || coalesce(name, '-'), ' ' order by id) from a"), '1a;b 2- 3c')
   await writeFile(seed, 'copy a from stdin;\n4\td\nfive\te\n')
-  t.match(await apply(folder, { seed }), [/seed\.sql was changed after it was applied\. .*--seed/])
+  t.match(await apply(folder, { seeds: [seed] }), [/seed\.sql was changed after it was applied\. .*--seed/])
   t.match(
-    await apply(folder, { seed, reseed: true }),
+    await apply(folder, { seeds: [seed], reseed: true }),
     /seed\.sql:1: invalid input syntax for type integer: "five".*\n.*\nContext: COPY a, line 2/,
   )
   await writeFile(seed, 'insert into a values (5)')
-  t.strictSame(await apply(folder, { seed, reseed: true }), ['seed seed.sql'])
+  t.strictSame(await apply(folder, { seeds: [seed], reseed: true }), ['seed seed.sql'])
+})
+
+t.test('a seed that fails after a statement outside of a transaction begins again', async (t) => {
+  const folder = await folderOf(t, { '1_a.sql': 'create table a (id int primary key)' })
+  const seed = join(folder, '../seed.sql')
+  await writeFile(seed, 'insert into a values (1); vacuum a; insert into a values (1);')
+  t.match(
+    await apply(folder, { seeds: [seed] }),
+    /The first 2 statements have taken effect, and run again the next time, when seed\.sql begins from its first statement: /,
+  )
+  await writeFile(seed, 'insert into a values (1); vacuum a; insert into a values (2);')
+  t.match(await apply(folder, { seeds: [seed] }), /seed\.sql:1: duplicate key/)
+  await writeFile(seed, 'insert into a values (1) on conflict do nothing; vacuum no_table;')
+  t.match(await apply(folder, { seeds: [seed] }), /transaction\. The first statement has taken effect, and run again/)
+  await writeFile(seed, 'insert into a values (1) on conflict do nothing; vacuum a; insert into a values (2);')
+  t.strictSame(await apply(folder, { seeds: [seed] }), ['seed seed.sql'])
+})
+
+t.test('the roles of a project of Supabase come first, and seeds of one name are different ones', async (t) => {
+  const role = `reader_${database.name}`
+  const root = t.testdir({ supabase: { migrations: {}, a: {}, b: {} } })
+  const [folder, roles] = [join(root, 'supabase/migrations'), join(root, 'supabase/roles.sql')]
+  t.teardown(() => database.query(`drop owned by ${role}; drop role ${role}`))
+  await writeFile(roles, `create role ${role}; alter role ${role} set statement_timeout = '5s';`)
+  await save(folder, { '1_a.sql': `create table a (id int); grant select on a to ${role}` })
+  const seeds = ['a/rows.sql', 'b/rows.sql'].map((name) => join(root, 'supabase', name))
+  for (const seed of seeds) await writeFile(seed, 'insert into a values (1)')
+  t.strictSame(await apply(folder, { seeds }), [roles, '1_a.sql', 'seed rows.sql', 'seed rows.sql'])
+  t.strictSame(await apply(folder, { seeds }), [])
+  await fresh()
+  t.strictSame(await apply(folder), [roles, '1_a.sql'], 'the role exists, as in another database of the cluster')
+  await writeFile(roles, 'select 1 / 0')
+  t.match(await apply(folder), [/roles\.sql was changed after it was applied\. It does not run again: /])
+  await fresh()
+  await database.query(
+    `create schema supabase_migrations;
+     create table supabase_migrations.schema_migrations (version text primary key);
+     insert into supabase_migrations.schema_migrations values ('1')`,
+  )
+  t.strictSame(await apply(folder), [], "Supabase's command line has applied them")
 })
 
 t.test('a database that is thrown away', async (t) => {

@@ -62,6 +62,10 @@ t.test('serve applies new files, and validates bodies by the schemas beside them
     properties: { id: { type: 'integer' }, name: { type: 'string', maxLength: 3 } },
   }
   await writeFile(join(folder, 'schemas/room.json'), JSON.stringify(schema))
+  const waiting = startProgram(t, { ...env, MIGRATE_ON_START: 'false' }, ['--migrations', migrations])
+  t.match(await waiting.line((line) => String(line.msg).includes('Not applied')), {
+    msg: /^Not applied to the database: .*20990101000000_rooms\.sql\. `rowhouse migrate` applies them/,
+  })
   const program = startProgram(t, { ...env, MIGRATE_ON_START: 'true' }, ['--migrations', migrations])
   t.match(await program.line(says('migrated')), { msg: 'Applied 1 migrations' })
   await program.line(says('listening'))

@@ -60,7 +60,7 @@ const status: ProjectStatus = {
     },
     { name: '2_b.sql', state: 'pending', appliedAt: null, done: 0, statements: 1, interrupted: null },
   ],
-  seed: { file: 'seed.sql', state: 'not applied' },
+  seeds: [{ file: 'seed.sql', state: 'not applied' }],
   ignored: ['notes.sql'],
 }
 
@@ -441,7 +441,7 @@ t.test('migrate: the folder, the status, and errors', async (t) => {
     t.strictSame([ran.code, ran.err], [code, ''], state)
     t.match(ran.out, text, state)
   }
-  const none: ProjectStatus = { folder: null, files: [], seed: null, ignored: [] }
+  const none: ProjectStatus = { folder: null, files: [], seeds: [], ignored: [] }
   const empty = await run(['migrate', 'status'], {}, { migrationStatus: () => Promise.resolve(none) })
   t.equal(empty.out, 'There is no folder of migrations. `rowhouse migrate new NAME` creates it.\n')
 

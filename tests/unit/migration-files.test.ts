@@ -7,6 +7,7 @@ import { checksumOf, compareVersions, type MigrationFile } from '../../server/pr
 import { createMigration, nextNumber } from '../../server/program/migrations/new-migration.ts'
 import { pendingOf, planMigrations, type MigrationState } from '../../server/program/migrations/plan.ts'
 import { findProject, folderForNew } from '../../server/program/migrations/project.ts'
+import { findRoles, findSeeds } from '../../server/program/migrations/seed-files.ts'
 import type { AppliedMigration } from '../../server/program/migrations/record.ts'
 import { segmentsOf } from '../../server/program/migrations/segments.ts'
 import { readUsedSchemas } from '../../server/program/schema-files.ts'
@@ -226,4 +227,40 @@ t.test('JSON Schemas of the project', async (t) => {
   t.equal((await tables(['rest', 'auth', 'profiles'])).length, 2, 'both')
   await writeFile(join(folder, 'wrong.json'), '{"x-table": "public.a"}')
   await t.rejects(tables(['rest']), { message: /wrong\.json: \$id is missing/ })
+})
+
+t.test("the seeds of a project of Supabase, and other people's config.toml", async (t) => {
+  const files = ['seed.sql', 'roles.sql', 'seeds/2_b.sql', 'seeds/10_a.sql', 'seeds/1_a.sql', 'seeds/a.txt', 'x[1].sql']
+  const all = ['seed.sql', 'seeds/10_a.sql', 'seeds/1_a.sql', 'seeds/2_b.sql']
+  const table: [string, string, readonly string[] | RegExp, (readonly string[])?][] = [
+    ['no section', '[api]\nport = 1', ['seed.sql']],
+    ['as a new project has it', '[db.seed]\nenabled = true\nsql_paths = ["./seed.sql"]', ['seed.sql']],
+    ['switched off', '[db.seed]\nenabled = false\nsql_paths = ["./seed.sql"]', []],
+    ['no path', '[db.seed]\nsql_paths = []', []],
+    ['patterns, each file once', '[db.seed]\nsql_paths = ["seed.sql", "./seeds/*.sql", "s*/2_?.sql"]', all],
+    ['one of some characters', '[db.seed]\nsql_paths = ["seeds/[2-9]_*"]', ['seeds/2_b.sql']],
+    ['a quoted character', "[db.seed]\nsql_paths = ['x\\[1].sql']", ['x[1].sql']],
+    ['a folder is no file', '[db.seed]\nsql_paths = ["seed*"]', ['seed.sql']],
+    ['none', '[db.seed]\nsql_paths = ["./no/*.sql"]', [], ['supabase/config.toml: there is no seed ./no/*.sql.']],
+    ['no list', '[db.seed]\nsql_paths = "seed.sql"', /config\.toml: sql_paths in \[db\.seed\] is a list/],
+    ['no switch', '[db.seed]\nenabled = "yes"', /config\.toml: enabled in \[db\.seed\] is true or false\.$/],
+    ['no section', 'db = 1', /config\.toml: db is a section: \[db\]\.$/],
+    ['no TOML', '[db.seed]\nenabled = = 1', /config\.toml:2:11: /],
+  ]
+  const root = await folderWith(t, 'supabase/migrations', 'supabase/seeds', 'other/migrations')
+  for (const file of files) await writeFile(join(root, 'supabase', file), '')
+  const short = (text: string): string => text.replaceAll(`${root}/`, '').replace(/^supabase\/(?!config)/, '')
+  for (const [name, text, expected, notes = []] of table) {
+    await writeFile(join(root, 'supabase/config.toml'), text)
+    const found = findSeeds(join(root, 'supabase/migrations'))
+    if (expected instanceof RegExp) await t.rejects(found, { message: expected }, name)
+    else t.strictSame([(await found).files.map(short), (await found).notes.map(short)], [expected, notes], name)
+  }
+  t.equal(short(findRoles(join(root, 'supabase/migrations')) ?? ''), 'roles.sql')
+  for (const file of ['config.toml', 'roles.sql', 'seed.sql']) await writeFile(join(root, 'other', file), '= no TOML')
+  const other = join(root, 'other/migrations')
+  t.strictSame(
+    [await findSeeds(other), findRoles(other)],
+    [{ files: [join(root, 'other/seed.sql')], notes: [] }, undefined],
+  )
 })

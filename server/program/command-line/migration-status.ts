@@ -17,18 +17,18 @@ const states: Readonly<Record<FileStatus['state'], string>> = {
   'file missing': 'applied, the file is missing',
 }
 
-const seeds = {
+const seedStates = {
   applied: 'applied',
   changed: 'changed after it was applied: --seed',
   'not applied': 'not applied: --seed',
 } as const
 
 /** A table of the files, for people. */
-export function describeStatus({ folder, files, seed, ignored }: ProjectStatus): string {
+export function describeStatus({ folder, files, seeds, ignored }: ProjectStatus): string {
   if (folder === null) return 'There is no folder of migrations. `rowhouse migrate new NAME` creates it.'
   const rows = [
     ...files.map((file) => [printable(file.name), stateOf(file), shortDate(file.appliedAt)]),
-    ...(seed === null ? [] : [[printable(seed.file), seeds[seed.state], '']]),
+    ...seeds.map(({ file, state }) => [printable(file), seedStates[state], '']),
     ...ignored.map((name) => [printable(name), 'not applied: not named like 001_name.sql', '']),
   ]
   if (rows.length === 0) return `${folder} has no migrations. \`rowhouse migrate new NAME\` creates one.`

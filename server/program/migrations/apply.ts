@@ -10,11 +10,12 @@ import { checksumOf, readMigrations, readSqlFile, type MigrationFile } from './m
 import { pendingOf, planMigrations, type PendingOptions, type PlannedMigration } from './plan.ts'
 import { createRecord, readRecord, readSeed, saveProgress, saveSeed } from './record.ts'
 import { runFile } from './run-file.ts'
+import { findRoles, seedName } from './seed-files.ts'
 
 export type ApplyOptions = PendingOptions & {
-  /** Path of a seed, which is applied after the migrations, once per database. Nothing happens if there is no such file. */
-  readonly seed?: string | undefined
-  /** Applies the seed again if it was changed since it was applied. */
+  /** Paths of seeds, which are applied after the migrations, once per database. Nothing happens for a missing file. */
+  readonly seeds?: readonly string[]
+  /** Applies seeds again if they were changed since they were applied. */
   readonly reseed?: boolean
   /** Applies only files up to this number. */
   readonly upTo?: string
@@ -29,8 +30,8 @@ export type ApplyOptions = PendingOptions & {
 export type Applied = {
   /** Paths of the files that were applied or completed, in order. */
   readonly applied: readonly string[]
-  /** Path of the seed, if it was applied. */
-  readonly seeded: string | undefined
+  /** Paths of the seeds that were applied, in order. */
+  readonly seeded: readonly string[]
   /** Sentences about files that were left out. */
   readonly notes: readonly string[]
 }
@@ -42,7 +43,7 @@ const pause = 200
 
 /**
  * Applies the pending migrations of a folder in the order of their numbers, each in its own transaction, as far as its
- * statements allow. Waits while another process does so. Each file starts with the settings of the session.
+ * statements allow. The `roles.sql` of a project of Supabase comes first. Waits while another process does so. Each file starts with the settings of the session.
  *
  * @param client a connected client of the role that will own the objects, not behind a transaction pooler
  * @param folder path as messages should show it
@@ -52,25 +53,54 @@ const pause = 200
 export async function applyMigrations(client: Client, folder: string, options: ApplyOptions = {}): Promise<Applied> {
   const { files, ignored } = await readMigrations(folder)
   const notes = ignored.map((name) => `${name} is not applied: names of migrations are like 001_name.sql.`)
-  const seed = options.seed !== undefined && existsSync(options.seed) ? options.seed : undefined
   return withLock(client, options, async () => {
     const upTo = files.filter(({ version }) => options.upTo === undefined || BigInt(version) <= BigInt(options.upTo))
-    const pending = pendingOf(planMigrations(upTo, await readRecord(client)), options)
+    const record = await readRecord(client)
+    const pending = pendingOf(planMigrations(upTo, record), options)
     if (pending.length > 0) await createRecord(client)
     const applied: string[] = []
-    for (const { file, record } of pending) {
+    const roles = rolesFor(folder, record)
+    if (roles !== undefined) {
+      const outcome = await applyRoles(client, folder, roles, options)
+      if (outcome === 'applied') applied.push(roles)
+      if (outcome === 'changed') notes.push(rolesNote(roles))
+    }
+    for (const { file, record: known } of pending) {
       if (!file) continue
-      await applyFile(client, file, record, options)
+      await applyFile(client, file, known, options)
       applied.push(file.path)
     }
-    const seeding = seed === undefined ? undefined : await applySeed(client, seed, options)
-    return {
-      applied,
-      seeded: seeding === 'applied' ? seed : undefined,
-      notes: seeding === 'changed' ? [...notes, seedNote(seed ?? '')] : notes,
+    const seeded: string[] = []
+    for (const seed of options.seeds ?? []) {
+      if (!existsSync(seed)) continue
+      const outcome = await applySeed(client, seed, seedName(folder, seed), options)
+      if (outcome === 'applied') seeded.push(seed)
+      if (outcome === 'changed') notes.push(seedNote(seed))
     }
+    return { applied, seeded, notes }
   })
 }
+
+/**
+ * The `roles.sql` of a project, unless Supabase's command line has set the database up, which applies it itself.
+ *
+ * @param record from `readRecord`
+ */
+export function rolesFor(folder: string, record: Awaited<ReturnType<typeof readRecord>>): string | undefined {
+  return [...record.values()].some(({ checksum }) => checksum === null) ? undefined : findRoles(folder)
+}
+
+/** Applies `roles.sql` once per database. Roles belong to the cluster: it is no error if one exists. */
+export const applyRoles = (
+  client: Client,
+  folder: string,
+  path: string,
+  options: Pick<ApplyOptions, 'isThrowAway' | 'onNotice'>,
+): Promise<'applied' | 'unchanged' | 'changed'> =>
+  applySeed(client, path, seedName(folder, path), { ...options, reseed: false }, true)
+
+const rolesNote = (path: string): string =>
+  `${path} was changed after it was applied. It does not run again: put the change into a migration.`
 
 const seedNote = (seed: string): string =>
   `${seed} was changed after it was applied. It does not run again by itself: \`rowhouse migrate --seed\` runs it.`
@@ -119,18 +149,21 @@ export async function tryFile(client: Client, file: MigrationFile): Promise<void
 async function applySeed(
   client: Client,
   path: string,
+  name: string,
   { isThrowAway = false, reseed = false, onNotice }: ApplyOptions,
+  toleratesRoles = isThrowAway,
 ): Promise<'applied' | 'unchanged' | 'changed'> {
   const file = await readSqlFile(path)
   const checksum = checksumOf(file)
-  const before = await readSeed(client, file.name)
+  const before = await readSeed(client, name)
   if (before === checksum) return 'unchanged'
   if (before !== undefined && !reseed) return 'changed'
   await createRecord(client)
   const save = async (done: number): Promise<void> => {
-    if (done === file.statements.length) await saveSeed(client, file.name, checksum)
+    if (done === file.statements.length) await saveSeed(client, name, checksum)
   }
-  await inFreshSession(client, onNotice, () => runFile({ client, file, from: 0, isThrowAway, save }))
+  const run = { client, file, from: 0, isThrowAway, toleratesRoles, startsOver: true, save }
+  await inFreshSession(client, onNotice, () => runFile(run))
   return 'applied'
 }
 

@@ -1,15 +1,15 @@
 // The project's migrations in the terms of the program: which folder, which database, and what happens at a start.
-import { existsSync } from 'node:fs'
 import type { Config } from '../../config/config.ts'
 import type { Client } from '../../postgres/connection/client.ts'
 import { CommandError } from '../command-line/command-error.ts'
-import { acceptMigration, applyMigrations, type Applied } from './apply.ts'
+import { acceptMigration, applyMigrations, rolesFor, type Applied } from './apply.ts'
 import { serviceTablesOf } from '../service-choice.ts'
 import { MigrationError } from './migration-error.ts'
 import { checksumOf, readMigrations, readSqlFile } from './migration-file.ts'
 import { pendingOf, planMigrations, type MigrationState, type PendingOptions } from './plan.ts'
 import { findProject } from './project.ts'
 import { readRecord, readSeed } from './record.ts'
+import { findRoles, findSeeds, seedName } from './seed-files.ts'
 
 type ProjectConfig = Pick<Config, 'migrationsDir' | 'schemasDir' | 'dbChannel' | 'services'>
 
@@ -30,26 +30,28 @@ export async function applyProject(
   options: ProjectOptions = {},
 ): Promise<Applied> {
   const { onNotice, seed: wanted, ...pending } = options
-  const { migrations, seed } = await findProject(config)
+  const { migrations } = await findProject(config)
   if (migrations === undefined) {
     if (wanted === 'changed') throw new CommandError('There is no folder of migrations with a seed.sql beside it.')
-    return { applied: [], seeded: undefined, notes: [] }
+    return { applied: [], seeded: [], notes: [] }
   }
-  if (wanted === 'changed' && seed !== undefined && !existsSync(seed)) {
-    throw new CommandError(`There is no seed: ${seed} does not exist.`)
+  const seeds = wanted === undefined ? { files: [], notes: [] } : await findSeeds(migrations)
+  if (wanted === 'changed' && seeds.files.length === 0) {
+    throw new CommandError([`There is no seed beside ${migrations}.`, ...seeds.notes].join('\n'))
   }
 
   const done = await explained(config, () =>
     applyMigrations(client, migrations, {
       ...pending,
-      ...(wanted === undefined ? {} : { seed, reseed: wanted === 'changed' }),
+      seeds: seeds.files,
+      reseed: wanted === 'changed',
       ...(onNotice === undefined ? {} : { onNotice }),
       onWait: () => onNotice?.('Another process applies migrations to this database; waiting for it'),
     }),
   )
   // Only a superuser can create the event trigger that does this after each statement.
   if (done.applied.length > 0) await client.query('select pg_notify($1, $2)', [config.dbChannel, 'reload schema'])
-  return done
+  return { ...done, notes: [...done.notes, ...seeds.notes] }
 }
 
 /** Adds what to do if a table of the project has the name of one of the server's. */
@@ -81,13 +83,19 @@ export async function pendingFiles(
   const { migrations } = await findProject(config)
   if (migrations === undefined) return []
   const { files } = await readMigrations(migrations)
-  return pendingOf(planMigrations(files, await readRecord(client)), options).flatMap(({ file }) => file?.path ?? [])
+  const record = await readRecord(client)
+  const roles = rolesFor(migrations, record)
+  const isNew = roles !== undefined && (await readSeed(client, seedName(migrations, roles))) === undefined
+  const pending = pendingOf(planMigrations(files, record), options).flatMap(({ file }) => file?.path ?? [])
+  return [...(isNew ? [roles] : []), ...pending]
 }
 
 /** Paths of all files, in order. */
 export async function allFiles(config: ProjectConfig): Promise<readonly string[]> {
   const { migrations } = await findProject(config)
-  return migrations === undefined ? [] : (await readMigrations(migrations)).files.map(({ path }) => path)
+  if (migrations === undefined) return []
+  const roles = findRoles(migrations)
+  return [...(roles === undefined ? [] : [roles]), ...(await readMigrations(migrations)).files.map(({ path }) => path)]
 }
 
 /** The state of a file, for `migrate status`. */
@@ -107,15 +115,16 @@ export type ProjectStatus = {
   /** Folder of the migrations, if the project has one. */
   readonly folder: string | null
   readonly files: readonly FileStatus[]
-  /** The seed beside the folder, if there is one. */
-  readonly seed: { readonly file: string; readonly state: 'applied' | 'changed' | 'not applied' } | null
+  /** The seeds of the project, in order. */
+  readonly seeds: readonly { readonly file: string; readonly state: 'applied' | 'changed' | 'not applied' }[]
   /** Names of SQL files that are no migrations. */
   readonly ignored: readonly string[]
 }
 
 /** Compares the project's files with the database. Changes nothing. */
 export async function projectStatus(client: Client, config: ProjectConfig): Promise<ProjectStatus> {
-  const { migrations, seed } = await findProject(config)
+  const { migrations } = await findProject(config)
+  const seeds = migrations === undefined ? [] : (await findSeeds(migrations)).files
   const { files, ignored } = migrations === undefined ? { files: [], ignored: [] } : await readMigrations(migrations)
   const planned = planMigrations(files, await readRecord(client))
   return {
@@ -128,14 +137,23 @@ export async function projectStatus(client: Client, config: ProjectConfig): Prom
       statements: file?.statements.length ?? record?.statements ?? 0,
       interrupted: typeof record?.running === 'number' ? record.running + 1 : null,
     })),
-    seed: seed !== undefined && existsSync(seed) ? { file: seed, state: await seedState(client, seed) } : null,
+    seeds: await inOrder(seeds, async (file) => ({
+      file,
+      state: await seedState(client, file, seedName(migrations ?? '', file)),
+    })),
     ignored,
   }
 }
 
-async function seedState(client: Client, path: string): Promise<'applied' | 'changed' | 'not applied'> {
+async function inOrder<T, U>(values: readonly T[], one: (value: T) => Promise<U>): Promise<readonly U[]> {
+  const results: U[] = []
+  for (const value of values) results.push(await one(value))
+  return results
+}
+
+async function seedState(client: Client, path: string, name: string): Promise<'applied' | 'changed' | 'not applied'> {
   const file = await readSqlFile(path)
-  const applied = await readSeed(client, file.name)
+  const applied = await readSeed(client, name)
   if (applied === undefined) return 'not applied'
   return applied === checksumOf(file) ? 'applied' : 'changed'
 }

@@ -18,6 +18,10 @@ export type Run = {
   readonly wasInterrupted?: boolean
   /** Whether the database is thrown away: statements for the whole cluster are left out. */
   readonly isThrowAway?: boolean
+  /** Whether a role that is created may exist. By default, if the database is thrown away. */
+  readonly toleratesRoles?: boolean
+  /** Whether the next run begins with the first statement, whatever has taken effect: of a seed. */
+  readonly startsOver?: boolean
   /** Rolls back instead of committing, where there is a transaction. */
   readonly isTrial?: boolean
   /**
@@ -83,7 +87,9 @@ async function runTransaction(run: Run, segment: Segment & { kind: 'transaction'
     const isAtEnd = current >= segment.to
     throw statementError(file, Math.min(current, segment.to - 1), error, [
       ...(isAtEnd ? ['The error was reported at the end of the transaction.'] : []),
-      ...stateAfter(segment.from, segment.to - segment.from < file.statements.length),
+      ...(run.startsOver && segment.from > 0
+        ? startingOver(file, segment.from)
+        : stateAfter(segment.from, segment.to - segment.from < file.statements.length)),
     ])
   }
 }
@@ -134,7 +140,7 @@ async function runAlone(run: Run, index: number): Promise<void> {
     await resetRole(client).catch(() => undefined)
     // It had no effect. If it was interrupted earlier, that is still unknown.
     if (!wasInterrupted) await run.save(index, null).catch(() => undefined)
-    throw aloneError(file, index, error, [
+    throw aloneError(run, index, error, [
       ...dropped.map((name) => `The invalid index ${name} that it left behind was dropped.`),
       ...(wasInterrupted ? interrupted(file, describeInvalid(before)) : []),
     ])
@@ -143,16 +149,26 @@ async function runAlone(run: Run, index: number): Promise<void> {
   await run.save(index + 1, null)
 }
 
-function aloneError(file: SqlFile, index: number, error: unknown, notes: readonly string[]): MigrationError {
+function aloneError(
+  { file, startsOver = false }: Run,
+  index: number,
+  error: unknown,
+  notes: readonly string[],
+): MigrationError {
   const before = index === 1 ? 'The statement before it has' : `The ${index} statements before it have`
+  const goOn = `${before} taken effect and must stay as they are. Correct the rest and migrate again, which goes on with this statement.`
   return statementError(file, index, error, [
     'It runs outside of a transaction.',
-    index === 0
-      ? 'No statement of the file has taken effect.'
-      : `${before} taken effect and must stay as they are. Correct the rest and migrate again, which goes on with this statement.`,
+    ...(index === 0 ? ['No statement of the file has taken effect.'] : startsOver ? startingOver(file, index) : [goOn]),
     ...notes,
   ])
 }
+
+/** Sentences about a file that is not recorded before it is complete, after a part of it has taken effect. */
+const startingOver = ({ name }: SqlFile, done: number): readonly string[] => [
+  `${done === 1 ? 'The first statement has' : `The first ${done} statements have`} taken effect, and run again the next time, when`,
+  `${name} begins from its first statement: undo them, or let them tolerate what exists (if not exists, on conflict do nothing).`,
+]
 
 const interrupted = (file: SqlFile, invalid: readonly string[]): readonly string[] => [
   'An earlier process ended while it ran, so it may have taken effect then.',
@@ -161,7 +177,7 @@ const interrupted = (file: SqlFile, invalid: readonly string[]): readonly string
 ]
 
 async function runStatement(
-  { client, isThrowAway }: Run,
+  { client, isThrowAway, toleratesRoles = isThrowAway }: Run,
   statement: SqlStatement,
   isInTransaction: boolean,
 ): Promise<void> {
@@ -171,7 +187,7 @@ async function runStatement(
     if (rows === undefined) await client.query(text)
     else await copyIn(client, text, rows)
   }
-  await (isThrowAway ? toleratingRoles(client, statement, isInTransaction, send) : send())
+  await (toleratesRoles ? toleratingRoles(client, statement, isInTransaction, send) : send())
 }
 
 /** Statements of files may switch to a role that has no rights on the record. */

@@ -11,10 +11,11 @@ import {
   type ThrowAwayDatabases,
 } from '../../postgres/throw-away-database.ts'
 import { CommandError } from '../command-line/command-error.ts'
-import { applyMigrations } from './apply.ts'
+import { applyMigrations, applyRoles } from './apply.ts'
 import { checksumOf, type MigrationFile } from './migration-file.ts'
 import { findProject } from './project.ts'
 import { applyProject } from './project-migrations.ts'
+import { findRoles } from './seed-files.ts'
 import { watchMigrations, type WatchOptions } from './watch.ts'
 
 /**
@@ -35,7 +36,7 @@ export async function watchProject(
   }
   const { includeAll } = options
   await withThrowAwayDatabases(uri, env, async (databases) => {
-    const templates = new Templates(databases, config)
+    const templates = new Templates(databases, config, migrations)
     await watchMigrations(
       migrations,
       {
@@ -62,10 +63,12 @@ export async function watchProject(
 class Templates {
   readonly #databases: ThrowAwayDatabases
   readonly #config: Config
+  readonly #folder: string
   #base: Promise<ThrowAwayDatabase> | undefined
   #last: { readonly key: string; readonly database: ThrowAwayDatabase } | undefined
 
-  constructor(databases: ThrowAwayDatabases, config: Config) {
+  constructor(databases: ThrowAwayDatabases, config: Config, folder: string) {
+    this.#folder = folder
     this.#databases = databases
     this.#config = config
   }
@@ -94,7 +97,11 @@ class Templates {
 
   async #createBase(): Promise<ThrowAwayDatabase> {
     const database = await this.#databases.create()
-    await withClient(database.connection, (client) => migrate(client, { services: this.#config.services }))
+    const roles = findRoles(this.#folder)
+    await withClient(database.connection, async (client) => {
+      await migrate(client, { services: this.#config.services })
+      if (roles !== undefined) await applyRoles(client, this.#folder, roles, { isThrowAway: true })
+    })
     return database
   }
 }
