@@ -106,9 +106,13 @@ cross join aclexplode(database.datacl) as privilege
 left join pg_roles as role on role.oid = privilege.grantee
 where database.datname = current_database() and (privilege.grantee = 0 or ${ownRoles})`
 
-/** Comments on roles and on the database, except for the one that every database `postgres` has. */
+/**
+ * Comments on roles and on the database, except for the one that every database `postgres` has. Whoever restores them may
+ * not own a role that existed before.
+ */
 export const sharedCommentsSql = `
-select format(E'COMMENT ON ROLE %I IS %L;\\n', role.rolname, description) as sql
+select format(E'DO %L;\\n', format(
+  'BEGIN COMMENT ON ROLE %I IS %L; EXCEPTION WHEN insufficient_privilege THEN NULL; END', role.rolname, description)) as sql
 from pg_shdescription join pg_roles as role on role.oid = objoid
 where classoid = 'pg_authid'::regclass and ${ownRoles}
 union all
