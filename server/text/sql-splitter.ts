@@ -1,6 +1,11 @@
 // Splits SQL text into statements, as psql does: a semicolon in quotes, comments, parentheses or the body of a function
 // does not end a statement.
 // https://www.postgresql.org/docs/current/sql-syntax-lexical.html
+//
+// `sql-statements.ts` splits the text of a file, which it has as a whole: with positions and the rows of `COPY`. This one
+// gets line after line, of a terminal or of a dump larger than memory, and must know what is open at the end of each. So
+// they read characters differently, but share the rules for what is nested.
+import { Nesting } from './sql-statements.ts'
 
 export type SqlPiece =
   | {
@@ -28,7 +33,6 @@ const plain: State = { kind: 'plain' }
 /** One lexical element outside of quotations and comments. Letters are ASCII letters, `_`, and all beyond ASCII. */
 const element =
   /\s+|--.*|\/\*|[eE]'|'|"|\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$|[\w\u0080-\uffff][\w$\u0080-\uffff]*|[^]/uy
-const isWord = /^[A-Za-z_\u0080-\uffff]/u
 
 export type SplitterOptions = {
   /** Whether a backslash outside of quotations begins a command. By default it is part of the SQL. */
@@ -49,11 +53,9 @@ export class SqlSplitter {
   /** Number of the current line, from 1. */
   #line = 0
   #firstLine = 0
-  #parentheses = 0
-  /** The first words of the statement, which say whether it creates a function. */
-  #words: string[] = []
-  /** Depth of `begin … end` in the body of a function in standard SQL. */
-  #depth = 0
+  #nesting = new Nesting()
+  /** Line on which a string with escapes ended. It may continue on a later line. */
+  #escapesUntil: number | undefined
 
   constructor({ commands = false }: SplitterOptions = {}) {
     this.#hasCommands = commands
@@ -71,7 +73,7 @@ export class SqlSplitter {
     if (kind === 'identifier') return '"'
     if (kind === 'dollar') return '$'
     if (kind === 'comment') return '*'
-    return this.#parentheses > 0 ? '(' : ';'
+    return this.#nesting.isInParentheses ? '(' : ';'
   }
 
   /** The text of the incomplete statement. */
@@ -111,9 +113,8 @@ export class SqlSplitter {
   reset(): void {
     this.#state = plain
     this.#parts = []
-    this.#parentheses = 0
-    this.#words = []
-    this.#depth = 0
+    this.#nesting = new Nesting()
+    this.#escapesUntil = undefined
   }
 
   /** @returns the number of characters */
@@ -124,7 +125,7 @@ export class SqlSplitter {
       pieces.push({ kind: 'command', text: line.slice(at + 1).trim(), line: this.#line })
       return line.length - at
     }
-    if (found === ';' && this.#parentheses === 0 && this.#depth === 0) {
+    if (found === ';' && this.#nesting.isOutside) {
       const statement = this.#finish()
       if (statement) pieces.push(statement)
       return 1
@@ -143,20 +144,13 @@ export class SqlSplitter {
   }
 
   #note(found: string): void {
-    if (found === "'") this.#state = { kind: 'quoted', escapes: !this.standardConformingStrings }
+    const continues = this.#escapesUntil !== undefined && this.#escapesUntil < this.#line
+    this.#escapesUntil = undefined
+    if (found === "'") this.#state = { kind: 'quoted', escapes: continues || !this.standardConformingStrings }
     else if (found === "e'" || found === "E'") this.#state = { kind: 'quoted', escapes: true }
     else if (found === '"') this.#state = { kind: 'identifier' }
     else if (found.length > 1 && found.startsWith('$')) this.#state = { kind: 'dollar', tag: found }
-    else if (found === '(') this.#parentheses++
-    else if (found === ')') this.#parentheses = Math.max(0, this.#parentheses - 1)
-    else if (isWord.test(found)) this.#noteWord(found.toLowerCase())
-  }
-
-  #noteWord(word: string): void {
-    if (this.#words.length < 4) this.#words.push(word)
-    if (this.#parentheses > 0 || !/^create (?:or replace )?(?:function|procedure)/.test(this.#words.join(' '))) return
-    if (word === 'begin' || (word === 'case' && this.#depth > 0)) this.#depth++
-    else if (word === 'end' && this.#depth > 0) this.#depth--
+    this.#nesting.token(this.#state.kind === 'plain' ? found.toLowerCase() : '')
   }
 
   /** Reads up to the end of a quotation or comment, or of the line. */
@@ -185,6 +179,7 @@ export class SqlSplitter {
     const end = state.kind === 'dollar' ? line.indexOf(state.tag, at) : quotationEnd(line, at, state)
     if (end === -1) return line.length
     this.#state = plain
+    if (state.kind === 'quoted' && state.escapes) this.#escapesUntil = this.#line
     return end + (state.kind === 'dollar' ? state.tag.length : 1)
   }
 

@@ -144,13 +144,17 @@ class Scanner {
 }
 
 /** What encloses the current token: semicolons in parentheses, and in `begin atomic … end`, do not end the statement. */
-class Nesting {
+export class Nesting {
   readonly firstWords: string[] = []
   #parentheses = 0
   #blocks = 0
   #last = ''
   #isName = false
   #copies = false
+
+  get isInParentheses(): boolean {
+    return this.#parentheses > 0
+  }
 
   get isOutside(): boolean {
     return this.#parentheses === 0 && this.#blocks === 0
@@ -161,6 +165,7 @@ class Nesting {
     return this.#copies && this.firstWords[0] === 'copy'
   }
 
+  /** @param text as it is, a word in lower case, or nothing for what is quoted */
   token(text: string): void {
     if (text === '(') this.#parentheses++
     else if (text === ')') this.#parentheses = Math.max(0, this.#parentheses - 1)

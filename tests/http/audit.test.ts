@@ -2,7 +2,13 @@
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { disablingSql, enablingSql } from '../../server/program/audit/audit.ts'
-import { auditStatus, findTables, isSetUp, partitionStatus } from '../../server/program/audit/audit-tables.ts'
+import {
+  auditStatus,
+  findTables,
+  isSetUp,
+  partitionStatus,
+  recordStatus,
+} from '../../server/program/audit/audit-tables.ts'
 import { createMigratedDatabase, withClient } from '../support/database.ts'
 
 t.setTimeout(120_000)
@@ -286,6 +292,32 @@ t.test('status, maintenance and the end', async (t) => {
     'the trigger rowhouse_audit_2_insert is disabled',
     'the trigger rowhouse_audit_2_update can be suppressed by session_replication_role',
   ])
+  await query(`
+    drop trigger rowhouse_audit_2_delete on tasks;
+    create trigger rowhouse_audit_2_delete after delete on tasks for each row when (old.id < 0) execute function rowhouse_audit.record_row();
+    alter table tasks enable always trigger rowhouse_audit_2_delete`)
+  t.match((await auditStatus(query)).find(({ table }) => table === 'public.tasks')?.problems, [
+    /./,
+    /./,
+    /./,
+    'the trigger rowhouse_audit_2_delete has been replaced by another one',
+  ])
+  t.strictSame(await recordStatus(query), [])
+  await withClient(database.adminUri, async (client) => {
+    await client.query(`
+      begin;
+      alter table rowhouse_audit.changes_default disable trigger refuse_change, no force row level security;
+      drop trigger refuse_truncate on rowhouse_audit.changes;
+      create policy more on rowhouse_audit.changes for select to anon using (true);
+      grant select on rowhouse_audit.changes to anon;
+      alter function rowhouse_audit.record_row() security invoker`)
+    t.strictSame(await recordStatus((text) => client.query(text)), [
+      { table: 'rowhouse_audit.changes', problems: ['anon has the privilege SELECT', 'the trigger refuse_truncate is missing', 'there is another policy, more'] },
+      { table: 'rowhouse_audit.changes_default', problems: ['row level security is not enabled and forced', 'the trigger refuse_change is disabled'] },
+      { table: 'rowhouse_audit.record_row', problems: ['is not a function with the rights of rowhouse_audit_writer'] },
+    ]) // prettier-ignore
+    await client.query('rollback')
+  })
   t.strictSame(await partitionStatus(query), { monthsAhead: 13, hasDefaultRows: false })
   const { rows } = await query('select rowhouse_audit.create_partitions(14) as name')
   t.equal(rows.length, 2)

@@ -47,7 +47,10 @@ const fixture = `
   grant usage on schema shop to anon;
   alter default privileges in schema shop grant select on tables to anon;
   select lo_from_bytea(4711, decode(repeat('00ff', 300000), 'hex'));
-  grant select on large object 4711 to authenticated;
+  grant select on large object 4711 to authenticated with grant option;
+  comment on large object 4711 is 'an object';
+  -- A name that is no reserved word.
+  create function shop.begin() returns integer language sql begin atomic select 1; end;
 `
 
 const connect = <T>(database: TestDatabase, use: (client: Client) => Promise<T>): Promise<T> =>
@@ -86,7 +89,8 @@ const facts: Readonly<Record<string, string>> = {
     where pronamespace::regnamespace::text !~ '^(pg_|information)' order by 1, 4`,
   defaults: `select pg_get_userbyid(defaclrole), defaclnamespace::regnamespace::text, defaclobjtype, defaclacl::text from pg_default_acl order by 1, 2, 3`,
   sequences: 'select schemaname, sequencename, last_value, increment_by from pg_sequences order by 1, 2',
-  objects: 'select oid, md5(lo_get(oid)), lomacl::text from pg_largeobject_metadata',
+  objects:
+    "select oid, md5(lo_get(oid)), lomacl::text, obj_description(oid, 'pg_largeobject') from pg_largeobject_metadata",
   triggers: `select tgrelid::regclass::text, tgname, tgenabled from pg_trigger where not tgisinternal order by 1, 2`,
   'event triggers': 'select evtname, evtevent, evtenabled from pg_event_trigger order by 1',
   comments: `select obj_description('shop.items'::regclass, 'pg_class')`,
@@ -110,7 +114,12 @@ async function rowsOf(database: TestDatabase): Promise<object> {
 const source = await createMigratedDatabase()
 t.teardown(() => source.drop())
 await source.query(fixture)
-await source.query(`alter database ${source.name} set statement_timeout = '77s'`)
+/** Everyone may choose such a value for their own role. */
+const setting = `it's 100%I \\ $rowhouse$; select error; do $rowhouse$ begin null; end $rowhouse$`
+await source.query(`
+  alter database ${source.name} set statement_timeout = '77s'; comment on database ${source.name} is 'the 5% shop';
+  alter database ${source.name} set app.a = '${setting.replaceAll("'", "''")}';
+  alter role authenticator in database ${source.name} set app.b = '${setting.replaceAll("'", "''")}'`)
 const text = await dump(source)
 
 t.test('everything is restored', async (t) => {
@@ -126,6 +135,11 @@ t.test('everything is restored', async (t) => {
     'the comparison is not of nothing',
   )
   t.strictSame((await target.query("select current_setting('statement_timeout') as value")).rows, [{ value: '77s' }])
+  const { rows } = await target.query(`
+    select current_setting('app.a') as a, shobj_description(oid, 'pg_database') as comment, (
+      select setconfig from pg_db_role_setting where setdatabase = oid and setrole = 'authenticator'::regrole) as b
+    from pg_database where datname = current_database()`)
+  t.strictSame(rows, [{ a: setting, comment: 'the 5% shop', b: [`app.b=${setting}`] }])
   t.strictSame((await target.query("select nextval('shop.counter')::integer as value")).rows, [{ value: 42 }])
 
   t.test('a database with contents is refused, or replaced', async (t) => {

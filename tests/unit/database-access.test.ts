@@ -1,5 +1,5 @@
 // The parts of `rowhouse psql`, `url`, `dump` and `audit` that need no database.
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { lstat, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -177,6 +177,13 @@ t.test('a file gets its name when it is complete', async (t) => {
     { code: 'ENOENT' },
   )
   await t.rejects(inputFrom(join(folder, 'none')), { code: 'ENOENT' })
+
+  await symlink(file, join(folder, 'link.sql'))
+  await writeWhole(join(folder, 'link.sql'), async (output) => void output.write('one'))
+  t.ok((await lstat(join(folder, 'link.sql'))).isSymbolicLink(), 'the target of a link is written')
+  await symlink('/dev/null', join(folder, 'null.sql'))
+  await writeWhole(join(folder, 'null.sql'), async (output) => void output.write('one'))
+  t.ok((await stat(join(folder, 'null.sql'))).isCharacterDevice(), 'a device stays one')
 
   await writeWhole(join(folder, 'dump.sql.gz'), async (output) => void output.write('three'))
   for (const [name, expected] of [

@@ -42,6 +42,18 @@ t.test('statements end at semicolons outside of quotations, comments, parenthese
       [1, 'end'],
       [1, 'x'],
     ]], // prettier-ignore
+    // A name that is no reserved word.
+    ['create function begin() returns int language sql as $$$$; x', [
+      [1, 'create function begin() returns int language sql as $$$$'],
+      [1, 'x'],
+    ]], // prettier-ignore
+    ['create function f() returns int begin atomic select t.end, 1 as end from t; end; x', [
+      [1, 'create function f() returns int begin atomic select t.end, 1 as end from t; end'],
+      [1, 'x'],
+    ]], // prettier-ignore
+    // The second part of the string has escapes as well.
+    ["select E'a' -- b\n'\\';b'; x", [[1, "select E'a' -- b\n'\\';b'"], [2, 'x']]], // prettier-ignore
+    ["select E'a', '\\'; x", [[1, "select E'a', '\\'"], [1, 'x']]], // prettier-ignore
     ['select 1\r\n;\r\nselect 2', [[1, 'select 1'], [3, 'select 2']]], // prettier-ignore
     ['select \\x; y', [[1, 'select \\x'], [1, 'y']]], // prettier-ignore
   ]

@@ -103,7 +103,10 @@ type Triggers = Found & { readonly table: string; readonly triggers: Readonly<Re
 const statusSql = `
 select table_row.*, pg_catalog.quote_ident(table_row.schema) || '.' || pg_catalog.quote_ident(table_row.name) as table,
   coalesce((
-    select pg_catalog.jsonb_object_agg(tgname, tgenabled) from pg_catalog.pg_trigger
+    select pg_catalog.jsonb_object_agg(tgname, case
+      when tgqual is null and tgattr::text = '' and function.pronamespace = 'rowhouse_audit'::pg_catalog.regnamespace
+      then tgenabled::text else 'other' end)
+    from pg_catalog.pg_trigger join pg_catalog.pg_proc as function on function.oid = tgfoid
     where tgrelid = table_row.oid and tgname like 'rowhouse\\_audit\\_%'), '{}') as triggers
 from (${tableSql.replace('select schema', 'select relation.oid, schema')} where relation.relkind in ('r', 'p') and not relation.relispartition) as table_row
 where exists (
@@ -125,10 +128,65 @@ function problemsOf(row: Triggers): readonly string[] {
   return triggersOf({ level: levelOf(row) }).flatMap((name) => {
     const state = triggers[name]
     if (state === undefined) return [`the trigger ${name} is missing`]
+    if (state === 'other') return [`the trigger ${name} has been replaced by another one`]
     if (state === 'D') return [`the trigger ${name} is disabled`]
     if (state !== 'A') return [`the trigger ${name} can be suppressed by session_replication_role`]
     return []
   })
+}
+
+/** What is wrong about the record itself, in the table and its partitions. */
+const recordSql = `
+with record as (
+  select relation.*, oid = 'rowhouse_audit.changes'::pg_catalog.regclass as is_root
+  from pg_catalog.pg_class as relation
+  where oid in (select relid from pg_catalog.pg_partition_tree('rowhouse_audit.changes'))
+)
+select record.oid::pg_catalog.regclass::text as table, case
+    when tgname is null then 'the trigger ' || guard || ' is missing'
+    when tgfoid <> 'rowhouse_audit.refuse_change()'::pg_catalog.regprocedure or tgqual is not null or tgattr::text <> ''
+      then 'the trigger ' || guard || ' has been replaced by another one'
+    when tgenabled = 'D' then 'the trigger ' || guard || ' is disabled'
+    else 'the trigger ' || guard || ' can be suppressed by session_replication_role' end as problem
+from record cross join (values ('refuse_change'), ('refuse_truncate')) as guards (guard)
+left join pg_catalog.pg_trigger on tgrelid = record.oid and tgname = guard
+where tgname is null or tgenabled <> 'A' or tgqual is not null or tgattr::text <> ''
+  or tgfoid <> 'rowhouse_audit.refuse_change()'::pg_catalog.regprocedure
+union all
+select oid::pg_catalog.regclass::text, 'row level security is not enabled and forced' from record
+where not relrowsecurity or not relforcerowsecurity
+union all
+select record.oid::pg_catalog.regclass::text, 'there is another policy, ' || polname
+from record join pg_catalog.pg_policy on polrelid = record.oid
+where not (is_root and (polname, polcmd, polroles) in (
+  ('read', 'r', array['rowhouse_audit_reader'::pg_catalog.regrole::oid]),
+  ('record', 'a', array['rowhouse_audit_writer'::pg_catalog.regrole::oid])))
+union all
+select record.oid::pg_catalog.regclass::text, 'the policy ' || expected.name || ' is missing'
+from record cross join (values ('read'), ('record')) as expected (name)
+where is_root and not exists (select from pg_catalog.pg_policy where polrelid = record.oid and polname = expected.name)
+union all
+select distinct record.oid::pg_catalog.regclass::text,
+  case when grantee = 0 then 'PUBLIC' else pg_catalog.pg_get_userbyid(grantee)::text end || ' has the privilege ' || privilege_type
+from record cross join pg_catalog.aclexplode(relacl)
+where grantee <> relowner and not (is_root and (grantee, privilege_type) in (
+  ('rowhouse_audit_reader'::pg_catalog.regrole, 'SELECT'), ('rowhouse_audit_writer'::pg_catalog.regrole, 'INSERT')))
+union all
+select 'rowhouse_audit.' || expected.name, 'is not a function with the rights of rowhouse_audit_writer'
+from (values ('record_statement'), ('record_row')) as expected (name)
+where not exists (
+  select from pg_catalog.pg_proc where oid = pg_catalog.to_regprocedure('rowhouse_audit.' || expected.name || '()')
+    and prosecdef and proowner = 'rowhouse_audit_writer'::pg_catalog.regrole)
+order by 1, 2`
+
+/** What lets changes be read, altered or lost in the record itself. The database must have it. */
+export async function recordStatus(query: RunQuery): Promise<readonly AuditStatus[]> {
+  const { rows } = await query(recordSql)
+  const found = new Map<string, string[]>()
+  for (const { table, problem } of rows) {
+    found.set(String(table), [...(found.get(String(table)) ?? []), String(problem)])
+  }
+  return [...found].map(([table, problems]) => ({ table, problems }))
 }
 
 export type PartitionStatus = {

@@ -89,19 +89,26 @@ async function printStatus(
   { json, config }: Options,
   { loadConfig, withDatabase, print }: Dependencies,
 ): Promise<boolean> {
-  const { auditStatus, isSetUp, partitionStatus } = await import('../audit/audit-tables.ts')
+  const { auditStatus, isSetUp, partitionStatus, recordStatus } = await import('../audit/audit-tables.ts')
   return withDatabase(loadConfig(config), owner, async ({ query }) => {
-    const tables = (await isSetUp(query)) ? await auditStatus(query) : []
+    const exists = await isSetUp(query)
+    const tables = exists ? await auditStatus(query) : []
+    // What was recorded stays when no table is audited any more.
+    const record = exists ? await recordStatus(query) : []
     const partitions = tables.length > 0 ? await partitionStatus(query) : { monthsAhead: 0, hasDefaultRows: false }
     const isFine =
-      tables.every(({ problems }) => problems.length === 0) && (tables.length === 0 || partitions.monthsAhead > 1)
-    if (json) print(`${JSON.stringify({ tables, ...partitions })}\n`)
-    else if (tables.length === 0) print('No table is audited. To audit one: rowhouse audit enable public.tasks\n')
+      record.length === 0 &&
+      tables.every(({ problems }) => problems.length === 0) &&
+      (tables.length === 0 || partitions.monthsAhead > 1)
+    if (json) print(`${JSON.stringify({ tables, record, ...partitions })}\n`)
+    else if (tables.length === 0 && record.length === 0)
+      print('No table is audited. To audit one: rowhouse audit enable public.tasks\n')
     else {
-      const lines = tables.map(({ table, problems }) =>
+      const lines = [...tables, ...record].map(({ table, problems }) =>
         problems.length === 0 ? `${table}: all changes are recorded` : `${table}: ${problems.join('; ')}`,
       )
-      if (partitions.monthsAhead < 2) lines.push('There is no partition for the next month: rowhouse audit maintain')
+      if (tables.length > 0 && partitions.monthsAhead < 2)
+        lines.push('There is no partition for the next month: rowhouse audit maintain')
       if (partitions.hasDefaultRows) lines.push('Some changes are in the default partition.')
       print(`${lines.join('\n')}\n`)
     }

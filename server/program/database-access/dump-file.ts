@@ -1,7 +1,7 @@
 // Reads and writes the files of dumps, which may be compressed.
 import { randomBytes } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
-import { open, rename, rm } from 'node:fs/promises'
+import { open, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Readable, type Writable } from 'node:stream'
 import { finished, pipeline } from 'node:stream/promises'
@@ -9,12 +9,16 @@ import { createGunzip, createGzip } from 'node:zlib'
 
 /**
  * Writes a file that only its owner can read. It gets its name when it is complete, so there is never a part of it
- * under that name.
+ * under that name. A device or a pipe is written to directly: it must not be replaced by a file.
  *
- * @param file compressed if the name ends with `.gz`
+ * @param name compressed if the name ends with `.gz`
  * @throws the error of the operating system, or of `write`
  */
-export async function writeWhole<T>(file: string, write: (output: Writable) => Promise<T>): Promise<T> {
+export async function writeWhole<T>(name: string, write: (output: Writable) => Promise<T>): Promise<T> {
+  const existing = await stat(name).catch(() => undefined)
+  if (existing && !existing.isFile()) return ended(createWriteStream(name), write)
+  // The target of a symbolic link is replaced, not the link.
+  const file = existing ? await realpath(name) : name
   const draft = `${file}.${randomBytes(4).toString('hex')}.partial`
   const output = createWriteStream(draft, { flags: 'wx', mode: 0o600, flush: true })
   const removeDraft = (): Promise<void> => rm(draft, { force: true })

@@ -23,8 +23,7 @@ const ownRoles = `role.oid >= 16384 and role.rolname not like 'pg\\_%'`
  * @param isSuperuser whether the caller is a superuser
  */
 export const rolesSql = (isSuperuser: boolean): string => `
-select format(
-  E'DO $rowhouse$ BEGIN\\n  CREATE ROLE %I WITH %s%s;\\nEXCEPTION WHEN duplicate_object THEN NULL;\\nEND $rowhouse$;\\n',
+select format(E'DO %L;\\n', format('BEGIN CREATE ROLE %I WITH %s%s; EXCEPTION WHEN duplicate_object THEN NULL; END',
   role.rolname,
   concat_ws(' ',
     case when role.rolsuper then 'SUPERUSER' else 'NOSUPERUSER' end,
@@ -36,7 +35,7 @@ select format(
     case when role.rolbypassrls then 'BYPASSRLS' end,
     case when role.rolconnlimit <> -1 then 'CONNECTION LIMIT ' || role.rolconnlimit end,
     case when role.rolvaliduntil is not null then 'VALID UNTIL ' || quote_literal(role.rolvaliduntil) end),
-  ${isSuperuser ? `' PASSWORD ' || quote_literal(role.rolpassword)` : 'null'}) as sql
+  ${isSuperuser ? `' PASSWORD ' || quote_literal(role.rolpassword)` : 'null'})) as sql
 from ${isSuperuser ? 'pg_authid' : 'pg_roles'} as role
 where ${ownRoles}
 order by role.rolname`
@@ -63,6 +62,16 @@ join pg_roles as member on member.oid = grants.member and member.oid >= 16384
 where role.oid >= 16384 or role.rolname like 'pg\\_%'
 order by role.rolname, member.rolname`
 
+/**
+ * SQL for a block that executes a command about the current database, whose name the command has as `%I`. The block is a
+ * string, not dollar-quoted: everyone may choose values of their own settings, which could contain the quotation's end.
+ */
+const onDatabase = (command: string): string => `
+  format(E'DO %L;\\n', format('BEGIN EXECUTE format(%L, current_database()); END', ${command}))`
+
+/** For a text within a format. */
+const verbatim = (text: string): string => `replace(${text}, '%', '%%')`
+
 /** Settings of roles and of the database, and privileges on the database, whose name may differ where it is restored. */
 export const settingsSql = `
 with entry as (
@@ -79,26 +88,38 @@ with entry as (
 )
 select case
     when not is_local then format(E'ALTER ROLE %I SET %s;\\n', rolname, assignment)
-    when rolname is null then
-      format(E'DO $rowhouse$ BEGIN EXECUTE format(''ALTER DATABASE %%I SET %%s'', current_database(), %L); END $rowhouse$;\\n', assignment)
-    else format(
-      E'DO $rowhouse$ BEGIN EXECUTE format(''ALTER ROLE %%I IN DATABASE %%I SET %%s'', %L, current_database(), %L); END $rowhouse$;\\n',
-      rolname, assignment)
+    when rolname is null then ${onDatabase(`'ALTER DATABASE %I SET ' || ${verbatim('assignment')}`)}
+    else ${onDatabase(`format('ALTER ROLE %s IN DATABASE %%I SET %s', ${verbatim('quote_ident(rolname)')}, ${verbatim('assignment')})`)}
   end as sql
 from command
 where is_local or rolname is not null
 union all
-select format(E'DO $rowhouse$ BEGIN EXECUTE format(%L, current_database()); END $rowhouse$;\\n', 'REVOKE ALL ON DATABASE %I FROM PUBLIC')
+select ${onDatabase(`'REVOKE ALL ON DATABASE %I FROM PUBLIC'`)}
 from pg_database where datname = current_database() and datacl is not null
 union all
-select format(E'DO $rowhouse$ BEGIN EXECUTE format(%L, current_database()); END $rowhouse$;\\n', format(
+select ${onDatabase(`format(
   'GRANT %s ON DATABASE %%I TO %s%s', privilege.privilege_type,
-  case when privilege.grantee = 0 then 'PUBLIC' else replace(quote_ident(role.rolname), '%', '%%') end,
-  case when privilege.is_grantable then ' WITH GRANT OPTION' end))
+  case when privilege.grantee = 0 then 'PUBLIC' else ${verbatim('quote_ident(role.rolname)')} end,
+  case when privilege.is_grantable then ' WITH GRANT OPTION' end)`)}
 from pg_database as database
 cross join aclexplode(database.datacl) as privilege
 left join pg_roles as role on role.oid = privilege.grantee
 where database.datname = current_database() and (privilege.grantee = 0 or ${ownRoles})`
+
+/**
+ * Comments on roles and on the database, except for the one that every database `postgres` has. Whoever restores them may
+ * not own a role that existed before.
+ */
+export const sharedCommentsSql = `
+select format(E'DO %L;\\n', format(
+  'BEGIN COMMENT ON ROLE %I IS %L; EXCEPTION WHEN insufficient_privilege THEN NULL; END', role.rolname, description)) as sql
+from pg_shdescription join pg_roles as role on role.oid = objoid
+where classoid = 'pg_authid'::regclass and ${ownRoles}
+union all
+select ${onDatabase(`'COMMENT ON DATABASE %I IS ' || ${verbatim('quote_literal(description)')}`)}
+from pg_shdescription join pg_database as database on database.oid = objoid
+where classoid = 'pg_database'::regclass and database.datname = current_database()
+  and description <> 'default administrative connection database'`
 
 /** Whether an object belongs to an extension, which creates it. */
 const ofExtension = `exists (
@@ -141,9 +162,11 @@ order by namespace.nspname, relation.relname`
 export const largeObjectsSql = `
 select object.oid::text as oid, format(E'ALTER LARGE OBJECT %s OWNER TO %I;\\n', object.oid, owner.rolname) || coalesce((
     select string_agg(
-      format(E'GRANT %s ON LARGE OBJECT %s TO %s;\\n', privilege.privilege_type, object.oid,
-        case when privilege.grantee = 0 then 'PUBLIC' else quote_ident(role.rolname) end), '')
+      format(E'GRANT %s ON LARGE OBJECT %s TO %s%s;\\n', privilege.privilege_type, object.oid,
+        case when privilege.grantee = 0 then 'PUBLIC' else quote_ident(role.rolname) end,
+        case when privilege.is_grantable then ' WITH GRANT OPTION' end), '')
     from aclexplode(object.lomacl) as privilege left join pg_roles as role on role.oid = privilege.grantee
-    where privilege.grantee <> object.lomowner), '') as sql
+    where privilege.grantee <> object.lomowner), '') || coalesce(
+    'COMMENT ON LARGE OBJECT ' || object.oid || ' IS ' || quote_literal(obj_description(object.oid, 'pg_largeobject')) || E';\\n', '') as sql
 from pg_largeobject_metadata as object join pg_roles as owner on owner.oid = object.lomowner
 order by object.oid`

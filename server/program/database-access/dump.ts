@@ -10,6 +10,7 @@ import {
   rolesSql,
   sequencesSql,
   settingsSql,
+  sharedCommentsSql,
   tablesSql,
   type DumpedTable,
   type SqlRow,
@@ -62,6 +63,7 @@ export async function dumpDatabase(client: Client, output: Writable, runPgDump: 
     await write(await sqlOf(rolesSql(isSuperuser)))
     await write(await sqlOf(membershipsSql(versionNumber)))
     await write(await sqlOf(settingsSql))
+    await write(await sqlOf(sharedCommentsSql))
     await write(`\n${before}\n`)
     let rows = 0
     for (const table of tables) rows += await writeRows(client, table, output)
