@@ -27,8 +27,8 @@ function matching(plan: CrudPlan, selected: (relation: string) => string): Fragm
  * rows, this would tell what is in these, one request after the other.
  */
 export function dependsOnContents(plan: CrudPlan): boolean {
-  if (plan.kind === 'mutate') return plan.mutate.kind !== 'insert' && plan.mutate.where.length > 0
-  if (plan.kind === 'call') return true
+  // Triggers, and embeds of what is returned.
+  if (plan.kind !== 'read') return true
   const { where, order, embeds, select } = plan.read
   return (
     where.length + order.length + embeds.length > 0 ||
