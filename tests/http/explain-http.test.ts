@@ -7,11 +7,12 @@ import { until } from '../support/until.ts'
 
 const database = await createTenantsDatabase()
 t.teardown(() => database.drop())
-const start = (roles?: string): Promise<Application> =>
+const start = (roles?: string, env: Readonly<Record<string, string>> = {}): Promise<Application> =>
   startApplication(t, database.authenticatorUri, {
     PGRST_DB_ANON_ROLE: 'anon',
     DB_POOL: '3',
     ...(roles === undefined ? {} : { EXPLAIN_ROLES: roles }),
+    ...env,
   })
 const application = await start('authenticated, service_role')
 
@@ -127,6 +128,50 @@ t.test('writes are explained and not made', async (t) => {
   })
   t.match(hidden.body, { response: { status: 204 }, rows: { before: null, after: 0 }, denied: null })
   t.notMatch(hidden.text, 'Build the engine')
+})
+
+t.test('neither filters, triggers, order nor casts tell what is in hidden rows and columns', async (t) => {
+  await database.query(`
+    create function public.enter() returns void language sql as $$ select set_config('app.entered', 'yes', true) $$;
+    create function public.fill() returns trigger language plpgsql as $$
+      begin new.title := coalesce((select max(title) from public.vault where id = 2), new.title); return new; end $$;
+    create table public.vault (id int primary key, owner uuid, title text);
+    create table public.columns (id int primary key, owner uuid, secret text);
+    alter table public.vault enable row level security;
+    alter table public.columns enable row level security;
+    create policy see on public.vault for select using (owner = auth.uid() and current_setting('app.entered', true) = 'yes');
+    create policy change on public.vault for update using (owner = auth.uid());
+    create policy add on public.vault for insert with check (owner = auth.uid() and title = 'x');
+    create policy see on public.columns for select using (owner = auth.uid());
+    create policy change on public.columns for update using (owner = auth.uid());
+    grant all on public.vault, public.columns to service_role;
+    grant select, insert, update on public.vault to authenticated;
+    grant select (id, owner), update on public.columns to authenticated;
+    insert into public.vault values (1, '${tenantUsers.cleo}', 'mine'), (2, '${tenantUsers.anna}', 'Hidden');
+    insert into public.columns values (1, '${tenantUsers.cleo}', 'right');
+    create trigger fill before insert on public.vault for each row execute function public.fill()`)
+  const { call } = await start('authenticated', { PGRST_DB_PRE_REQUEST: 'public.enter' })
+  const headers = await asUser('cleo')
+  const ask = async (method: string, line: string, body?: unknown): Promise<Body> =>
+    (await call(method, `/rest/v1/${line}`, { headers, ...(body === undefined ? {} : { body }) })).body as Body
+  const taken = { owner: tenantUsers.anna }
+  const deniedRows = async (line: string): Promise<unknown> =>
+    ((await ask('PATCH', line, taken)).denied as { rows: unknown } | null)?.rows
+  t.strictSame(await deniedRows('columns?secret=eq.right'), await deniedRows('columns?secret=eq.wrong'))
+  const failing = (text: string): string => `vault?or=(id.eq.1,title.like."${text}%5C%5C")`
+  const denied = await deniedRows(failing('Xid'))
+  t.match(denied, [{ kind: 'new', policies: [{ name: 'change', columns: taken }] }])
+  t.strictSame(await deniedRows(failing('Hid')), denied)
+  const added = await ask('POST', 'vault', { id: 3, title: 'y', ...taken })
+  t.match(added.denied, { rows: [{ policies: [{ name: 'add', columns: { title: 'y' } }] }] })
+  t.notMatch(JSON.stringify(added), 'Hidden')
+  for (const query of ['order=title&limit=1', 'select=title::int', 'title=eq.Hidden', 'select=id.sum()']) {
+    const explained = await ask('GET', `vault?${query}`)
+    t.match(explained, { rows: { before: null }, cost: null }, query)
+    t.notMatch(JSON.stringify(explained.plan), /Rows|Cost/, query)
+  }
+  // What runs before each request decides what the caller sees.
+  t.match(await ask('GET', 'vault'), { response: { status: 200 }, rows: { before: 2, after: 1 } })
 })
 
 t.test('a role that bypasses the policies sees everything anyway', async (t) => {

@@ -11,7 +11,7 @@ const builtIn: ReadonlySet<string> = new Set([
   ...['pg_blocking_pids', 'pg_safe_snapshot_blocking_pids', 'pg_isolation_test_session_is_blocked'],
   ...['pg_column_size', 'pg_database_size', 'pg_indexes_size', 'pg_relation_size', 'pg_table_size'],
   ...['pg_tablespace_size', 'pg_total_relation_size', 'pg_relation_filenode', 'pg_relation_filepath'],
-  ...['currtid2', 'ts_stat', 'tsvector_update_trigger', 'tsvector_update_trigger_column'],
+  ...['currtid2', 'tsvector_update_trigger', 'tsvector_update_trigger_column'],
   ...['suppress_redundant_updates_trigger', 'unique_key_recheck', 'trigger_in', 'event_trigger_in'],
   ...['pg_event_trigger_ddl_commands', 'pg_event_trigger_dropped_objects', 'pg_event_trigger_table_rewrite_oid'],
   ...['pg_event_trigger_table_rewrite_reason'],

@@ -3,7 +3,11 @@ import { ApiError } from '../../rest/errors.ts'
 import type { Identify, RestObservation } from '../../rest/handler.ts'
 import type { Answering, RestRequest } from '../../rest/rest-request.ts'
 import type { RestResponse } from '../../rest/response/result.ts'
-import { Explainer, type ExplainerOptions } from './explainer.ts'
+import { Explainer, type ExplainerOptions, type ScratchDatabase } from './explainer.ts'
+import { Turns } from './turns.ts'
+
+/** An explanation runs a request several times, each within the time limits of the caller, on one connection. */
+const maxAtOnce = 2
 
 const mediaType = 'application/vnd.rowhouse.explain+json'
 
@@ -17,7 +21,11 @@ export type HttpExplainOptions = ExplainerOptions & {
 
 /** The engine, with explanations for the callers who may have them. All other requests are the engine's. */
 export function withExplanations({ engine, roles, onRequest, ...options }: HttpExplainOptions): Answering {
-  const explainer = new Explainer({ ...options, identify: permitted(options.identify, roles) })
+  const turns = new Turns(maxAtOnce)
+  const database: ScratchDatabase = {
+    scratch: (transaction, use) => turns.take(() => options.database.scratch(transaction, use)),
+  }
+  const explainer = new Explainer({ ...options, database, identify: permitted(options.identify, roles) })
   return {
     answer: (request) =>
       request.header('accept')?.includes(mediaType) === true && request.method !== 'OPTIONS'

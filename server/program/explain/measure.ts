@@ -15,15 +15,29 @@ const explained = async (stage: Stage, statement: PipelineStatement, options: st
 export const readPlan = (stage: Stage, statement: PipelineStatement): Promise<PlanDocument> =>
   stage.asCaller(() => explained(stage, statement, 'ANALYZE, BUFFERS'))
 
-/** What says how many rows were visited that the caller does not see. */
-const ofHiddenRows =
-  /^(?:Rows Removed|Actual|Heap Fetches|Exact Heap|Lossy Heap|Shared|Local|Temp|Sort|Peak|Hash B|Workers)/
+/** What a plan says about a statement and the schema, and not about rows: their numbers, and estimates of these. */
+const ofStatement = new Set([
+  ...['Plan', 'Plans', 'Node Type', 'Parent Relationship', 'Parallel Aware', 'Async Capable', 'Join Type', 'Strategy'],
+  ...['Partial Mode', 'Inner Unique', 'Scan Direction', 'Operation', 'Command', 'Relation Name', 'Schema', 'Alias'],
+  ...['Index Name', 'CTE Name', 'Subplan Name', 'Function Name', 'Index Cond', 'Recheck Cond', 'Filter', 'Hash Cond'],
+  ...[
+    'Merge Cond',
+    'Join Filter',
+    'One-Time Filter',
+    'Order By',
+    'Sort Key',
+    'Presorted Key',
+    'Group Key',
+    'Cache Key',
+  ],
+  ...['Output', 'Disabled', 'Triggers', 'Trigger Name', 'Planning Time', 'Execution Time'],
+])
 
-/** The plan without what its nodes say about rows that policies hide. Its times remain. */
+/** The plan without what its nodes say about rows that policies hide. The whole times remain. */
 export const withoutHiddenRows = (plan: unknown): unknown => {
   if (Array.isArray(plan)) return plan.map(withoutHiddenRows)
   if (typeof plan !== 'object' || plan === null) return plan
-  const entries = Object.entries(plan).filter(([name]) => !ofHiddenRows.test(name) && name !== 'Planning')
+  const entries = Object.entries(plan).filter(([name]) => ofStatement.has(name))
   return Object.fromEntries(entries.map(([name, value]) => [name, withoutHiddenRows(value)]))
 }
 

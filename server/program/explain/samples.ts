@@ -1,7 +1,6 @@
 // Rows that a request reads or writes, regardless of policies: their number, and some of them.
 import type { MutatePlan } from '../../rest/plan/mutate-plan.ts'
 import type { CrudPlan } from '../../rest/plan/plan.ts'
-import type { ReadPlan } from '../../rest/plan/read-plan.ts'
 import { countStatement } from '../../rest/sql/count.ts'
 import { conditionsOf, whereSql } from '../../rest/sql/filter.ts'
 import type { Fragment } from '../../rest/sql/fragment.ts'
@@ -24,14 +23,18 @@ function matching(plan: CrudPlan, selected: (relation: string) => string): Fragm
 }
 
 /**
- * Whether a request has conditions on rows. Their effect on hidden rows would tell what is in these, one request after
- * the other.
+ * Whether it depends on the contents of rows how many of them a request visits, or whether it fails. Asked about hidden
+ * rows, this would tell what is in these, one request after the other.
  */
-export function hasConditions(plan: CrudPlan): boolean {
-  const isConditional = (read: ReadPlan): boolean =>
-    read.where.length > 0 || read.joinType === 'inner' || read.embeds.some(isConditional)
-  if (plan.kind === 'mutate') return plan.mutate.kind !== 'insert' && plan.mutate.where.length > 0
-  return plan.kind === 'call' || isConditional(plan.read)
+export function dependsOnContents(plan: CrudPlan): boolean {
+  // Triggers, and embeds of what is returned.
+  if (plan.kind !== 'read') return true
+  const { where, order, embeds, select } = plan.read
+  return (
+    where.length + order.length + embeds.length > 0 ||
+    // A cast may fail, as may an aggregate.
+    select.some(({ cast, aggregate }) => cast !== null || aggregate !== null)
+  )
 }
 
 /** Counts the rows that match the filters of a request, for the current role; undefined if the request has no filters. */
@@ -72,7 +75,9 @@ export async function intendedRows(stage: Stage, mutate: MutatePlan, existing: r
     return existing.map((row) => JSON.stringify({ ...(JSON.parse(row) as Row), ...given(body) }))
   }
   const defaults = await columnDefaults(stage, mutate.into)
-  return (Array.isArray(body) ? body : [body]).map((row) => JSON.stringify({ ...defaults, ...given(row) }))
+  return (Array.isArray(body) ? body : [body])
+    .slice(0, maxExamined)
+    .map((row) => JSON.stringify({ ...defaults, ...given(row) }))
 }
 
 /** The defaults of columns, except for numbers of sequences. */

@@ -5,12 +5,14 @@ import { render, type Fragment } from '../../rest/sql/fragment.ts'
 
 export type Row = Record<string, unknown>
 
+type Request = Pick<RestTransaction, 'settings' | 'preRequest' | 'caller'>
+
 /** Statements within one transaction that is rolled back at the end. */
 export class Stage {
   readonly #transaction: ScratchTransaction
-  readonly #request: Pick<RestTransaction, 'settings' | 'caller'>
+  readonly #request: Request
 
-  constructor(transaction: ScratchTransaction, request: Pick<RestTransaction, 'settings' | 'caller'>) {
+  constructor(transaction: ScratchTransaction, request: Request) {
     this.#transaction = transaction
     this.#request = request
   }
@@ -23,10 +25,15 @@ export class Stage {
     })
   }
 
-  /** With the settings of the request: role, claims, time limits. */
+  /**
+   * With the settings of the request: role, claims, time limits. The function that runs before each request may change
+   * them, or reject the caller.
+   */
   asCaller<T>(use: () => Promise<T>): Promise<T> {
     return this.undone(async () => {
-      await this.#transaction.run(this.#request.settings)
+      const { settings, preRequest } = this.#request
+      await this.#transaction.run(settings)
+      if (preRequest) await this.#transaction.run(preRequest)
       return use()
     })
   }

@@ -13,7 +13,7 @@ import type { Lookup } from './expression.ts'
 import { measurePolicies, readPlan, withoutHiddenRows } from './measure.ts'
 import { needsOf, type Need } from './needs.ts'
 import { isProtected, missingPrivileges, readRelations, type MissingPrivilege, type UsedRelation } from './relations.ts'
-import { countMatching, hasConditions } from './samples.ts'
+import { countMatching, dependsOnContents } from './samples.ts'
 import { Stage } from './stage.ts'
 import { tokensOf } from './tokens.ts'
 
@@ -79,10 +79,9 @@ export async function explainTransaction(
 }
 
 /** Runs the statements of the request, with the checks of a commit. */
-async function run(stage: Stage, { preRequest, statements, checkResult, readOnly }: RestTransaction): Promise<Outcome> {
+async function run(stage: Stage, { statements, checkResult, readOnly }: RestTransaction): Promise<Outcome> {
   try {
     const rows = await stage.asCaller(async () => {
-      if (preRequest) await stage.run(preRequest)
       const results: (readonly RawRow[])[] = []
       for (const statement of statements) results.push(await stage.run(statement))
       const refusal = checkResult?.(results)
@@ -139,12 +138,13 @@ async function describe(context: Context, outcome: Outcome, effects: Effects): P
   const missing = used.flatMap(missingPrivileges)
   const isRun = outcome.kind !== 'refused'
   const examined =
-    isRun && plan
+    // Filters on columns that the caller may not read would tell what is in these.
+    isRun && plan && (options.discloses || missing.length === 0)
       ? await examine(stage, plan, used, { bypass, mayEvaluate: mayEvaluate(options), discloses: options.discloses })
       : nothingExamined
   const [main] = transaction.statements
-  // Others could find out by conditions what is in the rows that they do not see.
-  const knowsHidden = options.discloses || (plan !== undefined && !hasConditions(plan) && missing.length === 0)
+  // Others could find out, such as by filters, what is in the rows that they do not see.
+  const knowsHidden = options.discloses || (plan !== undefined && !dependsOnContents(plan) && missing.length === 0)
   const measured =
     outcome.kind === 'succeeded' && main && plan && !plan.explain
       ? await stage.attempt(() => readPlan(stage, main))
