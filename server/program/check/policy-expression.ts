@@ -67,6 +67,12 @@ export class PolicyExpressions {
     return text === null ? [[]] : this.#alternatives(this.tree(text))
   }
 
+  /** The operands of the outermost AND; the whole condition if it is none. */
+  conjunctions(text: string): readonly TreeValue[] {
+    const tree = this.tree(text)
+    return isNode(tree) && isBoolean(tree, 'and') ? listIn(tree, 'args') : [tree]
+  }
+
   #alternatives(tree: TreeValue): Condition {
     if (!isNode(tree)) return []
     if (isBoolean(tree, 'or')) return listIn(tree, 'args').flatMap((part) => this.#alternatives(part))
@@ -90,11 +96,19 @@ export class PolicyExpressions {
   /** Whether an expression reads the claims of the request, or the role. */
   dependsOnCaller(tree: TreeValue): boolean {
     for (const node of nodesOf(tree)) {
-      if (node.tag === 'SQLVALUEFUNCTION') return true
+      if (node.tag === 'SQLVALUEFUNCTION' && rolesOfSession.has(numberIn(node, 'op'))) return true
       const oid = functionOf(node)
       if (oid !== undefined && this.readsClaims(oid)) return true
     }
     return false
+  }
+
+  /** Whether the stored query of a view chooses rows by the caller, and does not only show who it is in its own columns. */
+  choosesByCaller(query: TreeValue): boolean {
+    const queries = isNode(query) ? [query] : Array.isArray(query) ? (query as readonly TreeValue[]).filter(isNode) : []
+    return queries.some(({ fields }) =>
+      [...fields].some(([name, field]) => name !== 'targetList' && this.dependsOnCaller(field)),
+    )
   }
 
   /** Whether a function reads the claims of the request or the role, itself or by a function that it calls. */
@@ -170,6 +184,9 @@ export class PolicyExpressions {
   }
 }
 
+/** SQLValueFunctionOp of src/include/nodes/primnodes.h: CURRENT_ROLE, CURRENT_USER, USER, SESSION_USER; the others are about time. */
+const rolesOfSession = new Set([9, 10, 11, 12])
+
 const isBoolean = ({ tag, fields }: TreeNode, operator: 'and' | 'or'): boolean =>
   tag === 'BOOLEXPR' && fields.get('boolop') === operator
 
@@ -233,7 +250,7 @@ const hasVariables = (value: TreeValue | undefined): boolean => {
 }
 
 /** Whether a query is a SELECT without FROM and reads no row around it: PostgreSQL evaluates it once. */
-function hasNoSource(query: TreeNode): boolean {
+export function hasNoSource(query: TreeNode): boolean {
   const join = query.fields.get('jointree')
   return isNode(join) && listIn(join, 'fromlist').length === 0 && !hasVariables(query)
 }
