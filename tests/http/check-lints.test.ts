@@ -316,6 +316,15 @@ const cases: Readonly<Record<string, Case>> = {
       create policy d on public.r for delete to authenticated using ((select auth.jwt() ->> 'admin') is not null);`,
     found: ['write_policy_looser_than_read public.t'],
   },
+  'claims that are read by functions that call each other': {
+    sql: `set local check_function_bodies = off;
+      create function private.a() returns uuid language plpgsql stable set search_path = '' as $$ begin return coalesce(private.b(), auth.uid()); end $$;
+      create function private.b() returns uuid language plpgsql stable set search_path = '' as $$ begin return private.a(); end $$;
+      ${table('public.t', 'select')} create policy p on public.t for select to authenticated using (owner = (select private.a()));
+      create function public.f() returns uuid language plpgsql security definer set search_path = '' as $$ begin return private.b(); end $$;
+      grant execute on function public.f to anon;`,
+    found: ['anon_security_definer_function_executable public.f()', 'definer_function_reads_claims public.f()'],
+  },
   'a check that names the column without keeping its value, and a state that may change': {
     sql: `${table('public.t', 'select, update')} ${readsOwn('public.t')}
       create policy p on public.t for update to authenticated using (${mine} and kind = 'draft')

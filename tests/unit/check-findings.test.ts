@@ -255,3 +255,19 @@ t.test('changes to one policy', (t) => {
   t.equal(statements(...odd.map((fix) => finding({ ...given, fix }))), odd.map((fix) => `${fix}\n`).join(''))
   t.end()
 })
+
+t.test('a long chain of functions', (t) => {
+  const routine = (oid: number): CheckCatalogue['functions'][number] => ({
+    ...{ oid, schema: 'public', name: `f${oid}`, quoted: `public.f${oid}`, arguments: '', kind: 'f', language: 'sql' },
+    ...{ owner: 10, isSecurityDefiner: true, volatility: 's', cost: 100, returns: 'int', setsSearchPath: true },
+    ...{ source: oid === 2000 ? `select current_setting('a')` : `select public.f${oid + 1}()`, sourceHash: '' },
+    ...{ tree: null, isOfExtension: false, hasOwnPrivileges: false, isPublic: true, usableBy: ['anon'] },
+    executableBy: oid === 1 ? ['anon'] : [],
+  })
+  const functions = Array.from({ length: 2000 }, (_, index) => routine(index + 1))
+  t.strictSame(
+    runLints({ ...empty, relations: [], indexes: [], functions }).findings.map(({ code }) => code),
+    ['anon_security_definer_function_executable', 'definer_function_reads_claims'],
+  )
+  t.end()
+})
