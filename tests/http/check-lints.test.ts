@@ -181,6 +181,12 @@ const cases: Readonly<Record<string, Case>> = {
     found: ['policy_column_without_index public.t', 'rls_references_user_metadata public.t'],
     dismissed: ['rls_references_user_metadata public.s'],
   },
+  'user_metadata as a value': {
+    sql: `${table('public.t', 'select')} create index on public.t (body);
+      create policy p on public.t for select to authenticated using (body = 'user_metadata' and ${mine});`,
+    found: [],
+    dismissed: ['rls_references_user_metadata public.t'],
+  },
   'rls_references_user_metadata in a function': {
     sql: `create function private.team() returns text language plpgsql stable set search_path = ''
         as $$ begin return auth.jwt() -> 'user_metadata' ->> 'team'; end $$;
