@@ -181,6 +181,12 @@ const cases: Readonly<Record<string, Case>> = {
     found: ['policy_column_without_index public.t', 'rls_references_user_metadata public.t'],
     dismissed: ['rls_references_user_metadata public.s'],
   },
+  'user_metadata as a value': {
+    sql: `${table('public.t', 'select')} create index on public.t (body);
+      create policy p on public.t for select to authenticated using (body = 'user_metadata' and ${mine});`,
+    found: [],
+    dismissed: ['rls_references_user_metadata public.t'],
+  },
   'rls_references_user_metadata in a function': {
     sql: `create function private.team() returns text language plpgsql stable set search_path = ''
         as $$ begin return auth.jwt() -> 'user_metadata' ->> 'team'; end $$;
@@ -294,6 +300,59 @@ const cases: Readonly<Record<string, Case>> = {
       create policy q on public.narrowed as restrictive for update to authenticated using (${mine});`,
     found: ['policy_column_writable public.t'],
   },
+  'the time is not the caller': {
+    sql: `${table('public.t', 'select, update', ', until timestamptz')}
+      create policy reads on public.t for select to authenticated using (until > current_timestamp and ${mine});
+      create policy p on public.t for update to authenticated using (until > current_timestamp and ${mine}) with check (${mine});
+      create view public.v with (security_invoker) as select body from public.t where until > current_timestamp;
+      create view private.v as select id, auth.uid() as me from public.t where until > current_date; grant select on private.v to authenticated;`,
+    schemas: ['private'],
+    found: ['security_definer_view private.v'],
+  },
+  'policies for writes that only ask for an account': {
+    sql: `${table('public.t', 'select, insert, update (body), delete')} ${readsOwn('public.t')}
+      create policy u on public.t for update to authenticated using ((select auth.role()) = 'authenticated');
+      create policy d on public.t for delete to authenticated using ((select auth.uid()) is not null);
+      create policy i on public.t for insert to authenticated with check (${mine} and (select auth.uid()) is not null);
+      ${table('public.s', 'select, delete')}
+      create policy reads on public.s for select to authenticated using (${mine} and (select auth.role()) = 'authenticated');
+      create policy d on public.s for delete to authenticated using (${mine});
+      ${table('public.r', 'delete')} grant select on public.r to authenticated;
+      create policy reads on public.r for select to authenticated using (${mine});
+      create policy d on public.r for delete to authenticated using ((select auth.jwt() ->> 'admin') is not null);`,
+    found: ['write_policy_looser_than_read public.t'],
+  },
+  'claims that are read by functions that call each other': {
+    sql: `set local check_function_bodies = off;
+      create function private.a() returns uuid language plpgsql stable set search_path = '' as $$ begin return coalesce(private.b(), auth.uid()); end $$;
+      create function private.b() returns uuid language plpgsql stable set search_path = '' as $$ begin return private.a(); end $$;
+      ${table('public.t', 'select')} create policy p on public.t for select to authenticated using (owner = (select private.a()));
+      create function public.f() returns uuid language plpgsql security definer set search_path = '' as $$ begin return private.b(); end $$;
+      grant execute on function public.f to anon;`,
+    found: ['anon_security_definer_function_executable public.f()', 'definer_function_reads_claims public.f()'],
+  },
+  'a check that names the column without keeping its value, and a state that may change': {
+    sql: `${table('public.t', 'select, update')} ${readsOwn('public.t')}
+      create policy p on public.t for update to authenticated using (${mine} and kind = 'draft')
+        with check (owner is not null and kind in ('draft', 'sent'));`,
+    found: ['policy_column_writable public.t'],
+  },
+  'rls_policy_always_true by one of the alternatives': {
+    sql: `${table('public.t', 'select, delete')} ${readsOwn('public.t')}
+      create policy p on public.t for delete to authenticated using (true or ${mine});`,
+    found: ['rls_policy_always_true public.t'],
+  },
+  'trigger_copies_rows by MERGE': {
+    sql: `${table('public.copies', 'select')} create policy p on public.copies for select to authenticated using (true);
+      create function private.copy() returns trigger language plpgsql security definer set search_path = '' as $$ begin
+        merge into public.copies c using (select new.id, new.body) n on c.id = n.id when matched then update set body = n.body; return new; end $$;
+      create trigger copy after insert on public.sound for each row execute function private.copy();`,
+    found: ['trigger_copies_rows public.sound.copy'],
+  },
+  'default_privileges_open_functions of a role without objects': {
+    sql: `create role builder; alter default privileges for role builder in schema public grant execute on functions to anon;`,
+    found: ['default_privileges_open_functions public'],
+  },
   'several findings about one policy, which one statement mends': {
     sql: `${table('public.t', 'select, insert, update')}
       create policy p on public.t to authenticated using (owner = auth.uid()) with check (true);
@@ -395,6 +454,19 @@ for (const [name, { sql, found, left = [], dismissed = [], schemas }] of Object.
     t.strictSame([...new Set(listed(await findings(schemas)))], [...left], fix)
   })
 }
+
+t.test('a mend leaves the states that a row may change to', async (t) => {
+  await client.query('begin')
+  t.teardown(() => client.query('rollback'))
+  await client.query(`${table('public.t', 'select, update')} ${readsOwn('public.t')}
+    create policy p on public.t for update to authenticated using (${mine} and kind = 'draft') with check (kind in ('draft', 'sent'));
+    insert into public.t (id, owner, kind) values (1, '11111111-1111-4111-8111-111111111111', 'draft')`)
+  await client.query(fixMigration(await findings()) ?? '')
+  await client.query(
+    `set local role authenticated; set local request.jwt.claims = '{"sub":"11111111-1111-4111-8111-111111111111"}'`,
+  )
+  t.equal((await client.query(`update public.t set kind = 'sent'`)).rowCount, 1)
+})
 
 t.test('every lint has a case', (t) => {
   // Statistics and findings outside of the catalogue have tests of their own.

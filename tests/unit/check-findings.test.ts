@@ -79,6 +79,11 @@ t.test('unused indexes', (t) => {
     primaryKey: null,
     refersToUnique: false,
   }
+  const policy: PolicyRow = {
+    ...{ relation: 1, name: 'p', quoted: 'p', command: 'SELECT', isPermissive: true, roles: [0], using: 'a = 1' },
+    ...{ check: null, checkTree: null },
+    usingTree: '{OPEXPR :opno 7 :args ({VAR :varattno 1 :varlevelsup 0} {CONST :constvalue 1})}',
+  }
   const table: [Partial<CheckCatalogue>, string[]][] = [
     [{}, ['unused_index']],
     [{ indexes: [{ ...index, scans: 1 }, key] }, []],
@@ -91,6 +96,10 @@ t.test('unused indexes', (t) => {
       ['unused_index: The table has fewer than 10000 rows, for which PostgreSQL rarely uses an index.'],
     ],
     [{ foreignKeys: [foreignKey] }, ['unused_index: The index covers the foreign key fk.']],
+    [
+      { policies: [policy], equalities: [7] },
+      ['unused_index: The policy p looks for rows by its column.', 'policy_exists_rls_disabled'],
+    ],
     [{ indexes: [{ ...index, isOfConstraint: true }, key] }, ['unused_index: A constraint needs the index.']],
   ]
   for (const [catalogue, expected] of table) t.strictSame(listed(catalogue), expected, JSON.stringify(catalogue))
@@ -129,6 +138,15 @@ const routine: Checked = {
   },
   findings: [{ kind: 'security-definer', owner: 'me', callers: ['web'] }],
 }
+
+t.test('row-level security that is off for roles with privileges', (t) => {
+  const grants = { select: null, insert: 'all', update: null, delete: null } as const
+  const [found] = exposedFindings([
+    { ...table({ kind: 'rls-off' }), roles: [{ name: 'web', bypassesRls: false, grants }] } as Checked,
+  ])
+  t.match(found, { level: 'ERROR', reason: /^Row-level security is off, so web can use every row/ })
+  t.end()
+})
 
 t.test('findings on exposed objects', (t) => {
   const found = exposedFindings([
@@ -232,5 +250,24 @@ t.test('changes to one policy', (t) => {
   t.equal(statements(narrowed, dropped, looser), 'drop policy p on public.t;\n')
   t.equal(statements(joined, narrowed), 'alter policy p on public.t\n  with check (a);\n')
   t.equal(statements(joined), 'join;\n')
+  // Names may contain semicolons and line breaks, which end no statement.
+  const odd = ['revoke all on "a;\nb" from c;', 'revoke insert on "a;\nb" from c;'] as const
+  t.equal(statements(...odd.map((fix) => finding({ ...given, fix }))), odd.map((fix) => `${fix}\n`).join(''))
+  t.end()
+})
+
+t.test('a long chain of functions', (t) => {
+  const routine = (oid: number): CheckCatalogue['functions'][number] => ({
+    ...{ oid, schema: 'public', name: `f${oid}`, quoted: `public.f${oid}`, arguments: '', kind: 'f', language: 'sql' },
+    ...{ owner: 10, isSecurityDefiner: true, volatility: 's', cost: 100, returns: 'int', setsSearchPath: true },
+    ...{ source: oid === 2000 ? `select current_setting('a')` : `select public.f${oid + 1}()`, sourceHash: '' },
+    ...{ tree: null, isOfExtension: false, hasOwnPrivileges: false, isPublic: true, usableBy: ['anon'] },
+    executableBy: oid === 1 ? ['anon'] : [],
+  })
+  const functions = Array.from({ length: 2000 }, (_, index) => routine(index + 1))
+  t.strictSame(
+    runLints({ ...empty, relations: [], indexes: [], functions }).findings.map(({ code }) => code),
+    ['anon_security_definer_function_executable', 'definer_function_reads_claims'],
+  )
   t.end()
 })

@@ -20,18 +20,25 @@ function ofRelation(relation: ExposedRelation, it: Finding): LintFinding[] {
   const object = { type: kind, schema, name }
   const own = { object, isOfSplinter: false } as const
   switch (it.kind) {
-    case 'rls-off':
+    case 'rls-off': {
+      const roles = relation.roles
+        .filter(({ grants, bypassesRls }) => !bypassesRls && Object.values(grants).some((grant) => grant !== null))
+        .map((role) => role.name)
       return [
         finding({
           ...own,
           code: 'rls_disabled_in_public',
-          level: 'WARN',
+          level: roles.length > 0 ? 'ERROR' : 'WARN',
           key: `rls_disabled_in_public_${schema}_${name}`,
           reason:
-            'Row-level security is off in an exposed schema, so the first role that gets a privilege can use every row.',
+            roles.length > 0
+              ? `Row-level security is off, so ${roles.join(' and ')} can use every row by the privileges that they have.`
+              : 'Row-level security is off in an exposed schema, so the first role that gets a privilege can use every row.',
           fix: `alter table ${quoted(relation)} enable row level security;`,
+          advice: roles.length > 0 ? 'Create policies for what clients need, and revoke the other privileges.' : null,
         }),
       ]
+    }
     case 'no-rls-possible': {
       const code = it.relation === 'foreign table' ? 'foreign_table_in_api' : 'materialized_view_in_api'
       return [

@@ -92,7 +92,7 @@ export function leakyFilters(view: SchemaView, expressions: PolicyExpressions): 
       (it) => !view.isInvoker(it) && !it.options.some((option) => /^security_barrier=(?:1|true|yes|on)$/i.test(option)),
     )
     .filter((it) => view.apiRoles.some((role) => view.canUse(role, it, 'selectColumn')))
-    .filter(({ tree }) => tree !== null && expressions.dependsOnCaller(expressions.tree(tree)))
+    .filter(({ tree }) => tree !== null && expressions.choosesByCaller(expressions.tree(tree)))
     .map((relation) =>
       finding({
         code: 'view_filter_leaks',
@@ -181,7 +181,16 @@ export const definersReadingClaims = (view: SchemaView, expressions: PolicyExpre
 export function openDefaults(view: SchemaView): LintFinding[] {
   const { creators, functionDefaults, functions, usage, anonymous } = view.catalogue
   const anonymousOid = view.catalogue.roles.find(({ name }) => name === anonymous)?.oid
-  return creators.flatMap(({ schema, owner }) => {
+  // Also of roles that have not created anything in the schema yet.
+  const all = new Map(
+    [
+      ...creators,
+      ...functionDefaults.flatMap(({ schema, owner }) =>
+        schema !== null && view.isExposed(schema) ? [{ schema, owner }] : [],
+      ),
+    ].map((it) => [JSON.stringify([it.schema, it.owner]), it]),
+  )
+  return [...all.values()].flatMap(({ schema, owner }) => {
     const role = view.role(owner)
     if (!role || !view.isOwnSchema(schema) || usage[schema]?.includes(anonymous) !== true) return []
     const changed = functionDefaults.find((it) => it.owner === owner && it.schema === null)

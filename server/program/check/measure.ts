@@ -20,6 +20,8 @@ export type Measurement = {
 
 /** One statement may take this long, in milliseconds. */
 const statementLimit = 1000
+/** A table that is locked for longer, in milliseconds, is not measured: the time would be that of the lock. */
+const lockLimit = 200
 /** No further table is measured after this time, in milliseconds. */
 const totalLimit = 5000
 
@@ -101,9 +103,9 @@ async function measure(
   await query('begin transaction read only')
   try {
     await query(
-      `select set_config('statement_timeout', $1, true), set_config('jit', 'off', true), set_config('search_path', $2, true),
+      `select set_config('statement_timeout', $1, true), set_config('lock_timeout', $6, true), set_config('jit', 'off', true), set_config('search_path', $2, true),
          set_config('request.jwt.claims', $3, true), set_config('request.jwt.claim.sub', $4, true), set_config('role', $5, true)`,
-      [String(statementLimit), searchPath.map(identifier).join(', '), claims, stranger, role],
+      [String(statementLimit), searchPath.map(identifier).join(', '), claims, stranger, role, String(lockLimit)],
     )
     const { rows } = await query(
       `explain (analyze, buffers, timing off, format json) select ${column.quoted} from only ${relation.quoted}`,

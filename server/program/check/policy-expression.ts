@@ -40,7 +40,7 @@ const functionFields = ['funcid', 'opfuncid'] as const
 
 export class PolicyExpressions {
   readonly #view: SchemaView
-  readonly #claimReaders = new Map<number, boolean>()
+  #claimReaders: ReadonlySet<number> | undefined
   readonly #trees = new Map<string, TreeValue>()
   readonly #ownNames: ReadonlyMap<number, string>
 
@@ -67,6 +67,12 @@ export class PolicyExpressions {
     return text === null ? [[]] : this.#alternatives(this.tree(text))
   }
 
+  /** The operands of the outermost AND; the whole condition if it is none. */
+  conjunctions(text: string): readonly TreeValue[] {
+    const tree = this.tree(text)
+    return isNode(tree) && isBoolean(tree, 'and') ? listIn(tree, 'args') : [tree]
+  }
+
   #alternatives(tree: TreeValue): Condition {
     if (!isNode(tree)) return []
     if (isBoolean(tree, 'or')) return listIn(tree, 'args').flatMap((part) => this.#alternatives(part))
@@ -90,39 +96,72 @@ export class PolicyExpressions {
   /** Whether an expression reads the claims of the request, or the role. */
   dependsOnCaller(tree: TreeValue): boolean {
     for (const node of nodesOf(tree)) {
-      if (node.tag === 'SQLVALUEFUNCTION') return true
+      if (isRoleOfSession(node)) return true
       const oid = functionOf(node)
       if (oid !== undefined && this.readsClaims(oid)) return true
     }
     return false
   }
 
-  /** Whether a function reads the claims of the request or the role, itself or by a function that it calls. */
-  readsClaims(oid: number): boolean {
-    const known = this.#claimReaders.get(oid)
-    if (known !== undefined) return known
-    const own = this.#ownNames.get(oid)
-    if (own !== undefined) return own === 'current_setting' || own === 'current_user' || own === 'session_user'
-    // Until it is known: functions may call themselves.
-    this.#claimReaders.set(oid, false)
-    const routine = this.#view.function(oid)
-    const reads = routine !== undefined && this.#bodyReadsClaims(routine)
-    this.#claimReaders.set(oid, reads)
-    return reads
+  /** Whether the stored query of a view chooses rows by the caller, and does not only show who it is in its own columns. */
+  choosesByCaller(query: TreeValue): boolean {
+    const queries = isNode(query) ? [query] : Array.isArray(query) ? (query as readonly TreeValue[]).filter(isNode) : []
+    return queries.some(({ fields }) =>
+      [...fields].some(([name, field]) => name !== 'targetList' && this.dependsOnCaller(field)),
+    )
   }
 
-  #bodyReadsClaims({ tree, source, schema }: FunctionRow): boolean {
-    if (tree !== null) return this.dependsOnCaller(this.tree(tree))
-    if (sqlTokens(source).some(({ kind, text }) => kind === 'string' && text.startsWith('request.'))) return true
-    return callsIn(source).some((call) => {
-      if (call.name === 'current_setting' && (call.schema === null || call.schema === 'pg_catalog')) return true
-      return this.#view.catalogue.functions.some(
-        (it) =>
-          it.name === call.name &&
-          (it.schema === call.schema || (call.schema === null && (it.schema === schema || it.schema === 'public'))) &&
-          this.readsClaims(it.oid),
-      )
-    })
+  /** Whether a function reads the claims of the request or the role, itself or by a function that it calls. */
+  readsClaims(oid: number): boolean {
+    const own = this.#ownNames.get(oid)
+    if (own !== undefined) return readingClaims.has(own)
+    this.#claimReaders ??= this.#findClaimReaders()
+    return this.#claimReaders.has(oid)
+  }
+
+  /** From the functions that read claims themselves to those that call them, which may call each other in circles. */
+  #findClaimReaders(): Set<number> {
+    const { functions } = this.#view.catalogue
+    const byName = new Map<string, FunctionRow[]>()
+    for (const it of functions) byName.set(it.name, [...(byName.get(it.name) ?? []), it])
+    const callers = new Map<number, number[]>()
+    const readers = new Set<number>()
+    for (const routine of functions) {
+      const { reads, calls } = this.#bodyOf(routine, byName)
+      if (reads) readers.add(routine.oid)
+      for (const called of calls) callers.set(called, [...(callers.get(called) ?? []), routine.oid])
+    }
+    // Iterating over a set includes what is added meanwhile.
+    for (const oid of readers) for (const caller of callers.get(oid) ?? []) readers.add(caller)
+    return readers
+  }
+
+  /** Whether a function reads the claims itself, and which functions of the project it calls. */
+  #bodyOf(
+    { tree, source, schema }: FunctionRow,
+    byName: ReadonlyMap<string, readonly FunctionRow[]>,
+  ): { readonly reads: boolean; readonly calls: ReadonlySet<number> } {
+    if (tree !== null) {
+      const nodes = [...nodesOf(this.tree(tree))]
+      const called = new Set(nodes.flatMap((node) => functionOf(node) ?? []))
+      return {
+        reads:
+          nodes.some(isRoleOfSession) || [...called].some((oid) => readingClaims.has(this.#ownNames.get(oid) ?? '')),
+        calls: called,
+      }
+    }
+    const calls = callsIn(source)
+    const called = calls.flatMap((call) =>
+      (byName.get(call.name) ?? []).filter(
+        (it) => it.schema === call.schema || (call.schema === null && (it.schema === schema || it.schema === 'public')),
+      ),
+    )
+    return {
+      reads:
+        calls.some((it) => it.name === 'current_setting' && (it.schema === null || it.schema === 'pg_catalog')) ||
+        sqlTokens(source).some(({ kind, text }) => kind === 'string' && text.startsWith('request.')),
+      calls: new Set(called.map(({ oid }) => oid)),
+    }
   }
 
   /** The functions and operators that a condition calls. */
@@ -169,6 +208,15 @@ export class PolicyExpressions {
     })
   }
 }
+
+/** SQLValueFunctionOp of src/include/nodes/primnodes.h: CURRENT_ROLE, CURRENT_USER, USER, SESSION_USER; the others are about time. */
+const rolesOfSession = new Set([9, 10, 11, 12])
+
+const isRoleOfSession = (node: TreeNode): boolean =>
+  node.tag === 'SQLVALUEFUNCTION' && rolesOfSession.has(numberIn(node, 'op'))
+
+/** PostgreSQL's functions that read settings or the role. */
+const readingClaims: ReadonlySet<string> = new Set(['current_setting', 'current_user', 'session_user'])
 
 const isBoolean = ({ tag, fields }: TreeNode, operator: 'and' | 'or'): boolean =>
   tag === 'BOOLEXPR' && fields.get('boolop') === operator
@@ -233,7 +281,7 @@ const hasVariables = (value: TreeValue | undefined): boolean => {
 }
 
 /** Whether a query is a SELECT without FROM and reads no row around it: PostgreSQL evaluates it once. */
-function hasNoSource(query: TreeNode): boolean {
+export function hasNoSource(query: TreeNode): boolean {
   const join = query.fields.get('jointree')
   return isNode(join) && listIn(join, 'fromlist').length === 0 && !hasVariables(query)
 }

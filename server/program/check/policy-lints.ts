@@ -203,25 +203,36 @@ const isCallerName = ({ schema, name }: SourceName): boolean =>
     : name === 'current_setting' && (schema === null || schema === 'pg_catalog')
 
 /** Policies for writes that allow every row. */
-export function alwaysTruePolicies(view: SchemaView): LintFinding[] {
+export function alwaysTruePolicies(view: SchemaView, expressions: PolicyExpressions): LintFinding[] {
+  // Also by one of its alternatives, as in `true or …`.
+  const isOpen = (tree: string | null): boolean =>
+    tree !== null && expressions.condition(tree).some((part) => part.length === 0)
   return policiesOf(view)
     .filter(
       ({ relation, policy }) =>
         relation.kind === 'r' && relation.rls && view.isOwnSchema(relation.schema) && policy.isPermissive,
     )
     .flatMap(({ relation, policy }) => {
-      const { command, using, check, roles } = policy
+      const { command, using, check, usingTree, checkTree, roles } = policy
       const isChange = command === 'UPDATE' || command === 'DELETE' || command === 'ALL'
-      const openUsing = isChange && (isAlwaysTrue(using) || using === null)
-      const openCheck =
-        isAlwaysTrue(check) ||
-        (check === null &&
-          (command === 'INSERT' || ((command === 'UPDATE' || command === 'ALL') && isAlwaysTrue(using))))
+      const opens = (open: (text: string | null, tree: string | null) => boolean): readonly [boolean, boolean] => [
+        isChange && (open(using, usingTree) || using === null),
+        open(check, checkTree) ||
+          (check === null &&
+            (command === 'INSERT' || ((command === 'UPDATE' || command === 'ALL') && open(using, usingTree)))),
+      ]
+      const [openUsing, openCheck] = opens((text, tree) => isAlwaysTrue(text) || isOpen(tree))
       if (!openUsing && !openCheck) return []
       const isForAll = roles.length === 1 && roles[0] === 0
       const named = roles.map((oid) => view.role(oid)?.name ?? 'public')
-      const isOfSplinter = isForAll || named.some((name) => splinterRoles.includes(name))
-      if (!isOfSplinter && !roles.some((oid) => view.role(oid)?.isApi)) return []
+      const isInText = opens((text) => isAlwaysTrue(text)).includes(true)
+      const isOfSplinter = isInText && (isForAll || named.some((name) => splinterRoles.includes(name)))
+      if (
+        !isForAll &&
+        !named.some((name) => splinterRoles.includes(name)) &&
+        !roles.some((oid) => view.role(oid)?.isApi)
+      )
+        return []
       return [
         finding({
           code: 'rls_policy_always_true',

@@ -1,10 +1,13 @@
 // Lints on what policies let a caller do together: write rows that it cannot read, and give rows to others.
 import { identifier } from '../../text/sql-text.ts'
+import { parseCondition, type Condition as TextCondition } from '../explain/expression.ts'
 import type { Column, FunctionRow, PolicyRow, Relation, Role } from './catalogue.ts'
 import { finding, type LintFinding } from './finding.ts'
+import { nodesOf } from './node-tree.ts'
 import type { PolicyEdit } from './policy-edit.ts'
-import type { Condition, Conjunct, PolicyExpressions } from './policy-expression.ts'
+import { columnsIn, type Condition, type Conjunct, type PolicyExpressions } from './policy-expression.ts'
 import type { SchemaView } from './schema-view.ts'
+import { saysSignedIn } from './signed-in.ts'
 import { sqlTokens } from './sql-source.ts'
 
 const object = ({ schema, name }: Relation): LintFinding['object'] => ({ type: 'table', schema, name })
@@ -86,13 +89,17 @@ function missingPart(
         .condition(it.usingTree)
         .map((part) => [...part.map((conjunct) => ({ policy: it, conjunct })), ...readLimits]),
     )
+  const isOfAll = (it: Conjunct): boolean => saysSignedIn(view, expressions, it, role.name)
+  const isAnonymous = role.name === view.catalogue.anonymous
   for (const part of expressions.condition(treeOf(policy, write.clause))) {
     // Without any condition, the policy is a finding of rls_policy_always_true.
     if (part.length === 0) continue
-    const whole = [...part, ...writeLimits]
+    // What every account fulfils is no condition for accounts, and cannot be fulfilled without one.
+    if (isAnonymous && part.some(isOfAll)) continue
+    const whole = [...part.filter((it) => !isOfAll(it)), ...writeLimits]
     const gaps = reads.map((read) => ({
       read: read.map(({ conjunct }) => conjunct),
-      missing: read.filter(({ conjunct }) => !includes(whole, [conjunct])),
+      missing: read.filter(({ conjunct }) => !includes(whole, [conjunct]) && (isAnonymous || !isOfAll(conjunct))),
     }))
     if (gaps.some(({ missing }) => missing.length === 0)) continue
     for (const { read, missing } of gaps) {
@@ -166,7 +173,12 @@ export function writableOwnership(view: SchemaView, expressions: PolicyExpressio
       if (!policy.isPermissive || policy.check === null || policy.using === null) return []
       if (policy.command !== 'UPDATE' && policy.command !== 'ALL') return []
       const decisive = columnsAboutCaller(expressions.condition(policy.usingTree))
-      const kept = new Set(expressions.condition(policy.checkTree).map(columnsOf).reduce(common, undefined) ?? [])
+      const kept = new Set(
+        expressions
+          .condition(policy.checkTree)
+          .map((part) => columnsOf(part.filter((it) => holds(expressions, it))))
+          .reduce(common, undefined) ?? [],
+      )
       const open = relation.columns.filter(
         ({ number, isGenerated }) => decisive.has(number) && !kept.has(number) && !isGenerated,
       )
@@ -184,6 +196,7 @@ export function writableOwnership(view: SchemaView, expressions: PolicyExpressio
               relation,
               policy,
               first.columns,
+              partsAbout(expressions, policy, first.columns),
               found.map(({ role }) => role.name),
             ),
           ]
@@ -200,6 +213,12 @@ function columnsAboutCaller(condition: Condition): Set<number> {
     ),
   )
 }
+
+/** Whether a conjunct keeps its columns to certain values, as `owner is not null` does not. */
+const holds = (expressions: PolicyExpressions, conjunct: Conjunct): boolean =>
+  conjunct.dependsOnCaller ||
+  expressions.comparedColumns(conjunct).length > 0 ||
+  [...nodesOf(conjunct.node)].some(({ tag }) => tag === 'SUBLINK')
 
 const columnsOf = (part: readonly Conjunct[]): number[] => part.flatMap(({ columns }) => [...columns])
 
@@ -233,10 +252,31 @@ const guardsOf = (view: SchemaView, { oid }: Relation): FunctionRow[] =>
 const names = ({ source }: FunctionRow, { name }: Column): boolean =>
   sqlTokens(source).some(({ kind, text }) => kind === 'word' && text === name)
 
+/**
+ * The parts of USING that decide by the columns and the caller: the others, such as the state of the row before, need not
+ * be true afterwards. All of USING if the text and the tree cannot be matched.
+ */
+function partsAbout(expressions: PolicyExpressions, policy: PolicyRow, columns: readonly Column[]): string | null {
+  const { using, usingTree } = policy
+  if (using === null || usingTree === null) return using
+  const text = parseCondition(using)
+  const parts = expressions.conjunctions(usingTree)
+  if (text.kind !== 'and' || text.parts.length !== parts.length) return using
+  const kept = text.parts.filter((_, index) => {
+    const tree = parts[index] ?? null
+    return expressions.dependsOnCaller(tree) && columns.some(({ number }) => columnsIn(tree).has(number))
+  })
+  return kept.length === 0 ? using : kept.map(textOf).join(' and ')
+}
+
+const textOf = (condition: TextCondition): string =>
+  `(${condition.kind === 'test' ? condition.text : condition.parts.map(textOf).join(` ${condition.kind} `)})`
+
 function describeOwnership(
   relation: Relation,
   policy: PolicyRow,
   columns: readonly Column[],
+  check: string | null,
   roles: readonly string[],
 ): LintFinding {
   const list = columns.map(({ name }) => name)
@@ -248,7 +288,7 @@ function describeOwnership(
     reason:
       `The policy ${policy.name} decides by ${list.join(', ')} whose row it is, but its WITH CHECK leaves ` +
       `${list.length === 1 ? 'this column' : 'these columns'} open, so ${roles.join(' and ')} can give a row to someone else.`,
-    edit: { relation, policy, check: policy.using },
+    edit: { relation, policy, check },
     advice: 'Or revoke UPDATE on these columns.',
     metadata: { policy: policy.name, columns: list, roles },
     isOfSplinter: false,

@@ -64,6 +64,14 @@ function endOfComment(text: string, start: number): number {
   return edge.lastIndex
 }
 
+/** The statements of a text, each with its semicolon. Names and strings may contain semicolons and line breaks. */
+export function statementsOf(text: string): string[] {
+  const ends = sqlTokens(text).flatMap(({ kind, text: it, end }) => (kind === 'symbol' && it === ';' ? [end] : []))
+  return [...ends, text.length]
+    .map((end, index) => text.slice(ends[index - 1] ?? 0, end).trim())
+    .filter((it) => it !== '')
+}
+
 /** A name with its schema, if the source has one. */
 export type SourceName = { readonly schema: string | null; readonly name: string }
 
@@ -88,12 +96,13 @@ export function callsIn(text: string): SourceName[] {
   })
 }
 
-/** The tables that INSERT and UPDATE name. */
+/** The tables that INSERT, MERGE and UPDATE name. */
 export function writtenTables(text: string): SourceName[] {
   const tokens = sqlTokens(text)
   return tokens.flatMap(({ kind, text: word, isQuoted }, at) => {
     if (kind !== 'word' || isQuoted) return []
-    const start = word === 'insert' && tokens[at + 1]?.text === 'into' ? at + 2 : word === 'update' ? at + 1 : undefined
+    const isInto = (word === 'insert' || word === 'merge') && tokens[at + 1]?.text === 'into'
+    const start = isInto ? at + 2 : word === 'update' ? at + 1 : undefined
     const found = start === undefined ? undefined : nameAt(tokens, start)
     return found ? [found.name] : []
   })
