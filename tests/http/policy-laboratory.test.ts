@@ -53,6 +53,8 @@ t.test("the product's own schema", async (t) => {
       for (const kind of ['weaken', 'coverage'] as const) {
         const mutants = await runMutants(laboratory, cases, { kind, only: undefined, accepted, onResult: ignore })
         t.ok(mutants.length > 50)
+        const year = mutants.find(({ mutant }) => mutant.id.includes('"reports_year_check"'))
+        t.strictSame(year?.mutant.tables, kind === 'weaken' ? undefined : ['public.reports'], 'the check of a domain')
         t.strictSame(
           mutants.filter((it) => !it.noticedBy && !it.accepted).map(({ mutant, error }) => [mutant.id, error]),
           [],
