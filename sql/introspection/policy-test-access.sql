@@ -9,7 +9,7 @@ roles as (
 ),
 relations as (
   select pg_class.oid, nspname, relname, relkind, relrowsecurity, relowner,
-    coalesce(relacl, acldefault('r', relowner)) as acl,
+    coalesce(relacl, acldefault('r', relowner)) as acl, relispartition,
     pg_catalog.pg_relation_is_updatable(pg_class.oid, true) as events
   from pg_catalog.pg_class join schemas on schemas.oid = relnamespace
   where relkind in ('r', 'p', 'f', 'v', 'm')
@@ -56,6 +56,8 @@ found (kind, nspname, relname, name, fields) as (
     'check', pg_catalog.pg_get_expr(polwithcheck, polrelid)
   )
   from pg_catalog.pg_policy join relations on relations.oid = polrelid
+  -- The API does not expose partitions.
+  where not relispartition
   union all
   select 'table', nspname, relname, '', json_build_object(
     'isTable', relkind in ('r', 'p'),
@@ -78,7 +80,9 @@ found (kind, nspname, relname, name, fields) as (
       select json_agg(json_build_object('role', coalesce(rolname, 'public'), 'privilege', lower(privilege_type))
         order by rolname collate "C", privilege_type)
       from aclexplode(acl) left join roles on roles.oid = grantee
-      where (grantee = 0 or rolname is not null) and privilege_type in ('SELECT', 'INSERT', 'UPDATE', 'DELETE')
+      where (grantee = 0 or rolname is not null) and case privilege_type
+        when 'SELECT' then true when 'INSERT' then events & 8 > 0 when 'UPDATE' then events & 4 > 0 when 'DELETE' then events & 16 > 0
+      end
     ), '[]'),
     'grantedColumns', coalesce((
       select json_agg(json_build_object('role', coalesce(rolname, 'public'), 'privilege', lower(privilege_type), 'column', attname)
@@ -89,6 +93,7 @@ found (kind, nspname, relname, name, fields) as (
     ), '[]')
   )
   from relations
+  where not relispartition
   union all
   select 'function', nspname, proname, arguments, json_build_object(
     'lacking', coalesce((

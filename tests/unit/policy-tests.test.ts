@@ -227,6 +227,12 @@ t.test('mutants', (t) => {
     'check without (b)',
     security,
   ])
+  t.ok(
+    ids(rules({ using: '((a) AND (b IN ( SELECT 1\n   FROM c)))' })).includes(
+      'using without (b IN ( SELECT 1 FROM c))',
+    ),
+    'on one line',
+  )
   t.strictSame(ids(rules({ using: 'true' })), ['drop', security], 'nothing is weaker than true')
   const held = [{ role: 'anon', privilege: 'select' }]
   t.strictSame(ids(rules({ using: 'true', command: 'select' }, held)), ['drop', 'to public', security])

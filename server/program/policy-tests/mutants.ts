@@ -4,7 +4,7 @@ import type { RunOwnerQuery } from './callers.ts'
 import { withoutConjuncts } from './conjuncts.ts'
 
 export type Mutant = {
-  /** Unique and stable: `public.tasks: policy "own tasks": using true`. */
+  /** Unique and stable, on one line: `public.tasks: policy "own tasks": using true`. */
   readonly id: string
   readonly schema: string
   /** Table, view, function or domain. */
@@ -149,7 +149,7 @@ function policyMutants(found: Place & { readonly name: string }, fields: PolicyF
   const policy = `${quoted(found.name)} on ${tableOf(found)}`
   const mutant = (change: string, sql: string, roles: readonly string[] = fields.roles): Mutant => ({
     ...objectOf(found),
-    id: `${found.schema}.${found.relation}: policy "${found.name}": ${change}`,
+    id: `${found.schema}.${found.relation}: policy "${found.name}": ${change.replaceAll(/\s+/g, ' ')}`,
     command: fields.command,
     roles,
     isOfRows: true,
