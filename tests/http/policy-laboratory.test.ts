@@ -8,6 +8,7 @@ import { loadConfig } from '../../server/config/load.ts'
 import type { ServiceName } from '../../server/config/config.ts'
 import { withLaboratory, type Fixture, type Laboratory } from '../../server/program/policy-tests/laboratory.ts'
 import { recordedCallers, recordMatrix, writeMatrix } from '../../server/program/policy-tests/record.ts'
+import { coverageMutants, readAccessRules, weakeningMutants } from '../../server/program/policy-tests/mutants.ts'
 import { prepareCases, runMutants, runTests } from '../../server/program/policy-tests/run.ts'
 import { compileSchema, parseTestFile, readTestFiles } from '../../server/program/policy-tests/test-file.ts'
 import { readCluster, uriOf } from '../support/cluster.ts'
@@ -53,6 +54,8 @@ t.test("the product's own schema", async (t) => {
       for (const kind of ['weaken', 'coverage'] as const) {
         const mutants = await runMutants(laboratory, cases, { kind, only: undefined, accepted, onResult: ignore })
         t.ok(mutants.length > 50)
+        const year = mutants.find(({ mutant }) => mutant.id.includes('"reports_year_check"'))
+        t.strictSame(year?.mutant.tables, kind === 'weaken' ? undefined : ['public.reports'], 'the check of a domain')
         t.strictSame(
           mutants.filter((it) => !it.noticedBy && !it.accepted).map(({ mutant, error }) => [mutant.id, error]),
           [],
@@ -124,6 +127,34 @@ matrix:
           ['no SQL', 'the SQL of "given" failed: syntax error at or near "selec"'],
           ['no table', null],
           ['anon: select public.nothing', 'there is no table or view public.nothing in the exposed schemas'],
+        ],
+      )
+
+      // Nobody reaches a partition by the API, and nobody writes to a view that cannot be written.
+      const [session] = laboratory.sessions
+      const found = await session?.isolated(async () => {
+        await session.client.query(`
+          create domain auth.positive as int constraint positive check (value > 0);
+          create domain auth.small as auth.positive constraint small check (value < 9);
+          create table parts (id int, many auth.small[], kind text constraint kinds check (kind <> '')) partition by range (id);
+          create table part partition of parts for values from (0) to (9);
+          alter table part enable row level security;
+          create policy own on part using (true);
+          create view total as select count(*) from parts;
+          grant all on parts, part, total to anon;
+        `)
+        const rules = await readAccessRules(session.query, ['public'], ['anon'])
+        return [...coverageMutants(rules), ...weakeningMutants(rules)].map(({ id }) => id)
+      })
+      t.strictSame(
+        found
+          ?.filter((id) => /^(?:auth|public\.(?:parts?|total))[.:]/.test(id))
+          .filter((id) => !id.includes('parts: revoke')),
+        [
+          'auth.positive: constraint "positive": drop',
+          'auth.small: constraint "small": drop',
+          'public.parts: constraint "kinds": drop',
+          'public.total: revoke select from anon',
         ],
       )
     },

@@ -3,7 +3,15 @@ import t from 'tap'
 import { compare, sentBy } from '../../server/program/policy-tests/expectation.ts'
 import { withoutConjuncts } from '../../server/program/policy-tests/conjuncts.ts'
 import { compareCell } from '../../server/program/policy-tests/matrix.ts'
-import { coverageMutants, weakeningMutants, type AccessRules } from '../../server/program/policy-tests/mutants.ts'
+import { dependenciesOf } from '../../server/program/policy-tests/dependencies.ts'
+import { byRelevance } from '../../server/program/policy-tests/mutation.ts'
+import type { Case } from '../../server/program/policy-tests/cases.ts'
+import {
+  coverageMutants,
+  weakeningMutants,
+  type AccessRules,
+  type Mutant,
+} from '../../server/program/policy-tests/mutants.ts'
 import { concerns, type Roles } from '../../server/program/policy-tests/roles.ts'
 import { tapComment, tapPlan, tapPoint } from '../../server/program/policy-tests/tap.ts'
 import { compileSchema, parseTestFile, type PolicyTest } from '../../server/program/policy-tests/test-file.ts'
@@ -219,6 +227,12 @@ t.test('mutants', (t) => {
     'check without (b)',
     security,
   ])
+  t.ok(
+    ids(rules({ using: '((a) AND (b IN ( SELECT 1\n   FROM c)))' })).includes(
+      'using without (b IN ( SELECT 1 FROM c))',
+    ),
+    'on one line',
+  )
   t.strictSame(ids(rules({ using: 'true' })), ['drop', security], 'nothing is weaker than true')
   const held = [{ role: 'anon', privilege: 'select' }]
   t.strictSame(ids(rules({ using: 'true', command: 'select' }, held)), ['drop', 'to public', security])
@@ -232,6 +246,81 @@ t.test('mutants', (t) => {
       ['alter policy "p" on "public"."tasks" using (true) with check (true)'],
       ['alter table "public"."tasks" drop constraint "c"'],
     ],
+  )
+  t.end()
+})
+
+t.test('the check of a domain belongs to the tables that use it', (t) => {
+  const tables = ['public.reports']
+  const domain = { kind: 'domain', schema: 'app', relation: 'year', name: 'c', fields: { tables } } as const
+  t.match(coverageMutants([domain]), [
+    { id: 'app.year: constraint "c": drop', tables, sql: ['alter domain "app"."year" drop constraint "c"'] },
+  ])
+  t.strictSame(weakeningMutants([domain]), [])
+  t.end()
+})
+
+t.test('which tests run against a mutant', (t) => {
+  const relation = (name: string) => ({ id: `r ${name}`, schema: 'public', name })
+  const body = (name: string, source: string, more: object = {}) => ({
+    id: `f ${name}`,
+    schema: 'app',
+    name,
+    language: 'sql',
+    source,
+    isUnlimited: false,
+    ...more,
+  })
+  const affected = dependenciesOf({
+    relations: ['tasks', 'projects', 'members', 'Log', 'odd "name', 'other', 'composed'].map(relation),
+    functions: [
+      body('mine', 'select id from Members where x'),
+      body('unlimited', 'select id from members', { isUnlimited: true }),
+      body('log', 'insert into "Log" select * from "odd ""name"', { language: 'plpgsql' }),
+      body('compose', "begin execute 'select'; end", { language: 'plpgsql' }),
+    ],
+    edges: [
+      ['r tasks', 'r projects'],
+      ['r projects', 'f mine'],
+      ['r other', 'f unlimited'],
+      ['r other', 'f log'],
+      ['r composed', 'f compose'],
+    ],
+  })
+  const of = (object: string, command?: 'select') => [
+    ...affected({ kind: 'relation', schema: 'public', object, tables: [`public.${object}`], command }),
+  ]
+  t.strictSame(of('members', 'select').sort(), ['public.composed', 'public.members', 'public.projects', 'public.tasks'])
+  t.ok(of('members').includes('public.other'), 'constraints apply to superusers')
+  t.strictSame(of('tasks', 'select').sort(), ['public.composed', 'public.tasks'])
+  t.ok(of('Log', 'select').includes('public.other'))
+  t.ok(of('odd "name', 'select').includes('public.other'))
+  const mine = { kind: 'function', schema: 'app', object: 'mine', tables: [], command: undefined } as const
+  t.strictSame([...affected(mine)].sort(), ['public.composed', 'public.projects', 'public.tasks'])
+
+  const one = (name: string, table: string | undefined, mentions = ''): Case =>
+    ({ name, table, command: 'select', mentions, role: 'anon' }) as Case
+  const cases = [
+    one('c', 'public.tasks'),
+    one('d', 'public.other'),
+    one('b', undefined, '/x'),
+    one('a', 'public.projects'),
+  ]
+  const mutant: Mutant = {
+    id: 'm',
+    kind: 'relation',
+    schema: 'public',
+    object: 'projects',
+    tables: ['public.projects'],
+    command: 'select',
+    roles: null,
+    isOfRows: false,
+    sql: [],
+  }
+  const roles: Roles = { api: [], byName: new Map(), definers: [] }
+  t.strictSame(
+    byRelevance(mutant, cases, roles, affected(mutant)).map(({ name }) => name),
+    ['a', 'b', 'c'],
   )
   t.end()
 })

@@ -12,6 +12,7 @@ import { introspectionSettings, loadSchemaCache } from '../../schema-cache/load.
 import { CommandError } from '../command-line/command-error.ts'
 import { applyMigrations } from '../migrations/apply.ts'
 import type { RunOwnerQuery } from './callers.ts'
+import { readDependencies, type Affected } from './dependencies.ts'
 import { readAccessRules, type AccessRules } from './mutants.ts'
 import { readRelations, type ProbedRelation } from './relations.ts'
 import { readRoles, type Roles } from './roles.ts'
@@ -34,6 +35,7 @@ export type Laboratory = Serving & {
   /** Rules of the project's migrations; without migrations all. */
   readonly rules: AccessRules
   readonly roles: Roles
+  readonly affected: Affected
   /** Sets up another database, and reads its relations: keys that differ are random. */
   readonly readAgain: () => Promise<readonly ProbedRelation[]>
 }
@@ -149,6 +151,7 @@ async function describe(query: RunOwnerQuery, config: Config, before: AccessRule
     ),
     rules,
     roles,
+    affected: await readDependencies(query),
   }
   await query('rollback', [])
   return found

@@ -4,12 +4,14 @@ import type { RunOwnerQuery } from './callers.ts'
 import { withoutConjuncts } from './conjuncts.ts'
 
 export type Mutant = {
-  /** Unique and stable: `public.tasks: policy "own tasks": using true`. */
+  /** Unique and stable, on one line: `public.tasks: policy "own tasks": using true`. */
   readonly id: string
   readonly schema: string
-  /** Table, view or function. */
+  /** Table, view, function or domain. */
   readonly object: string
-  readonly isFunction: boolean
+  readonly kind: 'relation' | 'function' | 'domain'
+  /** The tables that use a domain, such as `public.tasks`; otherwise the object itself. */
+  readonly tables: readonly string[]
   readonly command: 'select' | 'insert' | 'update' | 'delete' | 'all' | undefined
   /** Roles that notice the change, "public" for all; null for all roles, also those that bypass row-level security. */
   readonly roles: readonly string[] | null
@@ -42,6 +44,7 @@ type Found = { readonly schema: string; readonly relation: string; readonly name
   | { readonly kind: 'table'; readonly fields: TableFields }
   | { readonly kind: 'function'; readonly fields: FunctionFields }
   | { readonly kind: 'constraint'; readonly fields: { readonly definition: string } }
+  | { readonly kind: 'domain'; readonly fields: { readonly tables: readonly string[] } }
 )
 
 /** Policies, grants and check constraints of schemas. */
@@ -79,7 +82,7 @@ export const weakeningMutants = (rules: AccessRules): readonly Mutant[] =>
 
 /**
  * Mutants that show what no test exercises: a policy without effect, or that refuses or lets pass every row, a grant that
- * is revoked, a check constraint that is dropped.
+ * is revoked, a check constraint of a table or of a domain that is dropped.
  */
 export const coverageMutants = (rules: AccessRules): readonly Mutant[] =>
   unique(
@@ -94,6 +97,19 @@ export const coverageMutants = (rules: AccessRules): readonly Mutant[] =>
           ]
         case 'function':
           return found.fields.granted.map((role) => functionMutant(found, 'revoke', role))
+        case 'domain':
+          return [
+            {
+              ...objectOf(found),
+              kind: 'domain',
+              tables: found.fields.tables,
+              id: `${found.schema}.${found.relation}: constraint "${found.name}": drop`,
+              command: undefined,
+              roles: null,
+              isOfRows: false,
+              sql: [`alter domain ${tableOf(found)} drop constraint ${quoted(found.name)}`],
+            },
+          ]
         default:
           return [
             {
@@ -122,17 +138,18 @@ function heldOn(rules: AccessRules, { schema, relation }: Place): readonly Grant
 type Place = Pick<Found, 'schema' | 'relation'>
 
 const tableOf = ({ schema, relation }: Place): string => `${quoted(schema)}.${quoted(relation)}`
-const objectOf = ({ schema, relation }: Place): Pick<Mutant, 'schema' | 'object' | 'isFunction'> => ({
+const objectOf = ({ schema, relation }: Place): Pick<Mutant, 'schema' | 'object' | 'kind' | 'tables'> => ({
   schema,
   object: relation,
-  isFunction: false,
+  kind: 'relation',
+  tables: [`${schema}.${relation}`],
 })
 
 function policyMutants(found: Place & { readonly name: string }, fields: PolicyFields) {
   const policy = `${quoted(found.name)} on ${tableOf(found)}`
   const mutant = (change: string, sql: string, roles: readonly string[] = fields.roles): Mutant => ({
     ...objectOf(found),
-    id: `${found.schema}.${found.relation}: policy "${found.name}": ${change}`,
+    id: `${found.schema}.${found.relation}: policy "${found.name}": ${change.replaceAll(/\s+/g, ' ')}`,
     command: fields.command,
     roles,
     isOfRows: true,
@@ -233,7 +250,8 @@ function functionMutant({ schema, relation, name }: Found, change: 'grant' | 're
   return {
     schema,
     object: relation,
-    isFunction: true,
+    kind: 'function',
+    tables: [],
     id: `${schema}.${relation}(${name}): ${change} execute ${direction} ${role}`,
     command: undefined,
     roles: [role],

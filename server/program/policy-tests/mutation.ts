@@ -1,5 +1,6 @@
 // Applies mutants, one at a time on each connection, and finds the first case that notices each of them.
 import type { Case } from './cases.ts'
+import type { Affected } from './dependencies.ts'
 import type { Mutant } from './mutants.ts'
 import { concerns, type Roles } from './roles.ts'
 import type { TestSession } from './session.ts'
@@ -44,6 +45,7 @@ export async function tryMutant(
   mutant: Mutant,
   cases: readonly Case[],
   roles: Roles,
+  affected: Affected,
 ): Promise<MutantResult> {
   return session.isolated(async () => {
     try {
@@ -51,27 +53,36 @@ export async function tryMutant(
     } catch (error) {
       return { mutant, noticedBy: undefined, error: (error as Error).message }
     }
-    for (const one of byRelevance(mutant, cases, roles)) {
+    for (const one of byRelevance(mutant, cases, roles, affected(mutant))) {
       if ((await one.run(session)) !== null) return { mutant, noticedBy: one, error: undefined }
     }
     return { mutant, noticedBy: undefined, error: undefined }
   })
 }
 
-/** The cases that may notice a mutant, those of its own table and command first. */
-function byRelevance(
-  { schema, object, command, roles: changed, isOfRows }: Mutant,
+/**
+ * The cases that may notice a mutant, those of its own table and command first. Cells of relations that it does not affect
+ * are left out; written tests are not, because they may reach it by other ways, such as a relationship.
+ */
+export function byRelevance(
+  { schema, object, kind, tables, command, roles: changed, isOfRows }: Mutant,
   cases: readonly Case[],
   roles: Roles,
-) {
-  const name = new RegExp(`(?<![\\w$])${object.replaceAll(/[^\w]/g, '\\$&')}(?![\\w$])`)
-  const rank = ({ table, command: own, mentions }: Case): number => {
-    const isOwn = table === `${schema}.${object}` || (table === undefined && name.test(mentions))
-    if (!isOwn) return 2
-    return own === command || command === 'all' ? 0 : 1
+  affected: ReadonlySet<string>,
+): readonly Case[] {
+  const names = kind === 'domain' ? tables.map((table) => table.slice(table.indexOf('.') + 1)) : [object]
+  const escaped = names.map((name) => name.replaceAll(/[^\w]/g, '\\$&')).join('|')
+  const name = new RegExp(`(?<![\\w$])(?:${escaped})(?![\\w$])`)
+  const own = kind === 'function' ? [`${schema}.${object}`] : tables
+  const rank = ({ table, command: ofCase, mentions }: Case): number => {
+    const isOwn = table === undefined ? name.test(mentions) : own.includes(table)
+    if (!isOwn) return table === undefined ? 2 : 3
+    return ofCase === command || command === 'all' ? 0 : 1
   }
   return cases
-    .filter(({ role }) => concerns(roles, role, changed, isOfRows))
+    .filter(
+      ({ role, table }) => concerns(roles, role, changed, isOfRows) && (table === undefined || affected.has(table)),
+    )
     .map((one) => [rank(one), one] as const)
     .sort(([a], [b]) => a - b)
     .map(([, one]) => one)

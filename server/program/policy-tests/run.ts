@@ -48,7 +48,7 @@ export type MutationOptions = {
  * @throws TestFileError when an accepted mutant does not exist, or no id contains the wanted text
  */
 export async function runMutants(
-  { sessions, rules, roles }: Laboratory,
+  { sessions, rules, roles, affected }: Laboratory,
   cases: readonly Case[],
   { kind, only, accepted, onResult }: MutationOptions,
 ): Promise<readonly JudgedMutant[]> {
@@ -61,7 +61,7 @@ export async function runMutants(
     sessions,
     mutants,
     async (session, mutant) => ({
-      ...(await tryMutant(session, mutant, cases, roles)),
+      ...(await tryMutant(session, mutant, cases, roles, affected)),
       accepted: reasons.get(mutant.id),
     }),
     onResult,
