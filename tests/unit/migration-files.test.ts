@@ -152,7 +152,7 @@ async function folderWith(t: Test, ...folders: string[]): Promise<string> {
 
 t.test('where the files are', async (t) => {
   const table: [string, string[], Partial<typeof settings> | Record<string, string>, object | RegExp][] = [
-    ['nothing', [], {}, { migrations: undefined, seed: undefined, schemas: undefined }],
+    ['nothing', [], {}, { migrations: undefined, schemas: undefined }],
     [
       'schemas without migrations are of something else',
       ['schemas'],
@@ -163,13 +163,13 @@ t.test('where the files are', async (t) => {
       'beside each other',
       ['migrations', 'schemas'],
       {},
-      { migrations: 'migrations', seed: 'seed.sql', schemas: 'schemas' },
+      { migrations: 'migrations', schemas: 'schemas' },
     ],
     [
       'supabase',
       ['supabase/migrations'],
       {},
-      { migrations: 'supabase/migrations', seed: 'supabase/seed.sql', schemas: undefined },
+      { migrations: 'supabase/migrations', schemas: undefined },
     ],
     [
       'two',
@@ -189,7 +189,7 @@ t.test('where the files are', async (t) => {
       'other folders',
       ['db/m', 'db/schemas', 's'],
       { migrationsDir: 'db/m', schemasDir: 's' },
-      { migrations: 'db/m', seed: 'db/seed.sql', schemas: 's' },
+      { migrations: 'db/m', schemas: 's' },
     ],
     ['a folder that does not exist', [], { migrationsDir: 'm' }, /^MIGRATIONS_DIR: there is no folder m\.$/],
     ['schemas that do not exist', [], { schemasDir: 's' }, /^SCHEMAS_DIR: there is no folder s\.$/],

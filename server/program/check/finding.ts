@@ -1,6 +1,9 @@
 // A finding of `rowhouse check`.
 import { alterPolicy, type PolicyEdit } from './policy-edit.ts'
 
+/** Where the list of findings that a project accepts is looked for if no other file is given. */
+export const defaultIgnoreFile = '.rowhouse/check.json'
+
 /** From harmless to dangerous. */
 export const levels = ['INFO', 'WARN', 'ERROR'] as const
 export type Level = (typeof levels)[number]

@@ -2,10 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { CommandError } from '../command-line/command-error.ts'
 import { ownLints, splinterLints } from './lint-facts.ts'
-import { objectName, type LintFinding } from './finding.ts'
-
-/** Where the file is looked for if no other is given. */
-export const defaultIgnoreFile = '.rowhouse/check.json'
+import { defaultIgnoreFile, objectName, type LintFinding } from './finding.ts'
 
 export type Ignored = {
   readonly code: string

@@ -1,38 +1,10 @@
 // `rowhouse test`: policy tests on a database that is thrown away.
-import { join } from 'node:path'
 import { InvalidArgumentError, Option, type Command } from 'commander'
-import type { Config } from '../../config/config.ts'
-import { findProject } from '../migrations/project.ts'
-import type { Laboratory } from '../policy-tests/laboratory.ts'
-import { projectFiles } from '../policy-tests/project-files.ts'
-import { recordedCallers, recordMatrix, writeMatrix } from '../policy-tests/record.ts'
-import { TestReport } from '../policy-tests/report.ts'
-import { prepareCases, runMutants, runTests } from '../policy-tests/run.ts'
-import { readTestFiles, type TestFile } from '../policy-tests/test-file.ts'
-import { CommandError } from './command-error.ts'
 import type { Dependencies } from './dependencies.ts'
-import { printable } from './text-table.ts'
-
-type Options = {
-  readonly dbUrl?: string
-  readonly migrations?: string
-  readonly tests?: string
-  readonly seed?: string
-  readonly schema?: readonly string[]
-  readonly filter?: string
-  readonly record?: true
-  readonly coverage?: true
-  readonly mutate?: string | true
-  readonly jobs?: number
-  readonly json?: true
-  readonly config?: string
-}
+import type { TestOptions } from './test-run.ts'
 
 /** Exit code when the tests could not run, distinct from that of tests that fail (1). */
 const couldNotRun = 2
-
-/** Name of the recorded file. */
-const recorded = 'matrix.yaml'
 
 export function addTest(program: Command, dependencies: Dependencies, setExitCode: (code: number) => void): void {
   program
@@ -45,100 +17,21 @@ export function addTest(program: Command, dependencies: Dependencies, setExitCod
     .option('--schema <names>', 'exposed schemas, separated by commas; defaults to db-schemas', readNames)
     .option('--filter <text>', 'only tests whose name contains this text')
     .addOption(
-      new Option('--record', `write who can do what into ${recorded}, to review`).conflicts(['coverage', 'mutate']),
+      new Option('--record', 'write who can do what into matrix.yaml, to review').conflicts(['coverage', 'mutate']),
     )
     .option('--coverage', 'also list policies, grants and checks that no test exercises (exit code 1)')
     .option('--mutate [text]', 'also weaken policies and grants, and list what no test notices (exit code 1)')
     .option('--jobs <number>', 'connections, each to its own copy of the database', readNumber, 2)
     .option('-c, --config <file>', 'configuration file')
     .action(async (_own: unknown, command: Command) => {
+      const { runPolicyTests } = await import('./test-run.ts')
       try {
-        if (!(await run(command.optsWithGlobals<Options>(), dependencies))) setExitCode(1)
+        if (!(await runPolicyTests(command.optsWithGlobals<TestOptions>(), dependencies))) setExitCode(1)
       } catch (error) {
         setExitCode(couldNotRun)
         throw error
       }
     })
-}
-
-/** @returns false if a test failed, or something was found */
-async function run(options: Options, dependencies: Dependencies): Promise<boolean> {
-  const { loadConfig, withLaboratory } = dependencies
-  const loaded = loadConfig(options.config)
-  const config = options.schema ? { ...loaded, dbSchemas: options.schema } : loaded
-  const project = await findProject({ ...config, migrationsDir: options.migrations ?? config.migrationsDir })
-  const { fixture, tests } = projectFiles(project, options)
-  const files = await readTestFiles(tests)
-  if (!options.record && files.length === 0) {
-    throw new CommandError(
-      `There are no policy tests in ${tests}. To record a first matrix of who can do what: rowhouse test --record`,
-    )
-  }
-  const { dbUrl, jobs = 2 } = options
-  return withLaboratory(config, { dbUrl, fixture, jobs }, (laboratory) =>
-    options.record
-      ? record(laboratory, tests, files, options, dependencies)
-      : test(laboratory, files, config, options, dependencies),
-  )
-}
-
-async function test(
-  laboratory: Laboratory,
-  files: readonly TestFile[],
-  config: Config,
-  { filter, coverage, mutate, json }: Options,
-  { print }: Dependencies,
-): Promise<boolean> {
-  const report = new TestReport(json === true ? undefined : print)
-  const all = await prepareCases(laboratory, files, config)
-  const cases = filter === undefined ? all : all.filter(({ name }) => name.includes(filter))
-  if (cases.length === 0) throw new CommandError(`No test has "${filter ?? ''}" in its name.`)
-  const results = await runTests(laboratory, cases, (result) => report.test(result))
-  const passes = results.every(({ problem }) => problem === null)
-  const accepted = files.flatMap((file) => file.accepted)
-  if (passes && coverage) {
-    const onResult = report.coverage.bind(report)
-    await runMutants(laboratory, cases, { kind: 'coverage', only: undefined, accepted, onResult })
-  }
-  if (passes && mutate !== undefined) {
-    const onResult = report.mutant.bind(report)
-    const only = mutate === true ? undefined : mutate
-    await runMutants(laboratory, cases, { kind: 'weaken', only, accepted, onResult })
-  }
-  if (!passes && (coverage || mutate !== undefined)) report.comment('No mutants: the tests fail without any.')
-  report.end()
-  if (json) print(`${JSON.stringify(report.json())}\n`)
-  return report.passes
-}
-
-async function record(
-  laboratory: Laboratory,
-  tests: string,
-  files: readonly TestFile[],
-  { json }: Options,
-  { print, makeFolder }: Dependencies,
-): Promise<boolean> {
-  const path = join(tests, recorded)
-  const named = files.find((file) => file.path === path)?.callers ?? {}
-  const [session] = laboratory.sessions
-  const callers = session ? await recordedCallers(laboratory, named, session.query) : []
-  const matrix = await recordMatrix(laboratory, callers, named)
-  await makeFolder(tests)
-  const { changes, isNew } = await writeMatrix(path, matrix)
-  const tables = Object.keys(matrix).length
-  if (json) print(`${JSON.stringify({ file: path, tables, callers, changes })}\n`)
-  else {
-    const what = isNew ? 'Wrote' : changes.length === 0 ? 'Unchanged:' : 'Changed'
-    const lines = isNew ? [] : changes.map(printable)
-    print(
-      [
-        `${what} ${path}: ${tables} ${tables === 1 ? 'table' : 'tables'}, ${callers.length} callers. Review it.`,
-        ...lines,
-        '',
-      ].join('\n'),
-    )
-  }
-  return true
 }
 
 function readNumber(text: string): number {

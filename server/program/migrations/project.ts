@@ -1,4 +1,4 @@
-// The files of the user's project: migrations, a seed, and JSON Schemas.
+// The folders of the user's project: migrations and JSON Schemas.
 import { stat } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { dirname, join, resolve } from 'node:path'
@@ -9,8 +9,6 @@ import { CommandError } from '../command-line/command-error.ts'
 export type Project = {
   /** Folder of the migrations, if there is one. */
   readonly migrations: string | undefined
-  /** File of the seed beside that folder. It may not exist. */
-  readonly seed: string | undefined
   /** Folder of JSON Schemas, if there is one. */
   readonly schemas: string | undefined
 }
@@ -37,7 +35,6 @@ export async function findProject(settings: Settings, folder = process.cwd()): P
   const migrations = await findMigrations(settings.migrationsDir, folder)
   return {
     migrations,
-    seed: migrations === undefined ? undefined : join(dirname(migrations), 'seed.sql'),
     schemas: await findSchemas(settings.schemasDir, migrations, folder),
   }
 }
