@@ -159,18 +159,8 @@ t.test('where the files are', async (t) => {
       {},
       { migrations: undefined, schemas: undefined },
     ],
-    [
-      'beside each other',
-      ['migrations', 'schemas'],
-      {},
-      { migrations: 'migrations', schemas: 'schemas' },
-    ],
-    [
-      'supabase',
-      ['supabase/migrations'],
-      {},
-      { migrations: 'supabase/migrations', schemas: undefined },
-    ],
+    ['beside each other', ['migrations', 'schemas'], {}, { migrations: 'migrations', schemas: 'schemas' }],
+    ['supabase', ['supabase/migrations'], {}, { migrations: 'supabase/migrations', schemas: undefined }],
     [
       'two',
       ['migrations', 'supabase/migrations'],
