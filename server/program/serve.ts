@@ -6,7 +6,6 @@ import { ensureDevelopmentKeys, type DevelopmentKeys } from './command-line/deve
 import type { ServeOptions } from './command-line/dependencies.ts'
 import { developmentAccounts } from './command-line/development-accounts.ts'
 import { fillEmptyDatabase, type SampleStart } from './command-line/sample-data.ts'
-import { messageOf } from './command-line/error-message.ts'
 import { watchTermination } from './command-line/termination.ts'
 import { welcome } from './command-line/welcome.ts'
 import type { Config } from '../config/config.ts'
@@ -18,23 +17,19 @@ import { missingSecrets } from '../config/missing-secrets.ts'
 import { servingFrom, toPoolConfig } from './connection-setting.ts'
 import { startEmbedded, type EmbeddedDatabase } from '../postgres/embedded/embedded.ts'
 import { withClient } from '../postgres/connection/client.ts'
-import { describeLogin, migrateForServing } from '../postgres/serving-login.ts'
 import { embeddedVariable, withEmbedded } from './embedded-environment.ts'
 import { GracefulEnd } from './graceful-end.ts'
 import { keepHeapSmall } from './heap.ts'
 import { ensureJwtKeysFile } from './jwt-keys-file.ts'
 import { createHttpServer } from './http-server.ts'
 import type { UpgradeHandler } from '../http/upgrade.ts'
-import { CommandError } from './command-line/command-error.ts'
-import { findProject } from './migrations/project.ts'
-import { applyProject, pendingFiles } from './migrations/project-migrations.ts'
-import { watchProject } from './migrations/watch-project.ts'
 import { createAdmin } from './operations/admin.ts'
 import { consoleLines } from './operations/console-lines.ts'
 import { createLog, type Log } from './operations/log.ts'
 import { startService, type ServiceOptions, type ServiceParts } from './service.ts'
 import { version } from '../common/version.ts'
 import { checkPorts, hostToListenOn, reusePortAdvice } from './ports.ts'
+import { migrateAtStart, warnOfPending, watchWhileServing } from './serve-migrations.ts'
 import { leaveWorkers, poolShare, reportToPrimary, startWorkers, workerIndex } from './workers.ts'
 
 /** Milliseconds that requests in flight have to finish when the process stops. */
@@ -44,8 +39,6 @@ const grace = 10_000
  * port, because clients then do not expect to be refused.
  */
 const acceptLimits = { alone: 300, shared: 2000 }
-/** Number of pending files that a warning names. */
-const shownFiles = 5
 /** Milliseconds that the service then has to close its database connections. */
 const closingTime = 5000
 
@@ -97,24 +90,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     const worker = workerIndex()
     if (given.config.migrateOnStart && worker === undefined) {
       const owner = embedded?.adminUri ?? config.migrationDatabaseUrl ?? uri
-      const serving = servingFrom(uri, env)
-      const { applied, notes } = await withClient(toPoolConfig(owner, env), async (client) => {
-        const own = await migrateForServing(client, serving, {
-          dataDir: embedded ? given.config.dataDir : undefined,
-          services: given.config.services,
-        })
-        const project = await applyProject(client, given.config, {
-          // A seed is for development.
-          seed: embedded ? 'missing' : undefined,
-          onNotice: (message) => log.write({ kind: 'migration-notice', message }),
-        })
-        return {
-          applied: [...own.applied, ...project.applied, ...project.seeded],
-          notes: [...describeLogin(own.login, serving.setting), ...project.notes],
-        }
-      })
-      if (applied.length > 0) log.write({ kind: 'migrated', applied })
-      for (const message of notes) log.write({ kind: 'warning', message })
+      await migrateAtStart(given.config, toPoolConfig(owner, env), servingFrom(uri, env), embedded !== undefined, log)
     }
     const start = config.serverWorkers > 1 && worker === undefined ? serveByWorkers : serveHere
     const { address, failed } = await start({ env, configFile, loaded, uri, log }, stops)
@@ -164,42 +140,6 @@ const withFolders = (env: Environment, { migrations, schemas }: ServeOptions): E
   ...(migrations === undefined ? {} : { MIGRATIONS_DIR: migrations }),
   ...(schemas === undefined ? {} : { SCHEMAS_DIR: schemas }),
 })
-
-/** Says which files of the project are not applied. */
-async function warnOfPending(config: Config, uri: string, env: Environment, log: Log): Promise<void> {
-  try {
-    const { migrations } = await findProject(config)
-    if (migrations === undefined) return
-    const pending = await withClient(toPoolConfig(uri, env), (client) => pendingFiles(client, config))
-    if (pending.length === 0) return
-    const names = pending.slice(0, shownFiles).join(', ') + (pending.length > shownFiles ? ', …' : '')
-    log.write({
-      kind: 'warning',
-      message: `Not applied to the database: ${names}. \`rowhouse migrate\` applies them, or each start with MIGRATE_ON_START=true.`,
-    })
-  } catch (error) {
-    // Others are of the connection, or of a login that cannot read the record.
-    if (error instanceof CommandError) log.write({ kind: 'warning', message: error.message })
-  }
-}
-
-/** Applies the project's migrations whenever they are saved. */
-async function watchWhileServing(
-  config: Config,
-  uri: string,
-  env: Environment,
-  log: Log,
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    await watchProject(config, uri, env, {
-      signal,
-      report: ({ kind, message }) => log.write({ kind: kind === 'error' ? 'warning' : 'migration-notice', message }),
-    })
-  } catch (error) {
-    log.write({ kind: 'warning', message: `Watching the migrations has ended: ${messageOf(error)}` })
-  }
-}
 
 const sampleMessages = {
   added: 'Added the sample data',
