@@ -12,6 +12,7 @@ import type { LintFinding } from './finding.ts'
 import * as leaks from './leak-lints.ts'
 import { userMetadata } from './metadata-lint.ts'
 import { PolicyExpressions } from './policy-expression.ts'
+import { listableBuckets } from './bucket-lint.ts'
 import * as policies from './policy-lints.ts'
 import { looserWrites, writableOwnership } from './reach-lints.ts'
 import * as schema from './schema-lints.ts'
@@ -44,7 +45,7 @@ const lints: readonly Lint[] = [
   schema.outdatedExtensions,
   exposure.sensitiveColumns,
   policies.alwaysTruePolicies,
-  policies.listableBuckets,
+  listableBuckets,
   exposure.graphqlAnonymous,
   exposure.graphqlSignedIn,
   exposure.definerForAnonymous,
