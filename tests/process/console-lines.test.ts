@@ -104,11 +104,12 @@ async function onTerminal(t: Test, dataDir: string, env: Record<string, string>)
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     const wasReady = text.includes('Ctrl-C stops')
     text += chunk
-    if (!wasReady && text.includes('Ctrl-C stops')) void check()
+    if (!wasReady && text.includes('Ctrl-C stops'))
+      check().catch((error: unknown) => void (child.kill(), t.fail(String(error))))
   })
   const check = async (): Promise<void> => {
     const plain = stripVTControlCharacters(text)
-    const [, uri = ''] = /psql '([^']*)'/.exec(plain) ?? []
+    const [uri] = /postgres(?:ql)?:\/\/\S+/.exec(plain) ?? ['the URL of the database is missing']
     const client = new pg.Client({ connectionString: uri })
     await client.connect()
     t.strictSame((await client.query('select current_user as name')).rows, [{ name: 'postgres' }], 'psql can connect')
