@@ -1,9 +1,10 @@
-// Splits SQL into tokens, as far as an analysis of names and constants needs it.
+// Splits SQL and PL/pgSQL into tokens, so that nothing in a string, comment or quoted name is taken for code.
+// https://www.postgresql.org/docs/current/sql-syntax-lexical.html
 
 export type Token = {
   /** `word`: an identifier or keyword without quotes. */
   readonly kind: 'word' | 'quoted' | 'string' | 'number' | 'parameter' | 'symbol'
-  /** A word in lower case, the name in a quoted identifier, otherwise the text. */
+  /** A word in lower case, the name in a quoted identifier, otherwise the text: that of a string with its quotes. */
   readonly text: string
   readonly start: number
   /** Position after the token. */
@@ -51,6 +52,17 @@ export function tokensOf(sql: string): Token[] {
     } else tokens.push(tokenOf(groups, start, at))
   }
   return tokens
+}
+
+/** Whether the token is an identifier, in quotes or not, or a keyword. */
+export const isName = ({ kind }: Token): boolean => kind === 'word' || kind === 'quoted'
+
+/** The text that a token of the kind `string` stands for. Escapes other than of one character stay as they are. */
+export function stringValue({ text }: Token): string {
+  const [, escaped] = /^[eE]'([^]*)'$/.exec(text) ?? []
+  if (escaped !== undefined) return escaped.replaceAll("''", "'").replace(/\\([^])/g, '$1')
+  const [, , dollarQuoted] = /^(\$[^$]*\$)([^]*)\1$/.exec(text) ?? []
+  return dollarQuoted ?? (/'([^]*?)'?$/.exec(text)?.[1] ?? text).replaceAll("''", "'")
 }
 
 function tokenOf(groups: Readonly<Record<string, string | undefined>>, start: number, end: number): Token {

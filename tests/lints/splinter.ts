@@ -11,7 +11,7 @@ import pg from 'pg'
 import { readCheckCatalogue } from '../../server/program/check/catalogue.ts'
 import { factsOf } from '../../server/program/check/lint-facts.ts'
 import { runLints } from '../../server/program/check/lints.ts'
-import { sqlTokens } from '../../server/program/check/sql-source.ts'
+import { splitStatements } from '../../server/text/sql-statements.ts'
 import { readCluster, startCluster, stopCluster, uriOf } from '../support/cluster.ts'
 
 const folder = process.env.SPLINTER_DIR
@@ -21,12 +21,7 @@ const database = 'splinter_comparison'
 /** Extensions that are not bundled with PostgreSQL exist in the catalog only. */
 const imitated = /^create extension (pg_graphql)\b/
 
-const statementsOf = (text: string): string[] => {
-  const ends = sqlTokens(text).filter(({ kind, text: symbol }) => kind === 'symbol' && symbol === ';')
-  return ends.map(({ end }, index) => text.slice(ends[index - 1]?.end ?? 0, end).trim())
-}
-
-const withoutComments = (statement: string): string => statement.replace(/^(?:--[^\n]*\n|\s)+/, '')
+const statementsOf = (text: string): string[] => splitStatements(text).map((statement) => `${statement.text};`)
 
 type Named = {
   readonly name: string
@@ -95,8 +90,7 @@ async function compare(client: pg.Client, lints: readonly string[], where: strin
 
 async function runFile(client: pg.Client, lints: readonly string[], file: string): Promise<void> {
   const text = await readFile(join(folder ?? '', 'test', 'sql', file), 'utf8')
-  for (const [index, raw] of statementsOf(text).entries()) {
-    const statement = withoutComments(raw)
+  for (const [index, statement] of statementsOf(text).entries()) {
     if (/^(?:select|with)\b[^]*\blint\."/i.test(statement)) {
       await compare(client, lints, `${file}, statement ${index + 1}`)
       continue

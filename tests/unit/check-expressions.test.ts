@@ -5,10 +5,10 @@ import {
   callsIn,
   hasUnqualifiedNames,
   mayHaveEffects,
-  sqlTokens,
   wrapCalls,
   writtenTables,
 } from '../../server/program/check/sql-source.ts'
+import { stringValue, tokensOf } from '../../server/text/sql-tokens.ts'
 
 t.test('node trees', (t) => {
   const tree = readNodeTree(
@@ -35,20 +35,19 @@ t.test('node trees', (t) => {
 t.test('tokens of SQL', (t) => {
   const text = `select "A ""b""", E'it\\'s', 'it''s' -- auth.uid()\n/* a /* nested */ auth.uid() */ $x$ 'f()' $x$ $1 ünï 1.5e3 'open`
   t.strictSame(
-    sqlTokens(text).map(({ kind, text: value }) => `${kind} ${value}`),
+    tokensOf(text).map((token) => `${token.kind} ${token.kind === 'string' ? stringValue(token) : token.text}`),
     [
       ...[
         'word select',
-        'word A "b"',
+        'quoted A "b"',
         'symbol ,',
         "string it's",
         'symbol ,',
         "string it's",
         "string  'f()' ",
-        'symbol $',
-        'symbol 1',
+        'parameter $1',
       ],
-      ...['word ünï', 'symbol 1.5e3', "symbol '", 'word open'],
+      ...['word ünï', 'number 1.5e3', 'string open'],
     ],
   )
   t.strictSame(callsIn(`a.b(1), "C" (2), coalesce(x.y, 'd()') /* e() */ from f.g`), [

@@ -8,7 +8,7 @@ import {
   truthOf,
   withValues,
 } from '../../server/program/explain/expression.ts'
-import { tokensOf } from '../../server/program/explain/tokens.ts'
+import { tokensOf } from '../../server/text/sql-tokens.ts'
 
 const uid = '( SELECT auth.uid() AS uid)'
 

@@ -2,7 +2,7 @@
 import { createMigration } from '../migrations/new-migration.ts'
 import { objectName, type LintFinding } from './finding.ts'
 import { alterPolicy, policyKey } from './policy-edit.ts'
-import { statementsOf } from './sql-source.ts'
+import { splitStatements } from '../../text/sql-statements.ts'
 
 /** A line of a comment: names in the catalog may contain line breaks, which would end it. */
 const comment = (text: string): string => `-- ${text.replace(/\s+/g, ' ').trim()}`
@@ -24,7 +24,9 @@ export function fixMigration(findings: readonly LintFinding[]): string | undefin
     if (key !== null && dropped.has(key)) return []
     const group = key === null ? [it] : (edited.get(key) ?? [])
     const fix = key === null ? it.fix : alterPolicy(group.flatMap(({ edit }) => edit ?? []))
-    const statements = statementsOf(fix ?? '').filter((statement) => !done.has(statement))
+    const statements = splitStatements(fix ?? '')
+      .map(({ text }) => `${text};`)
+      .filter((statement) => !done.has(statement))
     for (const statement of statements) done.add(statement)
     return statements.length === 0 ? [] : [[...group.flatMap(describe), ...statements].join('\n')]
   })

@@ -1,11 +1,12 @@
 // Lints on ways around the policies: views, triggers, functions with the rights of their owner, default privileges.
+import { tokensOf } from '../../text/sql-tokens.ts'
 import { identifier } from '../../text/sql-text.ts'
 import type { FunctionRow, Relation, Role, Trigger } from './catalogue.ts'
 import { functionObject, isTrigger, revokeExecute } from './exposure-lints.ts'
 import { finding, type LintFinding } from './finding.ts'
 import type { PolicyExpressions } from './policy-expression.ts'
 import type { SchemaView } from './schema-view.ts'
-import { sqlTokens, writtenTables, type SourceName } from './sql-source.ts'
+import { writtenTables, type SourceName } from './sql-source.ts'
 
 const asView = ({ schema, name }: Relation): LintFinding['object'] => ({ type: 'view', schema, name })
 
@@ -123,9 +124,7 @@ export function copyingTriggers(view: SchemaView): LintFinding[] {
 }
 
 const mentionsRow = ({ source }: FunctionRow): boolean =>
-  sqlTokens(source).some(
-    ({ kind, text, isQuoted }) => kind === 'word' && !isQuoted && (text === 'new' || text === 'old'),
-  )
+  tokensOf(source).some(({ kind, text }) => kind === 'word' && (text === 'new' || text === 'old'))
 
 function tableNamed(view: SchemaView, { schema, name }: SourceName, routine: FunctionRow): Relation | undefined {
   const tables = view.catalogue.relations.filter((it) => (it.kind === 'r' || it.kind === 'p') && it.name === name)

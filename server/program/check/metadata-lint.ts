@@ -1,11 +1,11 @@
 // The lint on policies that depend on `user_metadata`.
+import { isName, stringValue, tokensOf } from '../../text/sql-tokens.ts'
 import { finding, type LintFinding } from './finding.ts'
 import { nodesOf, readNodeTree, type TreeNode, type TreeValue } from './node-tree.ts'
 import type { PolicyOf, PolicyEdit } from './policy-edit.ts'
 import { functionOf, type PolicyExpressions } from './policy-expression.ts'
 import { policiesOf } from './policy-lints.ts'
 import type { SchemaView } from './schema-view.ts'
-import { sqlTokens } from './sql-source.ts'
 
 const namesUserMetadata = /user_meta_?data/
 
@@ -82,8 +82,8 @@ function callsMetadataReader(tree: TreeValue, view: SchemaView): boolean {
     const oid = functionOf(node)
     const routine = oid === undefined ? undefined : view.function(oid)
     if (!routine || routine.schema === 'auth') continue
-    const isNamed = sqlTokens(routine.source).some(
-      ({ kind, text }) => kind !== 'symbol' && namesUserMetadata.test(text),
+    const isNamed = tokensOf(routine.source).some((token) =>
+      namesUserMetadata.test(token.kind === 'string' ? stringValue(token) : isName(token) ? token.text : ''),
     )
     if (isNamed || (routine.tree !== null && [...nodesOf(readNodeTree(routine.tree))].some(hasMetadataConstant)))
       return true

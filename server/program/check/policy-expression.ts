@@ -1,5 +1,6 @@
 // What the conditions of policies do, by PostgreSQL's node trees: which functions they call, how often, which columns they
 // compare, and which parts depend on the caller.
+import { stringValue, tokensOf } from '../../text/sql-tokens.ts'
 import type { FunctionRow, PolicyRow } from './catalogue.ts'
 import {
   canonical,
@@ -12,7 +13,7 @@ import {
   type TreeValue,
 } from './node-tree.ts'
 import type { SchemaView } from './schema-view.ts'
-import { callsIn, sqlTokens } from './sql-source.ts'
+import { callsIn } from './sql-source.ts'
 
 /** A part of a condition that must be true with the others. */
 export type Conjunct = {
@@ -159,7 +160,7 @@ export class PolicyExpressions {
     return {
       reads:
         calls.some((it) => it.name === 'current_setting' && (it.schema === null || it.schema === 'pg_catalog')) ||
-        sqlTokens(source).some(({ kind, text }) => kind === 'string' && text.startsWith('request.')),
+        tokensOf(source).some((token) => token.kind === 'string' && stringValue(token).startsWith('request.')),
       calls: new Set(called.map(({ oid }) => oid)),
     }
   }

@@ -1,4 +1,5 @@
 // Lints on what policies let a caller do together: write rows that it cannot read, and give rows to others.
+import { isName, tokensOf } from '../../text/sql-tokens.ts'
 import { identifier } from '../../text/sql-text.ts'
 import { parseCondition, type Condition as TextCondition } from '../explain/expression.ts'
 import type { Column, FunctionRow, PolicyRow, Relation, Role } from './catalogue.ts'
@@ -8,7 +9,6 @@ import type { PolicyEdit } from './policy-edit.ts'
 import { columnsIn, type Condition, type Conjunct, type PolicyExpressions } from './policy-expression.ts'
 import type { SchemaView } from './schema-view.ts'
 import { saysSignedIn } from './signed-in.ts'
-import { sqlTokens } from './sql-source.ts'
 
 const object = ({ schema, name }: Relation): LintFinding['object'] => ({ type: 'table', schema, name })
 
@@ -250,7 +250,7 @@ const guardsOf = (view: SchemaView, { oid }: Relation): FunctionRow[] =>
     .flatMap((it) => view.function(it.function) ?? [])
 
 const names = ({ source }: FunctionRow, { name }: Column): boolean =>
-  sqlTokens(source).some(({ kind, text }) => kind === 'word' && text === name)
+  tokensOf(source).some((token) => isName(token) && token.text === name)
 
 /**
  * The parts of USING that decide by the columns and the caller: the others, such as the state of the row before, need not

@@ -2,7 +2,7 @@
 // it trusts functions that are declared stable or immutable. Volatile functions, which that analysis always refuses, are
 // followed into their bodies: what they call, the tables they name, and the triggers of these.
 import { isHarmless, sequencesAdvance } from './harmless-functions.ts'
-import { tokensOf, type Token } from './tokens.ts'
+import { tokensOf, type Token } from '../../text/sql-tokens.ts'
 
 type Function = {
   readonly oid: string

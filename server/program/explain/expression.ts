@@ -1,5 +1,5 @@
 // Takes apart the expressions of policies, in the form in which PostgreSQL prints them: with brackets around every part.
-import { tokensOf, type Token } from './tokens.ts'
+import { tokensOf, type Token } from '../../text/sql-tokens.ts'
 
 /** A condition: tests that are combined with AND and OR. */
 export type Condition =

@@ -15,7 +15,7 @@ import { needsOf, type Need } from './needs.ts'
 import { isProtected, missingPrivileges, readRelations, type MissingPrivilege, type UsedRelation } from './relations.ts'
 import { countMatching, dependsOnContents } from './samples.ts'
 import { Stage } from './stage.ts'
-import { tokensOf } from './tokens.ts'
+import { tokensOf } from '../../text/sql-tokens.ts'
 
 export type ExplainOptions = {
   /** Functions whose effects are accepted, by name. */

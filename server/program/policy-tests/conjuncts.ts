@@ -1,43 +1,25 @@
 // Weakens an expression of a policy, as `pg_get_expr` prints it, by dropping one of the conditions that AND combines.
+import { tokensOf, type Token } from '../../text/sql-tokens.ts'
 
-type Token = {
-  readonly text: string
-  readonly start: number
-  readonly end: number
-  /** Number of parentheses, brackets and CASE expressions around it. */
-  readonly depth: number
-}
+/** A token, with the number of parentheses, brackets and CASE expressions around it. */
+type DeepToken = Token & { readonly depth: number }
 
-/** Quoted texts and names, dollar-quoted texts, words, and single characters. */
-const tokenPattern = /E?'(?:[^'\\]|''|\\.)*'|"(?:[^"]|"")*"|\$(\w*)\$[^]*?\$\1\$|[\p{L}_][\p{L}\p{N}_$]*|\d[\w.]*|\S/gu
-
-function tokensOf(expression: string): readonly Token[] {
-  const tokens: Token[] = []
+function deepTokensOf(expression: string): readonly DeepToken[] {
   let depth = 0
-  for (const match of expression.matchAll(tokenPattern)) {
-    const [text] = match
-    const word = text.toUpperCase()
-    if (text === ')' || text === ']' || word === 'END') depth--
-    tokens.push({ text: word, start: match.index, end: match.index + text.length, depth })
-    if (text === '(' || text === '[' || word === 'CASE') depth++
-  }
-  return tokens
+  return tokensOf(expression).map((token) => {
+    if (isSyntax(token, ')', ']', 'end')) depth--
+    const deep = { ...token, depth }
+    if (isSyntax(token, '(', '[', 'case')) depth++
+    return deep
+  })
 }
+
+/** Whether a token is one of these keywords or symbols. */
+const isSyntax = ({ kind, text }: Token, ...texts: readonly string[]): boolean =>
+  (kind === 'word' || kind === 'symbol') && texts.includes(text)
 
 /** Words that begin a part of a query, which an operand of AND cannot contain outside of parentheses. */
-const clauses = new Set([
-  'WHERE',
-  'HAVING',
-  'ON',
-  'GROUP',
-  'ORDER',
-  'LIMIT',
-  'OFFSET',
-  'UNION',
-  'JOIN',
-  'LEFT',
-  'INNER',
-])
+const clauses = ['where', 'having', 'on', 'group', 'order', 'limit', 'offset', 'union', 'join', 'left', 'inner']
 
 /**
  * All expressions that lack one operand of one AND, at any depth. PostgreSQL writes every AND with more than one operand
@@ -49,17 +31,18 @@ const clauses = new Set([
 export function withoutConjuncts(
   expression: string,
 ): readonly { readonly dropped: string; readonly expression: string }[] {
-  const tokens = tokensOf(expression)
+  const tokens = deepTokensOf(expression)
   const found: { dropped: string; expression: string }[] = []
   const seen = new Set<number>()
-  for (const [index, { text, depth }] of tokens.entries()) {
-    if (text !== 'AND' || seen.has(index)) continue
+  for (const [index, token] of tokens.entries()) {
+    if (!isSyntax(token, 'and') || seen.has(index)) continue
+    const { depth } = token
     const [first, last] = groupAround(tokens, index, depth)
-    const ands = tokens.flatMap((token, at) =>
-      at > first && at < last && token.text === 'AND' && token.depth === depth ? [at] : [],
+    const ands = tokens.flatMap((it, at) =>
+      at > first && at < last && isSyntax(it, 'and') && it.depth === depth ? [at] : [],
     )
     ands.forEach((at) => seen.add(at))
-    if (tokens.slice(first + 1, last).some((token) => token.depth === depth && token.text === 'SYMMETRIC')) continue
+    if (tokens.slice(first + 1, last).some((it) => it.depth === depth && isSyntax(it, 'symmetric'))) continue
     const bounds = [first, ...ands, last]
     const operands = bounds.slice(1).map((end, at) => {
       const [from, to] = [tokens[(bounds[at] ?? 0) + 1], tokens[end - 1]]
@@ -78,8 +61,9 @@ export function withoutConjuncts(
 }
 
 /** The tokens just outside of the operands around an AND: parentheses, words that begin a clause, or the ends. */
-function groupAround(tokens: readonly Token[], index: number, depth: number): readonly [number, number] {
-  const isEdge = ({ text, depth: other }: Token): boolean => other < depth || (other === depth && clauses.has(text))
+function groupAround(tokens: readonly DeepToken[], index: number, depth: number): readonly [number, number] {
+  const isEdge = (token: DeepToken): boolean =>
+    token.depth < depth || (token.depth === depth && isSyntax(token, ...clauses))
   const first = tokens.findLastIndex((token, at) => at < index && isEdge(token))
   const last = tokens.findIndex((token, at) => at > index && isEdge(token))
   return [first, last === -1 ? tokens.length : last]
