@@ -1,8 +1,10 @@
 // Requests with an Idempotency-Key take effect once, whoever repeats them and whatever fails in between.
+import { createClient } from '@supabase/supabase-js'
 import t from 'tap'
 import { startApplication } from '../support/application.ts'
 import type { Answer } from '../support/call.ts'
 import { createMigratedDatabase, withClient } from '../support/database.ts'
+import { runSection, sectionFunction } from '../support/readme-section.ts'
 import { fault } from '../support/request-table.ts'
 import { countRoundTrips } from '../support/round-trips.ts'
 import { signToken } from '../support/token.ts'
@@ -322,4 +324,23 @@ t.test('costs one round trip more', async (t) => {
   counter.take()
   await pay({ 'Idempotency-Key': 'counted' })
   t.equal(counter.take(), 2)
+})
+
+t.test('the examples of the README', async (t) => {
+  await database.query(`
+    create table public.notes (id int generated always as identity primary key, text text);
+    grant insert on public.notes to authenticated;
+    notify pgrst, 'reload schema'`)
+  const count = async () => Number((await database.query('select count(*) as n from public.notes')).rows[0]?.n)
+  const environment = { URL: url, TOKEN: ann }
+  while ((await runSection('idempotency-curl', environment)) !== '');
+  await runSection('idempotency-curl', environment)
+  t.equal(await count(), 1)
+  const client = createClient(url, ann, {
+    accessToken: () => Promise.resolve(ann),
+    realtime: { transport: class {} as never },
+  })
+  const insert = await sectionFunction<[typeof client]>('idempotency', ['client'])
+  await insert(client)
+  t.equal(await count(), 2)
 })
