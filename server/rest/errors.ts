@@ -123,6 +123,30 @@ export const errors = {
       hint: 'Repeat the request later to get its response.',
       headers: [['Retry-After', '1']],
     }),
+  /** @param what the column or expression, `type` its type */
+  notComparable: (what: string, type: string) =>
+    new ApiError({
+      code: 'PGRSTX31',
+      status: 400,
+      message: `Values of '${what}' cannot be distinct, because the type ${type} has no equality operator`,
+      hint: `Cast it to a type that has one, as in ${what}::${type.startsWith('json') ? 'jsonb' : 'text'}.`,
+    }),
+  /** @param parameter as the client wrote it */
+  groupingOfWrite: (parameter: 'distinct' | 'having') =>
+    new ApiError({
+      code: 'PGRSTX32',
+      status: 400,
+      message: `The parameter '${parameter}' cannot be applied to the rows of a write`,
+      hint: `Use it when reading, or for an embed of the representation, as in embed.${parameter}=….`,
+    }),
+  /** @param embed name of the spread in the request */
+  havingOfSpread: (embed: string) =>
+    new ApiError({
+      code: 'PGRSTX33',
+      status: 400,
+      message: `The parameter 'having' cannot be applied to the spread embed '${embed}'`,
+      hint: `Embed it without '...', or use 'having' of the relation that it is embedded in.`,
+    }),
 
   // PGRST1xx: the request
   /** @param message has the position, `details` what was expected there */

@@ -2,7 +2,7 @@
 // and therefore the same plan and statement, or the same rejection.
 import { randomBytes } from 'node:crypto'
 import type { HttpRequest } from '../request/api-request.ts'
-import { isOperator } from '../request/filter.ts'
+import { beginsLikeFilter, isOperator } from '../request/filter.ts'
 import { utf8Text, parseQueryString } from '../request/query-string.ts'
 import { keyPart, partKind } from './shape-key.ts'
 
@@ -66,6 +66,16 @@ const logicToken = new RegExp(
   'y',
 )
 
+/** An aggregate, or a field that the rows are grouped by. */
+const grouped = String.raw`(?:count\(\)|[\w>-]+(?:::\w+)?(?:\.(?:sum|avg|max|min|count)\((?:distinct)?\))?)(?:::\w+)?`
+/** A single condition on groups, whose value is the rest of the text. */
+const singleGroupCondition = new RegExp(`^(${grouped}\\.${operator})`)
+/** A token of a tree of conditions on groups, as in `or.(amount.sum().gt.100,…)`. */
+const groupToken = new RegExp(
+  String.raw`(?:(?:not\.)?(?:and|or)\.?)?\(|\)|,|(${grouped}\.${operator})([\w:.*-]+)(?=[,)])|${grouped}\.${keyword}(?=[,)]|$)`,
+  'y',
+)
+
 const isPattern = (operator: string): boolean => operator.endsWith('like.')
 
 /** The text before the value: an operator, or another word, for which the filter is rejected whatever its value is. */
@@ -114,6 +124,8 @@ class ShapeReader {
     const word = name.slice(name.lastIndexOf('.') + 1)
     if (structural.has(word)) return this.#addText(part)
     if (logical.has(word)) return this.#addLogic(name, raw)
+    if (word === 'having' && !beginsLikeFilter(raw)) return this.#addHaving(name, raw)
+    if (word === 'distinct' && raw.startsWith('on.')) return this.#addText(part)
     return this.#addFilter(name, raw) || (keywordFilter.test(raw) && this.#addText(part))
   }
 
@@ -146,7 +158,23 @@ class ShapeReader {
     this.template.push(`${name}=${operator}${marked}`)
   }
 
+  /** Conditions on groups. Client libraries encode the parentheses, which the rest of the grammar needs. */
+  #addHaving(name: string, raw: string): boolean {
+    const text = valueOf(raw)
+    if (text === undefined) return false
+    if (this.#takesArguments && plainArgument.test(raw)) return this.#addFilter(name, raw)
+    const [start, condition] = singleGroupCondition.exec(text) ?? []
+    if (start === undefined || condition === undefined) return this.#addTree(name, text, groupToken)
+    this.canBeRejected = false
+    this.#addValue(name, condition, this.#mark(text.slice(condition.length), isPattern(condition) ? 'pattern' : 'plain'))
+    return true
+  }
+
   #addLogic(name: string, raw: string): boolean {
+    return this.#addTree(name, raw, logicToken)
+  }
+
+  #addTree(name: string, raw: string, logicToken: RegExp): boolean {
     this.canBeRejected = false
     this.key += keyPart(partKind.name, name)
     let template = `${name}=`

@@ -12,6 +12,7 @@ import { argumentNames, planCall } from './call-planner.ts'
 import type { LegacyName } from './embed-path.ts'
 import { legacyNamesOf } from './embed-path.ts'
 import { planMutation } from './mutate-planner.ts'
+import { withoutArguments } from './groupings.ts'
 import { negotiate } from './negotiation.ts'
 import type { PlanSettings } from './plan-context.ts'
 import type { ActionPlan, CrudPlan, InspectPlan } from './plan.ts'
@@ -93,12 +94,13 @@ function planMutating(
 }
 
 function planCalling(
-  request: ApiRequest,
+  received: ApiRequest,
   cache: SchemaCache,
   settings: PlanSettings,
   identifier: QualifiedIdentifier,
   method: InvokeMethod,
 ): Extract<CrudPlan, { kind: 'call' }> {
+  const request = received.queryParams.groupings ? withoutArguments(received, cache, identifier) : received
   const names = argumentNames(request, method)
   const { contentType } = request.shape
   const byBody = method === 'post'

@@ -5,6 +5,8 @@ import { parseNames } from './field.ts'
 import type { AtPath } from './field.ts'
 import { parseFilter, parseFilterOrArgument } from './filter.ts'
 import type { Filter, LogicTree } from './filter.ts'
+import { GroupingReader, groupingName, isGroupingName } from './groupings.ts'
+import type { Groupings } from './groupings.ts'
 import { parseLogic } from './logic.ts'
 import { parseOrder } from './order.ts'
 import type { OrderTerm } from './order.ts'
@@ -32,6 +34,8 @@ export type QueryParams = {
   /** Raw names of all parameters that are filters or arguments of a function. */
   readonly filterKeys: ReadonlySet<string>
   readonly onConflict: readonly string[] | undefined
+  /** The `distinct` and `having` parameters; undefined without any. */
+  readonly groupings?: Groupings | undefined
 }
 
 type Parameter = readonly [name: string, value: string]
@@ -105,7 +109,12 @@ export function parseQueryParams(query: string, argumentsAllowed: boolean): Quer
   const filters: AtPath<Filter>[] = []
   const routineArguments: Parameter[] = []
   // `forEach`, because an error thrown from a `for … of` loop costs twice as much: the iterator has to be closed.
+  const groupings = new GroupingReader(argumentsAllowed)
   sorted.filters.forEach(([name, value]) => {
+    if (isGroupingName(name) && groupings.add(name, value)) {
+      if (argumentsAllowed) routineArguments.push([groupingName(name), value])
+      return
+    }
     const parsed = argumentsAllowed ? parseFilterOrArgument(name, value) : parseFilter(name, value)
     if ('path' in parsed) filters.push(parsed)
     else routineArguments.push(parsed)
@@ -122,5 +131,6 @@ export function parseQueryParams(query: string, argumentsAllowed: boolean): Quer
     filters,
     filterKeys: new Set(sorted.filters.map(([name]) => name)),
     onConflict: onConflict === undefined ? undefined : parseNames('on_conflict parameter', onConflict),
+    groupings: groupings.result,
   }
 }

@@ -1,9 +1,11 @@
 // Reads of a relation, with its embeds as lateral joins.
 import type { ReadPlan, RelationSelectField } from '../plan/read-plan.ts'
+import { distinctSql } from './distinct.ts'
 import { conditionsOf, joinConditionSql, whereSql } from './filter.ts'
 import { join } from './fragment.ts'
 import type { Fragment } from './fragment.ts'
 import { fromSql, relationOf } from './from.ts'
+import { havingSql } from './having.ts'
 import { column, identifier, unqualified } from './identifier.ts'
 import { limitSql, orderSql, type LimitForm } from './order.ts'
 import { groupSql, relationSelectSql, selectFieldSql, spreadArraySql } from './select.ts'
@@ -53,16 +55,15 @@ function selectList(plan: ReadPlan): readonly Fragment[] {
 export function readStatement(plan: ReadPlan, limits: LimitForm = 'text'): Fragment {
   const relation = relationOf(plan)
   const conditions = conditionsOf(relation, plan.where)
-  return [
-    'SELECT ',
-    join(selectList(plan), ', '),
+  const source = [
     fromSql(plan),
     plan.relationSelect.map((selected) => joinedSql(selected, embedOf(plan, selected.aggregateAlias), limits)),
     whereSql(
       plan.joinConditions.length === 0 ? conditions : [...conditions, ...plan.joinConditions.map(joinConditionSql)],
     ),
-    groupSql(relation, plan.select, plan.relationSelect),
-    orderSql(relation, plan.order),
-    limitSql(plan.range, limits),
+    groupSql(relation, plan),
+    plan.having ? havingSql(relation, plan.having) : '',
   ]
+  if (plan.distinct) return distinctSql(plan, plan.distinct, selectList(plan), source, limits)
+  return ['SELECT ', join(selectList(plan), ', '), source, orderSql(relation, plan.order), limitSql(plan.range, limits)]
 }
