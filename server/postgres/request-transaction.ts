@@ -3,6 +3,7 @@
 import type { StatementStats } from '../common/statement-stats.ts'
 import type {
   PipelineStatement,
+  Precheck,
   RestTransaction,
   RawRow,
   TransactionOptions,
@@ -31,8 +32,8 @@ const rollback = command('ROLLBACK', { hasNoEffect: true })
 const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
 
 /** Whether the statements can run as one implicit transaction. */
-const isPlain = ({ isolation, rollback, checkResult }: RestTransaction): boolean =>
-  isolation === null && !rollback && checkResult === undefined
+const isPlain = ({ isolation, rollback, checkResult, precheck }: RestTransaction): boolean =>
+  isolation === null && !rollback && checkResult === undefined && precheck === undefined
 
 export type RunOptions = {
   /** Where unshared connections come from: the pool, or the reserve when the pool has no free one. */
@@ -232,25 +233,62 @@ async function runOn(
     `BEGIN ISOLATION LEVEL ${isolation ?? 'read committed'} READ ${transaction.readOnly ? 'ONLY' : 'WRITE'}`,
     { hasNoEffect: true },
   )
+  if (transaction.precheck) {
+    return runChecked(client, transaction, transaction.precheck, [begin, ...all.slice(0, first)], prepare, observer)
+  }
   const open = [begin, ...all]
   const pick = (results: RawRow[][]): RawRow[][] => results.slice(1 + first, open.length)
   if (!checkResult) {
     const parts = undo ? [[...open, checkConstraints], [rollback]] : [open, [commit]]
     return pick(await runPipeline(client, parts, prepare))
   }
-  let results: RawRow[][]
+  const results = pick(await runOrRollBack(client, open, prepare))
+  await refuseIf(checkResult(results), client, prepare)
+  await runPipeline(client, undo ? [[checkConstraints], [rollback]] : [[commit]], prepare)
+  return results
+}
+
+/** Runs a part that leaves the transaction open, and ends the transaction if it fails. */
+async function runOrRollBack(client: PipelineClient, part: PipelinePart, prepare: boolean): Promise<RawRow[][]> {
   try {
-    results = pick(await runPipeline(client, [open], prepare))
+    return await runPipeline(client, [part], prepare)
   } catch (error) {
     if (!isLostConnection(error) && client.getTransactionStatus() !== 'I')
       await runPipeline(client, [[rollback]], prepare)
     throw error
   }
-  const error = checkResult(results)
-  if (error) {
-    await runPipeline(client, [[rollback]], prepare)
-    throw new Refusal(error)
+}
+
+/** Rolls the open transaction back if there is an error. */
+async function refuseIf(error: Error | undefined, client: PipelineClient, prepare: boolean): Promise<void> {
+  if (!error) return
+  await runPipeline(client, [[rollback]], prepare)
+  throw new Refusal(error)
+}
+
+/**
+ * Runs the statements of a transaction after its `precheck`. They are not prepared: a transaction that has begun cannot
+ * run again when a prepared statement turns out to be stale.
+ *
+ * @param before the statements before the `precheck`, from BEGIN on
+ */
+async function runChecked(
+  client: PipelineClient,
+  { statements, checkResult, rollback: undo }: RestTransaction,
+  { statement, check }: Precheck,
+  before: PipelinePart,
+  prepare: boolean,
+  observer: PipelineObserver,
+): Promise<RawRow[][]> {
+  const checked = await runOrRollBack(client, [...before, statement], prepare)
+  await refuseIf(check(checked.at(-1) ?? []), client, prepare)
+  const end = undo ? [[checkConstraints], [rollback]] : [[commit]]
+  if (!checkResult) {
+    const results = await runPipeline(client, [statements, ...end], false, observer)
+    return results.slice(0, statements.length)
   }
-  await runPipeline(client, undo ? [[checkConstraints], [rollback]] : [[commit]], prepare)
+  const results = await runOrRollBack(client, statements, false)
+  await refuseIf(checkResult(results), client, prepare)
+  await runPipeline(client, end, prepare)
   return results
 }

@@ -16,6 +16,7 @@ import { prepare, type Prepared } from './cache/prepare.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import type { Notices } from './response/finish.ts'
 import { needsResultCheck, resultError } from './response/result-check.ts'
+import { costCheck } from './response/cost-check.ts'
 import { respondInfo } from './response/info.ts'
 import { explainBody, readResult, resultFormats } from './response/result-row.ts'
 import { respond, respondInspect } from './response/respond.ts'
@@ -212,8 +213,11 @@ async function run(
   const session = cache.checksSessions ? namedSession(identity) : undefined
   const settings = snapshot.settings.statement(identity, request, plan, session)
   const preRequest = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
+  const [main] = statements
+  const precheck = config.dbMaxCost !== null && plan.kind !== 'inspect' && main && costCheck(main, config.dbMaxCost)
   if (trace.statements) {
-    for (const { text } of [settings, ...(preRequest ? [preRequest] : []), ...statements]) trace.statements.push(text)
+    const before = [settings, ...(preRequest ? [preRequest] : []), ...(precheck ? [precheck.statement] : [])]
+    for (const { text } of [...before, ...statements]) trace.statements.push(text)
   }
   const { transaction } = request.shape.preferences
   try {
@@ -227,6 +231,7 @@ async function run(
         hasNoEffect: preRequest === undefined && hasNoEffect,
         rollback: transaction === 'rollback' || (config.dbTxEnd.startsWith('rollback') && transaction !== 'commit'),
         checkResult,
+        precheck: precheck || undefined,
         stats,
         caller,
       },
