@@ -33,7 +33,7 @@ declare
   bucket rowhouse_limits.buckets;
   moment timestamptz;
 begin
-  if not (rate > 0 and burst >= 1 and wanted >= 1) then
+  if (rate > 0 and rate <= 1e9 and burst >= 1 and burst <= 1e9 and wanted >= 1) is not true then
     raise invalid_parameter_value using message = 'rate, burst and wanted must be positive';
   end if;
   loop
