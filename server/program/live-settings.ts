@@ -66,7 +66,7 @@ export function liveSettings(options: LiveSettingsOptions): SettingsSource<Servi
       : []
     roleSettings = dbConfig ? await readOrKeep(() => database.read(readRoleSettings), roleSettings) : noRoleSettings
     current = withDatabaseSettings(current, stored)
-    for (const warning of current.warnings) {
+    for (const warning of [...current.warnings, ...roleSettings.warnings]) {
       if (knownWarnings.has(warning)) continue
       knownWarnings.add(warning)
       onWarning(warning)

@@ -26,6 +26,7 @@ import type { HttpRequest } from './request/api-request.ts'
 import type { IdempotentRequest } from './request/idempotency-key.ts'
 import type { Notices } from './response/finish.ts'
 import { needsResultCheck, resultError } from './response/result-check.ts'
+import { costCheck } from './response/cost-check.ts'
 import { respondInfo } from './response/info.ts'
 import { explainBody, readResult, resultFormats } from './response/result-row.ts'
 import { respond, respondInspect } from './response/respond.ts'
@@ -269,8 +270,12 @@ async function run(
   const session = cache.checksSessions ? namedSession(identity) : undefined
   const settings = snapshot.settings.statement(identity, request, plan, session)
   const preRequest = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
+  const [main] = statements
+  const { dbMaxCost } = config
+  const precheck = dbMaxCost === null || plan.kind === 'inspect' || !main ? undefined : costCheck(main, dbMaxCost)
   if (trace.statements) {
-    for (const { text } of [settings, ...(preRequest ? [preRequest] : []), ...statements]) trace.statements.push(text)
+    const before = [settings, ...(preRequest ? [preRequest] : []), ...(precheck ? [precheck.statement] : [])]
+    for (const { text } of [...before, ...statements]) trace.statements.push(text)
   }
   const { transaction } = request.shape.preferences
   try {
@@ -285,6 +290,7 @@ async function run(
         rollback: transaction === 'rollback' || (config.dbTxEnd.startsWith('rollback') && transaction !== 'commit'),
         checkResult,
         claim,
+        precheck,
         stats,
         caller,
       },

@@ -24,10 +24,15 @@ function originHeaders(origin: string, allowed: readonly string[]): readonly Hea
   ]
 }
 
-/** Headers of every response to a request with an `Origin` header, unless its method is OPTIONS. */
-export function corsHeaders(origin: string, allowed: readonly string[]): readonly Header[] {
+/**
+ * Headers of every response to a request with an `Origin` header, unless its method is OPTIONS.
+ *
+ * @param more further headers of the response that scripts may read
+ */
+export function corsHeaders(origin: string, allowed: readonly string[], more?: string): readonly Header[] {
   const headers = originHeaders(origin, allowed)
-  return headers ? [...headers, ['Access-Control-Expose-Headers', exposed]] : []
+  const names = more === undefined ? exposed : `${exposed}, ${more}`
+  return headers ? [...headers, ['Access-Control-Expose-Headers', names]] : []
 }
 
 /** A preflight request: OPTIONS with the headers `Origin` and `Access-Control-Request-Method`. */

@@ -52,6 +52,8 @@ export function settingsOf({ database, schemas, identify, settings = {} }: RestO
 const qualified = 'an object { schema, name } or null'
 const nullable: Readonly<Record<string, readonly [(value: unknown) => boolean, string]>> = {
   dbAnonRole: [(value) => typeof value === 'string', 'a string or null'],
+  dbMaxCost: [(value) => Number.isSafeInteger(value) && Number(value) >= 0, 'a whole number or null'],
+  dbMaxEmbedDepth: [(value) => Number.isSafeInteger(value) && Number(value) >= 0, 'a whole number or null'],
   dbMaxRows: [(value) => Number.isSafeInteger(value) && Number(value) >= 0, 'a whole number or null'],
   dbPreRequest: [isObject, qualified],
   dbRootSpec: [isObject, qualified],

@@ -3,6 +3,8 @@ import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import { PlanCache } from './cache/plan-cache.ts'
 import type { Database } from './database.ts'
 import type { LoadSettings, RestSettings, RoleSettings } from './settings.ts'
+import { stricterLimit, type Limits } from '../identity/limits.ts'
+import type { Identity } from '../identity/identity.ts'
 import { SettingsStatements } from './sql/settings.ts'
 
 /** Settings that are read together. Programs may extend the type. */
@@ -21,6 +23,8 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
   readonly plans: PlanCache
   /** The statements that set role, claims and headers for a transaction. */
   readonly settings: SettingsStatements
+  /** By the values of their limits. */
+  readonly #limited = new Map<string, Snapshot<Loaded>>()
 
   constructor(loaded: Loaded, cache: SchemaCache | undefined) {
     this.loaded = loaded
@@ -30,6 +34,51 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
     this.plans = new PlanCache(loaded.config.planCacheMaxEntries)
     this.settings = new SettingsStatements(loaded.config, loaded.roleSettings)
   }
+
+  /** The limits of the role and of the API key of a request; undefined for none. */
+  limitsOf({ role, key }: Identity): RequestLimits | undefined {
+    const { limits } = this.roleSettings
+    if (key === undefined && limits.size === 0) return undefined
+    const ofRole = limits.get(role)
+    return ofRole || key ? { ofRole, key } : undefined
+  }
+
+  /**
+   * The snapshot for requests with limits: `db-max-rows`, `db-max-cost` and `db-max-embed-depth` are those of the role.
+   * An API key can only lower them. Its plans are separate, because statements and rejections depend on the limits.
+   */
+  limitedTo({ ofRole, key }: RequestLimits): Snapshot<Loaded> {
+    const { config } = this
+    const strictest = (name: 'maxRows' | 'maxCost' | 'maxEmbedDepth', setting: number | null): number | null => {
+      const base = ofRole?.[name] === undefined ? setting : ofRole[name]
+      return stricterLimit(base, key?.limits[name]) ?? null
+    }
+    const dbMaxRows = strictest('maxRows', config.dbMaxRows)
+    const dbMaxCost = strictest('maxCost', config.dbMaxCost)
+    const dbMaxEmbedDepth = strictest('maxEmbedDepth', config.dbMaxEmbedDepth)
+    const isSame =
+      dbMaxRows === config.dbMaxRows && dbMaxCost === config.dbMaxCost && dbMaxEmbedDepth === config.dbMaxEmbedDepth
+    if (isSame) return this
+    const name = `${dbMaxRows} ${dbMaxCost} ${dbMaxEmbedDepth}`
+    let limited = this.#limited.get(name)
+    if (!limited) {
+      const loaded = { ...this.loaded, config: { ...config, dbMaxRows, dbMaxCost, dbMaxEmbedDepth } }
+      limited = new Snapshot(loaded, this.schemaCache)
+      // Many API keys may each have limits of their own.
+      if (this.#limited.size >= mostLimited) this.#limited.clear()
+      this.#limited.set(name, limited)
+    }
+    return limited
+  }
+}
+
+/** Maximum number of snapshots for limits, each with a plan cache. */
+const mostLimited = 50
+
+/** The limits that apply to a request. */
+export type RequestLimits = {
+  readonly ofRole: Limits | undefined
+  readonly key: Identity['key']
 }
 
 /** The database with its current snapshot. */

@@ -166,7 +166,11 @@ class ShapeReader {
     const [start, condition] = singleGroupCondition.exec(text) ?? []
     if (start === undefined || condition === undefined) return this.#addTree(name, text, groupToken)
     this.canBeRejected = false
-    this.#addValue(name, condition, this.#mark(text.slice(condition.length), isPattern(condition) ? 'pattern' : 'plain'))
+    this.#addValue(
+      name,
+      condition,
+      this.#mark(text.slice(condition.length), isPattern(condition) ? 'pattern' : 'plain'),
+    )
     return true
   }
 

@@ -23,15 +23,12 @@ export type GroupFilter = Filter & {
 type Operand = Omit<GroupFilter, 'negated' | 'operation'>
 
 const operand = choice<Operand>(
-  map(
-    attempt(sequence<[unknown, string | null]>(literal('count()'), cast)),
-    ([, aggregateCast]): Operand => ({
-      field: { name: '*', jsonPath: [] },
-      aggregate: 'count',
-      cast: null,
-      aggregateCast,
-    }),
-  ),
+  map(attempt(sequence<[unknown, string | null]>(literal('count()'), cast)), ([, aggregateCast]): Operand => ({
+    field: { name: '*', jsonPath: [] },
+    aggregate: 'count',
+    cast: null,
+    aggregateCast,
+  })),
   map(
     sequence<[Field, string | null, AggregateFunction | null, string | null]>(
       field,

@@ -87,7 +87,12 @@ const keyOf = (term: PlannedOrderTerm): PlannedDistinctKey =>
 /** A text that is equal for equal keys. */
 const identityOf = (key: PlannedDistinctKey): string =>
   key.kind === 'expression'
-    ? JSON.stringify([key.expression.field, key.expression.aggregate, key.expression.aggregateCast, key.expression.cast])
+    ? JSON.stringify([
+        key.expression.field,
+        key.expression.aggregate,
+        key.expression.aggregateCast,
+        key.expression.cast,
+      ])
     : JSON.stringify([key.relation, key.field])
 
 /** The columns of the inner query, to which columns for keys are added that are not selected. */

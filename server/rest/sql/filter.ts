@@ -2,7 +2,14 @@
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { PlannedField, PlannedFilter, PlannedLogicTree } from '../plan/field.ts'
 import type { JoinCondition } from '../plan/read-plan.ts'
-import type { FtsOperator, IsValue, LogicTree, Operation, QuantifiableOperator, SimpleOperator } from '../request/filter.ts'
+import type {
+  FtsOperator,
+  IsValue,
+  LogicTree,
+  Operation,
+  QuantifiableOperator,
+  SimpleOperator,
+} from '../request/filter.ts'
 import { fieldSql, languageSql, represented } from './field.ts'
 import { join } from './fragment.ts'
 import type { Fragment } from './fragment.ts'
