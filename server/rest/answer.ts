@@ -18,6 +18,7 @@ import type { Notices } from './response/finish.ts'
 import { needsResultCheck, resultError } from './response/result-check.ts'
 import { respondInfo } from './response/info.ts'
 import { explainBody, readResult, resultFormats } from './response/result-row.ts'
+import { withPageHeaders } from './response/page-links.ts'
 import { respond, respondInspect } from './response/respond.ts'
 import { isStreamed, type Body, type RestResponse, type ResultRow } from './response/result.ts'
 import { plannedRows, tableTotal } from './response/total.ts'
@@ -118,6 +119,9 @@ async function execute(
       transaction = timer()
       try {
         response = respond(plan, row, request, config, basePath)
+        if (row.location.length > 0 && plan.kind !== 'mutate') {
+          response = withPageHeaders(response, plan, row, request.input.page, snapshot.cursors)
+        }
         if (tableShape) response = respondRowByKey(response, plan, row, tableShape)
       } catch (error) {
         drop(row.body)

@@ -125,14 +125,16 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
 export async function createRest(options: RestOptions): Promise<Rest> {
   const config = settingsOf(options)
   const { database, identify, validator = noValidator, onRequest = ignore, onSchema = reportFailure } = options
+  const cursorSecrets = options.cursorSecrets?.map((secret) => Buffer.from(secret)) ?? []
   const reportSchema = reporting('onSchema', onSchema)
   const engine = new Engine({
     database,
     settings: {
-      initial: { config, roleSettings: noRoleSettings },
+      initial: { config, roleSettings: noRoleSettings, cursorSecrets },
       read: async () => ({
         config,
         roleSettings: config.dbConfig ? await database.read(readRoleSettings) : noRoleSettings,
+        cursorSecrets,
       }),
     },
     identify: checkedIdentify(identify),

@@ -146,7 +146,7 @@ export class RestHandler {
     const { serverCorsAllowedOrigins, serverTraceHeader } = config
     const response = finish(result, {
       notices,
-      cors: origin === undefined || method === 'OPTIONS' ? noHeaders : corsHeaders(origin, serverCorsAllowedOrigins),
+      cors: origin === undefined || method === 'OPTIONS' ? noHeaders : corsHeaders(origin, serverCorsAllowedOrigins, result.headers),
       // A body without a declared length might never end, so it is not worth waiting for.
       closesConnection: failure !== undefined && request.isOpenEnded,
       trace: serverTraceHeader === null ? undefined : traceHeader(serverTraceHeader, headers),
