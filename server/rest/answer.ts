@@ -29,6 +29,7 @@ import { needsResultCheck, resultError } from './response/result-check.ts'
 import { costCheck } from './response/cost-check.ts'
 import { respondInfo } from './response/info.ts'
 import { explainBody, readResult, resultFormats } from './response/result-row.ts'
+import { withPageHeaders } from './response/page-links.ts'
 import { respond, respondInspect } from './response/respond.ts'
 import { isStreamed, type Body, type RestResponse, type ResultRow } from './response/result.ts'
 import { plannedRows, tableTotal } from './response/total.ts'
@@ -158,9 +159,12 @@ function respondTo(
   plan: CrudPlan,
   row: ResultRow,
   { request, tableShape }: Prepared,
-  { basePath, snapshot: { config } }: AnswerContext,
+  { basePath, snapshot }: AnswerContext,
 ): RestResponse {
-  const response = respond(plan, row, request, config, basePath)
+  let response = respond(plan, row, request, snapshot.config, basePath)
+  if (row.location.length > 0 && plan.kind !== 'mutate') {
+    response = withPageHeaders(response, plan, row, request.input.page, snapshot.cursors)
+  }
   return tableShape ? respondRowByKey(response, plan, row, tableShape) : response
 }
 

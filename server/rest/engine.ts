@@ -131,6 +131,7 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
 export async function createRest(options: RestOptions): Promise<Rest> {
   const config = settingsOf(options)
   const { database, identify, validator = noValidator, onRequest = ignore, onSchema = reportFailure } = options
+  const cursorSecrets = options.cursorSecrets?.map((secret) => Buffer.from(secret)) ?? []
   const reportSchema = reporting('onSchema', onSchema)
   const known = new Set<string>()
   const warn = (message: string): void => {
@@ -140,11 +141,11 @@ export async function createRest(options: RestOptions): Promise<Rest> {
   const engine = new Engine({
     database,
     settings: {
-      initial: { config, roleSettings: noRoleSettings },
+      initial: { config, roleSettings: noRoleSettings, cursorSecrets },
       read: async () => {
         const roleSettings = config.dbConfig ? await database.read(readRoleSettings) : noRoleSettings
         roleSettings.warnings.forEach(warn)
-        return { config, roleSettings }
+        return { config, roleSettings, cursorSecrets }
       },
     },
     identify: checkedIdentify(identify),

@@ -10,7 +10,7 @@ import type { HttpRequest } from './request/api-request.ts'
 import { BodyBudget, type BodyShare } from './request/body-budget.ts'
 import { largeBody } from './request/body.ts'
 import { ParseQueue } from './request/parse-queue.ts'
-import { rateHeaderNames, type RateDecision, type RateLimiter } from './limits/rate-limiter.ts'
+import type { RateDecision, RateLimiter } from './limits/rate-limiter.ts'
 import { errorResponse } from './response/error.ts'
 import { finish, traceHeader, type Notices } from './response/finish.ts'
 import type { Headers } from './response/header.ts'
@@ -160,7 +160,7 @@ export class RestHandler {
       cors:
         origin === undefined || method === 'OPTIONS'
           ? noHeaders
-          : corsHeaders(origin, serverCorsAllowedOrigins, rate && rateHeaderNames),
+          : corsHeaders(origin, serverCorsAllowedOrigins, rate ? [...result.headers, ...rate.headers] : result.headers),
       rate: rate?.headers,
       // A body without a declared length might never end, so it is not worth waiting for.
       closesConnection: failure !== undefined && request.isOpenEnded,
