@@ -15,12 +15,14 @@ import type { CrudPlan, InspectPlan } from './plan/plan.ts'
 import { prepare, type Prepared } from './cache/prepare.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import type { Notices } from './response/finish.ts'
+import { preconditionError, probeOf } from './response/precondition.ts'
 import { needsResultCheck, resultError } from './response/result-check.ts'
 import { respondInfo } from './response/info.ts'
-import { explainBody, readResult, resultFormats } from './response/result-row.ts'
+import { explainBody, readResult, resultFormatsOf, returnsVersion } from './response/result-row.ts'
 import { respond, respondInspect } from './response/respond.ts'
 import { isStreamed, type Body, type RestResponse, type ResultRow } from './response/result.ts'
 import { plannedRows, tableTotal } from './response/total.ts'
+import { addValidator } from './response/validator.ts'
 import { transactionError } from './sql-errors.ts'
 import { render } from './sql/fragment.ts'
 import { namedSession } from './sql/session.ts'
@@ -119,6 +121,7 @@ async function execute(
       try {
         response = respond(plan, row, request, config, basePath)
         if (tableShape) response = respondRowByKey(response, plan, row, tableShape)
+        response = addValidator(response, plan, row, request, config)
       } catch (error) {
         drop(row.body)
         throw error
@@ -165,11 +168,18 @@ async function runCrud(
     const { rows } = await run(plan, prepared, identity, context, [main])
     return { ...readResult(plan.kind, []), body: explainBody(rows[0] ?? []) }
   }
-  const statements: PipelineStatement[] = [{ text: main.text, values: main.values, resultFormats }]
+  const statements: PipelineStatement[] = [
+    { text: main.text, values: main.values, resultFormats: resultFormatsOf(plan) },
+  ]
   const planned = needsPlannedCount(plan, request.shape)
   if (planned) statements.push({ ...render(explainCountStatement(plan.read)), isUnprepared: true })
-  const checkResult = (results: readonly (readonly RawRow[])[]): ApiError | undefined =>
-    resultError(plan, readResult(plan.kind, results[0] ?? []), request.shape)
+  const probe = probeOf(plan)
+  if (probe) statements.push(probe)
+  const hasVersion = returnsVersion(plan)
+  const checkResult = (results: readonly (readonly RawRow[])[]): ApiError | undefined => {
+    const row = readResult(plan.kind, results[0] ?? [], undefined, hasVersion)
+    return preconditionError(plan, row, results[1], prepared) ?? resultError(plan, row, request.shape)
+  }
   // Only a rejected write needs a rollback, so only writes are checked before the transaction ends.
   const checksInTransaction = !plan.readOnly && needsResultCheck(plan, request.shape)
   const { rows, arriving } = await run(
@@ -181,7 +191,7 @@ async function runCrud(
     checksInTransaction ? checkResult : undefined,
     mayShare(plan) ? stats : undefined,
   )
-  const row = readResult(plan.kind, rows[0] ?? [], arriving)
+  const row = readResult(plan.kind, rows[0] ?? [], arriving, hasVersion)
   const error = checksInTransaction ? undefined : resultError(plan, row, request.shape)
   if (error) {
     drop(row.body)

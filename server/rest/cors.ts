@@ -7,6 +7,8 @@ const methods = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE', 'OPTIONS', 'HEAD']
 const simpleRequestHeaders = ['Accept', 'Accept-Language', 'Content-Language']
 const exposed =
   'Content-Encoding, Content-Location, Content-Range, Content-Type, Date, Location, Server, Transfer-Encoding, Range-Unit'
+/** Headers that PostgREST does not have, separate from its list. */
+const alsoExposed = 'ETag'
 const maxAge = String(24 * 60 * 60)
 
 /**
@@ -27,7 +29,7 @@ function originHeaders(origin: string, allowed: readonly string[]): readonly Hea
 /** Headers of every response to a request with an `Origin` header, unless its method is OPTIONS. */
 export function corsHeaders(origin: string, allowed: readonly string[]): readonly Header[] {
   const headers = originHeaders(origin, allowed)
-  return headers ? [...headers, ['Access-Control-Expose-Headers', exposed]] : []
+  return headers ? [...headers, ['Access-Control-Expose-Headers', exposed], ['Access-Control-Expose-Headers', alsoExposed]] : []
 }
 
 /** A preflight request: OPTIONS with the headers `Origin` and `Access-Control-Request-Method`. */

@@ -85,6 +85,7 @@ t.test('defaults', async (t) => {
     restBasePath: '/rest/v1',
     requestHeaderLimit: 50 * 1024,
     planCacheMaxEntries: 1000,
+    dbVersionColumn: null,
     restBodyLimit: 10_485_760,
     restBodyBudget: 67_108_864,
     serverRequestTimeout: 60,

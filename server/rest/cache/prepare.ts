@@ -15,7 +15,7 @@ import type { ApiRequest, HttpRequest, PlannedRequest, RequestShape } from '../r
 import { largeBody } from '../request/body.ts'
 import { parseApiRequest } from '../request/parse-api-request.ts'
 import { parsePayload, type Payload } from '../request/payload.ts'
-import { readHeaders } from '../request/headers.ts'
+import { conditionsOf, readHeaders } from '../request/headers.ts'
 import { canonicalQueryString, parseQueryString } from '../request/query-string.ts'
 import { isRowPath, filterByKey, hasSingleColumnKey, parseRowByKey } from '../request/row-by-key.ts'
 import { marker, splitRequest, type SplitRequest } from './split-request.ts'
@@ -176,9 +176,10 @@ function fromShape(
   const { shape, body, plan, hasNoEffect, stats } = known
   const { payload, columns, value } = parsePayload(http.body, shape.contentType, shape.namedColumns, shape.action)
   if (!fits(payload, columns, known)) return undefined
-  const { others: headers, cookies } = readHeaders(http.headers)
+  const received = readHeaders(http.headers)
+  const { others: headers, cookies } = received
   const canonicalQuery = http.query === '' ? '' : canonicalQueryString(parseQueryString(http.query))
-  const request: PlannedRequest = { shape, input: { headers, cookies, payload, canonicalQuery } }
+  const request: PlannedRequest = { shape, input: { headers, cookies, payload, canonicalQuery, conditions: conditionsOf(received) } }
   onParsed()
   checkPayload(request, value, validator)
   const text = body && isText(payload) ? payload.text : null

@@ -17,7 +17,9 @@ import type { PlanSettings } from './plan-context.ts'
 import type { ActionPlan, CrudPlan, InspectPlan } from './plan.ts'
 import { planRead, selectsAll } from './read-planner.ts'
 import { chooseRoutine } from './routine-choice.ts'
+import { versionOfRead } from './row-version.ts'
 import { tableHint } from './suggestion.ts'
+import { withVersion } from './versioned-write.ts'
 
 /**
  * Creates the plan of a request.
@@ -68,12 +70,15 @@ function planReading(
   relation: QualifiedIdentifier,
   headersOnly: boolean,
 ): CrudPlan {
-  findTable(cache, relation)
+  const table = findTable(cache, relation)
   const context = { request, cache, settings, relation }
   const read = planRead(context)
-  const { handler, mediaType, explain } = negotiate(context, selectsAll(read))
+  const { handler, bodyHandler, mediaType, explain } = negotiate(context, selectsAll(read))
   rejectInvalidPreferences(request.shape)
-  return { kind: 'read', read, readOnly: true, headersOnly, relation, handler, mediaType, explain }
+  const plan = { kind: 'read', read, readOnly: true, headersOnly, relation, handler, mediaType, explain } as const
+  const version = explain ? undefined : versionOfRead(table, request, read, bodyHandler, settings)
+  // The entity tag of a HEAD request for one row is that of the body of a GET request.
+  return version === undefined ? plan : { ...plan, handler: bodyHandler, version }
 }
 
 function planMutating(
@@ -89,7 +94,8 @@ function planMutating(
   const mutate = planMutation(mutation, table, context, read)
   rejectInvalidPreferences(request.shape)
   const { handler, mediaType, explain } = negotiate(context, selectsAll(read))
-  return { kind: 'mutate', read, mutate, mutation, readOnly: false, relation, handler, mediaType, explain }
+  const plan = { kind: 'mutate', read, mutate, mutation, readOnly: false, relation, handler, mediaType, explain } as const
+  return explain || handler.kind === 'custom' ? plan : withVersion(plan, table, request, settings)
 }
 
 function planCalling(

@@ -55,6 +55,9 @@ export type RequestShape = {
   readonly contentType: MediaType
 }
 
+/** The headers `If-Match` and `If-None-Match`, as they were sent. */
+export type RequestConditions = { readonly ifMatch: string | undefined; readonly ifNoneMatch: string | undefined }
+
 /** The part of a request that belongs to the caller. It is never cached. */
 export type RequestInput = {
   /** All headers except cookies: lower-case names, values decoded as UTF-8. */
@@ -64,6 +67,7 @@ export type RequestInput = {
   readonly payload: Payload | undefined
   /** The query string for `Content-Location`: parameters sorted by name and encoded uniformly. */
   readonly canonicalQuery: string
+  readonly conditions?: RequestConditions | undefined
 }
 
 /** The part of a request that the stages after planning need. */

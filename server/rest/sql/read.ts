@@ -1,11 +1,13 @@
 // Reads of a relation, with its embeds as lateral joins.
 import type { ReadPlan, RelationSelectField } from '../plan/read-plan.ts'
+import type { RowVersion } from '../plan/row-version.ts'
 import { conditionsOf, joinConditionSql, whereSql } from './filter.ts'
 import { join } from './fragment.ts'
 import type { Fragment } from './fragment.ts'
 import { fromSql, relationOf } from './from.ts'
 import { column, identifier, unqualified } from './identifier.ts'
 import { limitSql, orderSql, type LimitForm } from './order.ts'
+import { versionSql } from './row-version.ts'
 import { groupSql, relationSelectSql, selectFieldSql, spreadArraySql } from './select.ts'
 
 function joinedSql(selected: RelationSelectField, embed: ReadPlan, limits: LimitForm): Fragment {
@@ -49,15 +51,21 @@ function selectList(plan: ReadPlan): readonly Fragment[] {
   return [...own, ...extra, ...embedded]
 }
 
-/** The rows of a read plan. */
-export function readStatement(plan: ReadPlan, limits: LimitForm = 'text'): Fragment {
+/**
+ * The rows of a read plan.
+ *
+ * @param version if given, the columns are instead the row, `pgrst_row`, and its version, `pgrst_version`
+ */
+export function readStatement(plan: ReadPlan, limits: LimitForm = 'text', version?: RowVersion): Fragment {
   const relation = relationOf(plan)
   const conditions = conditionsOf(relation, plan.where)
+  const selected = join(selectList(plan), ', ')
   return [
     'SELECT ',
-    join(selectList(plan), ', '),
+    version === undefined ? selected : `pgrst_row, ${versionSql(relation, version)} AS pgrst_version`,
     fromSql(plan),
     plan.relationSelect.map((selected) => joinedSql(selected, embedOf(plan, selected.aggregateAlias), limits)),
+    version === undefined ? '' : [' CROSS JOIN LATERAL (SELECT ', selected, ') pgrst_row'],
     whereSql(
       plan.joinConditions.length === 0 ? conditions : [...conditions, ...plan.joinConditions.map(joinConditionSql)],
     ),
