@@ -12,7 +12,7 @@ import { inspectDocument, inspectStatements } from './openapi/inspect.ts'
 import type { LegacyName } from './plan/embed-path.ts'
 import { legacyTargetNames } from './plan/planner.ts'
 import type { CrudPlan, InspectPlan } from './plan/plan.ts'
-import { prepare, type Prepared } from './cache/prepare.ts'
+import { prepare, prepareWithoutVersion, type Prepared } from './cache/prepare.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import type { Notices } from './response/finish.ts'
 import { preconditionError, probeOf } from './response/precondition.ts'
@@ -68,6 +68,8 @@ function startTimer(): StageTimer {
 
 const noTimer: StageTimer = () => 0
 
+const inFailedTransaction = '25P02'
+
 export type Answered = { readonly response: RestResponse; readonly notices: Notices }
 
 /**
@@ -80,7 +82,18 @@ export function answer(http: HttpRequest, identity: Identity, context: AnswerCon
   let parseTime = 0
   const prepared = prepare(http, context, () => (parseTime = timer()))
   if (prepared instanceof ApiError) return prepared
-  return execute(prepared, identity, context, timer, parseTime)
+  const answered = execute(prepared, identity, context, timer, parseTime)
+  if (prepared.plan.kind !== 'read' || !prepared.plan.version) return answered
+  return answered.catch((error: unknown) => {
+    // Privileges may have changed since the schema cache was loaded: reading the version requires one on the table.
+    if (!(error instanceof ApiError) || error.code !== '42501') throw error
+    const again = prepareWithoutVersion(http, context)
+    if (again instanceof ApiError) throw again
+    return execute(again, identity, context, timer, parseTime).catch((second: unknown) => {
+      // In a transaction of several requests, nothing can follow an error.
+      throw second instanceof ApiError && second.code !== inFailedTransaction ? second : error
+    })
+  })
 }
 
 async function execute(

@@ -11,6 +11,7 @@ import { bind, type PlanCache, bindError, sourcesOf, type KnownShape, type Prepa
 import { hasNoEffect } from '../plan/effect.ts'
 import { planRequest } from '../plan/planner.ts'
 import type { ActionPlan, CrudPlan } from '../plan/plan.ts'
+import type { VersionSettings } from '../plan/row-version.ts'
 import type { ApiRequest, HttpRequest, PlannedRequest, RequestShape } from '../request/api-request.ts'
 import { largeBody } from '../request/body.ts'
 import { parseApiRequest } from '../request/parse-api-request.ts'
@@ -24,7 +25,7 @@ import { isObject } from '../sql/payload.ts'
 import { mainStatement, needsPlannedCount } from '../sql/statement.ts'
 
 export type PrepareContext = {
-  readonly snapshot: { readonly config: RestSettings; readonly plans: PlanCache }
+  readonly snapshot: { readonly config: RestSettings & VersionSettings; readonly plans: PlanCache }
   readonly schemaCache: SchemaCache
   readonly validator: BodyValidator
 }
@@ -67,6 +68,15 @@ export function prepare(http: HttpRequest, context: PrepareContext, onParsed: On
   if (known === 'uncacheable') return uncached()
   if (known instanceof ApiError) return bindError(known, split.values)
   return catchApiError(() => fromShape(http, split.values, known, context, onParsed)) ?? uncached()
+}
+
+/** Prepares a read that returns no version of a row, without the plan cache. */
+export function prepareWithoutVersion(http: HttpRequest, context: PrepareContext): Prepared | ApiError {
+  const { snapshot } = context
+  const config = { ...snapshot.config, readsVersions: false }
+  return catchApiError(() =>
+    prepareUncached(http, { ...context, snapshot: { config, plans: snapshot.plans } }, () => undefined),
+  )
 }
 
 function catchApiError<T>(run: () => T): T | ApiError {
