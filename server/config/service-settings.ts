@@ -244,6 +244,15 @@ export const serviceSettings: ServiceSettings = {
     description:
       'Roles that get an [explanation](#explain) of their requests with `Accept: application/vnd.rowhouse.explain+json`, separated by commas. They learn policies, privileges and numbers of rows, not hidden rows.',
   }),
+  dbVersionColumn: service({
+    name: 'db-version-column',
+    variables: ['DB_VERSION_COLUMN'],
+    type: types.optionalText,
+    default: null,
+    example: '"row_version"',
+    description:
+      'Column with the version of a row, for [conditional requests](#conditional-requests): a trigger must change it with every update. Relations without it use the system column `xmin`, which views do not have.',
+  }),
   dbPoolSharing: service({
     name: 'db-pool-sharing',
     variables: ['DB_POOL_SHARING'],

@@ -21,18 +21,20 @@ import { inspectDocument, inspectStatements } from './openapi/inspect.ts'
 import type { LegacyName } from './plan/embed-path.ts'
 import { legacyTargetNames } from './plan/planner.ts'
 import type { CrudPlan, InspectPlan } from './plan/plan.ts'
-import { prepare, type Prepared } from './cache/prepare.ts'
+import { prepare, prepareWithoutVersion, type Prepared } from './cache/prepare.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import type { IdempotentRequest } from './request/idempotency-key.ts'
 import type { Notices } from './response/finish.ts'
+import { preconditionError, probeOf } from './response/precondition.ts'
 import { needsResultCheck, resultError } from './response/result-check.ts'
 import { costCheck } from './response/cost-check.ts'
 import { respondInfo } from './response/info.ts'
-import { explainBody, readResult, resultFormats } from './response/result-row.ts'
+import { explainBody, readResult, resultFormatsOf, returnsVersion } from './response/result-row.ts'
 import { withPageHeaders } from './response/page-links.ts'
 import { respond, respondInspect } from './response/respond.ts'
 import { isStreamed, type Body, type RestResponse, type ResultRow } from './response/result.ts'
 import { plannedRows, tableTotal } from './response/total.ts'
+import { addValidator } from './response/validator.ts'
 import { transactionError } from './sql-errors.ts'
 import { render } from './sql/fragment.ts'
 import { namedSession } from './sql/session.ts'
@@ -81,6 +83,8 @@ function startTimer(): StageTimer {
 
 const noTimer: StageTimer = () => 0
 
+const inFailedTransaction = '25P02'
+
 export type Answered = { readonly response: RestResponse; readonly notices: Notices }
 
 /**
@@ -94,7 +98,18 @@ export function answer(http: HttpRequest, identity: Identity, context: AnswerCon
   const prepared = prepare(http, context, () => (parseTime = timer()))
   if (prepared instanceof ApiError) return prepared
   const once = context.idempotencyKey === undefined ? undefined : requestOnce(http, prepared.plan, identity, context)
-  return execute(prepared, once, identity, context, timer, parseTime)
+  const answered = execute(prepared, once, identity, context, timer, parseTime)
+  if (prepared.plan.kind !== 'read' || !prepared.plan.version) return answered
+  return answered.catch((error: unknown) => {
+    // Privileges may have changed since the schema cache was loaded: reading the version requires one on the table.
+    if (!(error instanceof ApiError) || error.code !== '42501') throw error
+    const again = prepareWithoutVersion(http, context)
+    if (again instanceof ApiError) throw again
+    return execute(again, once, identity, context, timer, parseTime).catch((second: unknown) => {
+      // In a transaction of several requests, nothing can follow an error.
+      throw second instanceof ApiError && second.code !== inFailedTransaction ? second : error
+    })
+  })
 }
 
 async function execute(
@@ -165,7 +180,8 @@ function respondTo(
   if (row.location.length > 0 && plan.kind !== 'mutate') {
     response = withPageHeaders(response, plan, row, request.input.page, snapshot.cursors)
   }
-  return tableShape ? respondRowByKey(response, plan, row, tableShape) : response
+  if (tableShape) response = respondRowByKey(response, plan, row, tableShape)
+  return addValidator(response, plan, row, request, snapshot.config)
 }
 
 /** Answers a request with an Idempotency-Key. */
@@ -177,7 +193,7 @@ async function answerOnce(
   context: AnswerContext,
 ): Promise<RestResponse> {
   const once = new ResponseOnce(request, (results) =>
-    respondTo(plan, readResult(plan.kind, results[0] ?? []), prepared, context),
+    respondTo(plan, readResult(plan.kind, results[0] ?? [], undefined, returnsVersion(plan)), prepared, context),
   )
   try {
     const row = await runCrud(plan, prepared, identity, context, once.claim)
@@ -225,11 +241,18 @@ async function runCrud(
     const { rows } = await run(plan, prepared, identity, context, [main])
     return { ...readResult(plan.kind, []), body: explainBody(rows[0] ?? []) }
   }
-  const statements: PipelineStatement[] = [{ text: main.text, values: main.values, resultFormats }]
+  const statements: PipelineStatement[] = [
+    { text: main.text, values: main.values, resultFormats: resultFormatsOf(plan) },
+  ]
   const planned = needsPlannedCount(plan, request.shape)
   if (planned) statements.push({ ...render(explainCountStatement(plan.read)), isUnprepared: true })
-  const checkResult = (results: readonly (readonly RawRow[])[]): ApiError | undefined =>
-    resultError(plan, readResult(plan.kind, results[0] ?? []), request.shape)
+  const probe = probeOf(plan)
+  if (probe) statements.push(probe)
+  const hasVersion = returnsVersion(plan)
+  const checkResult = (results: readonly (readonly RawRow[])[]): ApiError | undefined => {
+    const row = readResult(plan.kind, results[0] ?? [], undefined, hasVersion)
+    return preconditionError(plan, row, results[1], prepared) ?? resultError(plan, row, request.shape)
+  }
   // Only a rejected write needs a rollback, so only writes are checked before the transaction ends.
   const checksInTransaction = !plan.readOnly && needsResultCheck(plan, request.shape)
   const { rows, arriving } = await run(
@@ -242,7 +265,7 @@ async function runCrud(
     mayShare(plan) && !claim ? stats : undefined,
     claim,
   )
-  const row = readResult(plan.kind, rows[0] ?? [], arriving)
+  const row = readResult(plan.kind, rows[0] ?? [], arriving, hasVersion)
   const error = checksInTransaction ? undefined : resultError(plan, row, request.shape)
   if (error) {
     drop(row.body)

@@ -177,6 +177,52 @@ export const errors = {
       message: `The embed '${path.join('.')}' is too deep: the limit is ${limit}`,
       details: `Its depth is ${path.length}. Embeds of the requested resource itself have depth 1.`,
     }),
+  /** @param expected the condition that the row does not satisfy */
+  preconditionFailed: (expected: 'version' | 'exists' | 'absent') =>
+    new ApiError({
+      code: 'PGRSTX50',
+      status: 412,
+      message: expected === 'absent' ? 'The row already exists' : 'The row does not have the version in If-Match',
+      details:
+        expected === 'absent'
+          ? 'If-None-Match: * allows creating a row only.'
+          : expected === 'exists'
+            ? 'No visible row matches.'
+            : 'It has changed since, or the entity tag is weak or that of a list.',
+      hint: expected === 'version' ? 'Read the row again, and send the ETag of that response.' : null,
+    }),
+  malformedIfMatch: (value: string) =>
+    new ApiError({
+      code: 'PGRSTX51',
+      status: 400,
+      message: `If-Match is not a list of entity tags: ${value}`,
+      hint: 'Send the ETag of an earlier response with its double quotes, or an asterisk.',
+    }),
+  severalRowsMatch: () =>
+    new ApiError({
+      code: 'PGRSTX52',
+      status: 400,
+      message: 'If-Match is for one row, but the filters match several',
+      hint: 'Filter by the primary key.',
+    }),
+  /** @param column the setting `db-version-column` */
+  noRowVersion: (relation: string, column: string | null) =>
+    new ApiError({
+      code: 'PGRSTX53',
+      status: 400,
+      message: `The rows of '${relation}' have no version to compare with If-Match`,
+      details:
+        column === null
+          ? 'Views and foreign tables need a version column (db-version-column).'
+          : `It has no column '${column}' (db-version-column).`,
+    }),
+  unsupportedCondition: (header: 'If-Match' | 'If-None-Match', value: string, method: string) =>
+    new ApiError({
+      code: 'PGRSTX54',
+      status: 400,
+      message: `${method} does not support ${header}: ${value}`,
+      hint: 'Use If-Match with PATCH, PUT and DELETE, If-None-Match with GET and HEAD, and If-None-Match: * with PUT.',
+    }),
 
   // PGRST1xx: the request
   /** @param message has the position, `details` what was expected there */

@@ -12,7 +12,7 @@ import { largeBody } from './request/body.ts'
 import { ParseQueue } from './request/parse-queue.ts'
 import type { RateDecision, RateLimiter } from './limits/rate-limiter.ts'
 import { errorResponse } from './response/error.ts'
-import { finish, traceHeader, type Notices } from './response/finish.ts'
+import { finish, traceHeader, type Caching, type Notices } from './response/finish.ts'
 import type { Headers } from './response/header.ts'
 import type { RestResponse } from './response/result.ts'
 import type { RestRequest } from './rest-request.ts'
@@ -157,6 +157,7 @@ export class RestHandler {
     const { serverCorsAllowedOrigins, serverTraceHeader } = config
     const response = finish(result, {
       notices,
+      caching: cachingOf(request),
       cors:
         origin === undefined || method === 'OPTIONS'
           ? noHeaders
@@ -187,6 +188,13 @@ const methodsWithBody = new Set(['POST', 'PATCH', 'PUT'])
 const methodsWithKey = new Set(['POST', 'PATCH'])
 const noBody = Buffer.alloc(0)
 const noHeaders: Headers = []
+
+/** Whether shared caches may store the response to a read: only without credentials. */
+function cachingOf(request: RestRequest): Caching | undefined {
+  if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
+  return credentialHeaders.every((name) => request.header(name) === undefined) ? 'shared' : 'private'
+}
+const credentialHeaders = ['authorization', 'apikey', 'cookie']
 
 /** The response to an unexpected error. It reveals nothing about the error. */
 const internalError = (): ApiError => new ApiError({ code: 'PGRSTX00', status: 500, message: 'Internal server error' })

@@ -45,6 +45,8 @@ export type EngineSettings = {
   readonly restBodyBudget: number
   /** Maximum number of request shapes whose plan or rejection is cached; 0 for none. */
   readonly planCacheMaxEntries: number
+  /** Name of the column with the version of a row; null: the system column `xmin`. */
+  readonly dbVersionColumn: string | null
   /** Which brief statements share connections. */
   readonly dbPoolSharing: 'all' | 'reads' | 'none'
   /** Greatest cost of a statement by the planner's estimate; null: unlimited. */
@@ -90,6 +92,7 @@ export const defaultSettings: RestSettings & LoadSettings = {
   dbRootSpec: null,
   dbSchemas: ['public'],
   dbTxEnd: 'commit',
+  dbVersionColumn: null,
   logQuery: false,
   openapiMode: 'follow-privileges',
   openapiSecurityActive: false,

@@ -87,6 +87,7 @@ t.test('defaults', async (t) => {
     dbMaxCost: null,
     dbMaxEmbedDepth: null,
     planCacheMaxEntries: 1000,
+    dbVersionColumn: null,
     restBodyLimit: 10_485_760,
     restBodyBudget: 67_108_864,
     serverRequestTimeout: 60,

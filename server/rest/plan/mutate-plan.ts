@@ -1,6 +1,10 @@
 // The plan of a write.
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { PlannedField, PlannedLogicTree } from './field.ts'
+import type { Precondition } from './row-version.ts'
+
+/** The versions of which the row to write must have one. */
+export type RequiredVersions = Extract<Precondition, { kind: 'version' }>
 
 export type MutatePlan =
   | {
@@ -17,7 +21,10 @@ export type MutatePlan =
       readonly where: readonly PlannedLogicTree[]
       readonly returning: readonly string[]
       readonly primaryKey: readonly string[]
+      /** Whether rows of the body are counted only if they satisfy `where`, for the precondition of a PUT. */
+      readonly isConditional?: boolean
       readonly applyDefaults: boolean
+      readonly versions?: RequiredVersions | undefined
     }
   | {
       readonly kind: 'update'
@@ -27,10 +34,12 @@ export type MutatePlan =
       readonly where: readonly PlannedLogicTree[]
       readonly returning: readonly string[]
       readonly applyDefaults: boolean
+      readonly versions?: RequiredVersions | undefined
     }
   | {
       readonly kind: 'delete'
       readonly into: QualifiedIdentifier
+      readonly versions?: RequiredVersions | undefined
       readonly where: readonly PlannedLogicTree[]
       readonly returning: readonly string[]
     }

@@ -5,11 +5,13 @@ import { mediaHandlerKey } from '../../schema-cache/media-handler.ts'
 import { errors } from '../errors.ts'
 import type { MediaType } from '../media-type.ts'
 import { decodeMediaType, encodeMediaType } from '../media-type.ts'
-import type { RequestShape } from '../request/api-request.ts'
+import type { PlannedRequest } from '../request/api-request.ts'
 import type { PlanContext } from './plan-context.ts'
 
 export type Negotiated = {
   readonly handler: MediaHandler
+  /** The handler of a GET request in place of HEAD. */
+  readonly bodyHandler: MediaHandler
   readonly mediaType: MediaType
   readonly explain: boolean
 }
@@ -29,7 +31,8 @@ export function negotiate(context: PlanContext, wholeRows: boolean): Negotiated 
     if (!found) continue
     const { mediaType } = found
     return {
-      handler: hasBody(request.shape) ? found.handler : noHandler,
+      handler: hasBody(request) ? found.handler : noHandler,
+      bodyHandler: found.handler,
       mediaType,
       explain: mediaType.kind === 'plan',
     }
@@ -37,8 +40,10 @@ export function negotiate(context: PlanContext, wholeRows: boolean): Negotiated 
   throw errors.mediaType(request.accept.map(encodeMediaType))
 }
 
-function hasBody({ action, preferences }: RequestShape): boolean {
+function hasBody({ shape: { action, preferences }, input }: PlannedRequest): boolean {
   if (action.kind === 'mutate') return preferences.representation === 'representation'
+  // HEAD with a condition compares the entity tag of the body.
+  if (input.conditions?.ifNoneMatch !== undefined) return true
   if (action.kind === 'read') return !action.headersOnly
   return action.kind !== 'call' || action.method !== 'head'
 }
