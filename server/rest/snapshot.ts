@@ -1,7 +1,7 @@
 // The settings and the schema that a request uses from beginning to end. A reload replaces them as a whole.
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import { PlanCache } from './cache/plan-cache.ts'
-import type { Database } from './database.ts'
+import type { BatchDatabase } from './database.ts'
 import type { LoadSettings, RestSettings, RoleSettings } from './settings.ts'
 import { SettingsStatements } from './sql/settings.ts'
 
@@ -34,7 +34,7 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
 
 /** The database with its current snapshot. */
 export type EngineState = {
-  readonly database: Database
+  readonly database: BatchDatabase
   /** The current snapshot. A request reads it once. */
   readonly snapshot: Snapshot
   /** Called when a request has lost its database connection. */

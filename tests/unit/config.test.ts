@@ -85,6 +85,8 @@ t.test('defaults', async (t) => {
     restBasePath: '/rest/v1',
     requestHeaderLimit: 50 * 1024,
     planCacheMaxEntries: 1000,
+    batchMaxRequests: 100,
+    batchMaxBytes: 10_485_760,
     restBodyLimit: 10_485_760,
     restBodyBudget: 67_108_864,
     serverRequestTimeout: 60,
