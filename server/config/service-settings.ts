@@ -124,6 +124,23 @@ export const serviceSettings: ServiceSettings = {
     description:
       'Memory for REST API request bodies above 16 KiB. Further ones wait up to `db-pool-acquisition-timeout`, then get 503.',
   }),
+  batchMaxRequests: service({
+    name: 'batch-max-requests',
+    variables: ['BATCH_MAX_REQUESTS'],
+    type: types.integer({ min: 0, max: 100_000 }),
+    default: 100,
+    description: 'Maximum number of requests in a batch (`POST /$batch`).',
+  }),
+  batchMaxBytes: service({
+    name: 'batch-max-bytes',
+    variables: ['BATCH_MAX_BYTES'],
+    type: types.size,
+    default: 10 * kibibyte * kibibyte,
+    defaultInWords: '`10mb`',
+    example: '"10mb"',
+    description:
+      'Maximum size of a batch, and of the responses to its requests in total: bytes, or a number with `kb`, `mb`, `gb`.',
+  }),
   serverRequestTimeout: service({
     name: 'server-request-timeout',
     variables: ['SERVER_REQUEST_TIMEOUT'],

@@ -276,7 +276,12 @@ async function runCrud(
   return { ...row, tableTotal: tableTotal(request.shape.preferences.count, row.tableTotal, estimate, config.dbMaxRows) }
 }
 
-function isolationOf(plan: CrudPlan | InspectPlan, { role }: Identity, snapshot: Snapshot): IsolationLevel | null {
+/** The isolation level that a plan needs; null for read committed. */
+export function isolationOf(
+  plan: CrudPlan | InspectPlan,
+  { role }: Identity,
+  snapshot: Snapshot,
+): IsolationLevel | null {
   const level = plan.kind === 'call' ? plan.routine.isolationLevel : null
   const wanted = level ?? snapshot.roleSettings.isolationLevels.get(role) ?? null
   return wanted === 'read committed' ? null : wanted

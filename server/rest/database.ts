@@ -46,6 +46,8 @@ export type SettingsStatement = PipelineStatement & {
   readonly hasNoEffect: true
   /** Whether it fails if the session of the token has ended. */
   readonly checksSession: boolean
+  /** Names of the settings that only this request has: those of its function, and the time zone that it prefers. */
+  readonly ofRequest?: readonly string[]
   /**
    * The same statement with a guard, for a transaction on a shared connection that must not run twice. Its values are
    * the guard's two numbers, followed by the values of the statement.
@@ -160,6 +162,32 @@ export type Database = {
   run(transaction: RestTransaction, options: TransactionOptions): Promise<TransactionResult>
 }
 
+/** What runs for one request of a batch. */
+export type BatchStep = Pick<RestTransaction, 'settings' | 'preRequest' | 'statements' | 'readOnly'>
+
+/** The rows of each statement of a step, or the error that ended the batch. */
+export type BatchStepResult = { readonly rows: TransactionResult['rows'] } | { readonly error: Error }
+
+export type BatchTransaction = Pick<RestTransaction, 'isolation' | 'readOnly' | 'rollback' | 'caller'>
+
+/**
+ * Runs steps in order, in one round trip. After an error only the end of the transaction is possible.
+ *
+ * @returns the results up to that of the first step that failed
+ * @throws any error when the connection was lost
+ */
+export type RunSteps = (steps: readonly BatchStep[]) => Promise<readonly BatchStepResult[]>
+
+export type BatchDatabase = Database & {
+  /**
+   * Runs the requests of a batch in one transaction on one connection, and commits it when `use` resolves.
+   *
+   * @param use its error rolls the transaction back
+   * @throws DatabaseFailure; the error of `use`; any other error when the connection was lost
+   */
+  batch<T>(transaction: BatchTransaction, use: (run: RunSteps) => Promise<T>, options: TransactionOptions): Promise<T>
+}
+
 /** An event of a channel (`LISTEN`). */
 export type ChannelEvent =
   /** Listening has begun. After `lost`, notifications may have been missed. */
@@ -169,7 +197,7 @@ export type ChannelEvent =
   | { readonly kind: 'notified'; readonly payload: string }
 
 /** A database from which the engine can also load its schema cache: the result of `connect`. */
-export type EngineDatabase = Database & {
+export type EngineDatabase = BatchDatabase & {
   /**
    * Runs statements in one read-only transaction of `repeatable read`, as the role that connects.
    *

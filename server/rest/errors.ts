@@ -9,6 +9,8 @@ export type ErrorBody = {
   readonly message: string
   readonly details: unknown
   readonly hint: string | null
+  /** Only in the response to a batch: the id of the request that failed. */
+  readonly request?: string | undefined
 }
 
 /** An error with its response. */
@@ -23,6 +25,8 @@ export class ApiError extends TracelessError {
   readonly statusText: string | undefined
   /** Describes parts of the error that were ignored, for the log. */
   readonly warning: string | undefined
+  /** Id of the request of a batch that failed. */
+  readonly request: string | undefined
 
   constructor(error: {
     code: string
@@ -33,6 +37,7 @@ export class ApiError extends TracelessError {
     headers?: readonly (readonly [string, string])[]
     statusText?: string | undefined
     warning?: string | undefined
+    request?: string | undefined
     cause?: unknown
   }) {
     super(error.message, error.cause)
@@ -44,14 +49,17 @@ export class ApiError extends TracelessError {
     this.headers = error.headers ?? []
     this.statusText = error.statusText
     this.warning = error.warning
+    this.request = error.request
   }
 }
 
 /** The body of an error response; `minimal` (setting `client-error-verbosity`) omits details and hint. */
 export function errorBody(error: ApiError, verbosity: 'verbose' | 'minimal'): string {
-  const { code, message, details, hint } = error
-  // Keys are in alphabetical order, as in PostgREST.
-  return verbosity === 'minimal' ? JSON.stringify({ code, message }) : JSON.stringify({ code, details, hint, message })
+  const { code, message, details, hint, request } = error
+  // Keys are in alphabetical order, as in PostgREST. JSON leaves out an undefined request.
+  return verbosity === 'minimal'
+    ? JSON.stringify({ code, message, request })
+    : JSON.stringify({ code, details, hint, message, request })
 }
 
 const invalidToken = (message: string): readonly (readonly [string, string])[] => [

@@ -3,6 +3,7 @@ import type { Identity } from '../identity/identity.ts'
 import type { BodyValidator } from './validation.ts'
 import { admit } from './admission.ts'
 import { answer, type AnswerTrace } from './answer.ts'
+import { answerBatch, isBatchPath } from './answer-batch.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import { ApiError, errors } from './errors.ts'
 import { bodyTypeError } from './request/payload-check.ts'
@@ -127,16 +128,19 @@ export class RestHandler {
           headers,
           body: noBody,
         }
+        const isBatch = method === 'POST' && isBatchPath(bodiless.path, context)
         if (methodsWithBody.has(method)) {
           share = this.#budget.open()
-          const gate = { limit: config.restBodyLimit, share, admit: () => admit(bodiless, acting, context) }
+          const limit = isBatch ? Math.min(config.restBodyLimit, config.batchMaxBytes) : config.restBodyLimit
+          const gate = { limit, share, admit: isBatch ? admitAll : () => admit(bodiless, acting, context) }
           http = { ...bodiless, body: await request.readBody(gate) }
         } else http = bodiless
         const received = http
+        const respondTo = isBatch ? answerBatch : answer
         const pending =
           received.body.length > largeBody
-            ? this.#parseQueue.run(() => (request.isGone ? errors.callerGone() : answer(received, acting, context)))
-            : answer(received, acting, context)
+            ? this.#parseQueue.run(() => (request.isGone ? errors.callerGone() : respondTo(received, acting, context)))
+            : respondTo(received, acting, context)
         const outcome = pending instanceof ApiError ? pending : await pending
         if (outcome instanceof ApiError) failure = outcome
         else {
@@ -187,6 +191,8 @@ const methodsWithBody = new Set(['POST', 'PATCH', 'PUT'])
 /** Methods that are not idempotent by themselves. RFC 9110, section 9.2.2. */
 const methodsWithKey = new Set(['POST', 'PATCH'])
 const noBody = Buffer.alloc(0)
+/** A batch is checked request by request. */
+const admitAll = (): Promise<void> => Promise.resolve()
 const noHeaders: Headers = []
 
 /** Whether shared caches may store the response to a read: only without credentials. */

@@ -39,6 +39,10 @@ export type PostgrestSettings = {
 
 /** Settings that PostgREST does not have. */
 export type EngineSettings = {
+  /** Maximum number of requests in a batch. */
+  readonly batchMaxRequests: number
+  /** Maximum size in bytes of a batch, and of the bodies of its responses in total. */
+  readonly batchMaxBytes: number
   /** Bytes. */
   readonly restBodyLimit: number
   /** Maximum total size in bytes of the large request bodies that the process keeps in memory. */
@@ -73,6 +77,8 @@ const mebibyte = 1024 * 1024
 /** The defaults of all settings. */
 export const defaultSettings: RestSettings & LoadSettings = {
   appSettings: [],
+  batchMaxBytes: 10 * mebibyte,
+  batchMaxRequests: 100,
   clientErrorVerbosity: 'verbose',
   dbAggregatesEnabled: false,
   dbAnonRole: null,

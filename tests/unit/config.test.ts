@@ -88,6 +88,8 @@ t.test('defaults', async (t) => {
     dbMaxEmbedDepth: null,
     planCacheMaxEntries: 1000,
     dbVersionColumn: null,
+    batchMaxRequests: 100,
+    batchMaxBytes: 10_485_760,
     restBodyLimit: 10_485_760,
     restBodyBudget: 67_108_864,
     serverRequestTimeout: 60,
