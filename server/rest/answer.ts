@@ -13,15 +13,17 @@ import type { LegacyName } from './plan/embed-path.ts'
 import { legacyTargetNames } from './plan/planner.ts'
 import type { CrudPlan, InspectPlan } from './plan/plan.ts'
 import { prepare, type Prepared } from './cache/prepare.ts'
+import type { NestedWrite } from './cache/prepare-nested.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import type { Notices } from './response/finish.ts'
+import { locateError, unmatchedError } from './response/nested-path.ts'
 import { needsResultCheck, resultError } from './response/result-check.ts'
 import { respondInfo } from './response/info.ts'
 import { explainBody, readResult, resultFormats } from './response/result-row.ts'
 import { respond, respondInspect } from './response/respond.ts'
 import { isStreamed, type Body, type RestResponse, type ResultRow } from './response/result.ts'
 import { plannedRows, tableTotal } from './response/total.ts'
-import { transactionError } from './sql-errors.ts'
+import { failedStatement, transactionError } from './sql-errors.ts'
 import { render } from './sql/fragment.ts'
 import { namedSession } from './sql/session.ts'
 import { preRequestStatement } from './sql/settings.ts'
@@ -165,6 +167,7 @@ async function runCrud(
     const { rows } = await run(plan, prepared, identity, context, [main])
     return { ...readResult(plan.kind, []), body: explainBody(rows[0] ?? []) }
   }
+  if (prepared.nested) return runNested(prepared.nested, plan, prepared, identity, context)
   const statements: PipelineStatement[] = [{ text: main.text, values: main.values, resultFormats }]
   const planned = needsPlannedCount(plan, request.shape)
   if (planned) statements.push({ ...render(explainCountStatement(plan.read)), isUnprepared: true })
@@ -192,6 +195,27 @@ async function runCrud(
   return { ...row, tableTotal: tableTotal(request.shape.preferences.count, row.tableTotal, estimate, config.dbMaxRows) }
 }
 
+/** Runs the statements of a nested write before the main statement, which reads the written rows. */
+async function runNested(
+  { steps, statements }: NestedWrite,
+  plan: CrudPlan,
+  prepared: Prepared,
+  identity: Identity,
+  context: AnswerContext,
+): Promise<ResultRow> {
+  const { request, main = noStatement() } = prepared
+  const { rows } = await run(
+    plan,
+    prepared,
+    identity,
+    context,
+    [...statements, { ...main, resultFormats }],
+    (results) =>
+      unmatchedError(results, steps) ?? resultError(plan, readResult(plan.kind, results.at(-1) ?? []), request.shape),
+  )
+  return readResult(plan.kind, rows.at(-1) ?? [])
+}
+
 function isolationOf(plan: CrudPlan | InspectPlan, { role }: Identity, snapshot: Snapshot): IsolationLevel | null {
   const level = plan.kind === 'call' ? plan.routine.isolationLevel : null
   const wanted = level ?? snapshot.roleSettings.isolationLevels.get(role) ?? null
@@ -201,7 +225,7 @@ function isolationOf(plan: CrudPlan | InspectPlan, { role }: Identity, snapshot:
 /** Runs the statements of a plan in the request's transaction. */
 async function run(
   plan: CrudPlan | InspectPlan,
-  { request, hasNoEffect }: Prepared,
+  { request, hasNoEffect, nested }: Prepared,
   identity: Identity,
   { database, caller, snapshot, schemaCache: cache, trace }: AnswerContext,
   statements: readonly PipelineStatement[],
@@ -233,6 +257,8 @@ async function run(
       { prepare: config.dbPreparedStatements, sharing: config.dbPoolSharing },
     )
   } catch (error) {
-    throw transactionError(error, identity.role !== config.dbAnonRole)
+    const rejection = transactionError(error, identity.role !== config.dbAnonRole)
+    const step = nested?.steps[failedStatement(error) ?? -1]
+    throw step ? locateError(rejection, step) : rejection
   }
 }

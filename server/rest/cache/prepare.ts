@@ -18,6 +18,7 @@ import { parsePayload, type Payload } from '../request/payload.ts'
 import { readHeaders } from '../request/headers.ts'
 import { canonicalQueryString, parseQueryString } from '../request/query-string.ts'
 import { isRowPath, filterByKey, hasSingleColumnKey, parseRowByKey } from '../request/row-by-key.ts'
+import { prepareNested, type NestedWrite } from './prepare-nested.ts'
 import { marker, splitRequest, type SplitRequest } from './split-request.ts'
 import { render, type Statement } from '../sql/fragment.ts'
 import { isObject } from '../sql/payload.ts'
@@ -40,6 +41,8 @@ export type Prepared = {
   readonly stats?: StatementStats
   /** For a request for a row by key: its shape before the filter by key was added. */
   readonly tableShape: RequestShape | undefined
+  /** For a write with related rows: the statements before the main statement. It is never cached. */
+  readonly nested?: NestedWrite
 }
 
 /** Called between parsing and planning, to measure the stages. */
@@ -60,7 +63,7 @@ export function prepare(http: HttpRequest, context: PrepareContext, onParsed: On
   if (known === undefined) {
     const prepared = uncached()
     // If the body may be the reason for a rejection, other requests of the same shape may succeed.
-    const mayBeOfBody = prepared instanceof ApiError && http.body.length > 0
+    const mayBeOfBody = prepared instanceof ApiError ? http.body.length > 0 : prepared.nested !== undefined
     if (!mayBeOfBody && plans.seenBefore(split.key)) plans.add(split.key, knownShape(http, split, prepared, context))
     return prepared
   }
@@ -107,6 +110,8 @@ function prepareUncached(http: HttpRequest, context: PrepareContext, onParsed: O
   const { request: parsed, value } = parseApiRequest(rowByKey?.http ?? http, snapshot.config)
   const request = rowByKey ? filterByKey(parsed, rowByKey.id, cache) : parsed
   onParsed()
+  const nested = prepareNested(request, cache, snapshot.config, validator)
+  if (nested) return { ...nested, hasNoEffect: false, tableShape: undefined }
   checkPayload(request, value, validator)
   const planned = planRequest(request, cache, snapshot.config)
   const plan = rowByKey ? planRowByKey(planned) : planned
