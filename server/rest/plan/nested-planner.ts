@@ -24,6 +24,8 @@ import type {
 
 /** Maximum number of statements of a nested write. */
 const maxSteps = 500
+/** Maximum number of rows of a level that are written one by one. */
+const maxSingleRows = 20
 
 /** The write of the root, as its preferences and parameters have it. */
 export type NestedRoot = {
@@ -195,16 +197,8 @@ class NestedPlanner {
   ): void {
     const { parent, role, place, onlyPaired = null } = reached
     const { table } = level
-    const groups = new Map<string, ReadSource[]>()
-    for (const row of rows) {
-      const names = role === 'root' ? [...row.toOne.keys()] : [...row.own.keys(), '', ...row.toOne.keys()]
-      const shape = JSON.stringify(names.sort())
-      const group = groups.get(shape)
-      if (group) group.push(row)
-      else groups.set(shape, [row])
-    }
     let isFirst = true
-    for (const group of groups.values()) {
+    for (const group of this.#groups(rows, role)) {
       const [first] = group
       if (!first) continue
       const set = new Set(role === 'root' ? this.#rootColumns(rows, table) : first.own.keys())
@@ -249,6 +243,20 @@ class NestedPlanner {
         this.#addStep({ kind: 'existing', of: step, asWritten: resolution === 'merge-duplicates' })
       }
     }
+  }
+
+  /** Few rows are written one by one, so that an error tells the row; of many, those with the same columns together. */
+  #groups(rows: readonly ReadSource[], role: Reached['role']): Iterable<readonly ReadSource[]> {
+    if (rows.length <= maxSingleRows && this.steps.length < maxSteps / 2) return rows.map((row) => [row])
+    const groups = new Map<string, ReadSource[]>()
+    for (const row of rows) {
+      const names = [...(role === 'root' ? [] : row.own.keys()), '', ...row.toOne.keys()]
+      const shape = JSON.stringify(names.sort())
+      const group = groups.get(shape)
+      if (group) group.push(row)
+      else groups.set(shape, [row])
+    }
+    return groups.values()
   }
 
   #addStep(step: NestedStep): void {

@@ -30,80 +30,68 @@ export function unmatchedError(results: readonly (readonly RawRow[])[], steps: r
 const quoted = /"((?:[^"]|"")*)"/g
 /** `Key (a, b)=(1, 2) …`, in any language. */
 const keyDetail = /\((.+?)\)=\((.*?)\)[^()]*$/s
-/** `… (1, null, x).` */
-const rowDetail = /\((.*)\)\.?$/s
 
-/** What an error says about the row: which rows it may be, and the column if it is one. */
+/** A pointer to what an error is about: a member of a row, a row, or what all rows of the step have in common. */
 function pathOf(error: ApiError, step: RowsStep): string {
-  const { message, code } = error
-  const details = typeof error.details === 'string' ? error.details : ''
-  const names = [...message.matchAll(quoted)].map(([, text = '']) => text.replaceAll('""', '"'))
-  const columns = step.columns.map(({ name }) => name)
-  const row = rowFinder(step)
-  switch (code) {
-    case '23502': {
-      // not_null_violation names the column. The first row without a value fails first.
-      const column =
-        names.find(
-          (name) => step.links.some((link) => link.columns.some((it) => it.name === name)) || columns.includes(name),
-        ) ?? names[0]
-      return row((members) => column !== undefined && (members[column] ?? null) === null, column)
-    }
-    case '23505':
-    case '23503': {
-      const [, listed = '', values = ''] = keyDetail.exec(details) ?? []
-      const keys = listed.split(', ').map((name) => name.replaceAll('"', ''))
-      const texts = values.split(', ')
-      const known = keys.filter((name) => columns.includes(name))
-      const matches = (members: Members): boolean =>
-        known.length > 0 &&
-        keys.length === texts.length &&
-        known.every((name) => sameText(members[name], texts[keys.indexOf(name)]))
-      return row(matches, keys.length === 1 && known.length === 1 ? known[0] : undefined)
-    }
-    case '23514': {
-      const texts = rowDetail.exec(details)?.[1]?.split(', ') ?? []
-      return row((members) => {
-        const own = Object.values(members).filter((value) => typeof value !== 'object' && typeof value !== 'boolean')
-        return texts.length > 0 && own.length > 0 && own.every((value) => texts.some((text) => sameText(value, text)))
-      })
-    }
-    case '22001':
-      return row(() => false)
-    default:
-      break
-  }
-  if (!code.startsWith('22')) return row(() => false)
-  // Errors of values quote the value.
-  for (const value of names.toReversed()) {
-    for (const column of columns) {
-      const found = findRow(step, (members) => sameText(members[column], value))
-      if (found) return found.path + pointerToken(column)
-    }
-  }
-  return row(() => false)
+  const { code } = error
+  const row = rowOf(error, step)
+  if (!row) return placeOf(step)
+  const column = code.startsWith('22') ? columnOfValue(quotedIn(error), row, step) : columnOfConstraint(error, step)
+  return column === undefined || !hasColumn(step, column) ? row.path : row.path + pointerToken(column)
 }
 
-const sameText = (value: unknown, text: string | undefined): boolean =>
-  value !== undefined && text !== undefined && (value === null ? text === 'null' : textOf(value) === text)
+const quotedIn = ({ message }: ApiError): readonly string[] =>
+  Array.from(message.matchAll(quoted), ([, text = '']) => text.replaceAll('""', '"'))
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+const detailsOf = ({ details }: ApiError): string => (typeof details === 'string' ? details : '')
+
+const hasColumn = ({ columns }: RowsStep, name: string): boolean => columns.some((column) => column.name === name)
+
+/** The row that an error is about, if it can be told: the first one to which the error applies. */
+function rowOf(error: ApiError, step: RowsStep): NestedRow | undefined {
+  const [only] = step.rows
+  if (step.rows.length === 1) return only
+  const { code } = error
+  if (code === '23502') {
+    const column = columnOfConstraint(error, step)
+    return column === undefined ? undefined : findRow(step, (members) => (members[column] ?? null) === null)
+  }
+  if (code === '23503' || code === '23505') {
+    const [, listed = '', values = ''] = keyDetail.exec(detailsOf(error)) ?? []
+    const names = listed.split(', ').map((name) => name.replaceAll('"', ''))
+    const texts = values.split(', ')
+    if (names.length !== texts.length || !names.every((name) => hasColumn(step, name))) return undefined
+    return findRow(step, (members) => names.every((name, index) => isWritten(members[name], texts[index])))
+  }
+  if (!code.startsWith('22')) return undefined
+  const found = quotedIn(error).toReversed()
+  return findRow(step, (members) =>
+    found.some((value) => step.columns.some(({ name }) => isWritten(members[name], value))),
+  )
+}
+
+/** The column of a value that the message quotes. */
+function columnOfValue(found: readonly string[], { text }: NestedRow, { columns }: RowsStep): string | undefined {
+  const members = JSON.parse(text) as Members
+  return columns.find(({ name }) => found.some((value) => isWritten(members[name], value)))?.name
+}
+
+/** The column of a constraint: named by the message, or by the name that PostgreSQL gives to constraints of a column. */
+function columnOfConstraint(error: ApiError, { columns, level }: RowsStep): string | undefined {
+  const names = quotedIn(error)
+  if (error.code === '23502') return names[0]
+  const table = level.into.name
+  return columns.find(({ name }) =>
+    ['check', 'key', 'fkey'].some((suffix) => names.includes(`${table}_${name}_${suffix}`)),
+  )?.name
+}
+
+/** Whether a value of the body is written like this in a message. */
+const isWritten = (value: unknown, text: string | undefined): boolean =>
+  value !== undefined && value !== null && (typeof value === 'string' ? value : JSON.stringify(value)) === text
 
 const findRow = ({ rows }: RowsStep, matches: (members: Members) => boolean): NestedRow | undefined =>
   rows.find(({ text }) => matches(JSON.parse(text) as Members))
-
-/** Finds the first row that matches: its path, with the column if it is known. Otherwise the place of all rows. */
-const rowFinder =
-  (step: RowsStep) =>
-  (matches: (members: Members) => boolean, column?: string): string => {
-    const [only] = step.rows
-    const found = step.rows.length === 1 ? only : findRow(step, matches)
-    if (!found) return placeOf(step)
-    return (
-      found.path +
-      (column !== undefined && step.columns.some(({ name }) => name === column) ? pointerToken(column) : '')
-    )
-  }
 
 /** The longest pointer that all rows have in common: `/lines` for `/lines/0` and `/lines/1`. */
 function placeOf({ rows, place }: RowsStep): string {
