@@ -395,7 +395,7 @@ const refusals: readonly Exchange[] = [
     body: at(
       'PGRSTX25',
       "Could not match the written rows of 'gaps' with the body",
-      '/*',
+      '/1',
       'A trigger may have left out or changed rows, or the rows may exist without being visible.',
     ),
   },

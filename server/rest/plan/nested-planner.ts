@@ -220,6 +220,9 @@ class NestedPlanner {
         add({ level: to, rows: group.map(({ toOne }) => toOne.get(key) ?? 0), isParent: false }, to, columns)
       }
       const rowsOf = parent?.link.rows
+      const conflict = this.#conflict(table, [...set, ...linked], role)
+      // Rows that exist already are referred to as they are.
+      const findsExisting = role === 'referenced' && conflict?.resolution === 'ignore-duplicates'
       const step: RowsStep = {
         kind: 'rows',
         level,
@@ -229,19 +232,19 @@ class NestedPlanner {
         links: found.map((link) =>
           link.isParent && rowsOf ? { ...link, rows: group.map(({ number }) => rowsOf[number] ?? 0) } : link,
         ),
-        conflict: this.#conflict(table, [...set, ...linked], role),
-        isFirst,
+        conflict,
+        isFirst: isFirst && !findsExisting,
+        onlyUnknown: findsExisting,
         isRoot: role === 'root',
         applyDefaults: role === 'root' && this.#root.applyDefaults,
         onlyPaired,
       }
-      isFirst = false
+      const asWritten = this.#root.resolution === 'merge-duplicates'
+      const find = { kind: 'existing', of: step, asWritten } as const
+      if (findsExisting) this.#addStep({ ...find, isFirst, isLast: false })
       this.#addStep(step)
-      const { resolution } = this.#root
-      // Rows that exist already are referred to as they are.
-      if (role === 'referenced' && step.conflict?.resolution === 'ignore-duplicates') {
-        this.#addStep({ kind: 'existing', of: step, asWritten: resolution === 'merge-duplicates' })
-      }
+      if (findsExisting) this.#addStep({ ...find, isFirst: false, isLast: true })
+      isFirst = false
     }
   }
 

@@ -59,14 +59,19 @@ export type RowsStep = {
   /** The root counts the rows that it creates, and may add defaults to rows without a value. */
   readonly isRoot: boolean
   readonly applyDefaults: boolean
+  /** Whether rows that are known already are left out. */
+  readonly onlyUnknown: boolean
   /** Writes only rows that are paired with a row that was written. */
   readonly onlyPaired: { readonly level: NestedLevel; readonly pairs: NestedPairs } | null
 }
 
-/** Finds the keys of rows of a step that existed before. */
+/** Finds the keys of rows of a step that exist already: before it, and after it those that were written meanwhile. */
 export type ExistingStep = {
   readonly kind: 'existing'
   readonly of: RowsStep
+  readonly isFirst: boolean
+  /** Whether all rows must be known afterwards. */
+  readonly isLast: boolean
   /** Whether the existing rows count as written, so that their related rows are written. */
   readonly asWritten: boolean
 }

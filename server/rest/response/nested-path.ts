@@ -19,10 +19,11 @@ export function locateError(error: ApiError, step: NestedStep): ApiError {
 export function unmatchedError(results: readonly (readonly RawRow[])[], steps: readonly NestedStep[]) {
   for (const [index, step] of steps.entries()) {
     const [, wanted, found] = results[index]?.[0] ?? []
-    if (step.kind === 'junction' || !wanted || !found) continue
-    const { level, place } = step.kind === 'existing' ? step.of : step
-    // The keys of existing rows are found by the next step.
-    if (wanted.toString() !== found.toString()) return nestedErrors.unmatched(level.into.name, place)
+    if (step.kind === 'junction' || !wanted || !found || (step.kind === 'existing' && !step.isLast)) continue
+    const written = step.kind === 'existing' ? step.of : step
+    if (wanted.toString() === found.toString()) continue
+    const path = written.rows.length === 1 ? written.rows[0]?.path : placeOf(written)
+    return nestedErrors.unmatched(written.level.into.name, path ?? '')
   }
   return undefined
 }

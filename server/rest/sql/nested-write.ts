@@ -68,10 +68,9 @@ function sourceSql(step: RowsStep): Fragment {
     ...columns.map((field, index) => `${representedSql(field, `b.c${index}`)} AS c${index}`),
     ...linkedColumns(step).map(({ link, key }, index) => `l${link}.${keyName(key)} AS c${columns.length + index}`),
   ]
-  const joined = links.map(({ level, isParent }, index) =>
-    isParent
-      ? ` JOIN ${keysSql(level, `l${index}`)} ON l${index}.n = b.r${index} AND l${index}.w`
-      : ` LEFT JOIN ${keysSql(level, `l${index}`)} ON l${index}.n = b.r${index}`,
+  const joined = links.map(
+    ({ level, isParent }, index) =>
+      ` JOIN ${keysSql(level, `l${index}`)} ON l${index}.n = b.r${index}${isParent ? ` AND l${index}.w` : ''}`,
   )
   const paired: Fragment = onlyPaired
     ? [
@@ -126,12 +125,13 @@ function duplicateColumns(step: RowsStep, written: readonly string[]): readonly 
  * row: true, how many rows were to be matched with the body, how many were.
  */
 function rowsSql(step: RowsStep): Fragment {
-  const { level, isFirst, isRoot, conflict } = step
+  const { level, isFirst, isRoot, onlyUnknown, conflict } = step
   const written = writtenColumns(step)
   const counts = isRoot && conflict?.resolution === 'merge-duplicates' ? ` WHERE ${countInserted}` : ''
+  const unknown = onlyUnknown ? ` WHERE s.n NOT IN (SELECT n FROM ${keysSql(level, 'k')})` : ''
   const insert = [
     `INSERT INTO ${qualified(level.into)} AS t${written.length === 0 ? '' : ` (${written.map(identifier).join(', ')})`}`,
-    ` SELECT ${written.map((_, index) => `s.c${index}`).join(', ')} FROM s${counts} ORDER BY s.n`,
+    ` SELECT ${written.map((_, index) => `s.c${index}`).join(', ')} FROM s${counts}${unknown} ORDER BY s.n`,
     conflictSql(step, written),
   ].join('')
   if (!level.isKept) return ['WITH ', sourceSql(step), ' ', insert]
@@ -155,7 +155,7 @@ function rowsSql(step: RowsStep): Fragment {
 }
 
 /** Keeps the keys of rows that existed before. Returns how many rows the step has, and how many are known now. */
-function existingSql({ of: step, asWritten }: ExistingStep): Fragment {
+function existingSql({ of: step, asWritten, isFirst }: ExistingStep): Fragment {
   const { level } = step
   const written = writtenColumns(step)
   const isSame = (step.conflict?.columns ?? []).map(
@@ -164,10 +164,10 @@ function existingSql({ of: step, asWritten }: ExistingStep): Fragment {
   return [
     'WITH ',
     sourceSql(step),
-    `, k AS (SELECT n FROM ${keysSql(level, 'k')} WHERE n IN (SELECT n FROM s))`,
+    `, k AS (SELECT n FROM ${isFirst ? '(SELECT 0 AS n WHERE false) k' : keysSql(level, 'k')} WHERE n IN (SELECT n FROM s))`,
     `, f AS (SELECT ${['s.n', ...keyTexts(level.keys, 't')].join(', ')} FROM s JOIN ${qualified(level.into)} t`,
     ` ON ${isSame.join(' AND ')} WHERE s.n NOT IN (SELECT n FROM k))`,
-    ` SELECT ${keepSql(level, asWritten, false)}, (SELECT count(*) FROM s), (SELECT count(*) FROM k) + count(*) FROM f`,
+    ` SELECT ${keepSql(level, asWritten, isFirst)}, (SELECT count(*) FROM s), (SELECT count(*) FROM k) + count(*) FROM f`,
   ]
 }
 
