@@ -3,7 +3,14 @@ import type { Claim, PipelineStatement, RawRow, RestTransaction } from '../rest/
 import { claimRefused, recordedMeanwhile } from './claim-refused.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
 import type { PipelinePart } from './protocol/pipeline-query.ts'
-import { command, isLostConnection, Refusal, runPipeline, type PipelineObserver } from './protocol/pipeline.ts'
+import {
+  command,
+  isLostConnection,
+  Refusal,
+  runPipeline,
+  StatementError,
+  type PipelineObserver,
+} from './protocol/pipeline.ts'
 
 // These only end the transaction, so they have no effect of their own.
 const commit = command('COMMIT', { hasNoEffect: true })
@@ -39,11 +46,22 @@ export async function runStages(
 ): Promise<RawRow[][]> {
   const { statements } = transaction
   if (isPlain(transaction)) {
-    const results = await runPipeline(client, [[...before, ...statements]], options.prepare, options.observer)
+    const all = [...before, ...statements]
+    const results = await runPipeline(client, [all], options.prepare, options.observer).catch(numbering(before.length))
     return results.slice(before.length)
   }
   return new Stages(client, transaction, options).run(before)
 }
+
+/** Rethrows an error with the number of its statement, of which the first has the given position. */
+const numbering =
+  (first: number) =>
+  (error: unknown): never => {
+    if (error instanceof StatementError && error.position.part === 0 && error.position.statement >= first) {
+      error.statement = error.position.statement - first
+    }
+    throw error
+  }
 
 class Stages {
   readonly #client: PipelineClient
@@ -66,38 +84,45 @@ class Stages {
     const claimed = claim ? opening.indexOf(claim.statement) : -1
     if (!precheck) {
       const all = [...opening, ...statements]
-      if (!checkResult && !claim) return (await this.#runToEnd(all)).slice(opening.length, all.length)
-      return this.#finish((await this.#runPart(all, this.#options.prepare, claimed)).slice(opening.length))
+      if (!checkResult && !claim) return (await this.#runToEnd(all, opening.length)).slice(opening.length, all.length)
+      const results = await this.#runPart(all, this.#options.prepare, opening.length, claimed)
+      return this.#finish(results.slice(opening.length))
     }
-    const checked = await this.#runPart([...opening, precheck.statement], this.#options.prepare, claimed)
+    const checked = await this.#runPart([...opening, precheck.statement], this.#options.prepare, Infinity, claimed)
     await this.#refuseIf(precheck.check(checked.at(-1) ?? []))
     // A transaction that has begun cannot run again when a prepared statement turns out to be stale.
-    if (checkResult || claim) return this.#finish(await this.#runPart(statements, false))
-    const results = await this.#runToEnd(statements, false, this.#options.observer)
+    if (checkResult || claim) return this.#finish(await this.#runPart(statements, false, 0))
+    const results = await this.#runToEnd(statements, 0, false, this.#options.observer)
     return results.slice(0, statements.length)
   }
 
-  /** Runs the last statements together with the end of the transaction. */
+  /**
+   * Runs the last statements together with the end of the transaction.
+   *
+   * @param first position of the first statement of the request
+   */
   #runToEnd(
     part: readonly PipelineStatement[],
+    first: number,
     prepare = this.#options.prepare,
     observer?: PipelineObserver,
   ): Promise<RawRow[][]> {
     const parts = this.#transaction.rollback ? [[...part, checkConstraints], [rollback]] : [part, [commit]]
-    return runPipeline(this.#client, parts, prepare, observer)
+    return runPipeline(this.#client, parts, prepare, observer).catch(numbering(first))
   }
 
   /**
    * Runs statements that leave the transaction open, and ends it if one of them fails.
    *
-   * @param claimed number of the statement of the claim
+   * @param first position of the first statement of the request
+   * @param claimed position of the statement of the claim
    */
-  async #runPart(part: PipelinePart, prepare: boolean, claimed = -1): Promise<RawRow[][]> {
+  async #runPart(part: PipelinePart, prepare: boolean, first: number, claimed = -1): Promise<RawRow[][]> {
     try {
       return await runPipeline(this.#client, [part], prepare)
     } catch (error) {
       if (!isLostConnection(error) && this.#client.getTransactionStatus() !== 'I') await this.#rollBack()
-      throw claimRefused(error, claimed) ?? error
+      throw claimRefused(error, claimed) ?? numbering(first)(error)
     }
   }
 

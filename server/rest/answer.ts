@@ -22,9 +22,11 @@ import type { LegacyName } from './plan/embed-path.ts'
 import { legacyTargetNames } from './plan/planner.ts'
 import type { CrudPlan, InspectPlan } from './plan/plan.ts'
 import { prepare, prepareWithoutVersion, type Prepared } from './cache/prepare.ts'
+import type { NestedWrite } from './cache/prepare-nested.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import type { IdempotentRequest } from './request/idempotency-key.ts'
 import type { Notices } from './response/finish.ts'
+import { locateError, unmatchedError } from './response/nested-path.ts'
 import { preconditionError, probeOf } from './response/precondition.ts'
 import { needsResultCheck, resultError } from './response/result-check.ts'
 import { costCheck } from './response/cost-check.ts'
@@ -35,7 +37,7 @@ import { respond, respondInspect } from './response/respond.ts'
 import { isStreamed, type Body, type RestResponse, type ResultRow } from './response/result.ts'
 import { plannedRows, tableTotal } from './response/total.ts'
 import { addValidator } from './response/validator.ts'
-import { transactionError } from './sql-errors.ts'
+import { failedStatement, transactionError } from './sql-errors.ts'
 import { render } from './sql/fragment.ts'
 import { namedSession } from './sql/session.ts'
 import { preRequestStatement } from './sql/settings.ts'
@@ -184,6 +186,11 @@ function respondTo(
   return addValidator(response, plan, row, request, snapshot.config)
 }
 
+/** The row of the main statement, which follows the statements of a nested write. */
+function rowOf(plan: CrudPlan, { nested }: Prepared, results: readonly (readonly RawRow[])[]): ResultRow {
+  return readResult(plan.kind, (nested ? results.at(-1) : results[0]) ?? [], undefined, returnsVersion(plan))
+}
+
 /** Answers a request with an Idempotency-Key. */
 async function answerOnce(
   request: IdempotentRequest,
@@ -193,7 +200,7 @@ async function answerOnce(
   context: AnswerContext,
 ): Promise<RestResponse> {
   const once = new ResponseOnce(request, (results) =>
-    respondTo(plan, readResult(plan.kind, results[0] ?? [], undefined, returnsVersion(plan)), prepared, context),
+    respondTo(plan, rowOf(plan, prepared, results), prepared, context),
   )
   try {
     const row = await runCrud(plan, prepared, identity, context, once.claim)
@@ -241,6 +248,7 @@ async function runCrud(
     const { rows } = await run(plan, prepared, identity, context, [main])
     return { ...readResult(plan.kind, []), body: explainBody(rows[0] ?? []) }
   }
+  if (prepared.nested) return runNested(prepared.nested, plan, prepared, identity, context, claim)
   const statements: PipelineStatement[] = [
     { text: main.text, values: main.values, resultFormats: resultFormatsOf(plan) },
   ]
@@ -250,7 +258,7 @@ async function runCrud(
   if (probe) statements.push(probe)
   const hasVersion = returnsVersion(plan)
   const checkResult = (results: readonly (readonly RawRow[])[]): ApiError | undefined => {
-    const row = readResult(plan.kind, results[0] ?? [], undefined, hasVersion)
+    const row = rowOf(plan, prepared, results)
     return preconditionError(plan, row, results[1], prepared) ?? resultError(plan, row, request.shape)
   }
   // Only a rejected write needs a rollback, so only writes are checked before the transaction ends.
@@ -276,6 +284,29 @@ async function runCrud(
   return { ...row, tableTotal: tableTotal(request.shape.preferences.count, row.tableTotal, estimate, config.dbMaxRows) }
 }
 
+/** Runs the statements of a nested write before the main statement, which reads the written rows. */
+async function runNested(
+  { steps, statements }: NestedWrite,
+  plan: CrudPlan,
+  prepared: Prepared,
+  identity: Identity,
+  context: AnswerContext,
+  claim: Claim | undefined,
+): Promise<ResultRow> {
+  const { request, main = noStatement() } = prepared
+  const { rows } = await run(
+    plan,
+    prepared,
+    identity,
+    context,
+    [...statements, { ...main, resultFormats: resultFormatsOf(plan) }],
+    (results) => unmatchedError(results, steps) ?? resultError(plan, rowOf(plan, prepared, results), request.shape),
+    undefined,
+    claim,
+  )
+  return rowOf(plan, prepared, rows)
+}
+
 /** The isolation level that a plan needs; null for read committed. */
 export function isolationOf(
   plan: CrudPlan | InspectPlan,
@@ -290,7 +321,7 @@ export function isolationOf(
 /** Runs the statements of a plan in the request's transaction. */
 async function run(
   plan: CrudPlan | InspectPlan,
-  { request, hasNoEffect }: Prepared,
+  { request, hasNoEffect, nested }: Prepared,
   identity: Identity,
   { database, caller, snapshot, schemaCache: cache, trace }: AnswerContext,
   statements: readonly PipelineStatement[],
@@ -330,6 +361,8 @@ async function run(
     )
   } catch (error) {
     if (claim && refusalOf(error)) throw error
-    throw transactionError(error, identity.role !== config.dbAnonRole)
+    const rejection = transactionError(error, identity.role !== config.dbAnonRole)
+    const step = nested?.steps[failedStatement(error) ?? -1]
+    throw step ? locateError(rejection, step) : rejection
   }
 }

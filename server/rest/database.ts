@@ -138,7 +138,12 @@ export type TransactionResult = {
 /** Rejections of `Database.run`, apart from errors of `checkResult`. Any other error means a lost connection. */
 export type DatabaseFailure = Error &
   (
-    | { readonly kind: 'statement failed'; readonly server: ServerError }
+    | {
+        readonly kind: 'statement failed'
+        readonly server: ServerError
+        /** Number of the statement in `RestTransaction.statements`; undefined for any other statement. */
+        readonly statement?: number | undefined
+      }
     /** Connecting failed; the message says why. */
     | { readonly kind: 'not connected' }
     /** No connection became free in time. */

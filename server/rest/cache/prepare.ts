@@ -22,6 +22,7 @@ import type { PageCursors } from '../request/page-cursor.ts'
 import { pageInput, readPage, withPage } from '../request/page-request.ts'
 import { canonicalQueryString, parseQueryString } from '../request/query-string.ts'
 import { isRowPath, filterByKey, hasSingleColumnKey, parseRowByKey } from '../request/row-by-key.ts'
+import { prepareNested, type NestedWrite } from './prepare-nested.ts'
 import { marker, splitRequest, type SplitRequest } from './split-request.ts'
 import { render, type Statement } from '../sql/fragment.ts'
 import { isObject } from '../sql/payload.ts'
@@ -48,6 +49,8 @@ export type Prepared = {
   readonly stats?: StatementStats
   /** For a request for a row by key: its shape before the filter by key was added. */
   readonly tableShape: RequestShape | undefined
+  /** For a write with related rows: the statements before the main statement. It is never cached. */
+  readonly nested?: NestedWrite
 }
 
 /** Called between parsing and planning, to measure the stages. */
@@ -68,8 +71,9 @@ export function prepare(http: HttpRequest, context: PrepareContext, onParsed: On
   if (known === undefined) {
     const prepared = uncached()
     // If the body may be the reason for a rejection, other requests of the same shape may succeed.
-    // The same applies to a cursor, which may be of another request.
-    const mayBeOfValue = prepared instanceof ApiError && (http.body.length > 0 || split.cursor !== undefined)
+    // The same applies to a cursor, which may be of another request, and to a nested write, whose statements depend on it.
+    const mayBeOfValue =
+      prepared instanceof ApiError ? http.body.length > 0 || split.cursor !== undefined : prepared.nested !== undefined
     if (!mayBeOfValue && plans.seenBefore(split.key)) plans.add(split.key, knownShape(http, split, prepared, context))
     return prepared
   }
@@ -124,6 +128,8 @@ function prepareUncached(http: HttpRequest, context: PrepareContext, onParsed: O
   const found = rowByKey ? filterByKey(parsed, rowByKey.id, cache) : parsed
   const request = readPage(found, http, snapshot.cursors, (call) => takesCursor(call, cache))
   onParsed()
+  const nested = prepareNested(request, cache, snapshot.config, validator)
+  if (nested) return { ...nested, hasNoEffect: false, tableShape: undefined }
   checkPayload(request, value, validator)
   const planned = planRequest(request, cache, snapshot.config)
   const plan = rowByKey ? planRowByKey(planned) : planned

@@ -22,7 +22,8 @@ export function checkPayload({ shape, input }: PlannedRequest, value: unknown, v
   const isText = contentType.kind !== 'json'
   const problems =
     action.mutation === 'update' ? table.validateUpdate(body, isText) : table.validateInsert(body, isText)
-  if (problems.length > 0) throw errors.invalidBody('The body does not match the schema of the table', listed(problems))
+  if (problems.length > 0)
+    throw errors.invalidBody('The body does not match the schema of the table', listedProblems(problems))
 }
 
 const valueOf = (payload: Payload): unknown =>
@@ -42,7 +43,8 @@ function withColumns(value: unknown, payload: Payload, columns: readonly string[
   return Array.isArray(value) ? value.map(pick) : pick(value)
 }
 
-const listed = (problems: readonly BodyProblem[]): string =>
+/** All problems as one text. */
+export const listedProblems = (problems: readonly BodyProblem[]): string =>
   problems.map(({ pointer, message }) => (pointer === '' ? message : `${pointer} ${message}`)).join('; ')
 
 /**

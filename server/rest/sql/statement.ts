@@ -133,14 +133,19 @@ function readSql(plan: CrudPlan & { kind: 'read' }, shape: StatementShape, setti
   ]
 }
 
-function mutateSql(plan: CrudPlan & { kind: 'mutate' }, { preferences }: StatementShape): Fragment {
+/** @param written the written rows */
+function mutateSql(
+  plan: CrudPlan & { kind: 'mutate' },
+  { preferences }: StatementShape,
+  written: Fragment = mutateStatement(plan.mutate),
+): Fragment {
   const { mutate, handler } = plan
   const hasLocation = mutate.kind === 'insert' && preferences.representation === 'headers-only'
   const location = hasLocation ? locationSql(mutate.primaryKey) : noLocation
   const inserted = countsInserted(mutate, preferences.resolution) ? insertedCount : "''"
   return [
     `WITH ${sourceName} AS (`,
-    mutateStatement(mutate),
+    written,
     ') ',
     resultSelect(
       {
@@ -202,6 +207,13 @@ export function mainStatement(plan: CrudPlan, shape: StatementShape, settings: S
     ? explainSql(statement, plan.mediaType.format, plan.mediaType.options)
     : statement
 }
+
+/** The same for a write whose rows are already written. `written` selects them. */
+export const writtenStatement = (
+  plan: CrudPlan & { kind: 'mutate' },
+  shape: StatementShape,
+  written: Fragment,
+): Fragment => mutateSql(plan, shape, written)
 
 /** `EXPLAIN` of a count, as JSON in one row. Has the planner's estimate for `count=planned` and `count=estimated`. */
 export const explainCountStatement = (read: ReadPlan): Fragment => explainSql(countStatement(read), 'json')
