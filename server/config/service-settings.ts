@@ -124,6 +124,21 @@ export const serviceSettings: ServiceSettings = {
     description:
       'Memory for REST API request bodies above 16 KiB. Further ones wait up to `db-pool-acquisition-timeout`, then get 503.',
   }),
+  restExportLimit: service({
+    name: 'rest-export-limit',
+    variables: ['REST_EXPORT_LIMIT'],
+    type: types.integer({ min: 0, max: 1_000 }),
+    default: 4,
+    description:
+      'Maximum number of NDJSON and CSV responses that are streamed row by row at once, each on its own connection; further ones get 503. Keep it below `db-pool`. `0`: nothing is streamed.',
+  }),
+  restExportCompression: service({
+    name: 'rest-export-compression',
+    variables: ['REST_EXPORT_COMPRESSION'],
+    type: types.boolean,
+    default: true,
+    description: 'Whether streamed responses are compressed if the client accepts br, zstd or gzip.',
+  }),
   serverRequestTimeout: service({
     name: 'server-request-timeout',
     variables: ['SERVER_REQUEST_TIMEOUT'],

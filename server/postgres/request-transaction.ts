@@ -5,6 +5,7 @@ import type {
   PipelineStatement,
   RestTransaction,
   RawRow,
+  RowReceiver,
   TransactionOptions,
   TransactionResult,
 } from '../rest/database.ts'
@@ -70,6 +71,8 @@ class TransactionRun implements SharedRun {
   readonly #transaction: RestTransaction
   readonly #options: TransactionOptions
   readonly waitsForLargeRows: boolean
+  /** Receives rows while they arrive. */
+  readonly #receiver: RowReceiver | undefined
   readonly #source: RunOptions['source']
   readonly #settingsError: RunOptions['settingsError']
   readonly #resolve: (result: TransactionResult) => void
@@ -99,6 +102,7 @@ class TransactionRun implements SharedRun {
     this.kind = transaction.readOnly ? 'read' : 'write'
     this.part = statementsOf(transaction)
     this.mayRepeat = transaction.hasNoEffect
+    this.#receiver = transaction.receiver
   }
 
   start(): void {
@@ -156,7 +160,7 @@ class TransactionRun implements SharedRun {
 
   /** Whether to run it once more: its connection was lost, or has a role that may not check sessions. */
   #mayRetry(error: Error): boolean {
-    if (this.#hasArrived) return false
+    if (this.#hasArrived || this.#receiver?.hasBegun === true) return false
     if (!this.#resetsRole && this.#hasForeignRole(error)) {
       this.#resetsRole = true
       return true
@@ -189,6 +193,12 @@ class TransactionRun implements SharedRun {
   }
 
   #runOn(client: PipelineClient): Promise<RawRow[][]> {
+    if (!this.#receiver) return this.#runStatements(client)
+    const remove = this.#pool.streams.addReceiver(this.#receiver)
+    return this.#runStatements(client).finally(remove)
+  }
+
+  #runStatements(client: PipelineClient): Promise<RawRow[][]> {
     const { stats, readOnly, statements } = this.#transaction
     const observer: PipelineObserver = {
       onLargeRow:
@@ -196,6 +206,7 @@ class TransactionRun implements SharedRun {
           ? (fields, last) => this.onLargeRow(fields, last)
           : undefined,
       stats,
+      hasReceiver: this.#receiver !== undefined,
     }
     const before = this.#resetsRole ? [loginRole] : []
     return runOn(client, this.#transaction, [...before, ...this.part], this.#options.prepare, observer)
@@ -236,7 +247,7 @@ async function runOn(
   const pick = (results: RawRow[][]): RawRow[][] => results.slice(1 + first, open.length)
   if (!checkResult) {
     const parts = undo ? [[...open, checkConstraints], [rollback]] : [open, [commit]]
-    return pick(await runPipeline(client, parts, prepare))
+    return pick(await runPipeline(client, parts, prepare, { hasReceiver: transaction.receiver !== undefined }))
   }
   let results: RawRow[][]
   try {

@@ -1,5 +1,13 @@
 // Runs the stages of a request in order: parse, plan, build SQL, run, respond. Each stage has its own folder.
-import type { Caller, Database, PipelineStatement, RestTransaction, RawRow, TransactionResult } from './database.ts'
+import type {
+  Caller,
+  Database,
+  PipelineStatement,
+  RestTransaction,
+  RawRow,
+  RowReceiver,
+  TransactionResult,
+} from './database.ts'
 import type { StatementStats } from '../common/statement-stats.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -8,10 +16,14 @@ import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import type { BodyValidator } from './validation.ts'
 import { respondRowByKey } from './response/row-by-key.ts'
 import { ApiError } from './errors.ts'
+import type { ExportSlots } from './export/export-slots.ts'
+import type { RowBody } from './export/row-body.ts'
+import { streamRows } from './export/stream-rows.ts'
 import { inspectDocument, inspectStatements } from './openapi/inspect.ts'
 import type { LegacyName } from './plan/embed-path.ts'
 import { legacyTargetNames } from './plan/planner.ts'
 import type { CrudPlan, InspectPlan } from './plan/plan.ts'
+import { isStreamable } from './plan/streamable.ts'
 import { prepare, type Prepared } from './cache/prepare.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import type { Notices } from './response/finish.ts'
@@ -39,6 +51,8 @@ export type AnswerContext = {
   /** Duration of the authentication in milliseconds; undefined when stages are not timed. */
   readonly authenticationTime: number | undefined
   readonly trace: AnswerTrace
+  /** Places for responses that are streamed row by row; undefined when no response may be. */
+  readonly exports: ExportSlots | undefined
 }
 
 /** Collects data for logs and metrics while a request runs. */
@@ -114,6 +128,15 @@ async function execute(
       break
     }
     default: {
+      const { exports: slots } = context
+      if (slots && config.restExportLimit > 0 && !tableShape && isStreamable(plan, request.shape)) {
+        const runRows = (statements: readonly PipelineStatement[], receiver: RowBody): Promise<TransactionResult> =>
+          run(plan, prepared, identity, { ...context, caller: receiver }, statements, undefined, undefined, receiver)
+        const { caller } = context
+        response = await streamRows(plan, request, { config, basePath, slots, caller, run: runRows })
+        transaction = timer()
+        break
+      }
       const row = await runCrud(plan, prepared, identity, context)
       transaction = timer()
       try {
@@ -207,6 +230,7 @@ async function run(
   statements: readonly PipelineStatement[],
   checkResult?: RestTransaction['checkResult'],
   stats?: StatementStats,
+  receiver?: RowReceiver,
 ): Promise<TransactionResult> {
   const { config } = snapshot
   const session = cache.checksSessions ? namedSession(identity) : undefined
@@ -228,6 +252,7 @@ async function run(
         rollback: transaction === 'rollback' || (config.dbTxEnd.startsWith('rollback') && transaction !== 'commit'),
         checkResult,
         stats,
+        receiver,
         caller,
       },
       { prepare: config.dbPreparedStatements, sharing: config.dbPoolSharing },

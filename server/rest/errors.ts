@@ -101,6 +101,16 @@ export const errors = {
       headers: [['Retry-After', '1']],
     }),
 
+  tooManyExports: (limit: number) =>
+    new ApiError({
+      code: 'PGRSTX60',
+      status: 503,
+      message: 'Too many large responses are being streamed at the same time',
+      details: `The server streams ${limit} at once (rest-export-limit).`,
+      hint: 'Try again later, or request fewer rows with limit.',
+      headers: [['Retry-After', '1']],
+    }),
+
   // PGRST1xx: the request
   /** @param message has the position, `details` what was expected there */
   queryParam: (message: string, details: string) => new ApiError({ code: 'PGRST100', status: 400, message, details }),

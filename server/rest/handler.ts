@@ -5,6 +5,7 @@ import { admit } from './admission.ts'
 import { answer, type AnswerTrace } from './answer.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import { ApiError, errors } from './errors.ts'
+import { ExportSlots } from './export/export-slots.ts'
 import { bodyTypeError } from './request/payload-check.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import { BodyBudget, type BodyShare } from './request/body-budget.ts'
@@ -50,6 +51,8 @@ export type RestHandlerOptions = {
   readonly validator: BodyValidator
   /** Called once for every request, before its response is sent. Must not throw. */
   readonly observe: (observation: RestObservation) => void
+  /** Whether large results may be streamed row by row, for which the database must support receivers. By default true. */
+  readonly streamsRows?: boolean
 }
 
 /** Authenticates requests, reads their bodies, answers them, and adds the headers that all responses have. */
@@ -57,6 +60,7 @@ export class RestHandler {
   readonly #options: RestHandlerOptions
   readonly #budget: BodyBudget
   readonly #parseQueue = new ParseQueue()
+  readonly #exports = new ExportSlots()
 
   constructor(options: RestHandlerOptions) {
     const { restBodyBudget, dbPoolAcquisitionTimeout } = options.state.snapshot.config
@@ -71,7 +75,7 @@ export class RestHandler {
   /** Answers a request. Every error becomes a response. */
   async answer(request: RestRequest): Promise<RestResponse> {
     const start = performance.now()
-    const { state, identify, validator, observe } = this.#options
+    const { state, identify, validator, observe, streamsRows = true } = this.#options
     const { snapshot } = state
     const { config } = snapshot
     const { method, headers } = request
@@ -108,6 +112,7 @@ export class RestHandler {
           basePath,
           authenticationTime,
           trace,
+          exports: streamsRows ? this.#exports : undefined,
         }
         const bodiless = {
           method,

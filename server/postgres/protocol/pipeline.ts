@@ -9,7 +9,7 @@ import { StatementError } from './statement-error.ts'
 import type { StatementCache } from './statement-cache.ts'
 
 /** Callbacks besides the result: see `QueuedTransaction`. */
-export type PipelineObserver = Pick<QueuedTransaction, 'onLargeRow' | 'stats'>
+export type PipelineObserver = Pick<QueuedTransaction, 'onLargeRow' | 'stats' | 'hasReceiver'>
 
 export { StatementError }
 export type { OnLargeRow, PipelinePart } from './pipeline-query.ts'

@@ -115,6 +115,8 @@ export class Explainer {
     this.#options = options
     const database: Database = { run: (transaction) => this.#run(transaction) }
     this.#handler = new RestHandler({
+      // Statements are explained one by one.
+      streamsRows: false,
       state: {
         database,
         get snapshot() {

@@ -11,6 +11,7 @@ import { bind, type PlanCache, bindError, sourcesOf, type KnownShape, type Prepa
 import { hasNoEffect } from '../plan/effect.ts'
 import { planRequest } from '../plan/planner.ts'
 import type { ActionPlan, CrudPlan } from '../plan/plan.ts'
+import { isStreamable } from '../plan/streamable.ts'
 import type { ApiRequest, HttpRequest, PlannedRequest, RequestShape } from '../request/api-request.ts'
 import { largeBody } from '../request/body.ts'
 import { parseApiRequest } from '../request/parse-api-request.ts'
@@ -136,6 +137,7 @@ function prepareShape(
   const isCacheable =
     isCrud(plan) &&
     !plan.explain &&
+    !isStreamable(plan, request.shape) &&
     !needsPlannedCount(plan, request.shape) &&
     !(plan.kind === 'mutate' && plan.mutation === 'single-upsert') &&
     (payload === undefined || isText(payload))
