@@ -1,6 +1,5 @@
 // The REST API on Node's request and response: `node:http`, Express, Fastify's raw objects.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Socket } from 'node:net'
 import type { StreamedBody } from '../rest/database.ts'
 import { contentLength } from '../rest/response/header.ts'
 import { isStreamed, type RestResponse } from '../rest/response/result.ts'
@@ -74,16 +73,7 @@ function sendArriving({ socket }: IncomingMessage, response: ServerResponse, bod
   const onClose = (): void => body.drop()
   socket.once('close', onClose)
   response.once('close', () => socket.off('close', onClose))
-  body.sendTo(response, (error) => breakOff(socket, response, error))
-}
-
-/**
- * Ends a response without a length in the middle, so that no client takes it for complete: its last chunk is missing.
- * HTTP/1.0 has no chunks: the body ends with its connection, which is reset.
- */
-function breakOff(socket: Socket, response: ServerResponse, error: Error): void {
-  if (!response.chunkedEncoding && socket instanceof Socket) socket.resetAndDestroy()
-  response.destroy(error)
+  body.sendTo(response)
 }
 
 function send(request: IncomingMessage, response: ServerResponse, { status, statusText, headers, body }: RestResponse) {

@@ -88,12 +88,8 @@ export type SettingsStatement = PipelineStatement & {
 export type StreamedBody = {
   /** Total length in bytes; undefined when it is not known in advance. */
   readonly length: number | undefined
-  /**
-   * Writes it to a stream, respecting backpressure, and ends the stream.
-   *
-   * @param breakOff called when the body fails before its end; by default, the stream is destroyed with the error
-   */
-  sendTo(writable: Writable, breakOff?: (error: Error) => void): void
+  /** Writes it to a stream, respecting backpressure, and ends the stream; destroys the stream when the body fails. */
+  sendTo(writable: Writable): void
   /** Discards it. */
   drop(): void
   /** Calls `listener` once the body was sent, dropped or has failed. Bodies of unknown length have it. */

@@ -112,7 +112,7 @@ export class RestHandler {
           basePath,
           authenticationTime,
           trace,
-          exports: streamsRows ? this.#exports : undefined,
+          exports: streamsRows && request.takesUnknownLength !== false ? this.#exports : undefined,
         }
         const bodiless = {
           method,

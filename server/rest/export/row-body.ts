@@ -46,7 +46,7 @@ export class RowBody implements RowReceiver, StreamedBody, Caller {
   #encoding: ContentEncoding | undefined
   #reader: Writable | undefined
   #encoder: Encoder | undefined
-  #breakOff: ((error: Error) => void) | undefined
+  #writable: Writable | undefined
   #awaitsDrain = false
   #given = 0
   #since = 0
@@ -169,14 +169,15 @@ export class RowBody implements RowReceiver, StreamedBody, Caller {
   fail(error: Error): void {
     if (this.#isDropped || this.#end) return
     this.#error = error
-    this.#breakOff?.(error)
-    if (this.#breakOff) this.drop()
+    if (!this.#writable) return
+    this.#writable.destroy(error)
+    this.drop()
   }
 
-  sendTo(writable: Writable, breakOff = (error: Error): void => void writable.destroy(error)): void {
-    this.#breakOff = breakOff
+  sendTo(writable: Writable): void {
+    this.#writable = writable
     if (this.#error) {
-      breakOff(this.#error)
+      writable.destroy(this.#error)
       this.drop()
       return
     }

@@ -59,7 +59,7 @@ export async function streamRows(
     body.drop()
     throw error
   })
-  const total = totalOf(body, explained, request, config)
+  const total = totalOf(plan, body, explained, request, config)
   if (outcome !== 'opened') {
     const [headers, status] = outcome.rows.at(-1)?.[0] ?? []
     const row = resultRow(total, body.rows, body.whole(), [headers, status])
@@ -103,6 +103,7 @@ const resultRow = (
 
 /** The total number of rows, if it was requested. The fourth field of the first row has it. */
 function totalOf(
+  plan: RowPlan,
   { first }: RowBody,
   explained: FirstField | undefined,
   { shape }: PlannedRequest,
@@ -110,6 +111,8 @@ function totalOf(
 ): number | null {
   const field = first?.[3]
   const counted = field ? Number(field.toString()) : null
+  // The rows of a function are always counted.
+  if (plan.kind === 'call') return counted
   return tableTotal(shape.preferences.count, counted, plannedRows(explained?.value ?? 'null'), dbMaxRows)
 }
 
@@ -124,14 +127,16 @@ function begun(
   const { count } = request.shape.preferences
   const { offset, limit } = plan.read.range
   const most = limit === null ? Infinity : Number(limit)
-  const page = Math.min(Math.max((total ?? Infinity) - Number(offset), 1), most)
+  // Without a total, any number will do: it does not get into the response.
+  const page = total === null ? 1 : Math.min(Math.max(total - Number(offset), 1), most)
   const row = resultRow(total, page, body, [body.first?.[1], body.first?.[2]])
   const encoding = config.restExportCompression ? chooseEncoding(headerOf(request, 'accept-encoding')) : undefined
   body.encode(encoding)
   const response = respond(plan, row, request, config, basePath)
   const { range } = rangeResult(request.shape.topLevelRange, page, total)
   // Only an exact count tells how many rows will follow.
-  const known = count === 'exact' ? range : `${offset}-*/${total ?? '*'}`
+  const known =
+    count === 'exact' || (count === 'estimated' && plan.kind === 'call') ? range : `${offset}-*/${total ?? '*'}`
   const headers = response.headers.map((header): Header =>
     header[0] === 'Content-Range' && header[1] === range ? ['Content-Range', known] : header,
   )
