@@ -141,6 +141,21 @@ export const serviceSettings: ServiceSettings = {
     description:
       'Maximum size of a batch, and of the responses to its requests in total: bytes, or a number with `kb`, `mb`, `gb`.',
   }),
+  restExportLimit: service({
+    name: 'rest-export-limit',
+    variables: ['REST_EXPORT_LIMIT'],
+    type: types.integer({ min: 0, max: 1_000 }),
+    default: 4,
+    description:
+      'Maximum number of NDJSON and CSV responses that are streamed row by row at once, each on its own connection; further ones get 503. Keep it below `db-pool`. `0`: nothing is streamed.',
+  }),
+  restExportCompression: service({
+    name: 'rest-export-compression',
+    variables: ['REST_EXPORT_COMPRESSION'],
+    type: types.boolean,
+    default: true,
+    description: 'Whether streamed responses are compressed if the client accepts br, zstd or gzip.',
+  }),
   serverRequestTimeout: service({
     name: 'server-request-timeout',
     variables: ['SERVER_REQUEST_TIMEOUT'],
@@ -173,8 +188,7 @@ export const serviceSettings: ServiceSettings = {
     type: types.optionalInteger({ min: 0 }),
     default: null,
     example: '3',
-    description:
-      'Greatest number of embeds inside each other. `alter role … set pgrst.max_embed_depth` replaces it.',
+    description: 'Greatest number of embeds inside each other. `alter role … set pgrst.max_embed_depth` replaces it.',
   }),
   planCacheMaxEntries: service({
     name: 'plan-cache-max-entries',

@@ -75,7 +75,7 @@ class Stages {
   }
 
   async run(before: PipelinePart): Promise<RawRow[][]> {
-    const { isolation, readOnly, statements, checkResult, claim, precheck } = this.#transaction
+    const { isolation, readOnly, statements, checkResult, claim, precheck, receiver } = this.#transaction
     const access = readOnly ? 'ONLY' : 'WRITE'
     const begin = command(`BEGIN ISOLATION LEVEL ${isolation ?? 'read committed'} READ ${access}`, {
       hasNoEffect: true,
@@ -84,7 +84,11 @@ class Stages {
     const claimed = claim ? opening.indexOf(claim.statement) : -1
     if (!precheck) {
       const all = [...opening, ...statements]
-      if (!checkResult && !claim) return (await this.#runToEnd(all, opening.length)).slice(opening.length, all.length)
+      if (!checkResult && !claim) {
+        const observer = { hasReceiver: receiver !== undefined }
+        const results = await this.#runToEnd(all, opening.length, this.#options.prepare, observer)
+        return results.slice(opening.length, all.length)
+      }
       const results = await this.#runPart(all, this.#options.prepare, opening.length, claimed)
       return this.#finish(results.slice(opening.length))
     }
@@ -104,8 +108,8 @@ class Stages {
   #runToEnd(
     part: readonly PipelineStatement[],
     first: number,
-    prepare = this.#options.prepare,
-    observer?: PipelineObserver,
+    prepare: boolean,
+    observer: PipelineObserver,
   ): Promise<RawRow[][]> {
     const parts = this.#transaction.rollback ? [[...part, checkConstraints], [rollback]] : [part, [commit]]
     return runPipeline(this.#client, parts, prepare, observer).catch(numbering(first))

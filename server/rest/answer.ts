@@ -9,7 +9,6 @@ import type {
   RawRow,
   TransactionResult,
 } from './database.ts'
-import type { StatementStats } from '../common/statement-stats.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
@@ -17,12 +16,16 @@ import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import type { BodyValidator } from './validation.ts'
 import { respondRowByKey } from './response/row-by-key.ts'
 import { ApiError } from './errors.ts'
+import type { ExportSlots } from './export/export-slots.ts'
+import type { RowBody } from './export/row-body.ts'
+import { streamRows } from './export/stream-rows.ts'
 import { inspectDocument, inspectStatements } from './openapi/inspect.ts'
 import type { LegacyName } from './plan/embed-path.ts'
 import { legacyTargetNames } from './plan/planner.ts'
 import type { CrudPlan, InspectPlan } from './plan/plan.ts'
 import { prepare, prepareWithoutVersion, type Prepared } from './cache/prepare.ts'
 import type { NestedWrite } from './cache/prepare-nested.ts'
+import { isStreamable } from './plan/streamable.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import type { IdempotentRequest } from './request/idempotency-key.ts'
 import type { Notices } from './response/finish.ts'
@@ -58,6 +61,8 @@ export type AnswerContext = {
   /** The header `Idempotency-Key` of a POST or PATCH request. */
   readonly idempotencyKey: string | undefined
   readonly trace: AnswerTrace
+  /** Places for responses that are streamed row by row; undefined when no response may be. */
+  readonly exports: ExportSlots | undefined
 }
 
 /** Collects data for logs and metrics while a request runs. */
@@ -150,6 +155,15 @@ async function execute(
     default: {
       if (once) {
         response = await answerOnce(once, plan, prepared, identity, context)
+        break
+      }
+      const { exports: slots } = context
+      if (slots && config.restExportLimit > 0 && !prepared.tableShape && isStreamable(plan, request.shape)) {
+        const runRows = (statements: readonly PipelineStatement[], receiver: RowBody): Promise<TransactionResult> =>
+          run(plan, prepared, identity, { ...context, caller: receiver }, statements, { receiver })
+        const { caller } = context
+        response = await streamRows(plan, request, { config, basePath, slots, caller, run: runRows })
+        transaction = timer()
         break
       }
       const row = await runCrud(plan, prepared, identity, context)
@@ -263,16 +277,11 @@ async function runCrud(
   }
   // Only a rejected write needs a rollback, so only writes are checked before the transaction ends.
   const checksInTransaction = !plan.readOnly && needsResultCheck(plan, request.shape)
-  const { rows, arriving } = await run(
-    plan,
-    prepared,
-    identity,
-    context,
-    statements,
-    checksInTransaction ? checkResult : undefined,
-    mayShare(plan) && !claim ? stats : undefined,
+  const { rows, arriving } = await run(plan, prepared, identity, context, statements, {
+    checkResult: checksInTransaction ? checkResult : undefined,
+    stats: mayShare(plan) && !claim ? stats : undefined,
     claim,
-  )
+  })
   const row = readResult(plan.kind, rows[0] ?? [], arriving, hasVersion)
   const error = checksInTransaction ? undefined : resultError(plan, row, request.shape)
   if (error) {
@@ -300,9 +309,11 @@ async function runNested(
     identity,
     context,
     [...statements, { ...main, resultFormats: resultFormatsOf(plan) }],
-    (results) => unmatchedError(results, steps) ?? resultError(plan, rowOf(plan, prepared, results), request.shape),
-    undefined,
-    claim,
+    {
+      checkResult: (results) =>
+        unmatchedError(results, steps) ?? resultError(plan, rowOf(plan, prepared, results), request.shape),
+      claim,
+    },
   )
   return rowOf(plan, prepared, rows)
 }
@@ -318,6 +329,8 @@ export function isolationOf(
   return wanted === 'read committed' ? null : wanted
 }
 
+type RunOptions = { -readonly [K in 'checkResult' | 'stats' | 'claim' | 'receiver']?: RestTransaction[K] }
+
 /** Runs the statements of a plan in the request's transaction. */
 async function run(
   plan: CrudPlan | InspectPlan,
@@ -325,9 +338,7 @@ async function run(
   identity: Identity,
   { database, caller, snapshot, schemaCache: cache, trace }: AnswerContext,
   statements: readonly PipelineStatement[],
-  checkResult?: RestTransaction['checkResult'],
-  stats?: StatementStats,
-  claim?: Claim,
+  { checkResult, stats, claim, receiver }: RunOptions = {},
 ): Promise<TransactionResult> {
   const { config } = snapshot
   const session = cache.checksSessions ? namedSession(identity) : undefined
@@ -355,6 +366,7 @@ async function run(
         claim,
         precheck,
         stats,
+        receiver,
         caller,
       },
       { prepare: config.dbPreparedStatements, sharing: config.dbPoolSharing },

@@ -31,6 +31,37 @@ export type PipelineStatement = {
   readonly hasNoEffect?: boolean
   /** Whether it fails unless the transaction may begin; see `SettingsStatement.texts`. */
   readonly isGuard?: boolean
+  /** Receives the rows while they arrive; the result of the statement then has none. See `RestTransaction.receiver`. */
+  readonly receiver?: RowReceiver
+}
+
+/** Pauses and resumes the arrival of rows. */
+export type Flow = { readonly pause: () => void; readonly resume: () => void }
+
+/** Receives the rows of a statement while they arrive, instead of all of them at the end. */
+export type RowReceiver = {
+  /** A statement whose column names the receiver gets before the first row. It is never executed. */
+  readonly namesOf: { readonly text: string } | undefined
+  /** Whether the first row has arrived: the transaction must not run again. */
+  readonly hasBegun: boolean
+  /** Called with the names of the columns of `namesOf`. */
+  columns(names: readonly Buffer[]): void
+  /** Called before the first row, with all of its fields. */
+  begin(fields: RawRow, flow: Flow): void
+  /**
+   * Called for each row with its first field: the bytes of `buffer` from `start` to `end`, which are valid during the call
+   * only. `start` is negative for NULL.
+   */
+  row(buffer: Buffer, start: number, end: number): void
+  /** Called when all rows that arrived together were passed. */
+  flush(): void
+  /**
+   * Bytes per second that the reader takes, measured since the first call. Infinite unless the arrival is paused for a slow
+   * reader, and in the first second.
+   */
+  measureRate(): number
+  /** Disconnects a reader that is too slow. */
+  giveUp(): void
 }
 
 /**
@@ -55,14 +86,28 @@ export type SettingsStatement = PipelineStatement & {
   readonly texts: { guarded(guard: WriteGuard): string }
 }
 
-/** A large field that is still being received. It occupies a connection until it is sent or dropped. */
+/** A body that is still being received. It occupies a connection until it is sent or dropped. */
 export type StreamedBody = {
-  /** Total length in bytes. */
-  readonly length: number
-  /** Writes it to a stream, respecting backpressure, and ends the stream. */
+  /** Total length in bytes; undefined when it is not known in advance. */
+  readonly length: number | undefined
+  /** Writes it to a stream, respecting backpressure, and ends the stream; destroys the stream when the body fails. */
   sendTo(writable: Writable): void
   /** Discards it. */
   drop(): void
+  /** Calls `listener` once the body was sent, dropped or has failed. Bodies of unknown length have it. */
+  onEnd?(listener: (end: StreamEnd) => void): void
+}
+
+/** How a body of unknown length ended. */
+export type StreamEnd = {
+  /** Rows that arrived from the database. */
+  readonly rows: number
+  /** Bytes of the body before compression. */
+  readonly bytes: number
+  /** Milliseconds since the first row. */
+  readonly milliseconds: number
+  /** Why it was broken off; undefined when all of it was sent. */
+  readonly error: Error | undefined
 }
 
 /** Who waits for a result. */
@@ -107,6 +152,8 @@ export type RestTransaction = {
   readonly precheck?: Precheck | undefined
   /** Statistics of earlier runs of the statement; undefined when there are none, or it must not share a connection. */
   readonly stats: StatementStats | undefined
+  /** Receives the rows of one of the statements while they arrive. The transaction then gets its own connection. */
+  readonly receiver?: RowReceiver | undefined
   /** Who waits for the result. The transaction is cancelled when the caller is gone, unless it shares a connection. */
   readonly caller: Caller
 }

@@ -231,6 +231,15 @@ export const errors = {
       message: `${method} does not support ${header}: ${value}`,
       hint: 'Use If-Match with PATCH, PUT and DELETE, If-None-Match with GET and HEAD, and If-None-Match: * with PUT.',
     }),
+  tooManyExports: (limit: number) =>
+    new ApiError({
+      code: 'PGRSTX60',
+      status: 503,
+      message: 'Too many large responses are being streamed at the same time',
+      details: `The server streams ${limit} at once (rest-export-limit).`,
+      hint: 'Try again later, or request fewer rows with limit.',
+      headers: [['Retry-After', '1']],
+    }),
 
   // PGRST1xx: the request
   /** @param message has the position, `details` what was expected there */

@@ -6,6 +6,7 @@ import { answer, type AnswerTrace } from './answer.ts'
 import { answerBatch, isBatchPath } from './answer-batch.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import { ApiError, errors } from './errors.ts'
+import { ExportSlots } from './export/export-slots.ts'
 import { bodyTypeError } from './request/payload-check.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import { BodyBudget, type BodyShare } from './request/body-budget.ts'
@@ -54,6 +55,8 @@ export type RestHandlerOptions = {
   readonly limiter?: RateLimiter
   /** Called once for every request, before its response is sent. Must not throw. */
   readonly observe: (observation: RestObservation) => void
+  /** Whether large results may be streamed row by row, for which the database must support receivers. By default true. */
+  readonly streamsRows?: boolean
 }
 
 /** Authenticates requests, reads their bodies, answers them, and adds the headers that all responses have. */
@@ -61,6 +64,7 @@ export class RestHandler {
   readonly #options: RestHandlerOptions
   readonly #budget: BodyBudget
   readonly #parseQueue = new ParseQueue()
+  readonly #exports = new ExportSlots()
 
   constructor(options: RestHandlerOptions) {
     const { restBodyBudget, dbPoolAcquisitionTimeout } = options.state.snapshot.config
@@ -75,7 +79,7 @@ export class RestHandler {
   /** Answers a request. Every error becomes a response. */
   async answer(request: RestRequest): Promise<RestResponse> {
     const start = performance.now()
-    const { state, identify, validator, limiter, observe } = this.#options
+    const { state, identify, validator, limiter, observe, streamsRows = true } = this.#options
     const { snapshot } = state
     const { config } = snapshot
     const { method, headers } = request
@@ -120,6 +124,7 @@ export class RestHandler {
           authenticationTime,
           idempotencyKey: methodsWithKey.has(method) ? request.header('idempotency-key') : undefined,
           trace,
+          exports: streamsRows && request.takesUnknownLength !== false ? this.#exports : undefined,
         }
         const bodiless = {
           method,

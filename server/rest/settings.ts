@@ -57,6 +57,10 @@ export type EngineSettings = {
   readonly dbMaxCost: number | null
   /** Greatest number of embeds inside each other; null: unlimited. */
   readonly dbMaxEmbedDepth: number | null
+  /** Whether streamed responses are compressed if the client accepts it. */
+  readonly restExportCompression: boolean
+  /** Maximum number of responses that are streamed row by row at once; 0 for none. */
+  readonly restExportLimit: number
 }
 
 export type RestSettings = PostgrestSettings & EngineSettings
@@ -106,6 +110,8 @@ export const defaultSettings: RestSettings & LoadSettings = {
   planCacheMaxEntries: 1000,
   restBodyBudget: 64 * mebibyte,
   restBodyLimit: 10 * mebibyte,
+  restExportCompression: true,
+  restExportLimit: 4,
   serverCorsAllowedOrigins: [],
   serverHost: '127.0.0.1',
   serverPort: 3000,

@@ -91,6 +91,8 @@ t.test('defaults', async (t) => {
     batchMaxRequests: 100,
     batchMaxBytes: 10_485_760,
     restBodyLimit: 10_485_760,
+    restExportCompression: true,
+    restExportLimit: 4,
     restBodyBudget: 67_108_864,
     serverRequestTimeout: 60,
     schemasDir: null,

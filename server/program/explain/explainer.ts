@@ -118,6 +118,8 @@ export class Explainer {
       batch: () => Promise.reject(errors.notImplemented('Explain the requests of a batch one by one.')),
     }
     this.#handler = new RestHandler({
+      // Statements are explained one by one.
+      streamsRows: false,
       state: {
         database,
         get snapshot() {

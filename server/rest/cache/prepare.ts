@@ -13,6 +13,7 @@ import { hasNoEffect } from '../plan/effect.ts'
 import { planRequest } from '../plan/planner.ts'
 import type { ActionPlan, CrudPlan } from '../plan/plan.ts'
 import type { VersionSettings } from '../plan/row-version.ts'
+import { isStreamable } from '../plan/streamable.ts'
 import type { ApiRequest, HttpRequest, PlannedRequest, RequestShape } from '../request/api-request.ts'
 import { largeBody } from '../request/body.ts'
 import { parseApiRequest } from '../request/parse-api-request.ts'
@@ -168,6 +169,7 @@ function prepareShape(
     // The function may have a parameter `cursor`, whose argument is what was split as a cursor.
     (cursor === undefined || page !== undefined) &&
     !plan.explain &&
+    !isStreamable(plan, request.shape) &&
     !needsPlannedCount(plan, request.shape) &&
     !(plan.kind === 'mutate' && plan.mutation === 'single-upsert') &&
     (payload === undefined || isText(payload))

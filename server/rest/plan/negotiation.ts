@@ -17,6 +17,12 @@ export type Negotiated = {
 }
 
 const noHandler: MediaHandler = { kind: 'none' }
+const ndjson: MediaHandler = { kind: 'ndjson' }
+const ndjsonType: MediaType = { kind: 'other', text: 'application/x-ndjson' }
+
+/** Whether a media type is `application/x-ndjson`, with any parameters. */
+const isNdjson = (mediaType: MediaType): boolean =>
+  mediaType.kind === 'other' && /^application\/x-ndjson(?:;|$)/i.test(mediaType.text)
 
 /**
  * Chooses the first acceptable media type that has a handler.
@@ -36,6 +42,11 @@ export function negotiate(context: PlanContext, wholeRows: boolean): Negotiated 
       mediaType,
       explain: mediaType.kind === 'plan',
     }
+  }
+  // PostgREST refuses such a request, so this is the last choice, not one in the order of the header.
+  if (request.accept.some(isNdjson)) {
+    const handler = hasBody(request) ? ndjson : noHandler
+    return { handler, bodyHandler: ndjson, mediaType: ndjsonType, explain: false }
   }
   throw errors.mediaType(request.accept.map(encodeMediaType))
 }
