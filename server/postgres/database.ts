@@ -5,6 +5,7 @@ import type {
   EngineDatabase,
   RestTransaction,
   SettingsStatement,
+  StagedRows,
   TransactionOptions,
   TransactionResult,
 } from '../rest/database.ts'
@@ -14,6 +15,7 @@ import { requireSupportedVersion } from './connection/server-version.ts'
 import { isUnreachable, leavesConnection, sqlState } from './database-error.ts'
 import { identitySettings, isSessionOwner, SessionNotApplied, type Actor } from './identity-settings.ts'
 import { jsonRows, textRows, type JsonStatement, type Parameter, type TextRow } from './json-statement.ts'
+import { runImport } from './import-transaction.ts'
 import { withConnection, withReservedConnection } from './lending.ts'
 import { Listener, type ListenerEvent } from './listener.ts'
 import type { ConnectionPool } from './pool.ts'
@@ -62,6 +64,11 @@ export class Database implements EngineDatabase {
   run(transaction: RestTransaction, options: TransactionOptions): Promise<TransactionResult> {
     this.#lastRequest = performance.now()
     return runTransaction(this.#pool, transaction, options)
+  }
+
+  importRows(transaction: RestTransaction, rows: StagedRows): Promise<TransactionResult> {
+    this.#lastRequest = performance.now()
+    return runImport(this.#pool, transaction, rows)
   }
 
   /** Milliseconds since the REST API began its last transaction. */

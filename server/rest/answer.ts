@@ -144,7 +144,7 @@ const noStatement = (): never => {
   throw new Error('a plan that reads or writes has no statement')
 }
 
-const legacyText = (names: readonly LegacyName[]): string =>
+export const legacyText = (names: readonly LegacyName[]): string =>
   `parameters refer to embeds by the names of their relations, which is deprecated for embeds with an alias: use ${names
     .map(({ name, alias }) => `${alias} instead of ${name}`)
     .join(', ')
@@ -192,7 +192,11 @@ async function runCrud(
   return { ...row, tableTotal: tableTotal(request.shape.preferences.count, row.tableTotal, estimate, config.dbMaxRows) }
 }
 
-function isolationOf(plan: CrudPlan | InspectPlan, { role }: Identity, snapshot: Snapshot): IsolationLevel | null {
+export function isolationOf(
+  plan: CrudPlan | InspectPlan,
+  { role }: Identity,
+  snapshot: Snapshot,
+): IsolationLevel | null {
   const level = plan.kind === 'call' ? plan.routine.isolationLevel : null
   const wanted = level ?? snapshot.roleSettings.isolationLevels.get(role) ?? null
   return wanted === 'read committed' ? null : wanted

@@ -19,6 +19,8 @@ export class ApiError extends TracelessError {
   readonly details: unknown
   readonly hint: string | null
   readonly headers: readonly (readonly [string, string])[]
+  /** Line of the body that caused the error, if it was an import; the member `line` of the response. */
+  readonly line: number | undefined
   /** Reason phrase of the status line, if set by the database. */
   readonly statusText: string | undefined
   /** Describes parts of the error that were ignored, for the log. */
@@ -31,6 +33,7 @@ export class ApiError extends TracelessError {
     details?: unknown
     hint?: string | null | undefined
     headers?: readonly (readonly [string, string])[]
+    line?: number | undefined
     statusText?: string | undefined
     warning?: string | undefined
     cause?: unknown
@@ -42,6 +45,7 @@ export class ApiError extends TracelessError {
     this.details = error.details ?? null
     this.hint = error.hint ?? null
     this.headers = error.headers ?? []
+    this.line = error.line
     this.statusText = error.statusText
     this.warning = error.warning
   }
@@ -49,9 +53,11 @@ export class ApiError extends TracelessError {
 
 /** The body of an error response; `minimal` (setting `client-error-verbosity`) omits details and hint. */
 export function errorBody(error: ApiError, verbosity: 'verbose' | 'minimal'): string {
-  const { code, message, details, hint } = error
-  // Keys are in alphabetical order, as in PostgREST.
-  return verbosity === 'minimal' ? JSON.stringify({ code, message }) : JSON.stringify({ code, details, hint, message })
+  const { code, message, details, hint, line } = error
+  // Keys are in alphabetical order, as in PostgREST. JSON leaves out a line that is undefined.
+  return verbosity === 'minimal'
+    ? JSON.stringify({ code, line, message })
+    : JSON.stringify({ code, details, hint, line, message })
 }
 
 const invalidToken = (message: string): readonly (readonly [string, string])[] => [
@@ -99,6 +105,37 @@ export const errors = {
       details: `The server holds ${budget} bytes of them at most (rest-body-budget).`,
       hint: 'Try again later, or send smaller requests.',
       headers: [['Retry-After', '1']],
+    }),
+
+  /** @param slots maximum number of imports at once */
+  importSlots: (slots: number) =>
+    new ApiError({
+      code: 'PGRSTX70',
+      status: 503,
+      message: 'Too many imports at the same time',
+      details: `The server runs ${slots} imports at most (rest-import-slots).`,
+      hint: 'Try again later.',
+      headers: [['Retry-After', '1']],
+    }),
+  /** @param limit in bytes */
+  importRepresentation: (limit: number) =>
+    new ApiError({
+      code: 'PGRSTX71',
+      status: 413,
+      message: 'The body is too large for return=representation',
+      details: `The rows of a body of up to ${limit} bytes (rest-body-limit) can be returned.`,
+      hint: 'Use return=minimal or return=headers-only, or send several smaller bodies.',
+      headers: [['Connection', 'close']],
+    }),
+  /** @param limit in bytes */
+  importRow: (limit: number, line: number) =>
+    new ApiError({
+      code: 'PGRSTX72',
+      status: 413,
+      message: 'A row of the body is too large',
+      details: `The limit is ${limit} bytes (rest-body-limit).`,
+      headers: [['Connection', 'close']],
+      line,
     }),
 
   // PGRST1xx: the request
@@ -322,6 +359,13 @@ export const errors = {
     new ApiError({ code: 'PGRST303', status: 401, message, headers: invalidToken(message) }),
   /** The response to PostgreSQL's error for a role that cannot be switched to. */
   roleNotPermitted: (message: string) => new ApiError({ code: '42501', status: 403, message }),
+}
+
+/** The same error, with the line of the body that caused it. */
+export function withLine(error: ApiError, line: number | undefined): ApiError {
+  if (line === undefined) return error
+  const { code, status, message, details, hint, headers, statusText, warning, cause } = error
+  return new ApiError({ code, status, message, details, hint, headers, statusText, warning, cause, line })
 }
 
 /** Converts the error of a credential. */

@@ -9,6 +9,9 @@ import { bodyTypeError } from './request/payload-check.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import { BodyBudget, type BodyShare } from './request/body-budget.ts'
 import { largeBody } from './request/body.ts'
+import { openImport, ImportBody } from './import-body.ts'
+import type { ImportEvent } from './import-progress.ts'
+import { Imports } from './import.ts'
 import { ParseQueue } from './request/parse-queue.ts'
 import { errorResponse } from './response/error.ts'
 import { finish, traceHeader, type Notices } from './response/finish.ts'
@@ -50,6 +53,8 @@ export type RestHandlerOptions = {
   readonly validator: BodyValidator
   /** Called once for every request, before its response is sent. Must not throw. */
   readonly observe: (observation: RestObservation) => void
+  /** Called while an import runs, and at its end. Must not throw. */
+  readonly observeImport?: ((event: ImportEvent) => void) | undefined
 }
 
 /** Authenticates requests, reads their bodies, answers them, and adds the headers that all responses have. */
@@ -57,13 +62,16 @@ export class RestHandler {
   readonly #options: RestHandlerOptions
   readonly #budget: BodyBudget
   readonly #parseQueue = new ParseQueue()
+  readonly #imports: Imports
 
   constructor(options: RestHandlerOptions) {
-    const { restBodyBudget, dbPoolAcquisitionTimeout } = options.state.snapshot.config
+    const { restBodyBudget, restImportSlots, dbPoolAcquisitionTimeout } = options.state.snapshot.config
     this.#options = options
+    const maxWait = Math.min(dbPoolAcquisitionTimeout * 1000, longestTimer)
+    this.#imports = new Imports({ slots: restImportSlots, maxWait, report: options.observeImport })
     this.#budget = new BodyBudget({
       limit: restBodyBudget,
-      maxWait: Math.min(dbPoolAcquisitionTimeout * 1000, longestTimer),
+      maxWait,
       exhausted: () => errors.bodyBudget(restBodyBudget),
     })
   }
@@ -82,6 +90,7 @@ export class RestHandler {
     let notices: Notices | undefined
     let failure: unknown
     let share: BodyShare | undefined
+    let imported: ImportBody | undefined
     const trace: AnswerTrace = {
       route: undefined,
       statements: config.logQuery ? [] : undefined,
@@ -119,11 +128,16 @@ export class RestHandler {
         if (methodsWithBody.has(method)) {
           share = this.#budget.open()
           const gate = { limit: config.restBodyLimit, share, admit: () => admit(bodiless, acting, context) }
-          http = { ...bodiless, body: await request.readBody(gate) }
+          const opened =
+            method === 'POST' && state.database.importRows && openImport(request, bodiless.path, gate, config)
+          const body = opened ? await opened : await request.readBody(gate)
+          if (body instanceof ImportBody) imported = body
+          http = body instanceof ImportBody ? bodiless : { ...bodiless, body }
         } else http = bodiless
         const received = http
-        const pending =
-          received.body.length > largeBody
+        const pending = imported
+          ? this.#imports.answer(imported, received, acting, context)
+          : received.body.length > largeBody
             ? this.#parseQueue.run(() => (request.isGone ? errors.callerGone() : answer(received, acting, context)))
             : answer(received, acting, context)
         const outcome = pending instanceof ApiError ? pending : await pending
@@ -148,7 +162,7 @@ export class RestHandler {
       notices,
       cors: origin === undefined || method === 'OPTIONS' ? noHeaders : corsHeaders(origin, serverCorsAllowedOrigins),
       // A body without a declared length might never end, so it is not worth waiting for.
-      closesConnection: failure !== undefined && request.isOpenEnded,
+      closesConnection: failure !== undefined && (request.isOpenEnded || imported?.isComplete === false),
       trace: serverTraceHeader === null ? undefined : traceHeader(serverTraceHeader, headers),
     })
     observe({

@@ -42,6 +42,10 @@ export type EngineSettings = {
   readonly restBodyLimit: number
   /** Maximum total size in bytes of the large request bodies that the process keeps in memory. */
   readonly restBodyBudget: number
+  /** Maximum size in bytes of a body that is imported; 0 for no imports. */
+  readonly restImportLimit: number
+  /** Maximum number of imports at once in the process. */
+  readonly restImportSlots: number
   /** Maximum number of request shapes whose plan or rejection is cached; 0 for none. */
   readonly planCacheMaxEntries: number
   /** Which brief statements share connections. */
@@ -90,6 +94,8 @@ export const defaultSettings: RestSettings & LoadSettings = {
   planCacheMaxEntries: 1000,
   restBodyBudget: 64 * mebibyte,
   restBodyLimit: 10 * mebibyte,
+  restImportLimit: 1024 * mebibyte,
+  restImportSlots: 2,
   serverCorsAllowedOrigins: [],
   serverHost: '127.0.0.1',
   serverPort: 3000,

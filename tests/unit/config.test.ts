@@ -86,6 +86,8 @@ t.test('defaults', async (t) => {
     requestHeaderLimit: 50 * 1024,
     planCacheMaxEntries: 1000,
     restBodyLimit: 10_485_760,
+    restImportLimit: 1_073_741_824,
+    restImportSlots: 2,
     restBodyBudget: 67_108_864,
     serverRequestTimeout: 60,
     schemasDir: null,

@@ -2,6 +2,9 @@
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { PlannedField, PlannedLogicTree } from './field.ts'
 
+/** Rows in a staging table (see `sql/staging.ts`): those of the lines above `after`, up to `last`. */
+export type StagedRange = { readonly table: string; readonly after: number; readonly last: number }
+
 export type MutatePlan =
   | {
       readonly kind: 'insert'
@@ -9,6 +12,8 @@ export type MutatePlan =
       readonly columns: readonly PlannedField[]
       /** JSON text: an object or an array of objects. */
       readonly body: string | null
+      /** The rows of an import, which replace `body`. */
+      readonly staged?: StagedRange
       readonly onConflict: {
         readonly resolution: 'merge-duplicates' | 'ignore-duplicates'
         readonly columns: readonly string[]

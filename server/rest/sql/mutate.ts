@@ -6,6 +6,7 @@ import { conditionsOf, whereSql } from './filter.ts'
 import type { Fragment } from './fragment.ts'
 import { column, identifier, qualified, unqualified } from './identifier.ts'
 import { payloadAlias, payloadSql } from './payload.ts'
+import { stagedSql } from './staging.ts'
 
 type InsertPlan = MutatePlan & { kind: 'insert' }
 type UpdatePlan = MutatePlan & { kind: 'update' }
@@ -25,14 +26,14 @@ function conflictSql({ onConflict, columns }: InsertPlan): string {
 }
 
 function insertSql(plan: InsertPlan): Fragment {
-  const { into, columns, body, onConflict, where, returning, applyDefaults } = plan
+  const { into, columns, body, staged, onConflict, where, returning, applyDefaults } = plan
   const isPut = where.length > 0
   const conditions = conditionsOf(unqualified(payloadAlias), where)
   return [
     `INSERT INTO ${qualified(into)}`,
     columns.length === 0 ? ' ' : `(${columns.map(({ name }) => identifier(name)).join(', ')}) `,
     `SELECT ${columns.map(({ name }) => payloadColumn(name)).join(', ')} `,
-    payloadSql({ body, fields: columns, applyDefaults }),
+    staged ? stagedSql(staged, columns, applyDefaults) : payloadSql({ body, fields: columns, applyDefaults }),
     isPut || onConflict?.resolution === 'merge-duplicates' ? whereSql([countInserted, ...conditions]) : '',
     conflictSql(plan),
     returningSql(into, returning),
