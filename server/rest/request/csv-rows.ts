@@ -2,13 +2,23 @@
 import { CsvError, parse, type Parser } from 'csv-parse'
 import { sortedTexts } from '../../text/code-point-order.ts'
 import { ApiError, errors, withLine } from '../errors.ts'
-import { columnsOf, csvObject, csvOptions, isBlank, unequalFields, type CsvColumn } from './csv.ts'
+import {
+  columnsOf,
+  csvObject,
+  csvOptions,
+  isBlank,
+  parseError,
+  unclosedQuote,
+  unequalFields,
+  type CsvColumn,
+} from './csv.ts'
 import type { RowReader, RowReaderOptions } from './import-rows.ts'
 
-const faults: Readonly<Record<string, string>> = {
-  CSV_QUOTE_NOT_CLOSED: 'parse error (Failed reading: insufficient input)',
-}
-const otherFault = 'parse error (Failed reading: satisfy)'
+const lineEnd = /\r\n|\n|\r/g
+
+/** Number of lines that a record takes: its fields may contain line ends. */
+const linesOf = (record: readonly string[]): number =>
+  record.reduce((lines, field) => lines + (field.match(lineEnd)?.length ?? 0), 1)
 
 /** Reads the lines of CSV after the header as objects. Line numbers count all line ends, those in quotes as well. */
 export class CsvReader implements RowReader {
@@ -20,9 +30,11 @@ export class CsvReader implements RowReader {
   #count = -1
   #columns: readonly CsvColumn[] = []
   #rows = 0
-  #lastByte: number | undefined
+  /** The last two bytes. */
+  #last = ''
   /** Number of the last line of the previous record. */
   #line = 0
+  #parserLine = 0
   #error: Error | undefined
 
   constructor(options: RowReaderOptions) {
@@ -32,7 +44,9 @@ export class CsvReader implements RowReader {
       max_record_size: options.rowLimit,
       on_record: (record: readonly string[], { lines }) => {
         this.#readRecord(record, this.#line + 1)
-        this.#line = lines
+        // The parser counts `\r\n` in a field twice.
+        this.#line += lines === this.#parserLine + 1 ? 1 : linesOf(record)
+        this.#parserLine = lines
         // Nothing is passed on to the readable side of the parser.
         return null
       },
@@ -46,7 +60,7 @@ export class CsvReader implements RowReader {
   }
 
   push(piece: Buffer): Promise<void> {
-    this.#lastByte = piece.at(-1) ?? this.#lastByte
+    this.#last = (this.#last + piece.subarray(-2).toString('latin1')).slice(-2)
     return this.#check(() => this.#decoder.decode(piece, { stream: true })).then(() => this.#write(piece))
   }
 
@@ -57,9 +71,8 @@ export class CsvReader implements RowReader {
     }).catch((error: unknown) => {
       throw this.#faultOf(error)
     })
-    const isComplete = this.#lastByte === 0x0a || this.#lastByte === 0x0d
-    if (!this.#header || (this.#rows === 0 && !isComplete)) {
-      throw withLine(errors.invalidBody('parse error (not enough input)'), 1)
+    if (!this.#header || (this.#rows === 0 && !/[\r\n]$/.test(this.#last))) {
+      throw withLine(parseError('not enough input', ''), 1)
     }
   }
 
@@ -85,7 +98,9 @@ export class CsvReader implements RowReader {
     if (!(error instanceof CsvError)) return error instanceof Error ? error : new Error(String(error))
     const line = this.#line + 1
     if (error.code === 'CSV_MAX_RECORD_SIZE') return this.#options.tooLarge(line)
-    return withLine(errors.invalidBody(faults[error.code] ?? otherFault), line)
+    if (error.code === 'CSV_QUOTE_NOT_CLOSED') return withLine(unclosedQuote(this.#last, !this.#header), line)
+    // A small body's message contains the text from the fault on, which has not arrived here.
+    return withLine(errors.invalidBody('parse error (Failed reading: satisfy)'), line)
   }
 
   #readRecord(record: readonly string[], line: number): void {
@@ -115,8 +130,7 @@ export class CsvReader implements RowReader {
     this.#columns = columnsOf(header, width)
     if (this.#count === -1) this.#count = this.#columns.length
     else if (this.#columns.length !== this.#count) {
-      const error = unequalFields()
-      throw error instanceof ApiError ? withLine(error, line) : error
+      throw withLine(unequalFields(), line)
     }
   }
 }

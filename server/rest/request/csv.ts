@@ -1,6 +1,6 @@
 // CSV bodies. RFC 4180; https://docs.postgrest.org/en/v14/references/api/tables_views.html#bulk-insert
 import { CsvError, parse } from 'csv-parse/sync'
-import { errors } from '../errors.ts'
+import { errors, type ApiError } from '../errors.ts'
 import type { Payload } from './payload.ts'
 import { showText } from '../../text/haskell-show.ts'
 import { sortedTexts } from '../../text/code-point-order.ts'
@@ -26,16 +26,19 @@ function errorPosition(text: string): number {
   }
 }
 
-const parseError = (what: string, rest: string): Error =>
+export const parseError = (what: string, rest: string): ApiError =>
   errors.invalidBody(
     `parse error (${what}) at ${rest.length > 100 ? `${rest.slice(0, 100)} (truncated)` : showText(rest)}`,
   )
 
 export const isBlank = (record: readonly string[]): boolean => record.length === 1 && record[0] === ''
 
-/** Rejects an unclosed quote. PostgREST accepts it, and drops the last character of the field. */
-function unclosedQuote(body: Buffer, inHeader: boolean): Error {
-  const last = body.subarray(-2).toString('latin1')
+/**
+ * Rejects an unclosed quote. PostgREST accepts it, and drops the last character of the field.
+ *
+ * @param last the last two bytes of the body
+ */
+export function unclosedQuote(last: string, inHeader: boolean): ApiError {
   if (/^(?:|[,\r\n])"$/.test(last)) return parseError('Failed reading: trailing double quote', '')
   if (inHeader && !last.endsWith('"')) return parseError('not enough input', '')
   return parseError('Failed reading: insufficient input', '')
@@ -46,7 +49,8 @@ function readRecords(body: Buffer): string[][] {
     return parse(body, csvOptions)
   } catch (error) {
     if (!(error instanceof CsvError)) throw error
-    if (error.code === 'CSV_QUOTE_NOT_CLOSED') throw unclosedQuote(body, error.records === 0)
+    if (error.code === 'CSV_QUOTE_NOT_CLOSED')
+      throw unclosedQuote(body.subarray(-2).toString('latin1'), error.records === 0)
     const bytes = body.toString('latin1')
     throw parseError('Failed reading: satisfy', bytes.slice(errorPosition(bytes)))
   }
@@ -65,7 +69,7 @@ export const columnsOf = (header: readonly string[], width: number): CsvColumn[]
 export const csvObject = (columns: readonly CsvColumn[], line: readonly string[]): string =>
   `{${columns.map(({ key, at }) => `${key}:${line[at] === 'NULL' ? 'null' : JSON.stringify(line[at])}`).join(',')}}`
 
-export const unequalFields = (): Error => errors.invalidBody('All lines must have same number of fields')
+export const unequalFields = (): ApiError => errors.invalidBody('All lines must have same number of fields')
 
 /**
  * Converts CSV to a JSON array of objects whose values are strings, or null for a field `NULL`. Skips blank lines, and

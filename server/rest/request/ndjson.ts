@@ -19,6 +19,13 @@ const parsed = (text: string): unknown => {
   }
 }
 
+/** Runs something synchronously. Its error becomes a rejection. */
+const settled = (run: () => void): Promise<void> =>
+  new Promise((resolve) => {
+    run()
+    resolve()
+  })
+
 /**
  * Reads lines as the elements of a JSON array: all objects must have the keys of the first one, unless the `columns`
  * parameter has them. Skips blank lines.
@@ -41,21 +48,13 @@ export class NdjsonReader implements RowReader {
   }
 
   push(piece: Buffer): Promise<void> {
-    try {
-      this.#split(piece)
-      return Promise.resolve()
-    } catch (error) {
-      return Promise.reject(error as Error)
-    }
+    return settled(() => this.#split(piece))
   }
 
   end(): Promise<void> {
-    try {
+    return settled(() => {
       if (this.#restLength > 0) this.#read(this.#wholeLine(Buffer.alloc(0)))
-      return Promise.resolve()
-    } catch (error) {
-      return Promise.reject(error as Error)
-    }
+    })
   }
 
   #split(piece: Buffer): void {
