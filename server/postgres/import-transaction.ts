@@ -65,21 +65,15 @@ async function importRows(
   { settings, preRequest, isolation, rollback: undo, checkResult }: RestTransaction,
   rows: StagedRows,
 ): Promise<readonly RawRow[]> {
-  const opened = await runPipeline(
-    client,
-    [
-      [
-        command(`BEGIN ISOLATION LEVEL ${isolation ?? 'read committed'} READ WRITE`),
-        // A function may have set the role for the whole session of the connection.
-        resetRole,
-        ...rows.create,
-        settings,
-        ...(preRequest ? [preRequest] : []),
-        pauseTimeout,
-      ],
-    ],
-    false,
-  )
+  const begin = [
+    command(`BEGIN ISOLATION LEVEL ${isolation ?? 'read committed'} READ WRITE`),
+    // A function may have set the role for the whole session of the connection.
+    resetRole,
+  ]
+  const open = [...begin, ...rows.create, settings, ...(preRequest ? [preRequest] : []), pauseTimeout]
+  const opened = await runPipeline(client, [open], false).catch((error: unknown) => {
+    throw stagingError(error, begin.length, begin.length + rows.create.length)
+  })
   const timeout = opened.at(-1)?.[0]?.[0]?.toString() ?? '0'
   await copyRows(client, rows)
   const begun = performance.now()
@@ -95,6 +89,14 @@ async function importRows(
   if (refusal) throw new Refusal(refusal)
   await runPipeline(client, undo ? [[checkConstraints], [rollback]] : [[commit]], false)
   return written
+}
+
+/** Marks the error of one of the statements that create the table. */
+function stagingError(error: unknown, from: number, to: number): unknown {
+  if (!(error instanceof StatementError)) return error
+  const { statement } = error.position
+  if (statement < from || statement >= to) return error
+  return new StatementError({ ...error.server, isOfStaging: true }, error.position, error)
 }
 
 /** Sends the rows at the pace of the server. */

@@ -20,6 +20,8 @@ export type ServerError = {
   readonly routine?: string
   /** Line of an imported body whose row caused the error, if it was found. */
   readonly bodyLine?: number
+  /** Whether the table for the rows of an import could not be created. */
+  readonly isOfStaging?: boolean
 }
 
 export type PipelineStatement = {

@@ -137,6 +137,16 @@ export const errors = {
       headers: [['Connection', 'close']],
       line,
     }),
+  /** The login role of the server may not create temporary tables. */
+  importPrivilege: (cause: unknown) =>
+    new ApiError({
+      code: 'PGRSTX73',
+      status: 500,
+      message: 'The server cannot import',
+      details: 'Its login role lacks the privilege TEMPORARY on the database.',
+      hint: 'Grant it: grant temporary on database … to …',
+      cause,
+    }),
 
   // PGRST1xx: the request
   /** @param message has the position, `details` what was expected there */

@@ -55,6 +55,8 @@ export class Imports {
   }
 }
 
+/** insufficient_privilege */
+const insufficientPrivilege = '42501'
 const emptyArray = Buffer.from('[]')
 
 /** Parses everything but the body. Its type is that of JSON, because the rows are inserted as those of a JSON array. */
@@ -207,8 +209,10 @@ class Import {
       const result = await database.importRows(this.#transaction(plan), rows)
       return result.rows[0] ?? []
     } catch (error) {
+      const server = serverError(error)
+      if (server?.isOfStaging && server.code === insufficientPrivilege) throw errors.importPrivilege(error)
       const failure: ApiError = transactionError(error, this.#identity.role !== dbAnonRole)
-      throw withLine(failure, failure.line ?? serverError(error)?.bodyLine)
+      throw withLine(failure, failure.line ?? server?.bodyLine)
     }
   }
 
