@@ -137,6 +137,15 @@ export const errors = {
       headers: [['Connection', 'close']],
       line,
     }),
+  importKey: () =>
+    new ApiError({
+      code: 'PGRSTX74',
+      status: 400,
+      message: 'An import cannot have an Idempotency-Key',
+      details: 'The key is stored with a digest of the whole body, which an import reads only while it writes.',
+      hint: 'Use resolution=ignore-duplicates or resolution=merge-duplicates, so that the import may be repeated.',
+      headers: [['Connection', 'close']],
+    }),
   /** The login role of the server may not create temporary tables. */
   importPrivilege: (cause: unknown) =>
     new ApiError({
@@ -146,6 +155,28 @@ export const errors = {
       details: 'Its login role lacks the privilege TEMPORARY on the database.',
       hint: 'Grant it: grant temporary on database … to …',
       cause,
+    }),
+  idempotencyKey: (value: string, longest: number) =>
+    new ApiError({
+      code: 'PGRSTX90',
+      status: 400,
+      message: `Invalid Idempotency-Key: ${value}`,
+      details: `A key has 1 to ${longest} ASCII characters, in double quotes or without spaces, quotes, commas and semicolons.`,
+    }),
+  otherIdempotentRequest: (key: string) =>
+    new ApiError({
+      code: 'PGRSTX91',
+      status: 422,
+      message: `The Idempotency-Key "${key}" was used for another request`,
+      hint: 'Send a new key with each new request, and the same key only to repeat a request unchanged.',
+    }),
+  idempotentRequestRunning: (key: string) =>
+    new ApiError({
+      code: 'PGRSTX92',
+      status: 409,
+      message: `A request with the Idempotency-Key "${key}" is still running`,
+      hint: 'Repeat the request later to get its response.',
+      headers: [['Retry-After', '1']],
     }),
 
   // PGRST1xx: the request

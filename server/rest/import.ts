@@ -45,12 +45,15 @@ export class Imports {
    * @throws ApiError for any fault of the request, the body or the database, with the line of the body if it has one
    */
   async answer(body: ImportBody, http: HttpRequest, identity: Identity, context: AnswerContext): Promise<Answered> {
-    const release = await this.#slots.take(context.caller)
+    let release: (() => void) | undefined
     try {
+      // Without its tables the key has no effect on any request.
+      if (context.idempotencyKey !== undefined && context.schemaCache.keepsResponses) throw errors.importKey()
+      release = await this.#slots.take(context.caller)
       return await new Import(body, http, identity, context, this.#report).run()
     } finally {
       body.stop()
-      release()
+      release?.()
     }
   }
 }

@@ -111,12 +111,18 @@ function rowsItem(context: ItemContext): JsonObject {
     ...(table.insertable
       ? {
           post: operation(context, 'create', 'Add rows to', {
-            parameters: [...sharedRefs('select', 'columns', 'onConflict', 'preferInsert'), ...contentProfile],
+            parameters: [
+              ...sharedRefs('select', 'columns', 'onConflict', 'preferInsert', 'idempotencyKey'),
+              ...contentProfile,
+            ],
             requestBody: {
               required: true,
               content: {
                 [json]: { schema: { anyOf: [insert, { type: 'array', items: insert }] } },
                 'text/csv': { schema: { type: 'string' } },
+                'application/x-ndjson': {
+                  schema: { type: 'string', description: 'A row per line. The body is imported as a stream.' },
+                },
                 'application/x-www-form-urlencoded': { schema: { type: 'object' } },
               },
             },
@@ -145,7 +151,11 @@ function rowsItem(context: ItemContext): JsonObject {
     ...(table.updatable
       ? {
           patch: operation(context, 'update', 'Change rows of', {
-            parameters: [...conditions, ...sharedRefs('select', 'columns', 'preferWrite'), ...contentProfile],
+            parameters: [
+              ...conditions,
+              ...sharedRefs('select', 'columns', 'preferWrite', 'idempotencyKey'),
+              ...contentProfile,
+            ],
             requestBody: { required: true, content: { [json]: { schema: update } } },
             responses: { ...written(row), ...failures() },
           }),
