@@ -36,7 +36,7 @@ export async function importRows(query: Query, rows: Iterable<object> | AsyncIte
   const { send = fetch } = { send: query.fetch }
   const lines = streamOf(rows)
   const body = streamsRequests() ? lines.stream : await new Response(lines.stream).blob()
-  const init = { method: 'POST', headers, body, ...(body instanceof Blob ? {} : { duplex: 'half' }) }
+  const init = { method: 'POST', headers, body, ...(body instanceof Blob ? {} : { duplex: 'half' as const }) }
   let response: Response
   try {
     response = await send(query.url, init)
@@ -118,7 +118,7 @@ function streamsRequests(): boolean {
     body: new ReadableStream(),
     get duplex() {
       isRead = true
-      return 'half'
+      return 'half' as const
     },
   }
   return !new Request('http://localhost', init).headers.has('Content-Type') && isRead

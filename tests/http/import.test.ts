@@ -4,7 +4,14 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { fetchHandler } from '../../server/adapters/fetch.ts'
 import { compileSchemas } from '../../server/validation/validator.ts'
-import { createImportDatabase, inPieces, ndjson, send, startImportApi } from '../support/import-database.ts'
+import {
+  createImportDatabase,
+  type ImportContent,
+  inPieces,
+  ndjson,
+  send,
+  startImportApi,
+} from '../support/import-database.ts'
 import { until } from '../support/until.ts'
 
 const database = await createImportDatabase(t)
@@ -133,7 +140,7 @@ t.test('limits', async (t) => {
   const big = numbered(200, () => ({ age: 1 }))
   const refusal = { code: 'PGRST102', message: 'Content-Type not acceptable: application/x-ndjson' }
   const off = await startImportApi(t, database, { restImportLimit: 0, restBodyLimit: 200 })
-  const table: readonly (readonly [string, string, string, BodyInit, object, Record<string, string>?])[] = [
+  const table: readonly (readonly [string, string, string, ImportContent, object, Record<string, string>?])[] = [
     ['ndjson above rest-body-limit', small.url, ndjson, body, { status: 201 }],
     [
       'declared above rest-import-limit',
@@ -164,7 +171,7 @@ t.test('limits', async (t) => {
   ]
   for (const [name, url, type, sent, expected, headers] of table) {
     await database.query('truncate ages')
-    t.match(await send(url, '/ages', type, sent as string, headers), expected, name)
+    t.match(await send(url, '/ages', type, sent, headers), expected, name)
   }
   const patch = await fetch(`${api.url}/ages?id=eq.1`, {
     method: 'PATCH',
@@ -196,12 +203,12 @@ const statusOf = (sent: ClientRequest): Promise<number | undefined> =>
   })
 
 /** Waits until so many imports copy rows. */
-const copying = (imports: number): Promise<unknown> =>
+const copying = (imports: number): Promise<boolean> =>
   until(async () => {
     const { rows } = await database.query(
       "select pid from pg_stat_activity where datname = current_database() and state = 'active' and query like 'copy pg_temp.%'",
     )
-    return rows.length === imports ? rows : undefined
+    return rows.length === imports
   })
 
 t.test('nothing remains when the client hangs up', async (t) => {
@@ -297,14 +304,14 @@ t.test('each user writes own rows, at the same time', async (t) => {
 t.test('the Fetch adapter imports, and stops when the request is aborted', async (t) => {
   await database.query('truncate ages')
   const handle = fetchHandler(api.rest)
-  const post = (body: BodyInit, signal: AbortSignal | null = null) =>
+  const post = (body: ImportContent, signal: AbortSignal | null = null) =>
     handle(
       new Request('http://localhost/ages', {
         method: 'POST',
         headers: { 'Content-Type': ndjson },
         body,
         signal,
-        duplex: 'half',
+        duplex: 'half' as const,
       }),
     )
   t.equal(

@@ -100,11 +100,13 @@ export type ImportAnswer = {
 
 const changing = new Set(['date', 'connection', 'keep-alive', 'server'])
 
+export type ImportContent = string | ReadableStream<Uint8Array>
+
 export async function send(
   url: string,
   path: string,
   type: string,
-  body: string | Uint8Array | ReadableStream<Uint8Array>,
+  body: ImportContent,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<ImportAnswer> {
   const isStream = body instanceof ReadableStream
@@ -112,7 +114,7 @@ export async function send(
     method: 'POST',
     headers: { 'Content-Type': type, ...headers },
     body,
-    ...(isStream ? { duplex: 'half' } : {}),
+    ...(isStream ? { duplex: 'half' as const } : {}),
   }
   const response = await fetch(url + path, init)
   const text = await response.text()

@@ -50,7 +50,7 @@ export const measureImport: MeasureExtension = async ({ startWith, postgres, opt
   )
   const server = await startWith({ REST_IMPORT_LIMIT: '10gb', SERVER_REQUEST_TIMEOUT: '3600' })
   const send = async (type: string, body: string | ReadableStream<Uint8Array>): Promise<void> => {
-    const init = { method: 'POST', headers: { 'Content-Type': type }, body, duplex: 'half' }
+    const init = { method: 'POST', headers: { 'Content-Type': type }, body, duplex: 'half' as const }
     const response = await fetch(`${server.url.href.replace(/\/$/, '')}/bench_import`, init)
     if (response.status !== 201) throw new Error(`${type}: ${response.status} ${await response.text()}`)
   }
