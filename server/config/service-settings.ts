@@ -156,6 +156,24 @@ export const serviceSettings: ServiceSettings = {
     default: true,
     description: 'Whether streamed responses are compressed if the client accepts br, zstd or gzip.',
   }),
+  restImportLimit: service({
+    name: 'rest-import-limit',
+    variables: ['REST_IMPORT_LIMIT'],
+    type: types.sizeOrZero,
+    default: kibibyte ** 3,
+    defaultInWords: '`1gb`',
+    example: '"1gb"',
+    description:
+      'Maximum size of a body that is imported: newline-delimited JSON, and CSV above `rest-body-limit`. `0` disables imports.',
+  }),
+  restImportSlots: service({
+    name: 'rest-import-slots',
+    variables: ['REST_IMPORT_SLOTS'],
+    type: types.integer({ min: 1, max: 1000 }),
+    default: 2,
+    description:
+      'Maximum number of imports at once per process. Further ones wait up to `db-pool-acquisition-timeout`, then get 503.',
+  }),
   serverRequestTimeout: service({
     name: 'server-request-timeout',
     variables: ['SERVER_REQUEST_TIMEOUT'],

@@ -240,7 +240,7 @@ const noStatement = (): never => {
   throw new Error('a plan that reads or writes has no statement')
 }
 
-const legacyText = (names: readonly LegacyName[]): string =>
+export const legacyText = (names: readonly LegacyName[]): string =>
   `parameters refer to embeds by the names of their relations, which is deprecated for embeds with an alias: use ${names
     .map(({ name, alias }) => `${alias} instead of ${name}`)
     .join(', ')

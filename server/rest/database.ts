@@ -18,6 +18,10 @@ export type ServerError = {
   readonly where?: string
   /** Function of the server's source code that raised it. */
   readonly routine?: string
+  /** Line of an imported body whose row caused the error, if it was found. */
+  readonly bodyLine?: number
+  /** Whether the table for the rows of an import could not be created. */
+  readonly isOfStaging?: boolean
 }
 
 export type PipelineStatement = {
@@ -198,6 +202,20 @@ export type DatabaseFailure = Error &
     | { readonly kind: 'caller gone' }
   )
 
+/** Rows of a body that are staged in a temporary table before a statement writes them. */
+export type StagedRows = {
+  /** Create the table. They run as the login role. */
+  readonly create: readonly PipelineStatement[]
+  /** `copy … from stdin`, which runs as the role of the request. */
+  readonly copy: string
+  /** What the COPY receives. An error that it throws rolls the transaction back. */
+  readonly data: AsyncIterable<Buffer>
+  /** Number of the last line in `data`, after all of it was read. */
+  readonly lastLine: () => number
+  /** The statement that writes the rows of the lines above `after`, up to `last`. */
+  readonly write: (after: number, last: number) => PipelineStatement
+}
+
 /** The rejection of `Database.run` for a transaction whose claim was refused. Nothing was changed. */
 export type ClaimRefusal = Error & {
   readonly kind: 'claim refused'
@@ -212,6 +230,13 @@ export type Database = {
    * @throws DatabaseFailure; ClaimRefusal; the error of `checkResult`; any other error when the connection was lost
    */
   run(transaction: RestTransaction, options: TransactionOptions): Promise<TransactionResult>
+  /**
+   * Runs a transaction that stages rows, and then writes all of them with one statement. The transaction has no statements
+   * of its own. A database without this method refuses imports.
+   *
+   * @throws the errors of `run`, with `bodyLine` if the row that caused it was found; the error of `data`
+   */
+  importRows?(transaction: RestTransaction, rows: StagedRows): Promise<TransactionResult>
 }
 
 /** What runs for one request of a batch. */

@@ -11,6 +11,9 @@ import { bodyTypeError } from './request/payload-check.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import { BodyBudget, type BodyShare } from './request/body-budget.ts'
 import { largeBody } from './request/body.ts'
+import { openImport, ImportBody } from './import-body.ts'
+import type { ImportEvent } from './import-progress.ts'
+import { Imports } from './import.ts'
 import { ParseQueue } from './request/parse-queue.ts'
 import type { RateDecision, RateLimiter } from './limits/rate-limiter.ts'
 import { errorResponse } from './response/error.ts'
@@ -57,6 +60,8 @@ export type RestHandlerOptions = {
   readonly observe: (observation: RestObservation) => void
   /** Whether large results may be streamed row by row, for which the database must support receivers. By default true. */
   readonly streamsRows?: boolean
+  /** Called while an import runs, and at its end. Must not throw. */
+  readonly observeImport?: ((event: ImportEvent) => void) | undefined
 }
 
 /** Authenticates requests, reads their bodies, answers them, and adds the headers that all responses have. */
@@ -65,13 +70,16 @@ export class RestHandler {
   readonly #budget: BodyBudget
   readonly #parseQueue = new ParseQueue()
   readonly #exports = new ExportSlots()
+  readonly #imports: Imports
 
   constructor(options: RestHandlerOptions) {
-    const { restBodyBudget, dbPoolAcquisitionTimeout } = options.state.snapshot.config
+    const { restBodyBudget, restImportSlots, dbPoolAcquisitionTimeout } = options.state.snapshot.config
     this.#options = options
+    const maxWait = Math.min(dbPoolAcquisitionTimeout * 1000, longestTimer)
+    this.#imports = new Imports({ slots: restImportSlots, maxWait, report: options.observeImport })
     this.#budget = new BodyBudget({
       limit: restBodyBudget,
-      maxWait: Math.min(dbPoolAcquisitionTimeout * 1000, longestTimer),
+      maxWait,
       exhausted: () => errors.bodyBudget(restBodyBudget),
     })
   }
@@ -91,6 +99,7 @@ export class RestHandler {
     let rate: RateDecision | undefined
     let failure: unknown
     let share: BodyShare | undefined
+    let imported: ImportBody | undefined
     const trace: AnswerTrace = {
       route: undefined,
       statements: config.logQuery ? [] : undefined,
@@ -138,12 +147,17 @@ export class RestHandler {
           share = this.#budget.open()
           const limit = isBatch ? Math.min(config.restBodyLimit, config.batchMaxBytes) : config.restBodyLimit
           const gate = { limit, share, admit: isBatch ? admitAll : () => admit(bodiless, acting, context) }
-          http = { ...bodiless, body: await request.readBody(gate) }
+          const mayImport = method === 'POST' && !isBatch && state.database.importRows !== undefined
+          const opened = mayImport ? openImport(request, bodiless.path, gate, config) : undefined
+          const body = opened ? await opened : await request.readBody(gate)
+          if (body instanceof ImportBody) imported = body
+          http = body instanceof ImportBody ? bodiless : { ...bodiless, body }
         } else http = bodiless
         const received = http
         const respondTo = isBatch ? answerBatch : answer
-        const pending =
-          received.body.length > largeBody
+        const pending = imported
+          ? this.#imports.answer(imported, received, acting, context)
+          : received.body.length > largeBody
             ? this.#parseQueue.run(() => (request.isGone ? errors.callerGone() : respondTo(received, acting, context)))
             : respondTo(received, acting, context)
         const outcome = pending instanceof ApiError ? pending : await pending
@@ -173,7 +187,7 @@ export class RestHandler {
           : corsHeaders(origin, serverCorsAllowedOrigins, rate ? [...result.headers, ...rate.headers] : result.headers),
       rate: rate?.headers,
       // A body without a declared length might never end, so it is not worth waiting for.
-      closesConnection: failure !== undefined && request.isOpenEnded,
+      closesConnection: failure !== undefined && (request.isOpenEnded || imported?.isComplete === false),
       trace: serverTraceHeader === null ? undefined : traceHeader(serverTraceHeader, headers),
     })
     observe({

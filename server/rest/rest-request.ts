@@ -1,6 +1,6 @@
 // The port to HTTP. Each adapter implements `RestRequest` for its kind of server.
 import type { Caller } from './database.ts'
-import type { BodyGate } from './request/body.ts'
+import type { BodyGate, BodyStream } from './request/body.ts'
 import type { Headers } from './response/header.ts'
 import type { RestResponse } from './response/result.ts'
 
@@ -37,6 +37,12 @@ export type RestRequest = Caller & {
    *   early; the errors of the gate. The rest of the body is not read.
    */
   readBody(gate: BodyGate): Promise<Buffer>
+  /**
+   * Begins to read the body piece by piece, instead of `readBody`. Imports need it.
+   *
+   * @throws TypeError when something has read of the body before
+   */
+  streamBody?(): BodyStream
 }
 
 /** Something that answers requests, such as the result of `createRest`. */

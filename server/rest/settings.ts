@@ -47,6 +47,10 @@ export type EngineSettings = {
   readonly restBodyLimit: number
   /** Maximum total size in bytes of the large request bodies that the process keeps in memory. */
   readonly restBodyBudget: number
+  /** Maximum size in bytes of a body that is imported; 0 for no imports. */
+  readonly restImportLimit: number
+  /** Maximum number of imports at once in the process. */
+  readonly restImportSlots: number
   /** Maximum number of request shapes whose plan or rejection is cached; 0 for none. */
   readonly planCacheMaxEntries: number
   /** Name of the column with the version of a row; null: the system column `xmin`. */
@@ -112,6 +116,8 @@ export const defaultSettings: RestSettings & LoadSettings = {
   restBodyLimit: 10 * mebibyte,
   restExportCompression: true,
   restExportLimit: 4,
+  restImportLimit: 1024 * mebibyte,
+  restImportSlots: 2,
   serverCorsAllowedOrigins: [],
   serverHost: '127.0.0.1',
   serverPort: 3000,

@@ -93,6 +93,8 @@ t.test('defaults', async (t) => {
     restBodyLimit: 10_485_760,
     restExportCompression: true,
     restExportLimit: 4,
+    restImportLimit: 1_073_741_824,
+    restImportSlots: 2,
     restBodyBudget: 67_108_864,
     serverRequestTimeout: 60,
     schemasDir: null,

@@ -6,6 +6,9 @@ import type { Precondition } from './row-version.ts'
 /** The versions of which the row to write must have one. */
 export type RequiredVersions = Extract<Precondition, { kind: 'version' }>
 
+/** Rows in a staging table (see `sql/staging.ts`): those of the lines above `after`, up to `last`. */
+export type StagedRange = { readonly table: string; readonly after: number; readonly last: number }
+
 export type MutatePlan =
   | {
       readonly kind: 'insert'
@@ -13,6 +16,8 @@ export type MutatePlan =
       readonly columns: readonly PlannedField[]
       /** JSON text: an object or an array of objects. */
       readonly body: string | null
+      /** The rows of an import, which replace `body`. */
+      readonly staged?: StagedRange
       readonly onConflict: {
         readonly resolution: 'merge-duplicates' | 'ignore-duplicates'
         readonly columns: readonly string[]

@@ -8,6 +8,7 @@ import { column, identifier, qualified, unqualified } from './identifier.ts'
 import { join } from './fragment.ts'
 import { payloadAlias, payloadSql } from './payload.ts'
 import { hasVersion, versionConditions } from './row-version.ts'
+import { stagedSql } from './staging.ts'
 
 type InsertPlan = MutatePlan & { kind: 'insert' }
 type UpdatePlan = MutatePlan & { kind: 'update' }
@@ -35,14 +36,14 @@ function conflictSql({ onConflict, columns, into, versions }: InsertPlan): Fragm
 }
 
 function insertSql(plan: InsertPlan): Fragment {
-  const { into, columns, body, onConflict, where, returning, applyDefaults } = plan
+  const { into, columns, body, staged, onConflict, where, returning, applyDefaults } = plan
   const isPut = where.length > 0
   const conditions = conditionsOf(unqualified(payloadAlias), where)
   return [
     `INSERT INTO ${qualified(into)}`,
     columns.length === 0 ? ' ' : `(${columns.map(({ name }) => identifier(name)).join(', ')}) `,
     `SELECT ${columns.map(({ name }) => payloadColumn(name)).join(', ')} `,
-    payloadSql({ body, fields: columns, applyDefaults }),
+    staged ? stagedSql(staged, columns, applyDefaults) : payloadSql({ body, fields: columns, applyDefaults }),
     isPut && plan.isConditional === true
       ? whereSql([counted(conditions, countInserted)])
       : isPut || onConflict?.resolution === 'merge-duplicates'
