@@ -161,6 +161,8 @@ class Batch {
       const needed = steps[unfit]?.transaction.isolation ?? ''
       steps[unfit]?.reject(batchErrors.isolation(needed, isolation ?? 'read committed'))
     }
+    // An earlier error is reported; the requests after it only have to end.
+    for (const step of steps.slice(results.length)) step.reject(batchErrors.notRun())
     return steps.length > 0
   }
 
