@@ -108,6 +108,7 @@ export class RestHandler {
           validator,
           basePath,
           authenticationTime,
+          idempotencyKey: methodsWithKey.has(method) ? request.header('idempotency-key') : undefined,
           trace,
         }
         const bodiless = {
@@ -172,6 +173,8 @@ export class RestHandler {
 /** Maximum delay of Node's timers, in milliseconds. */
 const longestTimer = 2 ** 31 - 1
 const methodsWithBody = new Set(['POST', 'PATCH', 'PUT'])
+/** Methods that are not idempotent by themselves. RFC 9110, section 9.2.2. */
+const methodsWithKey = new Set(['POST', 'PATCH'])
 const noBody = Buffer.alloc(0)
 /** A batch is checked request by request. */
 const admitAll = (): Promise<void> => Promise.resolve()
