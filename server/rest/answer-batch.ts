@@ -200,6 +200,7 @@ class Batch {
       ...this.#context,
       database,
       authenticationTime: undefined,
+      idempotencyKey: undefined,
       trace: own,
     })
     if (answered instanceof ApiError) return failed(this.#bodyTypeError(answered, http))

@@ -3,6 +3,7 @@ import { createClient } from '@supabase/supabase-js'
 import t from 'tap'
 import { batch } from 'rowhouse/client'
 import { startBatchService } from '../support/batch-service.ts'
+import { runSection, sectionFunction } from '../support/readme-section.ts'
 
 type Order = { id: number; customer: string; owner: string; total: number | null }
 type Line = { id: number; order_id: number; sku: string; qty: number | null }
@@ -111,4 +112,17 @@ t.test('only queries of supabase-js', async (t) => {
     batch(supabase, (b) => b.add(Promise.resolve(1))),
     { message: 'rowhouse/client: only queries of supabase-js can be in a batch' },
   )
+})
+
+t.test('the examples of the README', async (t) => {
+  await service.database.query('truncate api.orders, api.lines restart identity')
+  const printed = await runSection('batch-curl', {
+    URL: service.url,
+    TOKEN: authorization.Authorization?.slice('Bearer '.length) ?? '',
+  })
+  t.match(JSON.parse(printed), {
+    responses: [{ body: { id: 1 } }, { status: 201 }, { status: 200, body: [{ sku: 'X1' }] }],
+  })
+  const run = await sectionFunction<[typeof supabase, typeof batch]>('batch', ['client', 'batch'], ['data', 'error'])
+  t.strictSame(await run(supabase, batch), { data: { order: { id: 2 }, lines: [{ sku: 'X1' }] }, error: null })
 })

@@ -39,6 +39,8 @@ const schema = (role: string): string => `
   create function api.status(code text) returns json volatile language sql as
     $$ select json_build_object('code', set_config('response.status', code, true)) $$;
   create function api.nap(seconds float) returns void volatile language sql as $$ select pg_sleep(seconds) $$;
+  create function api.hasty(seconds float) returns void volatile language sql set statement_timeout = '300ms' as
+    $$ select pg_sleep(seconds) $$;
   create function api.ends() returns void volatile language plpgsql as $$ begin commit; end $$;
   create function api.takes_over(name text) returns text volatile language plpgsql as
     $$ begin perform set_config('role', name, false); return current_user; end $$;

@@ -89,7 +89,7 @@ t.test('values in urls', async (t) => {
   }
   for (const [url, filled] of [
     ['/t?a=in.(${r#/list},x,${r#/quote})', '/t?a=in.("a,b)",x,"\\"\\\\")'],
-    ['/t?a=in.("x ${r#/list}")', '/t?a=in.("x a,b)")'],
+    ['/t?a=in.("x-${r#/list}")', '/t?a=in.("x-a,b)")'],
     ['/t?a=not.in.(${r#/text})', '/t?a=not.in.("a")'],
     [
       '/t?or=(a.eq.${r#/list},and(b.like."*${r#/quote}*",c.not.in.(${r#/list})))',
@@ -140,7 +140,7 @@ t.test('places where a value could become more than one are refused', async (t) 
 t.test('no value changes the structure of what is parsed', async (t) => {
   const templates = [
     'a=eq.$',
-    'a=in.($,"x $",y)',
+    'a=in.($,"x-$",y)',
     'or=(a.eq.$,and(b.in.($),not.or(c.like."*$",d.cs.$)))',
     'a=cs.{$}',
     'a=not.in.($)',
@@ -178,14 +178,12 @@ t.test('no value changes the structure of what is parsed', async (t) => {
   ]
   /** What was parsed, without the texts of values. */
   const structure = (query: string): string =>
-    JSON.stringify(
-      parseQueryParams(query, false),
-      (name, it: unknown) =>
-        name === 'canonical' || (name === 'value' && typeof it === 'string')
-          ? ''
-          : name === 'values'
-            ? (it as unknown[]).length
-            : it,
+    JSON.stringify(parseQueryParams(query, false), (name, it: unknown) =>
+      name === 'canonical' || (name === 'value' && typeof it === 'string')
+        ? ''
+        : name === 'values'
+          ? (it as unknown[]).length
+          : it,
     )
   for (const template of templates) {
     const url = `/t?${template.replaceAll('$', '${r#/v}')}`
