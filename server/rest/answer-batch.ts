@@ -161,6 +161,8 @@ class Batch {
       const needed = steps[unfit]?.transaction.isolation ?? ''
       steps[unfit]?.reject(batchErrors.isolation(needed, isolation ?? 'read committed'))
     }
+    // An earlier error is reported; the requests after it only have to end.
+    for (const step of steps.slice(results.length)) step.reject(batchErrors.notRun())
     return steps.length > 0
   }
 
@@ -198,6 +200,7 @@ class Batch {
       ...this.#context,
       database,
       authenticationTime: undefined,
+      idempotencyKey: undefined,
       trace: own,
     })
     if (answered instanceof ApiError) return failed(this.#bodyTypeError(answered, http))

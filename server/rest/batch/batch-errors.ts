@@ -40,6 +40,8 @@ export const batchErrors = {
   /** The database has set a status of an error (`response.status`), which undoes a batch. */
   statusSet: (status: number, details: unknown) =>
     new ApiError({ code: 'PGRSTX13', status, message: `The request was answered with the status ${status}`, details }),
+  /** Never sent: an earlier request has failed. */
+  notRun: () => new ApiError({ code: 'PGRSTX13', status: 500, message: 'The request was not run' }),
   invalidJson: () =>
     new ApiError({
       code: 'PGRSTX13',

@@ -5,6 +5,7 @@ import type { Routine } from '../../schema-cache/routine.ts'
 import type { Table } from '../../schema-cache/table.ts'
 import { qualifiedKey } from '../../schema-cache/identifier.ts'
 import { componentName, schemaRef, type JsonObject, type JsonSchema } from '../../http/json-schema.ts'
+import { batchPath } from './batch-path.ts'
 import {
   failures,
   restErrorSchema,
@@ -61,6 +62,7 @@ export function serviceDocument(input: DescribedService): JsonObject {
   }
   const restPaths = [
     rootPath(context),
+    batchPath(context),
     ...described.flatMap(({ description }) => tablePaths(description, context)),
     ...Array.from(byName(routines), ([name, overloads]) => routinePath(name, overloads, context)),
   ]
