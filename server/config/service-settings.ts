@@ -141,6 +141,24 @@ export const serviceSettings: ServiceSettings = {
     example: '"50kb"',
     description: 'Maximum size of URL and headers together: bytes, or a number with `kb`, `mb`, `gb`.',
   }),
+  dbMaxCost: service({
+    name: 'db-max-cost',
+    variables: ['DB_MAX_COST'],
+    type: types.optionalInteger({ min: 0 }),
+    default: null,
+    example: '100000',
+    description:
+      "Greatest cost of a request's statement by the planner's estimate. `alter role … set pgrst.max_cost` replaces it.",
+  }),
+  dbMaxEmbedDepth: service({
+    name: 'db-max-embed-depth',
+    variables: ['DB_MAX_EMBED_DEPTH'],
+    type: types.optionalInteger({ min: 0 }),
+    default: null,
+    example: '3',
+    description:
+      'Greatest number of embeds inside each other. `alter role … set pgrst.max_embed_depth` replaces it.',
+  }),
   planCacheMaxEntries: service({
     name: 'plan-cache-max-entries',
     variables: ['PLAN_CACHE_MAX_ENTRIES'],

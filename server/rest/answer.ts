@@ -28,8 +28,10 @@ import type { IdempotentRequest } from './request/idempotency-key.ts'
 import type { Notices } from './response/finish.ts'
 import { locateError, unmatchedError } from './response/nested-path.ts'
 import { needsResultCheck, resultError } from './response/result-check.ts'
+import { costCheck } from './response/cost-check.ts'
 import { respondInfo } from './response/info.ts'
 import { explainBody, readResult, resultFormats } from './response/result-row.ts'
+import { withPageHeaders } from './response/page-links.ts'
 import { respond, respondInspect } from './response/respond.ts'
 import { isStreamed, type Body, type RestResponse, type ResultRow } from './response/result.ts'
 import { plannedRows, tableTotal } from './response/total.ts'
@@ -159,9 +161,12 @@ function respondTo(
   plan: CrudPlan,
   row: ResultRow,
   { request, tableShape }: Prepared,
-  { basePath, snapshot: { config } }: AnswerContext,
+  { basePath, snapshot }: AnswerContext,
 ): RestResponse {
-  const response = respond(plan, row, request, config, basePath)
+  let response = respond(plan, row, request, snapshot.config, basePath)
+  if (row.location.length > 0 && plan.kind !== 'mutate') {
+    response = withPageHeaders(response, plan, row, request.input.page, snapshot.cursors)
+  }
   return tableShape ? respondRowByKey(response, plan, row, tableShape) : response
 }
 
@@ -174,7 +179,7 @@ async function answerOnce(
   context: AnswerContext,
 ): Promise<RestResponse> {
   const once = new ResponseOnce(request, (results) =>
-    respondTo(plan, readResult(plan.kind, results[0] ?? []), prepared, context),
+    respondTo(plan, readResult(plan.kind, (prepared.nested ? results.at(-1) : results[0]) ?? []), prepared, context),
   )
   try {
     const row = await runCrud(plan, prepared, identity, context, once.claim)
@@ -222,7 +227,7 @@ async function runCrud(
     const { rows } = await run(plan, prepared, identity, context, [main])
     return { ...readResult(plan.kind, []), body: explainBody(rows[0] ?? []) }
   }
-  if (prepared.nested) return runNested(prepared.nested, plan, prepared, identity, context)
+  if (prepared.nested) return runNested(prepared.nested, plan, prepared, identity, context, claim)
   const statements: PipelineStatement[] = [{ text: main.text, values: main.values, resultFormats }]
   const planned = needsPlannedCount(plan, request.shape)
   if (planned) statements.push({ ...render(explainCountStatement(plan.read)), isUnprepared: true })
@@ -258,6 +263,7 @@ async function runNested(
   prepared: Prepared,
   identity: Identity,
   context: AnswerContext,
+  claim: Claim | undefined,
 ): Promise<ResultRow> {
   const { request, main = noStatement() } = prepared
   const { rows } = await run(
@@ -268,6 +274,8 @@ async function runNested(
     [...statements, { ...main, resultFormats }],
     (results) =>
       unmatchedError(results, steps) ?? resultError(plan, readResult(plan.kind, results.at(-1) ?? []), request.shape),
+    undefined,
+    claim,
   )
   return readResult(plan.kind, rows.at(-1) ?? [])
 }
@@ -293,8 +301,12 @@ async function run(
   const session = cache.checksSessions ? namedSession(identity) : undefined
   const settings = snapshot.settings.statement(identity, request, plan, session)
   const preRequest = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
+  const [main] = statements
+  const { dbMaxCost } = config
+  const precheck = dbMaxCost === null || plan.kind === 'inspect' || !main ? undefined : costCheck(main, dbMaxCost)
   if (trace.statements) {
-    for (const { text } of [settings, ...(preRequest ? [preRequest] : []), ...statements]) trace.statements.push(text)
+    const before = [settings, ...(preRequest ? [preRequest] : []), ...(precheck ? [precheck.statement] : [])]
+    for (const { text } of [...before, ...statements]) trace.statements.push(text)
   }
   const { transaction } = request.shape.preferences
   try {
@@ -309,6 +321,7 @@ async function run(
         rollback: transaction === 'rollback' || (config.dbTxEnd.startsWith('rollback') && transaction !== 'commit'),
         checkResult,
         claim,
+        precheck,
         stats,
         caller,
       },

@@ -101,10 +101,19 @@ export type RestTransaction = {
   readonly checkResult: ((results: readonly (readonly RawRow[])[]) => Error | undefined) | undefined
   /** Undefined for a transaction that may run as often as it is requested. */
   readonly claim?: Claim | undefined
+  /** Runs after the settings and the pre-request function, and before the statements. Costs a second round trip. */
+  readonly precheck?: Precheck | undefined
   /** Statistics of earlier runs of the statement; undefined when there are none, or it must not share a connection. */
   readonly stats: StatementStats | undefined
   /** Who waits for the result. The transaction is cancelled when the caller is gone, unless it shares a connection. */
   readonly caller: Caller
+}
+
+/** A statement that decides whether the statements of a transaction run. */
+export type Precheck = {
+  readonly statement: PipelineStatement
+  /** An error rolls the transaction back before the other statements run. */
+  readonly check: (rows: readonly RawRow[]) => Error | undefined
 }
 
 /** Which statements share connections: all brief ones, reads only, or none. */
@@ -172,6 +181,12 @@ export type EngineDatabase = Database & {
    * @throws the database's error, or that of the connection
    */
   read<T>(use: (query: RunQuery) => Promise<T>): Promise<T>
+  /**
+   * Runs one brief statement in its own transaction, as the role that connects.
+   *
+   * @throws the database's error, with its SQLSTATE as `code`, or that of the connection
+   */
+  readonly query: RunQuery
   /**
    * Listens on a channel (`LISTEN`), and reconnects when the connection is lost. Resolves after the first attempt.
    *

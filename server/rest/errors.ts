@@ -123,6 +123,60 @@ export const errors = {
       hint: 'Repeat the request later to get its response.',
       headers: [['Retry-After', '1']],
     }),
+  /** @param what the column or expression, `type` its type */
+  notComparable: (what: string, type: string) =>
+    new ApiError({
+      code: 'PGRSTX31',
+      status: 400,
+      message: `Values of '${what}' cannot be distinct, because the type ${type} has no equality operator`,
+      hint: `Cast it to a type that has one, as in ${what}::${type.startsWith('json') ? 'jsonb' : 'text'}.`,
+    }),
+  /** @param parameter as the client wrote it */
+  groupingOfWrite: (parameter: 'distinct' | 'having') =>
+    new ApiError({
+      code: 'PGRSTX32',
+      status: 400,
+      message: `The parameter '${parameter}' cannot be applied to the rows of a write`,
+      hint: `Use it when reading, or for an embed of the representation, as in embed.${parameter}=….`,
+    }),
+  /** @param embed name of the spread in the request */
+  havingOfSpread: (embed: string) =>
+    new ApiError({
+      code: 'PGRSTX33',
+      status: 400,
+      message: `The parameter 'having' cannot be applied to the spread embed '${embed}'`,
+      hint: `Embed it without '...', or use 'having' of the relation that it is embedded in.`,
+    }),
+  /**
+   * @param subject whose limit it is, such as `the role anon`
+   * @param seconds until it may succeed; null: never, because more requests come at once than the limit allows
+   */
+  tooManyRequests: (subject: string, limit: { perSecond: number; burst: number }, seconds: number | null) =>
+    new ApiError({
+      code: 'PGRSTX80',
+      status: 429,
+      message: `Too many requests of ${subject}`,
+      details: `The limit is ${limit.perSecond} requests per second, and ${limit.burst} at once.`,
+      hint: seconds === null ? `Send at most ${limit.burst} at once.` : `Try again in ${seconds} s.`,
+      headers: seconds === null ? [] : [['Retry-After', String(seconds)]],
+    }),
+  /** @param cost the planner's estimate */
+  costTooHigh: (cost: number, limit: number) =>
+    new ApiError({
+      code: 'PGRSTX81',
+      status: 403,
+      message: `The request is too expensive: its estimated cost is ${cost}, and the limit is ${limit}`,
+      details: "The cost is the planner's estimate for the whole statement, in its arbitrary unit.",
+      hint: 'Filter by indexed columns, request fewer rows or embeds, or omit count=exact.',
+    }),
+  /** @param path the names of the embeds, from the outermost to the first that is too deep */
+  embedTooDeep: (path: readonly string[], limit: number) =>
+    new ApiError({
+      code: 'PGRSTX82',
+      status: 403,
+      message: `The embed '${path.join('.')}' is too deep: the limit is ${limit}`,
+      details: `Its depth is ${path.length}. Embeds of the requested resource itself have depth 1.`,
+    }),
 
   // PGRST1xx: the request
   /** @param message has the position, `details` what was expected there */

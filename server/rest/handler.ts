@@ -10,6 +10,7 @@ import type { HttpRequest } from './request/api-request.ts'
 import { BodyBudget, type BodyShare } from './request/body-budget.ts'
 import { largeBody } from './request/body.ts'
 import { ParseQueue } from './request/parse-queue.ts'
+import type { RateDecision, RateLimiter } from './limits/rate-limiter.ts'
 import { errorResponse } from './response/error.ts'
 import { finish, traceHeader, type Notices } from './response/finish.ts'
 import type { Headers } from './response/header.ts'
@@ -48,6 +49,8 @@ export type RestHandlerOptions = {
   readonly state: EngineState
   readonly identify: Identify
   readonly validator: BodyValidator
+  /** Undefined: requests per second are not limited. */
+  readonly limiter?: RateLimiter
   /** Called once for every request, before its response is sent. Must not throw. */
   readonly observe: (observation: RestObservation) => void
 }
@@ -71,7 +74,7 @@ export class RestHandler {
   /** Answers a request. Every error becomes a response. */
   async answer(request: RestRequest): Promise<RestResponse> {
     const start = performance.now()
-    const { state, identify, validator, observe } = this.#options
+    const { state, identify, validator, limiter, observe } = this.#options
     const { snapshot } = state
     const { config } = snapshot
     const { method, headers } = request
@@ -80,6 +83,7 @@ export class RestHandler {
     let http: HttpRequest | undefined
     let result: RestResponse | undefined
     let notices: Notices | undefined
+    let rate: RateDecision | undefined
     let failure: unknown
     let share: BodyShare | undefined
     const trace: AnswerTrace = {
@@ -96,13 +100,19 @@ export class RestHandler {
         const acting = claimed instanceof Promise ? await claimed : claimed
         identity = acting
         const authenticationTime = config.serverTimingEnabled ? performance.now() - start : undefined
+        const limits = snapshot.limitsOf(acting)
+        if (limits) {
+          const decision = limiter?.take(limits, acting)
+          rate = decision instanceof Promise ? await decision : decision
+          if (rate?.error) throw rate.error
+        }
         if (!snapshot.schemaCache) throw errors.noSchemaCache()
         const { basePath, target } = request
         const question = target.indexOf('?')
         const context = {
           database: state.database,
           caller: request,
-          snapshot,
+          snapshot: limits ? snapshot.limitedTo(limits) : snapshot,
           schemaCache: snapshot.schemaCache,
           validator,
           basePath,
@@ -147,7 +157,11 @@ export class RestHandler {
     const { serverCorsAllowedOrigins, serverTraceHeader } = config
     const response = finish(result, {
       notices,
-      cors: origin === undefined || method === 'OPTIONS' ? noHeaders : corsHeaders(origin, serverCorsAllowedOrigins),
+      cors:
+        origin === undefined || method === 'OPTIONS'
+          ? noHeaders
+          : corsHeaders(origin, serverCorsAllowedOrigins, rate ? [...result.headers, ...rate.headers] : result.headers),
+      rate: rate?.headers,
       // A body without a declared length might never end, so it is not worth waiting for.
       closesConnection: failure !== undefined && request.isOpenEnded,
       trace: serverTraceHeader === null ? undefined : traceHeader(serverTraceHeader, headers),

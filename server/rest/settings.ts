@@ -2,6 +2,7 @@
 // https://docs.postgrest.org/en/v16/references/configuration.html
 import type { QualifiedIdentifier } from '../schema-cache/identifier.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
+import type { Limits } from '../identity/limits.ts'
 
 export type OpenApiMode = 'follow-privileges' | 'ignore-privileges' | 'disabled'
 
@@ -46,6 +47,10 @@ export type EngineSettings = {
   readonly planCacheMaxEntries: number
   /** Which brief statements share connections. */
   readonly dbPoolSharing: 'all' | 'reads' | 'none'
+  /** Greatest cost of a statement by the planner's estimate; null: unlimited. */
+  readonly dbMaxCost: number | null
+  /** Greatest number of embeds inside each other; null: unlimited. */
+  readonly dbMaxEmbedDepth: number | null
 }
 
 export type RestSettings = PostgrestSettings & EngineSettings
@@ -74,6 +79,8 @@ export const defaultSettings: RestSettings & LoadSettings = {
   dbConfig: true,
   dbExtraSearchPath: ['public'],
   dbHoistedTxSettings: ['statement_timeout', 'plan_filter.statement_cost_limit', 'default_transaction_isolation'],
+  dbMaxCost: null,
+  dbMaxEmbedDepth: null,
   dbMaxRows: null,
   dbPlanEnabled: false,
   dbPoolAcquisitionTimeout: 10,
@@ -103,6 +110,15 @@ export type RoleSettings = {
   /** [name, value] pairs by role. */
   readonly settings: ReadonlyMap<string, readonly (readonly [string, string])[]>
   readonly isolationLevels: ReadonlyMap<string, IsolationLevel>
+  /** Limits by role (`pgrst.max_…`); only roles that have limits. */
+  readonly limits: ReadonlyMap<string, Limits>
+  /** Describes limits that were ignored because their value or name is invalid. */
+  readonly warnings: readonly string[]
 }
 
-export const noRoleSettings: RoleSettings = { settings: new Map(), isolationLevels: new Map() }
+export const noRoleSettings: RoleSettings = {
+  settings: new Map(),
+  isolationLevels: new Map(),
+  limits: new Map(),
+  warnings: [],
+}

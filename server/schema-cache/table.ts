@@ -29,6 +29,8 @@ export type Table = {
   readonly deletable: boolean
   /** Primary key columns sorted by name. For views: the columns that copy a table's key, in key order. */
   readonly primaryKey: readonly string[]
+  /** Primary key and unique constraints, each with its columns in key order, the primary key first. Undefined for views. */
+  readonly keys?: readonly (readonly string[])[]
   /** Columns by name, in declaration order. */
   readonly columns: ReadonlyMap<string, Column>
 }

@@ -84,6 +84,8 @@ t.test('defaults', async (t) => {
     openapiServerProxyUri: null,
     restBasePath: '/rest/v1',
     requestHeaderLimit: 50 * 1024,
+    dbMaxCost: null,
+    dbMaxEmbedDepth: null,
     planCacheMaxEntries: 1000,
     restBodyLimit: 10_485_760,
     restBodyBudget: 67_108_864,

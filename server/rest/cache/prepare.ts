@@ -2,6 +2,7 @@
 // from the plan cache.
 import { StatementStats } from '../../common/statement-stats.ts'
 import type { RestSettings } from '../settings.ts'
+import { qualifiedKey } from '../../schema-cache/identifier.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import type { BodyValidator } from '../validation.ts'
 import { planRowByKey } from '../response/row-by-key.ts'
@@ -16,6 +17,8 @@ import { largeBody } from '../request/body.ts'
 import { parseApiRequest } from '../request/parse-api-request.ts'
 import { parsePayload, type Payload } from '../request/payload.ts'
 import { readHeaders } from '../request/headers.ts'
+import type { PageCursors } from '../request/page-cursor.ts'
+import { pageInput, readPage, withPage } from '../request/page-request.ts'
 import { canonicalQueryString, parseQueryString } from '../request/query-string.ts'
 import { isRowPath, filterByKey, hasSingleColumnKey, parseRowByKey } from '../request/row-by-key.ts'
 import { prepareNested, type NestedWrite } from './prepare-nested.ts'
@@ -25,7 +28,7 @@ import { isObject } from '../sql/payload.ts'
 import { mainStatement, needsPlannedCount } from '../sql/statement.ts'
 
 export type PrepareContext = {
-  readonly snapshot: { readonly config: RestSettings; readonly plans: PlanCache }
+  readonly snapshot: { readonly config: RestSettings; readonly plans: PlanCache; readonly cursors: PageCursors }
   readonly schemaCache: SchemaCache
   readonly validator: BodyValidator
 }
@@ -54,22 +57,24 @@ type OnParsed = () => void
  */
 export function prepare(http: HttpRequest, context: PrepareContext, onParsed: OnParsed): Prepared | ApiError {
   const uncached = (): Prepared | ApiError => catchApiError(() => prepareUncached(http, context, onParsed))
-  const plans = context.snapshot.plans
+  const { plans, cursors } = context.snapshot
   // A body that does not fit its cached shape is parsed twice. For a large body that takes longer than planning.
   if (!plans.isOn || isRowPath(http.path) || http.body.length > largeBody) return uncached()
-  const split = splitRequest(http)
+  const split = splitRequest(http, cursors)
   if (!split) return uncached()
   const known = plans.get(split.key)
   if (known === undefined) {
     const prepared = uncached()
-    // If the body may be the reason for a rejection, other requests of the same shape may succeed.
-    const mayBeOfBody = prepared instanceof ApiError ? http.body.length > 0 : prepared.nested !== undefined
-    if (!mayBeOfBody && plans.seenBefore(split.key)) plans.add(split.key, knownShape(http, split, prepared, context))
+    // If the body may be the reason for a rejection, other requests of the same shape may succeed. The same applies
+    // to a cursor, which may be of another request, and to related rows.
+    const mayBeOfValue =
+      prepared instanceof ApiError ? http.body.length > 0 || split.cursor !== undefined : prepared.nested !== undefined
+    if (!mayBeOfValue && plans.seenBefore(split.key)) plans.add(split.key, knownShape(http, split, prepared, context))
     return prepared
   }
   if (known === 'uncacheable') return uncached()
   if (known instanceof ApiError) return bindError(known, split.values)
-  return catchApiError(() => fromShape(http, split.values, known, context, onParsed)) ?? uncached()
+  return catchApiError(() => fromShape(http, split, known, context, onParsed)) ?? uncached()
 }
 
 function catchApiError<T>(run: () => T): T | ApiError {
@@ -108,7 +113,8 @@ function prepareUncached(http: HttpRequest, context: PrepareContext, onParsed: O
   // In PostgREST, a path of two segments is invalid, and that error takes precedence over all others.
   if (rowByKey && !hasSingleColumnKey(rowByKey.http.path, snapshot.config.dbSchemas, cache)) throw errors.path()
   const { request: parsed, value } = parseApiRequest(rowByKey?.http ?? http, snapshot.config)
-  const request = rowByKey ? filterByKey(parsed, rowByKey.id, cache) : parsed
+  const found = rowByKey ? filterByKey(parsed, rowByKey.id, cache) : parsed
+  const request = readPage(found, http, snapshot.cursors, (call) => takesCursor(call, cache))
   onParsed()
   const nested = prepareNested(request, cache, snapshot.config, validator)
   if (nested) return { ...nested, hasNoEffect: false, tableShape: undefined }
@@ -117,6 +123,13 @@ function prepareUncached(http: HttpRequest, context: PrepareContext, onParsed: O
   const plan = rowByKey ? planRowByKey(planned) : planned
   const main = isCrud(plan) ? render(mainStatement(plan, request.shape, snapshot.config)) : undefined
   return { request, plan, hasNoEffect: hasNoEffect(plan, cache), main, tableShape: rowByKey ? parsed.shape : undefined }
+}
+
+/** Whether an overload of the function that a request calls has a parameter `cursor`. */
+function takesCursor({ shape: { action } }: ApiRequest, cache: SchemaCache): boolean {
+  if (action.kind !== 'call') return false
+  const overloads = cache.routines.get(qualifiedKey(action.routine.schema, action.routine.name)) ?? []
+  return overloads.some(({ parameters }) => parameters.some(({ name }) => name === 'cursor'))
 }
 
 const isCrud = (plan: ActionPlan): plan is CrudPlan =>
@@ -133,13 +146,15 @@ const isText = (payload: Payload | undefined): payload is Extract<Payload, { kin
  */
 function prepareShape(
   template: HttpRequest,
-  { forms }: SplitRequest,
+  { forms, cursor }: SplitRequest,
   { request, plan }: Prepared,
   { snapshot, schemaCache: cache }: PrepareContext,
 ): PreparedShape | 'uncacheable' {
-  const { payload } = request.input
+  const { payload, page } = request.input
   const isCacheable =
     isCrud(plan) &&
+    // The function may have a parameter `cursor`, whose argument is what was split as a cursor.
+    (cursor === undefined || page !== undefined) &&
     !plan.explain &&
     !needsPlannedCount(plan, request.shape) &&
     !(plan.kind === 'mutate' && plan.mutation === 'single-upsert') &&
@@ -148,10 +163,11 @@ function prepareShape(
   const body = payload && { kind: payload.kind, isObject: isObject(payload.text) }
   const bodyMarker = body && (body.isObject ? '{' : '') + marker(forms.length)
   const { request: parsed } = parseApiRequest(template, snapshot.config)
-  const marked: ApiRequest =
+  const bodied: ApiRequest =
     payload && bodyMarker !== undefined
       ? { ...parsed, input: { ...parsed.input, payload: { ...payload, text: bodyMarker } } }
       : parsed
+  const marked = page ? withPage(bodied, { ...page, cursor: cursor?.marked }) : bodied
   const shapePlan = planRequest(marked, cache, snapshot.config)
   if (!isCrud(shapePlan)) return 'uncacheable'
   const statement = render(mainStatement(shapePlan, marked.shape, snapshot.config))
@@ -173,7 +189,7 @@ function prepareShape(
 /** Prepares a request from its cached shape; undefined when its body does not fit. */
 function fromShape(
   http: HttpRequest,
-  values: readonly string[],
+  { values, cursor }: SplitRequest,
   known: PreparedShape,
   { validator }: PrepareContext,
   onParsed: OnParsed,
@@ -183,7 +199,8 @@ function fromShape(
   if (!fits(payload, columns, known)) return undefined
   const { others: headers, cookies } = readHeaders(http.headers)
   const canonicalQuery = http.query === '' ? '' : canonicalQueryString(parseQueryString(http.query))
-  const request: PlannedRequest = { shape, input: { headers, cookies, payload, canonicalQuery } }
+  const page = plan.page ? { page: pageInput(shape, http.query, cursor?.opened) } : {}
+  const request: PlannedRequest = { shape, input: { headers, cookies, payload, canonicalQuery, ...page } }
   onParsed()
   checkPayload(request, value, validator)
   const text = body && isText(payload) ? payload.text : null

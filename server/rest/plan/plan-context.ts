@@ -6,7 +6,7 @@ import type { ApiRequest } from '../request/api-request.ts'
 
 export type PlanSettings = Pick<
   RestSettings,
-  'dbMaxRows' | 'dbAggregatesEnabled' | 'dbPlanEnabled' | 'urlUseLegacyTargetNames'
+  'dbMaxRows' | 'dbMaxEmbedDepth' | 'dbAggregatesEnabled' | 'dbPlanEnabled' | 'urlUseLegacyTargetNames'
 >
 
 export type PlanContext = {

@@ -6,6 +6,7 @@ import type { MediaType } from '../media-type.ts'
 import type { InvokeMethod, Mutation } from '../request/api-request.ts'
 import type { CallPlan } from './call-plan.ts'
 import type { MutatePlan } from './mutate-plan.ts'
+import type { PagePlan } from './page-plan.ts'
 import type { ReadPlan } from './read-plan.ts'
 
 type Output = {
@@ -13,6 +14,10 @@ type Output = {
   readonly mediaType: MediaType
   /** Whether the media type is a `plan`: the response is the execution plan of the statement. */
   readonly explain: boolean
+  /** The keyset page that a read or call is limited to. */
+  readonly page?: PagePlan
+  /** The setting `db-max-rows`, if it limits the rows of a read or call more than the request does. */
+  readonly cutAt?: number
 }
 
 /** A plan whose statement reads or writes rows. */

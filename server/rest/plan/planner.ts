@@ -12,7 +12,9 @@ import { argumentNames, planCall } from './call-planner.ts'
 import type { LegacyName } from './embed-path.ts'
 import { legacyNamesOf } from './embed-path.ts'
 import { planMutation } from './mutate-planner.ts'
+import { withoutArguments } from './groupings.ts'
 import { negotiate } from './negotiation.ts'
+import { checkPageable, orderColumns, planPage } from './page-planner.ts'
 import type { PlanSettings } from './plan-context.ts'
 import type { ActionPlan, CrudPlan, InspectPlan } from './plan.ts'
 import { planRead, selectsAll } from './read-planner.ts'
@@ -68,12 +70,24 @@ function planReading(
   relation: QualifiedIdentifier,
   headersOnly: boolean,
 ): CrudPlan {
-  findTable(cache, relation)
+  const table = findTable(cache, relation)
   const context = { request, cache, settings, relation }
   const read = planRead(context)
   const { handler, mediaType, explain } = negotiate(context, selectsAll(read))
   rejectInvalidPreferences(request.shape)
-  return { kind: 'read', read, readOnly: true, headersOnly, relation, handler, mediaType, explain }
+  const { page } = request.input
+  return {
+    kind: 'read',
+    read,
+    readOnly: true,
+    headersOnly,
+    relation,
+    handler,
+    mediaType,
+    explain,
+    ...(page && { page: planPage(read, page, table, relation.name) }),
+    ...cutOf(request.shape, settings),
+  }
 }
 
 function planMutating(
@@ -93,12 +107,13 @@ function planMutating(
 }
 
 function planCalling(
-  request: ApiRequest,
+  received: ApiRequest,
   cache: SchemaCache,
   settings: PlanSettings,
   identifier: QualifiedIdentifier,
   method: InvokeMethod,
 ): Extract<CrudPlan, { kind: 'call' }> {
+  const request = received.queryParams.groupings ? withoutArguments(received, cache, identifier) : received
   const names = argumentNames(request, method)
   const { contentType } = request.shape
   const byBody = method === 'post'
@@ -112,7 +127,21 @@ function planCalling(
   rejectInvalidPreferences(request.shape)
   rejectMaxAffected(request.shape, routine)
   const readOnly = !byBody || routine.volatility !== 'volatile'
-  return { kind: 'call', read, call, routine, method, readOnly, relation: identifier, handler, mediaType, explain }
+  const plan = { kind: 'call', read, call, routine, method, readOnly, relation: identifier, handler, mediaType, explain } as const // prettier-ignore
+  const cut = returnsSingle(routine) ? undefined : cutOf(request.shape, settings)
+  const { page: asked } = request.input
+  if (!asked) return cut ? { ...plan, ...cut } : plan
+  checkPageable(routine)
+  const rowType = cache.tables.get(qualifiedKey(relation.schema, relation.name))
+  // Like a view, a function may return rows with nulls where the table has none.
+  const page = planPage(read, asked, rowType && { ...rowType, isView: true }, routine.name)
+  const filterFields = [...call.filterFields, ...orderColumns(page)]
+  return { ...plan, call: { ...call, filterFields }, page, ...cut }
+}
+
+/** Whether `db-max-rows` limits the rows more than the request does. */
+function cutOf({ topLevelRange: { limit } }: RequestShape, { dbMaxRows }: PlanSettings): Pick<CrudPlan, 'cutAt'> {
+  return dbMaxRows !== null && (limit === null || limit > dbMaxRows) ? { cutAt: dbMaxRows } : {}
 }
 
 function planInspection(request: ApiRequest, schema: string, headersOnly: boolean): InspectPlan {

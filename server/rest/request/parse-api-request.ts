@@ -51,7 +51,11 @@ export function parseApiRequest(http: HttpRequest, settings: RequestSettings): P
   const headers = readHeaders(http.headers)
   const { schema, negotiatedByProfile } = chooseSchema(method, headers, settings.dbSchemas)
   const action = chooseAction(resource, schema, method)
-  const queryParams = parseQueryParams(http.query, action.kind === 'call' && action.method !== 'post')
+  const queryParams = parseQueryParams(
+    http.query,
+    action.kind === 'call' && action.method !== 'post',
+    action.kind === 'read',
+  )
   const range = topLevelRange(method, queryParams.ranges, headers.range)
   const contentType = headers.contentType === undefined ? json : decodeMediaType(headers.contentType)
   const { payload, columns, value } = parsePayload(http.body, contentType, queryParams.columns, action)

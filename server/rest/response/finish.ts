@@ -42,6 +42,8 @@ export type FinishOptions = {
   readonly notices: Notices | undefined
   /** CORS headers. They do not replace headers of the response. */
   readonly cors: Headers
+  /** Headers about limits of requests per second; undefined without such limits. */
+  readonly rate?: Headers | undefined
   /** Whether to close the connection after the response. */
   readonly closesConnection: boolean
   /** The trace header to send back. */
@@ -56,12 +58,12 @@ const retryAtOnce: Header = ['Retry-After', '0']
 
 /**
  * Completes a response. Headers are sent in this order: `Retry-After`, trace, those of the response, `Server-Timing`,
- * `Warning`, `Vary`, CORS, `Connection`, `Server`. If the database has set `Vary`, `Server`, `Retry-After` or a CORS
+ * `Warning`, `Vary`, limits, CORS, `Connection`, `Server`. If the database has set `Vary`, `Server`, `Retry-After` or a CORS
  * header, that value is kept.
  */
 export function finish(
   response: RestResponse,
-  { notices, cors, closesConnection: closes, trace }: FinishOptions,
+  { notices, cors, rate, closesConnection: closes, trace }: FinishOptions,
 ): RestResponse {
   const { status, headers: own, body, statusText, warning: ignored } = response
   const headers: Header[] = trace === undefined ? [] : [trace]
@@ -72,6 +74,7 @@ export function finish(
     if (legacy.length > 0) headers.push(['Warning', headerText(warning(legacy))])
     if (!hasHeader(own, 'Vary')) headers.push(vary)
   }
+  if (rate !== undefined) for (const header of rate) if (!hasHeader(own, header[0])) headers.push(header)
   for (const header of cors) if (!hasHeader(own, header[0])) headers.push(header)
   if (closes) headers.push(close)
   if (status === 503 && !hasHeader(headers, 'Retry-After')) headers.unshift(retryAtOnce)

@@ -6,6 +6,7 @@ import type { ReadPlan } from '../plan/read-plan.ts'
 import type { RequestShape } from '../request/api-request.ts'
 import { callStatement } from './call.ts'
 import { countStatement } from './count.ts'
+import { cutCte, cutRows, cutRowsSql, cutSql } from './cut.ts'
 import { insertedCount, responseHeaders, responseStatus } from './current-setting.ts'
 import { explainSql } from './explain.ts'
 import type { Fragment } from './fragment.ts'
@@ -13,6 +14,7 @@ import { bodySql, resultAlias, sourceName } from './handler.ts'
 import { locationSql, noLocation } from './location.ts'
 import { countsInserted, mutateStatement } from './mutate.ts'
 import { isAllRows, type LimitForm } from './order.ts'
+import { pageSql } from './page.ts'
 import { readStatement } from './read.ts'
 
 /** The part of the request that the statement depends on, in addition to the plan. */
@@ -29,8 +31,8 @@ const limitForm = ({ explain }: CrudPlan): LimitForm => (explain ? 'parameter' :
 type Columns = {
   readonly total: string
   readonly page: string
-  /** Undefined for statements that cannot create rows. */
-  readonly location?: string
+  /** Data for headers: the key of a created row, the edges of a page. Undefined for other statements. */
+  readonly location?: Fragment
   readonly inserted?: string
   readonly body: string
 }
@@ -51,13 +53,15 @@ function resultSelect(
   const overrides = `${responseHeaders} AS response_headers, ${responseStatus} AS response_status, ${inserted} AS response_inserted`
   const from: Fragment = [' FROM (', source, `) ${resultAlias}`]
   if (explain) {
-    const key = location === undefined ? '' : `, ${location} AS header`
-    return [`SELECT ${counts}${key}, ${body} AS body, ${overrides}`, from]
+    const key: Fragment = location === undefined ? '' : [', ', location, ' AS header']
+    return [`SELECT ${counts}`, key, `, ${body} AS body, ${overrides}`, from]
   }
-  const key = `${location ?? noLocation} AS header`
-  if (handler.kind !== 'custom') return [`SELECT ${counts}, ${key}, ${overrides}, ${body} AS body`, from]
+  const key: Fragment = [location ?? noLocation, ' AS header']
+  if (handler.kind !== 'custom') return [`SELECT ${counts}, `, key, `, ${overrides}, ${body} AS body`, from]
   return [
-    `SELECT total_result_set, page_total, header, ${overrides}, body FROM (SELECT ${counts}, ${key}, ${body} AS body`,
+    `SELECT total_result_set, page_total, header, ${overrides}, body FROM (SELECT ${counts}, `,
+    key,
+    `, ${body} AS body`,
     from,
     ' OFFSET 0) _postgrest_r',
   ]
@@ -66,15 +70,25 @@ function resultSelect(
 type Count = { readonly cte: Fragment; readonly total: string }
 
 /** Counts the whole table. Without any limit, the page is the whole table, so its count is used. */
-function countSql(rows: Fragment, page: string, shape: StatementShape, { dbMaxRows }: StatementSettings): Count {
+function countSql(
+  rows: Fragment,
+  page: string,
+  shape: StatementShape,
+  { dbMaxRows }: StatementSettings,
+  plan: CrudPlan,
+): Count {
   const { count } = shape.preferences
   if (count !== 'exact' && count !== 'estimated') return { cte: '', total: 'null::bigint' }
-  if (dbMaxRows === null && isAllRows(shape.topLevelRange)) return { cte: '', total: page }
+  if (dbMaxRows === null && isAllRows(shape.topLevelRange) && !plan.page?.cursor) return { cte: '', total: page }
   return {
     cte: [', pgrst_source_count AS (', rows, ')'],
     total: '(SELECT pg_catalog.count(*) FROM pgrst_source_count)',
   }
 }
+
+/** Data for headers. An execution plan has PostgREST's statement, without them. */
+const located = ({ explain }: CrudPlan, location: Fragment | undefined): Pick<Columns, 'location'> =>
+  explain || location === undefined ? {} : { location }
 
 function readSql(plan: CrudPlan & { kind: 'read' }, shape: StatementShape, settings: StatementSettings): Fragment {
   const counted = countStatement(plan.read)
@@ -84,18 +98,23 @@ function readSql(plan: CrudPlan & { kind: 'read' }, shape: StatementShape, setti
       ? [counted, ` LIMIT ${settings.dbMaxRows + 1}`]
       : counted
   const page = pageCount(plan)
-  const count = countSql(limited, page, shape, settings)
+  const count = countSql(limited, page, shape, settings, plan)
+  const body = bodySql(plan.handler, null)
+  if (plan.page) {
+    const { ctes, rows, edges } = pageSql(plan.read, plan.page)
+    return [
+      ['WITH ', ctes, `, ${sourceName} AS ( `, rows, ' ) ', count.cte, ' '],
+      resultSelect({ total: count.total, page, body, ...located(plan, edges) }, ` SELECT * FROM ${sourceName} `, plan),
+    ]
+  }
+  const cut = plan.cutAt === undefined ? undefined : cutSql(plan.read, plan.cutAt, page)
   return [
     `WITH ${sourceName} AS ( `,
     readStatement(plan.read, limitForm(plan)),
     ' ) ',
     count.cte,
     ' ',
-    resultSelect(
-      { total: count.total, page, body: bodySql(plan.handler, null) },
-      ` SELECT * FROM ${sourceName} `,
-      plan,
-    ),
+    resultSelect({ total: count.total, page, body, ...located(plan, cut) }, ` SELECT * FROM ${sourceName} `, plan),
   ]
 }
 
@@ -124,19 +143,19 @@ function mutateSql(
 
 function callSql(plan: CrudPlan & { kind: 'call' }, shape: StatementShape, settings: StatementSettings): Fragment {
   const page = returnsSingle(plan.routine) ? '1' : pageCount(plan)
-  const count = countSql(countStatement(plan.read), page, shape, settings)
-  return [
-    `WITH ${sourceName} AS (`,
-    callStatement(plan.call),
-    ') ',
-    count.cte,
-    ' ',
-    resultSelect(
-      { total: count.total, page, body: bodySql(plan.handler, plan.routine) },
-      readStatement(plan.read, limitForm(plan)),
-      plan,
-    ),
-  ]
+  const count = countSql(countStatement(plan.read), page, shape, settings, plan)
+  const columns = { total: count.total, page, body: bodySql(plan.handler, plan.routine) }
+  const call: Fragment = [`WITH ${sourceName} AS (`, callStatement(plan.call), ') ']
+  if (plan.page) {
+    const { ctes, rows, edges } = pageSql(plan.read, plan.page)
+    return [call, ', ', ctes, count.cte, ' ', resultSelect({ ...columns, ...located(plan, edges) }, rows, plan)]
+  }
+  if (plan.cutAt !== undefined && !plan.explain) {
+    const rows = `SELECT * FROM ${cutCte} LIMIT ${plan.cutAt}`
+    const cut = { ...columns, location: cutRowsSql(plan.cutAt) }
+    return [call, cutRows(plan.read, plan.cutAt), count.cte, ' ', resultSelect(cut, rows, plan)]
+  }
+  return [call, count.cte, ' ', resultSelect(columns, readStatement(plan.read, limitForm(plan)), plan)]
 }
 
 function resultSql(plan: CrudPlan, shape: StatementShape, settings: StatementSettings): Fragment {
