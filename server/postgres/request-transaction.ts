@@ -174,16 +174,8 @@ class TransactionRun implements SharedRun {
   }
 
   #fail(error: Error): void {
-    if (error instanceof StatementError) error.statement = this.#numberOf(error)
+    if (error instanceof StatementError) error.numberIn(this.#transaction.statements)
     this.#reject(this.#settingsError && this.#isOfSettings(error) ? this.#settingsError(error) : error)
-  }
-
-  /** Number of the statement that failed among those of the transaction; undefined when it is none of them. */
-  #numberOf({ position: { part, statement } }: StatementError): number | undefined {
-    const { statements } = this.#transaction
-    const before =
-      (isPlain(this.#transaction) ? 0 : 1) + (this.#resetsRole ? 1 : 0) + this.part.length - statements.length
-    return part === 0 && statement >= before && statement < before + statements.length ? statement - before : undefined
   }
 
   #runOn(client: PipelineClient): Promise<RawRow[][]> {
