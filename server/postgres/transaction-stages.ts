@@ -3,14 +3,7 @@ import type { Claim, PipelineStatement, RawRow, RestTransaction } from '../rest/
 import { claimRefused, recordedMeanwhile } from './claim-refused.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
 import type { PipelinePart } from './protocol/pipeline-query.ts'
-import {
-  command,
-  isLostConnection,
-  Refusal,
-  runPipeline,
-  StatementError,
-  type PipelineObserver,
-} from './protocol/pipeline.ts'
+import { command, isLostConnection, Refusal, runPipeline, type PipelineObserver } from './protocol/pipeline.ts'
 
 // These only end the transaction, so they have no effect of their own.
 const commit = command('COMMIT', { hasNoEffect: true })
@@ -47,21 +40,11 @@ export async function runStages(
   const { statements } = transaction
   if (isPlain(transaction)) {
     const all = [...before, ...statements]
-    const results = await runPipeline(client, [all], options.prepare, options.observer).catch(numbering(before.length))
+    const results = await runPipeline(client, [all], options.prepare, options.observer)
     return results.slice(before.length)
   }
   return new Stages(client, transaction, options).run(before)
 }
-
-/** Rethrows an error with the number of its statement, of which the first has the given position. */
-const numbering =
-  (first: number) =>
-  (error: unknown): never => {
-    if (error instanceof StatementError && error.position.part === 0 && error.position.statement >= first) {
-      error.statement = error.position.statement - first
-    }
-    throw error
-  }
 
 class Stages {
   readonly #client: PipelineClient
@@ -86,47 +69,37 @@ class Stages {
       const all = [...opening, ...statements]
       if (!checkResult && !claim) {
         const observer = { hasReceiver: receiver !== undefined }
-        const results = await this.#runToEnd(all, opening.length, this.#options.prepare, observer)
+        const results = await this.#runToEnd(all, this.#options.prepare, observer)
         return results.slice(opening.length, all.length)
       }
-      const results = await this.#runPart(all, this.#options.prepare, opening.length, claimed)
+      const results = await this.#runPart(all, this.#options.prepare, claimed)
       return this.#finish(results.slice(opening.length))
     }
-    const checked = await this.#runPart([...opening, precheck.statement], this.#options.prepare, Infinity, claimed)
+    const checked = await this.#runPart([...opening, precheck.statement], this.#options.prepare, claimed)
     await this.#refuseIf(precheck.check(checked.at(-1) ?? []))
     // A transaction that has begun cannot run again when a prepared statement turns out to be stale.
-    if (checkResult || claim) return this.#finish(await this.#runPart(statements, false, 0))
-    const results = await this.#runToEnd(statements, 0, false, this.#options.observer)
+    if (checkResult || claim) return this.#finish(await this.#runPart(statements, false))
+    const results = await this.#runToEnd(statements, false, this.#options.observer)
     return results.slice(0, statements.length)
   }
 
-  /**
-   * Runs the last statements together with the end of the transaction.
-   *
-   * @param first position of the first statement of the request
-   */
-  #runToEnd(
-    part: readonly PipelineStatement[],
-    first: number,
-    prepare: boolean,
-    observer: PipelineObserver,
-  ): Promise<RawRow[][]> {
+  /** Runs the last statements together with the end of the transaction. */
+  #runToEnd(part: readonly PipelineStatement[], prepare: boolean, observer: PipelineObserver): Promise<RawRow[][]> {
     const parts = this.#transaction.rollback ? [[...part, checkConstraints], [rollback]] : [part, [commit]]
-    return runPipeline(this.#client, parts, prepare, observer).catch(numbering(first))
+    return runPipeline(this.#client, parts, prepare, observer)
   }
 
   /**
    * Runs statements that leave the transaction open, and ends it if one of them fails.
    *
-   * @param first position of the first statement of the request
    * @param claimed position of the statement of the claim
    */
-  async #runPart(part: PipelinePart, prepare: boolean, first: number, claimed = -1): Promise<RawRow[][]> {
+  async #runPart(part: PipelinePart, prepare: boolean, claimed = -1): Promise<RawRow[][]> {
     try {
       return await runPipeline(this.#client, [part], prepare)
     } catch (error) {
       if (!isLostConnection(error) && this.#client.getTransactionStatus() !== 'I') await this.#rollBack()
-      throw claimRefused(error, claimed) ?? numbering(first)(error)
+      throw claimRefused(error, claimed) ?? error
     }
   }
 

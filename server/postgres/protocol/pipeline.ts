@@ -126,6 +126,7 @@ export async function runPipeline(
     try {
       return await roundTrip(client, parts, cache, observer)
     } catch (error) {
+      if (error instanceof StatementError) error.noteFailed(parts)
       if (!cache || !isOutermost || !isStaleStatement(error)) throw error
       const isClean = await startOver(client).then(
         () => true,

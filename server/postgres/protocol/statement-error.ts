@@ -21,12 +21,24 @@ export class StatementError extends Error {
   readonly position: ErrorPosition
   /** Number of the statement among those of a request; see `DatabaseFailure`. */
   statement: number | undefined
+  #failed: PipelineStatement | undefined
 
   constructor(server: ServerError, position: ErrorPosition, cause?: unknown) {
     super(server.message, ...(cause === undefined ? [] : [{ cause }]))
     this.name = 'StatementError'
     this.server = server
     this.position = position
+  }
+
+  /** Notes which statement failed. */
+  noteFailed(parts: readonly (readonly PipelineStatement[])[]): void {
+    this.#failed = parts[this.position.part]?.[this.position.statement]
+  }
+
+  /** Sets the number of the statement among those of a request. */
+  numberIn(statements: readonly PipelineStatement[]): void {
+    const number = this.#failed ? statements.indexOf(this.#failed) : -1
+    this.statement = number < 0 ? undefined : number
   }
 }
 

@@ -67,6 +67,7 @@ export function prepareNested(
       resolution: preferences.resolution,
       onConflict,
       applyDefaults: mutate.applyDefaults,
+      maxDepth: settings.dbMaxEmbedDepth,
       returning: mutate.returning,
     },
     cache,

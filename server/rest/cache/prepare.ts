@@ -71,8 +71,8 @@ export function prepare(http: HttpRequest, context: PrepareContext, onParsed: On
   const known = plans.get(split.key)
   if (known === undefined) {
     const prepared = uncached()
-    // If the body may be the reason for a rejection, other requests of the same shape may succeed.
-    // The same applies to a cursor, which may be of another request, and to a nested write, whose statements depend on it.
+    // If the body may be the reason for a rejection, other requests of the same shape may succeed. The same applies
+    // to a cursor, which may be of another request, and to related rows.
     const mayBeOfValue =
       prepared instanceof ApiError ? http.body.length > 0 || split.cursor !== undefined : prepared.nested !== undefined
     if (!mayBeOfValue && plans.seenBefore(split.key)) plans.add(split.key, knownShape(http, split, prepared, context))

@@ -37,6 +37,8 @@ export type NestedRoot = {
   readonly resolution: NestedConflict['resolution'] | undefined
   readonly onConflict: readonly string[] | undefined
   readonly applyDefaults: boolean
+  /** Maximum number of relationships that are nested in each other (`db-max-embed-depth`). */
+  readonly maxDepth: number | null
   /** Columns of the root that the response needs, if any. */
   readonly returning: readonly string[]
 }
@@ -47,7 +49,8 @@ type MutableLevel = { number: number; into: QualifiedIdentifier; keys: Column[];
 type Reached = {
   readonly role: 'root' | 'child' | 'referenced'
   readonly place: string
-  readonly depth: number
+  /** Keys of the body that lead to it from the root. */
+  readonly keys: readonly string[]
   /** The key of the body, and the rows of the parent. */
   readonly parent?: { readonly key: string; readonly link: Omit<NestedLink, 'columns'>; readonly columns: Columns }
   readonly onlyPaired?: RowsStep['onlyPaired']
@@ -68,7 +71,7 @@ export function planNestedWrite(root: NestedRoot, cache: SchemaCache): NestedPla
   if (returning.length > 0 && table.primaryKey.length === 0) throw nestedErrors.noPrimaryKey(table.name)
   const planner = new NestedPlanner(root, cache)
   const place = kindOfJson(body) === 'object' ? '' : '/*'
-  const level = planner.addLevel(table, rootSources(body), { role: 'root', place, depth: 0 })
+  const level = planner.addLevel(table, rootSources(body), { role: 'root', place, keys: [] })
   level.isKept = true
   const primaryKey = returning.length === 0 ? [] : table.primaryKey.map((name) => keyOf(level, name, name))
   return { steps: planner.steps, root: level, primaryKey }
@@ -98,7 +101,10 @@ class NestedPlanner {
 
   /** Adds the steps of rows of a table, of what they refer to before them, and of what refers to them after them. */
   addLevel(table: Table, sources: readonly Source[], reached: Reached): MutableLevel {
-    const { place, depth } = reached
+    const { place, keys: path } = reached
+    const depth = path.length
+    const { maxDepth } = this.#root
+    if (maxDepth !== null && depth > maxDepth) throw errors.embedTooDeep(path, maxDepth)
     if (depth > maxNesting) throw nestedErrors.tooDeep(maxNesting, place)
     const into = { schema: table.schema, name: table.name }
     const level: MutableLevel = { number: this.#levels++, into, keys: [], isKept: false, table }
@@ -168,7 +174,7 @@ class NestedPlanner {
     key: string,
     target: Table,
     columns: Columns,
-    { place, depth }: Reached,
+    { place, keys }: Reached,
   ): MutableLevel {
     const sources = new SourceList(target, this.#root.resolution !== undefined)
     for (const { path, own, nested, toOne } of rows) {
@@ -184,7 +190,7 @@ class NestedPlanner {
       } else if (kind === 'object') toOne.set(key, sources.add({ text, path: at }))
       else throw nestedErrors.wrongKind(key, 'an object or null', at)
     }
-    const reached: Reached = { role: 'referenced', place: place + pointerToken(key), depth: depth + 1 }
+    const reached: Reached = { role: 'referenced', place: place + pointerToken(key), keys: [...keys, key] }
     return this.addLevel(target, sources.list, reached)
   }
 
@@ -301,7 +307,7 @@ class NestedPlanner {
     key: string,
     target: Table,
     relationship: ForeignKeyRelationship,
-    { place, depth }: Reached,
+    { place, keys }: Reached,
   ): void {
     const { cardinality } = relationship
     if (cardinality.kind === 'many-to-many') return
@@ -317,7 +323,7 @@ class NestedPlanner {
     this.addLevel(target, sources, {
       role: 'child',
       place: `${place}${pointerToken(key)}${isToOne(relationship) ? '' : '/*'}`,
-      depth: depth + 1,
+      keys: [...keys, key],
       parent: { key, link: { level, rows: parents, isParent: true }, columns },
     })
   }
@@ -329,7 +335,7 @@ class NestedPlanner {
     key: string,
     target: Table,
     junction: { readonly into: Table; readonly sourceColumns: Columns; readonly targetColumns: Columns },
-    { place, depth }: Reached,
+    { place, keys }: Reached,
   ): void {
     const { resolution } = this.#root
     const list = new SourceList(target, resolution !== undefined)
@@ -344,7 +350,7 @@ class NestedPlanner {
     const to = this.addLevel(target, list.list, {
       role: 'referenced',
       place: at,
-      depth: depth + 1,
+      keys: [...keys, key],
       onlyPaired: resolution === 'ignore-duplicates' ? { level, pairs: pairs satisfies NestedPairs } : null,
     })
     const { into, sourceColumns, targetColumns } = junction
