@@ -12,6 +12,7 @@ import { inspectDocument, inspectStatements } from './openapi/inspect.ts'
 import type { LegacyName } from './plan/embed-path.ts'
 import { legacyTargetNames } from './plan/planner.ts'
 import type { CrudPlan, InspectPlan } from './plan/plan.ts'
+import { starredRelations, type RoleColumns } from './plan/starred.ts'
 import { prepare, type Prepared } from './cache/prepare.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import type { Notices } from './response/finish.ts'
@@ -23,6 +24,7 @@ import { isStreamed, type Body, type RestResponse, type ResultRow } from './resp
 import { plannedRows, tableTotal } from './response/total.ts'
 import { transactionError } from './sql-errors.ts'
 import { render } from './sql/fragment.ts'
+import { readableColumnsStatement } from './sql/readable-columns.ts'
 import { namedSession } from './sql/session.ts'
 import { preRequestStatement } from './sql/settings.ts'
 import { explainCountStatement, needsPlannedCount } from './sql/statement.ts'
@@ -74,9 +76,21 @@ export type Answered = { readonly response: RestResponse; readonly notices: Noti
  * @throws ApiError as a rejection, for errors of the database and of its result
  */
 export function answer(http: HttpRequest, identity: Identity, context: AnswerContext): Promise<Answered> | ApiError {
+  const { readableColumns, config } = context.snapshot
+  if (!readableColumns) return answerOnce(http, identity, context)
+  const attempt = (columns: RoleColumns) => answerOnce(http, identity, context, columns)
+  return readableColumns.answer(identity.role, config.dbPreRequest === null, attempt)
+}
+
+function answerOnce(
+  http: HttpRequest,
+  identity: Identity,
+  context: AnswerContext,
+  columns?: RoleColumns,
+): Promise<Answered> | ApiError {
   const timer = context.authenticationTime === undefined ? noTimer : startTimer()
   let parseTime = 0
-  const prepared = prepare(http, context, () => (parseTime = timer()))
+  const prepared = prepare(http, context, () => (parseTime = timer()), columns)
   if (prepared instanceof ApiError) return prepared
   return execute(prepared, identity, context, timer, parseTime)
 }
@@ -211,27 +225,33 @@ async function run(
   const { config } = snapshot
   const session = cache.checksSessions ? namedSession(identity) : undefined
   const settings = snapshot.settings.statement(identity, request, plan, session)
-  const preRequest = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
+  const called = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
+  const starred = snapshot.readableColumns ? starredRelations(plan) : []
+  const columnsCheck = starred.length === 0 ? undefined : readableColumnsStatement(starred)
+  // The function may switch to another role, so it runs before the check.
+  const preRequest = called ?? columnsCheck
+  const checks = called && columnsCheck ? [columnsCheck] : []
   if (trace.statements) {
-    for (const { text } of [settings, ...(preRequest ? [preRequest] : []), ...statements]) trace.statements.push(text)
+    for (const { text } of [settings, ...(preRequest ? [preRequest] : []), ...checks, ...statements]) trace.statements.push(text)
   }
   const { transaction } = request.shape.preferences
   try {
-    return await database.run(
+    const result = await database.run(
       {
         settings,
         preRequest,
-        statements,
+        statements: checks.length === 0 ? statements : [...checks, ...statements],
         isolation: isolationOf(plan, identity, snapshot),
         readOnly: plan.readOnly,
-        hasNoEffect: preRequest === undefined && hasNoEffect,
+        hasNoEffect: called === undefined && hasNoEffect,
         rollback: transaction === 'rollback' || (config.dbTxEnd.startsWith('rollback') && transaction !== 'commit'),
-        checkResult,
+        checkResult: checkResult && ((results) => checkResult(results.slice(checks.length))),
         stats,
         caller,
       },
       { prepare: config.dbPreparedStatements, sharing: config.dbPoolSharing },
     )
+    return checks.length === 0 ? result : { ...result, rows: result.rows.slice(checks.length) }
   } catch (error) {
     throw transactionError(error, identity.role !== config.dbAnonRole)
   }

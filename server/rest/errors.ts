@@ -126,6 +126,15 @@ export const errors = {
       hint: `Embed it without '...', or use 'having' of the relation that it is embedded in.`,
     }),
 
+  columnsChanged: () =>
+    new ApiError({
+      code: 'PGRSTX34',
+      status: 503,
+      message: 'The columns that the role may read have changed while the request was planned',
+      hint: 'Try again, or select columns by their names.',
+      headers: [['Retry-After', '1']],
+    }),
+
   // PGRST1xx: the request
   /** @param message has the position, `details` what was expected there */
   queryParam: (message: string, details: string) => new ApiError({ code: 'PGRST100', status: 400, message, details }),

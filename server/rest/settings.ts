@@ -46,6 +46,8 @@ export type EngineSettings = {
   readonly planCacheMaxEntries: number
   /** Which brief statements share connections. */
   readonly dbPoolSharing: 'all' | 'reads' | 'none'
+  /** Whether `*` means the columns that the role may read. Otherwise it means all columns, as in PostgREST. */
+  readonly dbSelectReadableColumns: boolean
 }
 
 export type RestSettings = PostgrestSettings & EngineSettings
@@ -82,6 +84,7 @@ export const defaultSettings: RestSettings & LoadSettings = {
   dbPreparedStatements: true,
   dbRootSpec: null,
   dbSchemas: ['public'],
+  dbSelectReadableColumns: false,
   dbTxEnd: 'commit',
   logQuery: false,
   openapiMode: 'follow-privileges',

@@ -2,6 +2,7 @@
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import { PlanCache } from './cache/plan-cache.ts'
 import type { Database } from './database.ts'
+import { ReadableColumns } from './readable-columns.ts'
 import type { LoadSettings, RestSettings, RoleSettings } from './settings.ts'
 import { SettingsStatements } from './sql/settings.ts'
 
@@ -22,12 +23,16 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
   /** The statements that set role, claims and headers for a transaction. */
   readonly settings: SettingsStatements
 
+  /** Undefined unless `db-select-readable-columns` is on. */
+  readonly readableColumns: ReadableColumns | undefined
+
   constructor(loaded: Loaded, cache: SchemaCache | undefined) {
     this.loaded = loaded
     this.config = loaded.config
     this.roleSettings = loaded.roleSettings
     this.schemaCache = cache
     this.plans = new PlanCache(loaded.config.planCacheMaxEntries)
+    this.readableColumns = loaded.config.dbSelectReadableColumns ? new ReadableColumns() : undefined
     this.settings = new SettingsStatements(loaded.config, loaded.roleSettings)
   }
 }

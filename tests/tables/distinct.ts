@@ -12,7 +12,7 @@ const refused = (path: string, body: unknown, more: Partial<Exchange> = {}): Exc
   get(path, body, { status: 400, ...more })
 
 /** An error whose body matches a pattern. */
-const rejected = (path: string, code: string, body: RegExp = new RegExp(code), status = 400): Exchange =>
+const rejected = (path: string, code: string, body = new RegExp(code), status = 400): Exchange =>
   get(path, body, { status, also: { 'Proxy-Status': `PostgREST; error=${code}` } })
 
 const havingHint = "Use the parameter 'having' to filter by aggregates, as in having=amount.sum().gt.100."
@@ -425,8 +425,14 @@ const errors: RequestTable = {
     rejected('/orders?select=id&distinct=on.(id%22;--)', 'PGRST100'),
     rejected('/clients?select=id,orders(id)&distinct=on.(orders(id))', 'PGRST118'),
     rejected('/clients?select=id&distinct=on.(orders(id))', 'PGRST108'),
-    ...(['PATCH', 'POST', 'DELETE'] as const).map((method): Exchange => ({
-      send: [method, '/owned?select=id&id=eq.0&distinct=on.*', ...(method === 'DELETE' ? [] : [{ price: 1 }])] as const,
+    ...(
+      [
+        ['PATCH', { price: 1 }],
+        ['POST', { price: 1 }],
+        ['DELETE', undefined],
+      ] as const
+    ).map(([method, body]): Exchange => ({
+      send: [method, '/owned?select=id&id=eq.0&distinct=on.*', body],
       status: 400,
       body: fault(
         'PGRSTX32',

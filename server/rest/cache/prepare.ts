@@ -10,6 +10,8 @@ import { checkPayload } from '../request/payload-check.ts'
 import { bind, type PlanCache, bindError, sourcesOf, type KnownShape, type PreparedShape } from './plan-cache.ts'
 import { hasNoEffect } from '../plan/effect.ts'
 import { planRequest } from '../plan/planner.ts'
+import type { PlanSettings } from '../plan/plan-context.ts'
+import type { RoleColumns } from '../plan/starred.ts'
 import type { ActionPlan, CrudPlan } from '../plan/plan.ts'
 import type { ApiRequest, HttpRequest, PlannedRequest, RequestShape } from '../request/api-request.ts'
 import { largeBody } from '../request/body.ts'
@@ -18,6 +20,7 @@ import { parsePayload, type Payload } from '../request/payload.ts'
 import { readHeaders } from '../request/headers.ts'
 import { canonicalQueryString, parseQueryString } from '../request/query-string.ts'
 import { isRowPath, filterByKey, hasSingleColumnKey, parseRowByKey } from '../request/row-by-key.ts'
+import { keyPart, partKind } from './shape-key.ts'
 import { marker, splitRequest, type SplitRequest } from './split-request.ts'
 import { render, type Statement } from '../sql/fragment.ts'
 import { isObject } from '../sql/payload.ts'
@@ -27,6 +30,7 @@ export type PrepareContext = {
   readonly snapshot: { readonly config: RestSettings; readonly plans: PlanCache }
   readonly schemaCache: SchemaCache
   readonly validator: BodyValidator
+  readonly readableColumns?: RoleColumns
 }
 
 export type Prepared = {
@@ -48,20 +52,29 @@ type OnParsed = () => void
 /**
  * Parses, checks and plans a request, and writes its statement. Errors of the request are returned, because throwing
  * costs more than looking up a cached rejection.
+ *
+ * @param readableColumns the columns that the role may read, if `*` depends on them
  */
-export function prepare(http: HttpRequest, context: PrepareContext, onParsed: OnParsed): Prepared | ApiError {
+export function prepare(
+  http: HttpRequest,
+  given: Omit<PrepareContext, 'readableColumns'>,
+  onParsed: OnParsed,
+  readableColumns?: RoleColumns,
+): Prepared | ApiError {
+  const context: PrepareContext = readableColumns ? { ...given, readableColumns } : given
   const uncached = (): Prepared | ApiError => catchApiError(() => prepareUncached(http, context, onParsed))
   const plans = context.snapshot.plans
   // A body that does not fit its cached shape is parsed twice. For a large body that takes longer than planning.
   if (!plans.isOn || isRowPath(http.path) || http.body.length > largeBody) return uncached()
   const split = splitRequest(http)
   if (!split) return uncached()
-  const known = plans.get(split.key)
+  const key = readableColumns?.key ? split.key + keyPart(partKind.columns, readableColumns.key) : split.key
+  const known = plans.get(key)
   if (known === undefined) {
     const prepared = uncached()
     // If the body may be the reason for a rejection, other requests of the same shape may succeed.
     const mayBeOfBody = prepared instanceof ApiError && http.body.length > 0
-    if (!mayBeOfBody && plans.seenBefore(split.key)) plans.add(split.key, knownShape(http, split, prepared, context))
+    if (!mayBeOfBody && plans.seenBefore(key)) plans.add(key, knownShape(http, split, prepared, context))
     return prepared
   }
   if (known === 'uncacheable') return uncached()
@@ -108,11 +121,14 @@ function prepareUncached(http: HttpRequest, context: PrepareContext, onParsed: O
   const request = rowByKey ? filterByKey(parsed, rowByKey.id, cache) : parsed
   onParsed()
   checkPayload(request, value, validator)
-  const planned = planRequest(request, cache, snapshot.config)
+  const planned = planRequest(request, cache, planSettings(context))
   const plan = rowByKey ? planRowByKey(planned) : planned
   const main = isCrud(plan) ? render(mainStatement(plan, request.shape, snapshot.config)) : undefined
   return { request, plan, hasNoEffect: hasNoEffect(plan, cache), main, tableShape: rowByKey ? parsed.shape : undefined }
 }
+
+const planSettings = ({ snapshot, readableColumns }: PrepareContext): PlanSettings =>
+  readableColumns ? { ...snapshot.config, readableColumns } : snapshot.config
 
 const isCrud = (plan: ActionPlan): plan is CrudPlan =>
   plan.kind === 'read' || plan.kind === 'mutate' || plan.kind === 'call'
@@ -130,8 +146,9 @@ function prepareShape(
   template: HttpRequest,
   { forms }: SplitRequest,
   { request, plan }: Prepared,
-  { snapshot, schemaCache: cache }: PrepareContext,
+  context: PrepareContext,
 ): PreparedShape | 'uncacheable' {
+  const { snapshot, schemaCache: cache } = context
   const { payload } = request.input
   const isCacheable =
     isCrud(plan) &&
@@ -147,7 +164,7 @@ function prepareShape(
     payload && bodyMarker !== undefined
       ? { ...parsed, input: { ...parsed.input, payload: { ...payload, text: bodyMarker } } }
       : parsed
-  const shapePlan = planRequest(marked, cache, snapshot.config)
+  const shapePlan = planRequest(marked, cache, planSettings(context))
   if (!isCrud(shapePlan)) return 'uncacheable'
   const statement = render(mainStatement(shapePlan, marked.shape, snapshot.config))
   const sources = sourcesOf(statement, forms, bodyMarker)

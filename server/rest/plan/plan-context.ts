@@ -2,12 +2,16 @@
 import type { RestSettings } from '../settings.ts'
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
+import type { RoleColumns } from './starred.ts'
 import type { ApiRequest } from '../request/api-request.ts'
 
 export type PlanSettings = Pick<
   RestSettings,
   'dbMaxRows' | 'dbAggregatesEnabled' | 'dbPlanEnabled' | 'urlUseLegacyTargetNames'
->
+> & {
+  /** Set if `*` means the columns that the role may read. */
+  readonly readableColumns?: RoleColumns | undefined
+}
 
 export type PlanContext = {
   readonly request: ApiRequest
