@@ -312,6 +312,14 @@ export const serviceSettings: ServiceSettings = {
     default: 'all',
     description: 'Short statements that may share connections: `all`, only `reads`, or `none`.',
   }),
+  dbSelectReadableColumns: service({
+    name: 'db-select-readable-columns',
+    variables: ['DB_SELECT_READABLE_COLUMNS'],
+    type: types.boolean,
+    default: false,
+    description:
+      'Whether `*` in `select`, or no `select`, means [the columns that the role may read](#columns-that-the-role-may-read). Otherwise it means all columns, as in PostgREST.',
+  }),
   imageBasePath: service({
     name: 'image-base-path',
     variables: ['IMAGE_BASE_PATH'],

@@ -26,6 +26,7 @@ import type { CrudPlan, InspectPlan } from './plan/plan.ts'
 import { prepare, prepareWithoutVersion, type Prepared } from './cache/prepare.ts'
 import type { NestedWrite } from './cache/prepare-nested.ts'
 import { isStreamable } from './plan/streamable.ts'
+import { starredRelations, type RoleColumns } from './plan/starred.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import type { IdempotentRequest } from './request/idempotency-key.ts'
 import type { Notices } from './response/finish.ts'
@@ -42,6 +43,7 @@ import { plannedRows, tableTotal } from './response/total.ts'
 import { addValidator } from './response/validator.ts'
 import { failedStatement, transactionError } from './sql-errors.ts'
 import { render } from './sql/fragment.ts'
+import { readableColumnsStatement } from './sql/readable-columns.ts'
 import { namedSession } from './sql/session.ts'
 import { preRequestStatement } from './sql/settings.ts'
 import { storedStatements } from './sql/stored-response.ts'
@@ -100,9 +102,22 @@ export type Answered = { readonly response: RestResponse; readonly notices: Noti
  * @throws ApiError as a rejection, for errors of the database and of its result
  */
 export function answer(http: HttpRequest, identity: Identity, context: AnswerContext): Promise<Answered> | ApiError {
+  const { readableColumns, config } = context.snapshot
+  if (!readableColumns) return answerWith(undefined, http, identity, context)
+  const attempt = (columns: RoleColumns) => answerWith(columns, http, identity, context)
+  return readableColumns.answer(identity.role, config.dbPreRequest === null, attempt)
+}
+
+/** @param columns the columns that the role may read, if `*` depends on them */
+function answerWith(
+  columns: RoleColumns | undefined,
+  http: HttpRequest,
+  identity: Identity,
+  context: AnswerContext,
+): Promise<Answered> | ApiError {
   const timer = context.authenticationTime === undefined ? noTimer : startTimer()
   let parseTime = 0
-  const prepared = prepare(http, context, () => (parseTime = timer()))
+  const prepared = prepare(http, context, () => (parseTime = timer()), columns)
   if (prepared instanceof ApiError) return prepared
   const once = context.idempotencyKey === undefined ? undefined : requestOnce(http, prepared.plan, identity, context)
   const answered = execute(prepared, once, identity, context, timer, parseTime)
@@ -110,7 +125,7 @@ export function answer(http: HttpRequest, identity: Identity, context: AnswerCon
   return answered.catch((error: unknown) => {
     // Privileges may have changed since the schema cache was loaded: reading the version requires one on the table.
     if (!(error instanceof ApiError) || error.code !== '42501') throw error
-    const again = prepareWithoutVersion(http, context)
+    const again = prepareWithoutVersion(http, columns ? { ...context, readableColumns: columns } : context)
     if (again instanceof ApiError) throw again
     return execute(again, once, identity, context, timer, parseTime).catch((second: unknown) => {
       // In a transaction of several requests, nothing can follow an error.
@@ -343,27 +358,32 @@ async function run(
   const { config } = snapshot
   const session = cache.checksSessions ? namedSession(identity) : undefined
   const settings = snapshot.settings.statement(identity, request, plan, session)
-  const preRequest = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
+  const called = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
+  const starred = snapshot.readableColumns ? starredRelations(plan) : []
+  const columnsCheck = starred.length === 0 ? undefined : readableColumnsStatement(starred)
+  // The function may switch to another role, so it runs before the check.
+  const preRequest = called ?? columnsCheck
+  const checks = called && columnsCheck ? [columnsCheck] : []
   const [main] = statements
   const { dbMaxCost } = config
   const precheck = dbMaxCost === null || plan.kind === 'inspect' || !main ? undefined : costCheck(main, dbMaxCost)
   if (trace.statements) {
     const before = [settings, ...(preRequest ? [preRequest] : []), ...(precheck ? [precheck.statement] : [])]
-    for (const { text } of [...before, ...statements]) trace.statements.push(text)
+    for (const { text } of [...before, ...checks, ...statements]) trace.statements.push(text)
   }
   const { transaction } = request.shape.preferences
   try {
-    return await database.run(
+    const result = await database.run(
       {
         settings,
         preRequest,
-        statements,
+        statements: checks.length === 0 ? statements : [...checks, ...statements],
         isolation: isolationOf(plan, identity, snapshot),
         readOnly: plan.readOnly,
-        hasNoEffect: preRequest === undefined && hasNoEffect,
+        hasNoEffect: called === undefined && hasNoEffect,
         rollback: transaction === 'rollback' || (config.dbTxEnd.startsWith('rollback') && transaction !== 'commit'),
-        checkResult,
-        claim,
+        checkResult: checkResult && ((results) => checkResult(results.slice(checks.length))),
+        claim: claim && { ...claim, record: (results) => claim.record(results.slice(checks.length)) },
         precheck,
         stats,
         receiver,
@@ -371,10 +391,11 @@ async function run(
       },
       { prepare: config.dbPreparedStatements, sharing: config.dbPoolSharing },
     )
+    return checks.length === 0 ? result : { ...result, rows: result.rows.slice(checks.length) }
   } catch (error) {
     if (claim && refusalOf(error)) throw error
     const rejection = transactionError(error, identity.role !== config.dbAnonRole)
-    const step = nested?.steps[failedStatement(error) ?? -1]
+    const step = nested?.steps[(failedStatement(error) ?? -1) - checks.length]
     throw step ? locateError(rejection, step) : rejection
   }
 }

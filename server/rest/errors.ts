@@ -162,6 +162,14 @@ export const errors = {
       hint: 'Grant it: grant temporary on database … to …',
       cause,
     }),
+  columnsChanged: () =>
+    new ApiError({
+      code: 'PGRSTX34',
+      status: 503,
+      message: 'The columns that the role may read have changed while the request was planned',
+      hint: 'Try again, or select columns by their names.',
+      headers: [['Retry-After', '1']],
+    }),
   idempotencyKey: (value: string, longest: number) =>
     new ApiError({
       code: 'PGRSTX90',

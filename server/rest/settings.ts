@@ -65,6 +65,8 @@ export type EngineSettings = {
   readonly restExportCompression: boolean
   /** Maximum number of responses that are streamed row by row at once; 0 for none. */
   readonly restExportLimit: number
+  /** Whether `*` means the columns that the role may read. Otherwise it means all columns, as in PostgREST. */
+  readonly dbSelectReadableColumns: boolean
 }
 
 export type RestSettings = PostgrestSettings & EngineSettings
@@ -105,6 +107,7 @@ export const defaultSettings: RestSettings & LoadSettings = {
   dbPreparedStatements: true,
   dbRootSpec: null,
   dbSchemas: ['public'],
+  dbSelectReadableColumns: false,
   dbTxEnd: 'commit',
   dbVersionColumn: null,
   logQuery: false,

@@ -4,6 +4,7 @@ import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import { PlanCache } from './cache/plan-cache.ts'
 import type { BatchDatabase } from './database.ts'
 import { PageCursors } from './request/page-cursor.ts'
+import { ReadableColumns } from './readable-columns.ts'
 import type { LoadSettings, RestSettings, RoleSettings } from './settings.ts'
 import { stricterLimit, type Limits } from '../identity/limits.ts'
 import type { Identity } from '../identity/identity.ts'
@@ -34,6 +35,9 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
   /** By the values of their limits. */
   readonly #limited = new Map<string, Snapshot<Loaded>>()
 
+  /** Undefined unless `db-select-readable-columns` is on. */
+  readonly readableColumns: ReadableColumns | undefined
+
   constructor(loaded: Loaded, cache: SchemaCache | undefined) {
     this.loaded = loaded
     this.config = loaded.config
@@ -42,6 +46,7 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
     this.plans = new PlanCache(loaded.config.planCacheMaxEntries)
     const { cursorSecrets = [] } = loaded
     this.cursors = new PageCursors(cursorSecrets.length === 0 ? [processSecret] : cursorSecrets)
+    this.readableColumns = loaded.config.dbSelectReadableColumns ? new ReadableColumns() : undefined
     this.settings = new SettingsStatements(loaded.config, loaded.roleSettings)
   }
 

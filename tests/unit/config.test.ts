@@ -110,6 +110,7 @@ t.test('defaults', async (t) => {
     sessionSecrets: [],
     trustedProxies: 0,
     dbPoolSharing: 'all',
+    dbSelectReadableColumns: false,
     imageAnonymous: true,
     imageBasePath: '/api/v1/water-hyacinth',
     imageBatchLimit: 16,

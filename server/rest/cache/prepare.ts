@@ -11,6 +11,8 @@ import { checkPayload } from '../request/payload-check.ts'
 import { bind, type PlanCache, bindError, sourcesOf, type KnownShape, type PreparedShape } from './plan-cache.ts'
 import { hasNoEffect } from '../plan/effect.ts'
 import { planRequest } from '../plan/planner.ts'
+import type { PlanSettings } from '../plan/plan-context.ts'
+import type { RoleColumns } from '../plan/starred.ts'
 import type { ActionPlan, CrudPlan } from '../plan/plan.ts'
 import type { VersionSettings } from '../plan/row-version.ts'
 import { isStreamable } from '../plan/streamable.ts'
@@ -24,6 +26,7 @@ import { pageInput, readPage, withPage } from '../request/page-request.ts'
 import { canonicalQueryString, parseQueryString } from '../request/query-string.ts'
 import { isRowPath, filterByKey, hasSingleColumnKey, parseRowByKey } from '../request/row-by-key.ts'
 import { prepareNested, type NestedWrite } from './prepare-nested.ts'
+import { keyPart, partKind } from './shape-key.ts'
 import { marker, splitRequest, type SplitRequest } from './split-request.ts'
 import { render, type Statement } from '../sql/fragment.ts'
 import { isObject } from '../sql/payload.ts'
@@ -37,6 +40,7 @@ export type PrepareContext = {
   }
   readonly schemaCache: SchemaCache
   readonly validator: BodyValidator
+  readonly readableColumns?: RoleColumns
 }
 
 export type Prepared = {
@@ -60,22 +64,31 @@ type OnParsed = () => void
 /**
  * Parses, checks and plans a request, and writes its statement. Errors of the request are returned, because throwing
  * costs more than looking up a cached rejection.
+ *
+ * @param readableColumns the columns that the role may read, if `*` depends on them
  */
-export function prepare(http: HttpRequest, context: PrepareContext, onParsed: OnParsed): Prepared | ApiError {
+export function prepare(
+  http: HttpRequest,
+  given: Omit<PrepareContext, 'readableColumns'>,
+  onParsed: OnParsed,
+  readableColumns?: RoleColumns,
+): Prepared | ApiError {
+  const context: PrepareContext = readableColumns ? { ...given, readableColumns } : given
   const uncached = (): Prepared | ApiError => catchApiError(() => prepareUncached(http, context, onParsed))
   const { plans, cursors } = context.snapshot
   // A body that does not fit its cached shape is parsed twice. For a large body that takes longer than planning.
   if (!plans.isOn || isRowPath(http.path) || http.body.length > largeBody) return uncached()
   const split = splitRequest(http, cursors)
   if (!split) return uncached()
-  const known = plans.get(split.key)
+  const key = readableColumns?.key ? split.key + keyPart(partKind.columns, readableColumns.key) : split.key
+  const known = plans.get(key)
   if (known === undefined) {
     const prepared = uncached()
     // If the body may be the reason for a rejection, other requests of the same shape may succeed. The same applies
     // to a cursor, which may be of another request, and to related rows.
     const mayBeOfValue =
       prepared instanceof ApiError ? http.body.length > 0 || split.cursor !== undefined : prepared.nested !== undefined
-    if (!mayBeOfValue && plans.seenBefore(split.key)) plans.add(split.key, knownShape(http, split, prepared, context))
+    if (!mayBeOfValue && plans.seenBefore(key)) plans.add(key, knownShape(http, split, prepared, context))
     return prepared
   }
   if (known === 'uncacheable') return uncached()
@@ -129,10 +142,10 @@ function prepareUncached(http: HttpRequest, context: PrepareContext, onParsed: O
   const found = rowByKey ? filterByKey(parsed, rowByKey.id, cache) : parsed
   const request = readPage(found, http, snapshot.cursors, (call) => takesCursor(call, cache))
   onParsed()
-  const nested = prepareNested(request, cache, snapshot.config, validator)
+  const nested = prepareNested(request, cache, planSettings(context), validator)
   if (nested) return { ...nested, hasNoEffect: false, tableShape: undefined }
   checkPayload(request, value, validator)
-  const planned = planRequest(request, cache, snapshot.config)
+  const planned = planRequest(request, cache, planSettings(context))
   const plan = rowByKey ? planRowByKey(planned) : planned
   const main = isCrud(plan) ? render(mainStatement(plan, request.shape, snapshot.config)) : undefined
   return { request, plan, hasNoEffect: hasNoEffect(plan, cache), main, tableShape: rowByKey ? parsed.shape : undefined }
@@ -144,6 +157,9 @@ function takesCursor({ shape: { action } }: ApiRequest, cache: SchemaCache): boo
   const overloads = cache.routines.get(qualifiedKey(action.routine.schema, action.routine.name)) ?? []
   return overloads.some(({ parameters }) => parameters.some(({ name }) => name === 'cursor'))
 }
+
+const planSettings = ({ snapshot, readableColumns }: PrepareContext): PlanSettings =>
+  readableColumns ? { ...snapshot.config, readableColumns } : snapshot.config
 
 const isCrud = (plan: ActionPlan): plan is CrudPlan =>
   plan.kind === 'read' || plan.kind === 'mutate' || plan.kind === 'call'
@@ -161,8 +177,9 @@ function prepareShape(
   template: HttpRequest,
   { forms, cursor }: SplitRequest,
   { request, plan }: Prepared,
-  { snapshot, schemaCache: cache }: PrepareContext,
+  context: PrepareContext,
 ): PreparedShape | 'uncacheable' {
+  const { snapshot, schemaCache: cache } = context
   const { payload, page } = request.input
   const isCacheable =
     isCrud(plan) &&
@@ -182,7 +199,7 @@ function prepareShape(
       ? { ...parsed, input: { ...parsed.input, payload: { ...payload, text: bodyMarker } } }
       : parsed
   const marked = page ? withPage(bodied, { ...page, cursor: cursor?.marked }) : bodied
-  const shapePlan = planRequest(marked, cache, snapshot.config)
+  const shapePlan = planRequest(marked, cache, planSettings(context))
   if (!isCrud(shapePlan)) return 'uncacheable'
   const statement = render(mainStatement(shapePlan, marked.shape, snapshot.config))
   const sources = sourcesOf(statement, forms, bodyMarker)

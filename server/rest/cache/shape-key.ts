@@ -4,7 +4,7 @@
 /**
  * The kinds of parts. `text` is a raw part of the query string. A filter without its value consists of `name` and
  * `operator`. `body` has no text; it says that the request has a body. `cursor` is the direction of
- * a page, and which values of its cursor are null.
+ * a page, and which values of its cursor are null, `columns` are the columns that the role may read.
  */
 export const partKind = {
   method: 'm',
@@ -16,6 +16,7 @@ export const partKind = {
   headerValue: 'v',
   body: 'b',
   cursor: 'c',
+  columns: 'r',
 } as const
 
 export type PartKind = (typeof partKind)[keyof typeof partKind]

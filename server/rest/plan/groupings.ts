@@ -112,6 +112,7 @@ export function checkGroupings(plan: ReadPlan, { request }: PlanContext): ReadPl
   return mapTree(plan, (node) => {
     if (node.having && node.spread !== null) throw errors.havingOfSpread(embedName(node))
     if (node.distinct?.kind === 'rows') node.select.forEach(checkComparable)
+    if (node.having) node.select.filter(({ aggregate }) => aggregate === null).forEach(checkComparable)
     if (node.distinct?.kind === 'on') {
       for (const key of node.distinct.keys) if (key.kind === 'expression') checkComparable(key.expression)
     }

@@ -17,7 +17,9 @@ export function planMutation(mutation: Mutation, table: Table, context: PlanCont
   const { primaryKey } = table
   const { representation, resolution, missing } = request.shape.preferences
   const returning =
-    representation === undefined || representation === 'minimal' ? [] : returnedColumns(read, primaryKey)
+    representation === undefined || representation === 'minimal'
+      ? []
+      : returnedColumns(read, returnedKey(table, context, read))
   const body = jsonOf(request.input.payload)
   const applyDefaults = missing === 'default'
   switch (mutation) {
@@ -49,6 +51,13 @@ export function planMutation(mutation: Mutation, table: Table, context: PlanCont
     default:
       return mutation satisfies never
   }
+}
+
+/** The primary key, which the Location header needs. Any other response leaves out what the role may not read of it. */
+function returnedKey({ primaryKey }: Table, { request }: PlanContext, { starred }: ReadPlan): readonly string[] {
+  const readable = starred?.columns
+  if (!readable || request.shape.preferences.representation === 'headers-only') return primaryKey
+  return primaryKey.filter((name) => readable.includes(name))
 }
 
 /** The JSON body of a mutation. The other kinds of payload are arguments of functions. */

@@ -2,6 +2,7 @@
 import type { RestSettings } from '../settings.ts'
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
+import type { RoleColumns } from './starred.ts'
 import type { ApiRequest } from '../request/api-request.ts'
 import type { VersionSettings } from './row-version.ts'
 
@@ -9,7 +10,10 @@ export type PlanSettings = Pick<
   RestSettings,
   'dbMaxRows' | 'dbMaxEmbedDepth' | 'dbAggregatesEnabled' | 'dbPlanEnabled' | 'urlUseLegacyTargetNames'
 > &
-  VersionSettings
+  VersionSettings & {
+    /** Set if `*` means the columns that the role may read. */
+    readonly readableColumns?: RoleColumns | undefined
+  }
 
 export type PlanContext = {
   readonly request: ApiRequest

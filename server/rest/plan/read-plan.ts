@@ -4,6 +4,7 @@ import type { Relationship } from '../../schema-cache/relationship.ts'
 import type { RowRange } from '../request/range.ts'
 import type { AggregateFunction, JoinType } from '../request/select.ts'
 import type { GroupConditions, PlannedDistinct } from './grouping.ts'
+import type { Starred } from './starred.ts'
 import type { PlannedLogicTree, PlannedOrderTerm, PlannedSelectField } from './field.ts'
 
 /** Name of the CTE with the result of a mutation or a function. The root of such a plan reads from it. */
@@ -71,6 +72,8 @@ export type ReadPlan = {
   readonly distinct?: PlannedDistinct
   /** Conditions on the groups of rows. With any, the rows are grouped. */
   readonly having?: GroupConditions
+  /** Set if `*` is selected and means the columns that the role may read. */
+  readonly starred?: Starred
 }
 
 /** The plan for an embed, with its chosen relationship. */

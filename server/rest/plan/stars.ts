@@ -8,9 +8,10 @@ import type { PlanContext } from './plan-context.ts'
 import { mapShared } from './plan-tree.ts'
 import type { ReadPlan } from './read-plan.ts'
 import { sourceCte } from './read-plan.ts'
+import type { Starred } from './starred.ts'
 
 /**
- * Expands `*` if a column has a representation in JSON, if rows are grouped (here or in a parent), if they are distinct,
+ * Expands `*` if the role may read only some columns, if a column has a representation in JSON, if rows are grouped (here or in a parent), if they are distinct,
  * and in to-many spreads. Marks `count()` in a spread, so that it counts the rows of the spread's relation.
  */
 export function expandStars(plan: ReadPlan, context: PlanContext): ReadPlan {
@@ -29,23 +30,42 @@ function expandFrom<P extends ReadPlan>(plan: P, context: PlanContext, grouped: 
   return embeds === plan.embeds ? expanded : { ...expanded, embeds }
 }
 
-function expandSelect<P extends ReadPlan>(plan: P, { cache, relation }: PlanContext, grouped: boolean): P {
+function expandSelect<P extends ReadPlan>(plan: P, context: PlanContext, grouped: boolean): P {
+  const { cache, relation, settings } = context
   const { select, from, spread, distinct } = plan
   const { representations } = cache
-  if (!grouped && distinct === undefined && representations.size === 0) return plan
+  if (!grouped && !distinct && !settings.readableColumns && representations.size === 0) return plan
   if (!select.some((item) => isStar(item, spread !== null))) return plan
   const { schema, name } = from.schema === '' && from.name === sourceCte ? relation : from
   const table = cache.tables.get(qualifiedKey(schema, name))
-  if (!grouped && !(distinct && table) && !hasRepresentation(table, representations)) return plan
+  const starred = starredOf(plan, table, context)
+  const marked = starred ? { ...plan, starred } : plan
+  const readable = starred?.columns
+  if (!grouped && !(distinct && table) && !readable && !hasRepresentation(table, representations)) return marked
   return {
-    ...plan,
+    ...marked,
     select: select.flatMap((item) => {
       if (item.field.jsonPath.length > 0 || !isStar(item, spread !== null)) return [item]
       if (item.aggregate !== null) return [{ ...item, field: { ...item.field, fullRow: true } }]
       const columns = table ? [...table.columns.values()] : []
-      return columns.map((column) => ({ ...item, field: toOutput(representations, columnField(column)) }))
+      return columns
+        .filter((column) => !readable || readable.includes(column.name))
+        .map((column) => ({ ...item, field: toOutput(representations, columnField(column)) }))
     }),
   }
+}
+
+/** The columns that `*` stands for, if that depends on the role. It does not for the rows that a function returns. */
+function starredOf(
+  { select, from, toParent }: ReadPlan,
+  table: Table | undefined,
+  { request, settings: { readableColumns } }: PlanContext,
+): Starred | undefined {
+  const isReturned =
+    toParent?.kind === 'computed' || (from.name === sourceCte && request.shape.action.kind !== 'mutate')
+  if (!readableColumns || !table || isReturned || !select.some((item) => isStar(item, false))) return undefined
+  const relation = { schema: table.schema, name: table.name }
+  return { relation, columns: readableColumns.of(relation) ?? null }
 }
 
 /** `*`, and in a spread also `count()`. */
