@@ -107,6 +107,7 @@ export class RestHandler {
           validator,
           basePath,
           authenticationTime,
+          idempotencyKey: methodsWithKey.has(method) ? request.header('idempotency-key') : undefined,
           trace,
         }
         const bodiless = {
@@ -146,7 +147,10 @@ export class RestHandler {
     const { serverCorsAllowedOrigins, serverTraceHeader } = config
     const response = finish(result, {
       notices,
-      cors: origin === undefined || method === 'OPTIONS' ? noHeaders : corsHeaders(origin, serverCorsAllowedOrigins, result.headers),
+      cors:
+        origin === undefined || method === 'OPTIONS'
+          ? noHeaders
+          : corsHeaders(origin, serverCorsAllowedOrigins, result.headers),
       // A body without a declared length might never end, so it is not worth waiting for.
       closesConnection: failure !== undefined && request.isOpenEnded,
       trace: serverTraceHeader === null ? undefined : traceHeader(serverTraceHeader, headers),
@@ -168,6 +172,8 @@ export class RestHandler {
 /** Maximum delay of Node's timers, in milliseconds. */
 const longestTimer = 2 ** 31 - 1
 const methodsWithBody = new Set(['POST', 'PATCH', 'PUT'])
+/** Methods that are not idempotent by themselves. RFC 9110, section 9.2.2. */
+const methodsWithKey = new Set(['POST', 'PATCH'])
 const noBody = Buffer.alloc(0)
 const noHeaders: Headers = []
 

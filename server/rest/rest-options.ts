@@ -55,7 +55,10 @@ export function settingsOf({
   if (!Array.isArray(given.schemas) || schemas.length === 0 || !schemas.every((name) => typeof name === 'string')) {
     throw new TypeError('createRest: schemas must be an array of at least one name')
   }
-  if (!Array.isArray(cursorSecrets) || !cursorSecrets.every((secret) => typeof secret === 'string' && secret.length >= 32)) {
+  if (
+    !Array.isArray(cursorSecrets) ||
+    !cursorSecrets.every((secret) => typeof secret === 'string' && secret.length >= 32)
+  ) {
     throw new TypeError('createRest: cursorSecrets must be an array of strings of at least 32 characters')
   }
   for (const [name, value] of Object.entries(settings)) checkSetting(name, value)

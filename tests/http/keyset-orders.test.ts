@@ -20,7 +20,14 @@ async function walk(ask: Ask, path: string, sizes: readonly number[]): Promise<r
     t.strictSame(forward.flatMap(({ rows }) => rows).map(json), all, `${path}: pages of ${size}, forward`)
     const last = forward.at(-1) ?? first
     const backward = await follow(ask, last, 'prev')
-    t.strictSame(backward.toReversed().flatMap(({ rows }) => rows).map(json), all, `${path}: pages of ${size}, backward`)
+    t.strictSame(
+      backward
+        .toReversed()
+        .flatMap(({ rows }) => rows)
+        .map(json),
+      all,
+      `${path}: pages of ${size}, backward`,
+    )
     t.equal(forward.length, Math.ceil(all.length / size), 'there is no empty page at the end')
     t.equal(first.links.prev, undefined, 'there is no page before the first')
     log.push(...[...forward, ...backward].map(({ rows, links }) => json([rows, links])))

@@ -87,9 +87,17 @@ t.test('what is not asked for as a page is answered as before', async (t) => {
   }
   t.equal(await (await ask('/rpc/echo?cursor=abc')).json(), 'abc')
   const filtered = await pageOf(ask, '/cursors?cursor=gt.c1&limit=2', keyset)
-  t.strictSame(filtered.rows.map(({ id }) => id), [2, 3], 'a column of that name is filtered')
+  t.strictSame(
+    filtered.rows.map(({ id }) => id),
+    [2, 3],
+    'a column of that name is filtered',
+  )
   const next = await pageOf(ask, filtered.links.next ?? '')
-  t.strictSame(next.rows.map(({ id }) => id), [4, 5], 'together with a cursor')
+  t.strictSame(
+    next.rows.map(({ id }) => id),
+    [4, 5],
+    'together with a cursor',
+  )
   const { links } = await pageOf(ask, '/clients?limit=1', keyset)
   const cursor = new URLSearchParams(links.next?.split('?')[1]).get('cursor') ?? ''
   for (let time = 0; time < 4; time++) {
@@ -181,7 +189,10 @@ t.test('parameters with any characters are kept, and repeated ones', async (t) =
   const pages = await follow(ask, await pageOf(ask, path, keyset), 'next')
   const ids = pages.flatMap(({ rows }) => rows.map(({ id }) => id))
   const whole = await pageOf(ask, `${path.replace('&limit=3', '')}&order=id`)
-  t.strictSame(ids, whole.rows.map(({ id }) => id))
+  t.strictSame(
+    ids,
+    whole.rows.map(({ id }) => id),
+  )
   t.ok(pages.length > 3)
 })
 
@@ -206,7 +217,9 @@ t.test('rows of other users stay invisible to a cursor', async (t) => {
   t.strictSame(noOne.rows, [])
   t.equal(noOne.response.headers.get('link'), null)
   const role = `${database.role}_title`
-  await database.query(`create role ${role} nologin; grant ${role} to current_user; grant select (id, owner) on notes to ${role}`)
+  await database.query(
+    `create role ${role} nologin; grant ${role} to current_user; grant select (id, owner) on notes to ${role}`,
+  )
   t.teardown(() => database.query(`drop owned by ${role}; drop role ${role}`))
   const refused = await ask(first.links.next ?? '', { ...ann, 'X-Role': role })
   t.equal(refused.status, 403, 'the order needs the privilege for its column')
@@ -225,8 +238,14 @@ t.test('rows that exist throughout are on exactly one page, whatever else is ins
       seen.push(...page.rows.map(({ id }) => Number(id)))
       // Rows come and go everywhere, also the one that the cursor stands on.
       const at = Number(page.rows.at(-1)?.id ?? 0)
-      await database.query('insert into busy select n, n % 4 from generate_series(1 + $1 % 2, 300, 3) n on conflict do nothing', [step])
-      await database.query('delete from busy where id % 3 > 0 and (id + $1::int) % 2 = 0 or id % 3 > 0 and id = $2', [step, at])
+      await database.query(
+        'insert into busy select n, n % 4 from generate_series(1 + $1 % 2, 300, 3) n on conflict do nothing',
+        [step],
+      )
+      await database.query('delete from busy where id % 3 > 0 and (id + $1::int) % 2 = 0 or id % 3 > 0 and id = $2', [
+        step,
+        at,
+      ])
       if (page.links.next === undefined) break
       page = await pageOf(ask, page.links.next)
     }
@@ -238,7 +257,9 @@ t.test('rows that exist throughout are on exactly one page, whatever else is ins
 })
 
 t.test('pages at which all rows have gone', async (t) => {
-  await database.query(`create table gone (id int primary key); insert into gone select generate_series(1, 9); grant all on gone to ${database.role}`)
+  await database.query(
+    `create table gone (id int primary key); insert into gone select generate_series(1, 9); grant all on gone to ${database.role}`,
+  )
   const ask = await startPaged(t, database)
   const first = await pageOf(ask, '/gone?limit=3', keyset)
   const second = await pageOf(ask, first.links.next ?? '')

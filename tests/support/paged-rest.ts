@@ -90,7 +90,10 @@ export async function startPaged(
   const rest = await createRest({
     database,
     schemas: ['public'],
-    identify: (request) => ({ role: request.header('x-role') ?? role, claims: { sub: request.header('x-user') ?? '' } }),
+    identify: (request) => ({
+      role: request.header('x-role') ?? role,
+      claims: { sub: request.header('x-user') ?? '' },
+    }),
     settings: { dbAggregatesEnabled: true, ...settings },
     cursorSecrets: ['a secret of cursors in tests, 32 or more'],
     onSchema: () => undefined,

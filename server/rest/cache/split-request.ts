@@ -120,9 +120,7 @@ class ShapeReader {
     const word = name.slice(name.lastIndexOf('.') + 1)
     if (structural.has(word)) return this.#addText(part)
     if (logical.has(word)) return this.#addLogic(name, raw)
-    return (
-      this.#addFilter(name, raw) || (keywordFilter.test(raw) && this.#addText(part)) || this.#addCursor(name, raw)
-    )
+    return this.#addFilter(name, raw) || (keywordFilter.test(raw) && this.#addText(part)) || this.#addCursor(name, raw)
   }
 
   /** Adds the cursor of a page. Its values are values of the request; which ones are null determines the statement. */

@@ -35,6 +35,10 @@ function operation({ tag, comment, parameters, produces, responses }: Operation)
 
 const response = (description: string): OrderedJson => object(['description', description])
 
+/** Parameters that PostgREST does not have. They stand at the path, so that its operations are described as there. */
+const beyondPostgrest = (...names: readonly string[]): readonly OrderedJson[] =>
+  names.map((name) => reference('parameters', name))
+
 /** The path of a relation: GET, and POST, DELETE and PATCH if it can be written to. */
 export function tablePath(table: Table): Member {
   const { name } = table
@@ -52,7 +56,11 @@ export function tablePath(table: Table): Member {
     ['200', object(['description', 'OK'], ['schema', rows])],
     ['206', response('Partial Content')],
   )
-  if (!(table.insertable || table.updatable || table.deletable)) return [`/${name}`, object(['get', get])]
+  // A column of that name is filtered instead.
+  const cursor = table.columns.has('cursor') ? [] : ['cursor']
+  if (!(table.insertable || table.updatable || table.deletable)) {
+    return [`/${name}`, object(['get', get], ['parameters', beyondPostgrest(...cursor)])]
+  }
   return [
     `/${name}`,
     object(
@@ -60,6 +68,7 @@ export function tablePath(table: Table): Member {
       ['post', method([bodyName(name), 'select', 'preferPost'], ['201', response('Created')])],
       ['delete', method([...filters, 'preferReturn'], ['204', response('No Content')])],
       ['patch', method([...filters, bodyName(name), 'preferReturn'], ['204', response('No Content')])],
+      ['parameters', beyondPostgrest('idempotencyKey', ...cursor)],
     ),
   ]
 }
@@ -76,7 +85,15 @@ export function routinePath(routine: Routine): Member {
     })
   const post = method([bodyArguments(routine), reference('parameters', 'preferParams')])
   const get = routine.volatility === 'volatile' ? undefined : method(routine.parameters.map(queryArgument))
-  return [`/rpc/${routine.name}`, object(['get', get], ['post', post])]
+  const isPaged = get && routine.returns.setOf && !routine.parameters.some(({ name }) => name === 'cursor')
+  return [
+    `/rpc/${routine.name}`,
+    object(
+      ['get', get],
+      ['post', post],
+      ['parameters', beyondPostgrest('idempotencyKey', ...(isPaged ? ['cursor'] : []))],
+    ),
+  ]
 }
 
 export const rootPath: Member = [

@@ -80,7 +80,8 @@ export function parsePreferences(values: readonly string[], transactionChoice: b
 
 /** The value of `Preference-Applied`; undefined when no preference was applied. */
 export function preferenceApplied(preferences: Preferences): string | undefined {
-  const { resolution, missing, representation, count, transaction, handling, timezone, maxAffected, pagination } = preferences
+  const { resolution, missing, representation, count, transaction, handling, timezone, maxAffected, pagination } =
+    preferences
   const applied: string[] = []
   if (resolution) applied.push(`resolution=${resolution}`)
   if (missing) applied.push(`missing=${missing}`)

@@ -58,7 +58,11 @@ function orderOf(read: ReadPlan, { terms }: PagePlan, reverse: boolean): Fragmen
 function othersSql(read: ReadPlan, page: PagePlan, reverse: boolean): Fragment {
   const parts = readParts(read, 'text')
   const terms = seekTerms(read, page, !reverse)
-  const rows = (condition: Fragment): Fragment => ['SELECT TRUE', parts.from, whereSql([...parts.conditions, condition])]
+  const rows = (condition: Fragment): Fragment => [
+    'SELECT TRUE',
+    parts.from,
+    whereSql([...parts.conditions, condition]),
+  ]
   // A scalar subquery keeps its order, which makes Postgres read an index; EXISTS would drop it.
   const others = afterSql(terms).map((condition): Fragment => [
     '(',

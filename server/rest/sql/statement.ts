@@ -114,11 +114,7 @@ function readSql(plan: CrudPlan & { kind: 'read' }, shape: StatementShape, setti
     ' ) ',
     count.cte,
     ' ',
-    resultSelect(
-      { total: count.total, page, body, ...located(plan, cut) },
-      ` SELECT * FROM ${sourceName} `,
-      plan,
-    ),
+    resultSelect({ total: count.total, page, body, ...located(plan, cut) }, ` SELECT * FROM ${sourceName} `, plan),
   ]
 }
 

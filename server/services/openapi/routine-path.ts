@@ -28,6 +28,7 @@ export function routinePath(
   const readable = overloads.filter(
     ({ volatility, parameters }) => volatility !== 'volatile' && parameters.every((parameter) => parameter.name !== ''),
   )
+  const takesCursor = overloads.some(({ parameters }) => parameters.some((parameter) => parameter.name === 'cursor'))
   return [
     `${basePath}/rpc/${pathSegment(name)}`,
     {
@@ -37,14 +38,19 @@ export function routinePath(
               parameters: [
                 ...queryParameters(readable),
                 ...shaping,
-                ...sharedRefs('preferCall'),
+                ...sharedRefs('preferQuery'),
+                ...(returnsRows && !takesCursor ? sharedRefs('cursor') : []),
                 ...(hasProfiles ? sharedRefs('acceptProfile') : []),
               ],
             }),
           }
         : {}),
       post: operation('call', {
-        parameters: [...shaping, ...sharedRefs('preferCall'), ...(hasProfiles ? sharedRefs('contentProfile') : [])],
+        parameters: [
+          ...shaping,
+          ...sharedRefs('preferCall', 'idempotencyKey'),
+          ...(hasProfiles ? sharedRefs('contentProfile') : []),
+        ],
         requestBody: { content: bodies(overloads) },
       }),
     },

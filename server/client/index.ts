@@ -1,0 +1,5 @@
+// `rowhouse/client`: helpers for supabase-js, for requests that its builders cannot express. They run in browsers too, and
+// import nothing of the server.
+export type { ClientError, ClientResult, Query, RestClient } from './rest-client.ts'
+export { pages, PageError } from './pages.ts'
+export type { PageQuery } from './pages.ts'
