@@ -2,4 +2,4 @@
 // import nothing of the server.
 export type { ClientError, ClientResult, Query, RestClient } from './rest-client.ts'
 export { pages, PageError } from './pages.ts'
-export type { PageQuery } from './pages.ts'
+export type { PageQuery, RowOf } from './pages.ts'

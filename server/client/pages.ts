@@ -1,7 +1,10 @@
 // Keyset pages: follows the links of a response, which supabase-js does not show.
 
 /** A query of supabase-js, before it is sent: `client.from('orders').select().order('id').limit(100)`. */
-export type PageQuery<Row = unknown> = PromiseLike<{ readonly data: readonly Row[] | null }>
+export type PageQuery<Data = unknown> = PromiseLike<{ readonly data: Data }>
+
+/** A row of the data that a query resolves to. */
+export type RowOf<Data> = Data extends readonly (infer Row)[] ? Row : Data extends null ? never : Data
 
 /** The members of a query that supabase-js does not declare as public. */
 type Internals = {
@@ -64,7 +67,7 @@ function parsed(text: string): unknown {
  * @param query has a `limit`, the size of the pages; its order is made total by the server. It must not be awaited
  * @throws TypeError for a query that writes; PageError for an error response
  */
-export async function* pages<Row>(query: PageQuery<Row>): AsyncGenerator<readonly Row[], void, undefined> {
+export async function* pages<Data>(query: PageQuery<Data>): AsyncGenerator<readonly RowOf<Data>[], void, undefined> {
   const internals = internalsOf(query)
   const headers = headersOf(internals)
   // Called without a receiver, as browsers require.
@@ -73,7 +76,7 @@ export async function* pages<Row>(query: PageQuery<Row>): AsyncGenerator<readonl
     const response: Response = await fetch(url.href, { method: 'GET', headers })
     const rows = parsed(await response.text())
     if (!response.ok || !Array.isArray(rows)) throw new PageError(response.status, rows)
-    yield rows as readonly Row[]
+    yield rows as readonly RowOf<Data>[]
     const next = linkTo('next', response.headers.get('link'))
     url = next === undefined ? undefined : new URL(next, url)
   }

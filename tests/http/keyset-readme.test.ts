@@ -73,7 +73,6 @@ t.test('supabase-js', async (t) => {
     new PageError(400, { message: 'column notes.nothing does not exist' }),
   )
   const write = client.from('notes').insert({ id: 99 }).select()
-  t.throws(() => pages(write).next(), undefined, 'the promise is rejected')
   await t.rejects(pages(write).next(), TypeError)
 })
 
