@@ -4,3 +4,5 @@ export { importRows, type ImportError, type ImportResult } from './import-rows.t
 export { batch } from './batch.ts'
 export type { Added, Batch, BatchData, BatchError, BatchResult } from './batch.ts'
 export type { ClientError, ClientResult, Query, RestClient } from './rest-client.ts'
+export { pages, PageError } from './pages.ts'
+export type { PageQuery, RowOf } from './pages.ts'

@@ -52,6 +52,7 @@ const shared: readonly Member[] = [
     'contentType',
     parameter({ name: 'Content-Type', description: 'application/x-ndjson: POST imports a row per line', in: 'header' }),
   ],
+  ['cursor', parameter({ name: 'cursor', description: 'Position of a keyset page', in: 'query' })],
   ['idempotencyKey', parameter({ name: 'Idempotency-Key', description: 'Idempotent POST and PATCH', in: 'header' })],
 ]
 

@@ -56,7 +56,11 @@ export function tablePath(table: Table): Member {
     ['200', object(['description', 'OK'], ['schema', rows])],
     ['206', response('Partial Content')],
   )
-  if (!(table.insertable || table.updatable || table.deletable)) return [`/${name}`, object(['get', get])]
+  // A column of that name is filtered instead.
+  const cursor = table.columns.has('cursor') ? [] : ['cursor']
+  if (!(table.insertable || table.updatable || table.deletable)) {
+    return [`/${name}`, object(['get', get], ['parameters', beyondPostgrest(...cursor)])]
+  }
   return [
     `/${name}`,
     object(
@@ -64,7 +68,7 @@ export function tablePath(table: Table): Member {
       ['post', method([bodyName(name), 'select', 'preferPost'], ['201', response('Created')])],
       ['delete', method([...filters, 'preferReturn'], ['204', response('No Content')])],
       ['patch', method([...filters, bodyName(name), 'preferReturn'], ['204', response('No Content')])],
-      ['parameters', beyondPostgrest('idempotencyKey', 'contentType')],
+      ['parameters', beyondPostgrest('idempotencyKey', 'contentType', ...cursor)],
     ),
   ]
 }
@@ -81,9 +85,14 @@ export function routinePath(routine: Routine): Member {
     })
   const post = method([bodyArguments(routine), reference('parameters', 'preferParams')])
   const get = routine.volatility === 'volatile' ? undefined : method(routine.parameters.map(queryArgument))
+  const isPaged = get && routine.returns.setOf && !routine.parameters.some(({ name }) => name === 'cursor')
   return [
     `/rpc/${routine.name}`,
-    object(['get', get], ['post', post], ['parameters', beyondPostgrest('idempotencyKey')]),
+    object(
+      ['get', get],
+      ['post', post],
+      ['parameters', beyondPostgrest('idempotencyKey', ...(isPaged ? ['cursor'] : []))],
+    ),
   ]
 }
 

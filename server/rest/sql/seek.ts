@@ -25,8 +25,12 @@ const operand = ({ sql, value }: SeekTerm): Fragment => [
   ' END)',
 ]
 
+// Unlike IS NULL, these are false and true for a composite value whose fields are null. Postgres plans them the same way.
+const isNull = ' IS NOT DISTINCT FROM NULL'
+const isNotNull = ' IS DISTINCT FROM NULL'
+
 const equal = (term: SeekTerm): Fragment =>
-  term.value === null ? [term.sql, ' IS NULL'] : [term.sql, ' = ', operand(term)]
+  term.value === null ? [term.sql, isNull] : [term.sql, ' = ', operand(term)]
 
 /** Whether rows with null in the term come after the position. */
 const hasNullsAfter = ({ value, isNullable, nullsFirst }: SeekTerm): boolean =>
@@ -67,8 +71,8 @@ function beyond(group: readonly SeekTerm[]): Fragment {
 function rangesOf(group: readonly SeekTerm[]): readonly Fragment[] {
   const [first] = group
   if (!first) return []
-  if (first.value === null) return first.nullsFirst ? [[first.sql, ' IS NOT NULL']] : []
-  return hasNullsAfter(first) ? [beyond(group), [first.sql, ' IS NULL']] : [beyond(group)]
+  if (first.value === null) return first.nullsFirst ? [[first.sql, isNotNull]] : []
+  return hasNullsAfter(first) ? [beyond(group), [first.sql, isNull]] : [beyond(group)]
 }
 
 /**

@@ -52,7 +52,7 @@ const sharedParameters = {
   columns: query('columns', text, 'Keys of the body to use; the others are ignored.'),
   onConflict: query('on_conflict', text, 'Columns of the unique constraint that identifies existing rows.'),
   range: header('Range', 'First and last row, counted from 0: `0-9`.'),
-  preferRead: prefer(counts, ...anyRequest),
+  preferRead: prefer(counts, 'pagination=keyset', ...anyRequest),
   preferInsert: prefer(
     returns,
     'resolution=merge-duplicates|ignore-duplicates',
@@ -62,6 +62,8 @@ const sharedParameters = {
   ),
   preferWrite: prefer(returns, 'max-affected=…', counts, ...anyRequest),
   preferCall: prefer('max-affected=…', counts, ...anyRequest),
+  preferQuery: prefer('max-affected=…', counts, 'pagination=keyset', ...anyRequest),
+  cursor: query('cursor', text, 'Where a keyset page begins: from the links of a response.'),
   idempotencyKey: header(
     'Idempotency-Key',
     'Identifies this request of the caller for 24 hours: repeating it returns the first response again (`Idempotency-Replayed: true`) without a further effect. 422 for another request with the same key, 409 while the first one is running.',
@@ -90,6 +92,11 @@ export const restHeaders = {
     description: 'First and last row, counted from 0, and the count if it was requested: `0-9/100`, `*/0`.',
     schema: text,
   },
+  link: {
+    description: 'The pages after and before a keyset page: `<?limit=10&cursor=…>; rel="next"`. RFC 8288.',
+    schema: text,
+  },
+  rowsTruncated: { description: 'Set if the server limits the number of rows, and there are more.', schema: text },
   location: { description: 'Path of the new row.', schema: { type: 'string', format: 'uri-reference' } },
 } satisfies JsonObject
 

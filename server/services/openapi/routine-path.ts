@@ -28,6 +28,7 @@ export function routinePath(
   const readable = overloads.filter(
     ({ volatility, parameters }) => volatility !== 'volatile' && parameters.every((parameter) => parameter.name !== ''),
   )
+  const takesCursor = overloads.some(({ parameters }) => parameters.some((parameter) => parameter.name === 'cursor'))
   return [
     `${basePath}/rpc/${pathSegment(name)}`,
     {
@@ -37,7 +38,8 @@ export function routinePath(
               parameters: [
                 ...queryParameters(readable),
                 ...shaping,
-                ...sharedRefs('preferCall'),
+                ...sharedRefs('preferQuery'),
+                ...(returnsRows && !takesCursor ? sharedRefs('cursor') : []),
                 ...(hasProfiles ? sharedRefs('acceptProfile') : []),
               ],
             }),

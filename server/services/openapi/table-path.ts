@@ -93,13 +93,19 @@ const written = (row: JsonSchema): JsonObject => ({
 
 function rowsItem(context: ItemContext): JsonObject {
   const { table, row, insert, update, filters, acceptProfile, contentProfile } = context
-  const headers = { 'Content-Range': headerRef('contentRange') }
+  const headers = {
+    'Content-Range': headerRef('contentRange'),
+    Link: headerRef('link'),
+    'Rows-Truncated': headerRef('rowsTruncated'),
+  }
   const conditions = [...filters, ...sharedRefs('and', 'or')]
   return {
     get: operation(context, 'list', 'Read rows of', {
       parameters: [
         ...conditions,
         ...sharedRefs('select', 'order', 'limit', 'offset', 'range', 'preferRead'),
+        // A parameter has one description: that of the column, if there is one.
+        ...(table.columns.has('cursor') ? [] : sharedRefs('cursor')),
         ...acceptProfile,
       ],
       responses: {

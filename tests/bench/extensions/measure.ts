@@ -5,6 +5,7 @@ import type { Postgres } from '../postgres.ts'
 import type { Server } from '../servers.ts'
 import { measureImport } from './import.ts'
 import { measureBatch } from './batch.ts'
+import { measureKeyset } from './keyset.ts'
 
 export type ExtensionContext = {
   /** Starts a server on the data of the benchmark, with additional settings. The benchmark stops it at its end. */
@@ -21,6 +22,7 @@ export type MeasureExtension = (context: ExtensionContext) => Promise<Readonly<R
 const extensions: Readonly<Record<string, MeasureExtension>> = {
   import: measureImport,
   batch: measureBatch,
+  keyset: measureKeyset,
 }
 
 /** Measures the extensions in turn. `--only NAME` chooses some of them. */
