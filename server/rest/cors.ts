@@ -29,7 +29,9 @@ function originHeaders(origin: string, allowed: readonly string[]): readonly Hea
 /** Headers of every response to a request with an `Origin` header, unless its method is OPTIONS. */
 export function corsHeaders(origin: string, allowed: readonly string[]): readonly Header[] {
   const headers = originHeaders(origin, allowed)
-  return headers ? [...headers, ['Access-Control-Expose-Headers', exposed], ['Access-Control-Expose-Headers', alsoExposed]] : []
+  return headers
+    ? [...headers, ['Access-Control-Expose-Headers', exposed], ['Access-Control-Expose-Headers', alsoExposed]]
+    : []
 }
 
 /** A preflight request: OPTIONS with the headers `Origin` and `Access-Control-Request-Method`. */

@@ -189,7 +189,10 @@ function fromShape(
   const received = readHeaders(http.headers)
   const { others: headers, cookies } = received
   const canonicalQuery = http.query === '' ? '' : canonicalQueryString(parseQueryString(http.query))
-  const request: PlannedRequest = { shape, input: { headers, cookies, payload, canonicalQuery, conditions: conditionsOf(received) } }
+  const request: PlannedRequest = {
+    shape,
+    input: { headers, cookies, payload, canonicalQuery, conditions: conditionsOf(received) },
+  }
   onParsed()
   checkPayload(request, value, validator)
   const text = body && isText(payload) ? payload.text : null

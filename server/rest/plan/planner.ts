@@ -94,7 +94,17 @@ function planMutating(
   const mutate = planMutation(mutation, table, context, read)
   rejectInvalidPreferences(request.shape)
   const { handler, mediaType, explain } = negotiate(context, selectsAll(read))
-  const plan = { kind: 'mutate', read, mutate, mutation, readOnly: false, relation, handler, mediaType, explain } as const
+  const plan = {
+    kind: 'mutate',
+    read,
+    mutate,
+    mutation,
+    readOnly: false,
+    relation,
+    handler,
+    mediaType,
+    explain,
+  } as const
   return explain || handler.kind === 'custom' ? plan : withVersion(plan, table, request, settings)
 }
 

@@ -1,7 +1,7 @@
 // Versions of rows, for conditional requests: which relations have one, which reads return it, and what `If-Match` and
 // `If-None-Match` require of a write.
 import type { Table } from '../../schema-cache/table.ts'
-import { parseTagCondition, strongVersions, type TagCondition } from '../entity-tag.ts'
+import { parseTagCondition, strongVersions, type TagCondition } from '../request/entity-tag.ts'
 import { errors } from '../errors.ts'
 import type { ApiRequest, Mutation } from '../request/api-request.ts'
 import { isPlainEquality } from '../request/filter.ts'
@@ -41,10 +41,7 @@ export function isByKey({ primaryKey }: Table, { queryParams: { filters } }: Api
     primaryKey.every((name) =>
       filters.some(
         ({ path, value }) =>
-          path.length === 0 &&
-          value.field.name === name &&
-          value.field.jsonPath.length === 0 &&
-          isPlainEquality(value),
+          path.length === 0 && value.field.name === name && value.field.jsonPath.length === 0 && isPlainEquality(value),
       ),
     )
   )
@@ -69,7 +66,8 @@ export function versionOfRead(
 ): RowVersion | undefined {
   if (settings.readsVersions === false || table.hasColumnGrants === true || hasAggregate(read)) return undefined
   const { kind } = handler
-  const isSingle = kind === 'single-json' || ((kind === 'json' || kind === 'array-json-strip') && isByKey(table, request))
+  const isSingle =
+    kind === 'single-json' || ((kind === 'json' || kind === 'array-json-strip') && isByKey(table, request))
   return isSingle ? rowVersion(table, settings) : undefined
 }
 

@@ -50,4 +50,3 @@ function putError({ kind }: Precondition, { queryTotal, inserted }: ResultRow): 
   if (kind === 'absent') return queryTotal === 0 && created > 0 ? errors.preconditionFailed(kind) : undefined
   return created > 0 ? errors.preconditionFailed(queryTotal === 0 ? kind : 'exists') : undefined
 }
-
