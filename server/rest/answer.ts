@@ -129,7 +129,8 @@ function answerWith(
     if (again instanceof ApiError) throw again
     return execute(again, once, identity, context, timer, parseTime).catch((second: unknown) => {
       // In a transaction of several requests, nothing can follow an error.
-      throw second instanceof ApiError && second.code !== inFailedTransaction ? second : error
+      if (second instanceof ApiError && second.code !== inFailedTransaction) throw second
+      throw error
     })
   })
 }

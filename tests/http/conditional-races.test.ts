@@ -11,7 +11,7 @@ t.test('50 writers lose no update', async (t) => {
   const wins = new Map<string, number>()
   let successes = 0
   const writer = async (path: string): Promise<void> => {
-    for (let done = 0; done < 1; ) {
+    for (let done = 0; done < 1;) {
       const read = await as('ann', 'GET', path)
       const [{ value = 0 } = {}] = [read.body].flat() as { value?: number }[]
       const headers = { 'If-Match': tagOf(read), Prefer: 'return=minimal' }
@@ -24,7 +24,10 @@ t.test('50 writers lose no update', async (t) => {
       done++
     }
   }
-  await Promise.all([...Array.from({ length: 25 }, () => writer('/counters/4')), ...Array.from({ length: 25 }, () => writer('/counters?id=eq.4'))])
+  await Promise.all([
+    ...Array.from({ length: 25 }, () => writer('/counters/4')),
+    ...Array.from({ length: 25 }, () => writer('/counters?id=eq.4')),
+  ])
   t.equal(successes, 50)
   t.strictSame([...new Set(wins.values())], [1], 'one writer wins per version')
   t.match(await as('ann', 'GET', '/counters/4'), { body: { value: 50 } })
@@ -54,7 +57,9 @@ t.test('a write that waits for another one compares the newest version', async (
   for (const [method, relation, id, body] of rows) {
     const path = `/${relation}?id=eq.${id}`
     const tag = tagOf(await as('ann', 'GET', path))
-    const late = await duringChange(touch(relation, id), () => as('ann', method, path, { body, headers: { 'If-Match': tag } }))
+    const late = await duringChange(touch(relation, id), () =>
+      as('ann', method, path, { body, headers: { 'If-Match': tag } }),
+    )
     t.match(late, { status: 412, body: { code: 'PGRSTX50' } }, `${method} ${path}`)
   }
   const tag = tagOf(await as('ann', 'GET', '/counters/5'))

@@ -47,7 +47,12 @@ t.test('the tag of a write is the version that the next read has', async (t) => 
     const read = await as('ann', 'GET', '/counters/20')
     t.equal(tagOf(written), version(tagOf(read)), `${method}: ${written.status} ${written.text}`)
   }
-  const rolledBack = await as('ann', 'POST', '/counters', { body: [{ id: 21, value: 1 }, { id: 22, value: 1 }] })
+  const rolledBack = await as('ann', 'POST', '/counters', {
+    body: [
+      { id: 21, value: 1 },
+      { id: 22, value: 1 },
+    ],
+  })
   t.strictSame([rolledBack.status, tagOf(rolledBack)], [201, ''], 'several rows have no tag')
 })
 
@@ -68,7 +73,10 @@ t.test('a version serves whatever was selected, and as xmin', async (t) => {
   })
   t.equal(listed.status, 200, 'one of several tags')
   const compressed = tagOf(listed).replace(/"$/, ';br"')
-  t.equal((await as('ann', 'PATCH', '/counters/2', { body: { value: 3 }, headers: { 'If-Match': compressed } })).status, 200)
+  t.equal(
+    (await as('ann', 'PATCH', '/counters/2', { body: { value: 3 }, headers: { 'If-Match': compressed } })).status,
+    200,
+  )
 })
 
 t.test('refused preconditions change nothing', async (t) => {
@@ -116,18 +124,34 @@ t.test('refused preconditions change nothing', async (t) => {
 })
 
 t.test('If-Match: * and If-None-Match: *', async (t) => {
-  t.match(await as('ann', 'PATCH', '/counters?id=eq.3', { body: { value: 1 }, headers: { 'If-Match': '*' } }), { status: 204 })
-  t.match(await as('ann', 'PATCH', '/counter_view?id=eq.3', { body: { value: 2 }, headers: { 'If-Match': '*' } }), { status: 204 })
-  t.match(await as('ann', 'PUT', '/counters?id=eq.3', { body: { id: 3, value: 3 }, headers: { 'If-Match': '*' } }), { status: 204 })
-  const created = await as('ann', 'PUT', '/counters?id=eq.30', { body: { id: 30, value: 1 }, headers: { 'If-None-Match': '*' } })
+  t.match(await as('ann', 'PATCH', '/counters?id=eq.3', { body: { value: 1 }, headers: { 'If-Match': '*' } }), {
+    status: 204,
+  })
+  t.match(await as('ann', 'PATCH', '/counter_view?id=eq.3', { body: { value: 2 }, headers: { 'If-Match': '*' } }), {
+    status: 204,
+  })
+  t.match(await as('ann', 'PUT', '/counters?id=eq.3', { body: { id: 3, value: 3 }, headers: { 'If-Match': '*' } }), {
+    status: 204,
+  })
+  const created = await as('ann', 'PUT', '/counters?id=eq.30', {
+    body: { id: 30, value: 1 },
+    headers: { 'If-None-Match': '*' },
+  })
   t.equal(created.status, 204, created.text)
   const next = await as('ann', 'DELETE', '/counters/30', { headers: { 'If-Match': tagOf(created) } })
   t.equal(next.status, 204, 'with the tag of the created row')
-  t.match(await as('ann', 'POST', '/counters', { body: { id: 31, value: 1 }, headers: { 'If-None-Match': '*' } }), { status: 201 })
+  t.match(await as('ann', 'POST', '/counters', { body: { id: 31, value: 1 }, headers: { 'If-None-Match': '*' } }), {
+    status: 201,
+  })
 })
 
 t.test('keys of two columns, partitioned tables, version columns and views', async (t) => {
-  const paths = ['/pairs?a=eq.1&b=eq.x', '/parts?id=eq.1&region=eq.north', '/versioned?id=eq.1', '/versioned_view?id=eq.1']
+  const paths = [
+    '/pairs?a=eq.1&b=eq.x',
+    '/parts?id=eq.1&region=eq.north',
+    '/versioned?id=eq.1',
+    '/versioned_view?id=eq.1',
+  ]
   for (const path of paths) {
     const tag = tagOf(await as('ann', 'GET', path))
     t.match(tag, /^"\d+\//, path)
@@ -139,12 +163,14 @@ t.test('keys of two columns, partitioned tables, version columns and views', asy
     t.match(await as('ann', 'DELETE', path, { headers: { 'If-Match': tag } }), { status: 412 }, path)
   }
   t.match(await as('ann', 'GET', '/versioned?id=eq.1'), { body: [{ row_version: 5 }] })
-  const put = await as('ann', 'PUT', '/versioned?id=eq.2', { body: { id: 2, value: 1 }, headers: { 'If-Match': '"1"' } })
-  t.strictSame([put.status, tagOf(put)], [200, '"2"'])
-  t.match(
-    await as('ann', 'PUT', '/versioned?id=eq.2', { body: { id: 2, value: 1 }, headers: { 'If-Match': '"1"' } }),
-    { status: 412 },
-  )
+  const put = await as('ann', 'PUT', '/versioned?id=eq.2', {
+    body: { id: 2, value: 1 },
+    headers: { 'If-Match': '"1"' },
+  })
+  t.strictSame([put.status, tagOf(put)], [204, '"2"'])
+  t.match(await as('ann', 'PUT', '/versioned?id=eq.2', { body: { id: 2, value: 1 }, headers: { 'If-Match': '"1"' } }), {
+    status: 412,
+  })
   const plain = await as('ann', 'PATCH', '/versioned?id=eq.2', { body: { value: 2 } })
   t.strictSame([plain.status, tagOf(plain)], [204, ''], 'a version column is not read without need')
 })
@@ -160,7 +186,13 @@ t.test('rows of other users', async (t) => {
     ['ann', '/papers?id=eq.4', '"1"', 412, 'no row'],
     ['ann', '/papers/3', three, 404, 'a hidden row by key'],
     ['ann', '/papers/3', '"1"', 404, 'a hidden row by key, another version'],
-    ['ann', '/papers?id=eq.2', two, 204, 'a visible row that ann may not change: nothing is changed, as without If-Match'],
+    [
+      'ann',
+      '/papers?id=eq.2',
+      two,
+      204,
+      'a visible row that ann may not change: nothing is changed, as without If-Match',
+    ],
     ['ann', '/papers?id=eq.2', '"1"', 412, 'a visible row that ann may not change, another version'],
     ['ann', '/papers/2', two, 404, 'by key'],
     ['ann', '/papers?id=eq.1', one, 204, 'her own row'],
@@ -178,7 +210,9 @@ t.test('privileges', async (t) => {
   const read = await as('ann', 'GET', '/secrets?id=eq.1&select=id,title')
   t.strictSame([read.status, read.body], [200, [{ id: 1, title: 'title' }]])
   t.match(tagOf(read), /^"\/[\w+/]{16}"$/, 'no version without the privilege to read it')
-  const known = await as('ann', 'GET', '/secrets?id=eq.1&select=id,title', { headers: { 'If-None-Match': tagOf(read) } })
+  const known = await as('ann', 'GET', '/secrets?id=eq.1&select=id,title', {
+    headers: { 'If-None-Match': tagOf(read) },
+  })
   t.equal(known.status, 304)
   const refused = await as('ann', 'PATCH', '/secrets?id=eq.1', { body: { title: 'x' }, headers: { 'If-Match': '"1"' } })
   t.match(refused, { status: 403, body: { code: '42501' } })
@@ -188,13 +222,18 @@ t.test('privileges', async (t) => {
   t.match(tagOf(sent), /^"\d+"$/)
 })
 
-t.test('reads continue when a privilege on a table becomes one on columns, until the schema cache is loaded', async (t) => {
-  const read = () => as('ann', 'GET', '/pairs?a=eq.1&b=eq.x&select=a')
-  t.match(tagOf(await read()), /^"\d+\//)
-  await database.query('revoke select on cond.pairs from authenticated; grant select (a, b) on cond.pairs to authenticated')
-  const answer = await read()
-  t.strictSame([answer.status, answer.body], [200, [{ a: 1 }]])
-  t.match(tagOf(answer), /^"\/[\w+/]{16}"$/)
-  t.match(await as('ann', 'GET', '/pairs?a=eq.1&b=eq.x'), { status: 403, body: { code: '42501' } })
-  await database.query('grant select on cond.pairs to authenticated')
-})
+t.test(
+  'reads continue when a privilege on a table becomes one on columns, until the schema cache is loaded',
+  async (t) => {
+    const read = () => as('ann', 'GET', '/pairs?a=eq.1&b=eq.x&select=a')
+    t.match(tagOf(await read()), /^"\d+\//)
+    await database.query(
+      'revoke select on cond.pairs from authenticated; grant select (a, b) on cond.pairs to authenticated',
+    )
+    const answer = await read()
+    t.strictSame([answer.status, answer.body], [200, [{ a: 1 }]])
+    t.match(tagOf(answer), /^"\/[\w+/]{16}"$/)
+    t.match(await as('ann', 'GET', '/pairs?a=eq.1&b=eq.x'), { status: 403, body: { code: '42501' } })
+    await database.query('grant select on cond.pairs to authenticated')
+  },
+)

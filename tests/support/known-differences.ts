@@ -4,13 +4,16 @@ import type { Difference } from './differences.ts'
 import { explanationIn, type KnownDifference } from './known-difference.ts'
 import { code, hasTotalOfItsRows, is, sameBut, said, type Pair } from './answer-pair.ts'
 
+/** PostgREST's value, and that of conditional requests. */
+const variesBy = 'Accept, Prefer, Range, Accept-Profile, Authorization, apikey, Cookie'
+
 export const knownDifferences: readonly KnownDifference[] = [
   {
     version: '16.0',
     issue: 4609,
     reason: 'Responses of tables and functions list the request headers that they depend on',
     aspects: ['Vary'],
-    explains: ({ theirs, ours }) => theirs === null && (ours === 'Accept, Prefer, Range' || ours === 'X-Garage'),
+    explains: ({ theirs, ours }) => theirs === null && (ours === variesBy || ours === 'X-Garage'),
   },
   {
     version: '13.0.0',

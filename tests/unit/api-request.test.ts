@@ -32,6 +32,7 @@ t.test('a plain read', async (t) => {
     namedColumns: undefined,
     onConflict: undefined,
     canonicalQuery: '',
+    conditions: undefined,
     preferences: { invalid: [] },
     queryParams: {
       canonical: '',

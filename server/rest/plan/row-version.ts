@@ -1,7 +1,7 @@
 // Versions of rows, for conditional requests: which relations have one, which reads return it, and what `If-Match` and
 // `If-None-Match` require of a write.
 import type { Table } from '../../schema-cache/table.ts'
-import { parseTagCondition, strongVersions, type TagCondition } from '../entity-tag.ts'
+import { parseTagCondition, strongVersions, type TagCondition } from '../request/entity-tag.ts'
 import { errors } from '../errors.ts'
 import type { ApiRequest, Mutation } from '../request/api-request.ts'
 import { isPlainEquality } from '../request/filter.ts'

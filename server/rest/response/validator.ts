@@ -1,5 +1,12 @@
 // The header `ETag` of reads and of writes of one row, and the conditions of reads. RFC 9110, sections 8.8.3 and 13.1.
-import { digest, isKnown, opaqueTag, parseTagCondition, strongVersions, type TagCondition } from '../entity-tag.ts'
+import {
+  digest,
+  isKnown,
+  opaqueTag,
+  parseTagCondition,
+  strongVersions,
+  type TagCondition,
+} from '../request/entity-tag.ts'
 import { errors } from '../errors.ts'
 import type { CrudPlan } from '../plan/plan.ts'
 import { parseIfMatch } from '../plan/row-version.ts'
@@ -28,7 +35,7 @@ export function addValidator(
 ): RestResponse {
   if (plan.explain) return response
   const { method } = request.shape
-  if (plan.kind !== 'mutate' && (method === 'GET' || method === 'HEAD')) return addToRead(response, row, request)
+  if (plan.kind !== 'mutate' && (method === 'GET' || method === 'HEAD')) return addToRead(response, plan, row, request)
   // A read with PATCH: an update without columns, of a row addressed by its key.
   if (plan.kind === 'read') requireMatch(request.input.conditions?.ifMatch, row.version ?? null, undefined)
   if (plan.kind === 'call' || rollsBack(request, settings)) return response
@@ -39,12 +46,12 @@ export function addValidator(
   return withTag(response, opaqueTag(version, hasBody ? digest(body) : null))
 }
 
-function addToRead(response: RestResponse, row: ResultRow, { input }: PlannedRequest): RestResponse {
+function addToRead(response: RestResponse, plan: CrudPlan, row: ResultRow, { input }: PlannedRequest): RestResponse {
   const { conditions } = input
   if (response.status !== 200 && response.status !== 206) return response
   const given = givenTag(response.headers)
   const version = row.version ?? null
-  const opaque = given === undefined ? computedTag(row, version) : /^(?:W\/)?"(.*)"$/.exec(given)?.[1]
+  const opaque = given === undefined ? computedTag(plan, row, version) : /^(?:W\/)?"(.*)"$/.exec(given)?.[1]
   const tagged = given === undefined && opaque !== undefined ? withTag(response, opaque) : response
   if (conditions === undefined) return tagged
   requireMatch(conditions.ifMatch, version, given?.startsWith('W/') === true ? undefined : opaque)
@@ -54,8 +61,16 @@ function addToRead(response: RestResponse, row: ResultRow, { input }: PlannedReq
   return { ...tagged, status: 304, statusText: undefined, headers, body: '' }
 }
 
-/** The tag of a read. Streamed bodies have no digest. The total is part of the digest, because it is in a header. */
-function computedTag({ body, tableTotal }: ResultRow, version: string | null): string | undefined {
+/**
+ * The tag of a read. Streamed bodies have no digest, and HEAD requests for many rows have no body. The total is part of
+ * the digest, because it is in a header.
+ */
+function computedTag(
+  { handler }: CrudPlan,
+  { body, tableTotal }: ResultRow,
+  version: string | null,
+): string | undefined {
+  if (handler.kind === 'none') return undefined
   if (isStreamed(body)) return version === null ? undefined : opaqueTag(version, null)
   const data = tableTotal === null ? body : `${tableTotal} ${body.toString('latin1')}`
   return opaqueTag(version, digest(data))

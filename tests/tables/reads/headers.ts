@@ -1,5 +1,8 @@
 import { fault, type RequestTable } from '../../support/request-table.ts'
 
+/** The values of two headers. */
+const variesBy = 'Accept, Prefer, Range, Accept-Profile, Authorization, apikey, Cookie'
+
 export const headers: RequestTable = {
   title: 'headers, schemas, preferences',
   rows: [
@@ -10,7 +13,7 @@ export const headers: RequestTable = {
         'Content-Length': '19',
         'Content-Location': '/rest/v1/plates?car_id=eq.1&select=plate',
         'Content-Profile': 'garage',
-        Vary: 'Accept, Prefer, Range',
+        Vary: variesBy,
       },
     },
     {
@@ -21,7 +24,7 @@ export const headers: RequestTable = {
         'Content-Length': null,
         'Content-Location': '/rest/v1/plates?car_id=eq.1&select=plate',
         'Content-Profile': 'garage',
-        Vary: 'Accept, Prefer, Range',
+        Vary: variesBy,
       },
     },
     {
@@ -35,7 +38,7 @@ export const headers: RequestTable = {
         'Content-Length': '19',
         'Content-Location': '/rest/v1/plates?car_id=in.%281%2C2%29&limit=1&order=car_id&select=plate',
         'Content-Profile': 'garage',
-        Vary: 'Accept, Prefer, Range',
+        Vary: variesBy,
       },
     },
     {
@@ -48,7 +51,7 @@ export const headers: RequestTable = {
         'Content-Length': '13',
         'Content-Location': '/rest/v1/plates?car_id=eq.1&select=plate',
         'Content-Profile': 'garage',
-        Vary: 'Accept, Prefer, Range',
+        Vary: variesBy,
       },
     },
     {
@@ -60,7 +63,7 @@ export const headers: RequestTable = {
         'Content-Length': null,
         'Content-Location': '/rest/v1/plates?car_id=eq.1&select=plate',
         'Content-Profile': 'garage',
-        Vary: 'Accept, Prefer, Range',
+        Vary: variesBy,
       },
     },
     {
@@ -70,7 +73,7 @@ export const headers: RequestTable = {
         'Content-Length': '2',
         'Content-Location': '/rest/v1/empty_lot',
         'Content-Profile': 'garage',
-        Vary: 'Accept, Prefer, Range',
+        Vary: variesBy,
       },
     },
     {
@@ -81,7 +84,7 @@ export const headers: RequestTable = {
         'Content-Length': null,
         'Content-Location': '/rest/v1/empty_lot',
         'Content-Profile': 'garage',
-        Vary: 'Accept, Prefer, Range',
+        Vary: variesBy,
       },
     },
     {
@@ -108,7 +111,7 @@ export const headers: RequestTable = {
       send: ['GET', '/rpc/add?b=2&a=1'],
       body: 3,
       range: '0-0/*',
-      also: { 'Content-Location': null, 'Content-Profile': 'garage', Vary: 'Accept, Prefer, Range' },
+      also: { 'Content-Location': null, 'Content-Profile': 'garage', Vary: variesBy },
     },
 
     // schemas
