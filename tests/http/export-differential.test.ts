@@ -39,7 +39,7 @@ const literal = (value: string | null): string => (value === null ? 'null' : `'$
 const maybe = (value: string): string => (random.chance(0.2) ? 'null' : value)
 
 const json = (): string =>
-  random.pick([
+  random.pick<() => string>([
     () => '{"a":\n 1,\r\n\t"b": [1, 2]}',
     () => JSON.stringify(text()),
     () => JSON.stringify({ [text()]: text(), deep: [null, 1.5, { x: text() }] }),

@@ -42,6 +42,16 @@ export type LogEvent =
   /** Setting `log-query`: the statements of a request, without their values. */
   | { readonly kind: 'query'; readonly status: number; readonly requestId: string; readonly text: string }
   | { readonly kind: 'jwt-cache'; readonly message: string }
+  /** The end of a response that was streamed row by row; `error` says why it was broken off. */
+  | {
+      readonly kind: 'export-ended'
+      readonly path: string
+      readonly rows: number
+      readonly bytes: number
+      readonly duration: number
+      readonly error?: unknown
+      readonly requestId: string
+    }
   | { readonly kind: 'warning'; readonly message: string }
   /** A mail of the development mode, with its code and link: a block of several lines. */
   | { readonly kind: 'mail'; readonly message: string }
@@ -128,6 +138,10 @@ function lineOf(event: Exclude<LogEvent, RequestLine>): Line {
       return always('info', `Received a ${reloads[event.reload]} reload message on the "${event.channel}" channel`)
     case 'query':
       return { from: responseLevel(event.status), severity: responseLevel(event.status), message: 'Query' }
+    case 'export-ended':
+      return event.error === undefined
+        ? { from: 'info', severity: 'info', message: 'Streamed a response' }
+        : { from: 'warn', severity: 'warn', message: 'A streamed response was broken off' }
     case 'jwt-cache':
       return { from: 'debug', severity: 'debug', message: event.message }
     case 'warning':
@@ -167,6 +181,11 @@ function fieldsOf(event: Exclude<LogEvent, RequestLine>): Record<string, unknown
       return { requestId: event.requestId, error: describeError(event.error, false) }
     case 'query':
       return { requestId: event.requestId, query: event.text }
+    case 'export-ended': {
+      const { path, rows, bytes, duration, requestId, error } = event
+      const failure = error === undefined ? {} : { error: describeError(error, false) }
+      return { path, rows, bytes, duration, requestId, ...failure }
+    }
     case 'failure':
       return { requestId: event.requestId, error: describeError(event.error, true) }
     default:
