@@ -2,6 +2,7 @@
 // one Sync, which makes them one implicit transaction.
 import type { StatementStats } from '../common/statement-stats.ts'
 import type {
+  Claim,
   PipelineStatement,
   RestTransaction,
   RawRow,
@@ -9,6 +10,7 @@ import type {
   TransactionOptions,
   TransactionResult,
 } from '../rest/database.ts'
+import { claimRefused, recordedMeanwhile } from './claim-refused.ts'
 import { withConnection, withReservedConnection } from './lending.ts'
 import type { ConnectionPool } from './pool.ts'
 import type { StreamedField } from './protocol/streamed-field.ts'
@@ -32,8 +34,8 @@ const rollback = command('ROLLBACK', { hasNoEffect: true })
 const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
 
 /** Whether the statements can run as one implicit transaction. */
-const isPlain = ({ isolation, rollback, checkResult }: RestTransaction): boolean =>
-  isolation === null && !rollback && checkResult === undefined
+const isPlain = ({ isolation, rollback, checkResult, claim }: RestTransaction): boolean =>
+  isolation === null && !rollback && checkResult === undefined && claim === undefined
 
 export type RunOptions = {
   /** Where unshared connections come from: the pool, or the reserve when the pool has no free one. */
@@ -184,8 +186,13 @@ class TransactionRun implements SharedRun {
   #isOfSettings(error: Error): error is StatementError {
     if (!(error instanceof StatementError)) return false
     const { part, statement } = error.position
-    const settings = (isPlain(this.#transaction) ? 0 : 1) + (this.#resetsRole ? 1 : 0)
-    return part === 0 && statement === settings
+    return part === 0 && statement === (isPlain(this.#transaction) ? 0 : 1) + this.#beforeSettings.length
+  }
+
+  get #beforeSettings(): PipelinePart {
+    const { claim } = this.#transaction
+    if (claim) return [loginRole, claim.statement]
+    return this.#resetsRole ? [loginRole] : []
   }
 
   #fail(error: Error): void {
@@ -208,8 +215,8 @@ class TransactionRun implements SharedRun {
       stats,
       hasReceiver: this.#receiver !== undefined,
     }
-    const before = this.#resetsRole ? [loginRole] : []
-    return runOn(client, this.#transaction, [...before, ...this.part], this.#options.prepare, observer)
+    const all = [...this.#beforeSettings, ...this.part]
+    return runOn(client, this.#transaction, all, this.#options.prepare, observer)
   }
 }
 
@@ -233,7 +240,7 @@ async function runOn(
   prepare: boolean,
   observer: PipelineObserver,
 ): Promise<RawRow[][]> {
-  const { statements, isolation, rollback: undo, checkResult } = transaction
+  const { statements, isolation, rollback: undo, checkResult, claim } = transaction
   const first = all.length - statements.length
   if (isPlain(transaction)) {
     const results = await runPipeline(client, [all], prepare, observer)
@@ -245,7 +252,7 @@ async function runOn(
   )
   const open = [begin, ...all]
   const pick = (results: RawRow[][]): RawRow[][] => results.slice(1 + first, open.length)
-  if (!checkResult) {
+  if (!checkResult && !claim) {
     const parts = undo ? [[...open, checkConstraints], [rollback]] : [open, [commit]]
     return pick(await runPipeline(client, parts, prepare, { hasReceiver: transaction.receiver !== undefined }))
   }
@@ -255,13 +262,33 @@ async function runOn(
   } catch (error) {
     if (!isLostConnection(error) && client.getTransactionStatus() !== 'I')
       await runPipeline(client, [[rollback]], prepare)
-    throw error
+    throw (claim && claimRefused(error, open.indexOf(claim.statement))) ?? error
   }
-  const error = checkResult(results)
+  const error = checkResult?.(results)
   if (error) {
     await runPipeline(client, [[rollback]], prepare)
     throw new Refusal(error)
   }
-  await runPipeline(client, undo ? [[checkConstraints], [rollback]] : [[commit]], prepare)
+  if (claim && !undo) {
+    const record = await recordOf(claim, results, () => runPipeline(client, [[rollback]], prepare))
+    try {
+      await runPipeline(client, [[loginRole, ...record], [commit]], prepare)
+    } catch (error) {
+      throw recordedMeanwhile(error) ?? error
+    }
+  } else await runPipeline(client, undo ? [[checkConstraints], [rollback]] : [[commit]], prepare)
   return results
+}
+
+async function recordOf(
+  { record }: Claim,
+  results: readonly RawRow[][],
+  rollBack: () => Promise<unknown>,
+): Promise<PipelinePart> {
+  try {
+    return record(results)
+  } catch (error) {
+    await rollBack()
+    throw error instanceof Error ? new Refusal(error) : error
+  }
 }

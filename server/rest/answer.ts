@@ -1,6 +1,8 @@
 // Runs the stages of a request in order: parse, plan, build SQL, run, respond. Each stage has its own folder.
+import { refusalOf, repeatedResponse, requestOnce, ResponseOnce } from './answer-once.ts'
 import type {
   Caller,
+  Claim,
   Database,
   PipelineStatement,
   RestTransaction,
@@ -26,6 +28,7 @@ import type { CrudPlan, InspectPlan } from './plan/plan.ts'
 import { isStreamable } from './plan/streamable.ts'
 import { prepare, type Prepared } from './cache/prepare.ts'
 import type { HttpRequest } from './request/api-request.ts'
+import type { IdempotentRequest } from './request/idempotency-key.ts'
 import type { Notices } from './response/finish.ts'
 import { needsResultCheck, resultError } from './response/result-check.ts'
 import { respondInfo } from './response/info.ts'
@@ -37,6 +40,7 @@ import { transactionError } from './sql-errors.ts'
 import { render } from './sql/fragment.ts'
 import { namedSession } from './sql/session.ts'
 import { preRequestStatement } from './sql/settings.ts'
+import { storedStatements } from './sql/stored-response.ts'
 import { explainCountStatement, needsPlannedCount } from './sql/statement.ts'
 
 export type AnswerContext = {
@@ -50,6 +54,8 @@ export type AnswerContext = {
   readonly basePath: string
   /** Duration of the authentication in milliseconds; undefined when stages are not timed. */
   readonly authenticationTime: number | undefined
+  /** The header `Idempotency-Key` of a POST or PATCH request. */
+  readonly idempotencyKey: string | undefined
   readonly trace: AnswerTrace
   /** Places for responses that are streamed row by row; undefined when no response may be. */
   readonly exports: ExportSlots | undefined
@@ -92,11 +98,13 @@ export function answer(http: HttpRequest, identity: Identity, context: AnswerCon
   let parseTime = 0
   const prepared = prepare(http, context, () => (parseTime = timer()))
   if (prepared instanceof ApiError) return prepared
-  return execute(prepared, identity, context, timer, parseTime)
+  const once = context.idempotencyKey === undefined ? undefined : requestOnce(http, prepared.plan, identity, context)
+  return execute(prepared, once, identity, context, timer, parseTime)
 }
 
 async function execute(
   prepared: Prepared,
+  once: IdempotentRequest | undefined,
   identity: Identity,
   context: AnswerContext,
   timer: StageTimer,
@@ -104,7 +112,7 @@ async function execute(
 ): Promise<Answered> {
   const { snapshot, schemaCache: cache, basePath, authenticationTime } = context
   const { config } = snapshot
-  const { request, plan, tableShape } = prepared
+  const { request, plan } = prepared
   if (plan.kind === 'call') context.trace.route = `rpc/${plan.relation.name}`
   else if (plan.kind === 'read' || plan.kind === 'mutate') context.trace.route = plan.relation.name
   const planTime = timer()
@@ -128,10 +136,24 @@ async function execute(
       break
     }
     default: {
+      if (once) {
+        response = await answerOnce(once, plan, prepared, identity, context)
+        break
+      }
       const { exports: slots } = context
-      if (slots && config.restExportLimit > 0 && !tableShape && isStreamable(plan, request.shape)) {
+      if (slots && config.restExportLimit > 0 && !prepared.tableShape && isStreamable(plan, request.shape)) {
         const runRows = (statements: readonly PipelineStatement[], receiver: RowBody): Promise<TransactionResult> =>
-          run(plan, prepared, identity, { ...context, caller: receiver }, statements, undefined, undefined, receiver)
+          run(
+            plan,
+            prepared,
+            identity,
+            { ...context, caller: receiver },
+            statements,
+            undefined,
+            undefined,
+            undefined,
+            receiver,
+          )
         const { caller } = context
         response = await streamRows(plan, request, { config, basePath, slots, caller, run: runRows })
         transaction = timer()
@@ -140,8 +162,7 @@ async function execute(
       const row = await runCrud(plan, prepared, identity, context)
       transaction = timer()
       try {
-        response = respond(plan, row, request, config, basePath)
-        if (tableShape) response = respondRowByKey(response, plan, row, tableShape)
+        response = respondTo(plan, row, prepared, context)
       } catch (error) {
         drop(row.body)
         throw error
@@ -156,6 +177,42 @@ async function execute(
   const legacy = config.urlUseLegacyTargetNames ? legacyTargetNames(plan) : []
   if (legacy.length > 0) context.trace.warning = legacyText(legacy)
   return { response, notices: { timing, legacy } }
+}
+
+function respondTo(
+  plan: CrudPlan,
+  row: ResultRow,
+  { request, tableShape }: Prepared,
+  { basePath, snapshot: { config } }: AnswerContext,
+): RestResponse {
+  const response = respond(plan, row, request, config, basePath)
+  return tableShape ? respondRowByKey(response, plan, row, tableShape) : response
+}
+
+/** Answers a request with an Idempotency-Key. */
+async function answerOnce(
+  request: IdempotentRequest,
+  plan: CrudPlan,
+  prepared: Prepared,
+  identity: Identity,
+  context: AnswerContext,
+): Promise<RestResponse> {
+  const once = new ResponseOnce(request, (results) =>
+    respondTo(plan, readResult(plan.kind, results[0] ?? []), prepared, context),
+  )
+  try {
+    const row = await runCrud(plan, prepared, identity, context, once.claim)
+    return once.response ?? respondTo(plan, row, prepared, context)
+  } catch (error) {
+    const reason = refusalOf(error)
+    if (!reason) throw error
+    const statements = storedStatements(request)
+    return repeatedResponse(
+      request,
+      reason,
+      async () => (await run(plan, prepared, identity, context, statements)).rows,
+    )
+  }
 }
 
 /** Discards a body that will not be sent, to free the connection that it is streamed from. */
@@ -181,6 +238,7 @@ async function runCrud(
   prepared: Prepared,
   identity: Identity,
   context: AnswerContext,
+  claim?: Claim,
 ): Promise<ResultRow> {
   const { config } = context.snapshot
   const { request, main = noStatement(), stats } = prepared
@@ -202,7 +260,8 @@ async function runCrud(
     context,
     statements,
     checksInTransaction ? checkResult : undefined,
-    mayShare(plan) ? stats : undefined,
+    mayShare(plan) && !claim ? stats : undefined,
+    claim,
   )
   const row = readResult(plan.kind, rows[0] ?? [], arriving)
   const error = checksInTransaction ? undefined : resultError(plan, row, request.shape)
@@ -230,6 +289,7 @@ async function run(
   statements: readonly PipelineStatement[],
   checkResult?: RestTransaction['checkResult'],
   stats?: StatementStats,
+  claim?: Claim,
   receiver?: RowReceiver,
 ): Promise<TransactionResult> {
   const { config } = snapshot
@@ -251,6 +311,7 @@ async function run(
         hasNoEffect: preRequest === undefined && hasNoEffect,
         rollback: transaction === 'rollback' || (config.dbTxEnd.startsWith('rollback') && transaction !== 'commit'),
         checkResult,
+        claim,
         stats,
         receiver,
         caller,
@@ -258,6 +319,7 @@ async function run(
       { prepare: config.dbPreparedStatements, sharing: config.dbPoolSharing },
     )
   } catch (error) {
+    if (claim && refusalOf(error)) throw error
     throw transactionError(error, identity.role !== config.dbAnonRole)
   }
 }

@@ -116,6 +116,20 @@ export type Caller = {
   readonly onGone: (listener: () => void) => () => void
 }
 
+/** Makes a transaction take effect at most once. */
+export type Claim = {
+  /**
+   * Runs before the settings, as the login role. With SQLSTATE RH409 it says that another transaction is about to take
+   * the same effect, with RH208 that one has taken it.
+   */
+  readonly statement: PipelineStatement & { readonly hasNoEffect: true }
+  /**
+   * Writes the statements that record the effect, from the rows of the transaction's statements. They run before the
+   * commit, as the login role. An error rolls back.
+   */
+  readonly record: (results: readonly (readonly RawRow[])[]) => readonly PipelineStatement[]
+}
+
 export type RestTransaction = {
   /** Sets the role, the claims and the request's data. Also makes a read-only transaction read-only. */
   readonly settings: SettingsStatement
@@ -130,6 +144,8 @@ export type RestTransaction = {
   readonly rollback: boolean
   /** Checks the statements' rows before a write is committed; an error rolls it back. Costs a second round trip. */
   readonly checkResult: ((results: readonly (readonly RawRow[])[]) => Error | undefined) | undefined
+  /** Undefined for a transaction that may run as often as it is requested. */
+  readonly claim?: Claim | undefined
   /** Statistics of earlier runs of the statement; undefined when there are none, or it must not share a connection. */
   readonly stats: StatementStats | undefined
   /** Receives the rows of one of the statements while they arrive. The transaction then gets its own connection. */
@@ -166,11 +182,18 @@ export type DatabaseFailure = Error &
     | { readonly kind: 'caller gone' }
   )
 
+/** The rejection of `Database.run` for a transaction whose claim was refused. Nothing was changed. */
+export type ClaimRefusal = Error & {
+  readonly kind: 'claim refused'
+  /** Whether another transaction still runs, or has recorded its effect. */
+  readonly reason: 'running' | 'recorded'
+}
+
 export type Database = {
   /**
    * Runs a transaction as the role in its settings.
    *
-   * @throws DatabaseFailure; the error of `checkResult`; any other error when the connection was lost
+   * @throws DatabaseFailure; ClaimRefusal; the error of `checkResult`; any other error when the connection was lost
    */
   run(transaction: RestTransaction, options: TransactionOptions): Promise<TransactionResult>
 }

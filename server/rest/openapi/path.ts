@@ -35,6 +35,10 @@ function operation({ tag, comment, parameters, produces, responses }: Operation)
 
 const response = (description: string): OrderedJson => object(['description', description])
 
+/** Parameters that PostgREST does not have. They stand at the path, so that its operations are described as there. */
+const beyondPostgrest = (...names: readonly string[]): readonly OrderedJson[] =>
+  names.map((name) => reference('parameters', name))
+
 /** The path of a relation: GET, and POST, DELETE and PATCH if it can be written to. */
 export function tablePath(table: Table): Member {
   const { name } = table
@@ -60,6 +64,7 @@ export function tablePath(table: Table): Member {
       ['post', method([bodyName(name), 'select', 'preferPost'], ['201', response('Created')])],
       ['delete', method([...filters, 'preferReturn'], ['204', response('No Content')])],
       ['patch', method([...filters, bodyName(name), 'preferReturn'], ['204', response('No Content')])],
+      ['parameters', beyondPostgrest('idempotencyKey')],
     ),
   ]
 }
@@ -76,7 +81,10 @@ export function routinePath(routine: Routine): Member {
     })
   const post = method([bodyArguments(routine), reference('parameters', 'preferParams')])
   const get = routine.volatility === 'volatile' ? undefined : method(routine.parameters.map(queryArgument))
-  return [`/rpc/${routine.name}`, object(['get', get], ['post', post])]
+  return [
+    `/rpc/${routine.name}`,
+    object(['get', get], ['post', post], ['parameters', beyondPostgrest('idempotencyKey')]),
+  ]
 }
 
 export const rootPath: Member = [
