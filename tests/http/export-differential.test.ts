@@ -39,7 +39,7 @@ const literal = (value: string | null): string => (value === null ? 'null' : `'$
 const maybe = (value: string): string => (random.chance(0.2) ? 'null' : value)
 
 const json = (): string =>
-  random.pick([
+  random.pick<() => string>([
     () => '{"a":\n 1,\r\n\t"b": [1, 2]}',
     () => JSON.stringify(text()),
     () => JSON.stringify({ [text()]: text(), deep: [null, 1.5, { x: text() }] }),
@@ -153,13 +153,13 @@ for (const accept of formats) {
     for (const path of paths) {
       for (const prefer of [undefined, 'count=exact', 'count=planned', 'count=estimated']) {
         // The others are the same for all paths.
-        if (prefer !== undefined && prefer !== 'count=exact' && !random.chance(0.3)) continue
+        if (prefer !== undefined && !random.chance(prefer === 'count=exact' ? 0.5 : 0.2)) continue
         const headers = { Accept: accept, ...(prefer === undefined ? {} : { Prefer: prefer }) }
         if ((await compare(t, path, { headers })).isStreamed) streamed++
       }
       await compare(t, path, { headers: { Accept: accept }, method: 'HEAD' })
     }
-    t.ok(streamed > 15, `${streamed} responses were streamed`)
+    t.ok(streamed > 10, `${streamed} responses were streamed`)
   })
 
   t.test(`${accept}: calls by POST, rollbacks, ranges, representations`, async (t) => {

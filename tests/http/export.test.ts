@@ -309,7 +309,8 @@ t.test('more exports than the limit get 503, small responses do not count, and r
 
 t.test('requests that wait for a connection end the slowest export', async (t) => {
   const api = await startExportApi(t, fixture, {}, 1)
-  const answer = await fetch(`${api.url}/endless`, { headers: { Accept: ndjson } })
+  const headers = { Accept: ndjson, 'Accept-Encoding': 'identity' }
+  const answer = await fetch(`${api.url}/endless`, { headers })
   t.equal((await fetch(`${api.url}/lines?limit=1`)).status, 200)
   await t.rejects(answer.text())
 })

@@ -45,6 +45,16 @@ export type LogEvent =
   /** How far an import has come, or how it ended. */
   | ({ readonly kind: 'import' } & ImportEvent)
   | { readonly kind: 'jwt-cache'; readonly message: string }
+  /** The end of a response that was streamed row by row; `error` says why it was broken off. */
+  | {
+      readonly kind: 'export-ended'
+      readonly path: string
+      readonly rows: number
+      readonly bytes: number
+      readonly duration: number
+      readonly error?: unknown
+      readonly requestId: string
+    }
   | { readonly kind: 'warning'; readonly message: string }
   /** A mail of the development mode, with its code and link: a block of several lines. */
   | { readonly kind: 'mail'; readonly message: string }
@@ -133,6 +143,10 @@ function lineOf(event: Exclude<LogEvent, RequestLine>): Line {
       return { from: responseLevel(event.status), severity: responseLevel(event.status), message: 'Query' }
     case 'import':
       return { from: 'info', severity: 'info', message: importText(event) }
+    case 'export-ended':
+      return event.error === undefined
+        ? { from: 'info', severity: 'info', message: 'Streamed a response' }
+        : { from: 'warn', severity: 'warn', message: 'A streamed response was broken off' }
     case 'jwt-cache':
       return { from: 'debug', severity: 'debug', message: event.message }
     case 'warning':
@@ -182,6 +196,11 @@ function fieldsOf(event: Exclude<LogEvent, RequestLine>): Record<string, unknown
     case 'import': {
       const { relation, state, rows, bytes, milliseconds } = event
       return { relation, state, rows, bytes, duration: milliseconds }
+    }
+    case 'export-ended': {
+      const { path, rows, bytes, duration, requestId, error } = event
+      const failure = error === undefined ? {} : { error: describeError(error, false) }
+      return { path, rows, bytes, duration, requestId, ...failure }
     }
     case 'failure':
       return { requestId: event.requestId, error: describeError(event.error, true) }

@@ -1,6 +1,7 @@
 // Metrics for Prometheus: PostgREST's under their original names, durations of requests, and the image analysis.
 // https://docs.postgrest.org/en/v14/references/observability.html#metrics
 import type { DatabaseStatistics } from '../../postgres/database.ts'
+import type { StreamEnd } from '../../rest/database.ts'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { JwtCacheStatistics } from '../../identity/jwt/jwt.ts'
 
@@ -21,6 +22,8 @@ export type Metrics = {
   readonly poolTimedOut: () => void
   /** `route` must have bounded cardinality: a name from the schema cache or a known route, never client input. */
   readonly requestAnswered: (method: string, route: string, status: number, seconds: number) => void
+  /** A response that was streamed row by row has ended. */
+  readonly exportEnded: (end: StreamEnd) => void
   /** Metrics of the image analysis. Times are in seconds. */
   readonly analysis: AnalysisMetrics
   /** Sets the function that returns the number of images waiting for their analysis. */
@@ -86,6 +89,22 @@ export function createMetrics({ database, poolSize, jwtCache, timesRequests }: M
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
   })
+  const exports = new Counter({
+    name: 'rest_exports_total',
+    help: 'The total number of responses that were streamed row by row',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const exportedRows = new Counter({
+    name: 'rest_exported_rows_total',
+    help: 'The total number of rows that were streamed',
+    registers,
+  })
+  const exportedBytes = new Counter({
+    name: 'rest_exported_bytes_total',
+    help: 'The total number of bytes that were streamed, before compression',
+    registers,
+  })
   const analysisStage = (name: string, help: string): Histogram =>
     new Histogram({ name, help, buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10], registers })
   const queueTime = analysisStage('image_analysis_queue_seconds', 'The time that images waited for their analysis')
@@ -113,6 +132,11 @@ export function createMetrics({ database, poolSize, jwtCache, timesRequests }: M
     },
     schemaCacheFailed: () => loads.inc({ status: 'FAIL' }),
     poolTimedOut: () => poolTimeouts.inc(),
+    exportEnded: ({ rows, bytes, error }) => {
+      exports.inc({ outcome: error === undefined ? 'complete' : 'broken off' })
+      exportedRows.inc(rows)
+      exportedBytes.inc(bytes)
+    },
     requestAnswered: (method, route, status, seconds) => {
       if (timesRequests) requests.observe({ method, route, status }, seconds)
     },

@@ -2,7 +2,10 @@
 import type { EventEmitter } from 'node:events'
 import { isUnreachable } from '../../postgres/database-error.ts'
 import type { JwtCacheEvent } from '../../identity/jwt/jwt.ts'
+import type { StreamEnd } from '../../rest/database.ts'
 import type { RestObservation } from '../../rest/handler.ts'
+import { isStreamed } from '../../rest/response/result.ts'
+import type { RestRequest } from '../../rest/rest-request.ts'
 import { ApiError } from '../../rest/errors.ts'
 import type { EngineEvent } from '../../rest/engine.ts'
 import { summarize } from '../../schema-cache/summary.ts'
@@ -95,9 +98,23 @@ const timeoutPause = 5000
 /** Observes every request to the REST API. */
 export function observeRest(log: Log, metrics: Metrics): (observation: RestObservation) => void {
   const logPoolTimeout = debounced(() => log.write({ kind: 'pool-timeout' }), timeoutPause)
+  const exportEnded = (request: RestRequest, end: StreamEnd): void => {
+    metrics.exportEnded(end)
+    const { rows, bytes, milliseconds, error } = end
+    log.write({
+      kind: 'export-ended',
+      path: pathOf(request.basePath + request.target),
+      rows,
+      bytes,
+      duration: Math.round(milliseconds),
+      ...(error === undefined ? {} : { error }),
+      requestId: requestIdOf(request.header('x-request-id')),
+    })
+  }
   return ({ request, response, role, milliseconds, error, route, statements, warning }) => {
     const { status } = response
     const { method } = request
+    if (isStreamed(response.body)) response.body.onEnd?.((end) => exportEnded(request, end))
     metrics.requestAnswered(method, route ?? 'unknown', status, milliseconds / 1000)
     if (error instanceof ApiError && error.code === 'PGRST003') {
       metrics.poolTimedOut()
