@@ -102,12 +102,15 @@ function stagingError(error: unknown, from: number, to: number): unknown {
 /** Sends the rows at the pace of the server. */
 async function copyRows(client: PipelineClient, rows: StagedRows): Promise<void> {
   let fault: { readonly error: unknown } | undefined
+  let isOver = false
   try {
     await runSimple(client, rows.copy, {
       copyIn: async ({ write }) => {
         const data = rows.data[Symbol.asyncIterator]()
         for (;;) {
           const next = await data.next().catch((error: unknown) => {
+            // The server has ended the COPY before, and the connection may have its next user.
+            if (isOver) return never
             fault ??= { error }
             throw error
           })
@@ -119,8 +122,12 @@ async function copyRows(client: PipelineClient, rows: StagedRows): Promise<void>
   } catch (error) {
     if (fault) throw new Refusal(asError(fault.error))
     throw copyError(error)
+  } finally {
+    isOver = true
   }
 }
+
+const never = new Promise<never>(() => undefined)
 
 const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)))
 

@@ -9,6 +9,8 @@ export type ErrorBody = {
   readonly message: string
   readonly details: unknown
   readonly hint: string | null
+  /** Line of an imported body that caused the error, if it is known. */
+  readonly line?: number
   /** Only in the response to a batch: the id of the request that failed. */
   readonly request?: string | undefined
 }

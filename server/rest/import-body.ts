@@ -84,11 +84,14 @@ export function openImport(
   { restImportLimit: limit }: ImportSettings,
 ): Promise<ImportBody | Buffer> | undefined {
   const type = request.header('content-type')
-  if (type === undefined || limit === 0 || !request.streamBody || !relationPath.test(path)) return undefined
+  if (type === undefined) return undefined
+  const isNdjson = ndjson.test(type)
+  if (!isNdjson && !csv.test(type)) return undefined
+  if (limit === 0 || !request.streamBody || !relationPath.test(path)) return undefined
   const length = request.header('content-length')
   const declared = length === undefined ? undefined : Number(length)
-  if (ndjson.test(type)) return openNdjson(request.streamBody.bind(request), declared, gate, limit)
-  if (!csv.test(type) || limit <= gate.limit || (declared !== undefined && declared <= gate.limit)) return undefined
+  if (isNdjson) return openNdjson(request.streamBody.bind(request), declared, gate, limit)
+  if (limit <= gate.limit || (declared !== undefined && declared <= gate.limit)) return undefined
   return openCsv(request.streamBody.bind(request), declared, gate, limit)
 }
 

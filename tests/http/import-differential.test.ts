@@ -350,7 +350,7 @@ function comparable({ status, headers, body }: ImportAnswer) {
   return { status, headers: Object.fromEntries(kept), body: isError ? { ...body, line: undefined } : body }
 }
 
-for (const row of cases) {
+for (const [index, row] of cases.entries()) {
   void t.test(row.name, async (t) => {
     const headers = {
       ...(row.prefer === undefined ? {} : { Prefer: row.prefer }),
@@ -365,11 +365,15 @@ for (const row of cases) {
     const expected = await run(() => send(json.url, row.path, 'application/json', bodies.json, headers))
     const lines = await run(() => send(json.url, row.path, ndjson, bodies.ndjson, headers))
     t.strictSame(lines, expected, 'ndjson')
-    const pieces = await run(() => send(json.url, row.path, ndjson, inPieces(bodies.ndjson, 7), headers))
-    t.strictSame(pieces, expected, 'ndjson without a length')
+    const isFirst = index < 8
+    if (isFirst) {
+      const pieces = await run(() => send(json.url, row.path, ndjson, inPieces(bodies.ndjson, 7), headers))
+      t.strictSame(pieces, expected, 'ndjson without a length')
+    }
     if (row.noCsv === true) return
     const records = await run(() => send(small.url, row.path, 'text/csv', bodies.csv, headers))
     t.strictSame(records, expected, 'CSV')
+    if (!isFirst) return
     const chunked = await run(() => send(small.url, row.path, 'text/csv', inPieces(bodies.csv, 100), headers))
     t.strictSame(chunked, expected, 'CSV without a length')
   })

@@ -242,6 +242,22 @@ t.test('nothing remains when the connection to the database is lost', async (t) 
   await until(async () => (await send(api.url, '/ages', ndjson, '{"id":1}')).status === 201)
 })
 
+t.test('nothing remains when the database cancels the COPY', async (t) => {
+  await database.query('truncate ages')
+  const sent = begin(api.url, '/ages', 10)
+  const status = statusOf(sent)
+  await copying(1)
+  await database.query(
+    "select pg_cancel_backend(pid) from pg_stat_activity where query like 'copy pg_temp.%' and pid <> pg_backend_pid()",
+  )
+  // The server notices a cancellation when the next rows arrive. After its error the client stays silent.
+  sent.write('{"id":11}\n')
+  t.equal(await status, 500)
+  for (let id = 1; id <= 5; id++) t.equal((await send(api.url, '/ages', ndjson, `{"id":${id}}`)).status, 201)
+  sent.destroy()
+  t.equal(await count('ages'), 5)
+})
+
 t.test('a fault ends an import while the client sends', async (t) => {
   await database.query('truncate ages')
   const sent = begin(api.url, '/ages', 10)
