@@ -156,8 +156,7 @@ export const serviceSettings: ServiceSettings = {
     type: types.optionalInteger({ min: 0 }),
     default: null,
     example: '3',
-    description:
-      'Greatest number of embeds inside each other. `alter role … set pgrst.max_embed_depth` replaces it.',
+    description: 'Greatest number of embeds inside each other. `alter role … set pgrst.max_embed_depth` replaces it.',
   }),
   planCacheMaxEntries: service({
     name: 'plan-cache-max-entries',

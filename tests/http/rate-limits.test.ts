@@ -99,7 +99,11 @@ t.test('requests of a role above its burst get 429, whatever they ask for', asyn
     t.strictSame(fields(answer), [policy, '"role";r=0;t=100', '100'], path)
   }
   const { rows: stored } = await database.query('select id from public.notes order by id')
-  t.strictSame(stored.map(({ id }) => id), [1, 2, 3], 'a refused write has not run')
+  t.strictSame(
+    stored.map(({ id }) => id),
+    [1, 2, 3],
+    'a refused write has not run',
+  )
   t.equal((await two.call('GET', '/notes')).status, 429, 'another process')
   t.equal((await one.call('GET', '/notes', { headers: await as('service_role') })).status, 200, 'another role')
   t.equal((await one.call('HEAD', '/notes')).status, 429)
@@ -126,7 +130,11 @@ t.test('each user of a role has a rate besides that of the role', async (t) => {
   const ben = await as('authenticated', 'ben')
   const eve = await as('authenticated', '","role"]')
   const [first] = await burst(one, 1, ann)
-  t.strictSame(first && fields(first), ['"user";q=2;w=200, "role";q=5;w=500', '"user";r=1;t=100, "role";r=4;t=100', null])
+  t.strictSame(first && fields(first), [
+    '"user";q=2;w=200, "role";q=5;w=500',
+    '"user";r=1;t=100, "role";r=4;t=100',
+    null,
+  ])
   t.strictSame(statuses(await burst(two, 3, ann)), { 200: 1, 429: 2 }, 'the same user in another process')
   const [refused] = await burst(one, 1, ann)
   t.match(refused?.body, { message: 'Too many requests of this user of the role authenticated' })
@@ -165,8 +173,8 @@ t.test('an API key has limits of its own', async (t) => {
   t.equal(await set(limited.id, undefined), true)
   t.ok(await until(async () => statuses(await burst(two, 1, byKey))[200] === 1))
   t.equal(await set('00000000-0000-4000-8000-000000000000', { max_rows: 1 }), false)
-  await t.rejects(database.query("update auth.api_keys set limits = '{\"max_rows\": \"x\"}'"), { code: '23514' })
-  await t.rejects(database.query("update auth.api_keys set limits = '{\"rows\": 1}'"), { code: '23514' })
+  await t.rejects(database.query('update auth.api_keys set limits = \'{"max_rows": "x"}\''), { code: '23514' })
+  await t.rejects(database.query('update auth.api_keys set limits = \'{"rows": 1}\''), { code: '23514' })
 })
 
 t.test('callers can neither raise limits nor reset counts', async (t) => {

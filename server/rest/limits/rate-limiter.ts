@@ -74,7 +74,8 @@ export class RateLimiter {
       if (count > policy.rate.burst) return this.#refuse(policies, states, count, tooMany(policy))
       const taken = this.#leaseOf(policy).take(count)
       if (taken instanceof Promise) return taken.then((state) => this.#continue(policies, count, states, policy, state))
-      if (!taken.isGranted) return this.#refuse(policies, [...states, { policy, state: taken }], count, late(policy, taken))
+      if (!taken.isGranted)
+        return this.#refuse(policies, [...states, { policy, state: taken }], count, late(policy, taken))
       states.push({ policy, state: taken })
     }
     return { error: undefined, headers: headersOf(policies, states) }
@@ -92,12 +93,7 @@ export class RateLimiter {
     return this.#takeFrom(policies, count, states)
   }
 
-  #refuse(
-    policies: readonly Policy[],
-    states: readonly PolicyState[],
-    count: number,
-    error: ApiError,
-  ): RateDecision {
+  #refuse(policies: readonly Policy[], states: readonly PolicyState[], count: number, error: ApiError): RateDecision {
     for (const { policy, state } of states) if (state.isGranted) this.#leaseOf(policy).giveBack(count)
     return { error, headers: headersOf(policies, states) }
   }
@@ -129,7 +125,8 @@ function policiesOf({ ofRole, key }: RatedLimits, { role, claims: { sub } }: Ide
     policies.push({ name, text, subject: JSON.stringify([name, ...ids]), rate })
   }
   if (key?.limits.rate) add('key', 'this API key', [key.keyId], key.limits.rate)
-  if (ofRole?.userRate && typeof sub === 'string') add('user', `this user of the role ${role}`, [role, sub], ofRole.userRate)
+  if (ofRole?.userRate && typeof sub === 'string')
+    add('user', `this user of the role ${role}`, [role, sub], ofRole.userRate)
   if (ofRole?.rate) add('role', `the role ${role}`, [role], ofRole.rate)
   return policies
 }

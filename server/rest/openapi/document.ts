@@ -8,7 +8,7 @@ import { firstLine } from './comment.ts'
 import { tableDefinition } from './definition.ts'
 import { object, stringify } from './ordered-json.ts'
 import { parameterDefinitions } from './parameter.ts'
-import { relationMedia, rootPath, routinePath, tablePath } from './path.ts'
+import { relationMedia, rootPath, routinePath, tablePath, tooManyRequests } from './path.ts'
 import { apiAddress } from './proxy-uri.ts'
 
 export type DescribedSchema = {
@@ -22,6 +22,8 @@ export type DescribedSchema = {
   readonly settings: Pick<RestSettings, 'serverHost' | 'serverPort' | 'openapiServerProxyUri' | 'openapiSecurityActive'>
   /** Mount path of the API, used when no proxy URI is set: `/` for PostgREST's own paths. */
   readonly mountPath: string
+  /** Whether the caller's requests per second are limited. PostgREST has no such limits. */
+  readonly isRated?: boolean
   readonly version: string
   /** URL of the documentation. */
   readonly documentation: string
@@ -33,6 +35,7 @@ const securityName = 'JWT'
 export function postgrestDocument(input: DescribedSchema): string {
   const { tables, routines, relationships, settings } = input
   const { summary, description } = firstLine(input.schemaDescription)
+  const failures = input.isRated === true ? [tooManyRequests] : []
   const { scheme, host, basePath } = apiAddress(settings, input.mountPath)
   return stringify(
     object(
@@ -50,7 +53,14 @@ export function postgrestDocument(input: DescribedSchema): string {
       ['schemes', [scheme]],
       ['consumes', relationMedia],
       ['produces', relationMedia],
-      ['paths', object(rootPath, ...tables.map(tablePath), ...routines.map(routinePath))],
+      [
+        'paths',
+        object(
+          rootPath,
+          ...tables.map((table) => tablePath(table, failures)),
+          ...routines.map((routine) => routinePath(routine, failures)),
+        ),
+      ],
       [
         'definitions',
         tables.length > 0

@@ -35,8 +35,15 @@ function operation({ tag, comment, parameters, produces, responses }: Operation)
 
 const response = (description: string): OrderedJson => object(['description', description])
 
-/** The path of a relation: GET, and POST, DELETE and PATCH if it can be written to. */
-export function tablePath(table: Table): Member {
+/** The response to callers whose requests per second are limited. */
+export const tooManyRequests: Member = ['429', response('Too Many Requests')]
+
+/**
+ * The path of a relation: GET, and POST, DELETE and PATCH if it can be written to.
+ *
+ * @param failures responses of all operations
+ */
+export function tablePath(table: Table, failures: readonly Member[] = []): Member {
   const { name } = table
   const filters = Array.from(table.columns.keys(), (column) => filterName(name, column))
   const method = (parameters: readonly string[], ...responses: readonly Member[]): OrderedJson =>
@@ -44,7 +51,7 @@ export function tablePath(table: Table): Member {
       tag: name,
       comment: table.description,
       parameters: parameters.map((parameter) => reference('parameters', parameter)),
-      responses,
+      responses: [...responses, ...failures],
     })
   const rows = object(['items', reference('definitions', name)], ['type', 'array'])
   const get = method(
@@ -64,15 +71,19 @@ export function tablePath(table: Table): Member {
   ]
 }
 
-/** The path of a function: POST, and GET unless it is volatile. */
-export function routinePath(routine: Routine): Member {
+/**
+ * The path of a function: POST, and GET unless it is volatile.
+ *
+ * @param failures responses of all operations
+ */
+export function routinePath(routine: Routine, failures: readonly Member[] = []): Member {
   const method = (parameters: readonly OrderedJson[]): OrderedJson =>
     operation({
       tag: `(rpc) ${routine.name}`,
       comment: routine.description,
       parameters,
       produces: routineMedia,
-      responses: [['200', response('OK')]],
+      responses: [['200', response('OK')], ...failures],
     })
   const post = method([bodyArguments(routine), reference('parameters', 'preferParams')])
   const get = routine.volatility === 'volatile' ? undefined : method(routine.parameters.map(queryArgument))
