@@ -2,6 +2,7 @@
 // one Sync, which makes them one implicit transaction.
 import type { StatementStats } from '../common/statement-stats.ts'
 import type {
+  Claim,
   PipelineStatement,
   Precheck,
   RestTransaction,
@@ -9,6 +10,7 @@ import type {
   TransactionOptions,
   TransactionResult,
 } from '../rest/database.ts'
+import { claimRefused, recordedMeanwhile } from './claim-refused.ts'
 import { withConnection, withReservedConnection } from './lending.ts'
 import type { ConnectionPool } from './pool.ts'
 import type { StreamedField } from './protocol/streamed-field.ts'
@@ -32,8 +34,8 @@ const rollback = command('ROLLBACK', { hasNoEffect: true })
 const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
 
 /** Whether the statements can run as one implicit transaction. */
-const isPlain = ({ isolation, rollback, checkResult, precheck }: RestTransaction): boolean =>
-  isolation === null && !rollback && checkResult === undefined && precheck === undefined
+const isPlain = ({ isolation, rollback, checkResult, claim, precheck }: RestTransaction): boolean =>
+  isolation === null && !rollback && checkResult === undefined && claim === undefined && precheck === undefined
 
 export type RunOptions = {
   /** Where unshared connections come from: the pool, or the reserve when the pool has no free one. */
@@ -181,8 +183,13 @@ class TransactionRun implements SharedRun {
   #isOfSettings(error: Error): error is StatementError {
     if (!(error instanceof StatementError)) return false
     const { part, statement } = error.position
-    const settings = (isPlain(this.#transaction) ? 0 : 1) + (this.#resetsRole ? 1 : 0)
-    return part === 0 && statement === settings
+    return part === 0 && statement === (isPlain(this.#transaction) ? 0 : 1) + this.#beforeSettings.length
+  }
+
+  get #beforeSettings(): PipelinePart {
+    const { claim } = this.#transaction
+    if (claim) return [loginRole, claim.statement]
+    return this.#resetsRole ? [loginRole] : []
   }
 
   #fail(error: Error): void {
@@ -198,8 +205,8 @@ class TransactionRun implements SharedRun {
           : undefined,
       stats,
     }
-    const before = this.#resetsRole ? [loginRole] : []
-    return runOn(client, this.#transaction, [...before, ...this.part], this.#options.prepare, observer)
+    const all = [...this.#beforeSettings, ...this.part]
+    return runOn(client, this.#transaction, all, this.#options.prepare, observer)
   }
 }
 
@@ -223,7 +230,7 @@ async function runOn(
   prepare: boolean,
   observer: PipelineObserver,
 ): Promise<RawRow[][]> {
-  const { statements, isolation, rollback: undo, checkResult } = transaction
+  const { statements, isolation, rollback: undo, checkResult, claim, precheck } = transaction
   const first = all.length - statements.length
   if (isPlain(transaction)) {
     const results = await runPipeline(client, [all], prepare, observer)
@@ -233,62 +240,67 @@ async function runOn(
     `BEGIN ISOLATION LEVEL ${isolation ?? 'read committed'} READ ${transaction.readOnly ? 'ONLY' : 'WRITE'}`,
     { hasNoEffect: true },
   )
-  if (transaction.precheck) {
-    return runChecked(client, transaction, transaction.precheck, [begin, ...all.slice(0, first)], prepare, observer)
-  }
   const open = [begin, ...all]
   const pick = (results: RawRow[][]): RawRow[][] => results.slice(1 + first, open.length)
-  if (!checkResult) {
+  if (!checkResult && !claim && !precheck) {
     const parts = undo ? [[...open, checkConstraints], [rollback]] : [open, [commit]]
     return pick(await runPipeline(client, parts, prepare))
   }
-  const results = pick(await runOrRollBack(client, open, prepare))
-  await refuseIf(checkResult(results), client, prepare)
-  await runPipeline(client, undo ? [[checkConstraints], [rollback]] : [[commit]], prepare)
-  return results
-}
-
-/** Runs a part that leaves the transaction open, and ends the transaction if it fails. */
-async function runOrRollBack(client: PipelineClient, part: PipelinePart, prepare: boolean): Promise<RawRow[][]> {
+  const end = undo ? [[checkConstraints], [rollback]] : [[commit]]
+  let results: RawRow[][]
   try {
-    return await runPipeline(client, [part], prepare)
+    if (precheck) {
+      await pass(precheck, open.slice(0, 1 + first), client, prepare)
+      // Not prepared: a transaction that has begun cannot run again when a prepared statement turns out to be stale.
+      if (checkResult || claim) results = await runPipeline(client, [statements], false)
+      else return (await runPipeline(client, [statements, ...end], false, observer)).slice(0, statements.length)
+    } else results = pick(await runPipeline(client, [open], prepare))
   } catch (error) {
     if (!isLostConnection(error) && client.getTransactionStatus() !== 'I')
       await runPipeline(client, [[rollback]], prepare)
-    throw error
+    throw (claim && claimRefused(error, open.indexOf(claim.statement))) ?? error
   }
-}
-
-/** Rolls the open transaction back if there is an error. */
-async function refuseIf(error: Error | undefined, client: PipelineClient, prepare: boolean): Promise<void> {
-  if (!error) return
-  await runPipeline(client, [[rollback]], prepare)
-  throw new Refusal(error)
+  const error = checkResult?.(results)
+  if (error) {
+    await runPipeline(client, [[rollback]], prepare)
+    throw new Refusal(error)
+  }
+  if (claim && !undo) {
+    const record = await recordOf(claim, results, () => runPipeline(client, [[rollback]], prepare))
+    try {
+      await runPipeline(client, [[loginRole, ...record], [commit]], prepare)
+    } catch (error) {
+      throw recordedMeanwhile(error) ?? error
+    }
+  } else await runPipeline(client, end, prepare)
+  return results
 }
 
 /**
- * Runs the statements of a transaction after its `precheck`. They are not prepared: a transaction that has begun cannot
- * run again when a prepared statement turns out to be stale.
+ * Begins a transaction up to its `precheck`.
  *
- * @param before the statements before the `precheck`, from BEGIN on
+ * @throws Refusal with the error of the check; the transaction is still open
  */
-async function runChecked(
-  client: PipelineClient,
-  { statements, checkResult, rollback: undo }: RestTransaction,
+async function pass(
   { statement, check }: Precheck,
   before: PipelinePart,
+  client: PipelineClient,
   prepare: boolean,
-  observer: PipelineObserver,
-): Promise<RawRow[][]> {
-  const checked = await runOrRollBack(client, [...before, statement], prepare)
-  await refuseIf(check(checked.at(-1) ?? []), client, prepare)
-  const end = undo ? [[checkConstraints], [rollback]] : [[commit]]
-  if (!checkResult) {
-    const results = await runPipeline(client, [statements, ...end], false, observer)
-    return results.slice(0, statements.length)
+): Promise<void> {
+  const results = await runPipeline(client, [[...before, statement]], prepare)
+  const error = check(results.at(-1) ?? [])
+  if (error) throw new Refusal(error)
+}
+
+async function recordOf(
+  { record }: Claim,
+  results: readonly RawRow[][],
+  rollBack: () => Promise<unknown>,
+): Promise<PipelinePart> {
+  try {
+    return record(results)
+  } catch (error) {
+    await rollBack()
+    throw error instanceof Error ? new Refusal(error) : error
   }
-  const results = await runOrRollBack(client, statements, false)
-  await refuseIf(checkResult(results), client, prepare)
-  await runPipeline(client, end, prepare)
-  return results
 }

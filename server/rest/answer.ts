@@ -1,5 +1,15 @@
 // Runs the stages of a request in order: parse, plan, build SQL, run, respond. Each stage has its own folder.
-import type { Caller, Database, PipelineStatement, RestTransaction, RawRow, TransactionResult } from './database.ts'
+import { refusalOf, repeatedResponse, requestOnce, ResponseOnce } from './answer-once.ts'
+import type {
+  Caller,
+  Claim,
+  Database,
+  PipelineStatement,
+  Precheck,
+  RestTransaction,
+  RawRow,
+  TransactionResult,
+} from './database.ts'
 import type { StatementStats } from '../common/statement-stats.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -14,6 +24,7 @@ import { legacyTargetNames } from './plan/planner.ts'
 import type { CrudPlan, InspectPlan } from './plan/plan.ts'
 import { prepare, type Prepared } from './cache/prepare.ts'
 import type { HttpRequest } from './request/api-request.ts'
+import type { IdempotentRequest } from './request/idempotency-key.ts'
 import type { Notices } from './response/finish.ts'
 import { needsResultCheck, resultError } from './response/result-check.ts'
 import { costCheck } from './response/cost-check.ts'
@@ -26,6 +37,7 @@ import { transactionError } from './sql-errors.ts'
 import { render } from './sql/fragment.ts'
 import { namedSession } from './sql/session.ts'
 import { preRequestStatement } from './sql/settings.ts'
+import { storedStatements } from './sql/stored-response.ts'
 import { explainCountStatement, needsPlannedCount } from './sql/statement.ts'
 
 export type AnswerContext = {
@@ -39,6 +51,8 @@ export type AnswerContext = {
   readonly basePath: string
   /** Duration of the authentication in milliseconds; undefined when stages are not timed. */
   readonly authenticationTime: number | undefined
+  /** The header `Idempotency-Key` of a POST or PATCH request. */
+  readonly idempotencyKey: string | undefined
   readonly trace: AnswerTrace
 }
 
@@ -79,11 +93,13 @@ export function answer(http: HttpRequest, identity: Identity, context: AnswerCon
   let parseTime = 0
   const prepared = prepare(http, context, () => (parseTime = timer()))
   if (prepared instanceof ApiError) return prepared
-  return execute(prepared, identity, context, timer, parseTime)
+  const once = context.idempotencyKey === undefined ? undefined : requestOnce(http, prepared.plan, identity, context)
+  return execute(prepared, once, identity, context, timer, parseTime)
 }
 
 async function execute(
   prepared: Prepared,
+  once: IdempotentRequest | undefined,
   identity: Identity,
   context: AnswerContext,
   timer: StageTimer,
@@ -91,7 +107,7 @@ async function execute(
 ): Promise<Answered> {
   const { snapshot, schemaCache: cache, basePath, authenticationTime } = context
   const { config } = snapshot
-  const { request, plan, tableShape } = prepared
+  const { request, plan } = prepared
   if (plan.kind === 'call') context.trace.route = `rpc/${plan.relation.name}`
   else if (plan.kind === 'read' || plan.kind === 'mutate') context.trace.route = plan.relation.name
   const planTime = timer()
@@ -115,11 +131,14 @@ async function execute(
       break
     }
     default: {
+      if (once) {
+        response = await answerOnce(once, plan, prepared, identity, context)
+        break
+      }
       const row = await runCrud(plan, prepared, identity, context)
       transaction = timer()
       try {
-        response = respond(plan, row, request, config, basePath)
-        if (tableShape) response = respondRowByKey(response, plan, row, tableShape)
+        response = respondTo(plan, row, prepared, context)
       } catch (error) {
         drop(row.body)
         throw error
@@ -134,6 +153,42 @@ async function execute(
   const legacy = config.urlUseLegacyTargetNames ? legacyTargetNames(plan) : []
   if (legacy.length > 0) context.trace.warning = legacyText(legacy)
   return { response, notices: { timing, legacy } }
+}
+
+function respondTo(
+  plan: CrudPlan,
+  row: ResultRow,
+  { request, tableShape }: Prepared,
+  { basePath, snapshot: { config } }: AnswerContext,
+): RestResponse {
+  const response = respond(plan, row, request, config, basePath)
+  return tableShape ? respondRowByKey(response, plan, row, tableShape) : response
+}
+
+/** Answers a request with an Idempotency-Key. */
+async function answerOnce(
+  request: IdempotentRequest,
+  plan: CrudPlan,
+  prepared: Prepared,
+  identity: Identity,
+  context: AnswerContext,
+): Promise<RestResponse> {
+  const once = new ResponseOnce(request, (results) =>
+    respondTo(plan, readResult(plan.kind, results[0] ?? []), prepared, context),
+  )
+  try {
+    const row = await runCrud(plan, prepared, identity, context, once.claim)
+    return once.response ?? respondTo(plan, row, prepared, context)
+  } catch (error) {
+    const reason = refusalOf(error)
+    if (!reason) throw error
+    const statements = storedStatements(request)
+    return repeatedResponse(
+      request,
+      reason,
+      async () => (await run(plan, prepared, identity, context, statements)).rows,
+    )
+  }
 }
 
 /** Discards a body that will not be sent, to free the connection that it is streamed from. */
@@ -159,11 +214,13 @@ async function runCrud(
   prepared: Prepared,
   identity: Identity,
   context: AnswerContext,
+  claim?: Claim,
 ): Promise<ResultRow> {
   const { config } = context.snapshot
   const { request, main = noStatement(), stats } = prepared
+  const precheck = config.dbMaxCost === null ? undefined : costCheck(main, config.dbMaxCost)
   if (plan.explain) {
-    const { rows } = await run(plan, prepared, identity, context, [main])
+    const { rows } = await run(plan, prepared, identity, context, [main], undefined, undefined, undefined, precheck)
     return { ...readResult(plan.kind, []), body: explainBody(rows[0] ?? []) }
   }
   const statements: PipelineStatement[] = [{ text: main.text, values: main.values, resultFormats }]
@@ -180,7 +237,9 @@ async function runCrud(
     context,
     statements,
     checksInTransaction ? checkResult : undefined,
-    mayShare(plan) ? stats : undefined,
+    mayShare(plan) && !claim ? stats : undefined,
+    claim,
+    precheck,
   )
   const row = readResult(plan.kind, rows[0] ?? [], arriving)
   const error = checksInTransaction ? undefined : resultError(plan, row, request.shape)
@@ -208,13 +267,13 @@ async function run(
   statements: readonly PipelineStatement[],
   checkResult?: RestTransaction['checkResult'],
   stats?: StatementStats,
+  claim?: Claim,
+  precheck?: Precheck,
 ): Promise<TransactionResult> {
   const { config } = snapshot
   const session = cache.checksSessions ? namedSession(identity) : undefined
   const settings = snapshot.settings.statement(identity, request, plan, session)
   const preRequest = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
-  const [main] = statements
-  const precheck = config.dbMaxCost !== null && plan.kind !== 'inspect' && main && costCheck(main, config.dbMaxCost)
   if (trace.statements) {
     const before = [settings, ...(preRequest ? [preRequest] : []), ...(precheck ? [precheck.statement] : [])]
     for (const { text } of [...before, ...statements]) trace.statements.push(text)
@@ -231,13 +290,15 @@ async function run(
         hasNoEffect: preRequest === undefined && hasNoEffect,
         rollback: transaction === 'rollback' || (config.dbTxEnd.startsWith('rollback') && transaction !== 'commit'),
         checkResult,
-        precheck: precheck || undefined,
+        claim,
+        precheck,
         stats,
         caller,
       },
       { prepare: config.dbPreparedStatements, sharing: config.dbPoolSharing },
     )
   } catch (error) {
+    if (claim && refusalOf(error)) throw error
     throw transactionError(error, identity.role !== config.dbAnonRole)
   }
 }

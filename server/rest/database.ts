@@ -71,6 +71,20 @@ export type Caller = {
   readonly onGone: (listener: () => void) => () => void
 }
 
+/** Makes a transaction take effect at most once. */
+export type Claim = {
+  /**
+   * Runs before the settings, as the login role. With SQLSTATE RH409 it says that another transaction is about to take
+   * the same effect, with RH208 that one has taken it.
+   */
+  readonly statement: PipelineStatement & { readonly hasNoEffect: true }
+  /**
+   * Writes the statements that record the effect, from the rows of the transaction's statements. They run before the
+   * commit, as the login role. An error rolls back.
+   */
+  readonly record: (results: readonly (readonly RawRow[])[]) => readonly PipelineStatement[]
+}
+
 export type RestTransaction = {
   /** Sets the role, the claims and the request's data. Also makes a read-only transaction read-only. */
   readonly settings: SettingsStatement
@@ -87,6 +101,8 @@ export type RestTransaction = {
   readonly checkResult: ((results: readonly (readonly RawRow[])[]) => Error | undefined) | undefined
   /** Runs after the settings and the pre-request function, and before the statements. Costs a second round trip. */
   readonly precheck?: Precheck | undefined
+  /** Undefined for a transaction that may run as often as it is requested. */
+  readonly claim?: Claim | undefined
   /** Statistics of earlier runs of the statement; undefined when there are none, or it must not share a connection. */
   readonly stats: StatementStats | undefined
   /** Who waits for the result. The transaction is cancelled when the caller is gone, unless it shares a connection. */
@@ -128,11 +144,18 @@ export type DatabaseFailure = Error &
     | { readonly kind: 'caller gone' }
   )
 
+/** The rejection of `Database.run` for a transaction whose claim was refused. Nothing was changed. */
+export type ClaimRefusal = Error & {
+  readonly kind: 'claim refused'
+  /** Whether another transaction still runs, or has recorded its effect. */
+  readonly reason: 'running' | 'recorded'
+}
+
 export type Database = {
   /**
    * Runs a transaction as the role in its settings.
    *
-   * @throws DatabaseFailure; the error of `checkResult`; any other error when the connection was lost
+   * @throws DatabaseFailure; ClaimRefusal; the error of `checkResult`; any other error when the connection was lost
    */
   run(transaction: RestTransaction, options: TransactionOptions): Promise<TransactionResult>
 }

@@ -131,6 +131,28 @@ export const errors = {
       message: `The embed '${path.join('.')}' is too deep: the limit is ${limit}`,
       details: `Its depth is ${path.length}. Embeds of the requested resource itself have depth 1.`,
     }),
+  idempotencyKey: (value: string, longest: number) =>
+    new ApiError({
+      code: 'PGRSTX90',
+      status: 400,
+      message: `Invalid Idempotency-Key: ${value}`,
+      details: `A key has 1 to ${longest} ASCII characters, in double quotes or without spaces, quotes, commas and semicolons.`,
+    }),
+  otherIdempotentRequest: (key: string) =>
+    new ApiError({
+      code: 'PGRSTX91',
+      status: 422,
+      message: `The Idempotency-Key "${key}" was used for another request`,
+      hint: 'Send a new key with each new request, and the same key only to repeat a request unchanged.',
+    }),
+  idempotentRequestRunning: (key: string) =>
+    new ApiError({
+      code: 'PGRSTX92',
+      status: 409,
+      message: `A request with the Idempotency-Key "${key}" is still running`,
+      hint: 'Repeat the request later to get its response.',
+      headers: [['Retry-After', '1']],
+    }),
 
   // PGRST1xx: the request
   /** @param message has the position, `details` what was expected there */

@@ -117,6 +117,7 @@ export class RestHandler {
           validator,
           basePath,
           authenticationTime,
+          idempotencyKey: methodsWithKey.has(method) ? request.header('idempotency-key') : undefined,
           trace,
         }
         const bodiless = {
@@ -182,6 +183,8 @@ export class RestHandler {
 /** Maximum delay of Node's timers, in milliseconds. */
 const longestTimer = 2 ** 31 - 1
 const methodsWithBody = new Set(['POST', 'PATCH', 'PUT'])
+/** Methods that are not idempotent by themselves. RFC 9110, section 9.2.2. */
+const methodsWithKey = new Set(['POST', 'PATCH'])
 const noBody = Buffer.alloc(0)
 const noHeaders: Headers = []
 

@@ -63,7 +63,7 @@ export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptio
   )
   const [server] = await read<{ version: number }>('server-version')
   if (!server) throw new Error('The server did not report its version')
-  const [sessions] = await read<{ checksSessions: boolean }>('session-check')
+  const [product] = await read<{ checksSessions: boolean; keepsResponses: boolean }>('product-functions')
 
   const viewKeys = viewKeysOf(views, constraints)
   const primaryKeys = new Map([...primaryKeysOf(constraints), ...viewPrimaryKeys(viewKeys)])
@@ -88,7 +88,8 @@ export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptio
     isSound: soundness?.isSound === true,
     stableRelations: new Set(stableRelations.map(({ schema, name }) => qualifiedKey(schema, name))),
     postgresVersion: server.version,
-    checksSessions: sessions?.checksSessions === true,
+    checksSessions: product?.checksSessions === true,
+    keepsResponses: product?.keepsResponses === true,
   }
 }
 

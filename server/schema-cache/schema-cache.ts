@@ -25,4 +25,6 @@ export type SchemaCache = {
   readonly postgresVersion: number
   /** Whether `auth.check_session` exists. If so, tokens that name a session are valid only while the session is. */
   readonly checksSessions: boolean
+  /** Whether `rowhouse.claim_idempotency_key` exists. If so, requests with an `Idempotency-Key` take effect once. */
+  readonly keepsResponses: boolean
 }

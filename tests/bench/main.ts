@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { compare, type Contestants } from './comparison.ts'
 import { databaseName, prepareDataset, userCount } from './dataset.ts'
 import { measureImages } from './images.ts'
+import { measureExtensions } from './extensions/measure.ts'
 import { loadGenerator } from './load.ts'
 import { parseOptions, usage, type Options } from './options.ts'
 import { findPgbench } from './pgbench.ts'
@@ -29,7 +30,7 @@ async function openPostgres(options: Options): Promise<{ postgres: Postgres; own
 }
 
 async function run(options: Options): Promise<unknown> {
-  const workloads = chosenWorkloads(options.only)
+  const workloads = options.mode === 'extensions' ? [] : chosenWorkloads(options.only)
   const generator = await loadGenerator(options.generator)
   const directory = await mkdtemp(join(tmpdir(), 'rowhouse-bench-programs-'))
   const { postgres, own } = await openPostgres(options)
@@ -84,6 +85,10 @@ async function run(options: Options): Promise<unknown> {
       case 'storage': {
         const startWith = (env: Readonly<Record<string, string>>) => started(rowhouse({ ...options.env, ...env }))
         return { machine, storage: await measureStorage({ startWith, dataset, generator, options, print }) }
+      }
+      case 'extensions': {
+        const startWith = (env: Readonly<Record<string, string>>) => started(rowhouse({ ...options.env, ...env }))
+        return { machine, extensions: await measureExtensions({ startWith, postgres, dataset, options, print }) }
       }
       case 'compare': {
         if (options.profile !== undefined) await mkdir(options.profile, { recursive: true })

@@ -26,6 +26,7 @@ same data, in turn.
   --images            the image analysis: times, what uploads do to reads, memory over 2,000 images
   --sign-in           /auth/v1: GET /user and refreshes beside reads, and what a flood of sign-ins does to reads; needs wrk
   --storage           /storage/v1 on a folder and on S3: small and large objects, and what they do to reads
+  --extensions        the extensions beyond PostgREST, each against the requests that it replaces
   --startup           only the time from start to ready
 
 The database is an embedded PostgreSQL, started for the run. BENCH_DATABASE_URL and BENCH_AUTHENTICATOR_URL name another
@@ -47,7 +48,7 @@ export type Options = {
   readonly fsync: boolean
   readonly json: string | undefined
   readonly profile: string | undefined
-  readonly mode: 'compare' | 'soak' | 'slow-client' | 'images' | 'sign-in' | 'storage' | 'startup'
+  readonly mode: 'compare' | 'soak' | 'slow-client' | 'images' | 'sign-in' | 'storage' | 'extensions' | 'startup'
   readonly requests: number
   readonly megabytes: number
 }
@@ -82,6 +83,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
       images: { type: 'boolean', default: false },
       'sign-in': { type: 'boolean', default: false },
       storage: { type: 'boolean', default: false },
+      extensions: { type: 'boolean', default: false },
       startup: { type: 'boolean', default: false },
     },
   })
@@ -91,7 +93,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
   }
   const rows = whole('rows', values.rows)
   if (rows % 1000 !== 0 || rows < 400_000) throw new Error('--rows must be a multiple of 1000, of at least 400000')
-  const modes = (['soak', 'slow-client', 'images', 'sign-in', 'storage', 'startup'] as const).filter(
+  const modes = (['soak', 'slow-client', 'images', 'sign-in', 'storage', 'extensions', 'startup'] as const).filter(
     (mode) => values[mode],
   )
   if (modes.length > 1) throw new Error(`--${modes.join(' and --')} are different things: one at a time`)

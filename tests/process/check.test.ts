@@ -9,16 +9,9 @@ import { parseIgnoreList } from '../../server/program/check/ignore-list.ts'
 import { ownLints } from '../../server/program/check/lint-facts.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import { command } from '../support/program.ts'
+import { readmeSection } from '../support/readme-section.ts'
 
 const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
-
-/** The text between the comments `<!-- name -->` and `<!-- /name -->`, without a fence. */
-function section(name: string): string {
-  const [, text] =
-    new RegExp(`<!-- ${name} -->\\s*(?:\`\`\`\\w+\n)?([^]*?)(?:\`\`\`\\s*)?<!-- /${name} -->`).exec(readme) ?? []
-  if (text === undefined) throw new Error(`the README has no section ${name}`)
-  return text
-}
 
 t.test("the README's example", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'rowhouse-check-'))
@@ -27,13 +20,13 @@ t.test("the README's example", async (t) => {
     await database.drop()
     await rm(folder, { recursive: true, force: true })
   })
-  await database.query(section('check-sql'))
+  await database.query(readmeSection('check-sql'))
   await mkdir(join(folder, 'migrations'))
   await writeFile(join(folder, 'migrations', '001_notes.sql'), '-- The table exists.\nselect 1;\n')
   const program = command()
     .map((word) => `'${word}'`)
     .join(' ')
-  const [first = '', ...others] = section('check')
+  const [first = '', ...others] = readmeSection('check')
     .trim()
     .split('\n')
     .map((line) => line.trim().replace('npx rowhouse', program))
@@ -60,6 +53,6 @@ t.test("the README's example", async (t) => {
 
 t.test('the README describes all lints of our own, and a list of ignored findings', (t) => {
   for (const code of Object.keys(ownLints)) t.match(readme, `\`${code}\``)
-  t.equal(parseIgnoreList(section('check-ignore'), 'README').length, 1)
+  t.equal(parseIgnoreList(readmeSection('check-ignore'), 'README').length, 1)
   t.end()
 })

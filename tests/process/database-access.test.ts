@@ -1,9 +1,8 @@
 // `rowhouse psql`, `url`, `dump`, `restore` and `audit` as programs, on the database of the tests and on embedded ones.
 import { execFile, spawn } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import t from 'tap'
@@ -11,11 +10,11 @@ import { startEmbedded } from '../../server/postgres/embedded/embedded.ts'
 import { rowhouse, type Ran } from '../support/command.ts'
 import { createDatabase, createMigratedDatabase } from '../support/database.ts'
 import { command, main } from '../support/program.ts'
+import { readmeSection } from '../support/readme-section.ts'
 import { until } from '../support/until.ts'
 
 t.setTimeout(300_000)
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
 const folder = await mkdtemp(join(tmpdir(), 'rowhouse-access-'))
 const database = await createMigratedDatabase()
 t.teardown(async () => {
@@ -231,18 +230,10 @@ t.test('a dump to standard output, and a kill in the middle', async (t) => {
   t.match(await rowhouse(['restore', join(folder, 'nowhere')], into), { code: 1, err: /ENOENT/ })
 })
 
-/** The text between the comments `<!-- name -->` and `<!-- /name -->` of the README. */
-async function section(name: string): Promise<string> {
-  const readme = await readFile(join(root, 'README.md'), 'utf8')
-  const [, text] = new RegExp(`<!-- ${name} -->([^]*?)<!-- /${name} -->`).exec(readme) ?? []
-  if (text === undefined) throw new Error(`the README has no section ${name}`)
-  return text
-}
-
 t.test('the commands of the README', async (t) => {
   const program = command().map((word) => `'${word}'`).join(' ') // prettier-ignore
   const shell = async (name: string, given: Record<string, string>): Promise<string> => {
-    const script = (await section(name))
+    const script = readmeSection(name)
       .replaceAll('npx rowhouse psql', 'npx rowhouse psql --builtin')
       .replaceAll('npx rowhouse', program)
     const { stdout } = await promisify(execFile)('/bin/sh', ['-e', '-c', script], {

@@ -5,16 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { command } from '../support/program.ts'
+import { readmeSection } from '../support/readme-section.ts'
 
 t.setTimeout(300_000)
-
-const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
-/** The text between the comments `<!-- name -->` and `<!-- /name -->`. */
-function section(name: string): string {
-  const [, text] = new RegExp(`<!-- ${name} -->([^]*?)<!-- /${name} -->`).exec(readme) ?? []
-  if (text === undefined) throw new Error(`the README has no section ${name}`)
-  return text
-}
 
 const folder = await mkdtemp(join(tmpdir(), 'rowhouse-policy-tests-'))
 t.teardown(() => rm(folder, { recursive: true, force: true }))
@@ -39,7 +32,7 @@ const shell = (script: string): Promise<Ran> =>
   })
 
 t.test('from an empty folder to a tested policy', async (t) => {
-  const script = section('policy-tests').replaceAll(/^ {4}/gm, '')
+  const script = readmeSection('policy-tests').replaceAll(/^ {4}/gm, '')
   t.equal(script.match(/^(?:npx|tee) /gm)?.length, 5, 'five commands')
   const { code, out, err } = await shell(script)
   t.equal(code, 0, err)
@@ -55,7 +48,7 @@ t.test('from an empty folder to a tested policy', async (t) => {
 })
 
 t.test('tests of the README pass, and a failing one shows the difference', async (t) => {
-  const yaml = section('policy-tests-file').replaceAll(/```\w*\n/g, '')
+  const yaml = readmeSection('policy-tests-file')
   await writeFile(join(folder, 'policy-tests', 'notes.yaml'), yaml)
   await writeFile(
     join(folder, 'policy-tests', 'wrong.yaml'),

@@ -19,19 +19,13 @@ import { startApplication } from '../support/application.ts'
 import { createMigratedDatabase, withClient } from '../support/database.ts'
 import { patient } from '../support/image-upload.ts'
 import { command } from '../support/program.ts'
+import { readmeSection } from '../support/readme-section.ts'
 import { greenLake } from '../support/test-image.ts'
 import { until } from '../support/until.ts'
 
 t.setTimeout(300_000)
 
 const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
-
-/** The text between the comments `<!-- name -->` and `<!-- /name -->`. */
-function section(name: string): string {
-  const [, text] = new RegExp(`<!-- ${name} -->([^]*?)<!-- /${name} -->`).exec(readme) ?? []
-  if (text === undefined) throw new Error(`the README has no section ${name}`)
-  return text
-}
 
 t.test('the recipe for a database of your own', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'rowhouse-recipe-'))
@@ -49,7 +43,7 @@ t.test('the recipe for a database of your own', async (t) => {
   await owner.end()
 
   const program = command()
-  const lines = section('recipe')
+  const lines = readmeSection('recipe')
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '')
@@ -105,7 +99,7 @@ t.test('the curl commands of the image analysis', async (t) => {
   const app = await startApplication(t, database.authenticatorUri, { ...patient, SESSION_SECRETS: 's'.repeat(32) })
   const account = await signUp(app.call, 'ann@example.org')
   const { access_token: token } = detailsOf<{ access_token: string }>(await account.call('POST', '/auth/token'))
-  const script = section('analysis')
+  const script = readmeSection('analysis')
     .replace('http://localhost:3000', app.url)
     .replaceAll(/^ *curl .*$/gm, (line) => `${line.replace('curl', 'curl --silent --show-error --fail')}; echo`)
   const { stdout } = await promisify(execFile)('/bin/sh', ['-e', '-c', script], {
@@ -140,10 +134,13 @@ t.test('the lines of a page that signs in', async (t) => {
     await database.drop()
     await rm(folder, { recursive: true, force: true })
   })
-  await promisify(execFile)('/bin/sh', ['-e', '-c', section('keys')], { cwd: folder, env: { PATH: process.env.PATH } })
+  await promisify(execFile)('/bin/sh', ['-e', '-c', readmeSection('keys')], {
+    cwd: folder,
+    env: { PATH: process.env.PATH },
+  })
   const [table = ''] = /create table public\.sightings[^]*?grant [^;]*;/.exec(readme) ?? []
   await database.query(table)
-  await database.query(section('hook'))
+  await database.query(readmeSection('hook'))
   const { url } = await startApplication(t, database.authenticatorUri, {
     [embeddedVariable]: 'true',
     PGRST_SERVER_HOST: '127.0.0.1',
@@ -183,8 +180,7 @@ t.test('the lines of a page that signs in', async (t) => {
       return (await mails())[0]?.code
     },
   }
-  const lines = section('sign-in')
-    .replace(/^```.*$/gm, '')
+  const lines = readmeSection('sign-in')
     .replace(/^import .*$/m, '')
     .replace('prompt(', 'await prompt(')
   await writeFile(
@@ -231,11 +227,11 @@ t.test('examples use only settings of the program', async (t) => {
     ['sign-in-settings', /([A-Z_]{4,})=/g],
   ]
   for (const [name, pattern] of examples) {
-    const names = Array.from(section(name).matchAll(pattern), ([, variable = '']) => variable)
+    const names = Array.from(readmeSection(name).matchAll(pattern), ([, variable = '']) => variable)
     t.ok(names.length > 1, name)
     for (const variable of names) t.ok(known.has(variable) || isAuthFamily(variable), `${name}: ${variable}`)
   }
-  for (const [, variable = ''] of section('compose').matchAll(/\$\{(\w+):\?\}/g)) {
+  for (const [, variable = ''] of readmeSection('compose').matchAll(/\$\{(\w+):\?\}/g)) {
     t.ok(known.has(variable) || variable.endsWith('_PASSWORD'), variable)
   }
 })

@@ -1,6 +1,6 @@
 // Runs the lines about files in the README as they are in its text.
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -12,19 +12,11 @@ import { Upload } from 'tus-js-client'
 import { createApiKey } from '../../server/identity/api-key/api-key.ts'
 import { newAddress, password } from '../support/auth.ts'
 import { withClient } from '../support/database.ts'
+import { readmeSection } from '../support/readme-section.ts'
 import { startStorageService } from '../support/storage.ts'
 
-const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
-
-/** The text between the comments `<!-- name -->` and `<!-- /name -->`, without the fence of a block of code. */
-function section(name: string): string {
-  const [, text] = new RegExp(`<!-- ${name} -->([^]*?)<!-- /${name} -->`).exec(readme) ?? []
-  if (text === undefined) throw new Error(`the README has no section ${name}`)
-  return text.replace(/^```.*$/gm, '')
-}
-
 const { url, database } = await startStorageService(t, { GOTRUE_MAILER_AUTOCONFIRM: 'true' })
-await database.query(section('storage-sql'))
+await database.query(readmeSection('storage-sql'))
 const { key } = await withClient(database.adminUri, (client) => createApiKey(client, { role: 'anon', label: 'page' }))
 
 const newPage = (): SupabaseClient =>
@@ -54,7 +46,7 @@ t.test('the lines of a page', async (t) => {
   await writeFile(
     join(folder, 'page.mjs'),
     `export default async ({ supabase, picture, film, url, Upload }) => {
-       ${section('storage')}; ${section('storage-more')}; ${section('storage-tus')}
+       ${readmeSection('storage')}; ${readmeSection('storage-more')}; ${readmeSection('storage-tus')}
        return { publicUrl, description, text, error, note, signedUrl, files, thumbnail }
      }`,
   )
@@ -107,7 +99,7 @@ t.test('the curl commands', async (t) => {
   const { data } = await supabase.auth.signUp({ email: newAddress(), password })
   const env = { PATH: process.env.PATH, TOKEN: data.session?.access_token, USER_ID: data.user?.id }
   const outputs: string[] = []
-  for (const line of section('storage-curl').split('\n')) {
+  for (const line of readmeSection('storage-curl').split('\n')) {
     if (line.trim() === '') continue
     const command = line.replace('http://127.0.0.1:3000', url).replace('curl ', 'curl --silent --show-error ')
     outputs.push((await promisify(execFile)('/bin/sh', ['-e', '-c', command], { env })).stdout)

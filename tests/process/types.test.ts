@@ -10,6 +10,7 @@ import ts from 'typescript'
 import { rowhouse } from '../support/command.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import { command, main } from '../support/program.ts'
+import { readmeSection } from '../support/readme-section.ts'
 import { until } from '../support/until.ts'
 
 t.setTimeout(300_000)
@@ -23,20 +24,12 @@ t.teardown(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 const env = { DATABASE_URL: database.authenticatorUri }
-const readme = await readFile(join(root, 'README.md'), 'utf8')
-
-/** The text between the comments `<!-- name -->` and `<!-- /name -->`. */
-function section(name: string): string {
-  const [, text] = new RegExp(`<!-- ${name} -->([^]*?)<!-- /${name} -->`).exec(readme) ?? []
-  if (text === undefined) throw new Error(`the README has no section ${name}`)
-  return text
-}
 
 t.test('the commands of the README', async (t) => {
   const program = command()
     .map((word) => `'${word}'`)
     .join(' ')
-  const script = section('types').replaceAll('npx rowhouse', program)
+  const script = readmeSection('types').replaceAll('npx rowhouse', program)
   const { stdout } = await promisify(execFile)('/bin/sh', ['-e', '-c', script], {
     cwd: folder,
     env: { PATH: process.env.PATH, ...env },
@@ -129,7 +122,7 @@ t.test('queries on the types compile under strict, and wrong ones do not', async
   await copyFile(join(fixtures, 'database.types.ts'), join(folder, 'fixture.types.ts'))
   const queries = await readFile(join(fixtures, 'queries.ts'), 'utf8')
   await writeFile(join(folder, 'queries.ts'), queries.replace('./database.types.ts', './fixture.types.ts'))
-  const [, sample = ''] = /```ts\n([^]*)```/.exec(section('typed-client')) ?? []
+  const sample = readmeSection('typed-client')
   t.match(sample, /createClient<Database>/)
   await writeFile(join(folder, 'readme.ts'), `${sample}\nvoid names\nvoid labels\n`)
   await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module' }))

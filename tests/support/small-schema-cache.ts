@@ -192,5 +192,6 @@ export function schemaCache(parts: {
     mediaHandlers: new Map([...builtInHandlers, ...handlers]),
     postgresVersion: 180000,
     checksSessions: false,
+    keepsResponses: false,
   }
 }

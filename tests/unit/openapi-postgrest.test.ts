@@ -113,6 +113,7 @@ t.test('the members of the document', async (t) => {
   t.strictSame(Object.keys(parameters as Json), [
     ...['preferParams', 'preferReturn', 'preferCount', 'preferPost', 'select', 'on_conflict', 'order', 'range'],
     ...['rangeUnit', 'offset', 'limit'],
+    ...['idempotencyKey'],
   ])
   t.strictSame(Object.keys(parse({ ...bigDocument(), settings: { ...empty.settings, openapiSecurityActive: true } })), [
     ...['swagger', 'info', 'host', 'basePath', 'schemes', 'consumes', 'produces', 'paths', 'definitions', 'parameters'],
@@ -169,6 +170,9 @@ t.test('security definitions are included if openapi-security-active is set', as
 
 const refs = (...names: readonly string[]) => names.map((name) => ({ $ref: `#/parameters/${name}` }))
 
+/** The methods of a path. */
+const methodsOf = (path: unknown) => Object.keys(path as Json).filter((name) => name !== 'parameters')
+
 t.test('paths of relations', async (t) => {
   const paths = parse(bigDocument()).paths
   const filters = ['rowFilter.wheels.id', 'rowFilter.wheels.label', 'rowFilter.wheels.car_id']
@@ -197,6 +201,7 @@ t.test('paths of relations', async (t) => {
       responses: { 204: { description: 'No Content' } },
       ...common,
     },
+    parameters: refs('idempotencyKey'),
   })
   t.strictSame(
     [at(paths, '/cars', 'get', 'summary'), at(paths, '/cars', 'get', 'description')],
@@ -206,10 +211,10 @@ t.test('paths of relations', async (t) => {
     [at(paths, '/old_cars', 'get', 'summary'), at(paths, '/old_cars', 'get', 'description')],
     ['', 'no title'],
   )
-  t.strictSame(Object.keys(at(paths, '/old_cars') as Json), ['get'], 'relations without write privileges are read-only')
+  t.strictSame(methodsOf(at(paths, '/old_cars')), ['get'], 'relations without write privileges are read-only')
   for (const command of ['insertable', 'updatable', 'deletable'] as const) {
     const some = table('some', [], { insertable: false, updatable: false, deletable: false, [command]: true })
-    const methods = Object.keys(at(parse({ tables: [some] }).paths, '/some') as Json)
+    const methods = methodsOf(at(parse({ tables: [some] }).paths, '/some'))
     t.strictSame(methods, ['get', 'post', 'delete', 'patch'], command)
   }
 })
@@ -508,12 +513,13 @@ t.test('functions', async (t) => {
       ],
       ...common,
     },
+    parameters: refs('idempotencyKey'),
   })
 })
 
 t.test('functions: methods, unnamed and variadic arguments, overloads', async (t) => {
   const methods = (volatility: 'volatile' | 'stable' | 'immutable') =>
-    Object.keys(at(parse({ routines: [routine('f', [], { volatility })] }).paths, '/rpc/f') as Json)
+    methodsOf(at(parse({ routines: [routine('f', [], { volatility })] }).paths, '/rpc/f'))
   t.strictSame(methods('volatile'), ['post'])
   t.strictSame(methods('stable'), ['get', 'post'])
   t.strictSame(methods('immutable'), ['get', 'post'])

@@ -14,6 +14,8 @@ const arrows: Readonly<Record<string, Arrows>> = {
   // Code that belongs to no other room: a bounded cache, the version.
   common: { values: [] },
   text: { values: [] },
+  // Helpers for clients. They run in browsers, so they import nothing of the server.
+  client: { values: [] },
   'schema-cache': { values: ['text'] },
   identity: { values: ['text', 'common'] },
   rest: { values: ['schema-cache', 'identity', 'text', 'common'] },

@@ -48,6 +48,7 @@ const shared: readonly Member[] = [
   ['rangeUnit', parameter({ name: 'Range-Unit', description: pagination, in: 'header', default: 'items' })],
   ['offset', parameter({ name: 'offset', description: pagination, in: 'query' })],
   ['limit', parameter({ name: 'limit', description: pagination, in: 'query' })],
+  ['idempotencyKey', parameter({ name: 'Idempotency-Key', description: 'Idempotent POST and PATCH', in: 'header' })],
 ]
 
 /** Names of the parameters of one relation, in `#/parameters/`. */

@@ -35,6 +35,10 @@ function operation({ tag, comment, parameters, produces, responses }: Operation)
 
 const response = (description: string): OrderedJson => object(['description', description])
 
+/** Parameters that PostgREST does not have. They stand at the path, so that its operations are described as there. */
+const beyondPostgrest = (...names: readonly string[]): readonly OrderedJson[] =>
+  names.map((name) => reference('parameters', name))
+
 /** The response to callers whose requests per second are limited. */
 export const tooManyRequests: Member = ['429', response('Too Many Requests')]
 
@@ -67,6 +71,7 @@ export function tablePath(table: Table, failures: readonly Member[] = []): Membe
       ['post', method([bodyName(name), 'select', 'preferPost'], ['201', response('Created')])],
       ['delete', method([...filters, 'preferReturn'], ['204', response('No Content')])],
       ['patch', method([...filters, bodyName(name), 'preferReturn'], ['204', response('No Content')])],
+      ['parameters', beyondPostgrest('idempotencyKey')],
     ),
   ]
 }
@@ -87,7 +92,10 @@ export function routinePath(routine: Routine, failures: readonly Member[] = []):
     })
   const post = method([bodyArguments(routine), reference('parameters', 'preferParams')])
   const get = routine.volatility === 'volatile' ? undefined : method(routine.parameters.map(queryArgument))
-  return [`/rpc/${routine.name}`, object(['get', get], ['post', post])]
+  return [
+    `/rpc/${routine.name}`,
+    object(['get', get], ['post', post], ['parameters', beyondPostgrest('idempotencyKey')]),
+  ]
 }
 
 export const rootPath: Member = [

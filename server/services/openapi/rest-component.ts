@@ -62,6 +62,11 @@ const sharedParameters = {
   ),
   preferWrite: prefer(returns, 'max-affected=…', counts, ...anyRequest),
   preferCall: prefer('max-affected=…', counts, ...anyRequest),
+  idempotencyKey: header(
+    'Idempotency-Key',
+    'Identifies this request of the caller for 24 hours: repeating it returns the first response again (`Idempotency-Replayed: true`) without a further effect. 422 for another request with the same key, 409 while the first one is running.',
+    { type: 'string', maxLength: 257 },
+  ),
 } satisfies Record<string, JsonObject>
 
 export type SharedParameter = keyof typeof sharedParameters | 'acceptProfile' | 'contentProfile'

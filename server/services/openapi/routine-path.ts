@@ -44,7 +44,11 @@ export function routinePath(
           }
         : {}),
       post: operation('call', {
-        parameters: [...shaping, ...sharedRefs('preferCall'), ...(hasProfiles ? sharedRefs('contentProfile') : [])],
+        parameters: [
+          ...shaping,
+          ...sharedRefs('preferCall', 'idempotencyKey'),
+          ...(hasProfiles ? sharedRefs('contentProfile') : []),
+        ],
         requestBody: { content: bodies(overloads) },
       }),
     },

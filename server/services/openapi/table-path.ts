@@ -111,7 +111,10 @@ function rowsItem(context: ItemContext): JsonObject {
     ...(table.insertable
       ? {
           post: operation(context, 'create', 'Add rows to', {
-            parameters: [...sharedRefs('select', 'columns', 'onConflict', 'preferInsert'), ...contentProfile],
+            parameters: [
+              ...sharedRefs('select', 'columns', 'onConflict', 'preferInsert', 'idempotencyKey'),
+              ...contentProfile,
+            ],
             requestBody: {
               required: true,
               content: {
@@ -145,7 +148,11 @@ function rowsItem(context: ItemContext): JsonObject {
     ...(table.updatable
       ? {
           patch: operation(context, 'update', 'Change rows of', {
-            parameters: [...conditions, ...sharedRefs('select', 'columns', 'preferWrite'), ...contentProfile],
+            parameters: [
+              ...conditions,
+              ...sharedRefs('select', 'columns', 'preferWrite', 'idempotencyKey'),
+              ...contentProfile,
+            ],
             requestBody: { required: true, content: { [json]: { schema: update } } },
             responses: { ...written(row), ...failures() },
           }),

@@ -1,0 +1,87 @@
+-- Functions in this file are executable only by the roles they are granted to.
+call rowhouse.begin_private_functions();
+
+-- Responses of requests with an Idempotency-Key, so that a repeated request gets the response again instead of having its
+-- effects twice. https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/
+
+create table rowhouse.idempotent_responses (
+  caller bytea not null,
+  key text not null,
+  request bytea not null,
+  status smallint not null,
+  status_text text,
+  headers json not null,
+  body bytea not null,
+  created_at timestamptz not null default now(),
+  constraint idempotent_responses_pkey primary key (caller, key)
+);
+create index idempotent_responses_created_at_idx on rowhouse.idempotent_responses (created_at);
+comment on table rowhouse.idempotent_responses is
+  E'Responses of requests with an Idempotency-Key\n\nKept for 24 hours. Only the server has access.';
+comment on column rowhouse.idempotent_responses.caller is 'SHA-256 hash of the role and the subject of the caller.';
+comment on column rowhouse.idempotent_responses.key is 'The Idempotency-Key.';
+comment on column rowhouse.idempotent_responses.request is
+  'SHA-256 hash of the request and of the claims of its caller, without those that change when a token is renewed.';
+comment on column rowhouse.idempotent_responses.status is 'HTTP status.';
+comment on column rowhouse.idempotent_responses.status_text is 'Reason phrase, if not the one of the status.';
+comment on column rowhouse.idempotent_responses.headers is 'Names and values in the order in which they were sent.';
+comment on column rowhouse.idempotent_responses.body is 'The body as it was sent.';
+comment on column rowhouse.idempotent_responses.created_at is 'When the transaction of the request began.';
+
+alter table rowhouse.idempotent_responses enable row level security;
+create policy server on rowhouse.idempotent_responses to authenticator using (true) with check (true);
+comment on policy server on rowhouse.idempotent_responses is 'The server keeps the responses of all callers.';
+grant usage on schema rowhouse to authenticator;
+grant select, insert, update, delete on rowhouse.idempotent_responses to authenticator;
+-- Tables of the migrating role may have been granted to others by default.
+revoke all on rowhouse.idempotent_responses from anon, authenticated, service_role;
+
+create function rowhouse.claim_idempotency_key(caller bytea, key text) returns void
+language plpgsql set search_path = ''
+as $$
+begin
+  -- The transaction of the first request holds the lock until its response is stored or it is rolled back.
+  if not pg_catalog.pg_try_advisory_xact_lock(
+    pg_catalog.hashtextextended(pg_catalog.encode($1, 'hex') || ' ' || $2, 0)
+  ) then
+    raise sqlstate 'RH409' using message = 'a request with this Idempotency-Key is still running';
+  end if;
+  if exists (
+    select from rowhouse.idempotent_responses as stored
+    where stored.caller = $1 and stored.key = $2 and stored.created_at > pg_catalog.now() - interval '24 hours'
+  ) then
+    raise sqlstate 'RH208' using message = 'the response for this Idempotency-Key is stored';
+  end if;
+end
+$$;
+comment on function rowhouse.claim_idempotency_key(bytea, text) is
+  'Reserves an Idempotency-Key of a caller for the transaction. Fails with RH409 when another one has reserved it, and with RH208 when a response is stored.';
+
+create function rowhouse.store_response(
+  caller bytea, key text, request bytea, status smallint, status_text text, headers json, body bytea
+) returns void
+language plpgsql set search_path = ''
+as $$
+begin
+  -- Each stored response removes up to ten that have expired, and replaces an expired one of the same key.
+  delete from rowhouse.idempotent_responses as expired where expired.ctid = any (array(
+    select stored.ctid from rowhouse.idempotent_responses as stored
+    where stored.created_at <= pg_catalog.now() - interval '24 hours' and (stored.caller, stored.key) <> ($1, $2)
+    order by stored.created_at limit 10
+    for update skip locked
+  ));
+  delete from rowhouse.idempotent_responses as expired
+  where expired.caller = $1 and expired.key = $2 and expired.created_at <= pg_catalog.now() - interval '24 hours';
+  insert into rowhouse.idempotent_responses (caller, key, request, status, status_text, headers, body)
+  values ($1, $2, $3, $4, $5, $6, $7);
+end
+$$;
+comment on function rowhouse.store_response(bytea, text, bytea, smallint, text, json, bytea) is
+  'Stores the response of a request whose Idempotency-Key was claimed in the same transaction.';
+
+grant execute on function
+  rowhouse.claim_idempotency_key(bytea, text),
+  rowhouse.store_response(bytea, text, bytea, smallint, text, json, bytea)
+to authenticator;
+
+call rowhouse.end_private_functions();

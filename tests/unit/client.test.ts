@@ -1,0 +1,20 @@
+// `rowhouse/client` must run in browsers: it imports no package, nothing of Node, and nothing of the server.
+import t from 'tap'
+import { WebSocket } from 'ws'
+import type { RestClient } from 'rowhouse/client'
+import { createClient } from '@supabase/supabase-js'
+import { readSource } from '../support/imports.ts'
+
+t.test('the client imports its own files only', async (t) => {
+  const files = readSource().filter(({ path }) => path.startsWith('client/'))
+  t.ok(files.some(({ path }) => path === 'client/index.ts'))
+  const foreign = files.flatMap(({ imports }) => imports.filter(({ to }) => !to.startsWith('client/')))
+  t.strictSame(foreign, [])
+})
+
+t.test('clients of supabase-js have the type of a client', async (t) => {
+  // Node 20 has no WebSocket, which supabase-js's realtime client requires.
+  const supabase = createClient('http://127.0.0.1:1', 'a key', { realtime: { transport: WebSocket as never } })
+  const clients: readonly RestClient[] = [supabase, supabase.schema('public')]
+  for (const client of clients) t.ok('then' in client.from('orders').insert({ note: 'never sent' }))
+})
