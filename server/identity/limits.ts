@@ -143,6 +143,6 @@ export function stricterLimit(
   one: number | null | undefined,
   other: number | null | undefined,
 ): number | null | undefined {
-  if (one === undefined || other === undefined) return one ?? other
+  if (one === undefined || other === undefined) return one === undefined ? other : one
   return one === null || other === null ? (one ?? other) : Math.min(one, other)
 }

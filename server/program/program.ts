@@ -114,6 +114,7 @@ async function sessionOn(client: PipelineClient, config: Config): Promise<Databa
     createApiKey: (wanted) => keys.createApiKey(client, wanted),
     listApiKeys: () => keys.listApiKeys(client),
     revokeApiKey: (id) => keys.revokeApiKey(client, id),
+    setApiKeyLimits: (id, limits) => keys.setApiKeyLimits(client, id, limits),
     addSampleData: (email) => addSampleData(client, email),
     scratch: ({ isolation }, use) => runScratch(client, isolation, use),
   }

@@ -163,7 +163,7 @@ async function execute(
       transaction = timer()
       response = respondInspect(
         plan,
-        inspectDocument(plan, rows, cache, config, basePath === '' ? '/' : basePath),
+        inspectDocument(plan, rows, cache, config, basePath === '' ? '/' : basePath, snapshot.isRated(identity)),
         request.shape,
       )
       break

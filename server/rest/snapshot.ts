@@ -58,6 +58,12 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
     return ofRole || key ? { ofRole, key } : undefined
   }
 
+  /** Whether the requests per second of the role, the user or the API key are limited. */
+  isRated(identity: Identity): boolean {
+    const { ofRole, key } = this.limitsOf(identity) ?? {}
+    return (ofRole?.rate ?? ofRole?.userRate ?? key?.limits.rate) !== undefined
+  }
+
   /**
    * The snapshot for requests with limits: `db-max-rows`, `db-max-cost` and `db-max-embed-depth` are those of the role.
    * An API key can only lower them. Its plans are separate, because statements and rejections depend on the limits.

@@ -65,7 +65,8 @@ type Row = {
 }
 
 async function ask({ send: [method, path, body], as, sub, headers }: Row) {
-  const token = as === undefined ? {} : { Authorization: await bearer(as, sub === undefined ? {} : { sub }) }
+  const token: Record<string, string> =
+    as === undefined ? {} : { Authorization: await bearer(as, sub === undefined ? {} : { sub }) }
   return call(method, path, { ...(body === undefined ? {} : { body }), headers: { ...token, ...headers } })
 }
 
@@ -128,9 +129,12 @@ t.test('embed depth: the error names the path of the embed and the limit', async
   t.equal(rows.length, 0, 'the refused write has not run')
 })
 
-t.test("cost: EXPLAIN as the caller decides before the statement runs", async (t) => {
+t.test('cost: EXPLAIN as the caller decides before the statement runs', async (t) => {
   const as = 'authenticated'
-  const tooExpensive = { code: 'PGRSTX81', message: /^The request is too expensive: its estimated cost is [\d.]+, and the limit is 40$/ }
+  const tooExpensive = {
+    code: 'PGRSTX81',
+    message: /^The request is too expensive: its estimated cost is [\d.]+, and the limit is 40$/,
+  }
   await check(t, [
     { send: ['GET', '/sales?id=eq.7'], as, rows: 1 },
     { send: ['GET', '/sales?select=sum:amount&order=amount.desc'], as, status: 403, body: tooExpensive },
@@ -165,7 +169,9 @@ t.test("cost: EXPLAIN as the caller decides before the statement runs", async (t
       body: tooExpensive,
     },
   ])
-  const { rows } = await database.query('select count(*)::int as all, count(*) filter (where amount = 0)::int as changed from public.sales')
+  const { rows } = await database.query(
+    'select count(*)::int as all, count(*) filter (where amount = 0)::int as changed from public.sales',
+  )
   t.strictSame(rows, [{ all: 3000, changed: 0 }], 'refused writes have not run')
 })
 
@@ -187,7 +193,13 @@ t.test('a large answer is complete after its cost was checked', async (t) => {
 
 t.test('a policy of each user applies to what EXPLAIN sees, and to the answer', async (t) => {
   await check(t, [
-    { send: ['GET', '/shops?select=owner'], as: 'authenticated', sub: 'ann', body: [{ owner: 'ann' }, { owner: 'ann' }], rows: 5 },
+    {
+      send: ['GET', '/shops?select=owner'],
+      as: 'authenticated',
+      sub: 'ann',
+      body: [{ owner: 'ann' }, { owner: 'ann' }],
+      rows: 5,
+    },
     { send: ['GET', '/shops?select=owner'], as: 'authenticated', sub: 'bob', body: [{ owner: 'bob' }], rows: 5 },
     { send: ['GET', '/shops?select=owner'], as: 'authenticated', sub: 'eve', rows: 0 },
     { send: ['PATCH', '/shops?id=eq.1', { owner: 'eve' }], as: 'authenticated', sub: 'ann', status: 204 },

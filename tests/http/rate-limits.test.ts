@@ -1,9 +1,12 @@
 // Requests per second of roles, users and API keys: `alter role … set pgrst.max_requests_per_second`, `rowhouse keys limit`.
+import { readFile } from 'node:fs/promises'
+import { createClient } from '@supabase/supabase-js'
 import t, { type Test } from 'tap'
 import { createApiKey, setApiKeyLimits } from '../../server/identity/api-key/api-key.ts'
 import { startApplication, type Application } from '../support/application.ts'
 import type { Answer } from '../support/call.ts'
 import { createMigratedDatabase, withClient } from '../support/database.ts'
+import { readmeSection, runSection, sectionFunction } from '../support/readme-section.ts'
 import { bearer } from '../support/token.ts'
 import { until } from '../support/until.ts'
 
@@ -99,7 +102,11 @@ t.test('requests of a role above its burst get 429, whatever they ask for', asyn
     t.strictSame(fields(answer), [policy, '"role";r=0;t=100', '100'], path)
   }
   const { rows: stored } = await database.query('select id from public.notes order by id')
-  t.strictSame(stored.map(({ id }) => id), [1, 2, 3], 'a refused write has not run')
+  t.strictSame(
+    stored.map(({ id }) => id),
+    [1, 2, 3],
+    'a refused write has not run',
+  )
   t.equal((await two.call('GET', '/notes')).status, 429, 'another process')
   t.equal((await one.call('GET', '/notes', { headers: await as('service_role') })).status, 200, 'another role')
   t.equal((await one.call('HEAD', '/notes')).status, 429)
@@ -126,7 +133,11 @@ t.test('each user of a role has a rate besides that of the role', async (t) => {
   const ben = await as('authenticated', 'ben')
   const eve = await as('authenticated', '","role"]')
   const [first] = await burst(one, 1, ann)
-  t.strictSame(first && fields(first), ['"user";q=2;w=200, "role";q=5;w=500', '"user";r=1;t=100, "role";r=4;t=100', null])
+  t.strictSame(first && fields(first), [
+    '"user";q=2;w=200, "role";q=5;w=500',
+    '"user";r=1;t=100, "role";r=4;t=100',
+    null,
+  ])
   t.strictSame(statuses(await burst(two, 3, ann)), { 200: 1, 429: 2 }, 'the same user in another process')
   const [refused] = await burst(one, 1, ann)
   t.match(refused?.body, { message: 'Too many requests of this user of the role authenticated' })
@@ -165,8 +176,8 @@ t.test('an API key has limits of its own', async (t) => {
   t.equal(await set(limited.id, undefined), true)
   t.ok(await until(async () => statuses(await burst(two, 1, byKey))[200] === 1))
   t.equal(await set('00000000-0000-4000-8000-000000000000', { max_rows: 1 }), false)
-  await t.rejects(database.query("update auth.api_keys set limits = '{\"max_rows\": \"x\"}'"), { code: '23514' })
-  await t.rejects(database.query("update auth.api_keys set limits = '{\"rows\": 1}'"), { code: '23514' })
+  await t.rejects(database.query('update auth.api_keys set limits = \'{"max_rows": "x"}\''), { code: '23514' })
+  await t.rejects(database.query('update auth.api_keys set limits = \'{"rows": 1}\''), { code: '23514' })
 })
 
 t.test('callers can neither raise limits nor reset counts', async (t) => {
@@ -231,6 +242,24 @@ t.test('limits change at run time', async (t) => {
   t.ok(await until(async () => fields((await burst(one, 1))[0] as Answer)[0] === null))
 })
 
+t.test('the lines of the README', async (t) => {
+  const sql = readmeSection('limits-sql').replaceAll(/alter role (\w+)/g, `alter role $1 in database ${database.name}`)
+  await database.query(sql.replace("'50'", "'0.01'").replace("'100'; ", "'2'; ").replace(/(burst = )'100'/, "$1'2'"))
+  await reload()
+  const { key } = await withClient(database.adminUri, (client) => createApiKey(client, { role: 'anon', label: 'page' }))
+  const env = { URL: one.url, KEY: key }
+  // The section is for the default mount path.
+  t.match(readmeSection('limits-curl'), '$URL/rest/v1/notes')
+  const printed = await runSection('limits-curl', env, (text) => text.replace('/rest/v1', ''))
+  t.match(printed, /^HTTP\/1.1 200 [^]*RateLimit-Policy: "role";q=2;w=200\r\nRateLimit: "role";r=1;t=100\r\n/)
+  const client = createClient(one.url, key, { global: { fetch: (input, init) => fetch(String(input).replace('/rest/v1', ''), init) } })
+  const select = await sectionFunction<[typeof client]>('limits', ['client'], ['data', 'error', 'status'])
+  t.match(await select(client), { status: 200, error: null, data: [{ id: 1 }, { id: 2 }, { id: 3 }] })
+  t.match(await select(client), { status: 429, error: { code: 'PGRSTX80', hint: 'Try again in 100 s.' }, data: null })
+  await limit('anon', {})
+  await limit('authenticated', {})
+})
+
 /** Requests that all processes let through while they are all overloaded. */
 async function overload(t: Test, applications: readonly Application[], milliseconds: number): Promise<number> {
   const end = performance.now() + milliseconds
@@ -257,4 +286,42 @@ t.test('two processes together let through no more than the burst and the rate',
   t.ok(granted <= 20 + 100 * seconds, `${granted} requests in ${seconds} s`)
   t.ok(granted >= 20, `${granted} requests: at least the burst`)
   await limit('anon', {})
+})
+
+t.test('both descriptions of the API say that a caller has a rate', async (t) => {
+  const responses = async (): Promise<unknown> => {
+    const { body } = await one.call('GET', '/')
+    return (body as { paths: Record<string, { get: { responses: object } }> }).paths['/notes']?.get.responses
+  }
+  t.strictSame(Object.keys((await responses()) as object), ['200', '206'], "without one, PostgREST's")
+  await limit('anon', { max_requests_per_second: 100 })
+  t.strictSame(Object.keys((await responses()) as object), ['200', '206', '429'])
+  const { body } = await one.call('GET', '/openapi.json')
+  const { components } = body as { components: { responses: Record<string, { headers: object }> } }
+  t.strictSame(Object.keys(components.responses.tooManyRequests?.headers ?? {}), [
+    'RateLimit-Policy',
+    'RateLimit',
+    'Retry-After',
+  ])
+  await limit('anon', {})
+})
+
+t.test('the set-up of the counts may run again, and without it each process counts on its own', async (t) => {
+  const setup = await readFile(new URL('../../sql/limits/setup.sql', import.meta.url), 'utf8')
+  const migration = await readFile(new URL('../../sql/migrations/000019_limits.sql', import.meta.url), 'utf8')
+  t.ok(migration.includes(setup), 'the migration has the same statements')
+  await database.query(setup)
+  await limit('anon', { max_requests_per_second: '0.01', max_request_burst: 2 })
+  t.strictSame(statuses(await burst(one, 3)), { 200: 2, 429: 1 })
+  t.strictSame(statuses(await burst(two, 3)), { 429: 3 })
+  await database.query('drop schema rowhouse_limits cascade')
+  await inDatabase('anon', 'max_request_burst', 3)
+  await Promise.all([one, two].map(({ service }) => service.engine.reloadSettings()))
+  for (const application of [one, two]) {
+    t.strictSame(statuses(await burst(application, 5)), { 200: 3, 429: 2 })
+    const warnings = application.logged().filter(({ msg }) => String(msg).startsWith('each process counts requests'))
+    t.equal(warnings.length, 1)
+    t.match(warnings, [{ level: 'warn', msg: /run sql\/limits\/setup.sql/ }])
+  }
+  await database.query(setup)
 })

@@ -13,10 +13,18 @@ export function readmeSection(name: string): string {
   return text.replace(/^ *```.*\n/gm, '')
 }
 
-/** Runs a section as a shell script, and returns what it prints. */
-export async function runSection(name: string, env: Readonly<Record<string, string>>): Promise<string> {
+/**
+ * Runs a section as a shell script, and returns what it prints.
+ *
+ * @param adapt changes the text, for a server with another mount path
+ */
+export async function runSection(
+  name: string,
+  env: Readonly<Record<string, string>>,
+  adapt: (text: string) => string = (text) => text,
+): Promise<string> {
   const { PATH } = process.env
-  const { stdout } = await run('/bin/sh', ['-e', '-c', readmeSection(name)], { env: { PATH, ...env } })
+  const { stdout } = await run('/bin/sh', ['-e', '-c', adapt(readmeSection(name))], { env: { PATH, ...env } })
   return stdout
 }
 

@@ -34,10 +34,7 @@ export type StatementRunner = {
 export async function statementRunner(database: TestDatabase, identity: Identity): Promise<StatementRunner> {
   const client = new PipelineClient({ connectionString: database.adminUri })
   await client.connect()
-  const settings = new SettingsStatements(
-    { dbExtraSearchPath: ['public'], appSettings: [] },
-    noRoleSettings,
-  )
+  const settings = new SettingsStatements({ dbExtraSearchPath: ['public'], appSettings: [] }, noRoleSettings)
   const execute = async (plan: CrudPlan, request: PlannedRequest, statements: readonly PipelineStatement[]) => {
     const command = (text: string) => ({ text, values: [] })
     const before = [command('begin'), settings.statement(identity, request, plan)]

@@ -44,6 +44,7 @@ const key: ApiKey & { key: string } = {
   createdAt: new Date('2026-01-01T00:00:00Z'),
   expiresAt: null,
   revokedAt: null,
+  limits: null,
   key: 'sb_secret_abcdefgh',
 }
 
@@ -96,6 +97,7 @@ async function run(
       ),
     listApiKeys: () => Promise.resolve([key]),
     revokeApiKey: (id) => Promise.resolve(called('revoke', id === key.id, id)),
+    setApiKeyLimits: (id, limits) => Promise.resolve(called('limit', id === key.id, id, limits)),
     addSampleData: (email) =>
       Promise.resolve(called('sample', { accounts: 5, reports: 60, runs: 12, hasOwner: true }, email)),
     scratch: () => Promise.reject(new Error('no transactions')),
@@ -277,7 +279,7 @@ t.test('help', async (t) => {
       /^Usage: rowhouse types \[options\]\n[^]*--db-url <url>[^]*--schema <names>[^]*--output <file>[^]*--watch[^]*--check <file>/,
     ],
     [['help', 'check'], /^Usage: rowhouse check \[options\]\n[^]*exit code 1/],
-    [['keys', '--help'], /^Usage: rowhouse keys [^]*create[^]*list[^]*revoke/],
+    [['keys', '--help'], /^Usage: rowhouse keys [^]*create[^]*list[^]*limit[^]*revoke/],
     [['keys', 'create', '--help'], /--role <name>[^]*--user <id>[^]*--label <text>[^]*--expires <when>/],
   ]
   for (const [args, expected] of usage) {
@@ -523,6 +525,15 @@ t.test('keys', async (t) => {
 
   t.match(await run(['keys', 'revoke', key.id]), { code: 0, out: `Revoked ${key.id}.\n` })
   t.match(await run(['keys', 'revoke', key.id, '--json']), { code: 0, out: `{"id":"${key.id}","revoked":true}\n` })
+  t.match(await run(['keys', 'limit', key.id, '--max-rows', '100', '--max-requests-per-second', '0.5']), {
+    code: 0,
+    out: `Limits of ${key.id}: max_rows 100, max_requests_per_second 0.5.\n`,
+    calls: [{}, {}, ['limit', key.id, { max_rows: 100, max_requests_per_second: 0.5 }]],
+  })
+  t.match(await run(['keys', 'limit', key.id]), { code: 0, out: `Limits of ${key.id}: none.\n` })
+  t.match(await run(['keys', 'limit', key.id, '--json']), { out: `{"id":"${key.id}","limits":null}\n` })
+  t.match(await run(['keys', 'limit', 'other']), { code: 1, err: 'There is no key other.\n' })
+  t.match(await run(['keys', 'limit', key.id, '--max-rows', 'x']), { code: 1, err: /Allowed is a whole number\.\n/ })
   t.match(await run(['keys', 'revoke', 'other']), { code: 1, err: 'There is no active key other.\n' })
 
   t.strictSame((await run(['keys', 'list'])).calls.at(-1), ['database', { role: 'owner', creates: false }])

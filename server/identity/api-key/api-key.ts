@@ -25,6 +25,8 @@ export type ApiKey = {
   readonly createdAt: Date
   readonly expiresAt: Date | null
   readonly revokedAt: Date | null
+  /** Null for none. */
+  readonly limits: ApiKeyLimits | null
 }
 
 const shape = /^sb_(?:publishable|secret)_([\w-]{43})([\w-]{6})$/
@@ -143,7 +145,9 @@ async function checkUser(client: KeyClient, userId: string): Promise<void> {
   if (rowCount === 0) throw new Error(`there is no user ${userId}`)
 }
 
-const columns = 'id, hint, label, role, user_id, created_at, expires_at, revoked_at'
+// A database whose migrations are older has no limits.
+const columns =
+  "id, hint, label, role, user_id, created_at, expires_at, revoked_at, to_jsonb(api_keys) -> 'limits' as limits"
 
 type ApiKeyRow = {
   id: string
@@ -154,6 +158,7 @@ type ApiKeyRow = {
   created_at: Date
   expires_at: Date | null
   revoked_at: Date | null
+  limits: ApiKeyLimits | null
 }
 
 const apiKeyOf = (row: ApiKeyRow): ApiKey => ({
@@ -165,4 +170,5 @@ const apiKeyOf = (row: ApiKeyRow): ApiKey => ({
   createdAt: row.created_at,
   expiresAt: row.expires_at,
   revokedAt: row.revoked_at,
+  limits: row.limits,
 })

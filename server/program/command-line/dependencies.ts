@@ -2,7 +2,7 @@
 import type { Readable, Writable } from 'node:stream'
 import type { Config } from '../../config/config.ts'
 import type { DatabaseRole } from '../../config/database-choice.ts'
-import type { ApiKey } from '../../identity/api-key/api-key.ts'
+import type { ApiKey, ApiKeyLimits } from '../../identity/api-key/api-key.ts'
 import type { SchemaFile } from '../../validation/schema-directory.ts'
 import type { BodyValidator } from '../../rest/validation.ts'
 import type { ScratchDatabase } from '../explain/explainer.ts'
@@ -81,6 +81,8 @@ export type DatabaseOperations = {
   readonly listApiKeys: () => Promise<readonly ApiKey[]>
   /** Returns false for an unknown or already revoked key. */
   readonly revokeApiKey: (id: string) => Promise<boolean>
+  /** Replaces the limits of a key, undefined for none; false for an unknown key. */
+  readonly setApiKeyLimits: (id: string, limits: ApiKeyLimits | undefined) => Promise<boolean>
   /** Adds missing sample data. The account with that address, or the development user, owns the runs. */
   readonly addSampleData: (email: string | undefined) => Promise<SampleCounts>
   /** Runs a transaction that is rolled back. */

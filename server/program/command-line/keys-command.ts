@@ -2,7 +2,8 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { sqlState } from '../../postgres/database-error.ts'
 import { CommandError } from './command-error.ts'
-import type { ApiKey } from '../../identity/api-key/api-key.ts'
+import type { ApiKey, ApiKeyLimits } from '../../identity/api-key/api-key.ts'
+import { allowedLimit, keyLimitNames, parseLimit, type LimitName } from '../../identity/limits.ts'
 import type { Dependencies, DatabaseOperations } from './dependencies.ts'
 import { printable, textTable } from './text-table.ts'
 
@@ -38,7 +39,7 @@ export function addKeys(program: Command, dependencies: Dependencies): void {
       )
     }
   }
-  const keys = program.command('keys').description('create, list and revoke API keys').helpCommand(false)
+  const keys = program.command('keys').description('create, list, limit and revoke API keys').helpCommand(false)
 
   keys
     .command('create')
@@ -79,6 +80,30 @@ export function addKeys(program: Command, dependencies: Dependencies): void {
       print(json ? `${JSON.stringify(all)}\n` : `${keysTable(all, new Date())}\n`)
     })
 
+  const limit = keys
+    .command('limit')
+    .description('replace the limits of a key: those that are given, or none')
+    .argument('<id>', 'id of the key, as in the list')
+  for (const name of keyLimitNames) {
+    limit.option(`--${name.replaceAll('_', '-')} <number>`, limitTexts[name], readLimit(name))
+  }
+  limit
+    .option('-c, --config <file>', 'configuration file')
+    .action(async (id: string, _own: unknown, command: Command) => {
+      const options = command.optsWithGlobals<Shared & Readonly<Record<string, unknown>>>()
+      const given = keyLimitNames.flatMap((name) => {
+        const value = options[camelCase(name)]
+        return typeof value === 'number' ? [[name, value] as const] : []
+      })
+      const limits: ApiKeyLimits | undefined = given.length === 0 ? undefined : Object.fromEntries(given)
+      const isKnown = await withKeys(options.config, ({ setApiKeyLimits }) => setApiKeyLimits(id, limits))
+      if (!isKnown) throw new CommandError(`There is no key ${printable(id)}.`)
+      const text = given.map(([name, value]) => `${name} ${value}`).join(', ')
+      print(
+        options.json ? `${JSON.stringify({ id, limits: limits ?? null })}\n` : `Limits of ${id}: ${text || 'none'}.\n`,
+      )
+    })
+
   keys
     .command('revoke')
     .description('revoke a key permanently')
@@ -91,6 +116,28 @@ export function addKeys(program: Command, dependencies: Dependencies): void {
       print(json ? `${JSON.stringify({ id, revoked })}\n` : `Revoked ${id}.\n`)
     })
 }
+
+const limitTexts: Readonly<Record<LimitName, string>> = {
+  max_rows: 'rows of a response and of each embed',
+  max_cost: "cost of a request's statement by the planner's estimate",
+  max_embed_depth: 'embeds inside each other',
+  max_requests_per_second: 'requests per second, on average',
+  max_request_burst: 'requests at once; by default those of one second',
+  max_user_requests_per_second: 'requests of each user per second',
+  max_user_request_burst: 'requests of each user at once',
+}
+
+const camelCase = (name: string): string => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+
+/** @throws InvalidArgumentError, which commander prints */
+const readLimit =
+  (name: LimitName) =>
+  (text: string): number => {
+    const value = parseLimit(name, text)
+    if (typeof value !== 'number')
+      throw new InvalidArgumentError(`Allowed is ${allowedLimit(name).replace(' or none', '')}.`)
+    return value
+  }
 
 const hours = { h: 1, d: 24, w: 24 * 7 } as const
 

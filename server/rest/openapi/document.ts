@@ -9,7 +9,7 @@ import { batchPath } from './batch-path.ts'
 import { tableDefinition } from './definition.ts'
 import { object, stringify, type Member } from './ordered-json.ts'
 import { parameterDefinitions } from './parameter.ts'
-import { relationMedia, rootPath, routinePath, tablePath } from './path.ts'
+import { relationMedia, rootPath, routinePath, tablePath, tooManyRequests } from './path.ts'
 import { apiAddress } from './proxy-uri.ts'
 
 export type DescribedSchema = {
@@ -23,6 +23,8 @@ export type DescribedSchema = {
   readonly settings: Pick<RestSettings, 'serverHost' | 'serverPort' | 'openapiServerProxyUri' | 'openapiSecurityActive'>
   /** Mount path of the API, used when no proxy URI is set: `/` for PostgREST's own paths. */
   readonly mountPath: string
+  /** Whether the caller's requests per second are limited. PostgREST has no such limits. */
+  readonly isRated?: boolean
   readonly version: string
   /** URL of the documentation. */
   readonly documentation: string
@@ -38,6 +40,7 @@ const securityName = 'JWT'
 export function postgrestDocument(input: DescribedSchema): string {
   const { tables, routines, relationships, settings } = input
   const { summary, description } = firstLine(input.schemaDescription)
+  const failures = input.isRated === true ? [tooManyRequests] : []
   const { scheme, host, basePath } = apiAddress(settings, input.mountPath)
   return stringify(
     object(
@@ -55,7 +58,15 @@ export function postgrestDocument(input: DescribedSchema): string {
       ['schemes', [scheme]],
       ['consumes', relationMedia],
       ['produces', relationMedia],
-      ['paths', object(rootPath, ...tables.map(tablePath), ...routines.map(routinePath), ...beyondPostgrest(tables))],
+      [
+        'paths',
+        object(
+          rootPath,
+          ...tables.map((table) => tablePath(table, failures)),
+          ...routines.map((routine) => routinePath(routine, failures)),
+          ...beyondPostgrest(tables),
+        ),
+      ],
       [
         'definitions',
         tables.length > 0

@@ -31,13 +31,18 @@ const decodable = (rows: readonly RawRow[] = []): { row: unknown }[] =>
 const inSchema = (schema: string, routines: Iterable<readonly Routine[]>): Routine[] =>
   [...routines].flat().filter((routine) => routine.schema === schema)
 
-/** The document as JSON text, from the rows of `inspectStatements`. */
+/**
+ * The document as JSON text, from the rows of `inspectStatements`.
+ *
+ * @param isRated whether the caller's requests per second are limited
+ */
 export function inspectDocument(
   { schema }: InspectPlan,
   [description, tables, routines]: readonly (readonly RawRow[])[],
   cache: SchemaCache,
   settings: DescribedSchema['settings'],
   mountPath: string,
+  isRated: boolean,
 ): string {
   const accessible = tables && decodeAccessibleTables(decodable(tables))
   const described = [...cache.tables].filter(
@@ -50,6 +55,7 @@ export function inspectDocument(
     schemaDescription: decodeSchemaDescription(decodable(description)),
     settings,
     mountPath,
+    isRated,
     version: postgrestVersion,
     documentation: 'https://postgrest.org/en/v16/references/api.html',
   })

@@ -39,8 +39,15 @@ const response = (description: string): OrderedJson => object(['description', de
 const beyondPostgrest = (...names: readonly string[]): readonly OrderedJson[] =>
   names.map((name) => reference('parameters', name))
 
-/** The path of a relation: GET, and POST, DELETE and PATCH if it can be written to. */
-export function tablePath(table: Table): Member {
+/** The response to callers whose requests per second are limited. */
+export const tooManyRequests: Member = ['429', response('Too Many Requests')]
+
+/**
+ * The path of a relation: GET, and POST, DELETE and PATCH if it can be written to.
+ *
+ * @param failures responses of all operations
+ */
+export function tablePath(table: Table, failures: readonly Member[] = []): Member {
   const { name } = table
   const filters = Array.from(table.columns.keys(), (column) => filterName(name, column))
   const method = (parameters: readonly string[], ...responses: readonly Member[]): OrderedJson =>
@@ -48,7 +55,7 @@ export function tablePath(table: Table): Member {
       tag: name,
       comment: table.description,
       parameters: parameters.map((parameter) => reference('parameters', parameter)),
-      responses,
+      responses: [...responses, ...failures],
     })
   const rows = object(['items', reference('definitions', name)], ['type', 'array'])
   const get = method(
@@ -73,15 +80,19 @@ export function tablePath(table: Table): Member {
   ]
 }
 
-/** The path of a function: POST, and GET unless it is volatile. */
-export function routinePath(routine: Routine): Member {
+/**
+ * The path of a function: POST, and GET unless it is volatile.
+ *
+ * @param failures responses of all operations
+ */
+export function routinePath(routine: Routine, failures: readonly Member[] = []): Member {
   const method = (parameters: readonly OrderedJson[]): OrderedJson =>
     operation({
       tag: `(rpc) ${routine.name}`,
       comment: routine.description,
       parameters,
       produces: routineMedia,
-      responses: [['200', response('OK')]],
+      responses: [['200', response('OK')], ...failures],
     })
   const post = method([bodyArguments(routine), reference('parameters', 'preferParams')])
   const get = routine.volatility === 'volatile' ? undefined : method(routine.parameters.map(queryArgument))

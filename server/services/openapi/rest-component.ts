@@ -97,6 +97,15 @@ export const restHeaders = {
     schema: text,
   },
   rowsTruncated: { description: 'Set if the server limits the number of rows, and there are more.', schema: text },
+  rateLimit: {
+    description: 'What is left of each limit of requests: `"role";r=9;t=1` (draft-ietf-httpapi-ratelimit-headers).',
+    schema: text,
+  },
+  rateLimitPolicy: {
+    description: 'The limits of requests of the role, the user and the API key: `"role";q=10;w=1`.',
+    schema: text,
+  },
+  retryAfter: { description: 'Seconds until a request may succeed.', schema: { type: 'integer', minimum: 1 } },
   location: { description: 'Path of the new row.', schema: { type: 'string', format: 'uri-reference' } },
 } satisfies JsonObject
 
@@ -130,6 +139,14 @@ export const restResponses = {
   },
   forbidden: error('The role of the caller may not do this.'),
   notFound: error('The caller can see no row with this key.'),
+  tooManyRequests: {
+    ...error('The role, the user or the API key has sent more requests per second than its limit.'),
+    headers: {
+      'RateLimit-Policy': headerRef('rateLimitPolicy'),
+      RateLimit: headerRef('rateLimit'),
+      'Retry-After': headerRef('retryAfter'),
+    },
+  },
   error: error('Any other error.'),
 } satisfies JsonObject
 
@@ -141,5 +158,6 @@ export const failures = (about: 'row' | 'rows' = 'rows'): JsonObject => ({
   401: responseRef('unauthorized'),
   403: responseRef('forbidden'),
   ...(about === 'row' ? { 404: responseRef('notFound') } : {}),
+  429: responseRef('tooManyRequests'),
   default: responseRef('error'),
 })
