@@ -232,7 +232,7 @@ function intercept(query: Query<unknown>): Waiting {
 /** The response to one query, as `fetch` gives it. */
 function responseOf({ status, headers, body }: Omit<Part, 'id'>): Response {
   const isEmpty = body === undefined || status === 204 || status === 205 || status === 304
-  const isJson = /json/.test(headers['content-type'] ?? '')
+  const isJson = (headers['content-type'] ?? '').includes('json')
   const text = isEmpty ? null : isJson || typeof body !== 'string' ? JSON.stringify(body) : body
   return new Response(text, { status, headers })
 }

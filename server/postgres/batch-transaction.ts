@@ -10,6 +10,7 @@ import type {
   TransactionOptions,
 } from '../rest/database.ts'
 import { TracelessError } from '../common/traceless-error.ts'
+import { claimRefused, recordedMeanwhile } from './claim-refused.ts'
 import { withConnection } from './lending.ts'
 import type { ConnectionPool } from './pool.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
@@ -78,15 +79,23 @@ class BatchRun {
       if (this.#client.getTransactionStatus() !== 'I') await runPipeline(this.#client, [[rollback]], false)
       throw new Refusal(error instanceof Error ? error : new TracelessError(String(error)))
     }
-    if (this.#hasBegun) {
-      const end = this.#transaction.rollback ? [[checkConstraints], [rollback]] : [[commit]]
-      await runPipeline(this.#client, end, false)
-    }
+    if (this.#hasBegun) await this.#end()
     return result
   }
 
+  async #end(): Promise<void> {
+    const { rollback: undo, claim } = this.#transaction
+    if (undo || !claim)
+      return void (await runPipeline(this.#client, undo ? [[checkConstraints], [rollback]] : [[commit]], false))
+    try {
+      await runPipeline(this.#client, [[loginRole, ...claim.record([])], [commit]], false)
+    } catch (error) {
+      throw recordedMeanwhile(error) ?? error
+    }
+  }
+
   async #runSteps(steps: readonly BatchStep[]): Promise<readonly BatchStepResult[]> {
-    const { isolation, readOnly } = this.#transaction
+    const { isolation, readOnly, claim } = this.#transaction
     const isFirst = !this.#hasBegun
     this.#hasBegun = true
     const begin = command(
@@ -95,14 +104,20 @@ class BatchRun {
         hasNoEffect: true,
       },
     )
+    const before = !isFirst ? [] : claim ? [begin, loginRole, claim.statement] : [begin]
+    let results: readonly BatchStepResult[]
     try {
       // A statement prepared earlier may be stale. The first round trip can be repeated then, further ones cannot.
-      const prepare = this.#prepare && isFirst
-      return await runSteps(this.#client, steps, { before: isFirst ? [begin] : [], isReadOnly: readOnly, prepare })
+      results = await runSteps(this.#client, steps, { before, isReadOnly: readOnly, prepare: this.#prepare && isFirst })
     } catch (error) {
       this.#loss = error
       throw error
     }
+    const last = results.at(-1)
+    const refusal =
+      claim && last && 'error' in last ? claimRefused(last.error, before.indexOf(claim.statement)) : undefined
+    if (refusal) throw refusal.error
+    return results
   }
 }
 

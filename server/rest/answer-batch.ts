@@ -5,6 +5,7 @@ import type { Identity } from '../identity/identity.ts'
 import { qualifiedKey } from '../schema-cache/identifier.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
 import { answer, isolationOf, type Answered, type AnswerContext } from './answer.ts'
+import { batchClaim, batchOnce, repeatedBatch } from './batch-once.ts'
 import { batchErrors, ofRequest, ofResponse } from './batch/batch-errors.ts'
 import { parseBatch, type BatchPart } from './batch/batch-request.ts'
 import { batchResponse, bytesOf, jsonOf, type PartResponse } from './batch/batch-response.ts'
@@ -16,6 +17,7 @@ import { prepare } from './cache/prepare.ts'
 import type { BatchDatabase, RunSteps } from './database.ts'
 import { ApiError } from './errors.ts'
 import type { HttpRequest } from './request/api-request.ts'
+import type { IdempotentRequest } from './request/idempotency-key.ts'
 import { bodyTypeError } from './request/payload-check.ts'
 import { parsePreferences } from './request/preferences.ts'
 import { pathSegments } from './request/resource.ts'
@@ -79,6 +81,7 @@ class Batch {
   readonly #context: BatchContext
   /** The preference of the batch for the end of its transaction, if clients may choose it. */
   readonly #transaction: 'commit' | 'rollback' | undefined
+  readonly #once: IdempotentRequest | undefined
   readonly #responses: PartResponse[] = []
   /** JSON bodies of responses, by request. */
   readonly #bodies = new Map<string, string | undefined>()
@@ -91,6 +94,7 @@ class Batch {
     this.#parts = parts
     this.#identity = identity
     this.#context = context
+    this.#once = batchOnce(http, identity, context)
     const preferences = http.headers.filter(([name]) => name === 'prefer').map(([, value]) => value)
     const mayChoose = context.snapshot.config.dbTxEnd.endsWith('-allow-override')
     this.#transaction = parsePreferences(preferences, mayChoose).transaction
@@ -123,9 +127,16 @@ class Batch {
       caller,
     }
     const options = { prepare: config.dbPreparedStatements, sharing: config.dbPoolSharing }
+    const once = transaction.readOnly ? undefined : this.#once
+    let response: Answered['response'] | undefined
+    const use = async (run: RunSteps): Promise<Answered['response']> =>
+      (response = await this.#finish(group, { run, isolation }))
+    const claim = once && batchClaim(once, () => response ?? noResponse())
     try {
-      return await database.batch(transaction, (run) => this.#finish(group, { run, isolation }), options)
+      return await database.batch({ ...transaction, claim }, use, options)
     } catch (error) {
+      const repeated = once && repeatedBatch(once, error, this.#http, this.#identity, this.#context)
+      if (repeated) return await repeated
       throw transactionError(error, this.#identity.role !== config.dbAnonRole)
     }
   }
@@ -274,6 +285,10 @@ class Batch {
       }
     }, null)
   }
+}
+
+const noResponse = (): never => {
+  throw new Error('a batch is committed before it has a response')
 }
 
 const isRead = ({ method }: BatchPart): boolean =>

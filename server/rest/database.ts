@@ -245,7 +245,7 @@ export type BatchStep = Pick<RestTransaction, 'settings' | 'preRequest' | 'state
 /** The rows of each statement of a step, or the error that ended the batch. */
 export type BatchStepResult = { readonly rows: TransactionResult['rows'] } | { readonly error: Error }
 
-export type BatchTransaction = Pick<RestTransaction, 'isolation' | 'readOnly' | 'rollback' | 'caller'>
+export type BatchTransaction = Pick<RestTransaction, 'isolation' | 'readOnly' | 'rollback' | 'caller' | 'claim'>
 
 /**
  * Runs steps in order, in one round trip. After an error only the end of the transaction is possible.
@@ -260,7 +260,7 @@ export type BatchDatabase = Database & {
    * Runs the requests of a batch in one transaction on one connection, and commits it when `use` resolves.
    *
    * @param use its error rolls the transaction back
-   * @throws DatabaseFailure; the error of `use`; any other error when the connection was lost
+   * @throws DatabaseFailure; ClaimRefusal; the error of `use`; any other error when the connection was lost
    */
   batch<T>(transaction: BatchTransaction, use: (run: RunSteps) => Promise<T>, options: TransactionOptions): Promise<T>
 }

@@ -28,7 +28,7 @@ const supabase = createClient<Database, 'api'>(service.url, 'no key', {
   realtime: { transport: class {} as never },
   global: {
     fetch: (url, init) => {
-      sent.push(String(url))
+      sent.push(url instanceof Request ? url.url : url.toString())
       const headers = new Headers(init?.headers)
       // The gateway of a hosted project removes it; here it would be taken for a key of the service.
       headers.delete('apikey')

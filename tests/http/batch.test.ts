@@ -97,7 +97,7 @@ t.test('later requests use earlier results', async (t) => {
       method: 'POST',
       url: '/orders',
       headers: single,
-      body: { customer: 'a, "b"', total: 12345678901234567890.123456789 },
+      body: { customer: 'a, "b"', total: 12.5 },
     },
     {
       id: 'lines',

@@ -15,6 +15,7 @@ export type UrlTemplate = readonly (string | Reference)[]
 const urlReference = /\$\{([\w.:~@-]{1,100})#((?:\/[^{}]*)?)\}/g
 
 /** What must not stand in a url: white space, control characters, and a fragment. */
+// eslint-disable-next-line no-control-regex
 const unusable = /[\s\0-\x1f\x7f#]/
 
 /**
@@ -122,7 +123,7 @@ const decoded = (text: string): string => parseQueryString(`v=${text}`)[0]?.[1] 
 
 function fillParameter(pieces: Pieces, isCall: boolean, scalar: (piece: Reference) => Scalar): string {
   const reference = pieces.find(isReference)
-  if (!reference) return pieces.join('')
+  if (!reference) return pieces.filter((piece) => !isReference(piece)).join('')
   const refusal = (details: string): ApiError => batchErrors.referenceInUrl(referenceText(reference), details)
   const [first = ''] = pieces
   const equals = isReference(first) ? -1 : first.indexOf('=')

@@ -1,0 +1,93 @@
+// A batch with an Idempotency-Key takes effect once: its response is stored in its transaction, and a repeated batch gets
+// it again.
+import type { Identity } from '../identity/identity.ts'
+import type { AnswerContext } from './answer.ts'
+import { refusalOf, repeatedResponse } from './answer-once.ts'
+import type { Claim } from './database.ts'
+import type { HttpRequest } from './request/api-request.ts'
+import { idempotentRequest, type IdempotentRequest } from './request/idempotency-key.ts'
+import { parseApiRequest } from './request/parse-api-request.ts'
+import { bytesOf } from './batch/batch-response.ts'
+import type { RestResponse } from './response/result.ts'
+import { transactionError } from './sql-errors.ts'
+import { render } from './sql/fragment.ts'
+import { namedSession } from './sql/session.ts'
+import { preRequestStatement } from './sql/settings.ts'
+import { claimStatement, storedStatements, storeStatement } from './sql/stored-response.ts'
+
+/**
+ * The key of a batch; undefined without a key, and for a database that does not keep responses.
+ *
+ * @throws ApiError PGRSTX90 for an invalid key
+ */
+export const batchOnce = (
+  http: HttpRequest,
+  identity: Identity,
+  { idempotencyKey, schemaCache }: AnswerContext,
+): IdempotentRequest | undefined =>
+  idempotencyKey === undefined || !schemaCache.keepsResponses
+    ? undefined
+    : idempotentRequest(idempotencyKey, http, identity)
+
+/**
+ * The claim of a batch.
+ *
+ * @param response called before the commit, when all requests have been answered
+ */
+export const batchClaim = (request: IdempotentRequest, response: () => RestResponse): Claim => ({
+  statement: claimStatement(request),
+  record: () => {
+    const { status, statusText, headers, ...rest } = response()
+    return [storeStatement(request, { status, statusText, headers, body: bytesOf({ ...rest, status, headers }) })]
+  },
+})
+
+/**
+ * The response to a repeated batch.
+ *
+ * @param error what the transaction of the batch failed with
+ * @returns undefined if the error says nothing of a repetition
+ * @throws ApiError PGRSTX91 and PGRSTX92 as a rejection, see `repeatedResponse`; the errors of the settings of the caller
+ */
+export function repeatedBatch(
+  request: IdempotentRequest,
+  error: unknown,
+  http: HttpRequest,
+  identity: Identity,
+  { database, caller, snapshot, schemaCache }: AnswerContext,
+): Promise<RestResponse> | undefined {
+  const reason = refusalOf(error)
+  if (!reason) return undefined
+  const { config } = snapshot
+  return repeatedResponse(request, reason, async () => {
+    // The caller has to be allowed in still, so the settings and the pre-request function precede the stored response.
+    const headers = http.headers.filter(([name]) => !ofBody.has(name))
+    const { request: parsed } = parseApiRequest(
+      { ...http, method: 'GET', path: '/', query: '', headers, body: empty },
+      config,
+    )
+    const session = schemaCache.checksSessions ? namedSession(identity) : undefined
+    const plan = { kind: 'inspect', readOnly: false } as const
+    const transaction = {
+      settings: snapshot.settings.statement(identity, parsed, plan, session),
+      preRequest: config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined,
+      statements: storedStatements(request),
+      isolation: null,
+      readOnly: false,
+      hasNoEffect: false,
+      rollback: false,
+      checkResult: undefined,
+      stats: undefined,
+      caller,
+    }
+    try {
+      return (await database.run(transaction, { prepare: config.dbPreparedStatements, sharing: 'none' })).rows
+    } catch (failure) {
+      throw transactionError(failure, identity.role !== config.dbAnonRole)
+    }
+  })
+}
+
+/** Headers that are about the batch's own body. */
+const ofBody = new Set(['accept', 'accept-profile', 'content-profile', 'content-type', 'prefer', 'range'])
+const empty = Buffer.alloc(0)
