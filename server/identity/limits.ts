@@ -139,7 +139,10 @@ function rateOf(
 }
 
 /** The stricter of two limits; undefined is no statement about it, null is unlimited. */
-export function stricterLimit(one: number | null | undefined, other: number | null | undefined): number | null | undefined {
+export function stricterLimit(
+  one: number | null | undefined,
+  other: number | null | undefined,
+): number | null | undefined {
   if (one === undefined || other === undefined) return one ?? other
   return one === null || other === null ? (one ?? other) : Math.min(one, other)
 }

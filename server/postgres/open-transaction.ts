@@ -1,5 +1,6 @@
 // Runs the transactions of requests inside a transaction that is already open, and that its owner rolls back.
-import type { Database, RestTransaction, TransactionResult } from '../rest/database.ts'
+import type { BatchDatabase, BatchTransaction, RestTransaction, RunSteps, TransactionResult } from '../rest/database.ts'
+import { runSteps } from './batch-transaction.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
 import { command, runPipeline, StatementError } from './protocol/pipeline.ts'
 
@@ -11,7 +12,7 @@ const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
  * that transaction. Their settings, such as the role, stay until the caller rolls back: to a savepoint, or the whole
  * transaction. After an error only that is possible.
  */
-export class OpenTransaction implements Database {
+export class OpenTransaction implements BatchDatabase {
   readonly #client: PipelineClient
 
   constructor(client: PipelineClient) {
@@ -31,5 +32,13 @@ export class OpenTransaction implements Database {
     const error = checkResult?.(rows)
     if (error) throw error
     return { rows }
+  }
+
+  async batch<T>({ readOnly }: BatchTransaction, use: (run: RunSteps) => Promise<T>): Promise<T> {
+    const result = await use((steps) =>
+      runSteps(this.#client, steps, { before: [], isReadOnly: readOnly, prepare: false }),
+    )
+    if (!readOnly) await runPipeline(this.#client, [[checkConstraints]], false)
+    return result
   }
 }

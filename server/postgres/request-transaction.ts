@@ -5,6 +5,7 @@ import type {
   PipelineStatement,
   RestTransaction,
   RawRow,
+  RowReceiver,
   TransactionOptions,
   TransactionResult,
 } from '../rest/database.ts'
@@ -54,6 +55,8 @@ class TransactionRun implements SharedRun {
   readonly #transaction: RestTransaction
   readonly #options: TransactionOptions
   readonly waitsForLargeRows: boolean
+  /** Receives rows while they arrive. */
+  readonly #receiver: RowReceiver | undefined
   readonly #source: RunOptions['source']
   readonly #settingsError: RunOptions['settingsError']
   readonly #resolve: (result: TransactionResult) => void
@@ -83,6 +86,7 @@ class TransactionRun implements SharedRun {
     this.kind = transaction.readOnly ? 'read' : 'write'
     this.part = statementsOf(transaction)
     this.mayRepeat = transaction.hasNoEffect
+    this.#receiver = transaction.receiver
   }
 
   start(): void {
@@ -140,7 +144,7 @@ class TransactionRun implements SharedRun {
 
   /** Whether to run it once more: its connection was lost, or has a role that may not check sessions. */
   #mayRetry(error: Error): boolean {
-    if (this.#hasArrived) return false
+    if (this.#hasArrived || this.#receiver?.hasBegun === true) return false
     if (!this.#resetsRole && this.#hasForeignRole(error)) {
       this.#resetsRole = true
       return true
@@ -179,6 +183,12 @@ class TransactionRun implements SharedRun {
   }
 
   #runOn(client: PipelineClient): Promise<RawRow[][]> {
+    if (!this.#receiver) return this.#runStatements(client)
+    const remove = this.#pool.streams.addReceiver(this.#receiver)
+    return this.#runStatements(client).finally(remove)
+  }
+
+  #runStatements(client: PipelineClient): Promise<RawRow[][]> {
     const { stats, readOnly, statements } = this.#transaction
     const observer: PipelineObserver = {
       onLargeRow:
@@ -186,6 +196,7 @@ class TransactionRun implements SharedRun {
           ? (fields, last) => this.onLargeRow(fields, last)
           : undefined,
       stats,
+      hasReceiver: this.#receiver !== undefined,
     }
     const before = [...this.#beforeSettings, ...this.part.slice(0, this.part.length - statements.length)]
     return runStages(client, this.#transaction, before, { prepare: this.#options.prepare, observer })

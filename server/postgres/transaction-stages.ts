@@ -39,7 +39,8 @@ export async function runStages(
 ): Promise<RawRow[][]> {
   const { statements } = transaction
   if (isPlain(transaction)) {
-    const results = await runPipeline(client, [[...before, ...statements]], options.prepare, options.observer)
+    const all = [...before, ...statements]
+    const results = await runPipeline(client, [all], options.prepare, options.observer)
     return results.slice(before.length)
   }
   return new Stages(client, transaction, options).run(before)
@@ -57,7 +58,7 @@ class Stages {
   }
 
   async run(before: PipelinePart): Promise<RawRow[][]> {
-    const { isolation, readOnly, statements, checkResult, claim, precheck } = this.#transaction
+    const { isolation, readOnly, statements, checkResult, claim, precheck, receiver } = this.#transaction
     const access = readOnly ? 'ONLY' : 'WRITE'
     const begin = command(`BEGIN ISOLATION LEVEL ${isolation ?? 'read committed'} READ ${access}`, {
       hasNoEffect: true,
@@ -66,8 +67,13 @@ class Stages {
     const claimed = claim ? opening.indexOf(claim.statement) : -1
     if (!precheck) {
       const all = [...opening, ...statements]
-      if (!checkResult && !claim) return (await this.#runToEnd(all)).slice(opening.length, all.length)
-      return this.#finish((await this.#runPart(all, this.#options.prepare, claimed)).slice(opening.length))
+      if (!checkResult && !claim) {
+        const observer = { hasReceiver: receiver !== undefined }
+        const results = await this.#runToEnd(all, this.#options.prepare, observer)
+        return results.slice(opening.length, all.length)
+      }
+      const results = await this.#runPart(all, this.#options.prepare, claimed)
+      return this.#finish(results.slice(opening.length))
     }
     const checked = await this.#runPart([...opening, precheck.statement], this.#options.prepare, claimed)
     await this.#refuseIf(precheck.check(checked.at(-1) ?? []))
@@ -78,11 +84,7 @@ class Stages {
   }
 
   /** Runs the last statements together with the end of the transaction. */
-  #runToEnd(
-    part: readonly PipelineStatement[],
-    prepare = this.#options.prepare,
-    observer?: PipelineObserver,
-  ): Promise<RawRow[][]> {
+  #runToEnd(part: readonly PipelineStatement[], prepare: boolean, observer: PipelineObserver): Promise<RawRow[][]> {
     const parts = this.#transaction.rollback ? [[...part, checkConstraints], [rollback]] : [part, [commit]]
     return runPipeline(this.#client, parts, prepare, observer)
   }
@@ -90,7 +92,7 @@ class Stages {
   /**
    * Runs statements that leave the transaction open, and ends it if one of them fails.
    *
-   * @param claimed number of the statement of the claim
+   * @param claimed position of the statement of the claim
    */
   async #runPart(part: PipelinePart, prepare: boolean, claimed = -1): Promise<RawRow[][]> {
     try {

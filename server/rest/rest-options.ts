@@ -3,6 +3,7 @@ import { nearestName } from '../text/nearest-name.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { EngineDatabase } from './database.ts'
 import type { Identify, RestObservation } from './handler.ts'
+import type { ImportEvent } from './import-progress.ts'
 import { defaultSettings, type LoadSettings, type RestSettings } from './settings.ts'
 import type { SchemaEvent } from './engine.ts'
 import type { BodyValidator } from './validation.ts'
@@ -28,6 +29,8 @@ export type RestOptions = {
   readonly validator?: BodyValidator
   /** Called once for every request, before its response is sent. Its errors go to the console. */
   readonly onRequest?: (observation: RestObservation) => void
+  /** Called from time to time while an import runs, and at its end. Its errors go to the console. */
+  readonly onImport?: (event: ImportEvent) => void
   /** Called after each attempt to load the schema cache. By default, failures are written to the console, as its errors are. */
   readonly onSchema?: (event: SchemaEvent) => void
 }

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import { PlanCache } from './cache/plan-cache.ts'
-import type { Database } from './database.ts'
+import type { BatchDatabase } from './database.ts'
 import { PageCursors } from './request/page-cursor.ts'
 import type { LoadSettings, RestSettings, RoleSettings } from './settings.ts'
 import { stricterLimit, type Limits } from '../identity/limits.ts'
@@ -93,7 +93,7 @@ export type RequestLimits = {
 
 /** The database with its current snapshot. */
 export type EngineState = {
-  readonly database: Database
+  readonly database: BatchDatabase
   /** The current snapshot. A request reads it once. */
   readonly snapshot: Snapshot
   /** Called when a request has lost its database connection. */

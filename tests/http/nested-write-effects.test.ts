@@ -11,7 +11,7 @@ import { startNested, user } from '../support/nested-service.ts'
 
 const { call, database, url, uri } = await startNested(t, {
   PGRST_DB_TX_END: 'commit-allow-override',
-  PGRST_DB_MAX_EMBED_DEPTH: '3',
+  DB_MAX_EMBED_DEPTH: '3',
 })
 const alice = await user('alice')
 const bob = await user('bob')
@@ -130,6 +130,26 @@ t.test('races: the same rows at the same time', async (t) => {
   }
 })
 
+t.test('both OpenAPI documents have the related rows', async (t) => {
+  const swagger = await call('GET', '/rest/v1/', { headers: alice })
+  t.match(swagger.body, {
+    paths: { '/orders': { 'x-related-rows': ['customers', 'lines', 'order_tags', 'shipments', 'tags'] } },
+  })
+  const { body } = await call('GET', '/openapi.json', { headers: alice })
+  const path = '/rest/v1/orders'
+  const { paths } = body as { paths: Record<string, { post: { requestBody: { content: Record<string, unknown> } } }> }
+  t.match(paths[path]?.post.requestBody.content['application/json'], {
+    schema: {
+      anyOf: [
+        {},
+        {},
+        { properties: { lines: { type: 'array' }, customers: { type: ['object', 'null'] } } },
+        { type: 'array' },
+      ],
+    },
+  })
+})
+
 t.test('the depth is limited', async (t) => {
   const nest = (depth: number): object =>
     depth === 0 ? { name: 'leaf' } : { name: 'n', categories: [nest(depth - 1)] }
@@ -196,7 +216,13 @@ t.test('the JSON Schema of each table counts, apart from what relationships set'
   })
   const handle = fetchHandler(rest)
   const send = (body: object): Promise<Response> =>
-    handle(new Request('http://localhost/orders', { method: 'POST', body: JSON.stringify(body) }))
+    handle(
+      new Request('http://localhost/orders', {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify(body),
+      }),
+    )
   t.equal((await send({ reference: 'schema', lines: [{ sku: 'a', price: 1 }] })).status, 201)
   const refused = await send({ lines: [{ sku: 'a', price: 1 }, { sku: 'b' }] })
   t.equal(refused.status, 400)

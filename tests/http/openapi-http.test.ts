@@ -29,7 +29,7 @@ const pathsOf = (body: unknown): string[] => Object.keys((body as { paths: Json 
 t.test("PostgREST's document follows the privileges of the caller", async (t) => {
   const anyone = await call('GET', '/rest/v1/')
   t.equal(anyone.headers.get('content-type'), 'application/openapi+json; charset=utf-8')
-  t.strictSame(pathsOf(anyone.body).sort(), ['/', '/notices'])
+  t.strictSame(pathsOf(anyone.body).sort(), ['/', '/$batch', '/notices'])
   const member = await call('GET', '/rest/v1/', signedIn)
   for (const path of ['/classification_runs', '/profiles', '/reports', '/rpc/tell']) {
     t.ok(pathsOf(member.body).includes(path), path)
@@ -73,7 +73,7 @@ t.test('docs-mode shows everything', async (t) => {
     t.ok(everything.includes(path), path)
   t.strictSame(
     pathsOf((await all.call('GET', '/rest/v1/')).body).sort(),
-    ['/', '/notices'],
+    ['/', '/$batch', '/notices'],
     "but not in PostgREST's document",
   )
 })

@@ -23,55 +23,58 @@ function counting(now: () => number): Counts & { statements: number; wanted: num
   }
 }
 
-t.test('in any interval three processes let through the burst, the rate, and a tenth of a second each at most', async (t) => {
-  for (const [seed, perSecond, burst] of [
-    [1, 100, 20],
-    [2, 1000, 1],
-    [3, 7.5, 50],
-    [4, 0.5, 3],
-    [5, 10_000, 10_000],
-  ] as const) {
-    const random = seededRandom(seed)
-    let time = 0
-    const counts = counting(() => time)
-    const rate = { perSecond, burst }
-    const processes = Array.from({ length: 3 }, () => new Lease('role', rate, counts, () => time))
-    /** Times of the requests that were let through. */
-    const granted: number[] = []
-    const note = (state: LeaseState): void => {
-      if (state.isGranted) granted.push(time)
-      t.ok(state.remaining >= 0 && state.remaining <= burst)
-    }
-    let asked = 0
-    for (let step = 0; step < 300; step++) {
-      time += random.chance(0.05) ? random.below(3000) : random.below(20)
-      const [busy] = [random.below(3)]
-      for (const [index, lease] of processes.entries()) {
-        const count = index === busy ? random.below(40) : random.below(3)
-        asked += count
-        for (let n = 0; n < count; n++) {
-          const state = lease.take(1)
-          if (state instanceof Promise) void state.then(note)
-          else note(state)
+t.test(
+  'in any interval three processes let through the burst, the rate, and a tenth of a second each at most',
+  async (t) => {
+    for (const [seed, perSecond, burst] of [
+      [1, 100, 20],
+      [2, 1000, 1],
+      [3, 7.5, 50],
+      [4, 0.5, 3],
+      [5, 10_000, 10_000],
+    ] as const) {
+      const random = seededRandom(seed)
+      let time = 0
+      const counts = counting(() => time)
+      const rate = { perSecond, burst }
+      const processes = Array.from({ length: 3 }, () => new Lease('role', rate, counts, () => time))
+      /** Times of the requests that were let through. */
+      const granted: number[] = []
+      const note = (state: LeaseState): void => {
+        if (state.isGranted) granted.push(time)
+        t.ok(state.remaining >= 0 && state.remaining <= burst)
+      }
+      let asked = 0
+      for (let step = 0; step < 300; step++) {
+        time += random.chance(0.05) ? random.below(3000) : random.below(20)
+        const [busy] = [random.below(3)]
+        for (const [index, lease] of processes.entries()) {
+          const count = index === busy ? random.below(40) : random.below(3)
+          asked += count
+          for (let n = 0; n < count; n++) {
+            const state = lease.take(1)
+            if (state instanceof Promise) void state.then(note)
+            else note(state)
+          }
+        }
+        await settle()
+        await settle()
+      }
+      const leases = 3 * Math.floor(perSecond / 10)
+      let worst = -Infinity
+      for (let from = 0; from < granted.length; from += 7) {
+        for (let to = from; to < granted.length; to += 5) {
+          const seconds = ((granted[to] ?? 0) - (granted[from] ?? 0)) / 1000
+          worst = Math.max(worst, to - from + 1 - (burst + perSecond * seconds + leases))
         }
       }
-      await settle()
-      await settle()
+      t.ok(worst <= 1e-6, `rate ${perSecond}, burst ${burst}: ${worst} more than the bound`)
+      t.ok(granted.length <= burst + (perSecond * time) / 1000, 'never more than was taken')
+      t.ok(granted.length >= Math.min(asked, burst), 'at least the burst')
+      t.ok(counts.statements < asked, `${counts.statements} statements for ${asked} requests`)
     }
-    const leases = 3 * Math.floor(perSecond / 10)
-    let worst = -Infinity
-    for (let from = 0; from < granted.length; from += 7) {
-      for (let to = from; to < granted.length; to += 5) {
-        const seconds = ((granted[to] ?? 0) - (granted[from] ?? 0)) / 1000
-        worst = Math.max(worst, to - from + 1 - (burst + perSecond * seconds + leases))
-      }
-    }
-    t.ok(worst <= 1e-6, `rate ${perSecond}, burst ${burst}: ${worst} more than the bound`)
-    t.ok(granted.length <= burst + (perSecond * time) / 1000, 'never more than was taken')
-    t.ok(granted.length >= Math.min(asked, burst), 'at least the burst')
-    t.ok(counts.statements < asked, `${counts.statements} statements for ${asked} requests`)
-  }
-})
+  },
+)
 
 t.test('a busy process needs few statements, and an idle one takes no more than it needs', async (t) => {
   let time = 0

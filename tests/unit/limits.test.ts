@@ -9,14 +9,28 @@ import { DatabaseCounts, LocalCounts } from '../../server/rest/limits/counts.ts'
 t.test('values', (t) => {
   const rate = 'a number from 0.001 to 1000000'
   const burst = 'a whole number from 1 to 1000000'
-  const rows: readonly (readonly [pairs: Readonly<Record<string, string>>, limits: Limits | undefined, problems?: string[]])[] = [
+  const rows: readonly (readonly [
+    pairs: Readonly<Record<string, string>>,
+    limits: Limits | undefined,
+    problems?: string[],
+  ])[] = [
     [{}, undefined],
-    [{ max_rows: '10', max_cost: '0', max_embed_depth: ' 2 ' }, { maxRows: 10, maxCost: 0, maxEmbedDepth: 2 }],
-    [{ max_rows: 'none', max_cost: 'NONE' }, { maxRows: null, maxCost: null }],
+    [
+      { max_rows: '10', max_cost: '0', max_embed_depth: ' 2 ' },
+      { maxRows: 10, maxCost: 0, maxEmbedDepth: 2 },
+    ],
+    [
+      { max_rows: 'none', max_cost: 'NONE' },
+      { maxRows: null, maxCost: null },
+    ],
     [{ max_rows: '' }, undefined],
     [{ max_rows: '-1' }, undefined, ['max_rows = -1: allowed is a whole number or none']],
     [{ max_rows: '1e3' }, undefined, ['max_rows = 1e3: allowed is a whole number or none']],
-    [{ max_rows: '99999999999999999999' }, undefined, ['max_rows = 99999999999999999999: allowed is a whole number or none']],
+    [
+      { max_rows: '99999999999999999999' },
+      undefined,
+      ['max_rows = 99999999999999999999: allowed is a whole number or none'],
+    ],
     [{ max_requests_per_second: '5' }, { rate: { perSecond: 5, burst: 5 } }],
     [{ max_requests_per_second: '0.2' }, { rate: { perSecond: 0.2, burst: 1 } }],
     [{ max_requests_per_second: '2.5', max_request_burst: '7' }, { rate: { perSecond: 2.5, burst: 7 } }],
@@ -107,10 +121,13 @@ t.test('each part of a batch counts, and a refused one counts against no limit',
 t.test('without counts in the database, each process counts on its own', async (t) => {
   const warnings: string[] = []
   let asked = 0
-  const failing = new DatabaseCounts(() => {
-    asked++
-    return Promise.reject(Object.assign(new Error('no function'), { code: '42883' }))
-  }, (message) => warnings.push(message))
+  const failing = new DatabaseCounts(
+    () => {
+      asked++
+      return Promise.reject(Object.assign(new Error('no function'), { code: '42883' }))
+    },
+    (message) => warnings.push(message),
+  )
   const rate = { perSecond: 0.001, burst: 3 }
   t.equal((await failing.take('a', rate, 2)).granted, 2)
   t.equal((await failing.take('a', rate, 2)).granted, 1)
@@ -118,7 +135,10 @@ t.test('without counts in the database, each process counts on its own', async (
   t.equal(asked, 1, 'the database is not asked again at once')
   t.equal(warnings.length, 1)
   t.match(warnings[0], /^each process counts requests on its own \(no function\): run sql\/limits\/setup.sql/)
-  const lost = new DatabaseCounts(() => Promise.reject(new Error('lost')), (message) => warnings.push(message))
+  const lost = new DatabaseCounts(
+    () => Promise.reject(new Error('lost')),
+    (message) => warnings.push(message),
+  )
   await t.rejects(lost.take('a', rate, 1), { message: 'lost' })
   t.equal(warnings.length, 1)
 })

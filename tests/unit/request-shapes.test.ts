@@ -23,8 +23,7 @@ const cache = schemaCache({
 const { config } = loadConfig({ env: { PGRST_DB_SCHEMAS: 'api' } })
 const validator = await createValidator()
 /** A new snapshot with empty caches. */
-const snapshot = (): Snapshot =>
-  new Snapshot({ config, roleSettings: noRoleSettings }, cache)
+const snapshot = (): Snapshot => new Snapshot({ config, roleSettings: noRoleSettings }, cache)
 
 type Asked = { readonly method?: string; readonly path?: string; readonly query: string; readonly body?: string }
 

@@ -12,11 +12,13 @@ import { bind, type PlanCache, bindError, sourcesOf, type KnownShape, type Prepa
 import { hasNoEffect } from '../plan/effect.ts'
 import { planRequest } from '../plan/planner.ts'
 import type { ActionPlan, CrudPlan } from '../plan/plan.ts'
+import type { VersionSettings } from '../plan/row-version.ts'
+import { isStreamable } from '../plan/streamable.ts'
 import type { ApiRequest, HttpRequest, PlannedRequest, RequestShape } from '../request/api-request.ts'
 import { largeBody } from '../request/body.ts'
 import { parseApiRequest } from '../request/parse-api-request.ts'
 import { parsePayload, type Payload } from '../request/payload.ts'
-import { readHeaders } from '../request/headers.ts'
+import { conditionsOf, readHeaders } from '../request/headers.ts'
 import type { PageCursors } from '../request/page-cursor.ts'
 import { pageInput, readPage, withPage } from '../request/page-request.ts'
 import { canonicalQueryString, parseQueryString } from '../request/query-string.ts'
@@ -28,7 +30,11 @@ import { isObject } from '../sql/payload.ts'
 import { mainStatement, needsPlannedCount } from '../sql/statement.ts'
 
 export type PrepareContext = {
-  readonly snapshot: { readonly config: RestSettings; readonly plans: PlanCache; readonly cursors: PageCursors }
+  readonly snapshot: {
+    readonly config: RestSettings & VersionSettings
+    readonly plans: PlanCache
+    readonly cursors: PageCursors
+  }
   readonly schemaCache: SchemaCache
   readonly validator: BodyValidator
 }
@@ -75,6 +81,13 @@ export function prepare(http: HttpRequest, context: PrepareContext, onParsed: On
   if (known === 'uncacheable') return uncached()
   if (known instanceof ApiError) return bindError(known, split.values)
   return catchApiError(() => fromShape(http, split, known, context, onParsed)) ?? uncached()
+}
+
+/** Prepares a read that returns no version of a row, without the plan cache. */
+export function prepareWithoutVersion(http: HttpRequest, context: PrepareContext): Prepared | ApiError {
+  const { snapshot } = context
+  const config = { ...snapshot.config, readsVersions: false }
+  return catchApiError(() => prepareUncached(http, { ...context, snapshot: { ...snapshot, config } }, () => undefined))
 }
 
 function catchApiError<T>(run: () => T): T | ApiError {
@@ -156,6 +169,7 @@ function prepareShape(
     // The function may have a parameter `cursor`, whose argument is what was split as a cursor.
     (cursor === undefined || page !== undefined) &&
     !plan.explain &&
+    !isStreamable(plan, request.shape) &&
     !needsPlannedCount(plan, request.shape) &&
     !(plan.kind === 'mutate' && plan.mutation === 'single-upsert') &&
     (payload === undefined || isText(payload))
@@ -197,10 +211,12 @@ function fromShape(
   const { shape, body, plan, hasNoEffect, stats } = known
   const { payload, columns, value } = parsePayload(http.body, shape.contentType, shape.namedColumns, shape.action)
   if (!fits(payload, columns, known)) return undefined
-  const { others: headers, cookies } = readHeaders(http.headers)
+  const received = readHeaders(http.headers)
+  const { others: headers, cookies } = received
   const canonicalQuery = http.query === '' ? '' : canonicalQueryString(parseQueryString(http.query))
   const page = plan.page ? { page: pageInput(shape, http.query, cursor?.opened) } : {}
-  const request: PlannedRequest = { shape, input: { headers, cookies, payload, canonicalQuery, ...page } }
+  const conditions = conditionsOf(received)
+  const request: PlannedRequest = { shape, input: { headers, cookies, payload, canonicalQuery, conditions, ...page } }
   onParsed()
   checkPayload(request, value, validator)
   const text = body && isText(payload) ? payload.text : null

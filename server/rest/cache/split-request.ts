@@ -45,7 +45,11 @@ export const withValues = (text: string, values: readonly string[]): string =>
 
 const longestQuery = 2048
 /** Headers that belong to the shape. */
-const shapeHeaders = new Set(['accept', 'accept-profile', 'content-profile', 'content-type', 'prefer', 'range'])
+const shapeHeaders = new Set([
+  ...['accept', 'accept-profile', 'content-profile', 'content-type', 'prefer', 'range'],
+  // Conditions on entity tags. Those of GET apply to the response.
+  ...['if-match', 'if-none-match'],
+])
 
 const plainName = /^[\w.>-]+$/
 /** Parameters that belong to the shape as a whole, also with an embed path before them, as in `clients.order`. */
@@ -235,7 +239,9 @@ export function splitRequest(http: HttpRequest, cursors?: PageCursors): SplitReq
   const reader = new ShapeReader(http, cursors)
   if (query !== '') for (const part of query.split('&')) if (!reader.addPart(part)) return undefined
   for (const [name, text] of headers) {
-    if (shapeHeaders.has(name)) reader.key += keyPart(partKind.header, name) + keyPart(partKind.headerValue, text)
+    if (!shapeHeaders.has(name)) continue
+    if (!name.startsWith('if-')) reader.key += keyPart(partKind.header, name) + keyPart(partKind.headerValue, text)
+    else if (http.method !== 'GET') return undefined
   }
   const { key, values, forms, template, canBeRejected, cursor } = reader
   return { key, values, forms, template: template.join('&'), canBeRejected, cursor }

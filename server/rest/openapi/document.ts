@@ -5,8 +5,9 @@ import type { Relationships } from '../../schema-cache/relationship.ts'
 import type { Routine } from '../../schema-cache/routine.ts'
 import type { Table } from '../../schema-cache/table.ts'
 import { firstLine } from './comment.ts'
+import { batchPath } from './batch-path.ts'
 import { tableDefinition } from './definition.ts'
-import { object, stringify } from './ordered-json.ts'
+import { object, stringify, type Member } from './ordered-json.ts'
 import { parameterDefinitions } from './parameter.ts'
 import { relationMedia, rootPath, routinePath, tablePath } from './path.ts'
 import { apiAddress } from './proxy-uri.ts'
@@ -26,6 +27,10 @@ export type DescribedSchema = {
   /** URL of the documentation. */
   readonly documentation: string
 }
+
+/** Paths that PostgREST does not have. A table of the same name takes precedence. */
+const beyondPostgrest = (tables: readonly Table[]): readonly Member[] =>
+  tables.some(({ name }) => name === '$batch') ? [] : [batchPath]
 
 const securityName = 'JWT'
 
@@ -50,7 +55,15 @@ export function postgrestDocument(input: DescribedSchema): string {
       ['schemes', [scheme]],
       ['consumes', relationMedia],
       ['produces', relationMedia],
-      ['paths', object(rootPath, ...tables.map(tablePath), ...routines.map(routinePath))],
+      [
+        'paths',
+        object(
+          rootPath,
+          ...tables.map((table) => tablePath(table, relationships)),
+          ...routines.map(routinePath),
+          ...beyondPostgrest(tables),
+        ),
+      ],
       [
         'definitions',
         tables.length > 0

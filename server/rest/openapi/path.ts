@@ -1,6 +1,8 @@
 // The paths: relations, functions, and the description itself.
 import { firstLine } from './comment.ts'
 import type { Routine } from '../../schema-cache/routine.ts'
+import { relatedNames } from '../../schema-cache/related-names.ts'
+import type { Relationships } from '../../schema-cache/relationship.ts'
 import type { Table } from '../../schema-cache/table.ts'
 import { object, type Member, type OrderedJson } from './ordered-json.ts'
 import { reference } from './reference.ts'
@@ -40,7 +42,7 @@ const beyondPostgrest = (...names: readonly string[]): readonly OrderedJson[] =>
   names.map((name) => reference('parameters', name))
 
 /** The path of a relation: GET, and POST, DELETE and PATCH if it can be written to. */
-export function tablePath(table: Table): Member {
+export function tablePath(table: Table, relationships: Relationships): Member {
   const { name } = table
   const filters = Array.from(table.columns.keys(), (column) => filterName(name, column))
   const method = (parameters: readonly string[], ...responses: readonly Member[]): OrderedJson =>
@@ -57,6 +59,8 @@ export function tablePath(table: Table): Member {
     ['206', response('Partial Content')],
   )
   if (!(table.insertable || table.updatable || table.deletable)) return [`/${name}`, object(['get', get])]
+  // The relationships that the body of POST may name, which PostgREST does not have.
+  const related = table.insertable ? relatedNames(table, relationships).map((it) => it.name) : []
   return [
     `/${name}`,
     object(
@@ -64,7 +68,8 @@ export function tablePath(table: Table): Member {
       ['post', method([bodyName(name), 'select', 'preferPost'], ['201', response('Created')])],
       ['delete', method([...filters, 'preferReturn'], ['204', response('No Content')])],
       ['patch', method([...filters, bodyName(name), 'preferReturn'], ['204', response('No Content')])],
-      ['parameters', beyondPostgrest('idempotencyKey')],
+      ['x-related-rows', related.length > 0 ? related : undefined],
+      ['parameters', beyondPostgrest('idempotencyKey', 'contentType')],
     ),
   ]
 }

@@ -5,7 +5,7 @@ import type { PlannedSelectField } from './field.ts'
 import type { PlanContext } from './plan-context.ts'
 import type { ReadPlan, RelationSelectField } from './read-plan.ts'
 
-const hasAggregate = (plan: ReadPlan): boolean =>
+export const hasAggregate = (plan: ReadPlan): boolean =>
   plan.select.some(({ aggregate }) => aggregate !== null) || plan.having !== undefined || plan.embeds.some(hasAggregate)
 
 /** @throws ApiError PGRST123 when aggregates are used but `db-aggregates-enabled` is off */

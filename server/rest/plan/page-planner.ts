@@ -74,9 +74,9 @@ function totalOrder(
  * @throws ApiError PGRSTX40, PGRSTX41, PGRSTX43, PGRSTX44
  */
 export function planPage(read: ReadPlan, page: PageInput, table: Table | undefined, relation: string): PagePlan {
+  if (read.having) throw pageErrors.unpageable('groups', 'Leave out the parameter having.')
   if (isGrouped(read)) throw pageErrors.unpageable('groups', 'Leave out the aggregates.')
   if (read.distinct) throw pageErrors.unpageable('distinct rows', 'Leave out the parameter distinct.')
-  if (read.having) throw pageErrors.unpageable('groups', 'Leave out the parameter having.')
   if (read.range.limit === 0) throw pageErrors.range('limit=0')
   const terms = totalOrder(read.order, table, relation).map((term) => pageTerm(term, table))
   const { cursor } = page

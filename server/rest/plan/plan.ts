@@ -8,6 +8,7 @@ import type { CallPlan } from './call-plan.ts'
 import type { MutatePlan } from './mutate-plan.ts'
 import type { PagePlan } from './page-plan.ts'
 import type { ReadPlan } from './read-plan.ts'
+import type { Precondition, RowVersion } from './row-version.ts'
 
 type Output = {
   readonly handler: MediaHandler
@@ -28,6 +29,8 @@ export type CrudPlan =
       readonly readOnly: true
       readonly headersOnly: boolean
       readonly relation: QualifiedIdentifier
+      /** The version that the statement returns, of reads of one row. */
+      readonly version?: RowVersion | undefined
     })
   | (Output & {
       readonly kind: 'mutate'
@@ -36,6 +39,11 @@ export type CrudPlan =
       readonly mutation: Mutation
       readonly readOnly: false
       readonly relation: QualifiedIdentifier
+      /** The version that the statement returns. */
+      readonly version?: RowVersion | undefined
+      readonly precondition?: Precondition | undefined
+      /** Whether the filters match at most one row. Undefined without a precondition. */
+      readonly isByKey?: boolean | undefined
     })
   | (Output & {
       readonly kind: 'call'

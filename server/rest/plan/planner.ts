@@ -19,7 +19,9 @@ import type { PlanSettings } from './plan-context.ts'
 import type { ActionPlan, CrudPlan, InspectPlan } from './plan.ts'
 import { planRead, selectsAll } from './read-planner.ts'
 import { chooseRoutine } from './routine-choice.ts'
+import { versionOfRead } from './row-version.ts'
 import { tableHint } from './suggestion.ts'
+import { withVersion } from './versioned-write.ts'
 
 /**
  * Creates the plan of a request.
@@ -73,21 +75,15 @@ function planReading(
   const table = findTable(cache, relation)
   const context = { request, cache, settings, relation }
   const read = planRead(context)
-  const { handler, mediaType, explain } = negotiate(context, selectsAll(read))
+  const { handler, bodyHandler, mediaType, explain } = negotiate(context, selectsAll(read))
   rejectInvalidPreferences(request.shape)
+  const plan = { kind: 'read', read, readOnly: true, headersOnly, relation, handler, mediaType, explain } as const
   const { page } = request.input
-  return {
-    kind: 'read',
-    read,
-    readOnly: true,
-    headersOnly,
-    relation,
-    handler,
-    mediaType,
-    explain,
-    ...(page && { page: planPage(read, page, table, relation.name) }),
-    ...cutOf(request.shape, settings),
-  }
+  if (page) return { ...plan, page: planPage(read, page, table, relation.name), ...cutOf(request.shape, settings) }
+  const version = explain ? undefined : versionOfRead(table, request, read, bodyHandler, settings)
+  // The entity tag of a HEAD request for one row is that of the body of a GET request.
+  const versioned = version === undefined ? plan : { ...plan, handler: bodyHandler, version }
+  return { ...versioned, ...cutOf(request.shape, settings) }
 }
 
 function planMutating(
@@ -103,7 +99,18 @@ function planMutating(
   const mutate = planMutation(mutation, table, context, read)
   rejectInvalidPreferences(request.shape)
   const { handler, mediaType, explain } = negotiate(context, selectsAll(read))
-  return { kind: 'mutate', read, mutate, mutation, readOnly: false, relation, handler, mediaType, explain }
+  const plan = {
+    kind: 'mutate',
+    read,
+    mutate,
+    mutation,
+    readOnly: false,
+    relation,
+    handler,
+    mediaType,
+    explain,
+  } as const
+  return explain || handler.kind === 'custom' ? plan : withVersion(plan, table, request, settings)
 }
 
 function planCalling(

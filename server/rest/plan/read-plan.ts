@@ -76,7 +76,8 @@ export type ReadPlan = {
 /** The plan for an embed, with its chosen relationship. */
 export type EmbedPlan = ReadPlan & { readonly toParent: Relationship }
 
-/** Whether the rows are groups: the select list has an aggregate. */
-export const isGrouped = ({ select, relationSelect }: ReadPlan): boolean =>
+/** Whether the rows are groups: the select list has an aggregate, or there are conditions on groups. */
+export const isGrouped = ({ select, relationSelect, having }: ReadPlan): boolean =>
+  having !== undefined ||
   select.some(({ aggregate }) => aggregate !== null) ||
   relationSelect.some((item) => item.kind === 'spread' && item.fields.some(({ aggregate }) => aggregate !== null))

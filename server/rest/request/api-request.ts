@@ -56,6 +56,9 @@ export type RequestShape = {
   readonly contentType: MediaType
 }
 
+/** The headers `If-Match` and `If-None-Match`, as they were sent. */
+export type RequestConditions = { readonly ifMatch: string | undefined; readonly ifNoneMatch: string | undefined }
+
 /** The part of a request that belongs to the caller. It is never cached. */
 export type RequestInput = {
   /** All headers except cookies: lower-case names, values decoded as UTF-8. */
@@ -67,6 +70,7 @@ export type RequestInput = {
   readonly canonicalQuery: string
   /** The keyset page that the request asks for. */
   readonly page?: PageInput
+  readonly conditions?: RequestConditions | undefined
 }
 
 /** The part of a request that the stages after planning need. */

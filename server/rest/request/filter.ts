@@ -202,3 +202,7 @@ export function parseFilterOrArgument(key: string, text: string): AtPath<Filter>
   const test = parse(wholeTestOrNone, 'filter', text)
   return test ? { path, value: { field, ...test } } : [field.name, text]
 }
+
+/** Whether a filter is `eq` without negation and quantifier. */
+export const isPlainEquality = ({ negated, operation }: Filter): boolean =>
+  !negated && operation.kind === 'quantifiable' && operation.operator === 'eq' && operation.quantifier === null

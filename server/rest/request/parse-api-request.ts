@@ -4,7 +4,7 @@ import { errors } from '../errors.ts'
 import { decodeMediaType, parseAccept } from '../media-type.ts'
 import type { MediaType } from '../media-type.ts'
 import type { ApiRequest, HttpRequest } from './api-request.ts'
-import { readHeaders } from './headers.ts'
+import { conditionsOf, readHeaders } from './headers.ts'
 import type { RequestHeaders } from './headers.ts'
 import { parsePayload } from './payload.ts'
 import { parsePreferences } from './preferences.ts'
@@ -73,7 +73,13 @@ export function parseApiRequest(http: HttpRequest, settings: RequestSettings): P
       negotiatedByProfile,
       contentType,
     },
-    input: { headers: headers.others, cookies: headers.cookies, payload, canonicalQuery: queryParams.canonical },
+    input: {
+      headers: headers.others,
+      cookies: headers.cookies,
+      payload,
+      canonicalQuery: queryParams.canonical,
+      conditions: conditionsOf(headers),
+    },
     queryParams,
     ranges: new Map(queryParams.ranges).set('limit', range),
     accept: headers.accept === undefined ? anyMediaType : parseAccept(headers.accept),

@@ -1,6 +1,7 @@
 // Reads of a relation, with its embeds as lateral joins.
 import type { ReadPlan, RelationSelectField } from '../plan/read-plan.ts'
 import { distinctSql } from './distinct.ts'
+import type { RowVersion } from '../plan/row-version.ts'
 import { conditionsOf, joinConditionSql, whereSql } from './filter.ts'
 import { join } from './fragment.ts'
 import type { Fragment } from './fragment.ts'
@@ -8,6 +9,7 @@ import { fromSql, relationOf } from './from.ts'
 import { havingSql } from './having.ts'
 import { column, identifier, unqualified } from './identifier.ts'
 import { limitSql, orderSql, type LimitForm } from './order.ts'
+import { versionSql } from './row-version.ts'
 import { groupSql, relationSelectSql, selectFieldSql, spreadArraySql } from './select.ts'
 
 function joinedSql(selected: RelationSelectField, embed: ReadPlan, limits: LimitForm): Fragment {
@@ -67,12 +69,18 @@ export function readParts(plan: ReadPlan, limits: LimitForm): ReadParts {
   }
 }
 
-/** The rows of a read plan. */
-export function readStatement(plan: ReadPlan, limits: LimitForm = 'text'): Fragment {
+/**
+ * The rows of a read plan.
+ *
+ * @param version if given, the columns are instead the row, `pgrst_row`, and its version, `pgrst_version`
+ */
+export function readStatement(plan: ReadPlan, limits: LimitForm = 'text', version?: RowVersion): Fragment {
   const relation = relationOf(plan)
   const { list, from, conditions } = readParts(plan, limits)
   const having = plan.having ? havingSql(relation, plan.having) : ''
-  const source = [from, whereSql(conditions), groupSql(relation, plan), having]
+  const rows = version === undefined ? '' : [' CROSS JOIN LATERAL (SELECT ', list, ') pgrst_row']
+  const source = [from, rows, whereSql(conditions), groupSql(relation, plan), having]
   if (plan.distinct) return distinctSql(plan, plan.distinct, selectList(plan), source, limits)
-  return ['SELECT ', list, source, orderSql(relation, plan.order), limitSql(plan.range, limits)]
+  const columns = version === undefined ? list : `pgrst_row, ${versionSql(relation, version)} AS pgrst_version`
+  return ['SELECT ', columns, source, orderSql(relation, plan.order), limitSql(plan.range, limits)]
 }

@@ -16,6 +16,7 @@ import { countsInserted, mutateStatement } from './mutate.ts'
 import { isAllRows, type LimitForm } from './order.ts'
 import { pageSql } from './page.ts'
 import { readStatement } from './read.ts'
+import { matchedCount, readVersion, writtenVersion } from './row-version.ts'
 
 /** The part of the request that the statement depends on, in addition to the plan. */
 export type StatementShape = Pick<RequestShape, 'preferences' | 'topLevelRange'>
@@ -28,12 +29,17 @@ const pageCount = ({ kind, explain, handler }: CrudPlan): string =>
 
 const limitForm = ({ explain }: CrudPlan): LimitForm => (explain ? 'parameter' : 'text')
 
+/** Alias of rows with a column named like `resultAlias`. */
+const rowsAlias = '_postgrest_v'
+
 type Columns = {
-  readonly total: string
+  readonly total: Fragment
   readonly page: string
   /** Data for headers: the key of a created row, the edges of a page. Undefined for other statements. */
   readonly location?: Fragment
   readonly inserted?: string
+  /** Undefined for statements that return no version. */
+  readonly version?: string | undefined
   readonly body: string
 }
 
@@ -45,21 +51,24 @@ type Columns = {
  * aggregate is called in a subquery. In execution plans, the columns have PostgREST's order.
  */
 function resultSelect(
-  { total, page, location, inserted = "''", body }: Columns,
+  { total, page, location, inserted = "''", version, body }: Columns,
   source: Fragment,
-  { explain, handler }: CrudPlan,
+  { kind, explain, handler }: CrudPlan,
 ): Fragment {
-  const counts = `${total} AS total_result_set, ${page} AS page_total`
-  const overrides = `${responseHeaders} AS response_headers, ${responseStatus} AS response_status, ${inserted} AS response_inserted`
-  const from: Fragment = [' FROM (', source, `) ${resultAlias}`]
+  const counts: Fragment = [total, ` AS total_result_set, ${page} AS page_total`]
+  const versioned = version === undefined ? '' : `, ${version} AS version`
+  const overrides = `${responseHeaders} AS response_headers, ${responseStatus} AS response_status, ${inserted} AS response_inserted${versioned}`
+  const from: Fragment = [' FROM (', source, `) ${version !== undefined && kind === 'read' ? rowsAlias : resultAlias}`]
   if (explain) {
     const key: Fragment = location === undefined ? '' : [', ', location, ' AS header']
-    return [`SELECT ${counts}`, key, `, ${body} AS body, ${overrides}`, from]
+    return ['SELECT ', counts, key, `, ${body} AS body, ${overrides}`, from]
   }
   const key: Fragment = [location ?? noLocation, ' AS header']
-  if (handler.kind !== 'custom') return [`SELECT ${counts}, `, key, `, ${overrides}, ${body} AS body`, from]
+  if (handler.kind !== 'custom') return ['SELECT ', counts, ', ', key, `, ${overrides}, ${body} AS body`, from]
   return [
-    `SELECT total_result_set, page_total, header, ${overrides}, body FROM (SELECT ${counts}, `,
+    `SELECT total_result_set, page_total, header, ${overrides}, body FROM (SELECT `,
+    counts,
+    ', ',
     key,
     `, ${body} AS body`,
     from,
@@ -110,11 +119,17 @@ function readSql(plan: CrudPlan & { kind: 'read' }, shape: StatementShape, setti
   const cut = plan.cutAt === undefined ? undefined : cutSql(plan.read, plan.cutAt, page)
   return [
     `WITH ${sourceName} AS ( `,
-    readStatement(plan.read, limitForm(plan)),
+    readStatement(plan.read, limitForm(plan), plan.version),
     ' ) ',
     count.cte,
     ' ',
-    resultSelect({ total: count.total, page, body, ...located(plan, cut) }, ` SELECT * FROM ${sourceName} `, plan),
+    resultSelect(
+      { total: count.total, page, version: plan.version && readVersion, body, ...located(plan, cut) },
+      plan.version
+        ? ` SELECT pgrst_row AS ${resultAlias}, pgrst_version FROM ${sourceName} `
+        : ` SELECT * FROM ${sourceName} `,
+      plan,
+    ),
   ]
 }
 
@@ -133,7 +148,15 @@ function mutateSql(
     written,
     ') ',
     resultSelect(
-      { total: "''", page: pageCount(plan), location, inserted, body: bodySql(handler, null) },
+      {
+        // Only the precondition of a write needs the number of rows that its filters match.
+        total: plan.precondition && plan.isByKey === false && mutate.kind !== 'insert' ? matchedCount(mutate) : "''",
+        page: pageCount(plan),
+        location,
+        inserted,
+        version: plan.version && writtenVersion(plan.version),
+        body: bodySql(handler, null),
+      },
       // Without a body, the result of the write does not have the columns of `select`.
       handler.kind === 'none' ? `SELECT * FROM ${sourceName}` : readStatement(plan.read, limitForm(plan)),
       plan,
@@ -173,7 +196,7 @@ function resultSql(plan: CrudPlan, shape: StatementShape, settings: StatementSet
 
 /**
  * The statement of a plan. It returns one row (see `ResultRow`) with the columns `total_result_set`, `page_total`,
- * `header`, `response_headers`, `response_status`, `response_inserted`, `body`. For a `plan` media type, it returns the
+ * `header`, `response_headers`, `response_status`, `response_inserted`, `version` if the plan has one, `body`. For a `plan` media type, it returns the
  * lines of the execution plan.
  *
  * Its text depends only on the shape of the request, so that it can be prepared. Values are parameters.

@@ -1,0 +1,201 @@
+// References of a batch: in JSON bodies, and in urls, where a value must stay one value of PostgREST's grammar.
+import t from 'tap'
+import { parseBatch } from '../../server/rest/batch/batch-request.ts'
+import { elements, members, pointed } from '../../server/rest/batch/json-slices.ts'
+import { bodyTemplate, fillBody, lookupIn } from '../../server/rest/batch/references.ts'
+import { fillUrl, urlTemplate } from '../../server/rest/batch/url-template.ts'
+import { ApiError } from '../../server/rest/errors.ts'
+import { parseQueryParams } from '../../server/rest/request/query-params.ts'
+
+t.test('JSON texts are sliced without a change', async (t) => {
+  const text =
+    ' { "a" : [1.10, -2e5,"x\\\\", "]\\"", {"b":[]}, true,null ], "\\u0061": 12345678901234567890 , "e":{} } '
+  t.strictSame(
+    [...(members(text) ?? [])],
+    [
+      ['a', '12345678901234567890'],
+      ['e', '{}'],
+    ],
+  )
+  t.strictSame(elements('[1.10, -2e5,"x\\\\", "]\\"", {"b":[]}, true,null ]'), [
+    '1.10',
+    '-2e5',
+    '"x\\\\"',
+    '"]\\""',
+    '{"b":[]}',
+    'true',
+    'null',
+  ])
+  t.strictSame([elements('[]'), elements('{}'), members('[]'), members('"{"')], [[], undefined, undefined, undefined])
+  for (const [pointer, value] of [
+    ['', '{"a/b":[{"~":1}],"":2}'],
+    ['/a~1b/0/~0', '1'],
+    ['/', '2'],
+    ['/a~1b/00', undefined],
+    ['/a~1b/1', undefined],
+    ['/a~1b/length', undefined],
+    ['/__proto__', undefined],
+  ] as const) {
+    t.equal(pointed('{"a/b":[{"~":1}],"":2}', pointer), value, pointer)
+  }
+})
+
+t.test('deeply nested bodies and long strings are read in linear time', async (t) => {
+  const deep = `${'['.repeat(200_000)}{"$ref":"a#/x"}${']'.repeat(200_000)}`
+  t.equal(fillBody(bodyTemplate(deep), () => '1').length, 400_001)
+  const long = JSON.stringify({ text: '\\"'.repeat(500_000) })
+  t.equal(
+    fillBody(bodyTemplate(long), () => '1'),
+    long,
+  )
+  t.equal(
+    parseBatch(
+      Buffer.from(`{"requests":[{"id":"a","method":"POST","url":"/x","body":${deep.replace(/{.*}/, '')}}]}`),
+      1,
+    ).length,
+    1,
+  )
+})
+
+const value = {
+  text: 'a',
+  list: 'a,b)',
+  quote: '"\\',
+  filter: 'eq.1',
+  number: 12.5,
+  yes: true,
+  nothing: null,
+  rows: [1],
+  brace: '},id.gt.0,x.cs.{',
+  'ä b': 'ü&=+;',
+}
+const lookup = lookupIn(new Map([['r', JSON.stringify(value)]]))
+
+const fill = (url: string, isRead = true): string => {
+  const { path, query } = fillUrl(urlTemplate(url), isRead, lookup)
+  return query === '' ? path : `${path}?${query}`
+}
+const decodedFill = (url: string): string => decodeURIComponent(fill(url))
+
+t.test('values in urls', async (t) => {
+  for (const [url, filled] of [
+    ['/t/${r#/list}', '/t/a%2Cb%29'],
+    ['/t?id=eq.${r#/number}&x=eq.$5${a}', '/t?id=eq.12.5&x=eq.$5${a}'],
+    ['/t?id=eq.${r#/%C3%A4%20b}', '/t?id=eq.%C3%BC%26%3D%2B%3B'],
+    ['/t?limit=${r#/number}', '/t?limit=12.5'],
+    ['/rpc/f?a=${r#/text}', '/rpc/f?a=a'],
+  ] as const) {
+    t.equal(fill(url), filled, url)
+  }
+  for (const [url, filled] of [
+    ['/t?a=in.(${r#/list},x,${r#/quote})', '/t?a=in.("a,b)",x,"\\"\\\\")'],
+    ['/t?a=in.("x-${r#/list}")', '/t?a=in.("x-a,b)")'],
+    ['/t?a=not.in.(${r#/text})', '/t?a=not.in.("a")'],
+    [
+      '/t?or=(a.eq.${r#/list},and(b.like."*${r#/quote}*",c.not.in.(${r#/list})))',
+      '/t?or=(a.eq."a,b)",and(b.like."*\\"\\\\*",c.not.in.("a,b)")))',
+    ],
+    ['/t?a=cs.{${r#/list},"x${r#/quote}"}', '/t?a=cs.{"a,b)","x\\"\\\\"}'],
+    ['/t?a=cs.{"n":${r#/number},"t":${r#/text}}', '/t?a=cs.{"n":12.5,"t":"a"}'],
+    ['/t?a=eq(any).{${r#/list}}', '/t?a=eq(any).{"a,b)"}'],
+    ['/t?a=like.*${r#/list}*', '/t?a=like.*a,b)*'],
+    ['/t?a=fts(english).${r#/list}', '/t?a=fts(english).a,b)'],
+  ] as const) {
+    t.equal(decodedFill(url), filled, url)
+  }
+})
+
+t.test('places where a value could become more than one are refused', async (t) => {
+  for (const url of [
+    '/t?${r#/text}=eq.1',
+    '/t?a=${r#/filter}',
+    '/t?a=e${r#/text}.1',
+    '/t?a=in.${r#/list}',
+    '/t?a=in.(x${r#/list})',
+    '/t?a=in.(${r#/list}x)',
+    '/t?a=in.("${r#/list}"x)',
+    '/t?a=in.("${r#/list})',
+    '/t?a=in.(a(${r#/list},b)',
+    '/t?a=eq(any).${r#/list}',
+    '/t?or=(${r#/list})',
+    '/t?or=(a.eq.x${r#/list})',
+    '/t?or=(a.eq.f(b.eq.${r#/list}))',
+    '/t?or=(a.like(any).${r#/brace})',
+    '/t?or=(a.cs.{b,c.eq.${r#/brace}})',
+    '/t?or=(a.cs.{${r#/brace}})',
+    '/t?or=(a.eq.b."${r#/list}")',
+    '/t?a=cs.{"x\\${r#/quote}"}',
+    '/t?select=${r#/text}',
+    '/t?order=${r#/text}.desc',
+    '/t?b.order=${r#/text}',
+    '/rpc/f?a=${r#/filter}',
+    '/t?a=eq.${r#/nothing}',
+    '/t?a=eq.${r#/rows}',
+    '/t?a=eq.${r#}',
+  ]) {
+    t.throws(() => fill(url), { code: 'PGRSTX12', status: 400 }, url)
+  }
+})
+
+t.test('no value changes the structure of what is parsed', async (t) => {
+  const templates = [
+    'a=eq.$',
+    'a=in.($,"x-$",y)',
+    'or=(a.eq.$,and(b.in.($),not.or(c.like."*$",d.cs.$)))',
+    'a=cs.{$}',
+    'a=not.in.($)',
+    'x.y.or=(a.not.eq.$)',
+  ]
+  const values = [
+    'a',
+    ',',
+    '"',
+    '\\',
+    ')',
+    '(',
+    '{',
+    '}',
+    '.',
+    'eq.1',
+    'a,b.eq.1',
+    '")',
+    '\\")',
+    '",x.eq."',
+    '},id.gt.0,c.cs.{',
+    '&or=(a.eq.1)',
+    ';b=eq.1',
+    '%2C%29',
+    '%22',
+    '+',
+    'null',
+    '${r#/x}',
+    '\u0000',
+    '"},{"',
+    "'",
+    '*',
+    'ü',
+    '\n',
+  ]
+  /** What was parsed, without the texts of values. */
+  const structure = (query: string): string =>
+    JSON.stringify(parseQueryParams(query, false), (name, it: unknown) =>
+      name === 'canonical' || (name === 'value' && typeof it === 'string')
+        ? ''
+        : name === 'values'
+          ? (it as unknown[]).length
+          : it,
+    )
+  for (const template of templates) {
+    const url = `/t?${template.replaceAll('$', '${r#/v}')}`
+    const query = (text: string): string =>
+      fillUrl(urlTemplate(url), true, () => JSON.stringify({ v: text }).slice(5, -1)).query
+    const plain = structure(query('plain'))
+    for (const text of values) t.equal(structure(query(text)), plain, `${template} with ${JSON.stringify(text)}`)
+  }
+})
+
+t.test('invalid urls', async (t) => {
+  for (const url of ['x', '', '/a b', '/a\n', '/a#b', '/a?b=eq.${r#/%}', '/a?b=eq.${r#/~2}', '/a?b=${r#x}']) {
+    t.throws(() => urlTemplate(url), ApiError, url)
+  }
+})
