@@ -6,3 +6,4 @@ export type { Added, Batch, BatchData, BatchError, BatchResult } from './batch.t
 export type { ClientError, ClientResult, Query, RestClient } from './rest-client.ts'
 export { pages, PageError } from './pages.ts'
 export type { PageQuery, RowOf } from './pages.ts'
+export { errorPath } from './error-path.ts'

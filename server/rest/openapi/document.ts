@@ -62,7 +62,7 @@ export function postgrestDocument(input: DescribedSchema): string {
         'paths',
         object(
           rootPath,
-          ...tables.map((table) => tablePath(table, failures)),
+          ...tables.map((table) => tablePath(table, relationships, failures)),
           ...routines.map((routine) => routinePath(routine, failures)),
           ...beyondPostgrest(tables),
         ),

@@ -1,6 +1,8 @@
 // The paths: relations, functions, and the description itself.
 import { firstLine } from './comment.ts'
 import type { Routine } from '../../schema-cache/routine.ts'
+import { relatedNames } from '../../schema-cache/related-names.ts'
+import type { Relationships } from '../../schema-cache/relationship.ts'
 import type { Table } from '../../schema-cache/table.ts'
 import { object, type Member, type OrderedJson } from './ordered-json.ts'
 import { reference } from './reference.ts'
@@ -47,7 +49,7 @@ export const tooManyRequests: Member = ['429', response('Too Many Requests')]
  *
  * @param failures responses of all operations
  */
-export function tablePath(table: Table, failures: readonly Member[] = []): Member {
+export function tablePath(table: Table, relationships: Relationships, failures: readonly Member[] = []): Member {
   const { name } = table
   const filters = Array.from(table.columns.keys(), (column) => filterName(name, column))
   const method = (parameters: readonly string[], ...responses: readonly Member[]): OrderedJson =>
@@ -68,6 +70,8 @@ export function tablePath(table: Table, failures: readonly Member[] = []): Membe
   if (!(table.insertable || table.updatable || table.deletable)) {
     return [`/${name}`, object(['get', get], ['parameters', beyondPostgrest(...cursor)])]
   }
+  // The relationships that the body of POST may name, which PostgREST does not have.
+  const related = table.insertable ? relatedNames(table, relationships).map((it) => it.name) : []
   return [
     `/${name}`,
     object(
@@ -75,6 +79,7 @@ export function tablePath(table: Table, failures: readonly Member[] = []): Membe
       ['post', method([bodyName(name), 'select', 'preferPost'], ['201', response('Created')])],
       ['delete', method([...filters, 'preferReturn'], ['204', response('No Content')])],
       ['patch', method([...filters, bodyName(name), 'preferReturn'], ['204', response('No Content')])],
+      ['x-related-rows', related.length > 0 ? related : undefined],
       ['parameters', beyondPostgrest('idempotencyKey', 'contentType', ...cursor)],
     ),
   ]

@@ -15,6 +15,7 @@ import {
   type RestContext,
 } from './rest-component.ts'
 import { routinePath } from './routine-path.ts'
+import { nestedBodies } from './related-rows.ts'
 import { rowSchemas } from './row-schema.ts'
 import { anySubset, bodySchemas, schemaComponents, type SchemaComponents } from './schema-component.ts'
 import { operationOf, securitySchemes, type ServiceRoute } from '../../http/service-route.ts'
@@ -102,10 +103,11 @@ function describeTable(
   const { row, insert } = rowSchemas(table, relationships)
   const name = rowName(table)
   const bodies = bodySchemas(checked, table)
-  if (bodies) return { description: { table, row: schemaRef(name), ...bodies }, schemas: [[name, row]] }
+  const nested = nestedBodies(table, relationships)
+  if (bodies) return { description: { table, row: schemaRef(name), nested, ...bodies }, schemas: [[name, row]] }
   const [insertName, updateName] = [`${name}.insert`, `${name}.update`]
   return {
-    description: { table, row: schemaRef(name), insert: schemaRef(insertName), update: schemaRef(updateName) },
+    description: { table, row: schemaRef(name), insert: schemaRef(insertName), update: schemaRef(updateName), nested },
     schemas: [
       [name, row],
       [insertName, insert],

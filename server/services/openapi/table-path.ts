@@ -18,6 +18,8 @@ export type TableDescription = {
   readonly row: JsonSchema
   readonly insert: JsonSchema
   readonly update: JsonSchema
+  /** Other bodies of POST: rows with related rows. */
+  readonly nested: readonly JsonSchema[]
 }
 
 const json = 'application/json'
@@ -92,7 +94,7 @@ const written = (row: JsonSchema): JsonObject => ({
 })
 
 function rowsItem(context: ItemContext): JsonObject {
-  const { table, row, insert, update, filters, acceptProfile, contentProfile } = context
+  const { table, row, insert, update, nested, filters, acceptProfile, contentProfile } = context
   const headers = {
     'Content-Range': headerRef('contentRange'),
     Link: headerRef('link'),
@@ -124,7 +126,7 @@ function rowsItem(context: ItemContext): JsonObject {
             requestBody: {
               required: true,
               content: {
-                [json]: { schema: { anyOf: [insert, { type: 'array', items: insert }] } },
+                [json]: { schema: { anyOf: [insert, { type: 'array', items: insert }, ...nested] } },
                 'text/csv': { schema: { type: 'string' } },
                 'application/x-ndjson': {
                   schema: { type: 'string', description: 'A row per line. The body is imported as a stream.' },
