@@ -48,6 +48,8 @@ const shared: readonly Member[] = [
   ['rangeUnit', parameter({ name: 'Range-Unit', description: pagination, in: 'header', default: 'items' })],
   ['offset', parameter({ name: 'offset', description: pagination, in: 'query' })],
   ['limit', parameter({ name: 'limit', description: pagination, in: 'query' })],
+  ['distinct', parameter({ name: 'distinct', description: 'Distinct rows', in: 'query' })],
+  ['having', parameter({ name: 'having', description: 'Filtering groups', in: 'query' })],
   ['idempotencyKey', parameter({ name: 'Idempotency-Key', description: 'Idempotent POST and PATCH', in: 'header' })],
 ]
 

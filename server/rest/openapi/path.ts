@@ -56,7 +56,9 @@ export function tablePath(table: Table): Member {
     ['200', object(['description', 'OK'], ['schema', rows])],
     ['206', response('Partial Content')],
   )
-  if (!(table.insertable || table.updatable || table.deletable)) return [`/${name}`, object(['get', get])]
+  if (!(table.insertable || table.updatable || table.deletable)) {
+    return [`/${name}`, object(['get', get], ['parameters', beyondPostgrest('distinct', 'having')])]
+  }
   return [
     `/${name}`,
     object(
@@ -64,7 +66,7 @@ export function tablePath(table: Table): Member {
       ['post', method([bodyName(name), 'select', 'preferPost'], ['201', response('Created')])],
       ['delete', method([...filters, 'preferReturn'], ['204', response('No Content')])],
       ['patch', method([...filters, bodyName(name), 'preferReturn'], ['204', response('No Content')])],
-      ['parameters', beyondPostgrest('idempotencyKey')],
+      ['parameters', beyondPostgrest('distinct', 'having', 'idempotencyKey')],
     ),
   ]
 }

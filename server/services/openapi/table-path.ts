@@ -7,6 +7,7 @@ import {
   headerRef,
   parameterRef,
   reservedParameters,
+  groupingRefs,
   sharedRefs,
   type RestContext,
 } from './rest-component.ts'
@@ -100,6 +101,7 @@ function rowsItem(context: ItemContext): JsonObject {
       parameters: [
         ...conditions,
         ...sharedRefs('select', 'order', 'limit', 'offset', 'range', 'preferRead'),
+        ...groupingRefs((name) => table.columns.has(name)),
         ...acceptProfile,
       ],
       responses: {
