@@ -4,6 +4,7 @@ import t from 'tap'
 import { startApplication } from '../support/application.ts'
 import { createMigratedDatabase } from '../support/database.ts'
 import { loadFixture } from '../support/fixture.ts'
+import { runSection, sectionFunction } from '../support/readme-section.ts'
 import { exchangeAll, fault, type Exchange } from '../support/request-table.ts'
 import { bearer } from '../support/token.ts'
 
@@ -189,4 +190,13 @@ t.test('supabase-js', async (t) => {
   }
   t.match(await people('authenticated'), { data: [wholeAda], error: null })
   t.strictSame((await people('anon')).data, [ada])
+})
+
+t.test('the examples of the README', async (t) => {
+  const token = (await bearer('anon')).slice('Bearer '.length)
+  const printed = await runSection('readable-columns-curl', { URL: url, TOKEN: token })
+  t.strictSame(JSON.parse(printed), [ada, bo])
+  const client = createClient(url, token, { db: { schema: 'staff' }, realtime: { transport: class {} as never } })
+  const example = await sectionFunction<[unknown]>('readable-columns', ['client'], ['people'])
+  t.match(await example(client), { people: { data: [ada, bo], error: null } })
 })

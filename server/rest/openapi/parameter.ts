@@ -53,6 +53,8 @@ const shared: readonly Member[] = [
     parameter({ name: 'Content-Type', description: 'application/x-ndjson: POST imports a row per line', in: 'header' }),
   ],
   ['cursor', parameter({ name: 'cursor', description: 'Position of a keyset page', in: 'query' })],
+  ['distinct', parameter({ name: 'distinct', description: 'Distinct rows', in: 'query' })],
+  ['having', parameter({ name: 'having', description: 'Filtering groups', in: 'query' })],
   ['idempotencyKey', parameter({ name: 'Idempotency-Key', description: 'Idempotent POST and PATCH', in: 'header' })],
 ]
 

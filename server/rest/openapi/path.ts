@@ -66,9 +66,9 @@ export function tablePath(table: Table, relationships: Relationships, failures: 
     ['206', response('Partial Content')],
   )
   // A column of that name is filtered instead.
-  const cursor = table.columns.has('cursor') ? [] : ['cursor']
+  const ofReads = ['distinct', 'having', ...(table.columns.has('cursor') ? [] : ['cursor'])]
   if (!(table.insertable || table.updatable || table.deletable)) {
-    return [`/${name}`, object(['get', get], ['parameters', beyondPostgrest(...cursor)])]
+    return [`/${name}`, object(['get', get], ['parameters', beyondPostgrest(...ofReads)])]
   }
   // The relationships that the body of POST may name, which PostgREST does not have.
   const related = table.insertable ? relatedNames(table, relationships).map((it) => it.name) : []
@@ -80,7 +80,7 @@ export function tablePath(table: Table, relationships: Relationships, failures: 
       ['delete', method([...filters, 'preferReturn'], ['204', response('No Content')])],
       ['patch', method([...filters, bodyName(name), 'preferReturn'], ['204', response('No Content')])],
       ['x-related-rows', related.length > 0 ? related : undefined],
-      ['parameters', beyondPostgrest('idempotencyKey', 'contentType', ...cursor)],
+      ['parameters', beyondPostgrest('idempotencyKey', 'contentType', ...ofReads)],
     ),
   ]
 }

@@ -45,6 +45,16 @@ export const reservedParameters: ReadonlySet<string> = new Set([
 const sharedParameters = {
   select: query('select', text, 'Columns and related rows to return: `id,name,owner(*)`.'),
   order: query('order', text, 'Columns to sort by: `year.desc,id`.'),
+  distinct: query(
+    'distinct',
+    text,
+    'Which rows to leave out: `on.*` those equal to an earlier one, `on.(customer_id)` all but the first of each combination of the values, in the requested order.',
+  ),
+  having: query(
+    'having',
+    text,
+    'A condition on groups, if aggregates are enabled: `amount.sum().gt.100`, `or.(count().gte.2,amount.max().lt.5)`.',
+  ),
   limit: query('limit', count, 'Maximum number of rows.'),
   offset: query('offset', count, 'Number of rows to skip.'),
   and: query('and', text, 'Conditions that must all be true: `(a.eq.1,b.gt.2)`.'),
@@ -76,6 +86,14 @@ export type SharedParameter = keyof typeof sharedParameters | 'acceptProfile' | 
 export const parameterRef = (name: string): JsonObject => ({ $ref: `#/components/parameters/${name}` })
 /** References to shared parameters. */
 export const sharedRefs = (...names: readonly SharedParameter[]): readonly JsonObject[] => names.map(parameterRef)
+
+/**
+ * References to `distinct` and `having`.
+ *
+ * @param isTaken whether a filter or an argument has the name, which is then described instead
+ */
+export const groupingRefs = (isTaken: (name: string) => boolean): readonly JsonObject[] =>
+  sharedRefs(...(['distinct', 'having'] as const).filter((name) => !isTaken(name)))
 
 /** `#/components/parameters` that all resources share. */
 export function restParameters(exposedSchemas: readonly string[]): JsonObject {

@@ -2,7 +2,7 @@
 import { firstLine } from '../../rest/openapi/comment.ts'
 import { returnsScalar, returnsVoid, type Routine, type RoutineParameter } from '../../schema-cache/routine.ts'
 import { pathSegment, type JsonObject, type JsonSchema } from '../../http/json-schema.ts'
-import { failures, reservedParameters, sharedRefs, type RestContext } from './rest-component.ts'
+import { groupingRefs, failures, reservedParameters, sharedRefs, type RestContext } from './rest-component.ts'
 import { catalogTypeSchema, typeSchema } from './postgres-type.ts'
 
 const json = 'application/json'
@@ -24,7 +24,11 @@ export function routinePath(
     ...rest,
     responses: { ...successes(overloads, rowOf), ...failures() },
   })
-  const shaping = returnsRows ? sharedRefs('select', 'order', 'limit', 'offset', 'range') : []
+  const isArgument = (name: string): boolean =>
+    overloads.some(({ parameters }) => parameters.some((parameter) => parameter.name === name))
+  const shaping = returnsRows
+    ? [...sharedRefs('select', 'order', 'limit', 'offset', 'range'), ...groupingRefs(isArgument)]
+    : []
   const readable = overloads.filter(
     ({ volatility, parameters }) => volatility !== 'volatile' && parameters.every((parameter) => parameter.name !== ''),
   )

@@ -7,6 +7,7 @@ import {
   headerRef,
   parameterRef,
   reservedParameters,
+  groupingRefs,
   sharedRefs,
   type RestContext,
 } from './rest-component.ts'
@@ -108,6 +109,7 @@ function rowsItem(context: ItemContext): JsonObject {
         ...sharedRefs('select', 'order', 'limit', 'offset', 'range', 'preferRead'),
         // A parameter has one description: that of the column, if there is one.
         ...(table.columns.has('cursor') ? [] : sharedRefs('cursor')),
+        ...groupingRefs((name) => table.columns.has(name)),
         ...acceptProfile,
       ],
       responses: {
