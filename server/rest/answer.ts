@@ -221,8 +221,9 @@ async function runCrud(
   const { config } = context.snapshot
   const { request, main = noStatement(), stats } = prepared
   if (plan.explain) {
-    const { rows } = await run(plan, prepared, identity, context, [main])
-    return { ...readResult(plan.kind, []), body: explainBody(rows[0] ?? []) }
+    const { rows, arriving } = await run(plan, prepared, identity, context, [main])
+    // A large plan in JSON is one field, which is streamed.
+    return { ...readResult(plan.kind, []), body: arriving ?? explainBody(rows[0] ?? []) }
   }
   const statements: PipelineStatement[] = [{ text: main.text, values: main.values, resultFormats }]
   const planned = needsPlannedCount(plan, request.shape)
