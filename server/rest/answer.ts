@@ -275,8 +275,9 @@ async function runCrud(
   const { config } = context.snapshot
   const { request, main = noStatement(), stats } = prepared
   if (plan.explain) {
-    const { rows } = await run(plan, prepared, identity, context, [main])
-    return { ...readResult(plan.kind, []), body: explainBody(rows[0] ?? []) }
+    const { rows, arriving } = await run(plan, prepared, identity, context, [main])
+    // A large plan in JSON is one field, which is streamed.
+    return { ...readResult(plan.kind, []), body: arriving ?? explainBody(rows[0] ?? []) }
   }
   if (prepared.nested) return runNested(prepared.nested, plan, prepared, identity, context, claim)
   const statements: PipelineStatement[] = [

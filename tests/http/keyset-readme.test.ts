@@ -21,6 +21,7 @@ await database.query(`
   create table public.ranks (id int primary key, rank int, at timestamptz);
   insert into public.ranks select n, nullif(n % 1000, 0), now() + n * interval '1 s' from generate_series(1, 50000) n;
   create index on public.ranks (rank, id);
+  create index on public.ranks (rank desc nulls last, id);
   create index on public.ranks (at desc nulls last, id desc nulls last);
   grant select on public.ranks to authenticated;
   create function public.of_rank(wanted int) returns setof public.ranks stable language sql as
@@ -68,7 +69,8 @@ t.test('supabase-js', async (t) => {
   }
   await t.rejects(
     async () => {
-      for await (const rows of pages(client.from('notes').select('id').order('nothing').limit(1))) t.fail(String(rows))
+      for await (const rows of pages(client.from('notes').select('id').order('nothing').limit(1)))
+        t.fail(JSON.stringify(rows))
     },
     new PageError(400, { message: 'column notes.nothing does not exist' }),
   )
@@ -92,14 +94,7 @@ type Node = { readonly 'Node Type': string; readonly Plans?: readonly Node[]; re
 const nodesOf = (node: Node): readonly Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)]
 
 t.test('a page deep in the table reads a range of an index', async (t) => {
-  for (const order of [
-    'id.desc',
-    'rank',
-    'rank.desc',
-    'rank.nullsfirst',
-    'at.desc.nullslast',
-    'rank.desc.nullslast,id',
-  ]) {
+  for (const order of ['id.desc', 'rank', 'rank.desc', 'at.desc.nullslast', 'rank.desc.nullslast,id']) {
     const path = `/rest/v1/ranks?select=id&order=${order}&limit=10`
     const far = await call('GET', path.replace('limit=10', 'limit=40000'), {
       headers: { ...headers, Prefer: 'pagination=keyset' },

@@ -46,8 +46,7 @@ function groupsOf(terms: readonly SeekTerm[]): readonly (readonly SeekTerm[])[] 
     const group = groups.at(-1)
     const last = group?.at(-1)
     const continues =
-      last !== undefined &&
-      last.value !== null &&
+      typeof last?.value === 'string' &&
       term.value !== null &&
       last.isDescending === term.isDescending &&
       !hasNullsAfter(term)
