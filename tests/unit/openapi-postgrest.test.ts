@@ -97,7 +97,7 @@ t.test('the members of the document', async (t) => {
     basePath: '/',
     schemes: ['http'],
     consumes: media,
-    produces: media,
+    produces: [...media, 'application/x-ndjson'],
     paths: {
       '/': {
         get: {

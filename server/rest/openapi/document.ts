@@ -8,7 +8,7 @@ import { firstLine } from './comment.ts'
 import { tableDefinition } from './definition.ts'
 import { object, stringify } from './ordered-json.ts'
 import { parameterDefinitions } from './parameter.ts'
-import { relationMedia, rootPath, routinePath, tablePath } from './path.ts'
+import { relationMedia, responseMedia, rootPath, routinePath, tablePath } from './path.ts'
 import { apiAddress } from './proxy-uri.ts'
 
 export type DescribedSchema = {
@@ -49,7 +49,7 @@ export function postgrestDocument(input: DescribedSchema): string {
       ['basePath', basePath],
       ['schemes', [scheme]],
       ['consumes', relationMedia],
-      ['produces', relationMedia],
+      ['produces', responseMedia],
       ['paths', object(rootPath, ...tables.map(tablePath), ...routines.map(routinePath))],
       [
         'definitions',
