@@ -7,3 +7,4 @@ export type { ClientError, ClientResult, Query, RestClient } from './rest-client
 export { pages, PageError } from './pages.ts'
 export type { PageQuery, RowOf } from './pages.ts'
 export { errorPath } from './error-path.ts'
+export { rows, RowsError } from './rows.ts'

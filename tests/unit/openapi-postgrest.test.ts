@@ -101,7 +101,7 @@ t.test('the members of the document', async (t) => {
       basePath: '/',
       schemes: ['http'],
       consumes: media,
-      produces: media,
+      produces: [...media, 'application/x-ndjson'],
       paths: {
         '/': {
           get: {
@@ -207,6 +207,7 @@ t.test('paths of relations', async (t) => {
       ...common,
     },
     parameters: refs('idempotencyKey', 'contentType', 'distinct', 'having', 'cursor'),
+    'x-related-rows': ['cars'],
   })
   t.strictSame(
     [at(paths, '/cars', 'get', 'summary'), at(paths, '/cars', 'get', 'description')],

@@ -9,7 +9,7 @@ import { batchPath } from './batch-path.ts'
 import { tableDefinition } from './definition.ts'
 import { object, stringify, type Member } from './ordered-json.ts'
 import { parameterDefinitions } from './parameter.ts'
-import { relationMedia, rootPath, routinePath, tablePath, tooManyRequests } from './path.ts'
+import { relationMedia, responseMedia, rootPath, routinePath, tablePath, tooManyRequests } from './path.ts'
 import { apiAddress } from './proxy-uri.ts'
 
 export type DescribedSchema = {
@@ -57,7 +57,7 @@ export function postgrestDocument(input: DescribedSchema): string {
       ['basePath', basePath],
       ['schemes', [scheme]],
       ['consumes', relationMedia],
-      ['produces', relationMedia],
+      ['produces', responseMedia],
       [
         'paths',
         object(

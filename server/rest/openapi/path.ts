@@ -13,6 +13,8 @@ const single = 'application/vnd.pgrst.object+json'
 
 /** Media types of relations. */
 export const relationMedia = [json, `${single};nulls=stripped`, single, 'text/csv']
+/** Media types of responses: PostgREST's, and the one that it does not have. */
+export const responseMedia = [...relationMedia, 'application/x-ndjson']
 const routineMedia = [json, `${single};nulls=stripped`, single]
 
 type Operation = {

@@ -129,7 +129,11 @@ function successes(overloads: readonly Routine[], rowOf: RestContext['rowOf']): 
       : {
           200: {
             description: 'The result of the function.',
-            content: { [json]: { schema: more.length > 0 ? { anyOf: results } : result } },
+            content: {
+              [json]: { schema: more.length > 0 ? { anyOf: results } : result },
+              // One row on each line.
+              ...(overloads.some(({ returns }) => returns.setOf) ? { 'application/x-ndjson': {} } : {}),
+            },
           },
         }),
     ...(results.length < overloads.length ? { 204: { description: 'The function returned nothing.' } } : {}),

@@ -82,6 +82,8 @@ const manyRows = (row: JsonSchema): JsonObject => ({
   [json]: { schema: { type: 'array', items: row } },
   [single]: { schema: row },
   'text/csv': { schema: { type: 'string' } },
+  // One row on each line.
+  'application/x-ndjson': { schema: row },
 })
 
 const oneRow = (row: JsonSchema): JsonObject => ({ [json]: { schema: row } })

@@ -6,6 +6,7 @@ import type { Server } from '../servers.ts'
 import { measureImport } from './import.ts'
 import { measureBatch } from './batch.ts'
 import { measureKeyset } from './keyset.ts'
+import { measureExport } from './export.ts'
 
 export type ExtensionContext = {
   /** Starts a server on the data of the benchmark, with additional settings. The benchmark stops it at its end. */
@@ -23,6 +24,7 @@ const extensions: Readonly<Record<string, MeasureExtension>> = {
   import: measureImport,
   batch: measureBatch,
   keyset: measureKeyset,
+  export: measureExport,
 }
 
 /** Measures the extensions in turn. `--only NAME` chooses some of them. */
