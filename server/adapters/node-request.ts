@@ -32,6 +32,10 @@ export class NodeRequest implements RestRequest {
     return isIncomplete(this.source) && this.source.headers['content-length'] === undefined
   }
 
+  get takesUnknownLength(): boolean {
+    return this.source.httpVersion !== '1.0'
+  }
+
   get isAborted(): boolean {
     return this.source.destroyed && !this.source.complete
   }

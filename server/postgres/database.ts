@@ -2,14 +2,17 @@
 import type { EventEmitter } from 'node:events'
 import type pg from 'pg'
 import type {
+  BatchTransaction,
   EngineDatabase,
   RestTransaction,
+  RunSteps,
   SettingsStatement,
   StagedRows,
   TransactionOptions,
   TransactionResult,
 } from '../rest/database.ts'
 import type { Access } from './admission.ts'
+import { runBatch } from './batch-transaction.ts'
 import type { PoolConfig } from './connection/pool-config.ts'
 import { requireSupportedVersion } from './connection/server-version.ts'
 import { isUnreachable, leavesConnection, sqlState } from './database-error.ts'
@@ -64,6 +67,11 @@ export class Database implements EngineDatabase {
   run(transaction: RestTransaction, options: TransactionOptions): Promise<TransactionResult> {
     this.#lastRequest = performance.now()
     return runTransaction(this.#pool, transaction, options)
+  }
+
+  batch<T>(transaction: BatchTransaction, use: (run: RunSteps) => Promise<T>, options: TransactionOptions): Promise<T> {
+    this.#lastRequest = performance.now()
+    return runBatch(this.#pool, transaction, use, options)
   }
 
   importRows(transaction: RestTransaction, rows: StagedRows): Promise<TransactionResult> {

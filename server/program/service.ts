@@ -114,6 +114,7 @@ export async function startService({
         engine.giveUp(new Error(event.error))
       }
     },
+    onWarning: (message) => log.write({ kind: 'warning', message }),
     isUnavailable,
     isFinal,
   })

@@ -7,6 +7,8 @@ import { checkedIdentify, settingsOf, type RestOptions } from './rest-options.ts
 import type { Answering } from './rest-request.ts'
 import type { RestResponse } from './response/result.ts'
 import type { RestRequest } from './rest-request.ts'
+import { DatabaseCounts } from './limits/counts.ts'
+import { RateLimiter } from './limits/rate-limiter.ts'
 import { readRoleSettings } from './role-settings.ts'
 import { SchemaLoader, type LoaderEvent, type SettingsSource } from './schema-loader.ts'
 import { noRoleSettings } from './settings.ts'
@@ -31,6 +33,8 @@ export type EngineOptions<Loaded extends LoadedSettings> = {
   readonly onImport?: (event: ImportEvent) => void
   /** Must not throw. */
   readonly onEvent: (event: EngineEvent<Loaded>) => void
+  /** Receives the reason when requests are counted per process, once. Must not throw. */
+  readonly onWarning: (message: string) => void
   /** See `SchemaLoaderOptions`. */
   readonly isUnavailable: (error: unknown) => boolean
   readonly isFinal: (error: Error, settings: Loaded) => boolean
@@ -60,6 +64,7 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
     onRequest,
     onImport,
     onEvent,
+    onWarning,
     isUnavailable,
     isFinal,
   }: EngineOptions<Loaded>) {
@@ -69,10 +74,12 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
     }
     this.#loader = new SchemaLoader({ database, settings, isUnavailable, isFinal, observe })
     this.#channel = new ReloadChannel(database, this.#loader, onEvent)
+    const limiter = new RateLimiter(new DatabaseCounts(database.query, onWarning))
     this.#handler = new RestHandler({
       state: this.#loader,
       identify,
       validator,
+      limiter,
       observe: onRequest,
       observeImport: onImport,
     })
@@ -142,15 +149,22 @@ export async function createRest(options: RestOptions): Promise<Rest> {
     onImport = ignore,
     onSchema = reportFailure,
   } = options
+  const cursorSecrets = options.cursorSecrets?.map((secret) => Buffer.from(secret)) ?? []
   const reportSchema = reporting('onSchema', onSchema)
+  const known = new Set<string>()
+  const warn = (message: string): void => {
+    if (!known.has(message)) console.error(`rowhouse: ${message}`)
+    known.add(message)
+  }
   const engine = new Engine({
     database,
     settings: {
-      initial: { config, roleSettings: noRoleSettings },
-      read: async () => ({
-        config,
-        roleSettings: config.dbConfig ? await database.read(readRoleSettings) : noRoleSettings,
-      }),
+      initial: { config, roleSettings: noRoleSettings, cursorSecrets },
+      read: async () => {
+        const roleSettings = config.dbConfig ? await database.read(readRoleSettings) : noRoleSettings
+        roleSettings.warnings.forEach(warn)
+        return { config, roleSettings, cursorSecrets }
+      },
     },
     identify: checkedIdentify(identify),
     validator,
@@ -159,6 +173,7 @@ export async function createRest(options: RestOptions): Promise<Rest> {
     onEvent: (event) => {
       if (isSchemaEvent(event)) reportSchema(event)
     },
+    onWarning: warn,
     // The settings are checked already, so every failure is one of the database.
     isUnavailable: () => true,
     isFinal: () => false,

@@ -11,6 +11,8 @@ export type ErrorBody = {
   readonly hint: string | null
   /** Line of an imported body that caused the error, if it is known. */
   readonly line?: number
+  /** Only in the response to a batch: the id of the request that failed. */
+  readonly request?: string | undefined
 }
 
 /** An error with its response. */
@@ -27,6 +29,8 @@ export class ApiError extends TracelessError {
   readonly statusText: string | undefined
   /** Describes parts of the error that were ignored, for the log. */
   readonly warning: string | undefined
+  /** Id of the request of a batch that failed. */
+  readonly request: string | undefined
 
   constructor(error: {
     code: string
@@ -38,6 +42,7 @@ export class ApiError extends TracelessError {
     line?: number | undefined
     statusText?: string | undefined
     warning?: string | undefined
+    request?: string | undefined
     cause?: unknown
   }) {
     super(error.message, error.cause)
@@ -50,16 +55,17 @@ export class ApiError extends TracelessError {
     this.line = error.line
     this.statusText = error.statusText
     this.warning = error.warning
+    this.request = error.request
   }
 }
 
 /** The body of an error response; `minimal` (setting `client-error-verbosity`) omits details and hint. */
 export function errorBody(error: ApiError, verbosity: 'verbose' | 'minimal'): string {
-  const { code, message, details, hint, line } = error
-  // Keys are in alphabetical order, as in PostgREST. JSON leaves out a line that is undefined.
+  const { code, message, details, hint, line, request } = error
+  // Keys are in alphabetical order, as in PostgREST. JSON leaves out what is undefined.
   return verbosity === 'minimal'
-    ? JSON.stringify({ code, line, message })
-    : JSON.stringify({ code, details, hint, line, message })
+    ? JSON.stringify({ code, line, message, request })
+    : JSON.stringify({ code, details, hint, line, message, request })
 }
 
 const invalidToken = (message: string): readonly (readonly [string, string])[] => [
@@ -178,6 +184,115 @@ export const errors = {
       status: 409,
       message: `A request with the Idempotency-Key "${key}" is still running`,
       hint: 'Repeat the request later to get its response.',
+      headers: [['Retry-After', '1']],
+    }),
+  /** @param what the column or expression, `type` its type */
+  notComparable: (what: string, type: string) =>
+    new ApiError({
+      code: 'PGRSTX31',
+      status: 400,
+      message: `Values of '${what}' cannot be distinct, because the type ${type} has no equality operator`,
+      hint: `Cast it to a type that has one, as in ${what}::${type.startsWith('json') ? 'jsonb' : 'text'}.`,
+    }),
+  /** @param parameter as the client wrote it */
+  groupingOfWrite: (parameter: 'distinct' | 'having') =>
+    new ApiError({
+      code: 'PGRSTX32',
+      status: 400,
+      message: `The parameter '${parameter}' cannot be applied to the rows of a write`,
+      hint: `Use it when reading, or for an embed of the representation, as in embed.${parameter}=….`,
+    }),
+  /** @param embed name of the spread in the request */
+  havingOfSpread: (embed: string) =>
+    new ApiError({
+      code: 'PGRSTX33',
+      status: 400,
+      message: `The parameter 'having' cannot be applied to the spread embed '${embed}'`,
+      hint: `Embed it without '...', or use 'having' of the relation that it is embedded in.`,
+    }),
+  /**
+   * @param subject whose limit it is, such as `the role anon`
+   * @param seconds until it may succeed; null: never, because more requests come at once than the limit allows
+   */
+  tooManyRequests: (subject: string, limit: { perSecond: number; burst: number }, seconds: number | null) =>
+    new ApiError({
+      code: 'PGRSTX80',
+      status: 429,
+      message: `Too many requests of ${subject}`,
+      details: `The limit is ${limit.perSecond} requests per second, and ${limit.burst} at once.`,
+      hint: seconds === null ? `Send at most ${limit.burst} at once.` : `Try again in ${seconds} s.`,
+      headers: seconds === null ? [] : [['Retry-After', String(seconds)]],
+    }),
+  /** @param cost the planner's estimate */
+  costTooHigh: (cost: number, limit: number) =>
+    new ApiError({
+      code: 'PGRSTX81',
+      status: 403,
+      message: `The request is too expensive: its estimated cost is ${cost}, and the limit is ${limit}`,
+      details: "The cost is the planner's estimate for the whole statement, in its arbitrary unit.",
+      hint: 'Filter by indexed columns, request fewer rows or embeds, or omit count=exact.',
+    }),
+  /** @param path the names of the embeds, from the outermost to the first that is too deep */
+  embedTooDeep: (path: readonly string[], limit: number) =>
+    new ApiError({
+      code: 'PGRSTX82',
+      status: 403,
+      message: `The embed '${path.join('.')}' is too deep: the limit is ${limit}`,
+      details: `Its depth is ${path.length}. Embeds of the requested resource itself have depth 1.`,
+    }),
+  /** @param expected the condition that the row does not satisfy */
+  preconditionFailed: (expected: 'version' | 'exists' | 'absent') =>
+    new ApiError({
+      code: 'PGRSTX50',
+      status: 412,
+      message: expected === 'absent' ? 'The row already exists' : 'The row does not have the version in If-Match',
+      details:
+        expected === 'absent'
+          ? 'If-None-Match: * allows creating a row only.'
+          : expected === 'exists'
+            ? 'No visible row matches.'
+            : 'It has changed since, or the entity tag is weak or that of a list.',
+      hint: expected === 'version' ? 'Read the row again, and send the ETag of that response.' : null,
+    }),
+  malformedIfMatch: (value: string) =>
+    new ApiError({
+      code: 'PGRSTX51',
+      status: 400,
+      message: `If-Match is not a list of entity tags: ${value}`,
+      hint: 'Send the ETag of an earlier response with its double quotes, or an asterisk.',
+    }),
+  severalRowsMatch: () =>
+    new ApiError({
+      code: 'PGRSTX52',
+      status: 400,
+      message: 'If-Match is for one row, but the filters match several',
+      hint: 'Filter by the primary key.',
+    }),
+  /** @param column the setting `db-version-column` */
+  noRowVersion: (relation: string, column: string | null) =>
+    new ApiError({
+      code: 'PGRSTX53',
+      status: 400,
+      message: `The rows of '${relation}' have no version to compare with If-Match`,
+      details:
+        column === null
+          ? 'Views and foreign tables need a version column (db-version-column).'
+          : `It has no column '${column}' (db-version-column).`,
+    }),
+  unsupportedCondition: (header: 'If-Match' | 'If-None-Match', value: string, method: string) =>
+    new ApiError({
+      code: 'PGRSTX54',
+      status: 400,
+      message: `${method} does not support ${header}: ${value}`,
+      hint: 'Use If-Match with PATCH, PUT and DELETE, If-None-Match with GET and HEAD, and If-None-Match: * with PUT.',
+    }),
+  tooManyExports: (limit: number) =>
+    new ApiError({
+      code: 'PGRSTX60',
+      status: 503,
+      message: 'Too many large responses are being streamed at the same time',
+      details: `The server streams ${limit} at once (rest-export-limit).`,
+      hint: 'Try again later, or request fewer rows with limit.',
       headers: [['Retry-After', '1']],
     }),
 

@@ -20,6 +20,11 @@ export type RestOptions = {
   readonly identify: Identify
   /** PostgREST's settings in camel case: `db-max-rows` is `dbMaxRows`. */
   readonly settings?: RestOptionSettings
+  /**
+   * Secrets that encrypt the cursors of keyset pages, the current one first, each at least 32 characters. Processes that
+   * serve the same clients need the same ones. By default, cursors are valid in the process that created them only.
+   */
+  readonly cursorSecrets?: readonly string[]
   /** Validates request bodies before they are sent to the database. Defaults to no validation. */
   readonly validator?: BodyValidator
   /** Called once for every request, before its response is sent. Its errors go to the console. */
@@ -37,7 +42,13 @@ const isObject = (value: unknown): value is object => typeof value === 'object' 
  *
  * @throws TypeError naming the invalid option or setting and its allowed values
  */
-export function settingsOf({ database, schemas, identify, settings = {} }: RestOptions): RestSettings & LoadSettings {
+export function settingsOf({
+  database,
+  schemas,
+  identify,
+  cursorSecrets = [],
+  settings = {},
+}: RestOptions): RestSettings & LoadSettings {
   // Callers may use JavaScript, where no compiler checks the types.
   const given: { readonly database: unknown; readonly schemas: unknown } = { database, schemas }
   if (!isObject(given.database) || !('run' in given.database) || !('read' in given.database)) {
@@ -47,6 +58,12 @@ export function settingsOf({ database, schemas, identify, settings = {} }: RestO
   if (!Array.isArray(given.schemas) || schemas.length === 0 || !schemas.every((name) => typeof name === 'string')) {
     throw new TypeError('createRest: schemas must be an array of at least one name')
   }
+  if (
+    !Array.isArray(cursorSecrets) ||
+    !cursorSecrets.every((secret) => typeof secret === 'string' && secret.length >= 32)
+  ) {
+    throw new TypeError('createRest: cursorSecrets must be an array of strings of at least 32 characters')
+  }
   for (const [name, value] of Object.entries(settings)) checkSetting(name, value)
   const chosen = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
   return { ...defaultSettings, ...chosen, dbSchemas: schemas }
@@ -55,6 +72,8 @@ export function settingsOf({ database, schemas, identify, settings = {} }: RestO
 const qualified = 'an object { schema, name } or null'
 const nullable: Readonly<Record<string, readonly [(value: unknown) => boolean, string]>> = {
   dbAnonRole: [(value) => typeof value === 'string', 'a string or null'],
+  dbMaxCost: [(value) => Number.isSafeInteger(value) && Number(value) >= 0, 'a whole number or null'],
+  dbMaxEmbedDepth: [(value) => Number.isSafeInteger(value) && Number(value) >= 0, 'a whole number or null'],
   dbMaxRows: [(value) => Number.isSafeInteger(value) && Number(value) >= 0, 'a whole number or null'],
   dbPreRequest: [isObject, qualified],
   dbRootSpec: [isObject, qualified],

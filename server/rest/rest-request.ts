@@ -17,6 +17,11 @@ export type RestRequest = Caller & {
   readonly source: unknown
   /** Whether a body without a declared length is incomplete. It might never end. */
   readonly isOpenEnded: boolean
+  /**
+   * Whether the response can have a body of unknown length whose end is certain; by default true. In HTTP/1.0, a body
+   * without a length ends with its connection, so that a response that was broken off looks complete.
+   */
+  readonly takesUnknownLength?: boolean
   /** Whether the client closed the connection before the whole request was received. */
   readonly isAborted: boolean
   /**

@@ -1,6 +1,10 @@
 // The plan of a write.
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { PlannedField, PlannedLogicTree } from './field.ts'
+import type { Precondition } from './row-version.ts'
+
+/** The versions of which the row to write must have one. */
+export type RequiredVersions = Extract<Precondition, { kind: 'version' }>
 
 /** Rows in a staging table (see `sql/staging.ts`): those of the lines above `after`, up to `last`. */
 export type StagedRange = { readonly table: string; readonly after: number; readonly last: number }
@@ -22,7 +26,10 @@ export type MutatePlan =
       readonly where: readonly PlannedLogicTree[]
       readonly returning: readonly string[]
       readonly primaryKey: readonly string[]
+      /** Whether rows of the body are counted only if they satisfy `where`, for the precondition of a PUT. */
+      readonly isConditional?: boolean
       readonly applyDefaults: boolean
+      readonly versions?: RequiredVersions | undefined
     }
   | {
       readonly kind: 'update'
@@ -32,10 +39,12 @@ export type MutatePlan =
       readonly where: readonly PlannedLogicTree[]
       readonly returning: readonly string[]
       readonly applyDefaults: boolean
+      readonly versions?: RequiredVersions | undefined
     }
   | {
       readonly kind: 'delete'
       readonly into: QualifiedIdentifier
+      readonly versions?: RequiredVersions | undefined
       readonly where: readonly PlannedLogicTree[]
       readonly returning: readonly string[]
     }

@@ -26,7 +26,8 @@ export function checkPayload({ shape, input }: PlannedRequest, value: unknown, v
 }
 
 function rejectProblems(problems: readonly BodyProblem[]): void {
-  if (problems.length > 0) throw errors.invalidBody('The body does not match the schema of the table', listed(problems))
+  if (problems.length > 0)
+    throw errors.invalidBody('The body does not match the schema of the table', listedProblems(problems))
 }
 
 const valueOf = (payload: Payload): unknown =>
@@ -65,7 +66,8 @@ export function rowCheck(
   return (row) => rejectProblems(table.validateInsert(columns ? pick(row, columns) : row, isText))
 }
 
-const listed = (problems: readonly BodyProblem[]): string =>
+/** All problems as one text. */
+export const listedProblems = (problems: readonly BodyProblem[]): string =>
   problems.map(({ pointer, message }) => (pointer === '' ? message : `${pointer} ${message}`)).join('; ')
 
 /**

@@ -34,9 +34,13 @@ function defaultsSql(fields: readonly PayloadField[], object: boolean): string {
         ` from jsonb_array_elements(pgrst_payload.json_data) elem) pgrst_json_defs, `
 }
 
+/** A value of the body, converted by the representation function of its field if there is one. */
+export const representedSql = ({ transform }: PayloadField, value: string): string =>
+  transform === null ? value : `${transform}(${value})`
+
 function parsedSql(field: PayloadField): Fragment {
   const name = identifier(field.name)
-  return field.transform === null ? name : `${field.transform}(${name}) AS ${name}`
+  return field.transform === null ? name : `${representedSql(field, name)} AS ${name}`
 }
 
 function sourceSql({ fields, applyDefaults, single = false }: Omit<PayloadRows, 'body'>, object: boolean): string {
