@@ -16,8 +16,9 @@ import { NdjsonReader } from './request/ndjson.ts'
 import { parseApiRequest } from './request/parse-api-request.ts'
 import { rowCheck, type RowCheck } from './request/payload-check.ts'
 import { needsResultCheck, resultError } from './response/result-check.ts'
-import { explainBody, readResult, resultFormats } from './response/result-row.ts'
+import { explainBody, readResult, resultFormatsOf, returnsVersion } from './response/result-row.ts'
 import { respond } from './response/respond.ts'
+import type { ResultRow } from './response/result.ts'
 import { serverError, transactionError } from './sql-errors.ts'
 import { CopyData } from './sql/copy-data.ts'
 import { render } from './sql/fragment.ts'
@@ -61,6 +62,9 @@ export class Imports {
 /** insufficient_privilege */
 const insufficientPrivilege = '42501'
 const emptyArray = Buffer.from('[]')
+
+const resultOf = (plan: MutatePlan, rows: readonly RawRow[]): ResultRow =>
+  readResult(plan.kind, rows, undefined, returnsVersion(plan))
 
 /** Parses everything but the body. Its type is that of JSON, because the rows are inserted as those of a JSON array. */
 function parseHead(http: HttpRequest, context: AnswerContext): ApiRequest {
@@ -194,7 +198,7 @@ class Import {
     if (mutate.kind !== 'insert') throw new Error('an import inserts')
     const staged = { ...plan, mutate: { ...mutate, staged: { table: this.#table, after, last } } }
     const { text, values } = render(mainStatement(staged, this.#request.shape, config))
-    return { text, values, isUnprepared: true, ...(plan.explain ? {} : { resultFormats }) }
+    return { text, values, isUnprepared: true, ...(plan.explain ? {} : { resultFormats: resultFormatsOf(plan) }) }
   }
 
   async #write(plan: MutatePlan): Promise<readonly RawRow[]> {
@@ -240,7 +244,7 @@ class Import {
       hasNoEffect: false,
       rollback: transaction === 'rollback' || (config.dbTxEnd.startsWith('rollback') && transaction !== 'commit'),
       checkResult: needsResultCheck(plan, request.shape)
-        ? ([rows = []]) => resultError(plan, readResult(plan.kind, rows), request.shape)
+        ? ([rows = []]) => resultError(plan, resultOf(plan, rows), request.shape)
         : undefined,
       stats: undefined,
       caller,
@@ -250,7 +254,7 @@ class Import {
   #respond(plan: MutatePlan, rows: readonly RawRow[]): Answered {
     const { snapshot, basePath, trace } = this.#context
     const { config } = snapshot
-    const row = plan.explain ? { ...readResult(plan.kind, []), body: explainBody(rows) } : readResult(plan.kind, rows)
+    const row = plan.explain ? { ...readResult(plan.kind, []), body: explainBody(rows) } : resultOf(plan, rows)
     const response = respond(plan, row, this.#request, config, basePath)
     const legacy = config.urlUseLegacyTargetNames ? legacyTargetNames(plan) : []
     if (legacy.length > 0) trace.warning = legacyText(legacy)
