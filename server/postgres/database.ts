@@ -2,18 +2,23 @@
 import type { EventEmitter } from 'node:events'
 import type pg from 'pg'
 import type {
+  BatchTransaction,
   EngineDatabase,
   RestTransaction,
+  RunSteps,
   SettingsStatement,
+  StagedRows,
   TransactionOptions,
   TransactionResult,
 } from '../rest/database.ts'
 import type { Access } from './admission.ts'
+import { runBatch } from './batch-transaction.ts'
 import type { PoolConfig } from './connection/pool-config.ts'
 import { requireSupportedVersion } from './connection/server-version.ts'
 import { isUnreachable, leavesConnection, sqlState } from './database-error.ts'
 import { identitySettings, isSessionOwner, SessionNotApplied, type Actor } from './identity-settings.ts'
 import { jsonRows, textRows, type JsonStatement, type Parameter, type TextRow } from './json-statement.ts'
+import { runImport } from './import-transaction.ts'
 import { withConnection, withReservedConnection } from './lending.ts'
 import { Listener, type ListenerEvent } from './listener.ts'
 import type { ConnectionPool } from './pool.ts'
@@ -62,6 +67,16 @@ export class Database implements EngineDatabase {
   run(transaction: RestTransaction, options: TransactionOptions): Promise<TransactionResult> {
     this.#lastRequest = performance.now()
     return runTransaction(this.#pool, transaction, options)
+  }
+
+  batch<T>(transaction: BatchTransaction, use: (run: RunSteps) => Promise<T>, options: TransactionOptions): Promise<T> {
+    this.#lastRequest = performance.now()
+    return runBatch(this.#pool, transaction, use, options)
+  }
+
+  importRows(transaction: RestTransaction, rows: StagedRows): Promise<TransactionResult> {
+    this.#lastRequest = performance.now()
+    return runImport(this.#pool, transaction, rows)
   }
 
   /** Milliseconds since the REST API began its last transaction. */

@@ -1,7 +1,8 @@
 // Runs the transactions of requests inside a transaction that is already open, and that its owner rolls back.
-import type { Database, RestTransaction, TransactionResult } from '../rest/database.ts'
+import type { BatchDatabase, BatchTransaction, RestTransaction, RunSteps, TransactionResult } from '../rest/database.ts'
+import { runSteps } from './batch-transaction.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
-import { command, runPipeline } from './protocol/pipeline.ts'
+import { command, runPipeline, StatementError } from './protocol/pipeline.ts'
 
 // Checks deferred constraints as a commit would.
 const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
@@ -11,7 +12,7 @@ const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
  * that transaction. Their settings, such as the role, stay until the caller rolls back: to a savepoint, or the whole
  * transaction. After an error only that is possible.
  */
-export class OpenTransaction implements Database {
+export class OpenTransaction implements BatchDatabase {
   readonly #client: PipelineClient
 
   constructor(client: PipelineClient) {
@@ -21,10 +22,23 @@ export class OpenTransaction implements Database {
   async run({ settings, preRequest, statements, readOnly, checkResult }: RestTransaction): Promise<TransactionResult> {
     const before = preRequest ? [settings, preRequest] : [settings]
     const after = readOnly ? [] : [checkConstraints]
-    const results = await runPipeline(this.#client, [[...before, ...statements, ...after]], false)
+    const results = await runPipeline(this.#client, [[...before, ...statements, ...after]], false).catch(
+      (error: unknown) => {
+        if (error instanceof StatementError) error.statement = error.position.statement - before.length
+        throw error
+      },
+    )
     const rows = results.slice(before.length, before.length + statements.length)
     const error = checkResult?.(rows)
     if (error) throw error
     return { rows }
+  }
+
+  async batch<T>({ readOnly }: BatchTransaction, use: (run: RunSteps) => Promise<T>): Promise<T> {
+    const result = await use((steps) =>
+      runSteps(this.#client, steps, { before: [], isReadOnly: readOnly, prepare: false }),
+    )
+    if (!readOnly) await runPipeline(this.#client, [[checkConstraints]], false)
+    return result
   }
 }

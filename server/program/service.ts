@@ -106,6 +106,7 @@ export async function startService({
       ),
     validator,
     onRequest: observeRest(log, metrics),
+    onImport: (event) => log.write({ kind: 'import', ...event }),
     onEvent: (event) => {
       if (event.kind === 'settings read') log.setLevel(event.settings.config.logLevel)
       observe(event)

@@ -18,6 +18,10 @@ export type ServerError = {
   readonly where?: string
   /** Function of the server's source code that raised it. */
   readonly routine?: string
+  /** Line of an imported body whose row caused the error, if it was found. */
+  readonly bodyLine?: number
+  /** Whether the table for the rows of an import could not be created. */
+  readonly isOfStaging?: boolean
 }
 
 export type PipelineStatement = {
@@ -31,6 +35,37 @@ export type PipelineStatement = {
   readonly hasNoEffect?: boolean
   /** Whether it fails unless the transaction may begin; see `SettingsStatement.texts`. */
   readonly isGuard?: boolean
+  /** Receives the rows while they arrive; the result of the statement then has none. See `RestTransaction.receiver`. */
+  readonly receiver?: RowReceiver
+}
+
+/** Pauses and resumes the arrival of rows. */
+export type Flow = { readonly pause: () => void; readonly resume: () => void }
+
+/** Receives the rows of a statement while they arrive, instead of all of them at the end. */
+export type RowReceiver = {
+  /** A statement whose column names the receiver gets before the first row. It is never executed. */
+  readonly namesOf: { readonly text: string } | undefined
+  /** Whether the first row has arrived: the transaction must not run again. */
+  readonly hasBegun: boolean
+  /** Called with the names of the columns of `namesOf`. */
+  columns(names: readonly Buffer[]): void
+  /** Called before the first row, with all of its fields. */
+  begin(fields: RawRow, flow: Flow): void
+  /**
+   * Called for each row with its first field: the bytes of `buffer` from `start` to `end`, which are valid during the call
+   * only. `start` is negative for NULL.
+   */
+  row(buffer: Buffer, start: number, end: number): void
+  /** Called when all rows that arrived together were passed. */
+  flush(): void
+  /**
+   * Bytes per second that the reader takes, measured since the first call. Infinite unless the arrival is paused for a slow
+   * reader, and in the first second.
+   */
+  measureRate(): number
+  /** Disconnects a reader that is too slow. */
+  giveUp(): void
 }
 
 /**
@@ -46,6 +81,8 @@ export type SettingsStatement = PipelineStatement & {
   readonly hasNoEffect: true
   /** Whether it fails if the session of the token has ended. */
   readonly checksSession: boolean
+  /** Names of the settings that only this request has: those of its function, and the time zone that it prefers. */
+  readonly ofRequest?: readonly string[]
   /**
    * The same statement with a guard, for a transaction on a shared connection that must not run twice. Its values are
    * the guard's two numbers, followed by the values of the statement.
@@ -53,14 +90,28 @@ export type SettingsStatement = PipelineStatement & {
   readonly texts: { guarded(guard: WriteGuard): string }
 }
 
-/** A large field that is still being received. It occupies a connection until it is sent or dropped. */
+/** A body that is still being received. It occupies a connection until it is sent or dropped. */
 export type StreamedBody = {
-  /** Total length in bytes. */
-  readonly length: number
-  /** Writes it to a stream, respecting backpressure, and ends the stream. */
+  /** Total length in bytes; undefined when it is not known in advance. */
+  readonly length: number | undefined
+  /** Writes it to a stream, respecting backpressure, and ends the stream; destroys the stream when the body fails. */
   sendTo(writable: Writable): void
   /** Discards it. */
   drop(): void
+  /** Calls `listener` once the body was sent, dropped or has failed. Bodies of unknown length have it. */
+  onEnd?(listener: (end: StreamEnd) => void): void
+}
+
+/** How a body of unknown length ended. */
+export type StreamEnd = {
+  /** Rows that arrived from the database. */
+  readonly rows: number
+  /** Bytes of the body before compression. */
+  readonly bytes: number
+  /** Milliseconds since the first row. */
+  readonly milliseconds: number
+  /** Why it was broken off; undefined when all of it was sent. */
+  readonly error: Error | undefined
 }
 
 /** Who waits for a result. */
@@ -99,12 +150,14 @@ export type RestTransaction = {
   readonly rollback: boolean
   /** Checks the statements' rows before a write is committed; an error rolls it back. Costs a second round trip. */
   readonly checkResult: ((results: readonly (readonly RawRow[])[]) => Error | undefined) | undefined
-  /** Runs after the settings and the pre-request function, and before the statements. Costs a second round trip. */
-  readonly precheck?: Precheck | undefined
   /** Undefined for a transaction that may run as often as it is requested. */
   readonly claim?: Claim | undefined
+  /** Runs after the settings and the pre-request function, and before the statements. Costs a second round trip. */
+  readonly precheck?: Precheck | undefined
   /** Statistics of earlier runs of the statement; undefined when there are none, or it must not share a connection. */
   readonly stats: StatementStats | undefined
+  /** Receives the rows of one of the statements while they arrive. The transaction then gets its own connection. */
+  readonly receiver?: RowReceiver | undefined
   /** Who waits for the result. The transaction is cancelled when the caller is gone, unless it shares a connection. */
   readonly caller: Caller
 }
@@ -136,13 +189,32 @@ export type TransactionResult = {
 /** Rejections of `Database.run`, apart from errors of `checkResult`. Any other error means a lost connection. */
 export type DatabaseFailure = Error &
   (
-    | { readonly kind: 'statement failed'; readonly server: ServerError }
+    | {
+        readonly kind: 'statement failed'
+        readonly server: ServerError
+        /** Number of the statement in `RestTransaction.statements`; undefined for any other statement. */
+        readonly statement?: number | undefined
+      }
     /** Connecting failed; the message says why. */
     | { readonly kind: 'not connected' }
     /** No connection became free in time. */
     | { readonly kind: 'timed out' }
     | { readonly kind: 'caller gone' }
   )
+
+/** Rows of a body that are staged in a temporary table before a statement writes them. */
+export type StagedRows = {
+  /** Create the table. They run as the login role. */
+  readonly create: readonly PipelineStatement[]
+  /** `copy … from stdin`, which runs as the role of the request. */
+  readonly copy: string
+  /** What the COPY receives. An error that it throws rolls the transaction back. */
+  readonly data: AsyncIterable<Buffer>
+  /** Number of the last line in `data`, after all of it was read. */
+  readonly lastLine: () => number
+  /** The statement that writes the rows of the lines above `after`, up to `last`. */
+  readonly write: (after: number, last: number) => PipelineStatement
+}
 
 /** The rejection of `Database.run` for a transaction whose claim was refused. Nothing was changed. */
 export type ClaimRefusal = Error & {
@@ -158,6 +230,39 @@ export type Database = {
    * @throws DatabaseFailure; ClaimRefusal; the error of `checkResult`; any other error when the connection was lost
    */
   run(transaction: RestTransaction, options: TransactionOptions): Promise<TransactionResult>
+  /**
+   * Runs a transaction that stages rows, and then writes all of them with one statement. The transaction has no statements
+   * of its own. A database without this method refuses imports.
+   *
+   * @throws the errors of `run`, with `bodyLine` if the row that caused it was found; the error of `data`
+   */
+  importRows?(transaction: RestTransaction, rows: StagedRows): Promise<TransactionResult>
+}
+
+/** What runs for one request of a batch. */
+export type BatchStep = Pick<RestTransaction, 'settings' | 'preRequest' | 'statements' | 'readOnly'>
+
+/** The rows of each statement of a step, or the error that ended the batch. */
+export type BatchStepResult = { readonly rows: TransactionResult['rows'] } | { readonly error: Error }
+
+export type BatchTransaction = Pick<RestTransaction, 'isolation' | 'readOnly' | 'rollback' | 'caller'>
+
+/**
+ * Runs steps in order, in one round trip. After an error only the end of the transaction is possible.
+ *
+ * @returns the results up to that of the first step that failed
+ * @throws any error when the connection was lost
+ */
+export type RunSteps = (steps: readonly BatchStep[]) => Promise<readonly BatchStepResult[]>
+
+export type BatchDatabase = Database & {
+  /**
+   * Runs the requests of a batch in one transaction on one connection, and commits it when `use` resolves.
+   *
+   * @param use its error rolls the transaction back
+   * @throws DatabaseFailure; the error of `use`; any other error when the connection was lost
+   */
+  batch<T>(transaction: BatchTransaction, use: (run: RunSteps) => Promise<T>, options: TransactionOptions): Promise<T>
 }
 
 /** An event of a channel (`LISTEN`). */
@@ -169,7 +274,7 @@ export type ChannelEvent =
   | { readonly kind: 'notified'; readonly payload: string }
 
 /** A database from which the engine can also load its schema cache: the result of `connect`. */
-export type EngineDatabase = Database & {
+export type EngineDatabase = BatchDatabase & {
   /**
    * Runs statements in one read-only transaction of `repeatable read`, as the role that connects.
    *

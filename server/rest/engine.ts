@@ -1,6 +1,7 @@
 // The REST API as an object, on a database that the caller connects to.
 import type { EngineDatabase } from './database.ts'
 import { RestHandler, type Identify, type RestObservation } from './handler.ts'
+import type { ImportEvent } from './import-progress.ts'
 import { ReloadChannel, type ReloadChannelEvent } from './reload-channel.ts'
 import { checkedIdentify, settingsOf, type RestOptions } from './rest-options.ts'
 import type { Answering } from './rest-request.ts'
@@ -28,6 +29,8 @@ export type EngineOptions<Loaded extends LoadedSettings> = {
   readonly validator: BodyValidator
   /** Called once for every request, before its response is sent. Must not throw. */
   readonly onRequest: (observation: RestObservation) => void
+  /** Called while an import runs, and at its end. Must not throw. */
+  readonly onImport?: (event: ImportEvent) => void
   /** Must not throw. */
   readonly onEvent: (event: EngineEvent<Loaded>) => void
   /** Receives the reason when requests are counted per process, once. Must not throw. */
@@ -59,6 +62,7 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
     identify,
     validator,
     onRequest,
+    onImport,
     onEvent,
     onWarning,
     isUnavailable,
@@ -71,7 +75,14 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
     this.#loader = new SchemaLoader({ database, settings, isUnavailable, isFinal, observe })
     this.#channel = new ReloadChannel(database, this.#loader, onEvent)
     const limiter = new RateLimiter(new DatabaseCounts(database.query, onWarning))
-    this.#handler = new RestHandler({ state: this.#loader, identify, validator, limiter, observe: onRequest })
+    this.#handler = new RestHandler({
+      state: this.#loader,
+      identify,
+      validator,
+      limiter,
+      observe: onRequest,
+      observeImport: onImport,
+    })
     this.gaveUp = this.#loader.gaveUp
   }
 
@@ -130,7 +141,15 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
  */
 export async function createRest(options: RestOptions): Promise<Rest> {
   const config = settingsOf(options)
-  const { database, identify, validator = noValidator, onRequest = ignore, onSchema = reportFailure } = options
+  const {
+    database,
+    identify,
+    validator = noValidator,
+    onRequest = ignore,
+    onImport = ignore,
+    onSchema = reportFailure,
+  } = options
+  const cursorSecrets = options.cursorSecrets?.map((secret) => Buffer.from(secret)) ?? []
   const reportSchema = reporting('onSchema', onSchema)
   const known = new Set<string>()
   const warn = (message: string): void => {
@@ -140,16 +159,17 @@ export async function createRest(options: RestOptions): Promise<Rest> {
   const engine = new Engine({
     database,
     settings: {
-      initial: { config, roleSettings: noRoleSettings },
+      initial: { config, roleSettings: noRoleSettings, cursorSecrets },
       read: async () => {
         const roleSettings = config.dbConfig ? await database.read(readRoleSettings) : noRoleSettings
         roleSettings.warnings.forEach(warn)
-        return { config, roleSettings }
+        return { config, roleSettings, cursorSecrets }
       },
     },
     identify: checkedIdentify(identify),
     validator,
     onRequest: reporting('onRequest', onRequest),
+    onImport: reporting('onImport', onImport),
     onEvent: (event) => {
       if (isSchemaEvent(event)) reportSchema(event)
     },

@@ -39,18 +39,32 @@ export type PostgrestSettings = {
 
 /** Settings that PostgREST does not have. */
 export type EngineSettings = {
+  /** Maximum number of requests in a batch. */
+  readonly batchMaxRequests: number
+  /** Maximum size in bytes of a batch, and of the bodies of its responses in total. */
+  readonly batchMaxBytes: number
   /** Bytes. */
   readonly restBodyLimit: number
   /** Maximum total size in bytes of the large request bodies that the process keeps in memory. */
   readonly restBodyBudget: number
+  /** Maximum size in bytes of a body that is imported; 0 for no imports. */
+  readonly restImportLimit: number
+  /** Maximum number of imports at once in the process. */
+  readonly restImportSlots: number
   /** Maximum number of request shapes whose plan or rejection is cached; 0 for none. */
   readonly planCacheMaxEntries: number
+  /** Name of the column with the version of a row; null: the system column `xmin`. */
+  readonly dbVersionColumn: string | null
   /** Which brief statements share connections. */
   readonly dbPoolSharing: 'all' | 'reads' | 'none'
   /** Greatest cost of a statement by the planner's estimate; null: unlimited. */
   readonly dbMaxCost: number | null
   /** Greatest number of embeds inside each other; null: unlimited. */
   readonly dbMaxEmbedDepth: number | null
+  /** Whether streamed responses are compressed if the client accepts it. */
+  readonly restExportCompression: boolean
+  /** Maximum number of responses that are streamed row by row at once; 0 for none. */
+  readonly restExportLimit: number
 }
 
 export type RestSettings = PostgrestSettings & EngineSettings
@@ -71,6 +85,8 @@ const mebibyte = 1024 * 1024
 /** The defaults of all settings. */
 export const defaultSettings: RestSettings & LoadSettings = {
   appSettings: [],
+  batchMaxBytes: 10 * mebibyte,
+  batchMaxRequests: 100,
   clientErrorVerbosity: 'verbose',
   dbAggregatesEnabled: false,
   dbAnonRole: null,
@@ -90,6 +106,7 @@ export const defaultSettings: RestSettings & LoadSettings = {
   dbRootSpec: null,
   dbSchemas: ['public'],
   dbTxEnd: 'commit',
+  dbVersionColumn: null,
   logQuery: false,
   openapiMode: 'follow-privileges',
   openapiSecurityActive: false,
@@ -97,6 +114,10 @@ export const defaultSettings: RestSettings & LoadSettings = {
   planCacheMaxEntries: 1000,
   restBodyBudget: 64 * mebibyte,
   restBodyLimit: 10 * mebibyte,
+  restExportCompression: true,
+  restExportLimit: 4,
+  restImportLimit: 1024 * mebibyte,
+  restImportSlots: 2,
   serverCorsAllowedOrigins: [],
   serverHost: '127.0.0.1',
   serverPort: 3000,

@@ -1,7 +1,9 @@
 // The settings and the schema that a request uses from beginning to end. A reload replaces them as a whole.
+import { randomBytes } from 'node:crypto'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import { PlanCache } from './cache/plan-cache.ts'
-import type { Database } from './database.ts'
+import type { BatchDatabase } from './database.ts'
+import { PageCursors } from './request/page-cursor.ts'
 import type { LoadSettings, RestSettings, RoleSettings } from './settings.ts'
 import { stricterLimit, type Limits } from '../identity/limits.ts'
 import type { Identity } from '../identity/identity.ts'
@@ -11,7 +13,12 @@ import { SettingsStatements } from './sql/settings.ts'
 export type LoadedSettings = {
   readonly config: RestSettings & LoadSettings
   readonly roleSettings: RoleSettings
+  /** Secrets of the cursors of pages, the current one first. Without one, cursors are valid in this process only. */
+  readonly cursorSecrets?: readonly Uint8Array[]
 }
+
+/** The secret of cursors without a configured one. */
+const processSecret = randomBytes(32)
 
 /** Settings and schema, with the plans and statements derived from them. */
 export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
@@ -21,6 +28,7 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
   /** Undefined until it is loaded for the first time. */
   readonly schemaCache: SchemaCache | undefined
   readonly plans: PlanCache
+  readonly cursors: PageCursors
   /** The statements that set role, claims and headers for a transaction. */
   readonly settings: SettingsStatements
   /** By the values of their limits. */
@@ -32,6 +40,8 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
     this.roleSettings = loaded.roleSettings
     this.schemaCache = cache
     this.plans = new PlanCache(loaded.config.planCacheMaxEntries)
+    const { cursorSecrets = [] } = loaded
+    this.cursors = new PageCursors(cursorSecrets.length === 0 ? [processSecret] : cursorSecrets)
     this.settings = new SettingsStatements(loaded.config, loaded.roleSettings)
   }
 
@@ -89,7 +99,7 @@ export type RequestLimits = {
 
 /** The database with its current snapshot. */
 export type EngineState = {
-  readonly database: Database
+  readonly database: BatchDatabase
   /** The current snapshot. A request reads it once. */
   readonly snapshot: Snapshot
   /** Called when a request has lost its database connection. */

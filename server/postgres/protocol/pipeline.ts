@@ -9,7 +9,10 @@ import { StatementError } from './statement-error.ts'
 import type { StatementCache } from './statement-cache.ts'
 
 /** Callbacks besides the result: see `QueuedTransaction`. */
-export type PipelineObserver = Pick<QueuedTransaction, 'onLargeRow' | 'stats'>
+export type PipelineObserver = Pick<QueuedTransaction, 'onLargeRow' | 'stats' | 'hasReceiver'> & {
+  /** Receives the rows of the statements that preceded the one that failed. */
+  readonly onFailure?: (results: RawRow[][]) => void
+}
 
 export { StatementError }
 export type { OnLargeRow, PipelinePart } from './pipeline-query.ts'
@@ -63,7 +66,7 @@ const roundTrip = (
   client: PipelineClient,
   parts: readonly PipelinePart[],
   cache: StatementCache | undefined,
-  observer: PipelineObserver = {},
+  { onFailure, ...observer }: PipelineObserver = {},
 ) =>
   new Promise<RawRow[][]>((resolve, reject) => {
     const query = new PipelineQuery(cache, () => undefined)
@@ -71,8 +74,10 @@ const roundTrip = (
       parts,
       ...observer,
       settle: (error, results) => {
-        if (error) reject(error)
-        else resolve(results)
+        if (error) {
+          onFailure?.(results)
+          reject(error)
+        } else resolve(results)
       },
     })
     client.query(query)

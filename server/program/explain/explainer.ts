@@ -1,10 +1,10 @@
 // Explains requests: the engine's own handler answers them, on a database that runs each transaction for its explanation.
 import type { Identity } from '../../identity/identity.ts'
 import type { ScratchTransaction } from '../../postgres/scratch-transaction.ts'
-import type { Database, RestTransaction, TransactionResult } from '../../rest/database.ts'
+import type { BatchDatabase, RestTransaction, TransactionResult } from '../../rest/database.ts'
 import { prepare } from '../../rest/cache/prepare.ts'
 import { PlanCache } from '../../rest/cache/plan-cache.ts'
-import { ApiError } from '../../rest/errors.ts'
+import { ApiError, errors } from '../../rest/errors.ts'
 import { RestHandler, type Identify, type RestObservation } from '../../rest/handler.ts'
 import type { HttpRequest } from '../../rest/request/api-request.ts'
 import type { BodyGate } from '../../rest/request/body.ts'
@@ -113,8 +113,13 @@ export class Explainer {
   constructor(options: ExplainerOptions) {
     const { snapshot, validator, identify } = options
     this.#options = options
-    const database: Database = { run: (transaction) => this.#run(transaction) }
+    const database: BatchDatabase = {
+      run: (transaction) => this.#run(transaction),
+      batch: () => Promise.reject(errors.notImplemented('Explain the requests of a batch one by one.')),
+    }
     this.#handler = new RestHandler({
+      // Statements are explained one by one.
+      streamsRows: false,
       state: {
         database,
         get snapshot() {
@@ -160,10 +165,10 @@ export class Explainer {
     if (caller.body === undefined && methodsWithBody.has(caller.method)) {
       return { rows: transaction.statements.map(() => [[Buffer.from('t')]]) }
     }
-    const { config, schemaCache } = snapshot()
+    const { config, schemaCache, cursors } = snapshot()
     if (!schemaCache || !caller.identity) throw new Error('the schema cache is not loaded')
     // Plans of the cache contain markers instead of the values of the request.
-    const context = { snapshot: { config, plans: new PlanCache(0) }, schemaCache, validator }
+    const context = { snapshot: { config, plans: new PlanCache(0), cursors }, schemaCache, validator }
     const prepared = prepare(caller.http, context, () => undefined)
     if (prepared instanceof ApiError) throw prepared
     const { identity, options } = caller

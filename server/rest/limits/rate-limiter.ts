@@ -30,9 +30,6 @@ export type RateDecision = {
   readonly headers: readonly (readonly [string, string])[]
 }
 
-/** Header names that clients of other origins may read. */
-export const rateHeaderNames = 'RateLimit, RateLimit-Policy, Retry-After'
-
 const mostLeases = 10_000
 
 export class RateLimiter {

@@ -94,6 +94,12 @@ function writeText(
 }
 
 const noPairs: readonly Pair[] = []
+const noNames: readonly string[] = []
+
+const namesOf = (ofRoutine: readonly Pair[], timezone: string | undefined): readonly string[] => [
+  ...ofRoutine.map(([name]) => name),
+  ...(timezone === undefined ? [] : ['timezone']),
+]
 
 /** Texts by the result of `flagsOf`. */
 type TextsByFlags = (Texts | undefined)[]
@@ -154,7 +160,8 @@ export class SettingsStatements {
       timezone: timezone !== undefined,
     })
     for (const [index, value] of values.entries()) if (value?.includes('\0') === true) values[index] = cutAtNul(value)
-    return { text: texts.plain, values, hasNoEffect: true, texts, checksSession: session !== undefined }
+    const ofRequest = ofRoutine.length === 0 && timezone === undefined ? noNames : namesOf(ofRoutine, timezone)
+    return { text: texts.plain, values, hasNoEffect: true, texts, checksSession: session !== undefined, ofRequest }
   }
 
   /** The search path of a request: its schema, followed by `db-extra-search-path`. */

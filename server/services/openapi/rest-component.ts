@@ -113,6 +113,7 @@ export const restErrorSchema: JsonSchema = {
     message: { type: 'string' },
     details: { description: 'Text, or a list of what is wrong with the body; null when there are no details.' },
     hint: { type: ['string', 'null'] },
+    line: { description: 'Line of an imported body that caused the error, if it was found.', type: 'integer' },
   },
   required: ['code', 'message'],
 }

@@ -3,6 +3,7 @@ import type { Dataset } from '../dataset.ts'
 import type { Options } from '../options.ts'
 import type { Postgres } from '../postgres.ts'
 import type { Server } from '../servers.ts'
+import { measureImport } from './import.ts'
 
 export type ExtensionContext = {
   /** Starts a server on the data of the benchmark, with additional settings. The benchmark stops it at its end. */
@@ -16,7 +17,9 @@ export type ExtensionContext = {
 /** Measures an extension, prints a line with its figure and its goal, and returns the numbers. */
 export type MeasureExtension = (context: ExtensionContext) => Promise<Readonly<Record<string, number>>>
 
-const extensions: Readonly<Record<string, MeasureExtension>> = {}
+const extensions: Readonly<Record<string, MeasureExtension>> = {
+  import: measureImport,
+}
 
 /** Measures the extensions in turn. `--only NAME` chooses some of them. */
 export async function measureExtensions(

@@ -1,0 +1,92 @@
+// The errors of a batch: PGRSTX10 to PGRSTX14. Those of its requests have the codes that they have alone.
+import { ApiError, errors } from '../errors.ts'
+
+export const batchErrors = {
+  /** @param details what is wrong, and what is allowed */
+  invalid: (details: string) =>
+    new ApiError({ code: 'PGRSTX10', status: 400, message: 'The batch is not valid', details }),
+  tooMany: (requests: number, limit: number) =>
+    new ApiError({
+      code: 'PGRSTX11',
+      status: 413,
+      message: 'The batch has too many requests',
+      details: `It has ${requests}, and the limit is ${limit} (batch-max-requests).`,
+    }),
+  /** @param limit in bytes */
+  responsesTooLarge: (limit: number) =>
+    new ApiError({
+      code: 'PGRSTX11',
+      status: 413,
+      message: 'The responses of the batch are too large',
+      details: `The limit is ${limit} bytes in total (batch-max-bytes).`,
+      hint: 'Ask for fewer rows or columns, or prefer return=minimal.',
+    }),
+  /** @param reference as the user wrote it */
+  reference: (reference: string, details: string) =>
+    new ApiError({
+      code: 'PGRSTX12',
+      status: 400,
+      message: `The reference ${reference} has no value`,
+      details,
+    }),
+  /** A value that would change the grammar of the url. */
+  referenceInUrl: (reference: string, details: string) =>
+    new ApiError({
+      code: 'PGRSTX12',
+      status: 400,
+      message: `The reference ${reference} cannot stand there`,
+      details,
+    }),
+  /** The database has set a status of an error (`response.status`), which undoes a batch. */
+  statusSet: (status: number, details: unknown) =>
+    new ApiError({ code: 'PGRSTX13', status, message: `The request was answered with the status ${status}`, details }),
+  invalidJson: () =>
+    new ApiError({
+      code: 'PGRSTX13',
+      status: 500,
+      message: 'The response is of a JSON media type, but is not valid JSON',
+    }),
+  isolation: (needed: string, given: string) =>
+    new ApiError({
+      code: 'PGRSTX14',
+      status: 400,
+      message: `The request needs the isolation level ${needed}, but the batch runs with ${given}`,
+      details: 'The function is known only when a reference has its value, and the transaction has begun by then.',
+      hint: 'Write the path and the names of the arguments without references.',
+    }),
+}
+
+/** The same error with the id of the request. */
+export const ofRequest = (error: ApiError, request: string): ApiError =>
+  new ApiError({
+    code: error.code,
+    status: error.status,
+    message: error.message,
+    details: error.details,
+    hint: error.hint,
+    headers: error.headers,
+    statusText: error.statusText,
+    warning: error.warning,
+    cause: error.cause,
+    request,
+  })
+
+/** The error of a response whose status is that of an error: its body says which, unless SQL has set the status. */
+export function ofResponse(status: number, body: string): ApiError {
+  if (status === 416) {
+    const value: unknown = JSON.parse(body)
+    if (isErrorBody(value)) return new ApiError({ ...value, status })
+    return errors.rangeNotSatisfiable('negative limit')
+  }
+  return batchErrors.statusSet(status, body === '' ? null : body)
+}
+
+type KnownBody = {
+  readonly code: string
+  readonly message: string
+  readonly details?: unknown
+  readonly hint?: string | null
+}
+
+const isErrorBody = (value: unknown): value is KnownBody =>
+  typeof value === 'object' && value !== null && 'code' in value && 'message' in value

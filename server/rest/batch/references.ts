@@ -1,0 +1,104 @@
+// References of a batch to the results of its earlier requests: `{"$ref": "<id>#<JSON Pointer>"}` in bodies, and
+// `${<id>#<JSON Pointer>}` in urls (url-template.ts).
+import { batchErrors } from './batch-errors.ts'
+import { endOfString, isPointer, pointed, skipBlanks } from './json-slices.ts'
+
+/** A reference to a value in the body of an earlier response. */
+export type Reference = {
+  /** The id of the request. */
+  readonly id: string
+  /** JSON Pointer into the body of its response; empty for the whole body. */
+  readonly pointer: string
+}
+
+/** Ids of requests. They have no character that ends a reference in a url. */
+export const idPattern = /^[\w.:~@-]{1,100}$/
+
+/** The JSON text that a reference stands for. */
+export type Lookup = (reference: Reference) => string
+
+/** A JSON text with references between its slices. */
+export type BodyTemplate = readonly (string | Reference)[]
+
+export const referenceText = ({ id, pointer }: Reference): string => `${id}#${pointer}`
+
+/** Only one object with a single member can be a reference, and its name is short. */
+const longestName = 100
+const referenceName = /^\$+ref$/
+
+/**
+ * Splits a valid JSON text at its references: objects whose only member is `$ref`, with a text of the form
+ * `<id>#<JSON Pointer>`. An object whose only member is `$$ref` stands for the same with one dollar sign less.
+ */
+export function bodyTemplate(text: string): BodyTemplate {
+  const pieces: (string | Reference)[] = []
+  let from = 0
+  for (let at = 0; at < text.length; at++) {
+    const sign = text[at]
+    if (sign === '"') at = endOfString(text, at) - 1
+    if (sign !== '{') continue
+    const found = onlyMember(text, at)
+    if (!found) continue
+    const { name, value, end } = found
+    const piece = name === '$ref' ? asReference(value) : `{${JSON.stringify(name.slice(1))}:${JSON.stringify(value)}}`
+    if (piece === undefined) continue
+    pieces.push(text.slice(from, at), piece)
+    from = end
+    at = end - 1
+  }
+  pieces.push(text.slice(from))
+  return pieces
+}
+
+type OnlyMember = { readonly name: string; readonly value: string; readonly end: number }
+
+/** The member of an object that has only this one, if it may be a reference. */
+function onlyMember(text: string, start: number): OnlyMember | undefined {
+  const nameStart = skipBlanks(text, start + 1)
+  if (text[nameStart] !== '"') return undefined
+  const nameEnd = endOfString(text, nameStart)
+  if (nameEnd - nameStart > longestName) return undefined
+  const name = JSON.parse(text.slice(nameStart, nameEnd)) as string
+  if (!referenceName.test(name)) return undefined
+  const valueStart = skipBlanks(text, skipBlanks(text, nameEnd) + 1)
+  if (text[valueStart] !== '"') return undefined
+  const valueEnd = endOfString(text, valueStart)
+  const end = skipBlanks(text, valueEnd)
+  if (text[end] !== '}') return undefined
+  return { name, value: JSON.parse(text.slice(valueStart, valueEnd)) as string, end: end + 1 }
+}
+
+function asReference(value: string): Reference | undefined {
+  const hash = value.indexOf('#')
+  const reference = { id: value.slice(0, hash), pointer: value.slice(hash + 1) }
+  return hash > 0 && idPattern.test(reference.id) && isPointer(reference.pointer) ? reference : undefined
+}
+
+export const isReference = (piece: string | Reference): piece is Reference => typeof piece !== 'string'
+
+/** The text with values in place of its references. */
+export const fillBody = (template: BodyTemplate, lookup: Lookup): string =>
+  template.map((piece) => (isReference(piece) ? lookup(piece) : piece)).join('')
+
+/**
+ * Looks up references in the bodies of responses.
+ *
+ * @param bodies JSON texts by request; undefined for a response without a JSON body
+ * @throws ApiError PGRSTX12 if there is no value
+ */
+export const lookupIn =
+  (bodies: ReadonlyMap<string, string | undefined>): Lookup =>
+  (reference) => {
+    const { id, pointer } = reference
+    const body = bodies.get(id)
+    if (body === undefined) {
+      const details = `The response to the request ${id} has no JSON body. Prefer: return=representation asks for one.`
+      throw batchErrors.reference(referenceText(reference), details)
+    }
+    const value = pointed(body, pointer)
+    if (value !== undefined) return value
+    throw batchErrors.reference(
+      referenceText(reference),
+      `The response to the request ${id} has nothing at ${pointer}.`,
+    )
+  }
