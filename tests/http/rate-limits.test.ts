@@ -183,7 +183,11 @@ t.test('an API key has limits of its own', async (t) => {
 t.test('each request of a batch counts', async (t) => {
   await limit('anon', { max_requests_per_second: '0.01', max_request_burst: 4 })
   const batch = (count: number) => {
-    const requests = Array.from({ length: count }, (_, id) => ({ id: String(id), method: 'GET', url: '/notes?select=id' }))
+    const requests = Array.from({ length: count }, (_, id) => ({
+      id: String(id),
+      method: 'GET',
+      url: '/notes?select=id',
+    }))
     return one.call('POST', '/$batch', { body: { requests } })
   }
   const first = await batch(3)
@@ -258,7 +262,12 @@ t.test('limits change at run time', async (t) => {
 
 t.test('the lines of the README', async (t) => {
   const sql = readmeSection('limits-sql').replaceAll(/alter role (\w+)/g, `alter role $1 in database ${database.name}`)
-  await database.query(sql.replace("'50'", "'0.01'").replace("'100'; ", "'2'; ").replace(/(burst = )'100'/, "$1'2'"))
+  await database.query(
+    sql
+      .replace("'50'", "'0.01'")
+      .replace("'100'; ", "'2'; ")
+      .replace(/(burst = )'100'/, "$1'2'"),
+  )
   await reload()
   const { key } = await withClient(database.adminUri, (client) => createApiKey(client, { role: 'anon', label: 'page' }))
   const env = { URL: one.url, KEY: key }

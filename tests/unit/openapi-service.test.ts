@@ -428,8 +428,7 @@ t.test('results of functions', async (t) => {
   t.strictSame(result(returning('api', 'wheels', true, true)), { type: 'array', items: wheels })
   t.strictSame(result(returning('other', 'wheels', true, true)), { type: 'array', items: { type: 'object' } })
   t.strictSame(Object.keys(at(returning('pg_catalog', 'void'), 'responses') as Json), [
-    ...['204', '400', '401', '403', '429',
-      'default'],
+    ...['204', '400', '401', '403', '429', 'default'],
   ])
 })
 
