@@ -62,6 +62,12 @@ export type AnswerContext = {
   readonly authenticationTime: number | undefined
   /** The header `Idempotency-Key` of a POST or PATCH request. */
   readonly idempotencyKey: string | undefined
+  /**
+   * Counts further requests against the limits of the caller; undefined without limits.
+   *
+   * @throws ApiError PGRSTX80, as a rejection
+   */
+  readonly countRequests?: ((count: number) => Promise<void>) | undefined
   readonly trace: AnswerTrace
   /** Places for responses that are streamed row by row; undefined when no response may be. */
   readonly exports: ExportSlots | undefined
@@ -176,7 +182,7 @@ async function execute(
       const { exports: slots } = context
       if (slots && config.restExportLimit > 0 && !prepared.tableShape && isStreamable(plan, request.shape)) {
         const runRows = (statements: readonly PipelineStatement[], receiver: RowBody): Promise<TransactionResult> =>
-          run(plan, prepared, identity, { ...context, caller: receiver }, statements, { receiver })
+          run(plan, prepared, identity, { ...context, caller: receiver }, statements, { receiver, main: statements[0] })
         const { caller } = context
         response = await streamRows(plan, request, { config, basePath, slots, caller, run: runRows })
         transaction = timer()
@@ -330,6 +336,7 @@ async function runNested(
       checkResult: (results) =>
         unmatchedError(results, steps) ?? resultError(plan, rowOf(plan, prepared, results), request.shape),
       claim,
+      main,
     },
   )
   return rowOf(plan, prepared, rows)
@@ -346,7 +353,10 @@ export function isolationOf(
   return wanted === 'read committed' ? null : wanted
 }
 
-type RunOptions = { -readonly [K in 'checkResult' | 'stats' | 'claim' | 'receiver']?: RestTransaction[K] }
+type RunOptions = { -readonly [K in 'checkResult' | 'stats' | 'claim' | 'receiver']?: RestTransaction[K] } & {
+  /** The statement whose cost is limited. */
+  main?: PipelineStatement | undefined
+}
 
 /** Runs the statements of a plan in the request's transaction. */
 async function run(

@@ -115,11 +115,14 @@ export class RestHandler {
         identity = acting
         const authenticationTime = config.serverTimingEnabled ? performance.now() - start : undefined
         const limits = snapshot.limitsOf(acting)
-        if (limits) {
-          const decision = limiter?.take(limits, acting)
-          rate = decision instanceof Promise ? await decision : decision
-          if (rate?.error) throw rate.error
-        }
+        const countRequests =
+          limits &&
+          (async (count: number): Promise<void> => {
+            const decision = limiter?.take(limits, acting, count)
+            rate = decision instanceof Promise ? await decision : decision
+            if (rate?.error) throw rate.error
+          })
+        if (countRequests) await countRequests(1)
         if (!snapshot.schemaCache) throw errors.noSchemaCache()
         const { basePath, target } = request
         const question = target.indexOf('?')
@@ -132,6 +135,7 @@ export class RestHandler {
           basePath,
           authenticationTime,
           idempotencyKey: methodsWithKey.has(method) ? request.header('idempotency-key') : undefined,
+          countRequests,
           trace,
           exports: streamsRows && request.takesUnknownLength !== false ? this.#exports : undefined,
         }

@@ -175,6 +175,20 @@ t.test('cost: EXPLAIN as the caller decides before the statement runs', async (t
   t.strictSame(rows, [{ all: 3000, changed: 0 }], 'refused writes have not run')
 })
 
+t.test('the cost of each request of a batch, of exports and of nested writes is limited', async (t) => {
+  const as = 'authenticated'
+  const costly = { id: 'b', method: 'PATCH', url: '/sales?amount=gt.5', body: { amount: 0 } }
+  const cheap = { id: 'a', method: 'GET', url: '/sales?id=eq.7&select=id' }
+  const batch = (...requests: unknown[]): Row['send'] => ['POST', '/$batch', { requests }]
+  await check(t, [
+    { send: batch(cheap), as, body: { responses: [{ id: 'a', status: 200, body: [{ id: 7 }] }] } },
+    { send: batch(cheap, costly), as, status: 403, body: { code: 'PGRSTX81', request: 'b' } },
+    { send: batch({ ...cheap, url: '/nothing' }, costly), as, status: 404, body: { request: 'a' } },
+    { send: ['GET', '/sales?amount=gt.5&order=amount.desc'], as, headers: { Accept: 'application/x-ndjson' }, status: 403 },
+    { send: ['GET', '/sales?id=eq.7&select=id'], as, headers: { Accept: 'application/x-ndjson' } },
+  ])
+})
+
 t.test('a large answer is complete after its cost was checked', async (t) => {
   await database.query(inDatabase(reporting, "pgrst.max_cost = '100000'"))
   await service.engine.reloadSettings()

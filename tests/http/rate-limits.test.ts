@@ -1,6 +1,6 @@
 // Requests per second of roles, users and API keys: `alter role … set pgrst.max_requests_per_second`, `rowhouse keys limit`.
 import { readFile } from 'node:fs/promises'
-import { createClient } from '@supabase/supabase-js'
+import { PostgrestClient } from '@supabase/postgrest-js'
 import t, { type Test } from 'tap'
 import { createApiKey, setApiKeyLimits } from '../../server/identity/api-key/api-key.ts'
 import { startApplication, type Application } from '../support/application.ts'
@@ -180,6 +180,24 @@ t.test('an API key has limits of its own', async (t) => {
   await t.rejects(database.query('update auth.api_keys set limits = \'{"rows": 1}\''), { code: '23514' })
 })
 
+t.test('each request of a batch counts', async (t) => {
+  await limit('anon', { max_requests_per_second: '0.01', max_request_burst: 4 })
+  const batch = (count: number) => {
+    const requests = Array.from({ length: count }, (_, id) => ({
+      id: String(id),
+      method: 'GET',
+      url: '/notes?select=id',
+    }))
+    return one.call('POST', '/$batch', { body: { requests } })
+  }
+  const first = await batch(3)
+  t.equal(first.status, 200, first.text)
+  t.equal(fields(first)[1], '"role";r=1;t=300')
+  t.match(await batch(3), { status: 429, body: { code: 'PGRSTX80' } })
+  t.match(await batch(9), { status: 429 })
+  await limit('anon', {})
+})
+
 t.test('callers can neither raise limits nor reset counts', async (t) => {
   await limit('anon', { max_requests_per_second: '0.01', max_request_burst: 6 })
   const free = await one.call('POST', '/rpc/free')
@@ -244,7 +262,12 @@ t.test('limits change at run time', async (t) => {
 
 t.test('the lines of the README', async (t) => {
   const sql = readmeSection('limits-sql').replaceAll(/alter role (\w+)/g, `alter role $1 in database ${database.name}`)
-  await database.query(sql.replace("'50'", "'0.01'").replace("'100'; ", "'2'; ").replace(/(burst = )'100'/, "$1'2'"))
+  await database.query(
+    sql
+      .replace("'50'", "'0.01'")
+      .replace("'100'; ", "'2'; ")
+      .replace(/(burst = )'100'/, "$1'2'"),
+  )
   await reload()
   const { key } = await withClient(database.adminUri, (client) => createApiKey(client, { role: 'anon', label: 'page' }))
   const env = { URL: one.url, KEY: key }
@@ -252,7 +275,7 @@ t.test('the lines of the README', async (t) => {
   t.match(readmeSection('limits-curl'), '$URL/rest/v1/notes')
   const printed = await runSection('limits-curl', env, (text) => text.replace('/rest/v1', ''))
   t.match(printed, /^HTTP\/1.1 200 [^]*RateLimit-Policy: "role";q=2;w=200\r\nRateLimit: "role";r=1;t=100\r\n/)
-  const client = createClient(one.url, key, { global: { fetch: (input, init) => fetch(String(input).replace('/rest/v1', ''), init) } })
+  const client = new PostgrestClient(one.url, { headers: { apikey: key } })
   const select = await sectionFunction<[typeof client]>('limits', ['client'], ['data', 'error', 'status'])
   t.match(await select(client), { status: 200, error: null, data: [{ id: 1 }, { id: 2 }, { id: 3 }] })
   t.match(await select(client), { status: 429, error: { code: 'PGRSTX80', hint: 'Try again in 100 s.' }, data: null })
