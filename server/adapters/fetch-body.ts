@@ -2,7 +2,7 @@
 import { Writable } from 'node:stream'
 import type { StreamedBody } from '../rest/database.ts'
 import { errors } from '../rest/errors.ts'
-import { BodyMeter, type BodyGate } from '../rest/request/body.ts'
+import { BodyMeter, type BodyGate, type BodyStream } from '../rest/request/body.ts'
 
 type BodyReader = ReadableStreamDefaultReader<Uint8Array>
 
@@ -11,7 +11,7 @@ type BodyReader = ReadableStreamDefaultReader<Uint8Array>
  * body takes.
  */
 export async function readFetchBody(request: Request, gate: BodyGate): Promise<Buffer> {
-  if (request.bodyUsed) throw new TypeError('the request body was already read before the request reached rowhouse')
+  requireUnused(request)
   const meter = new BodyMeter(gate)
   const declared = Number(request.headers.get('content-length') ?? 0)
   const reader = request.body?.getReader()
@@ -39,6 +39,40 @@ export async function readFetchBody(request: Request, gate: BodyGate): Promise<B
     throw error
   } finally {
     signal.removeEventListener('abort', onAbort)
+  }
+}
+
+function requireUnused(request: Request): void {
+  if (request.bodyUsed) throw new TypeError('the request body was already read before the request reached rowhouse')
+}
+
+/** Reads the body piece by piece; see `RestRequest.streamBody`. */
+export class FetchBodyStream implements BodyStream {
+  readonly #reader: BodyReader | undefined
+  readonly #signal: AbortSignal
+  #isStopped = false
+
+  /** @throws TypeError when something has read of the body before */
+  constructor(request: Request) {
+    requireUnused(request)
+    this.#reader = request.body?.getReader()
+    this.#signal = request.signal
+    this.#signal.addEventListener('abort', this.stop)
+  }
+
+  async next(): Promise<Buffer | undefined> {
+    if (!this.#reader) return undefined
+    const { done, value } = await next(this.#reader, this.#signal)
+    if (this.#isStopped) throw errors.incompleteBody()
+    if (!done) return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+    this.#signal.removeEventListener('abort', this.stop)
+    return undefined
+  }
+
+  readonly stop = (): void => {
+    this.#signal.removeEventListener('abort', this.stop)
+    this.#isStopped = true
+    void this.#reader?.cancel().catch(() => undefined)
   }
 }
 

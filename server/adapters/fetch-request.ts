@@ -1,7 +1,7 @@
 // Adapts a request of the Fetch standard to the engine.
-import type { BodyGate } from '../rest/request/body.ts'
+import type { BodyGate, BodyStream } from '../rest/request/body.ts'
 import type { RestRequest } from '../rest/rest-request.ts'
-import { readFetchBody } from './fetch-body.ts'
+import { FetchBodyStream, readFetchBody } from './fetch-body.ts'
 
 export class FetchRequest implements RestRequest {
   readonly method: string
@@ -43,6 +43,10 @@ export class FetchRequest implements RestRequest {
 
   readBody(gate: BodyGate): Promise<Buffer> {
     return readFetchBody(this.source, gate)
+  }
+
+  streamBody(): BodyStream {
+    return new FetchBodyStream(this.source)
   }
 }
 

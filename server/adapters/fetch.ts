@@ -56,7 +56,8 @@ function responseTo(request: Request, result: RestResponse): Response {
     for (const [name, value] of result.headers) {
       if (status !== 204 || name !== 'Content-Length') headers.append(name, value)
     }
-    if (!isBodiless && !hasHeader(result.headers, 'Content-Length')) headers.set(...contentLength(body))
+    const length = contentLength(body)
+    if (!isBodiless && length && !hasHeader(result.headers, 'Content-Length')) headers.set(...length)
     if (isBodiless && isStreamed(body)) body.drop()
     const init = { status, headers, ...(statusText === undefined ? {} : { statusText }) }
     if (isBodiless) return new Response(null, init)

@@ -1,8 +1,8 @@
 // Adapts a request of Node's HTTP server to the engine.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { BodyGate } from '../rest/request/body.ts'
+import type { BodyGate, BodyStream } from '../rest/request/body.ts'
 import type { RestRequest } from '../rest/rest-request.ts'
-import { readNodeBody } from './node-body.ts'
+import { NodeBodyStream, readNodeBody } from './node-body.ts'
 import { isIncomplete } from '../common/incomplete-request.ts'
 
 /** A request, with the state of its connection. */
@@ -32,6 +32,10 @@ export class NodeRequest implements RestRequest {
     return isIncomplete(this.source) && this.source.headers['content-length'] === undefined
   }
 
+  get takesUnknownLength(): boolean {
+    return this.source.httpVersion !== '1.0'
+  }
+
   get isAborted(): boolean {
     return this.source.destroyed && !this.source.complete
   }
@@ -55,6 +59,10 @@ export class NodeRequest implements RestRequest {
 
   readBody(gate: BodyGate): Promise<Buffer> {
     return readNodeBody(this.source, gate)
+  }
+
+  streamBody(): BodyStream {
+    return new NodeBodyStream(this.source)
   }
 }
 

@@ -93,7 +93,7 @@ function send(request: IncomingMessage, response: ServerResponse, { status, stat
     flat.push(name, value)
   }
   const bodiless = request.method === 'HEAD' || status === 204 || status === 304
-  if (!hasLength && !bodiless) flat.push(...contentLength(body))
+  if (!hasLength && !bodiless) flat.push(...(contentLength(body) ?? []))
   try {
     if (statusText === undefined) response.writeHead(status, flat)
     else response.writeHead(status, statusText, flat)

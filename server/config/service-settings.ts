@@ -141,6 +141,39 @@ export const serviceSettings: ServiceSettings = {
     description:
       'Maximum size of a batch, and of the responses to its requests in total: bytes, or a number with `kb`, `mb`, `gb`.',
   }),
+  restExportLimit: service({
+    name: 'rest-export-limit',
+    variables: ['REST_EXPORT_LIMIT'],
+    type: types.integer({ min: 0, max: 1_000 }),
+    default: 4,
+    description:
+      'Maximum number of NDJSON and CSV responses that are streamed row by row at once, each on its own connection; further ones get 503. Keep it below `db-pool`. `0`: nothing is streamed.',
+  }),
+  restExportCompression: service({
+    name: 'rest-export-compression',
+    variables: ['REST_EXPORT_COMPRESSION'],
+    type: types.boolean,
+    default: true,
+    description: 'Whether streamed responses are compressed if the client accepts br, zstd or gzip.',
+  }),
+  restImportLimit: service({
+    name: 'rest-import-limit',
+    variables: ['REST_IMPORT_LIMIT'],
+    type: types.sizeOrZero,
+    default: kibibyte ** 3,
+    defaultInWords: '`1gb`',
+    example: '"1gb"',
+    description:
+      'Maximum size of a body that is imported: newline-delimited JSON, and CSV above `rest-body-limit`. `0` disables imports.',
+  }),
+  restImportSlots: service({
+    name: 'rest-import-slots',
+    variables: ['REST_IMPORT_SLOTS'],
+    type: types.integer({ min: 1, max: 1000 }),
+    default: 2,
+    description:
+      'Maximum number of imports at once per process. Further ones wait up to `db-pool-acquisition-timeout`, then get 503.',
+  }),
   serverRequestTimeout: service({
     name: 'server-request-timeout',
     variables: ['SERVER_REQUEST_TIMEOUT'],
@@ -157,6 +190,23 @@ export const serviceSettings: ServiceSettings = {
     defaultInWords: '`50kb`',
     example: '"50kb"',
     description: 'Maximum size of URL and headers together: bytes, or a number with `kb`, `mb`, `gb`.',
+  }),
+  dbMaxCost: service({
+    name: 'db-max-cost',
+    variables: ['DB_MAX_COST'],
+    type: types.optionalInteger({ min: 0 }),
+    default: null,
+    example: '100000',
+    description:
+      "Greatest cost of a request's statement by the planner's estimate. `alter role … set pgrst.max_cost` replaces it.",
+  }),
+  dbMaxEmbedDepth: service({
+    name: 'db-max-embed-depth',
+    variables: ['DB_MAX_EMBED_DEPTH'],
+    type: types.optionalInteger({ min: 0 }),
+    default: null,
+    example: '3',
+    description: 'Greatest number of embeds inside each other. `alter role … set pgrst.max_embed_depth` replaces it.',
   }),
   planCacheMaxEntries: service({
     name: 'plan-cache-max-entries',
@@ -242,6 +292,15 @@ export const serviceSettings: ServiceSettings = {
     example: '"authenticated"',
     description:
       'Roles that get an [explanation](#explain) of their requests with `Accept: application/vnd.rowhouse.explain+json`, separated by commas. They learn policies, privileges and numbers of rows, not hidden rows.',
+  }),
+  dbVersionColumn: service({
+    name: 'db-version-column',
+    variables: ['DB_VERSION_COLUMN'],
+    type: types.optionalText,
+    default: null,
+    example: '"row_version"',
+    description:
+      'Column with the version of a row, for [conditional requests](#conditional-requests): a trigger must change it with every update. Relations without it use the system column `xmin`, which views do not have.',
   }),
   dbPoolSharing: service({
     name: 'db-pool-sharing',

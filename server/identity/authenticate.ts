@@ -9,7 +9,7 @@ import type { JwtVerifier } from './jwt/jwt.ts'
 
 /**
  * The identity of a request. With both an `apikey` header and a bearer token, the token decides, but the key must be
- * valid, too. Before sign-in, Supabase clients send the key as the bearer token as well. Without credentials the identity
+ * valid, too, and its limits apply. Before sign-in, Supabase clients send the key as the bearer token as well. Without credentials the identity
  * is the anonymous role.
  *
  * @throws CredentialError for any invalid credential; none is silently ignored
@@ -29,7 +29,13 @@ export function authenticate(
   if (apikey === undefined) return identify(bearer)
   if (bearer === undefined || bearer === apikey) return identify(apikey)
   const key = identify(apikey)
-  return key instanceof Promise ? key.then(() => identify(bearer)) : identify(bearer)
+  return key instanceof Promise ? key.then((found) => withKey(identify(bearer), found)) : withKey(identify(bearer), key)
+}
+
+/** Adds the limits of the key that a request was sent with, besides its token. */
+function withKey(identity: Identity | Promise<Identity>, { key }: Identity): Identity | Promise<Identity> {
+  if (key === undefined) return identity
+  return identity instanceof Promise ? identity.then((of) => ({ ...of, key })) : { ...identity, key }
 }
 
 const notAKey = (): CredentialError =>

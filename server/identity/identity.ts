@@ -1,5 +1,7 @@
 // Who a request acts as. JWTs, API keys and session cookies all become an `Identity`.
 
+import type { KeyLimits } from './limits.ts'
+
 /** Claims as parsed JSON. `role` is added to the settings of the transaction. */
 export type Claims = Readonly<Record<string, unknown>>
 
@@ -12,6 +14,8 @@ export type Identity = {
    * digits of the numbers in a token.
    */
   readonly claimsText?: string
+  /** The API key that the request was sent with, if the key has limits. */
+  readonly key?: KeyLimits | undefined
 }
 
 /** Sorts the keys of objects at any depth, so that the text of the claims does not depend on their order in the token. */

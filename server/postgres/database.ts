@@ -7,6 +7,7 @@ import type {
   RestTransaction,
   RunSteps,
   SettingsStatement,
+  StagedRows,
   TransactionOptions,
   TransactionResult,
 } from '../rest/database.ts'
@@ -17,6 +18,7 @@ import { requireSupportedVersion } from './connection/server-version.ts'
 import { isUnreachable, leavesConnection, sqlState } from './database-error.ts'
 import { identitySettings, isSessionOwner, SessionNotApplied, type Actor } from './identity-settings.ts'
 import { jsonRows, textRows, type JsonStatement, type Parameter, type TextRow } from './json-statement.ts'
+import { runImport } from './import-transaction.ts'
 import { withConnection, withReservedConnection } from './lending.ts'
 import { Listener, type ListenerEvent } from './listener.ts'
 import type { ConnectionPool } from './pool.ts'
@@ -70,6 +72,11 @@ export class Database implements EngineDatabase {
   batch<T>(transaction: BatchTransaction, use: (run: RunSteps) => Promise<T>, options: TransactionOptions): Promise<T> {
     this.#lastRequest = performance.now()
     return runBatch(this.#pool, transaction, use, options)
+  }
+
+  importRows(transaction: RestTransaction, rows: StagedRows): Promise<TransactionResult> {
+    this.#lastRequest = performance.now()
+    return runImport(this.#pool, transaction, rows)
   }
 
   /** Milliseconds since the REST API began its last transaction. */

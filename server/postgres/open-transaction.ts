@@ -2,7 +2,7 @@
 import type { BatchDatabase, BatchTransaction, RestTransaction, RunSteps, TransactionResult } from '../rest/database.ts'
 import { runSteps } from './batch-transaction.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
-import { command, runPipeline } from './protocol/pipeline.ts'
+import { command, runPipeline, StatementError } from './protocol/pipeline.ts'
 
 // Checks deferred constraints as a commit would.
 const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
@@ -22,7 +22,12 @@ export class OpenTransaction implements BatchDatabase {
   async run({ settings, preRequest, statements, readOnly, checkResult }: RestTransaction): Promise<TransactionResult> {
     const before = preRequest ? [settings, preRequest] : [settings]
     const after = readOnly ? [] : [checkConstraints]
-    const results = await runPipeline(this.#client, [[...before, ...statements, ...after]], false)
+    const results = await runPipeline(this.#client, [[...before, ...statements, ...after]], false).catch(
+      (error: unknown) => {
+        if (error instanceof StatementError) error.statement = error.position.statement - before.length
+        throw error
+      },
+    )
     const rows = results.slice(before.length, before.length + statements.length)
     const error = checkResult?.(rows)
     if (error) throw error

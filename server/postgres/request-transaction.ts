@@ -2,39 +2,22 @@
 // one Sync, which makes them one implicit transaction.
 import type { StatementStats } from '../common/statement-stats.ts'
 import type {
-  Claim,
   PipelineStatement,
   RestTransaction,
   RawRow,
+  RowReceiver,
   TransactionOptions,
   TransactionResult,
 } from '../rest/database.ts'
-import { claimRefused, recordedMeanwhile } from './claim-refused.ts'
 import { withConnection, withReservedConnection } from './lending.ts'
 import type { ConnectionPool } from './pool.ts'
 import type { StreamedField } from './protocol/streamed-field.ts'
 import type { PipelinePart } from './protocol/pipeline-query.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
-import {
-  command,
-  isLostConnection,
-  Refusal,
-  runPipeline,
-  StatementError,
-  type PipelineObserver,
-} from './protocol/pipeline.ts'
+import { isLostConnection, Refusal, StatementError, type PipelineObserver } from './protocol/pipeline.ts'
 import type { SharedRun } from './sharing/shared-connections.ts'
 import { mayBegin } from './sharing/gate.ts'
-
-// These only end the transaction, so they have no effect of their own.
-const commit = command('COMMIT', { hasNoEffect: true })
-const rollback = command('ROLLBACK', { hasNoEffect: true })
-// Checks deferred constraints as a commit would, so that a rolled-back request fails like a committed one.
-const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
-
-/** Whether the statements can run as one implicit transaction. */
-const isPlain = ({ isolation, rollback, checkResult, claim }: RestTransaction): boolean =>
-  isolation === null && !rollback && checkResult === undefined && claim === undefined
+import { isPlain, loginRole, runStages } from './transaction-stages.ts'
 
 export type RunOptions = {
   /** Where unshared connections come from: the pool, or the reserve when the pool has no free one. */
@@ -72,6 +55,8 @@ class TransactionRun implements SharedRun {
   readonly #transaction: RestTransaction
   readonly #options: TransactionOptions
   readonly waitsForLargeRows: boolean
+  /** Receives rows while they arrive. */
+  readonly #receiver: RowReceiver | undefined
   readonly #source: RunOptions['source']
   readonly #settingsError: RunOptions['settingsError']
   readonly #resolve: (result: TransactionResult) => void
@@ -101,6 +86,7 @@ class TransactionRun implements SharedRun {
     this.kind = transaction.readOnly ? 'read' : 'write'
     this.part = statementsOf(transaction)
     this.mayRepeat = transaction.hasNoEffect
+    this.#receiver = transaction.receiver
   }
 
   start(): void {
@@ -158,7 +144,7 @@ class TransactionRun implements SharedRun {
 
   /** Whether to run it once more: its connection was lost, or has a role that may not check sessions. */
   #mayRetry(error: Error): boolean {
-    if (this.#hasArrived) return false
+    if (this.#hasArrived || this.#receiver?.hasBegun === true) return false
     if (!this.#resetsRole && this.#hasForeignRole(error)) {
       this.#resetsRole = true
       return true
@@ -196,6 +182,12 @@ class TransactionRun implements SharedRun {
   }
 
   #runOn(client: PipelineClient): Promise<RawRow[][]> {
+    if (!this.#receiver) return this.#runStatements(client)
+    const remove = this.#pool.streams.addReceiver(this.#receiver)
+    return this.#runStatements(client).finally(remove)
+  }
+
+  #runStatements(client: PipelineClient): Promise<RawRow[][]> {
     const { stats, readOnly, statements } = this.#transaction
     const observer: PipelineObserver = {
       onLargeRow:
@@ -203,81 +195,15 @@ class TransactionRun implements SharedRun {
           ? (fields, last) => this.onLargeRow(fields, last)
           : undefined,
       stats,
+      hasReceiver: this.#receiver !== undefined,
     }
-    const all = [...this.#beforeSettings, ...this.part]
-    return runOn(client, this.#transaction, all, this.#options.prepare, observer)
+    const before = [...this.#beforeSettings, ...this.part.slice(0, this.part.length - statements.length)]
+    return runStages(client, this.#transaction, before, { prepare: this.#options.prepare, observer })
   }
 }
 
 /** insufficient_privilege */
 const noPrivilege = '42501'
-const loginRole = command('RESET ROLE', { hasNoEffect: true })
 
 const statementsOf = ({ settings, preRequest, statements }: RestTransaction): PipelinePart =>
   preRequest ? [settings, preRequest, ...statements] : [settings, ...statements]
-
-/**
- * Runs a transaction on a connection, and returns the results of its `statements`, without those of the settings and
- * the pre-request function.
- *
- * @param all all statements in order, `statements` last
- */
-async function runOn(
-  client: PipelineClient,
-  transaction: RestTransaction,
-  all: PipelinePart,
-  prepare: boolean,
-  observer: PipelineObserver,
-): Promise<RawRow[][]> {
-  const { statements, isolation, rollback: undo, checkResult, claim } = transaction
-  const first = all.length - statements.length
-  if (isPlain(transaction)) {
-    const results = await runPipeline(client, [all], prepare, observer)
-    return results.slice(first)
-  }
-  const begin = command(
-    `BEGIN ISOLATION LEVEL ${isolation ?? 'read committed'} READ ${transaction.readOnly ? 'ONLY' : 'WRITE'}`,
-    { hasNoEffect: true },
-  )
-  const open = [begin, ...all]
-  const pick = (results: RawRow[][]): RawRow[][] => results.slice(1 + first, open.length)
-  if (!checkResult && !claim) {
-    const parts = undo ? [[...open, checkConstraints], [rollback]] : [open, [commit]]
-    return pick(await runPipeline(client, parts, prepare))
-  }
-  let results: RawRow[][]
-  try {
-    results = pick(await runPipeline(client, [open], prepare))
-  } catch (error) {
-    if (!isLostConnection(error) && client.getTransactionStatus() !== 'I')
-      await runPipeline(client, [[rollback]], prepare)
-    throw (claim && claimRefused(error, open.indexOf(claim.statement))) ?? error
-  }
-  const error = checkResult?.(results)
-  if (error) {
-    await runPipeline(client, [[rollback]], prepare)
-    throw new Refusal(error)
-  }
-  if (claim && !undo) {
-    const record = await recordOf(claim, results, () => runPipeline(client, [[rollback]], prepare))
-    try {
-      await runPipeline(client, [[loginRole, ...record], [commit]], prepare)
-    } catch (error) {
-      throw recordedMeanwhile(error) ?? error
-    }
-  } else await runPipeline(client, undo ? [[checkConstraints], [rollback]] : [[commit]], prepare)
-  return results
-}
-
-async function recordOf(
-  { record }: Claim,
-  results: readonly RawRow[][],
-  rollBack: () => Promise<unknown>,
-): Promise<PipelinePart> {
-  try {
-    return record(results)
-  } catch (error) {
-    await rollBack()
-    throw error instanceof Error ? new Refusal(error) : error
-  }
-}

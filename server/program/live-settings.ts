@@ -7,12 +7,17 @@ import { UnsupportedPostgres } from '../postgres/connection/server-version.ts'
 import { isLoginRefused, isUnreachable } from '../postgres/database-error.ts'
 import type { Database } from '../postgres/database.ts'
 import { createJwtVerifier, type JwtVerifier } from '../identity/jwt/jwt.ts'
+import { derivedSecrets } from '../identity/jwt/key-set.ts'
 import type { Config } from '../config/config.ts'
 import type { ReadSettings, SettingsSource } from '../rest/schema-loader.ts'
 import type { LoadedSettings } from '../rest/snapshot.ts'
 
 /** The settings from environment, file and database, and the JWT verifier for them. */
 export type ServiceSettings = LoadedSettings & { readonly config: Config; readonly verifier: JwtVerifier }
+
+/** The secrets of the cursors of pages, derived from those of tokens: all processes with the same settings share them. */
+const cursorSecrets = (config: Config): readonly Uint8Array[] =>
+  derivedSecrets(config, 'page cursors').map(({ secret }) => secret)
 
 /** Whether the database cannot be used at the moment, or at all. */
 export const isUnavailable = (error: unknown): boolean => isUnreachable(error) || error instanceof UnsupportedPostgres
@@ -45,6 +50,7 @@ export function liveSettings(options: LiveSettingsOptions): SettingsSource<Servi
     config: loaded.config,
     roleSettings: noRoleSettings,
     verifier: createVerifier(loaded.config),
+    cursorSecrets: cursorSecrets(loaded.config),
   }
   let { roleSettings, verifier } = initial
   let stored: Awaited<ReturnType<typeof readDatabaseSettings>> = []
@@ -66,13 +72,13 @@ export function liveSettings(options: LiveSettingsOptions): SettingsSource<Servi
       : []
     roleSettings = dbConfig ? await readOrKeep(() => database.read(readRoleSettings), roleSettings) : noRoleSettings
     current = withDatabaseSettings(current, stored)
-    for (const warning of current.warnings) {
+    for (const warning of [...current.warnings, ...roleSettings.warnings]) {
       if (knownWarnings.has(warning)) continue
       knownWarnings.add(warning)
       onWarning(warning)
     }
     verifier = createVerifier(current.config, verifier)
-    return { config: current.config, roleSettings, verifier }
+    return { config: current.config, roleSettings, verifier, cursorSecrets: cursorSecrets(current.config) }
   }
   return { initial, read }
 }

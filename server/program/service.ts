@@ -106,6 +106,7 @@ export async function startService({
       ),
     validator,
     onRequest: observeRest(log, metrics),
+    onImport: (event) => log.write({ kind: 'import', ...event }),
     onEvent: (event) => {
       if (event.kind === 'settings read') log.setLevel(event.settings.config.logLevel)
       observe(event)
@@ -113,6 +114,7 @@ export async function startService({
         engine.giveUp(new Error(event.error))
       }
     },
+    onWarning: (message) => log.write({ kind: 'warning', message }),
     isUnavailable,
     isFinal,
   })

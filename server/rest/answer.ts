@@ -9,7 +9,6 @@ import type {
   RawRow,
   TransactionResult,
 } from './database.ts'
-import type { StatementStats } from '../common/statement-stats.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
@@ -17,21 +16,31 @@ import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import type { BodyValidator } from './validation.ts'
 import { respondRowByKey } from './response/row-by-key.ts'
 import { ApiError } from './errors.ts'
+import type { ExportSlots } from './export/export-slots.ts'
+import type { RowBody } from './export/row-body.ts'
+import { streamRows } from './export/stream-rows.ts'
 import { inspectDocument, inspectStatements } from './openapi/inspect.ts'
 import type { LegacyName } from './plan/embed-path.ts'
 import { legacyTargetNames } from './plan/planner.ts'
 import type { CrudPlan, InspectPlan } from './plan/plan.ts'
-import { prepare, type Prepared } from './cache/prepare.ts'
+import { prepare, prepareWithoutVersion, type Prepared } from './cache/prepare.ts'
+import type { NestedWrite } from './cache/prepare-nested.ts'
+import { isStreamable } from './plan/streamable.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import type { IdempotentRequest } from './request/idempotency-key.ts'
 import type { Notices } from './response/finish.ts'
+import { locateError, unmatchedError } from './response/nested-path.ts'
+import { preconditionError, probeOf } from './response/precondition.ts'
 import { needsResultCheck, resultError } from './response/result-check.ts'
+import { costCheck } from './response/cost-check.ts'
 import { respondInfo } from './response/info.ts'
-import { explainBody, readResult, resultFormats } from './response/result-row.ts'
+import { explainBody, readResult, resultFormatsOf, returnsVersion } from './response/result-row.ts'
+import { withPageHeaders } from './response/page-links.ts'
 import { respond, respondInspect } from './response/respond.ts'
 import { isStreamed, type Body, type RestResponse, type ResultRow } from './response/result.ts'
 import { plannedRows, tableTotal } from './response/total.ts'
-import { transactionError } from './sql-errors.ts'
+import { addValidator } from './response/validator.ts'
+import { failedStatement, transactionError } from './sql-errors.ts'
 import { render } from './sql/fragment.ts'
 import { namedSession } from './sql/session.ts'
 import { preRequestStatement } from './sql/settings.ts'
@@ -52,6 +61,8 @@ export type AnswerContext = {
   /** The header `Idempotency-Key` of a POST or PATCH request. */
   readonly idempotencyKey: string | undefined
   readonly trace: AnswerTrace
+  /** Places for responses that are streamed row by row; undefined when no response may be. */
+  readonly exports: ExportSlots | undefined
 }
 
 /** Collects data for logs and metrics while a request runs. */
@@ -79,6 +90,8 @@ function startTimer(): StageTimer {
 
 const noTimer: StageTimer = () => 0
 
+const inFailedTransaction = '25P02'
+
 export type Answered = { readonly response: RestResponse; readonly notices: Notices }
 
 /**
@@ -92,7 +105,18 @@ export function answer(http: HttpRequest, identity: Identity, context: AnswerCon
   const prepared = prepare(http, context, () => (parseTime = timer()))
   if (prepared instanceof ApiError) return prepared
   const once = context.idempotencyKey === undefined ? undefined : requestOnce(http, prepared.plan, identity, context)
-  return execute(prepared, once, identity, context, timer, parseTime)
+  const answered = execute(prepared, once, identity, context, timer, parseTime)
+  if (prepared.plan.kind !== 'read' || !prepared.plan.version) return answered
+  return answered.catch((error: unknown) => {
+    // Privileges may have changed since the schema cache was loaded: reading the version requires one on the table.
+    if (!(error instanceof ApiError) || error.code !== '42501') throw error
+    const again = prepareWithoutVersion(http, context)
+    if (again instanceof ApiError) throw again
+    return execute(again, once, identity, context, timer, parseTime).catch((second: unknown) => {
+      // In a transaction of several requests, nothing can follow an error.
+      throw second instanceof ApiError && second.code !== inFailedTransaction ? second : error
+    })
+  })
 }
 
 async function execute(
@@ -133,6 +157,15 @@ async function execute(
         response = await answerOnce(once, plan, prepared, identity, context)
         break
       }
+      const { exports: slots } = context
+      if (slots && config.restExportLimit > 0 && !prepared.tableShape && isStreamable(plan, request.shape)) {
+        const runRows = (statements: readonly PipelineStatement[], receiver: RowBody): Promise<TransactionResult> =>
+          run(plan, prepared, identity, { ...context, caller: receiver }, statements, { receiver })
+        const { caller } = context
+        response = await streamRows(plan, request, { config, basePath, slots, caller, run: runRows })
+        transaction = timer()
+        break
+      }
       const row = await runCrud(plan, prepared, identity, context)
       transaction = timer()
       try {
@@ -157,10 +190,19 @@ function respondTo(
   plan: CrudPlan,
   row: ResultRow,
   { request, tableShape }: Prepared,
-  { basePath, snapshot: { config } }: AnswerContext,
+  { basePath, snapshot }: AnswerContext,
 ): RestResponse {
-  const response = respond(plan, row, request, config, basePath)
-  return tableShape ? respondRowByKey(response, plan, row, tableShape) : response
+  let response = respond(plan, row, request, snapshot.config, basePath)
+  if (row.location.length > 0 && plan.kind !== 'mutate') {
+    response = withPageHeaders(response, plan, row, request.input.page, snapshot.cursors)
+  }
+  if (tableShape) response = respondRowByKey(response, plan, row, tableShape)
+  return addValidator(response, plan, row, request, snapshot.config)
+}
+
+/** The row of the main statement, which follows the statements of a nested write. */
+function rowOf(plan: CrudPlan, { nested }: Prepared, results: readonly (readonly RawRow[])[]): ResultRow {
+  return readResult(plan.kind, (nested ? results.at(-1) : results[0]) ?? [], undefined, returnsVersion(plan))
 }
 
 /** Answers a request with an Idempotency-Key. */
@@ -172,7 +214,7 @@ async function answerOnce(
   context: AnswerContext,
 ): Promise<RestResponse> {
   const once = new ResponseOnce(request, (results) =>
-    respondTo(plan, readResult(plan.kind, results[0] ?? []), prepared, context),
+    respondTo(plan, rowOf(plan, prepared, results), prepared, context),
   )
   try {
     const row = await runCrud(plan, prepared, identity, context, once.claim)
@@ -198,7 +240,7 @@ const noStatement = (): never => {
   throw new Error('a plan that reads or writes has no statement')
 }
 
-const legacyText = (names: readonly LegacyName[]): string =>
+export const legacyText = (names: readonly LegacyName[]): string =>
   `parameters refer to embeds by the names of their relations, which is deprecated for embeds with an alias: use ${names
     .map(({ name, alias }) => `${alias} instead of ${name}`)
     .join(', ')
@@ -220,24 +262,27 @@ async function runCrud(
     const { rows } = await run(plan, prepared, identity, context, [main])
     return { ...readResult(plan.kind, []), body: explainBody(rows[0] ?? []) }
   }
-  const statements: PipelineStatement[] = [{ text: main.text, values: main.values, resultFormats }]
+  if (prepared.nested) return runNested(prepared.nested, plan, prepared, identity, context, claim)
+  const statements: PipelineStatement[] = [
+    { text: main.text, values: main.values, resultFormats: resultFormatsOf(plan) },
+  ]
   const planned = needsPlannedCount(plan, request.shape)
   if (planned) statements.push({ ...render(explainCountStatement(plan.read)), isUnprepared: true })
-  const checkResult = (results: readonly (readonly RawRow[])[]): ApiError | undefined =>
-    resultError(plan, readResult(plan.kind, results[0] ?? []), request.shape)
+  const probe = probeOf(plan)
+  if (probe) statements.push(probe)
+  const hasVersion = returnsVersion(plan)
+  const checkResult = (results: readonly (readonly RawRow[])[]): ApiError | undefined => {
+    const row = rowOf(plan, prepared, results)
+    return preconditionError(plan, row, results[1], prepared) ?? resultError(plan, row, request.shape)
+  }
   // Only a rejected write needs a rollback, so only writes are checked before the transaction ends.
   const checksInTransaction = !plan.readOnly && needsResultCheck(plan, request.shape)
-  const { rows, arriving } = await run(
-    plan,
-    prepared,
-    identity,
-    context,
-    statements,
-    checksInTransaction ? checkResult : undefined,
-    mayShare(plan) && !claim ? stats : undefined,
+  const { rows, arriving } = await run(plan, prepared, identity, context, statements, {
+    checkResult: checksInTransaction ? checkResult : undefined,
+    stats: mayShare(plan) && !claim ? stats : undefined,
     claim,
-  )
-  const row = readResult(plan.kind, rows[0] ?? [], arriving)
+  })
+  const row = readResult(plan.kind, rows[0] ?? [], arriving, hasVersion)
   const error = checksInTransaction ? undefined : resultError(plan, row, request.shape)
   if (error) {
     drop(row.body)
@@ -246,6 +291,31 @@ async function runCrud(
   if (!planned) return row
   const estimate = plannedRows(rows[1]?.[0]?.[0]?.toString() ?? 'null')
   return { ...row, tableTotal: tableTotal(request.shape.preferences.count, row.tableTotal, estimate, config.dbMaxRows) }
+}
+
+/** Runs the statements of a nested write before the main statement, which reads the written rows. */
+async function runNested(
+  { steps, statements }: NestedWrite,
+  plan: CrudPlan,
+  prepared: Prepared,
+  identity: Identity,
+  context: AnswerContext,
+  claim: Claim | undefined,
+): Promise<ResultRow> {
+  const { request, main = noStatement() } = prepared
+  const { rows } = await run(
+    plan,
+    prepared,
+    identity,
+    context,
+    [...statements, { ...main, resultFormats: resultFormatsOf(plan) }],
+    {
+      checkResult: (results) =>
+        unmatchedError(results, steps) ?? resultError(plan, rowOf(plan, prepared, results), request.shape),
+      claim,
+    },
+  )
+  return rowOf(plan, prepared, rows)
 }
 
 /** The isolation level that a plan needs; null for read committed. */
@@ -259,23 +329,27 @@ export function isolationOf(
   return wanted === 'read committed' ? null : wanted
 }
 
+type RunOptions = { -readonly [K in 'checkResult' | 'stats' | 'claim' | 'receiver']?: RestTransaction[K] }
+
 /** Runs the statements of a plan in the request's transaction. */
 async function run(
   plan: CrudPlan | InspectPlan,
-  { request, hasNoEffect }: Prepared,
+  { request, hasNoEffect, nested }: Prepared,
   identity: Identity,
   { database, caller, snapshot, schemaCache: cache, trace }: AnswerContext,
   statements: readonly PipelineStatement[],
-  checkResult?: RestTransaction['checkResult'],
-  stats?: StatementStats,
-  claim?: Claim,
+  { checkResult, stats, claim, receiver }: RunOptions = {},
 ): Promise<TransactionResult> {
   const { config } = snapshot
   const session = cache.checksSessions ? namedSession(identity) : undefined
   const settings = snapshot.settings.statement(identity, request, plan, session)
   const preRequest = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
+  const [main] = statements
+  const { dbMaxCost } = config
+  const precheck = dbMaxCost === null || plan.kind === 'inspect' || !main ? undefined : costCheck(main, dbMaxCost)
   if (trace.statements) {
-    for (const { text } of [settings, ...(preRequest ? [preRequest] : []), ...statements]) trace.statements.push(text)
+    const before = [settings, ...(preRequest ? [preRequest] : []), ...(precheck ? [precheck.statement] : [])]
+    for (const { text } of [...before, ...statements]) trace.statements.push(text)
   }
   const { transaction } = request.shape.preferences
   try {
@@ -290,13 +364,17 @@ async function run(
         rollback: transaction === 'rollback' || (config.dbTxEnd.startsWith('rollback') && transaction !== 'commit'),
         checkResult,
         claim,
+        precheck,
         stats,
+        receiver,
         caller,
       },
       { prepare: config.dbPreparedStatements, sharing: config.dbPoolSharing },
     )
   } catch (error) {
     if (claim && refusalOf(error)) throw error
-    throw transactionError(error, identity.role !== config.dbAnonRole)
+    const rejection = transactionError(error, identity.role !== config.dbAnonRole)
+    const step = nested?.steps[failedStatement(error) ?? -1]
+    throw step ? locateError(rejection, step) : rejection
   }
 }

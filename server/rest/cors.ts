@@ -24,10 +24,25 @@ function originHeaders(origin: string, allowed: readonly string[]): readonly Hea
   ]
 }
 
-/** Headers of every response to a request with an `Origin` header, unless its method is OPTIONS. */
-export function corsHeaders(origin: string, allowed: readonly string[]): readonly Header[] {
+/** Headers that PostgREST does not have. They are exposed only where a response has them. */
+const extensions: ReadonlySet<string> = new Set([
+  ...['ETag', 'Link', 'Rows-Truncated', 'Idempotency-Replayed', 'RateLimit', 'RateLimit-Policy', 'Retry-After'],
+])
+
+/**
+ * Headers of every response to a request with an `Origin` header, unless its method is OPTIONS.
+ *
+ * @param own the headers of the response
+ */
+export function corsHeaders(
+  origin: string,
+  allowed: readonly string[],
+  own: readonly Header[] = [],
+): readonly Header[] {
   const headers = originHeaders(origin, allowed)
-  return headers ? [...headers, ['Access-Control-Expose-Headers', exposed]] : []
+  if (!headers) return []
+  const names = [exposed, ...own.map(([name]) => name).filter((name) => extensions.has(name))]
+  return [...headers, ['Access-Control-Expose-Headers', names.join(', ')]]
 }
 
 /** A preflight request: OPTIONS with the headers `Origin` and `Access-Control-Request-Method`. */

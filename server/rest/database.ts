@@ -18,6 +18,10 @@ export type ServerError = {
   readonly where?: string
   /** Function of the server's source code that raised it. */
   readonly routine?: string
+  /** Line of an imported body whose row caused the error, if it was found. */
+  readonly bodyLine?: number
+  /** Whether the table for the rows of an import could not be created. */
+  readonly isOfStaging?: boolean
 }
 
 export type PipelineStatement = {
@@ -31,6 +35,37 @@ export type PipelineStatement = {
   readonly hasNoEffect?: boolean
   /** Whether it fails unless the transaction may begin; see `SettingsStatement.texts`. */
   readonly isGuard?: boolean
+  /** Receives the rows while they arrive; the result of the statement then has none. See `RestTransaction.receiver`. */
+  readonly receiver?: RowReceiver
+}
+
+/** Pauses and resumes the arrival of rows. */
+export type Flow = { readonly pause: () => void; readonly resume: () => void }
+
+/** Receives the rows of a statement while they arrive, instead of all of them at the end. */
+export type RowReceiver = {
+  /** A statement whose column names the receiver gets before the first row. It is never executed. */
+  readonly namesOf: { readonly text: string } | undefined
+  /** Whether the first row has arrived: the transaction must not run again. */
+  readonly hasBegun: boolean
+  /** Called with the names of the columns of `namesOf`. */
+  columns(names: readonly Buffer[]): void
+  /** Called before the first row, with all of its fields. */
+  begin(fields: RawRow, flow: Flow): void
+  /**
+   * Called for each row with its first field: the bytes of `buffer` from `start` to `end`, which are valid during the call
+   * only. `start` is negative for NULL.
+   */
+  row(buffer: Buffer, start: number, end: number): void
+  /** Called when all rows that arrived together were passed. */
+  flush(): void
+  /**
+   * Bytes per second that the reader takes, measured since the first call. Infinite unless the arrival is paused for a slow
+   * reader, and in the first second.
+   */
+  measureRate(): number
+  /** Disconnects a reader that is too slow. */
+  giveUp(): void
 }
 
 /**
@@ -55,14 +90,28 @@ export type SettingsStatement = PipelineStatement & {
   readonly texts: { guarded(guard: WriteGuard): string }
 }
 
-/** A large field that is still being received. It occupies a connection until it is sent or dropped. */
+/** A body that is still being received. It occupies a connection until it is sent or dropped. */
 export type StreamedBody = {
-  /** Total length in bytes. */
-  readonly length: number
-  /** Writes it to a stream, respecting backpressure, and ends the stream. */
+  /** Total length in bytes; undefined when it is not known in advance. */
+  readonly length: number | undefined
+  /** Writes it to a stream, respecting backpressure, and ends the stream; destroys the stream when the body fails. */
   sendTo(writable: Writable): void
   /** Discards it. */
   drop(): void
+  /** Calls `listener` once the body was sent, dropped or has failed. Bodies of unknown length have it. */
+  onEnd?(listener: (end: StreamEnd) => void): void
+}
+
+/** How a body of unknown length ended. */
+export type StreamEnd = {
+  /** Rows that arrived from the database. */
+  readonly rows: number
+  /** Bytes of the body before compression. */
+  readonly bytes: number
+  /** Milliseconds since the first row. */
+  readonly milliseconds: number
+  /** Why it was broken off; undefined when all of it was sent. */
+  readonly error: Error | undefined
 }
 
 /** Who waits for a result. */
@@ -103,10 +152,21 @@ export type RestTransaction = {
   readonly checkResult: ((results: readonly (readonly RawRow[])[]) => Error | undefined) | undefined
   /** Undefined for a transaction that may run as often as it is requested. */
   readonly claim?: Claim | undefined
+  /** Runs after the settings and the pre-request function, and before the statements. Costs a second round trip. */
+  readonly precheck?: Precheck | undefined
   /** Statistics of earlier runs of the statement; undefined when there are none, or it must not share a connection. */
   readonly stats: StatementStats | undefined
+  /** Receives the rows of one of the statements while they arrive. The transaction then gets its own connection. */
+  readonly receiver?: RowReceiver | undefined
   /** Who waits for the result. The transaction is cancelled when the caller is gone, unless it shares a connection. */
   readonly caller: Caller
+}
+
+/** A statement that decides whether the statements of a transaction run. */
+export type Precheck = {
+  readonly statement: PipelineStatement
+  /** An error rolls the transaction back before the other statements run. */
+  readonly check: (rows: readonly RawRow[]) => Error | undefined
 }
 
 /** Which statements share connections: all brief ones, reads only, or none. */
@@ -129,13 +189,32 @@ export type TransactionResult = {
 /** Rejections of `Database.run`, apart from errors of `checkResult`. Any other error means a lost connection. */
 export type DatabaseFailure = Error &
   (
-    | { readonly kind: 'statement failed'; readonly server: ServerError }
+    | {
+        readonly kind: 'statement failed'
+        readonly server: ServerError
+        /** Number of the statement in `RestTransaction.statements`; undefined for any other statement. */
+        readonly statement?: number | undefined
+      }
     /** Connecting failed; the message says why. */
     | { readonly kind: 'not connected' }
     /** No connection became free in time. */
     | { readonly kind: 'timed out' }
     | { readonly kind: 'caller gone' }
   )
+
+/** Rows of a body that are staged in a temporary table before a statement writes them. */
+export type StagedRows = {
+  /** Create the table. They run as the login role. */
+  readonly create: readonly PipelineStatement[]
+  /** `copy … from stdin`, which runs as the role of the request. */
+  readonly copy: string
+  /** What the COPY receives. An error that it throws rolls the transaction back. */
+  readonly data: AsyncIterable<Buffer>
+  /** Number of the last line in `data`, after all of it was read. */
+  readonly lastLine: () => number
+  /** The statement that writes the rows of the lines above `after`, up to `last`. */
+  readonly write: (after: number, last: number) => PipelineStatement
+}
 
 /** The rejection of `Database.run` for a transaction whose claim was refused. Nothing was changed. */
 export type ClaimRefusal = Error & {
@@ -151,6 +230,13 @@ export type Database = {
    * @throws DatabaseFailure; ClaimRefusal; the error of `checkResult`; any other error when the connection was lost
    */
   run(transaction: RestTransaction, options: TransactionOptions): Promise<TransactionResult>
+  /**
+   * Runs a transaction that stages rows, and then writes all of them with one statement. The transaction has no statements
+   * of its own. A database without this method refuses imports.
+   *
+   * @throws the errors of `run`, with `bodyLine` if the row that caused it was found; the error of `data`
+   */
+  importRows?(transaction: RestTransaction, rows: StagedRows): Promise<TransactionResult>
 }
 
 /** What runs for one request of a batch. */
@@ -195,6 +281,12 @@ export type EngineDatabase = BatchDatabase & {
    * @throws the database's error, or that of the connection
    */
   read<T>(use: (query: RunQuery) => Promise<T>): Promise<T>
+  /**
+   * Runs one brief statement in its own transaction, as the role that connects.
+   *
+   * @throws the database's error, with its SQLSTATE as `code`, or that of the connection
+   */
+  readonly query: RunQuery
   /**
    * Listens on a channel (`LISTEN`), and reconnects when the connection is lost. Resolves after the first attempt.
    *

@@ -1,11 +1,14 @@
 // The REST API as an object, on a database that the caller connects to.
 import type { EngineDatabase } from './database.ts'
 import { RestHandler, type Identify, type RestObservation } from './handler.ts'
+import type { ImportEvent } from './import-progress.ts'
 import { ReloadChannel, type ReloadChannelEvent } from './reload-channel.ts'
 import { checkedIdentify, settingsOf, type RestOptions } from './rest-options.ts'
 import type { Answering } from './rest-request.ts'
 import type { RestResponse } from './response/result.ts'
 import type { RestRequest } from './rest-request.ts'
+import { DatabaseCounts } from './limits/counts.ts'
+import { RateLimiter } from './limits/rate-limiter.ts'
 import { readRoleSettings } from './role-settings.ts'
 import { SchemaLoader, type LoaderEvent, type SettingsSource } from './schema-loader.ts'
 import { noRoleSettings } from './settings.ts'
@@ -26,8 +29,12 @@ export type EngineOptions<Loaded extends LoadedSettings> = {
   readonly validator: BodyValidator
   /** Called once for every request, before its response is sent. Must not throw. */
   readonly onRequest: (observation: RestObservation) => void
+  /** Called while an import runs, and at its end. Must not throw. */
+  readonly onImport?: (event: ImportEvent) => void
   /** Must not throw. */
   readonly onEvent: (event: EngineEvent<Loaded>) => void
+  /** Receives the reason when requests are counted per process, once. Must not throw. */
+  readonly onWarning: (message: string) => void
   /** See `SchemaLoaderOptions`. */
   readonly isUnavailable: (error: unknown) => boolean
   readonly isFinal: (error: Error, settings: Loaded) => boolean
@@ -55,7 +62,9 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
     identify,
     validator,
     onRequest,
+    onImport,
     onEvent,
+    onWarning,
     isUnavailable,
     isFinal,
   }: EngineOptions<Loaded>) {
@@ -65,7 +74,15 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
     }
     this.#loader = new SchemaLoader({ database, settings, isUnavailable, isFinal, observe })
     this.#channel = new ReloadChannel(database, this.#loader, onEvent)
-    this.#handler = new RestHandler({ state: this.#loader, identify, validator, observe: onRequest })
+    const limiter = new RateLimiter(new DatabaseCounts(database.query, onWarning))
+    this.#handler = new RestHandler({
+      state: this.#loader,
+      identify,
+      validator,
+      limiter,
+      observe: onRequest,
+      observeImport: onImport,
+    })
     this.gaveUp = this.#loader.gaveUp
   }
 
@@ -124,23 +141,39 @@ export class Engine<Loaded extends LoadedSettings> implements Rest {
  */
 export async function createRest(options: RestOptions): Promise<Rest> {
   const config = settingsOf(options)
-  const { database, identify, validator = noValidator, onRequest = ignore, onSchema = reportFailure } = options
+  const {
+    database,
+    identify,
+    validator = noValidator,
+    onRequest = ignore,
+    onImport = ignore,
+    onSchema = reportFailure,
+  } = options
+  const cursorSecrets = options.cursorSecrets?.map((secret) => Buffer.from(secret)) ?? []
   const reportSchema = reporting('onSchema', onSchema)
+  const known = new Set<string>()
+  const warn = (message: string): void => {
+    if (!known.has(message)) console.error(`rowhouse: ${message}`)
+    known.add(message)
+  }
   const engine = new Engine({
     database,
     settings: {
-      initial: { config, roleSettings: noRoleSettings },
-      read: async () => ({
-        config,
-        roleSettings: config.dbConfig ? await database.read(readRoleSettings) : noRoleSettings,
-      }),
+      initial: { config, roleSettings: noRoleSettings, cursorSecrets },
+      read: async () => {
+        const roleSettings = config.dbConfig ? await database.read(readRoleSettings) : noRoleSettings
+        roleSettings.warnings.forEach(warn)
+        return { config, roleSettings, cursorSecrets }
+      },
     },
     identify: checkedIdentify(identify),
     validator,
     onRequest: reporting('onRequest', onRequest),
+    onImport: reporting('onImport', onImport),
     onEvent: (event) => {
       if (isSchemaEvent(event)) reportSchema(event)
     },
+    onWarning: warn,
     // The settings are checked already, so every failure is one of the database.
     isUnavailable: () => true,
     isFinal: () => false,

@@ -21,6 +21,8 @@ export class ApiError extends TracelessError {
   readonly details: unknown
   readonly hint: string | null
   readonly headers: readonly (readonly [string, string])[]
+  /** Line of the body that caused the error, if it was an import; the member `line` of the response. */
+  readonly line: number | undefined
   /** Reason phrase of the status line, if set by the database. */
   readonly statusText: string | undefined
   /** Describes parts of the error that were ignored, for the log. */
@@ -35,6 +37,7 @@ export class ApiError extends TracelessError {
     details?: unknown
     hint?: string | null | undefined
     headers?: readonly (readonly [string, string])[]
+    line?: number | undefined
     statusText?: string | undefined
     warning?: string | undefined
     request?: string | undefined
@@ -47,6 +50,7 @@ export class ApiError extends TracelessError {
     this.details = error.details ?? null
     this.hint = error.hint ?? null
     this.headers = error.headers ?? []
+    this.line = error.line
     this.statusText = error.statusText
     this.warning = error.warning
     this.request = error.request
@@ -55,11 +59,11 @@ export class ApiError extends TracelessError {
 
 /** The body of an error response; `minimal` (setting `client-error-verbosity`) omits details and hint. */
 export function errorBody(error: ApiError, verbosity: 'verbose' | 'minimal'): string {
-  const { code, message, details, hint, request } = error
-  // Keys are in alphabetical order, as in PostgREST. JSON leaves out an undefined request.
+  const { code, message, details, hint, line, request } = error
+  // Keys are in alphabetical order, as in PostgREST. JSON leaves out what is undefined.
   return verbosity === 'minimal'
-    ? JSON.stringify({ code, message, request })
-    : JSON.stringify({ code, details, hint, message, request })
+    ? JSON.stringify({ code, line, message, request })
+    : JSON.stringify({ code, details, hint, line, message, request })
 }
 
 const invalidToken = (message: string): readonly (readonly [string, string])[] => [
@@ -109,6 +113,55 @@ export const errors = {
       headers: [['Retry-After', '1']],
     }),
 
+  /** @param slots maximum number of imports at once */
+  importSlots: (slots: number) =>
+    new ApiError({
+      code: 'PGRSTX70',
+      status: 503,
+      message: 'Too many imports at the same time',
+      details: `The server runs ${slots} imports at most (rest-import-slots).`,
+      hint: 'Try again later.',
+      headers: [['Retry-After', '1']],
+    }),
+  /** @param limit in bytes */
+  importRepresentation: (limit: number) =>
+    new ApiError({
+      code: 'PGRSTX71',
+      status: 413,
+      message: 'The body is too large for return=representation',
+      details: `The rows of a body of up to ${limit} bytes (rest-body-limit) can be returned.`,
+      hint: 'Use return=minimal or return=headers-only, or send several smaller bodies.',
+      headers: [['Connection', 'close']],
+    }),
+  /** @param limit in bytes */
+  importRow: (limit: number, line: number) =>
+    new ApiError({
+      code: 'PGRSTX72',
+      status: 413,
+      message: 'A row of the body is too large',
+      details: `The limit is ${limit} bytes (rest-body-limit).`,
+      headers: [['Connection', 'close']],
+      line,
+    }),
+  importKey: () =>
+    new ApiError({
+      code: 'PGRSTX74',
+      status: 400,
+      message: 'An import cannot have an Idempotency-Key',
+      details: 'The key is stored with a digest of the whole body, which an import reads only while it writes.',
+      hint: 'Use resolution=ignore-duplicates or resolution=merge-duplicates, so that the import may be repeated.',
+      headers: [['Connection', 'close']],
+    }),
+  /** The login role of the server may not create temporary tables. */
+  importPrivilege: (cause: unknown) =>
+    new ApiError({
+      code: 'PGRSTX73',
+      status: 500,
+      message: 'The server cannot import',
+      details: 'Its login role lacks the privilege TEMPORARY on the database.',
+      hint: 'Grant it: grant temporary on database … to …',
+      cause,
+    }),
   idempotencyKey: (value: string, longest: number) =>
     new ApiError({
       code: 'PGRSTX90',
@@ -129,6 +182,115 @@ export const errors = {
       status: 409,
       message: `A request with the Idempotency-Key "${key}" is still running`,
       hint: 'Repeat the request later to get its response.',
+      headers: [['Retry-After', '1']],
+    }),
+  /** @param what the column or expression, `type` its type */
+  notComparable: (what: string, type: string) =>
+    new ApiError({
+      code: 'PGRSTX31',
+      status: 400,
+      message: `Values of '${what}' cannot be distinct, because the type ${type} has no equality operator`,
+      hint: `Cast it to a type that has one, as in ${what}::${type.startsWith('json') ? 'jsonb' : 'text'}.`,
+    }),
+  /** @param parameter as the client wrote it */
+  groupingOfWrite: (parameter: 'distinct' | 'having') =>
+    new ApiError({
+      code: 'PGRSTX32',
+      status: 400,
+      message: `The parameter '${parameter}' cannot be applied to the rows of a write`,
+      hint: `Use it when reading, or for an embed of the representation, as in embed.${parameter}=….`,
+    }),
+  /** @param embed name of the spread in the request */
+  havingOfSpread: (embed: string) =>
+    new ApiError({
+      code: 'PGRSTX33',
+      status: 400,
+      message: `The parameter 'having' cannot be applied to the spread embed '${embed}'`,
+      hint: `Embed it without '...', or use 'having' of the relation that it is embedded in.`,
+    }),
+  /**
+   * @param subject whose limit it is, such as `the role anon`
+   * @param seconds until it may succeed; null: never, because more requests come at once than the limit allows
+   */
+  tooManyRequests: (subject: string, limit: { perSecond: number; burst: number }, seconds: number | null) =>
+    new ApiError({
+      code: 'PGRSTX80',
+      status: 429,
+      message: `Too many requests of ${subject}`,
+      details: `The limit is ${limit.perSecond} requests per second, and ${limit.burst} at once.`,
+      hint: seconds === null ? `Send at most ${limit.burst} at once.` : `Try again in ${seconds} s.`,
+      headers: seconds === null ? [] : [['Retry-After', String(seconds)]],
+    }),
+  /** @param cost the planner's estimate */
+  costTooHigh: (cost: number, limit: number) =>
+    new ApiError({
+      code: 'PGRSTX81',
+      status: 403,
+      message: `The request is too expensive: its estimated cost is ${cost}, and the limit is ${limit}`,
+      details: "The cost is the planner's estimate for the whole statement, in its arbitrary unit.",
+      hint: 'Filter by indexed columns, request fewer rows or embeds, or omit count=exact.',
+    }),
+  /** @param path the names of the embeds, from the outermost to the first that is too deep */
+  embedTooDeep: (path: readonly string[], limit: number) =>
+    new ApiError({
+      code: 'PGRSTX82',
+      status: 403,
+      message: `The embed '${path.join('.')}' is too deep: the limit is ${limit}`,
+      details: `Its depth is ${path.length}. Embeds of the requested resource itself have depth 1.`,
+    }),
+  /** @param expected the condition that the row does not satisfy */
+  preconditionFailed: (expected: 'version' | 'exists' | 'absent') =>
+    new ApiError({
+      code: 'PGRSTX50',
+      status: 412,
+      message: expected === 'absent' ? 'The row already exists' : 'The row does not have the version in If-Match',
+      details:
+        expected === 'absent'
+          ? 'If-None-Match: * allows creating a row only.'
+          : expected === 'exists'
+            ? 'No visible row matches.'
+            : 'It has changed since, or the entity tag is weak or that of a list.',
+      hint: expected === 'version' ? 'Read the row again, and send the ETag of that response.' : null,
+    }),
+  malformedIfMatch: (value: string) =>
+    new ApiError({
+      code: 'PGRSTX51',
+      status: 400,
+      message: `If-Match is not a list of entity tags: ${value}`,
+      hint: 'Send the ETag of an earlier response with its double quotes, or an asterisk.',
+    }),
+  severalRowsMatch: () =>
+    new ApiError({
+      code: 'PGRSTX52',
+      status: 400,
+      message: 'If-Match is for one row, but the filters match several',
+      hint: 'Filter by the primary key.',
+    }),
+  /** @param column the setting `db-version-column` */
+  noRowVersion: (relation: string, column: string | null) =>
+    new ApiError({
+      code: 'PGRSTX53',
+      status: 400,
+      message: `The rows of '${relation}' have no version to compare with If-Match`,
+      details:
+        column === null
+          ? 'Views and foreign tables need a version column (db-version-column).'
+          : `It has no column '${column}' (db-version-column).`,
+    }),
+  unsupportedCondition: (header: 'If-Match' | 'If-None-Match', value: string, method: string) =>
+    new ApiError({
+      code: 'PGRSTX54',
+      status: 400,
+      message: `${method} does not support ${header}: ${value}`,
+      hint: 'Use If-Match with PATCH, PUT and DELETE, If-None-Match with GET and HEAD, and If-None-Match: * with PUT.',
+    }),
+  tooManyExports: (limit: number) =>
+    new ApiError({
+      code: 'PGRSTX60',
+      status: 503,
+      message: 'Too many large responses are being streamed at the same time',
+      details: `The server streams ${limit} at once (rest-export-limit).`,
+      hint: 'Try again later, or request fewer rows with limit.',
       headers: [['Retry-After', '1']],
     }),
 
@@ -353,6 +515,13 @@ export const errors = {
     new ApiError({ code: 'PGRST303', status: 401, message, headers: invalidToken(message) }),
   /** The response to PostgreSQL's error for a role that cannot be switched to. */
   roleNotPermitted: (message: string) => new ApiError({ code: '42501', status: 403, message }),
+}
+
+/** The same error, with the line of the body that caused it. */
+export function withLine(error: ApiError, line: number | undefined): ApiError {
+  if (line === undefined) return error
+  const { code, status, message, details, hint, headers, statusText, warning, cause } = error
+  return new ApiError({ code, status, message, details, hint, headers, statusText, warning, cause, line })
 }
 
 /** Converts the error of a credential. */

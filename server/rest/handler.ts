@@ -6,13 +6,18 @@ import { answer, type AnswerTrace } from './answer.ts'
 import { answerBatch, isBatchPath } from './answer-batch.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import { ApiError, errors } from './errors.ts'
+import { ExportSlots } from './export/export-slots.ts'
 import { bodyTypeError } from './request/payload-check.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import { BodyBudget, type BodyShare } from './request/body-budget.ts'
 import { largeBody } from './request/body.ts'
+import { openImport, ImportBody } from './import-body.ts'
+import type { ImportEvent } from './import-progress.ts'
+import { Imports } from './import.ts'
 import { ParseQueue } from './request/parse-queue.ts'
+import type { RateDecision, RateLimiter } from './limits/rate-limiter.ts'
 import { errorResponse } from './response/error.ts'
-import { finish, traceHeader, type Notices } from './response/finish.ts'
+import { finish, traceHeader, type Caching, type Notices } from './response/finish.ts'
 import type { Headers } from './response/header.ts'
 import type { RestResponse } from './response/result.ts'
 import type { RestRequest } from './rest-request.ts'
@@ -49,8 +54,14 @@ export type RestHandlerOptions = {
   readonly state: EngineState
   readonly identify: Identify
   readonly validator: BodyValidator
+  /** Undefined: requests per second are not limited. */
+  readonly limiter?: RateLimiter
   /** Called once for every request, before its response is sent. Must not throw. */
   readonly observe: (observation: RestObservation) => void
+  /** Whether large results may be streamed row by row, for which the database must support receivers. By default true. */
+  readonly streamsRows?: boolean
+  /** Called while an import runs, and at its end. Must not throw. */
+  readonly observeImport?: ((event: ImportEvent) => void) | undefined
 }
 
 /** Authenticates requests, reads their bodies, answers them, and adds the headers that all responses have. */
@@ -58,13 +69,17 @@ export class RestHandler {
   readonly #options: RestHandlerOptions
   readonly #budget: BodyBudget
   readonly #parseQueue = new ParseQueue()
+  readonly #exports = new ExportSlots()
+  readonly #imports: Imports
 
   constructor(options: RestHandlerOptions) {
-    const { restBodyBudget, dbPoolAcquisitionTimeout } = options.state.snapshot.config
+    const { restBodyBudget, restImportSlots, dbPoolAcquisitionTimeout } = options.state.snapshot.config
     this.#options = options
+    const maxWait = Math.min(dbPoolAcquisitionTimeout * 1000, longestTimer)
+    this.#imports = new Imports({ slots: restImportSlots, maxWait, report: options.observeImport })
     this.#budget = new BodyBudget({
       limit: restBodyBudget,
-      maxWait: Math.min(dbPoolAcquisitionTimeout * 1000, longestTimer),
+      maxWait,
       exhausted: () => errors.bodyBudget(restBodyBudget),
     })
   }
@@ -72,7 +87,7 @@ export class RestHandler {
   /** Answers a request. Every error becomes a response. */
   async answer(request: RestRequest): Promise<RestResponse> {
     const start = performance.now()
-    const { state, identify, validator, observe } = this.#options
+    const { state, identify, validator, limiter, observe, streamsRows = true } = this.#options
     const { snapshot } = state
     const { config } = snapshot
     const { method, headers } = request
@@ -81,8 +96,10 @@ export class RestHandler {
     let http: HttpRequest | undefined
     let result: RestResponse | undefined
     let notices: Notices | undefined
+    let rate: RateDecision | undefined
     let failure: unknown
     let share: BodyShare | undefined
+    let imported: ImportBody | undefined
     const trace: AnswerTrace = {
       route: undefined,
       statements: config.logQuery ? [] : undefined,
@@ -97,19 +114,26 @@ export class RestHandler {
         const acting = claimed instanceof Promise ? await claimed : claimed
         identity = acting
         const authenticationTime = config.serverTimingEnabled ? performance.now() - start : undefined
+        const limits = snapshot.limitsOf(acting)
+        if (limits) {
+          const decision = limiter?.take(limits, acting)
+          rate = decision instanceof Promise ? await decision : decision
+          if (rate?.error) throw rate.error
+        }
         if (!snapshot.schemaCache) throw errors.noSchemaCache()
         const { basePath, target } = request
         const question = target.indexOf('?')
         const context = {
           database: state.database,
           caller: request,
-          snapshot,
+          snapshot: limits ? snapshot.limitedTo(limits) : snapshot,
           schemaCache: snapshot.schemaCache,
           validator,
           basePath,
           authenticationTime,
           idempotencyKey: methodsWithKey.has(method) ? request.header('idempotency-key') : undefined,
           trace,
+          exports: streamsRows && request.takesUnknownLength !== false ? this.#exports : undefined,
         }
         const bodiless = {
           method,
@@ -123,12 +147,17 @@ export class RestHandler {
           share = this.#budget.open()
           const limit = isBatch ? Math.min(config.restBodyLimit, config.batchMaxBytes) : config.restBodyLimit
           const gate = { limit, share, admit: isBatch ? admitAll : () => admit(bodiless, acting, context) }
-          http = { ...bodiless, body: await request.readBody(gate) }
+          const mayImport = method === 'POST' && !isBatch && state.database.importRows !== undefined
+          const opened = mayImport ? openImport(request, bodiless.path, gate, config) : undefined
+          const body = opened ? await opened : await request.readBody(gate)
+          if (body instanceof ImportBody) imported = body
+          http = body instanceof ImportBody ? bodiless : { ...bodiless, body }
         } else http = bodiless
         const received = http
         const respondTo = isBatch ? answerBatch : answer
-        const pending =
-          received.body.length > largeBody
+        const pending = imported
+          ? this.#imports.answer(imported, received, acting, context)
+          : received.body.length > largeBody
             ? this.#parseQueue.run(() => (request.isGone ? errors.callerGone() : respondTo(received, acting, context)))
             : respondTo(received, acting, context)
         const outcome = pending instanceof ApiError ? pending : await pending
@@ -151,9 +180,14 @@ export class RestHandler {
     const { serverCorsAllowedOrigins, serverTraceHeader } = config
     const response = finish(result, {
       notices,
-      cors: origin === undefined || method === 'OPTIONS' ? noHeaders : corsHeaders(origin, serverCorsAllowedOrigins),
+      caching: cachingOf(request),
+      cors:
+        origin === undefined || method === 'OPTIONS'
+          ? noHeaders
+          : corsHeaders(origin, serverCorsAllowedOrigins, rate ? [...result.headers, ...rate.headers] : result.headers),
+      rate: rate?.headers,
       // A body without a declared length might never end, so it is not worth waiting for.
-      closesConnection: failure !== undefined && request.isOpenEnded,
+      closesConnection: failure !== undefined && (request.isOpenEnded || imported?.isComplete === false),
       trace: serverTraceHeader === null ? undefined : traceHeader(serverTraceHeader, headers),
     })
     observe({
@@ -179,6 +213,13 @@ const noBody = Buffer.alloc(0)
 /** A batch is checked request by request. */
 const admitAll = (): Promise<void> => Promise.resolve()
 const noHeaders: Headers = []
+
+/** Whether shared caches may store the response to a read: only without credentials. */
+function cachingOf(request: RestRequest): Caching | undefined {
+  if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
+  return credentialHeaders.every((name) => request.header(name) === undefined) ? 'shared' : 'private'
+}
+const credentialHeaders = ['authorization', 'apikey', 'cookie']
 
 /** The response to an unexpected error. It reveals nothing about the error. */
 const internalError = (): ApiError => new ApiError({ code: 'PGRSTX00', status: 500, message: 'Internal server error' })

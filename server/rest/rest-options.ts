@@ -3,6 +3,7 @@ import { nearestName } from '../text/nearest-name.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { EngineDatabase } from './database.ts'
 import type { Identify, RestObservation } from './handler.ts'
+import type { ImportEvent } from './import-progress.ts'
 import { defaultSettings, type LoadSettings, type RestSettings } from './settings.ts'
 import type { SchemaEvent } from './engine.ts'
 import type { BodyValidator } from './validation.ts'
@@ -19,10 +20,17 @@ export type RestOptions = {
   readonly identify: Identify
   /** PostgREST's settings in camel case: `db-max-rows` is `dbMaxRows`. */
   readonly settings?: RestOptionSettings
+  /**
+   * Secrets that encrypt the cursors of keyset pages, the current one first, each at least 32 characters. Processes that
+   * serve the same clients need the same ones. By default, cursors are valid in the process that created them only.
+   */
+  readonly cursorSecrets?: readonly string[]
   /** Validates request bodies before they are sent to the database. Defaults to no validation. */
   readonly validator?: BodyValidator
   /** Called once for every request, before its response is sent. Its errors go to the console. */
   readonly onRequest?: (observation: RestObservation) => void
+  /** Called from time to time while an import runs, and at its end. Its errors go to the console. */
+  readonly onImport?: (event: ImportEvent) => void
   /** Called after each attempt to load the schema cache. By default, failures are written to the console, as its errors are. */
   readonly onSchema?: (event: SchemaEvent) => void
 }
@@ -34,7 +42,13 @@ const isObject = (value: unknown): value is object => typeof value === 'object' 
  *
  * @throws TypeError naming the invalid option or setting and its allowed values
  */
-export function settingsOf({ database, schemas, identify, settings = {} }: RestOptions): RestSettings & LoadSettings {
+export function settingsOf({
+  database,
+  schemas,
+  identify,
+  cursorSecrets = [],
+  settings = {},
+}: RestOptions): RestSettings & LoadSettings {
   // Callers may use JavaScript, where no compiler checks the types.
   const given: { readonly database: unknown; readonly schemas: unknown } = { database, schemas }
   if (!isObject(given.database) || !('run' in given.database) || !('read' in given.database)) {
@@ -44,6 +58,12 @@ export function settingsOf({ database, schemas, identify, settings = {} }: RestO
   if (!Array.isArray(given.schemas) || schemas.length === 0 || !schemas.every((name) => typeof name === 'string')) {
     throw new TypeError('createRest: schemas must be an array of at least one name')
   }
+  if (
+    !Array.isArray(cursorSecrets) ||
+    !cursorSecrets.every((secret) => typeof secret === 'string' && secret.length >= 32)
+  ) {
+    throw new TypeError('createRest: cursorSecrets must be an array of strings of at least 32 characters')
+  }
   for (const [name, value] of Object.entries(settings)) checkSetting(name, value)
   const chosen = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
   return { ...defaultSettings, ...chosen, dbSchemas: schemas }
@@ -52,6 +72,8 @@ export function settingsOf({ database, schemas, identify, settings = {} }: RestO
 const qualified = 'an object { schema, name } or null'
 const nullable: Readonly<Record<string, readonly [(value: unknown) => boolean, string]>> = {
   dbAnonRole: [(value) => typeof value === 'string', 'a string or null'],
+  dbMaxCost: [(value) => Number.isSafeInteger(value) && Number(value) >= 0, 'a whole number or null'],
+  dbMaxEmbedDepth: [(value) => Number.isSafeInteger(value) && Number(value) >= 0, 'a whole number or null'],
   dbMaxRows: [(value) => Number.isSafeInteger(value) && Number(value) >= 0, 'a whole number or null'],
   dbPreRequest: [isObject, qualified],
   dbRootSpec: [isObject, qualified],

@@ -1,6 +1,6 @@
 // The port to HTTP. Each adapter implements `RestRequest` for its kind of server.
 import type { Caller } from './database.ts'
-import type { BodyGate } from './request/body.ts'
+import type { BodyGate, BodyStream } from './request/body.ts'
 import type { Headers } from './response/header.ts'
 import type { RestResponse } from './response/result.ts'
 
@@ -17,6 +17,11 @@ export type RestRequest = Caller & {
   readonly source: unknown
   /** Whether a body without a declared length is incomplete. It might never end. */
   readonly isOpenEnded: boolean
+  /**
+   * Whether the response can have a body of unknown length whose end is certain; by default true. In HTTP/1.0, a body
+   * without a length ends with its connection, so that a response that was broken off looks complete.
+   */
+  readonly takesUnknownLength?: boolean
   /** Whether the client closed the connection before the whole request was received. */
   readonly isAborted: boolean
   /**
@@ -32,6 +37,12 @@ export type RestRequest = Caller & {
    *   early; the errors of the gate. The rest of the body is not read.
    */
   readBody(gate: BodyGate): Promise<Buffer>
+  /**
+   * Begins to read the body piece by piece, instead of `readBody`. Imports need it.
+   *
+   * @throws TypeError when something has read of the body before
+   */
+  streamBody?(): BodyStream
 }
 
 /** Something that answers requests, such as the result of `createRest`. */

@@ -2,6 +2,7 @@
 // https://docs.postgrest.org/en/v16/references/transactions.html#impersonated-role-settings
 import { introspectionQuery, type RunQuery } from '../schema-cache/introspection.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
+import { parseLimits, type Limits } from '../identity/limits.ts'
 import type { RoleSettings } from './settings.ts'
 
 const isolationLevel = (value: string): IsolationLevel => {
@@ -25,7 +26,29 @@ export async function readRoleSettings(query: RunQuery): Promise<RoleSettings> {
     if (name === 'default_transaction_isolation') isolationLevels.set(role, isolationLevel(value))
     else settings.set(role, [...(settings.get(role) ?? []), [name, value]])
   }
-  return { settings, isolationLevels }
+  return { settings, isolationLevels, ...(await readLimits(query)) }
+}
+
+const prefix = 'pgrst.'
+
+/**
+ * Reads the limits of all roles that the connected role may switch to. The settings of a role for this database replace
+ * those for all databases.
+ */
+async function readLimits(query: RunQuery): Promise<Pick<RoleSettings, 'limits' | 'warnings'>> {
+  const stored = new Map<string, Map<string, string>>()
+  for (const { role, name, value } of await query(introspectionQuery('role-limits').text, [])) {
+    const ofRole = stored.get(String(role)) ?? new Map<string, string>()
+    stored.set(String(role), ofRole.set(String(name).slice(prefix.length), String(value)))
+  }
+  const limits = new Map<string, Limits>()
+  const warnings: string[] = []
+  for (const [role, pairs] of stored) {
+    const parsed = parseLimits(pairs)
+    if (parsed.limits) limits.set(role, parsed.limits)
+    for (const problem of parsed.problems) warnings.push(`role ${role}: ignoring ${prefix}${problem}`)
+  }
+  return { limits, warnings }
 }
 
 async function grantedParameters(query: RunQuery, names: readonly string[]): Promise<ReadonlySet<string>> {

@@ -2,6 +2,7 @@
 // https://docs.postgrest.org/en/v16/references/configuration.html
 import type { QualifiedIdentifier } from '../schema-cache/identifier.ts'
 import type { IsolationLevel } from '../schema-cache/routine.ts'
+import type { Limits } from '../identity/limits.ts'
 
 export type OpenApiMode = 'follow-privileges' | 'ignore-privileges' | 'disabled'
 
@@ -46,10 +47,24 @@ export type EngineSettings = {
   readonly restBodyLimit: number
   /** Maximum total size in bytes of the large request bodies that the process keeps in memory. */
   readonly restBodyBudget: number
+  /** Maximum size in bytes of a body that is imported; 0 for no imports. */
+  readonly restImportLimit: number
+  /** Maximum number of imports at once in the process. */
+  readonly restImportSlots: number
   /** Maximum number of request shapes whose plan or rejection is cached; 0 for none. */
   readonly planCacheMaxEntries: number
+  /** Name of the column with the version of a row; null: the system column `xmin`. */
+  readonly dbVersionColumn: string | null
   /** Which brief statements share connections. */
   readonly dbPoolSharing: 'all' | 'reads' | 'none'
+  /** Greatest cost of a statement by the planner's estimate; null: unlimited. */
+  readonly dbMaxCost: number | null
+  /** Greatest number of embeds inside each other; null: unlimited. */
+  readonly dbMaxEmbedDepth: number | null
+  /** Whether streamed responses are compressed if the client accepts it. */
+  readonly restExportCompression: boolean
+  /** Maximum number of responses that are streamed row by row at once; 0 for none. */
+  readonly restExportLimit: number
 }
 
 export type RestSettings = PostgrestSettings & EngineSettings
@@ -80,6 +95,8 @@ export const defaultSettings: RestSettings & LoadSettings = {
   dbConfig: true,
   dbExtraSearchPath: ['public'],
   dbHoistedTxSettings: ['statement_timeout', 'plan_filter.statement_cost_limit', 'default_transaction_isolation'],
+  dbMaxCost: null,
+  dbMaxEmbedDepth: null,
   dbMaxRows: null,
   dbPlanEnabled: false,
   dbPoolAcquisitionTimeout: 10,
@@ -89,6 +106,7 @@ export const defaultSettings: RestSettings & LoadSettings = {
   dbRootSpec: null,
   dbSchemas: ['public'],
   dbTxEnd: 'commit',
+  dbVersionColumn: null,
   logQuery: false,
   openapiMode: 'follow-privileges',
   openapiSecurityActive: false,
@@ -96,6 +114,10 @@ export const defaultSettings: RestSettings & LoadSettings = {
   planCacheMaxEntries: 1000,
   restBodyBudget: 64 * mebibyte,
   restBodyLimit: 10 * mebibyte,
+  restExportCompression: true,
+  restExportLimit: 4,
+  restImportLimit: 1024 * mebibyte,
+  restImportSlots: 2,
   serverCorsAllowedOrigins: [],
   serverHost: '127.0.0.1',
   serverPort: 3000,
@@ -109,6 +131,15 @@ export type RoleSettings = {
   /** [name, value] pairs by role. */
   readonly settings: ReadonlyMap<string, readonly (readonly [string, string])[]>
   readonly isolationLevels: ReadonlyMap<string, IsolationLevel>
+  /** Limits by role (`pgrst.max_…`); only roles that have limits. */
+  readonly limits: ReadonlyMap<string, Limits>
+  /** Describes limits that were ignored because their value or name is invalid. */
+  readonly warnings: readonly string[]
 }
 
-export const noRoleSettings: RoleSettings = { settings: new Map(), isolationLevels: new Map() }
+export const noRoleSettings: RoleSettings = {
+  settings: new Map(),
+  isolationLevels: new Map(),
+  limits: new Map(),
+  warnings: [],
+}

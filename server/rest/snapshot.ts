@@ -1,15 +1,24 @@
 // The settings and the schema that a request uses from beginning to end. A reload replaces them as a whole.
+import { randomBytes } from 'node:crypto'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import { PlanCache } from './cache/plan-cache.ts'
 import type { BatchDatabase } from './database.ts'
+import { PageCursors } from './request/page-cursor.ts'
 import type { LoadSettings, RestSettings, RoleSettings } from './settings.ts'
+import { stricterLimit, type Limits } from '../identity/limits.ts'
+import type { Identity } from '../identity/identity.ts'
 import { SettingsStatements } from './sql/settings.ts'
 
 /** Settings that are read together. Programs may extend the type. */
 export type LoadedSettings = {
   readonly config: RestSettings & LoadSettings
   readonly roleSettings: RoleSettings
+  /** Secrets of the cursors of pages, the current one first. Without one, cursors are valid in this process only. */
+  readonly cursorSecrets?: readonly Uint8Array[]
 }
+
+/** The secret of cursors without a configured one. */
+const processSecret = randomBytes(32)
 
 /** Settings and schema, with the plans and statements derived from them. */
 export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
@@ -19,8 +28,11 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
   /** Undefined until it is loaded for the first time. */
   readonly schemaCache: SchemaCache | undefined
   readonly plans: PlanCache
+  readonly cursors: PageCursors
   /** The statements that set role, claims and headers for a transaction. */
   readonly settings: SettingsStatements
+  /** By the values of their limits. */
+  readonly #limited = new Map<string, Snapshot<Loaded>>()
 
   constructor(loaded: Loaded, cache: SchemaCache | undefined) {
     this.loaded = loaded
@@ -28,8 +40,55 @@ export class Snapshot<Loaded extends LoadedSettings = LoadedSettings> {
     this.roleSettings = loaded.roleSettings
     this.schemaCache = cache
     this.plans = new PlanCache(loaded.config.planCacheMaxEntries)
+    const { cursorSecrets = [] } = loaded
+    this.cursors = new PageCursors(cursorSecrets.length === 0 ? [processSecret] : cursorSecrets)
     this.settings = new SettingsStatements(loaded.config, loaded.roleSettings)
   }
+
+  /** The limits of the role and of the API key of a request; undefined for none. */
+  limitsOf({ role, key }: Identity): RequestLimits | undefined {
+    const { limits } = this.roleSettings
+    if (key === undefined && limits.size === 0) return undefined
+    const ofRole = limits.get(role)
+    return ofRole || key ? { ofRole, key } : undefined
+  }
+
+  /**
+   * The snapshot for requests with limits: `db-max-rows`, `db-max-cost` and `db-max-embed-depth` are those of the role.
+   * An API key can only lower them. Its plans are separate, because statements and rejections depend on the limits.
+   */
+  limitedTo({ ofRole, key }: RequestLimits): Snapshot<Loaded> {
+    const { config } = this
+    const strictest = (name: 'maxRows' | 'maxCost' | 'maxEmbedDepth', setting: number | null): number | null => {
+      const base = ofRole?.[name] === undefined ? setting : ofRole[name]
+      return stricterLimit(base, key?.limits[name]) ?? null
+    }
+    const dbMaxRows = strictest('maxRows', config.dbMaxRows)
+    const dbMaxCost = strictest('maxCost', config.dbMaxCost)
+    const dbMaxEmbedDepth = strictest('maxEmbedDepth', config.dbMaxEmbedDepth)
+    const isSame =
+      dbMaxRows === config.dbMaxRows && dbMaxCost === config.dbMaxCost && dbMaxEmbedDepth === config.dbMaxEmbedDepth
+    if (isSame) return this
+    const name = `${dbMaxRows} ${dbMaxCost} ${dbMaxEmbedDepth}`
+    let limited = this.#limited.get(name)
+    if (!limited) {
+      const loaded = { ...this.loaded, config: { ...config, dbMaxRows, dbMaxCost, dbMaxEmbedDepth } }
+      limited = new Snapshot(loaded, this.schemaCache)
+      // Many API keys may each have limits of their own.
+      if (this.#limited.size >= mostLimited) this.#limited.clear()
+      this.#limited.set(name, limited)
+    }
+    return limited
+  }
+}
+
+/** Maximum number of snapshots for limits, each with a plan cache. */
+const mostLimited = 50
+
+/** The limits that apply to a request. */
+export type RequestLimits = {
+  readonly ofRole: Limits | undefined
+  readonly key: Identity['key']
 }
 
 /** The database with its current snapshot. */

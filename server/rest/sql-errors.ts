@@ -163,6 +163,10 @@ const kinds: ReadonlySet<unknown> = new Set<DatabaseFailure['kind']>([
 const isDatabaseFailure = (error: unknown): error is DatabaseFailure =>
   error instanceof Error && 'kind' in error && kinds.has(error.kind)
 
+/** Number of the statement of a transaction that failed; undefined when it is not one of its own statements. */
+export const failedStatement = (error: unknown): number | undefined =>
+  isDatabaseFailure(error) && error.kind === 'statement failed' ? error.statement : undefined
+
 /** The server's error, if a statement of the transaction failed. */
 export const serverError = (error: unknown): ServerError | undefined =>
   isDatabaseFailure(error) && error.kind === 'statement failed' ? error.server : undefined

@@ -34,6 +34,18 @@ export function primaryKeysOf(constraints: readonly Constraint[]): Map<string, r
   return keys
 }
 
+/** Primary key and unique constraints by `qualifiedKey(table)`, with columns in key order, the primary key first. */
+export function uniqueKeysOf(constraints: readonly Constraint[]): Map<string, readonly (readonly string[])[]> {
+  const keys = new Map<string, (readonly string[])[]>()
+  for (const { type, relation, columns } of constraints) {
+    if (type === 'f' || !relation.isListed) continue
+    const name = qualifiedKey(relation.schema, relation.name)
+    const known = keys.get(name) ?? []
+    keys.set(name, type === 'p' ? [columns, ...known] : [...known, columns])
+  }
+  return keys
+}
+
 /**
  * One relationship per foreign key, from the referencing table to the referenced one. It is one-to-one when its columns
  * are exactly those of a primary or unique key, otherwise many-to-one.

@@ -175,6 +175,8 @@ function handlerJson(handler: MediaHandler): Json {
       return { tag: 'BuiltinOvAggGeoJson' }
     case 'csv':
       return { tag: 'BuiltinOvAggCsv' }
+    case 'ndjson':
+      return { tag: 'BuiltinAggNdjson' }
     case 'custom':
       return { contents: [identifierJson(handler.function), targetJson(handler.target)], tag: 'CustomFunc' }
     case 'none':

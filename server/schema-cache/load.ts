@@ -1,5 +1,5 @@
 // Loads the schema cache from the system catalog of PostgreSQL 12 and later.
-import { foreignKeyRelationships, primaryKeysOf, type Constraint } from './constraint.ts'
+import { foreignKeyRelationships, primaryKeysOf, uniqueKeysOf, type Constraint } from './constraint.ts'
 import { qualifiedKey, type QualifiedIdentifier } from './identifier.ts'
 import {
   decodeRow,
@@ -68,7 +68,7 @@ export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptio
   const viewKeys = viewKeysOf(views, constraints)
   const primaryKeys = new Map([...primaryKeysOf(constraints), ...viewPrimaryKeys(viewKeys)])
   const named = {
-    tables: tablesOf(tables, primaryKeys),
+    tables: tablesOf(tables, primaryKeys, uniqueKeysOf(constraints)),
     relationships: relationshipsOf({
       foreignKeys: foreignKeyRelationships(constraints),
       viewKeys,
@@ -93,7 +93,7 @@ export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptio
   }
 }
 
-type TableRow = Omit<Table, 'insertable' | 'updatable' | 'deletable' | 'primaryKey' | 'columns'> & {
+type TableRow = Omit<Table, 'insertable' | 'updatable' | 'deletable' | 'primaryKey' | 'keys' | 'columns'> & {
   /** Bit mask of the commands that the relation supports. */
   readonly events: number
   readonly columns: readonly Column[]
@@ -102,7 +102,11 @@ type TableRow = Omit<Table, 'insertable' | 'updatable' | 'deletable' | 'primaryK
 /** Bits of `pg_relation_is_updatable`: 1 shifted left by the command's number (`CmdType`). */
 const event = { update: 1 << 2, insert: 1 << 3, delete: 1 << 4 }
 
-function tablesOf(rows: readonly TableRow[], primaryKeys: ReadonlyMap<string, readonly string[]>): Tables {
+function tablesOf(
+  rows: readonly TableRow[],
+  primaryKeys: ReadonlyMap<string, readonly string[]>,
+  uniqueKeys: ReadonlyMap<string, readonly (readonly string[])[]>,
+): Tables {
   return new Map(
     rows.map(({ events, columns, ...table }) => {
       const key = qualifiedKey(table.schema, table.name)
@@ -114,6 +118,7 @@ function tablesOf(rows: readonly TableRow[], primaryKeys: ReadonlyMap<string, re
           updatable: (events & event.update) !== 0,
           deletable: (events & event.delete) !== 0,
           primaryKey: primaryKeys.get(key) ?? [],
+          ...(uniqueKeys.has(key) ? { keys: uniqueKeys.get(key) } : {}),
           columns: new Map(columns.map((column) => [column.name, column] as const)),
         },
       ] as const

@@ -10,6 +10,8 @@ export type MediaHandler =
   | { readonly kind: 'json' }
   | { readonly kind: 'geojson' }
   | { readonly kind: 'csv' }
+  /** `application/x-ndjson`, which PostgREST does not have. */
+  | { readonly kind: 'ndjson' }
   /** A function of the database. `target` is the relation that it handles, null for `anyelement`. */
   | { readonly kind: 'custom'; readonly function: QualifiedIdentifier; readonly target: QualifiedIdentifier | null }
   /** No body is produced. */

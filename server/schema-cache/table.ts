@@ -27,8 +27,14 @@ export type Table = {
   readonly insertable: boolean
   readonly updatable: boolean
   readonly deletable: boolean
+  /** Whether rows have the system column `xmin`: tables and partitioned tables. */
+  readonly hasSystemVersion?: boolean
+  /** Whether a role was granted SELECT on single columns, which does not include `xmin`. */
+  readonly hasColumnGrants?: boolean
   /** Primary key columns sorted by name. For views: the columns that copy a table's key, in key order. */
   readonly primaryKey: readonly string[]
+  /** Primary key and unique constraints, each with its columns in key order, the primary key first. Undefined for views. */
+  readonly keys?: readonly (readonly string[])[]
   /** Columns by name, in declaration order. */
   readonly columns: ReadonlyMap<string, Column>
 }

@@ -100,6 +100,13 @@ select json_build_object(
     when r.kind in ('v', 'f') then pg_relation_is_updatable(r.oid, true)
     else 0
   end,
+  'hasSystemVersion', r.kind in ('r', 'p'),
+  'hasColumnGrants', exists (
+    select
+    from pg_attribute a
+    cross join lateral aclexplode(a.attacl) granted
+    where a.attrelid = r.oid and a.attacl is not null and granted.privilege_type = 'SELECT'
+  ),
   'columns', coalesce(columns.list, '[]')
 ) as row
 from relations r

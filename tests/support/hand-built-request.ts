@@ -17,6 +17,7 @@ import { requestShape } from './plans.ts'
 import { qi } from './small-schema-cache.ts'
 
 export const settings: PlanSettings = {
+  dbMaxEmbedDepth: null,
   dbMaxRows: null,
   dbAggregatesEnabled: true,
   dbPlanEnabled: false,

@@ -15,6 +15,7 @@ import { SettingsStatements } from '../../server/rest/sql/settings.ts'
 import { mainStatement } from '../../server/rest/sql/statement.ts'
 import type { TestDatabase } from './database.ts'
 import { plannedRequest, type FlatRequest } from './plans.ts'
+import { noRoleSettings } from '../../server/rest/settings.ts'
 
 export type StatementRunner = {
   /** Returns the row of a plan's main statement. */
@@ -35,7 +36,7 @@ export async function statementRunner(database: TestDatabase, identity: Identity
   await client.connect()
   const settings = new SettingsStatements(
     { dbExtraSearchPath: ['public'], appSettings: [] },
-    { settings: new Map(), isolationLevels: new Map() },
+    noRoleSettings,
   )
   const execute = async (plan: CrudPlan, request: PlannedRequest, statements: readonly PipelineStatement[]) => {
     const command = (text: string) => ({ text, values: [] })

@@ -118,7 +118,7 @@ t.test('the members of the document', async (t) => {
   t.strictSame(Object.keys(parameters as Json), [
     ...['preferParams', 'preferReturn', 'preferCount', 'preferPost', 'select', 'on_conflict', 'order', 'range'],
     ...['rangeUnit', 'offset', 'limit'],
-    ...['idempotencyKey'],
+    ...['contentType', 'idempotencyKey'],
   ])
   t.strictSame(Object.keys(parse({ ...bigDocument(), settings: { ...empty.settings, openapiSecurityActive: true } })), [
     ...['swagger', 'info', 'host', 'basePath', 'schemes', 'consumes', 'produces', 'paths', 'definitions', 'parameters'],
@@ -206,7 +206,7 @@ t.test('paths of relations', async (t) => {
       responses: { 204: { description: 'No Content' } },
       ...common,
     },
-    parameters: refs('idempotencyKey'),
+    parameters: refs('idempotencyKey', 'contentType'),
   })
   t.strictSame(
     [at(paths, '/cars', 'get', 'summary'), at(paths, '/cars', 'get', 'description')],

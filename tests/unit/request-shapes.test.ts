@@ -10,6 +10,7 @@ import { Snapshot } from '../../server/rest/snapshot.ts'
 import { createValidator } from '../../server/validation/validator.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 import { foreignKey, routine, schemaCache, table } from '../support/small-schema-cache.ts'
+import { noRoleSettings } from '../../server/rest/settings.ts'
 
 const cache = schemaCache({
   tables: [
@@ -22,8 +23,7 @@ const cache = schemaCache({
 const { config } = loadConfig({ env: { PGRST_DB_SCHEMAS: 'api' } })
 const validator = await createValidator()
 /** A new snapshot with empty caches. */
-const snapshot = (): Snapshot =>
-  new Snapshot({ config, roleSettings: { isolationLevels: new Map(), settings: new Map() } }, cache)
+const snapshot = (): Snapshot => new Snapshot({ config, roleSettings: noRoleSettings }, cache)
 
 type Asked = { readonly method?: string; readonly path?: string; readonly query: string; readonly body?: string }
 

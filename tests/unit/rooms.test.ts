@@ -57,7 +57,7 @@ const arrows: Readonly<Record<string, Arrows>> = {
 }
 
 /** The stages of a request, in order, and the files that combine them. Each imports nothing of later stages. */
-const stages: readonly string[] = ['request', 'plan', 'sql', 'response', 'openapi', 'cache', 'batch']
+const stages: readonly string[] = ['request', 'plan', 'sql', 'response', 'openapi', 'cache', 'export', 'batch']
 /** The loose files of `rest/` that every stage may import. The others combine the stages. */
 const restBasis: readonly string[] = ['errors.ts', 'media-type.ts', 'settings.ts', 'database.ts', 'validation.ts']
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { RoleSettings } from '../../server/rest/settings.ts'
+import { noRoleSettings, type RoleSettings } from '../../server/rest/settings.ts'
 import type { Identity } from '../../server/identity/identity.ts'
 import type { CrudPlan } from '../../server/rest/plan/plan.ts'
 import { render } from '../../server/rest/sql/fragment.ts'
@@ -20,7 +20,6 @@ const read = reading(readPlan('items'))
 const write = writing(deletePlan('items'))
 const anonymous: Identity = { role: 'anon', claims: {} }
 const config = { dbExtraSearchPath: ['public'], appSettings: [] as [string, string][] }
-const noSettings: RoleSettings = { settings: new Map(), isolationLevels: new Map() }
 
 const settings = (
   plan: CrudPlan,
@@ -28,7 +27,7 @@ const settings = (
     identity = anonymous,
     request = {},
     extra = {},
-    roles = noSettings,
+    roles = noRoleSettings,
   }: { identity?: Identity; request?: Partial<FlatRequest>; extra?: Partial<typeof config>; roles?: RoleSettings } = {},
 ) => new SettingsStatements({ ...config, ...extra }, roles).statement(identity, plannedRequest(request), plan)
 
@@ -80,7 +79,7 @@ t.test('all settings in order', async (t) => {
       preferences: { timezone: 'Europe/Oslo', invalid: [] },
     },
     extra: { dbExtraSearchPath: ['public', 'Ext'], appSettings: [['app.settings.a', 'b']] },
-    roles: { settings: new Map([['web"user', [['work_mem', '8MB']]]]), isolationLevels: new Map() },
+    roles: { ...noRoleSettings, settings: new Map([['web"user', [['work_mem', '8MB']]]]) },
   })
   t.equal(
     text,
@@ -118,7 +117,7 @@ t.test('hostile claim names remain JSON keys', async (t) => {
 })
 
 t.test('the settings of one role are not applied to another', async (t) => {
-  const roles = { settings: new Map([['someone', [['work_mem', '8MB'] as const]]]), isolationLevels: new Map() }
+  const roles = { ...noRoleSettings, settings: new Map([['someone', [['work_mem', '8MB'] as const]]]) }
   t.equal(settings(write, { roles }).text, settings(write).text)
 })
 

@@ -4,6 +4,7 @@ import { credentialErrors } from '../credential-error.ts'
 import type { ApiKeyChanges } from './api-key-changes.ts'
 import { hashApiKey, isWellFormed } from './api-key.ts'
 import { lastingIdentity, type Identity } from '../identity.ts'
+import { parseLimits } from '../limits.ts'
 
 /**
  * Returns the identity of a key synchronously when it is cached, otherwise a promise. The promise rejects with
@@ -119,11 +120,22 @@ export type KeyQuery = (text: string, values: unknown[]) => Promise<Record<strin
 /** Undefined function, table or schema, unknown role, insufficient privilege. */
 const absent: ReadonlySet<unknown> = new Set(['42883', '42P01', '3F000', '22023', '42501'])
 
-type KeyRow = { hash: Buffer; role: string; user_id: string | null; email: string | null; expires_at: Date | null }
+type KeyRow = {
+  hash: Buffer
+  role: string
+  user_id: string | null
+  email: string | null
+  expires_at: Date | null
+  /** All columns. A database whose migrations are older has no limits. */
+  row: { id?: string; limits?: Record<string, unknown> | null }
+}
 
 async function findKey(query: KeyQuery, hash: Buffer): Promise<KeyRow | undefined> {
   try {
-    const rows = await query('select hash, role, user_id, email, expires_at from auth.find_api_key($1)', [hash])
+    const rows = await query(
+      'select hash, role, user_id, email, expires_at, to_jsonb(found) as row from auth.find_api_key($1) as found',
+      [hash],
+    )
     const row = rows[0] as KeyRow | undefined
     return row && timingSafeEqual(row.hash, hash) ? row : undefined
   } catch (error) {
@@ -133,5 +145,9 @@ async function findKey(query: KeyQuery, hash: Buffer): Promise<KeyRow | undefine
   }
 }
 
-const identityOf = ({ role, user_id: userId, email }: KeyRow): Identity =>
-  userId === null ? lastingIdentity(role, {}) : lastingIdentity('authenticated', { sub: userId, email })
+function identityOf({ role, user_id: userId, email, row }: KeyRow): Identity {
+  const identity =
+    userId === null ? lastingIdentity(role, {}) : lastingIdentity('authenticated', { sub: userId, email })
+  const { limits } = parseLimits(Object.entries(row.limits ?? {}).map(([name, value]) => [name, String(value)]))
+  return limits && row.id !== undefined ? { ...identity, key: { keyId: row.id, limits } } : identity
+}

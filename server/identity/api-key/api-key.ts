@@ -1,6 +1,7 @@
 // API keys: opaque and random. The database stores only their hash.
 import { createHash, randomBytes } from 'node:crypto'
 import { isInternalRole } from '../internal-role.ts'
+import { keyLimitNames, parseLimits, type LimitName } from '../limits.ts'
 
 /** A publishable key has the rights of anonymous users and may appear in a web page. A secret key must stay on a server. */
 export type ApiKeyKind = 'publishable' | 'secret'
@@ -97,6 +98,32 @@ export async function revokeApiKey(client: KeyClient, id: string): Promise<boole
     'update auth.api_keys set revoked_at = now() where id::text = lower($1) and revoked_at is null',
     [id],
   )
+  return rowCount === 1
+}
+
+/** Limits of a key by their names, as stored. */
+export type ApiKeyLimits = Readonly<Partial<Record<LimitName, number>>>
+
+/**
+ * Replaces the limits of a key, and notifies running servers. Returns false for an unknown key.
+ *
+ * @param limits undefined for none
+ * @throws Error that names a limit that keys cannot have, or its allowed values
+ */
+export async function setApiKeyLimits(
+  client: KeyClient,
+  id: string,
+  limits: ApiKeyLimits | undefined,
+): Promise<boolean> {
+  const entries = Object.entries(limits ?? {})
+  const { problems } = parseLimits(entries.map(([name, value]) => [name, String(value)]))
+  const [unknown] = entries.filter(([name]) => !keyLimitNames.some((known) => known === name))
+  if (unknown) throw new Error(`${unknown[0]}: keys have no such limit`)
+  if (problems[0] !== undefined) throw new Error(problems[0])
+  const { rowCount } = await client.query('update auth.api_keys set limits = $2 where id::text = lower($1)', [
+    id,
+    entries.length === 0 ? null : JSON.stringify(limits),
+  ])
   return rowCount === 1
 }
 

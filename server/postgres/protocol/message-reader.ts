@@ -153,6 +153,19 @@ export function readRow(buffer: Buffer, start: number, end: number): RawRow {
   return row
 }
 
+/** The names of the columns in a RowDescription message. */
+export function readColumnNames(buffer: Buffer, start: number): Buffer[] {
+  const names: Buffer[] = []
+  let offset = start + 2
+  for (let count = buffer.readInt16BE(start); count > 0; count--) {
+    const stop = buffer.indexOf(0, offset)
+    names.push(Buffer.from(buffer.subarray(offset, stop)))
+    // The name is followed by six numbers: 18 bytes.
+    offset = stop + 1 + 18
+  }
+  return names
+}
+
 /** An ErrorResponse message. */
 export function readError(buffer: Buffer, start: number, end: number): ServerError {
   const fields = new Map<string, string>()

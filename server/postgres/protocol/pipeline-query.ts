@@ -2,12 +2,12 @@
 // sent before the server has responded to the one ahead of it.
 // https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
 import type pg from 'pg'
-import type { PipelineStatement, RawRow } from '../../rest/database.ts'
+import type { Flow, PipelineStatement, RawRow, RowReceiver } from '../../rest/database.ts'
 import { StreamedField } from './streamed-field.ts'
 import { intercept, type GiveBack } from './incoming.ts'
 import type { StatementStats } from '../../common/statement-stats.ts'
 import { statementName, type StatementCache } from './statement-cache.ts'
-import { MessageReader, readError, readRow } from './message-reader.ts'
+import { MessageReader, readColumnNames, readError, readRow } from './message-reader.ts'
 import { MessageWriter } from './message-writer.ts'
 import { statementError, unsendable } from './statement-error.ts'
 
@@ -25,6 +25,8 @@ export type QueuedTransaction = {
   readonly onLargeRow?: OnLargeRow | undefined
   /** Records duration and result size. */
   readonly stats?: StatementStats | undefined
+  /** Whether one of the statements has a `receiver`. */
+  readonly hasReceiver?: boolean
   /** Is called when no other transaction is ahead. */
   onBegin?(): void
   /** Receives the rows of every statement in order, or the first error of the server or of the lost connection. */
@@ -60,12 +62,17 @@ const code = {
   parseComplete: 0x31,
   bindComplete: 0x32,
   closeComplete: 0x33,
+  rowDescription: 0x54,
   dataRow: 0x44,
   commandComplete: 0x43,
   emptyQuery: 0x49,
   error: 0x45,
   ready: 0x5a,
 }
+
+/** The receiver of the statement that is being executed. */
+const receiverOf = (running: Running, { completed }: PartProgress): RowReceiver | undefined =>
+  running.transaction.parts[running.syncs]?.[completed]?.receiver
 
 const allText: readonly (0 | 1)[] = []
 const writer = new MessageWriter()
@@ -88,6 +95,8 @@ export class PipelineQuery implements pg.Submittable {
   #ended: Running[] = []
   #giveBack: GiveBack | undefined
   #stream: pg.Connection['stream'] | undefined
+  /** Has received rows of the chunk that is being read. */
+  #receiver: RowReceiver | undefined
 
   /**
    * @param cache the prepared statements of the connection; without it, statements are not prepared
@@ -167,7 +176,12 @@ export class PipelineQuery implements pg.Submittable {
           isChecked = true
           this.#checkRest(part, next)
         }
-        const { values, resultFormats } = statement
+        const { values, resultFormats, receiver } = statement
+        if (receiver?.namesOf) {
+          writer.parse('', receiver.namesOf.text)
+          progress.preparations.push({ kind: 'parse', name: '' })
+          writer.describeStatement('')
+        }
         writer.bind(this.#prepare(statement, progress), values, resultFormats ?? allText)
         writer.execute()
       }
@@ -218,6 +232,8 @@ export class PipelineQuery implements pg.Submittable {
 
   readonly #receive = (chunk: Buffer): void => {
     const rest = this.#reader.read(chunk, this.#onMessage)
+    this.#receiver?.flush()
+    this.#receiver = undefined
     if (rest) this.#stopReading(rest)
     if (this.#ended.length > 0) this.#recordRuns()
   }
@@ -250,6 +266,8 @@ export class PipelineQuery implements pg.Submittable {
         progress.bound++
         return true
       case code.dataRow:
+        if (running.transaction.hasReceiver === true && this.#receiveRow(running, progress, buffer, start, end))
+          return true
         running.rows.push(readRow(buffer, start, end))
         running.bytes += end - start
         return true
@@ -271,10 +289,29 @@ export class PipelineQuery implements pg.Submittable {
         this.#finish(running, running.error)
         this.#transactions[0]?.transaction.onBegin?.()
         return true
+      case code.rowDescription:
+        if (running.transaction.hasReceiver === true)
+          receiverOf(running, progress)?.columns(readColumnNames(buffer, start))
+        return true
       default:
-        // RawRow descriptions, and messages that may arrive at any time: notices, notifications, parameters.
+        // Descriptions of parameters, and messages that may arrive at any time: notices, notifications, parameters.
         return true
     }
+  }
+
+  /** Passes a row to the receiver of its statement; false when the statement has none. */
+  #receiveRow(running: Running, progress: PartProgress, buffer: Buffer, start: number, end: number): boolean {
+    const receiver = receiverOf(running, progress)
+    if (!receiver) return false
+    if (!receiver.hasBegun) receiver.begin(readRow(buffer, start, end), this.#flow())
+    this.#receiver = receiver
+    const length = buffer.readInt32BE(start + 2)
+    receiver.row(buffer, length < 0 ? -1 : start + 6, start + 6 + length)
+    return true
+  }
+
+  #flow(): Flow {
+    return { pause: () => this.#stream?.pause(), resume: () => this.#stream?.resume() }
   }
 
   #prepared(preparation: Preparation | undefined): void {
@@ -294,8 +331,7 @@ export class PipelineQuery implements pg.Submittable {
   }
 
   #beginLargeRow(fields: RawRow, length: number): StreamedField {
-    const flow = { pause: () => this.#stream?.pause(), resume: () => this.#stream?.resume() }
-    const field = new StreamedField(length, flow)
+    const field = new StreamedField(length, this.#flow())
     const [running] = this.#transactions
     if (running) {
       running.streamed = field

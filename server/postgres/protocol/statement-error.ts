@@ -19,6 +19,8 @@ export class StatementError extends Error {
   readonly kind = 'statement failed' satisfies DatabaseFailure['kind']
   readonly server: ServerError
   readonly position: ErrorPosition
+  /** Number of the statement among those of a request; see `DatabaseFailure`. */
+  statement: number | undefined
 
   constructor(server: ServerError, position: ErrorPosition, cause?: unknown) {
     super(server.message, ...(cause === undefined ? [] : [{ cause }]))

@@ -1,4 +1,5 @@
 // Frees connections that stream responses to slow readers, while requests wait for connections.
+import type { RowReceiver } from '../../rest/database.ts'
 import type { StreamedField } from './streamed-field.ts'
 import type { SpillSpace } from './spill-space.ts'
 
@@ -20,6 +21,8 @@ export class StreamRelief {
   readonly space: SpillSpace
   readonly #waitingSince: () => number | undefined
   readonly #streams = new Set<StreamedField>()
+  /** Rows that are passed on while they arrive. They cannot be fetched ahead, because their number is unbounded. */
+  readonly #receivers = new Set<RowReceiver>()
   /** Responses that are fetched ahead, and their `remaining` bytes at the last check. */
   #fetched = new Map<StreamedField, number>()
   /** Responses that have arrived, and do not fit into the space, at least in part. */
@@ -47,6 +50,13 @@ export class StreamRelief {
     if (this.#waitingSince() !== undefined) this.begin()
   }
 
+  /** Adds rows that occupy a connection until they have arrived. Returns a function that removes them. */
+  addReceiver(receiver: RowReceiver): () => void {
+    this.#receivers.add(receiver)
+    if (this.#waitingSince() !== undefined) this.begin()
+    return () => this.#receivers.delete(receiver)
+  }
+
   /** Bytes of completely arrived responses that do not fit into the space, or are not written yet. */
   get unplacedBytes(): number {
     let bytes = 0
@@ -56,7 +66,7 @@ export class StreamRelief {
 
   /** Call this when a request begins to wait. */
   begin(): void {
-    if (this.#streams.size === 0 || this.#timer) return
+    if ((this.#streams.size === 0 && this.#receivers.size === 0) || this.#timer) return
     this.#timer = setTimeout(this.#look, shortWait)
     this.#timer.unref()
   }
@@ -107,10 +117,10 @@ export class StreamRelief {
   }
 
   /** The stream with the slowest reader, if that reader is below the minimum rate. */
-  #slowest(): StreamedField | undefined {
-    let slowest: StreamedField | undefined
+  #slowest(): StreamedField | RowReceiver | undefined {
+    let slowest: StreamedField | RowReceiver | undefined
     let lowest = minimumRate
-    for (const stream of this.#streams) {
+    for (const stream of [...this.#streams, ...this.#receivers]) {
       const rate = stream.measureRate()
       if (rate < lowest) [slowest, lowest] = [stream, rate]
     }

@@ -3,14 +3,11 @@
 // A slow reader occupies a connection, which is the cheapest way while no other request needs the connection. Otherwise
 // (`spillTo`) the rest is fetched from the database at once, and kept in memory or in a file until the reader takes it.
 import type { Writable } from 'node:stream'
-import type { StreamedBody } from '../../rest/database.ts'
+import type { Flow, StreamedBody } from '../../rest/database.ts'
 import { pieceSize } from './buffer-pool.ts'
 import { PooledBuffer } from './pooled-buffer.ts'
 import { SpillFile } from './spill-file.ts'
 import type { SpillSpace } from './spill-space.ts'
-
-/** Pauses and resumes the socket of the database. */
-export type Flow = { readonly pause: () => void; readonly resume: () => void }
 
 /** Bytes that are written to a reader at once. */
 const readerShare = 4 * pieceSize

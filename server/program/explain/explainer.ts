@@ -118,6 +118,8 @@ export class Explainer {
       batch: () => Promise.reject(errors.notImplemented('Explain the requests of a batch one by one.')),
     }
     this.#handler = new RestHandler({
+      // Statements are explained one by one.
+      streamsRows: false,
       state: {
         database,
         get snapshot() {
@@ -163,10 +165,10 @@ export class Explainer {
     if (caller.body === undefined && methodsWithBody.has(caller.method)) {
       return { rows: transaction.statements.map(() => [[Buffer.from('t')]]) }
     }
-    const { config, schemaCache } = snapshot()
+    const { config, schemaCache, cursors } = snapshot()
     if (!schemaCache || !caller.identity) throw new Error('the schema cache is not loaded')
     // Plans of the cache contain markers instead of the values of the request.
-    const context = { snapshot: { config, plans: new PlanCache(0) }, schemaCache, validator }
+    const context = { snapshot: { config, plans: new PlanCache(0), cursors }, schemaCache, validator }
     const prepared = prepare(caller.http, context, () => undefined)
     if (prepared instanceof ApiError) throw prepared
     const { identity, options } = caller

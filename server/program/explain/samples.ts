@@ -29,8 +29,10 @@ function matching(plan: CrudPlan, selected: (relation: string) => string): Fragm
 export function dependsOnContents(plan: CrudPlan): boolean {
   // Triggers, and embeds of what is returned.
   if (plan.kind !== 'read') return true
-  const { where, order, embeds, select } = plan.read
+  const { where, order, embeds, select, distinct, having } = plan.read
   return (
+    distinct !== undefined ||
+    having !== undefined ||
     where.length + order.length + embeds.length > 0 ||
     // A cast may fail, as may an aggregate.
     select.some(({ cast, aggregate }) => cast !== null || aggregate !== null)

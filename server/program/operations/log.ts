@@ -3,6 +3,7 @@
 import { pino, type DestinationStream, type Level, type Logger } from 'pino'
 import type { LogLevel } from '../../config/config.ts'
 import type { RequestLine } from '../../http/request-log.ts'
+import type { ImportEvent } from '../../rest/import-progress.ts'
 import { withCode } from '../../rest/sql-errors.ts'
 import { bufferedOutput } from './buffered-output.ts'
 
@@ -41,6 +42,8 @@ export type LogEvent =
   | { readonly kind: 'channel-message'; readonly channel: string; readonly reload: 'schema' | 'config' }
   /** Setting `log-query`: the statements of a request, without their values. */
   | { readonly kind: 'query'; readonly status: number; readonly requestId: string; readonly text: string }
+  /** How far an import has come, or how it ended. */
+  | ({ readonly kind: 'import' } & ImportEvent)
   | { readonly kind: 'jwt-cache'; readonly message: string }
   | { readonly kind: 'warning'; readonly message: string }
   /** A mail of the development mode, with its code and link: a block of several lines. */
@@ -128,6 +131,8 @@ function lineOf(event: Exclude<LogEvent, RequestLine>): Line {
       return always('info', `Received a ${reloads[event.reload]} reload message on the "${event.channel}" channel`)
     case 'query':
       return { from: responseLevel(event.status), severity: responseLevel(event.status), message: 'Query' }
+    case 'import':
+      return { from: 'info', severity: 'info', message: importText(event) }
     case 'jwt-cache':
       return { from: 'debug', severity: 'debug', message: event.message }
     case 'warning':
@@ -144,6 +149,13 @@ function lineOf(event: Exclude<LogEvent, RequestLine>): Line {
 }
 
 const reloads = { schema: 'schema cache', config: 'config' } as const
+
+const importText = ({ state, relation, rows, bytes, milliseconds }: ImportEvent): string => {
+  const start = { running: 'Importing into', done: 'Imported into', failed: 'Import failed into' }[state]
+  const seconds = Math.max(milliseconds, 1) / 1000
+  const mebibytes = (bytes / 1024 / 1024).toFixed(1)
+  return `${start} ${relation}: ${rows} rows, ${mebibytes} MiB, ${Math.round(rows / seconds)} rows/s`
+}
 
 const retry = (seconds: number | null): string => (seconds === null ? '' : `; retrying in ${seconds} s`)
 
@@ -167,6 +179,10 @@ function fieldsOf(event: Exclude<LogEvent, RequestLine>): Record<string, unknown
       return { requestId: event.requestId, error: describeError(event.error, false) }
     case 'query':
       return { requestId: event.requestId, query: event.text }
+    case 'import': {
+      const { relation, state, rows, bytes, milliseconds } = event
+      return { relation, state, rows, bytes, duration: milliseconds }
+    }
     case 'failure':
       return { requestId: event.requestId, error: describeError(event.error, true) }
     default:

@@ -1,6 +1,6 @@
 // The response to a batch: `{"responses": [{"id", "status", "headers", "body"}]}`, with the bodies as they came.
 import { lenientUtf8Text } from '../request/query-string.ts'
-import { contentLength, isFramingHeader, type Headers } from '../response/header.ts'
+import { HeaderList, isFramingHeader } from '../response/header.ts'
 import { isStreamed, type RestResponse } from '../response/result.ts'
 import { batchErrors } from './batch-errors.ts'
 import { isJsonType, isTextType } from './part-headers.ts'
@@ -71,12 +71,15 @@ export function batchResponse(
   parts: readonly PartResponse[],
   transaction: 'commit' | 'rollback' | undefined,
 ): RestResponse {
+  const list = new HeaderList()
+  list.add('Content-Type', 'application/json; charset=utf-8')
   const body = Buffer.from(`{"responses":[${parts.map(partText).join(',')}]}`)
-  const applied: Headers = transaction ? [['Preference-Applied', `tx=${transaction}`]] : []
+  list.addLength(body)
+  if (transaction) list.add('Preference-Applied', `tx=${transaction}`)
   const warnings = parts.flatMap(({ response }) => (response.warning === undefined ? [] : [response.warning]))
   return {
     status: 200,
-    headers: [['Content-Type', 'application/json; charset=utf-8'], contentLength(body), ...applied],
+    headers: list.headers,
     body,
     ...(warnings.length > 0 ? { warning: warnings.join('; ') } : {}),
   }

@@ -2,6 +2,7 @@
 // from the plan cache.
 import { StatementStats } from '../../common/statement-stats.ts'
 import type { RestSettings } from '../settings.ts'
+import { qualifiedKey } from '../../schema-cache/identifier.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import type { BodyValidator } from '../validation.ts'
 import { planRowByKey } from '../response/row-by-key.ts'
@@ -11,20 +12,29 @@ import { bind, type PlanCache, bindError, sourcesOf, type KnownShape, type Prepa
 import { hasNoEffect } from '../plan/effect.ts'
 import { planRequest } from '../plan/planner.ts'
 import type { ActionPlan, CrudPlan } from '../plan/plan.ts'
+import type { VersionSettings } from '../plan/row-version.ts'
+import { isStreamable } from '../plan/streamable.ts'
 import type { ApiRequest, HttpRequest, PlannedRequest, RequestShape } from '../request/api-request.ts'
 import { largeBody } from '../request/body.ts'
 import { parseApiRequest } from '../request/parse-api-request.ts'
 import { parsePayload, type Payload } from '../request/payload.ts'
-import { readHeaders } from '../request/headers.ts'
+import { conditionsOf, readHeaders } from '../request/headers.ts'
+import type { PageCursors } from '../request/page-cursor.ts'
+import { pageInput, readPage, withPage } from '../request/page-request.ts'
 import { canonicalQueryString, parseQueryString } from '../request/query-string.ts'
 import { isRowPath, filterByKey, hasSingleColumnKey, parseRowByKey } from '../request/row-by-key.ts'
+import { prepareNested, type NestedWrite } from './prepare-nested.ts'
 import { marker, splitRequest, type SplitRequest } from './split-request.ts'
 import { render, type Statement } from '../sql/fragment.ts'
 import { isObject } from '../sql/payload.ts'
 import { mainStatement, needsPlannedCount } from '../sql/statement.ts'
 
 export type PrepareContext = {
-  readonly snapshot: { readonly config: RestSettings; readonly plans: PlanCache }
+  readonly snapshot: {
+    readonly config: RestSettings & VersionSettings
+    readonly plans: PlanCache
+    readonly cursors: PageCursors
+  }
   readonly schemaCache: SchemaCache
   readonly validator: BodyValidator
 }
@@ -40,6 +50,8 @@ export type Prepared = {
   readonly stats?: StatementStats
   /** For a request for a row by key: its shape before the filter by key was added. */
   readonly tableShape: RequestShape | undefined
+  /** For a write with related rows: the statements before the main statement. It is never cached. */
+  readonly nested?: NestedWrite
 }
 
 /** Called between parsing and planning, to measure the stages. */
@@ -51,22 +63,31 @@ type OnParsed = () => void
  */
 export function prepare(http: HttpRequest, context: PrepareContext, onParsed: OnParsed): Prepared | ApiError {
   const uncached = (): Prepared | ApiError => catchApiError(() => prepareUncached(http, context, onParsed))
-  const plans = context.snapshot.plans
+  const { plans, cursors } = context.snapshot
   // A body that does not fit its cached shape is parsed twice. For a large body that takes longer than planning.
   if (!plans.isOn || isRowPath(http.path) || http.body.length > largeBody) return uncached()
-  const split = splitRequest(http)
+  const split = splitRequest(http, cursors)
   if (!split) return uncached()
   const known = plans.get(split.key)
   if (known === undefined) {
     const prepared = uncached()
     // If the body may be the reason for a rejection, other requests of the same shape may succeed.
-    const mayBeOfBody = prepared instanceof ApiError && http.body.length > 0
-    if (!mayBeOfBody && plans.seenBefore(split.key)) plans.add(split.key, knownShape(http, split, prepared, context))
+    // The same applies to a cursor, which may be of another request, and to a nested write, whose statements depend on it.
+    const mayBeOfValue =
+      prepared instanceof ApiError ? http.body.length > 0 || split.cursor !== undefined : prepared.nested !== undefined
+    if (!mayBeOfValue && plans.seenBefore(split.key)) plans.add(split.key, knownShape(http, split, prepared, context))
     return prepared
   }
   if (known === 'uncacheable') return uncached()
   if (known instanceof ApiError) return bindError(known, split.values)
-  return catchApiError(() => fromShape(http, split.values, known, context, onParsed)) ?? uncached()
+  return catchApiError(() => fromShape(http, split, known, context, onParsed)) ?? uncached()
+}
+
+/** Prepares a read that returns no version of a row, without the plan cache. */
+export function prepareWithoutVersion(http: HttpRequest, context: PrepareContext): Prepared | ApiError {
+  const { snapshot } = context
+  const config = { ...snapshot.config, readsVersions: false }
+  return catchApiError(() => prepareUncached(http, { ...context, snapshot: { ...snapshot, config } }, () => undefined))
 }
 
 function catchApiError<T>(run: () => T): T | ApiError {
@@ -105,13 +126,23 @@ function prepareUncached(http: HttpRequest, context: PrepareContext, onParsed: O
   // In PostgREST, a path of two segments is invalid, and that error takes precedence over all others.
   if (rowByKey && !hasSingleColumnKey(rowByKey.http.path, snapshot.config.dbSchemas, cache)) throw errors.path()
   const { request: parsed, value } = parseApiRequest(rowByKey?.http ?? http, snapshot.config)
-  const request = rowByKey ? filterByKey(parsed, rowByKey.id, cache) : parsed
+  const found = rowByKey ? filterByKey(parsed, rowByKey.id, cache) : parsed
+  const request = readPage(found, http, snapshot.cursors, (call) => takesCursor(call, cache))
   onParsed()
+  const nested = prepareNested(request, cache, snapshot.config, validator)
+  if (nested) return { ...nested, hasNoEffect: false, tableShape: undefined }
   checkPayload(request, value, validator)
   const planned = planRequest(request, cache, snapshot.config)
   const plan = rowByKey ? planRowByKey(planned) : planned
   const main = isCrud(plan) ? render(mainStatement(plan, request.shape, snapshot.config)) : undefined
   return { request, plan, hasNoEffect: hasNoEffect(plan, cache), main, tableShape: rowByKey ? parsed.shape : undefined }
+}
+
+/** Whether an overload of the function that a request calls has a parameter `cursor`. */
+function takesCursor({ shape: { action } }: ApiRequest, cache: SchemaCache): boolean {
+  if (action.kind !== 'call') return false
+  const overloads = cache.routines.get(qualifiedKey(action.routine.schema, action.routine.name)) ?? []
+  return overloads.some(({ parameters }) => parameters.some(({ name }) => name === 'cursor'))
 }
 
 const isCrud = (plan: ActionPlan): plan is CrudPlan =>
@@ -128,14 +159,17 @@ const isText = (payload: Payload | undefined): payload is Extract<Payload, { kin
  */
 function prepareShape(
   template: HttpRequest,
-  { forms }: SplitRequest,
+  { forms, cursor }: SplitRequest,
   { request, plan }: Prepared,
   { snapshot, schemaCache: cache }: PrepareContext,
 ): PreparedShape | 'uncacheable' {
-  const { payload } = request.input
+  const { payload, page } = request.input
   const isCacheable =
     isCrud(plan) &&
+    // The function may have a parameter `cursor`, whose argument is what was split as a cursor.
+    (cursor === undefined || page !== undefined) &&
     !plan.explain &&
+    !isStreamable(plan, request.shape) &&
     !needsPlannedCount(plan, request.shape) &&
     !(plan.kind === 'mutate' && plan.mutation === 'single-upsert') &&
     (payload === undefined || isText(payload))
@@ -143,10 +177,11 @@ function prepareShape(
   const body = payload && { kind: payload.kind, isObject: isObject(payload.text) }
   const bodyMarker = body && (body.isObject ? '{' : '') + marker(forms.length)
   const { request: parsed } = parseApiRequest(template, snapshot.config)
-  const marked: ApiRequest =
+  const bodied: ApiRequest =
     payload && bodyMarker !== undefined
       ? { ...parsed, input: { ...parsed.input, payload: { ...payload, text: bodyMarker } } }
       : parsed
+  const marked = page ? withPage(bodied, { ...page, cursor: cursor?.marked }) : bodied
   const shapePlan = planRequest(marked, cache, snapshot.config)
   if (!isCrud(shapePlan)) return 'uncacheable'
   const statement = render(mainStatement(shapePlan, marked.shape, snapshot.config))
@@ -168,7 +203,7 @@ function prepareShape(
 /** Prepares a request from its cached shape; undefined when its body does not fit. */
 function fromShape(
   http: HttpRequest,
-  values: readonly string[],
+  { values, cursor }: SplitRequest,
   known: PreparedShape,
   { validator }: PrepareContext,
   onParsed: OnParsed,
@@ -176,9 +211,12 @@ function fromShape(
   const { shape, body, plan, hasNoEffect, stats } = known
   const { payload, columns, value } = parsePayload(http.body, shape.contentType, shape.namedColumns, shape.action)
   if (!fits(payload, columns, known)) return undefined
-  const { others: headers, cookies } = readHeaders(http.headers)
+  const received = readHeaders(http.headers)
+  const { others: headers, cookies } = received
   const canonicalQuery = http.query === '' ? '' : canonicalQueryString(parseQueryString(http.query))
-  const request: PlannedRequest = { shape, input: { headers, cookies, payload, canonicalQuery } }
+  const page = plan.page ? { page: pageInput(shape, http.query, cursor?.opened) } : {}
+  const conditions = conditionsOf(received)
+  const request: PlannedRequest = { shape, input: { headers, cookies, payload, canonicalQuery, conditions, ...page } }
   onParsed()
   checkPayload(request, value, validator)
   const text = body && isText(payload) ? payload.text : null

@@ -3,7 +3,8 @@
 
 /**
  * The kinds of parts. `text` is a raw part of the query string. A filter without its value consists of `name` and
- * `operator`. `body` has no text; it says that the request has a body.
+ * `operator`. `body` has no text; it says that the request has a body. `cursor` is the direction of
+ * a page, and which values of its cursor are null.
  */
 export const partKind = {
   method: 'm',
@@ -14,6 +15,7 @@ export const partKind = {
   header: 'h',
   headerValue: 'v',
   body: 'b',
+  cursor: 'c',
 } as const
 
 export type PartKind = (typeof partKind)[keyof typeof partKind]

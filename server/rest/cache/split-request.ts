@@ -2,7 +2,8 @@
 // and therefore the same plan and statement, or the same rejection.
 import { randomBytes } from 'node:crypto'
 import type { HttpRequest } from '../request/api-request.ts'
-import { isOperator } from '../request/filter.ts'
+import { beginsLikeFilter, isOperator } from '../request/filter.ts'
+import { hasCursorForm, type PageCursor, type PageCursors, type ScopedCursor } from '../request/page-cursor.ts'
 import { utf8Text, parseQueryString } from '../request/query-string.ts'
 import { keyPart, partKind } from './shape-key.ts'
 
@@ -23,6 +24,8 @@ export type SplitRequest = {
    * error depends on the length of the values before it.
    */
   readonly canBeRejected: boolean
+  /** The cursor of a page, as it is and with markers in place of its values. Its `cursor` in the template is another. */
+  readonly cursor: { readonly opened: ScopedCursor; readonly marked: PageCursor } | undefined
 }
 
 /** The beginning of every marker. It is random, so that no request can contain it. */
@@ -42,7 +45,11 @@ export const withValues = (text: string, values: readonly string[]): string =>
 
 const longestQuery = 2048
 /** Headers that belong to the shape. */
-const shapeHeaders = new Set(['accept', 'accept-profile', 'content-profile', 'content-type', 'prefer', 'range'])
+const shapeHeaders = new Set([
+  ...['accept', 'accept-profile', 'content-profile', 'content-type', 'prefer', 'range'],
+  // Conditions on entity tags. Those of GET apply to the response.
+  ...['if-match', 'if-none-match'],
+])
 
 const plainName = /^[\w.>-]+$/
 /** Parameters that belong to the shape as a whole, also with an embed path before them, as in `clients.order`. */
@@ -63,6 +70,16 @@ const plainArgument = /^[\w-]*$/
 /** A token of a logic tree: a parenthesis, a comma, or a condition with or without a value. */
 const logicToken = new RegExp(
   String.raw`(?:(?:not\.)?(?:and|or))?\(|\)|,|([\w>-]+\.${operator})([\w:.*-]+)(?=[,)])|[\w>-]+\.${keyword}(?=[,)])`,
+  'y',
+)
+
+/** An aggregate, or a field that the rows are grouped by. */
+const grouped = String.raw`(?:count\(\)|[\w>-]+(?:::\w+)?(?:\.(?:sum|avg|max|min|count)\((?:distinct)?\))?)(?:::\w+)?`
+/** A single condition on groups, whose value is the rest of the text. */
+const singleGroupCondition = new RegExp(`^(${grouped}\\.${operator})`)
+/** A token of a tree of conditions on groups, as in `or.(amount.sum().gt.100,…)`. */
+const groupToken = new RegExp(
+  String.raw`(?:(?:not\.)?(?:and|or)\.?)?\(|\)|,|(${grouped}\.${operator})([\w:.*-]+)(?=[,)])|${grouped}\.${keyword}(?=[,)]|$)`,
   'y',
 )
 
@@ -92,11 +109,14 @@ class ShapeReader {
   readonly forms: ValueForm[] = []
   readonly template: string[] = []
   canBeRejected = true
+  cursor: SplitRequest['cursor']
+  readonly #cursors: PageCursors | undefined
   readonly #isCall: boolean
   /** Whether a parameter without an operator is an argument of a function. Otherwise it is an invalid filter. */
   readonly #takesArguments: boolean
 
-  constructor({ method, path, body }: HttpRequest) {
+  constructor({ method, path, body }: HttpRequest, cursors: PageCursors | undefined) {
+    this.#cursors = cursors
     this.#isCall = path.startsWith('/rpc/')
     this.#takesArguments = this.#isCall && (method === 'GET' || method === 'HEAD')
     this.key = keyPart(partKind.method, method) + keyPart(partKind.path, path)
@@ -114,7 +134,22 @@ class ShapeReader {
     const word = name.slice(name.lastIndexOf('.') + 1)
     if (structural.has(word)) return this.#addText(part)
     if (logical.has(word)) return this.#addLogic(name, raw)
-    return this.#addFilter(name, raw) || (keywordFilter.test(raw) && this.#addText(part))
+    if (word === 'having' && !beginsLikeFilter(raw)) return this.#addHaving(name, raw)
+    if (word === 'distinct' && raw.startsWith('on.')) return this.#addText(part)
+    return this.#addFilter(name, raw) || (keywordFilter.test(raw) && this.#addText(part)) || this.#addCursor(name, raw)
+  }
+
+  /** Adds the cursor of a page. Its values are values of the request; which ones are null determines the statement. */
+  #addCursor(name: string, raw: string): boolean {
+    const opened = name === 'cursor' && hasCursorForm(raw) && !this.cursor ? this.#cursors?.open(raw) : undefined
+    if (!opened) return false
+    const values = opened.values.map((value) => (value === null ? null : this.#mark(value, 'plain')))
+    const { isBackward, isInclusive } = opened
+    this.cursor = { opened, marked: { isBackward, isInclusive, values } }
+    const nulls = values.map((value) => (value === null ? 'n' : 'v')).join('')
+    this.key += keyPart(partKind.cursor, `${isBackward ? 'b' : 'f'}${isInclusive ? 'i' : 'x'}${nulls}`)
+    this.template.push('cursor=x')
+    return true
   }
 
   #addText(part: string): boolean {
@@ -137,6 +172,7 @@ class ShapeReader {
       return true
     }
     if (!this.#takesArguments || !plainArgument.test(raw)) return false
+    if (name === 'cursor' && this.#addCursor(name, raw)) return true
     this.#addValue(name, '', this.#mark(raw, 'plain'))
     return true
   }
@@ -146,7 +182,27 @@ class ShapeReader {
     this.template.push(`${name}=${operator}${marked}`)
   }
 
+  /** Conditions on groups. Client libraries encode the parentheses, which the rest of the grammar needs. */
+  #addHaving(name: string, raw: string): boolean {
+    const text = valueOf(raw)
+    if (text === undefined) return false
+    if (this.#takesArguments && plainArgument.test(raw)) return this.#addFilter(name, raw)
+    const [start, condition] = singleGroupCondition.exec(text) ?? []
+    if (start === undefined || condition === undefined) return this.#addTree(name, text, groupToken)
+    this.canBeRejected = false
+    this.#addValue(
+      name,
+      condition,
+      this.#mark(text.slice(condition.length), isPattern(condition) ? 'pattern' : 'plain'),
+    )
+    return true
+  }
+
   #addLogic(name: string, raw: string): boolean {
+    return this.#addTree(name, raw, logicToken)
+  }
+
+  #addTree(name: string, raw: string, logicToken: RegExp): boolean {
     this.canBeRejected = false
     this.key += keyPart(partKind.name, name)
     let template = `${name}=`
@@ -174,15 +230,19 @@ class ShapeReader {
 /**
  * Splits a request. Returns undefined when part of it is neither shape nor value, so that it must not be cached. The
  * key consists of the raw request, so that it does not depend on decoding.
+ *
+ * @param cursors reads the cursors of pages; without it, requests with a cursor are not cached
  */
-export function splitRequest(http: HttpRequest): SplitRequest | undefined {
+export function splitRequest(http: HttpRequest, cursors?: PageCursors): SplitRequest | undefined {
   const { query, headers } = http
   if (query.length > longestQuery || query.includes(';')) return undefined
-  const reader = new ShapeReader(http)
+  const reader = new ShapeReader(http, cursors)
   if (query !== '') for (const part of query.split('&')) if (!reader.addPart(part)) return undefined
   for (const [name, text] of headers) {
-    if (shapeHeaders.has(name)) reader.key += keyPart(partKind.header, name) + keyPart(partKind.headerValue, text)
+    if (!shapeHeaders.has(name)) continue
+    if (!name.startsWith('if-')) reader.key += keyPart(partKind.header, name) + keyPart(partKind.headerValue, text)
+    else if (http.method !== 'GET') return undefined
   }
-  const { key, values, forms, template, canBeRejected } = reader
-  return { key, values, forms, template: template.join('&'), canBeRejected }
+  const { key, values, forms, template, canBeRejected, cursor } = reader
+  return { key, values, forms, template: template.join('&'), canBeRejected, cursor }
 }

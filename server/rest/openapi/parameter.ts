@@ -48,6 +48,10 @@ const shared: readonly Member[] = [
   ['rangeUnit', parameter({ name: 'Range-Unit', description: pagination, in: 'header', default: 'items' })],
   ['offset', parameter({ name: 'offset', description: pagination, in: 'query' })],
   ['limit', parameter({ name: 'limit', description: pagination, in: 'query' })],
+  [
+    'contentType',
+    parameter({ name: 'Content-Type', description: 'application/x-ndjson: POST imports a row per line', in: 'header' }),
+  ],
   ['idempotencyKey', parameter({ name: 'Idempotency-Key', description: 'Idempotent POST and PATCH', in: 'header' })],
 ]
 

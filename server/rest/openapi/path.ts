@@ -64,7 +64,7 @@ export function tablePath(table: Table): Member {
       ['post', method([bodyName(name), 'select', 'preferPost'], ['201', response('Created')])],
       ['delete', method([...filters, 'preferReturn'], ['204', response('No Content')])],
       ['patch', method([...filters, bodyName(name), 'preferReturn'], ['204', response('No Content')])],
-      ['parameters', beyondPostgrest('idempotencyKey')],
+      ['parameters', beyondPostgrest('idempotencyKey', 'contentType')],
     ),
   ]
 }

@@ -5,8 +5,8 @@ import type { PlannedSelectField } from './field.ts'
 import type { PlanContext } from './plan-context.ts'
 import type { ReadPlan, RelationSelectField } from './read-plan.ts'
 
-const hasAggregate = (plan: ReadPlan): boolean =>
-  plan.select.some(({ aggregate }) => aggregate !== null) || plan.embeds.some(hasAggregate)
+export const hasAggregate = (plan: ReadPlan): boolean =>
+  plan.select.some(({ aggregate }) => aggregate !== null) || plan.having !== undefined || plan.embeds.some(hasAggregate)
 
 /** @throws ApiError PGRST123 when aggregates are used but `db-aggregates-enabled` is off */
 export function checkAggregates(plan: ReadPlan, { settings }: PlanContext): ReadPlan {

@@ -1,4 +1,5 @@
 // Pass that adds aliases to selected fields that Postgres would name differently or not at all.
+import { functionName } from '../request/select.ts'
 import type { PlannedField, PlannedSelectField } from './field.ts'
 import { mapShared, mapTree } from './plan-tree.ts'
 import type { ReadPlan } from './read-plan.ts'
@@ -16,7 +17,7 @@ export function addAliases(plan: ReadPlan): ReadPlan {
 
 function defaultAlias({ field, aggregate }: PlannedSelectField, inSpread: boolean): string | null {
   // The parent of a spread refers to the aggregate by name.
-  if (aggregate !== null) return inSpread ? aggregate : null
+  if (aggregate !== null) return inSpread ? functionName(aggregate) : null
   if (field.jsonPath.length > 0) return lastKey(field)
   return field.transform === null ? null : field.name
 }

@@ -4,6 +4,7 @@ import { returnsScalar, returnsSetOfScalar } from '../../schema-cache/routine.ts
 import type { ApiRequest, InvokeMethod } from '../request/api-request.ts'
 import type { Payload } from '../request/payload.ts'
 import type { ArgumentValue, CallArguments, CallParameters, CallPlan } from './call-plan.ts'
+import { groupingColumns } from './groupings.ts'
 import type { PlannedLogicTree } from './field.ts'
 import { sortedTexts } from '../../text/code-point-order.ts'
 import type { ReadPlan } from './read-plan.ts'
@@ -26,7 +27,7 @@ export function planCall(
     arguments: callArguments(routine, request, method),
     returnsScalar: returnsScalar(routine),
     returnsSetOfScalar: returnsSetOfScalar(routine),
-    filterFields: sortedTexts(read.where.flatMap(filteredNames)),
+    filterFields: sortedTexts([...read.where.flatMap(filteredNames), ...groupingColumns(read)]),
     returning: returnedColumns(read, []),
   }
 }

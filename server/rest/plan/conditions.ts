@@ -1,6 +1,7 @@
 // Passes that add filters and logic trees to the relations that they apply to.
 import { qualifiedKey } from '../../schema-cache/identifier.ts'
 import type { Table } from '../../schema-cache/table.ts'
+import { withHavingHint } from '../request/having-hint.ts'
 import type { AtPath } from '../request/field.ts'
 import type { FieldLogicTree } from './field.ts'
 import { resolveFilter, resolveLogic } from './field-resolution.ts'
@@ -27,10 +28,12 @@ const prepend = (tree: EmbedTree, condition: FieldLogicTree): EmbedTree => ({
 export function addFilters(tree: EmbedTree, context: PlanContext): EmbedTree {
   const { request, cache, settings } = context
   const filters = applying(context, request.queryParams.filters)
-  return updateAll(tree, filters, settings.urlUseLegacyTargetNames, (target, filter) => {
-    const planned = resolveFilter(tableOf(context, target), cache.representations, filter)
-    return prepend(target, { kind: 'filter', filter: planned })
-  })
+  return withHavingHint(request.queryParams.filterKeys, () =>
+    updateAll(tree, filters, settings.urlUseLegacyTargetNames, (target, filter) => {
+      const planned = resolveFilter(tableOf(context, target), cache.representations, filter)
+      return prepend(target, { kind: 'filter', filter: planned })
+    }),
+  )
 }
 
 /** @throws ApiError PGRST108 */

@@ -41,4 +41,5 @@ function embedReadsOnly(embed: EmbedPlan, cache: SchemaCache): boolean {
   return readsOnly(embed, toParent.foreignTable, cache)
 }
 
-const withoutAggregates = (read: ReadPlan): boolean => read.select.every(({ aggregate }) => aggregate === null)
+const withoutAggregates = ({ select, having }: ReadPlan): boolean =>
+  having === undefined && select.every(({ aggregate }) => aggregate === null)

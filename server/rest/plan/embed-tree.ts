@@ -5,6 +5,7 @@ import { allRows, type RowRange } from '../request/range.ts'
 import type { JoinType, SelectItem } from '../request/select.ts'
 import type { FieldLogicTree, FieldOrderTerm, PlannedSelectField } from './field.ts'
 import { resolveField, toOutput } from './field-resolution.ts'
+import type { GroupConditions, PlannedDistinct } from './grouping.ts'
 import type { PlanContext } from './plan-context.ts'
 
 /** An embed as the request specifies it. For the root, only the name is set. */
@@ -33,6 +34,8 @@ export type EmbedTree = RequestedEmbed & {
   /** Whether a parameter refers to the embed by its relation's name although it has an alias. Deprecated. */
   readonly addressedByLegacyName: boolean
   readonly embeds: readonly EmbedTree[]
+  readonly distinct?: PlannedDistinct
+  readonly having?: GroupConditions
 }
 
 /** Creates the tree of a request, without conditions, orders and ranges. */

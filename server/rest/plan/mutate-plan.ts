@@ -1,6 +1,13 @@
 // The plan of a write.
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { PlannedField, PlannedLogicTree } from './field.ts'
+import type { Precondition } from './row-version.ts'
+
+/** The versions of which the row to write must have one. */
+export type RequiredVersions = Extract<Precondition, { kind: 'version' }>
+
+/** Rows in a staging table (see `sql/staging.ts`): those of the lines above `after`, up to `last`. */
+export type StagedRange = { readonly table: string; readonly after: number; readonly last: number }
 
 export type MutatePlan =
   | {
@@ -9,6 +16,8 @@ export type MutatePlan =
       readonly columns: readonly PlannedField[]
       /** JSON text: an object or an array of objects. */
       readonly body: string | null
+      /** The rows of an import, which replace `body`. */
+      readonly staged?: StagedRange
       readonly onConflict: {
         readonly resolution: 'merge-duplicates' | 'ignore-duplicates'
         readonly columns: readonly string[]
@@ -17,7 +26,10 @@ export type MutatePlan =
       readonly where: readonly PlannedLogicTree[]
       readonly returning: readonly string[]
       readonly primaryKey: readonly string[]
+      /** Whether rows of the body are counted only if they satisfy `where`, for the precondition of a PUT. */
+      readonly isConditional?: boolean
       readonly applyDefaults: boolean
+      readonly versions?: RequiredVersions | undefined
     }
   | {
       readonly kind: 'update'
@@ -27,10 +39,12 @@ export type MutatePlan =
       readonly where: readonly PlannedLogicTree[]
       readonly returning: readonly string[]
       readonly applyDefaults: boolean
+      readonly versions?: RequiredVersions | undefined
     }
   | {
       readonly kind: 'delete'
       readonly into: QualifiedIdentifier
+      readonly versions?: RequiredVersions | undefined
       readonly where: readonly PlannedLogicTree[]
       readonly returning: readonly string[]
     }

@@ -2,7 +2,7 @@
 import type { Table } from '../../schema-cache/table.ts'
 import { errors } from '../errors.ts'
 import type { Mutation } from '../request/api-request.ts'
-import type { Filter } from '../request/filter.ts'
+import { isPlainEquality } from '../request/filter.ts'
 import type { Payload } from '../request/payload.ts'
 import type { PlannedField, PlannedLogicTree } from './field.ts'
 import { columnField, fromJson, resolveFilter, resolveLogic } from './field-resolution.ts'
@@ -86,6 +86,3 @@ function isByPrimaryKey({ primaryKey }: Table, { request }: PlanContext): boolea
     filters.every(({ path, value }) => path.length > 0 || isPlainEquality(value))
   )
 }
-
-const isPlainEquality = ({ negated, operation }: Filter): boolean =>
-  !negated && operation.kind === 'quantifiable' && operation.operator === 'eq' && operation.quantifier === null

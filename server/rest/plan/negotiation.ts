@@ -5,16 +5,24 @@ import { mediaHandlerKey } from '../../schema-cache/media-handler.ts'
 import { errors } from '../errors.ts'
 import type { MediaType } from '../media-type.ts'
 import { decodeMediaType, encodeMediaType } from '../media-type.ts'
-import type { RequestShape } from '../request/api-request.ts'
+import type { PlannedRequest } from '../request/api-request.ts'
 import type { PlanContext } from './plan-context.ts'
 
 export type Negotiated = {
   readonly handler: MediaHandler
+  /** The handler of a GET request in place of HEAD. */
+  readonly bodyHandler: MediaHandler
   readonly mediaType: MediaType
   readonly explain: boolean
 }
 
 const noHandler: MediaHandler = { kind: 'none' }
+const ndjson: MediaHandler = { kind: 'ndjson' }
+const ndjsonType: MediaType = { kind: 'other', text: 'application/x-ndjson' }
+
+/** Whether a media type is `application/x-ndjson`, with any parameters. */
+const isNdjson = (mediaType: MediaType): boolean =>
+  mediaType.kind === 'other' && /^application\/x-ndjson(?:;|$)/i.test(mediaType.text)
 
 /**
  * Chooses the first acceptable media type that has a handler.
@@ -29,16 +37,24 @@ export function negotiate(context: PlanContext, wholeRows: boolean): Negotiated 
     if (!found) continue
     const { mediaType } = found
     return {
-      handler: hasBody(request.shape) ? found.handler : noHandler,
+      handler: hasBody(request) ? found.handler : noHandler,
+      bodyHandler: found.handler,
       mediaType,
       explain: mediaType.kind === 'plan',
     }
   }
+  // PostgREST refuses such a request, so this is the last choice, not one in the order of the header.
+  if (request.accept.some(isNdjson)) {
+    const handler = hasBody(request) ? ndjson : noHandler
+    return { handler, bodyHandler: ndjson, mediaType: ndjsonType, explain: false }
+  }
   throw errors.mediaType(request.accept.map(encodeMediaType))
 }
 
-function hasBody({ action, preferences }: RequestShape): boolean {
+function hasBody({ shape: { action, preferences }, input }: PlannedRequest): boolean {
   if (action.kind === 'mutate') return preferences.representation === 'representation'
+  // HEAD with a condition compares the entity tag of the body.
+  if (input.conditions?.ifNoneMatch !== undefined) return true
   if (action.kind === 'read') return !action.headersOnly
   return action.kind !== 'call' || action.method !== 'head'
 }

@@ -3,11 +3,13 @@ import type { RestSettings } from '../settings.ts'
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { SchemaCache } from '../../schema-cache/schema-cache.ts'
 import type { ApiRequest } from '../request/api-request.ts'
+import type { VersionSettings } from './row-version.ts'
 
 export type PlanSettings = Pick<
   RestSettings,
-  'dbMaxRows' | 'dbAggregatesEnabled' | 'dbPlanEnabled' | 'urlUseLegacyTargetNames'
->
+  'dbMaxRows' | 'dbMaxEmbedDepth' | 'dbAggregatesEnabled' | 'dbPlanEnabled' | 'urlUseLegacyTargetNames'
+> &
+  VersionSettings
 
 export type PlanContext = {
   readonly request: ApiRequest

@@ -6,13 +6,19 @@ import type { MediaType } from '../media-type.ts'
 import type { InvokeMethod, Mutation } from '../request/api-request.ts'
 import type { CallPlan } from './call-plan.ts'
 import type { MutatePlan } from './mutate-plan.ts'
+import type { PagePlan } from './page-plan.ts'
 import type { ReadPlan } from './read-plan.ts'
+import type { Precondition, RowVersion } from './row-version.ts'
 
 type Output = {
   readonly handler: MediaHandler
   readonly mediaType: MediaType
   /** Whether the media type is a `plan`: the response is the execution plan of the statement. */
   readonly explain: boolean
+  /** The keyset page that a read or call is limited to. */
+  readonly page?: PagePlan
+  /** The setting `db-max-rows`, if it limits the rows of a read or call more than the request does. */
+  readonly cutAt?: number
 }
 
 /** A plan whose statement reads or writes rows. */
@@ -23,6 +29,8 @@ export type CrudPlan =
       readonly readOnly: true
       readonly headersOnly: boolean
       readonly relation: QualifiedIdentifier
+      /** The version that the statement returns, of reads of one row. */
+      readonly version?: RowVersion | undefined
     })
   | (Output & {
       readonly kind: 'mutate'
@@ -31,6 +39,11 @@ export type CrudPlan =
       readonly mutation: Mutation
       readonly readOnly: false
       readonly relation: QualifiedIdentifier
+      /** The version that the statement returns. */
+      readonly version?: RowVersion | undefined
+      readonly precondition?: Precondition | undefined
+      /** Whether the filters match at most one row. Undefined without a precondition. */
+      readonly isByKey?: boolean | undefined
     })
   | (Output & {
       readonly kind: 'call'

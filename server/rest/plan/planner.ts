@@ -12,12 +12,16 @@ import { argumentNames, planCall } from './call-planner.ts'
 import type { LegacyName } from './embed-path.ts'
 import { legacyNamesOf } from './embed-path.ts'
 import { planMutation } from './mutate-planner.ts'
+import { withoutArguments } from './groupings.ts'
 import { negotiate } from './negotiation.ts'
+import { checkPageable, orderColumns, planPage } from './page-planner.ts'
 import type { PlanSettings } from './plan-context.ts'
 import type { ActionPlan, CrudPlan, InspectPlan } from './plan.ts'
 import { planRead, selectsAll } from './read-planner.ts'
 import { chooseRoutine } from './routine-choice.ts'
+import { versionOfRead } from './row-version.ts'
 import { tableHint } from './suggestion.ts'
+import { withVersion } from './versioned-write.ts'
 
 /**
  * Creates the plan of a request.
@@ -68,12 +72,18 @@ function planReading(
   relation: QualifiedIdentifier,
   headersOnly: boolean,
 ): CrudPlan {
-  findTable(cache, relation)
+  const table = findTable(cache, relation)
   const context = { request, cache, settings, relation }
   const read = planRead(context)
-  const { handler, mediaType, explain } = negotiate(context, selectsAll(read))
+  const { handler, bodyHandler, mediaType, explain } = negotiate(context, selectsAll(read))
   rejectInvalidPreferences(request.shape)
-  return { kind: 'read', read, readOnly: true, headersOnly, relation, handler, mediaType, explain }
+  const plan = { kind: 'read', read, readOnly: true, headersOnly, relation, handler, mediaType, explain } as const
+  const { page } = request.input
+  if (page) return { ...plan, page: planPage(read, page, table, relation.name), ...cutOf(request.shape, settings) }
+  const version = explain ? undefined : versionOfRead(table, request, read, bodyHandler, settings)
+  // The entity tag of a HEAD request for one row is that of the body of a GET request.
+  const versioned = version === undefined ? plan : { ...plan, handler: bodyHandler, version }
+  return { ...versioned, ...cutOf(request.shape, settings) }
 }
 
 function planMutating(
@@ -89,16 +99,28 @@ function planMutating(
   const mutate = planMutation(mutation, table, context, read)
   rejectInvalidPreferences(request.shape)
   const { handler, mediaType, explain } = negotiate(context, selectsAll(read))
-  return { kind: 'mutate', read, mutate, mutation, readOnly: false, relation, handler, mediaType, explain }
+  const plan = {
+    kind: 'mutate',
+    read,
+    mutate,
+    mutation,
+    readOnly: false,
+    relation,
+    handler,
+    mediaType,
+    explain,
+  } as const
+  return explain || handler.kind === 'custom' ? plan : withVersion(plan, table, request, settings)
 }
 
 function planCalling(
-  request: ApiRequest,
+  received: ApiRequest,
   cache: SchemaCache,
   settings: PlanSettings,
   identifier: QualifiedIdentifier,
   method: InvokeMethod,
 ): Extract<CrudPlan, { kind: 'call' }> {
+  const request = received.queryParams.groupings ? withoutArguments(received, cache, identifier) : received
   const names = argumentNames(request, method)
   const { contentType } = request.shape
   const byBody = method === 'post'
@@ -112,7 +134,21 @@ function planCalling(
   rejectInvalidPreferences(request.shape)
   rejectMaxAffected(request.shape, routine)
   const readOnly = !byBody || routine.volatility !== 'volatile'
-  return { kind: 'call', read, call, routine, method, readOnly, relation: identifier, handler, mediaType, explain }
+  const plan = { kind: 'call', read, call, routine, method, readOnly, relation: identifier, handler, mediaType, explain } as const // prettier-ignore
+  const cut = returnsSingle(routine) ? undefined : cutOf(request.shape, settings)
+  const { page: asked } = request.input
+  if (!asked) return cut ? { ...plan, ...cut } : plan
+  checkPageable(routine)
+  const rowType = cache.tables.get(qualifiedKey(relation.schema, relation.name))
+  // Like a view, a function may return rows with nulls where the table has none.
+  const page = planPage(read, asked, rowType && { ...rowType, isView: true }, routine.name)
+  const filterFields = [...call.filterFields, ...orderColumns(page)]
+  return { ...plan, call: { ...call, filterFields }, page, ...cut }
+}
+
+/** Whether `db-max-rows` limits the rows more than the request does. */
+function cutOf({ topLevelRange: { limit } }: RequestShape, { dbMaxRows }: PlanSettings): Pick<CrudPlan, 'cutAt'> {
+  return dbMaxRows !== null && (limit === null || limit > dbMaxRows) ? { cutAt: dbMaxRows } : {}
 }
 
 function planInspection(request: ApiRequest, schema: string, headersOnly: boolean): InspectPlan {

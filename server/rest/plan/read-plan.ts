@@ -3,6 +3,7 @@ import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { Relationship } from '../../schema-cache/relationship.ts'
 import type { RowRange } from '../request/range.ts'
 import type { AggregateFunction, JoinType } from '../request/select.ts'
+import type { GroupConditions, PlannedDistinct } from './grouping.ts'
 import type { PlannedLogicTree, PlannedOrderTerm, PlannedSelectField } from './field.ts'
 
 /** Name of the CTE with the result of a mutation or a function. The root of such a plan reads from it. */
@@ -67,7 +68,16 @@ export type ReadPlan = {
   /** Whether a parameter refers to the embed by its relation's name although it has an alias. Deprecated. */
   readonly addressedByLegacyName: boolean
   readonly embeds: readonly EmbedPlan[]
+  readonly distinct?: PlannedDistinct
+  /** Conditions on the groups of rows. With any, the rows are grouped. */
+  readonly having?: GroupConditions
 }
 
 /** The plan for an embed, with its chosen relationship. */
 export type EmbedPlan = ReadPlan & { readonly toParent: Relationship }
+
+/** Whether the rows are groups: the select list has an aggregate, or there are conditions on groups. */
+export const isGrouped = ({ select, relationSelect, having }: ReadPlan): boolean =>
+  having !== undefined ||
+  select.some(({ aggregate }) => aggregate !== null) ||
+  relationSelect.some((item) => item.kind === 'spread' && item.fields.some(({ aggregate }) => aggregate !== null))

@@ -2,8 +2,10 @@
 import { addAliases } from './aliases.ts'
 import { checkAggregates, hoistAggregates } from './aggregates.ts'
 import { addFilters, addLogic } from './conditions.ts'
+import { checkEmbedDepth } from './embed-depth.ts'
 import { embedTree } from './embed-tree.ts'
 import { addOrders } from './orders.ts'
+import { addGroupings, checkGroupings } from './groupings.ts'
 import type { PlanContext } from './plan-context.ts'
 import { addRanges, limitRows } from './ranges.ts'
 import type { ReadPlan } from './read-plan.ts'
@@ -17,19 +19,22 @@ import { expandStars } from './stars.ts'
  * in the request, then a plan in which all names are resolved. The order of the passes determines which of several
  * errors the client gets.
  *
- * @throws ApiError PGRST108, PGRST118, PGRST123, PGRST127, PGRST200, PGRST201
+ * @throws ApiError PGRST108, PGRST118, PGRST123, PGRST127, PGRST200, PGRST201, PGRSTX31 to PGRSTX33, PGRSTX82
  */
 export function planRead(context: PlanContext): ReadPlan {
   let tree = embedTree(context)
+  checkEmbedDepth(tree, context.settings.dbMaxEmbedDepth)
   tree = addFilters(tree, context)
   tree = addOrders(tree, context)
   tree = addRanges(tree, context)
   tree = addLogic(tree, context)
+  tree = addGroupings(tree, context)
   let plan = relate(tree, context)
   plan = expandStars(plan, context)
   plan = addAliases(plan)
   plan = addRelationSelects(plan)
   plan = checkAggregates(plan, context)
+  plan = checkGroupings(plan, context)
   plan = hoistAggregates(plan)
   plan = orderSpreads(plan)
   return limitRows(plan, context)

@@ -3,6 +3,7 @@ import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import { isToOne } from '../../schema-cache/relationship.ts'
 import type { ColumnPairs, ForeignKeyRelationship, Relationship } from '../../schema-cache/relationship.ts'
 import type { EmbedTree } from './embed-tree.ts'
+import { plannedDistinct } from './groupings.ts'
 import { plannedConditions } from './null-embeds.ts'
 import { plannedOrder } from './orders.ts'
 import type { PlanContext } from './plan-context.ts'
@@ -45,7 +46,7 @@ type OfEmbed = 'joinType' | 'aggregateAlias' | 'toParent' | 'computedArgument' |
  * @param depth of the relation's embeds
  */
 function planned(
-  { relationName, alias, select, where, order, range, addressedByLegacyName }: EmbedTree,
+  { relationName, alias, select, where, order, range, addressedByLegacyName, distinct, having }: EmbedTree,
   embeds: readonly RelatedEmbed[],
   from: QualifiedIdentifier,
   fromAlias: string | null,
@@ -63,6 +64,8 @@ function planned(
     relationSelect: [],
     addressedByLegacyName,
     embeds: embeds.map((embed) => plannedEmbed(embed, fromAlias, depth)),
+    ...(distinct && { distinct: plannedDistinct(distinct, from.name, embeds) }),
+    ...(having && { having }),
   }
 }
 

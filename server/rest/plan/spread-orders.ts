@@ -18,7 +18,8 @@ export function orderSpreads(plan: ReadPlan): ReadPlan {
   return mapTree(plan, (node) => {
     if (node.spread?.kind !== 'to-many') return node
     rejectAggregatesInToManySpreads(node)
-    return { ...node, order: [], spread: orderedSpread(node) }
+    // Of distinct rows, the order also decides which one of several is the first.
+    return { ...node, order: node.distinct ? node.order : [], spread: orderedSpread(node) }
   })
 }
 

@@ -10,15 +10,19 @@ import type { ReadPlan } from './read-plan.ts'
 import { sourceCte } from './read-plan.ts'
 
 /**
- * Expands `*` if a column has a representation in JSON, if rows are grouped (here or in a parent), and in to-many
- * spreads. Marks `count()` in a spread, so that it counts the rows of the spread's relation.
+ * Expands `*` if a column has a representation in JSON, if rows are grouped (here or in a parent), if they are distinct,
+ * and in to-many spreads. Marks `count()` in a spread, so that it counts the rows of the spread's relation.
  */
 export function expandStars(plan: ReadPlan, context: PlanContext): ReadPlan {
   return expandFrom(plan, context, false)
 }
 
 function expandFrom<P extends ReadPlan>(plan: P, context: PlanContext, grouped: boolean): P {
-  const groupedHere = grouped || plan.spread?.kind === 'to-many' || plan.select.some(({ aggregate }) => aggregate)
+  const groupedHere =
+    grouped ||
+    plan.spread?.kind === 'to-many' ||
+    plan.having !== undefined ||
+    plan.select.some(({ aggregate }) => aggregate)
   const expanded = expandSelect(plan, context, groupedHere)
   if (plan.embeds.length === 0) return expanded
   const embeds = mapShared(plan.embeds, (embed) => expandFrom(embed, context, groupedHere))
@@ -26,13 +30,13 @@ function expandFrom<P extends ReadPlan>(plan: P, context: PlanContext, grouped: 
 }
 
 function expandSelect<P extends ReadPlan>(plan: P, { cache, relation }: PlanContext, grouped: boolean): P {
-  const { select, from, spread } = plan
+  const { select, from, spread, distinct } = plan
   const { representations } = cache
-  if (!grouped && representations.size === 0) return plan
+  if (!grouped && distinct === undefined && representations.size === 0) return plan
   if (!select.some((item) => isStar(item, spread !== null))) return plan
   const { schema, name } = from.schema === '' && from.name === sourceCte ? relation : from
   const table = cache.tables.get(qualifiedKey(schema, name))
-  if (!grouped && !hasRepresentation(table, representations)) return plan
+  if (!grouped && !(distinct && table) && !hasRepresentation(table, representations)) return plan
   return {
     ...plan,
     select: select.flatMap((item) => {

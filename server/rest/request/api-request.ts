@@ -1,6 +1,7 @@
 // The types of a parsed request. Its names are those in the request; the planner looks them up in the schema cache.
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { MediaType } from '../media-type.ts'
+import type { PageInput } from './page-cursor.ts'
 import type { Payload } from './payload.ts'
 import type { Preferences } from './preferences.ts'
 import type { QueryParams } from './query-params.ts'
@@ -55,6 +56,9 @@ export type RequestShape = {
   readonly contentType: MediaType
 }
 
+/** The headers `If-Match` and `If-None-Match`, as they were sent. */
+export type RequestConditions = { readonly ifMatch: string | undefined; readonly ifNoneMatch: string | undefined }
+
 /** The part of a request that belongs to the caller. It is never cached. */
 export type RequestInput = {
   /** All headers except cookies: lower-case names, values decoded as UTF-8. */
@@ -64,6 +68,9 @@ export type RequestInput = {
   readonly payload: Payload | undefined
   /** The query string for `Content-Location`: parameters sorted by name and encoded uniformly. */
   readonly canonicalQuery: string
+  /** The keyset page that the request asks for. */
+  readonly page?: PageInput
+  readonly conditions?: RequestConditions | undefined
 }
 
 /** The part of a request that the stages after planning need. */

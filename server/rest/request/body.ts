@@ -16,6 +16,18 @@ export type BodyGate = {
   readonly admit: () => Promise<void>
 }
 
+/** A body that is read piece by piece, at the pace of the reader. */
+export type BodyStream = {
+  /**
+   * The next piece; undefined at the end.
+   *
+   * @throws ApiError 400 as a rejection, when the client closes the connection early, or after `stop`
+   */
+  next(): Promise<Buffer | undefined>
+  /** Stops reading. */
+  stop(): void
+}
+
 /** Counts the bytes of a body as they arrive. */
 export class BodyMeter {
   readonly #gate: BodyGate

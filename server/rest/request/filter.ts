@@ -169,6 +169,12 @@ function testGrammar(value: Parser<string>): Parser<Test> {
 
 const operators = new Set<string>([...plainOperators.keys(), ...ftsOperators, 'in', 'is', 'isdistinct', 'not'])
 
+/** Whether a value begins like a filter: with an operator and a dot, or a quantifier or language between them. */
+export function beginsLikeFilter(text: string): boolean {
+  const word = /^(?:not\.)?([a-z]+)(?:\([^()]*\))?\./.exec(text)?.[1]
+  return word !== undefined && operators.has(word)
+}
+
 /**
  * Whether a word is the name of an operator, or `not`. A filter that begins with another word and a dot is rejected for
  * that word, whatever its value is.
@@ -196,3 +202,7 @@ export function parseFilterOrArgument(key: string, text: string): AtPath<Filter>
   const test = parse(wholeTestOrNone, 'filter', text)
   return test ? { path, value: { field, ...test } } : [field.name, text]
 }
+
+/** Whether a filter is `eq` without negation and quantifier. */
+export const isPlainEquality = ({ negated, operation }: Filter): boolean =>
+  !negated && operation.kind === 'quantifiable' && operation.operator === 'eq' && operation.quantifier === null

@@ -1,5 +1,5 @@
 // Reads the headers of a request in one pass.
-import type { HttpRequest } from './api-request.ts'
+import type { HttpRequest, RequestConditions } from './api-request.ts'
 import { lenientUtf8Text } from './query-string.ts'
 
 type Pair = readonly [string, string]
@@ -11,6 +11,9 @@ export type RequestHeaders = {
   contentProfile?: string
   contentType?: string
   range?: string
+  /** Repeated headers are joined. */
+  ifMatch?: string
+  ifNoneMatch?: string
   readonly prefer: string[]
   /** All headers except cookies, decoded as UTF-8. */
   readonly others: Pair[]
@@ -44,6 +47,12 @@ export function readHeaders(headers: HttpRequest['headers']): RequestHeaders {
       case 'range':
         found.range ??= value
         break
+      case 'if-match':
+        found.ifMatch = found.ifMatch === undefined ? value : `${found.ifMatch}, ${value}`
+        break
+      case 'if-none-match':
+        found.ifNoneMatch = found.ifNoneMatch === undefined ? value : `${found.ifNoneMatch}, ${value}`
+        break
       case 'prefer':
         prefer.push(value)
         break
@@ -52,6 +61,11 @@ export function readHeaders(headers: HttpRequest['headers']): RequestHeaders {
     others.push(text === value ? header : [name, text])
   }
   return { ...found, cookies: cookie === undefined ? [] : parseCookies(cookie) }
+}
+
+/** The conditions of a request on entity tags; undefined without any. */
+export function conditionsOf({ ifMatch, ifNoneMatch }: RequestHeaders): RequestConditions | undefined {
+  return ifMatch === undefined && ifNoneMatch === undefined ? undefined : { ifMatch, ifNoneMatch }
 }
 
 /** Parses a `Cookie` header. Removes quotes around values. RFC 6265, section 4.2. */

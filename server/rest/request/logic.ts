@@ -19,18 +19,18 @@ import {
 } from './combinators.ts'
 import { parse } from './parser.ts'
 import type { Parser } from './parser.ts'
+import { withHavingHint } from './having-hint.ts'
 
 /** `{1,2}`: an array, whose commas are part of the value. */
 const array = map(sequence<[string, string, string]>(literal('{'), run(noneOf('{}'), 0), literal('}')), (parts) =>
   parts.join(''),
 )
 
+/** The operator and the value of a condition in a tree. */
+export const elementTest = test(choice(quotedElement, attempt(array), plainElement))
+
 const condition = map(
-  sequence<[Field, unknown, Pick<Filter, 'negated' | 'operation'>]>(
-    field,
-    delimiter,
-    test(choice(quotedElement, attempt(array), plainElement)),
-  ),
+  sequence<[Field, unknown, Pick<Filter, 'negated' | 'operation'>]>(field, delimiter, elementTest),
   ([field, , test]): LogicTree => ({ kind: 'filter', filter: { field, ...test } }),
 )
 
@@ -46,23 +46,29 @@ const operator = label(choice(attempt(literal('and')), literal('or')), 'logic op
   'and' | 'or'
 >
 
-const tree: Parser<LogicTree> = choice<LogicTree>(
-  attempt(condition),
-  nested(
-    map(
-      sequence<[boolean, 'and' | 'or', LogicTree[]]>(
-        negation,
-        operator,
-        between(
-          lexeme(symbol('(')),
-          lexeme(symbol(')')),
-          separatedBy1((input) => tree(input), lexeme(comma)),
+/** A condition, or conditions joined by `and(…)` and `or(…)`. */
+export function treeOf<F>(condition: Parser<LogicTree<F>>): Parser<LogicTree<F>> {
+  const tree: Parser<LogicTree<F>> = choice<LogicTree<F>>(
+    attempt(condition),
+    nested(
+      map(
+        sequence<[boolean, 'and' | 'or', LogicTree<F>[]]>(
+          negation,
+          operator,
+          between(
+            lexeme(symbol('(')),
+            lexeme(symbol(')')),
+            separatedBy1((input) => tree(input), lexeme(comma)),
+          ),
         ),
+        ([negated, operator, operands]) => ({ kind: 'logic', negated, operator, operands }),
       ),
-      ([negated, operator, operands]) => ({ kind: 'logic', negated, operator, operands }),
     ),
-  ),
-)
+  )
+  return tree
+}
+
+const tree = treeOf(condition)
 
 /**
  * Parses a logic parameter: `and=(a.eq.1,or(b.is.null,not.and(…)))`, `clients.not.or=(…)`.
@@ -70,5 +76,5 @@ const tree: Parser<LogicTree> = choice<LogicTree>(
  */
 export function parseLogic(key: string, text: string): AtPath<LogicTree> {
   const { path, value: operator } = parseLogicPath(key)
-  return { path, value: parse(tree, 'logic tree', text, operator + text) }
+  return { path, value: withHavingHint([text], () => parse(tree, 'logic tree', text, operator + text)) }
 }

@@ -4,7 +4,7 @@ import { errors } from '../errors.ts'
 import { decodeMediaType, parseAccept } from '../media-type.ts'
 import type { MediaType } from '../media-type.ts'
 import type { ApiRequest, HttpRequest } from './api-request.ts'
-import { readHeaders } from './headers.ts'
+import { conditionsOf, readHeaders } from './headers.ts'
 import type { RequestHeaders } from './headers.ts'
 import { parsePayload } from './payload.ts'
 import { parsePreferences } from './preferences.ts'
@@ -51,7 +51,11 @@ export function parseApiRequest(http: HttpRequest, settings: RequestSettings): P
   const headers = readHeaders(http.headers)
   const { schema, negotiatedByProfile } = chooseSchema(method, headers, settings.dbSchemas)
   const action = chooseAction(resource, schema, method)
-  const queryParams = parseQueryParams(http.query, action.kind === 'call' && action.method !== 'post')
+  const queryParams = parseQueryParams(
+    http.query,
+    action.kind === 'call' && action.method !== 'post',
+    action.kind === 'read',
+  )
   const range = topLevelRange(method, queryParams.ranges, headers.range)
   const contentType = headers.contentType === undefined ? json : decodeMediaType(headers.contentType)
   const { payload, columns, value } = parsePayload(http.body, contentType, queryParams.columns, action)
@@ -69,7 +73,13 @@ export function parseApiRequest(http: HttpRequest, settings: RequestSettings): P
       negotiatedByProfile,
       contentType,
     },
-    input: { headers: headers.others, cookies: headers.cookies, payload, canonicalQuery: queryParams.canonical },
+    input: {
+      headers: headers.others,
+      cookies: headers.cookies,
+      payload,
+      canonicalQuery: queryParams.canonical,
+      conditions: conditionsOf(headers),
+    },
     queryParams,
     ranges: new Map(queryParams.ranges).set('limit', range),
     accept: headers.accept === undefined ? anyMediaType : parseAccept(headers.accept),

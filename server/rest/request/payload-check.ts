@@ -1,6 +1,6 @@
 // Validates bodies for tables with a JSON Schema before they are sent to the database, and reports all problems at
 // once. Bodies for other tables are checked by Postgres only.
-import type { BodyProblem, BodyValidator } from '../validation.ts'
+import type { BodyProblem, BodyValidator, TableBodies } from '../validation.ts'
 import { ApiError, errors } from '../errors.ts'
 import type { HttpRequest, PlannedRequest } from './api-request.ts'
 import { parseJson, type Payload } from './payload.ts'
@@ -22,7 +22,12 @@ export function checkPayload({ shape, input }: PlannedRequest, value: unknown, v
   const isText = contentType.kind !== 'json'
   const problems =
     action.mutation === 'update' ? table.validateUpdate(body, isText) : table.validateInsert(body, isText)
-  if (problems.length > 0) throw errors.invalidBody('The body does not match the schema of the table', listed(problems))
+  rejectProblems(problems)
+}
+
+function rejectProblems(problems: readonly BodyProblem[]): void {
+  if (problems.length > 0)
+    throw errors.invalidBody('The body does not match the schema of the table', listedProblems(problems))
 }
 
 const valueOf = (payload: Payload): unknown =>
@@ -31,18 +36,38 @@ const valueOf = (payload: Payload): unknown =>
 /** The part of a body that is written: the `columns` parameter excludes other properties. */
 function withColumns(value: unknown, payload: Payload, columns: readonly string[]): unknown {
   if (payload.kind !== 'raw-json') return value
-  const pick = (row: unknown): unknown =>
-    typeof row === 'object' && row !== null
-      ? Object.fromEntries(
-          columns
-            .filter((name) => Object.hasOwn(row, name))
-            .map((name) => [name, (row as Record<string, unknown>)[name]]),
-        )
-      : row
-  return Array.isArray(value) ? value.map(pick) : pick(value)
+  return Array.isArray(value) ? value.map((row) => pick(row, columns)) : pick(value, columns)
 }
 
-const listed = (problems: readonly BodyProblem[]): string =>
+const pick = (row: unknown, columns: readonly string[]): unknown =>
+  typeof row === 'object' && row !== null
+    ? Object.fromEntries(
+        columns
+          .filter((name) => Object.hasOwn(row, name))
+          .map((name) => [name, (row as Record<string, unknown>)[name]]),
+      )
+    : row
+
+/** Validates a row of an import. Throws as `checkPayload`. */
+export type RowCheck = (row: unknown) => void
+
+/**
+ * The check of the rows of an import; undefined for a table without a JSON Schema.
+ *
+ * @param columns the properties that are written; undefined for all
+ * @param isText whether all values are strings, which are converted to the types of the schema
+ */
+export function rowCheck(
+  table: TableBodies | undefined,
+  columns: readonly string[] | undefined,
+  isText: boolean,
+): RowCheck | undefined {
+  if (!table) return undefined
+  return (row) => rejectProblems(table.validateInsert(columns ? pick(row, columns) : row, isText))
+}
+
+/** All problems as one text. */
+export const listedProblems = (problems: readonly BodyProblem[]): string =>
   problems.map(({ pointer, message }) => (pointer === '' ? message : `${pointer} ${message}`)).join('; ')
 
 /**

@@ -101,7 +101,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-const invalidJson = (): Error => errors.invalidBody('Empty or invalid json')
+export const invalidJson = (): Error => errors.invalidBody('Empty or invalid json')
 
 function jsonText(body: Buffer): string {
   if (!isUtf8(body)) throw invalidJson()
@@ -112,7 +112,7 @@ const surrogateEscape = /\\u[dD][89a-fA-F]/
 const escapes = /\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([0-9a-fA-F]{4})|[^u])/g
 
 /** Whether a string in the JSON has an escaped lone surrogate, which JavaScript accepts but Postgres rejects. */
-function hasLoneSurrogate(text: string): boolean {
+export function hasLoneSurrogate(text: string): boolean {
   // A plain text search is thirty times faster.
   if (!text.includes('\\u') || !surrogateEscape.test(text)) return false
   for (const [, code] of text.matchAll(escapes)) if (code !== undefined && /^[dD][89a-fA-F]/.test(code)) return true
@@ -139,9 +139,9 @@ function jsonPayload(text: string): JsonRead {
   return { payload: { kind: 'json', text, keys: sortedTexts(keys) }, value }
 }
 
-const unequalKeys = (): Error => errors.invalidBody('All object keys must match')
+export const unequalKeys = (): Error => errors.invalidBody('All object keys must match')
 
-const isObject = (value: unknown): value is object =>
+export const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const keysOf = (value: object): readonly string[] => sortedTexts(Object.keys(value))

@@ -13,6 +13,7 @@ export type Preferences = {
   readonly timezone?: string
   /** A bigint only if a number would lose precision. */
   readonly maxAffected?: number | bigint
+  readonly pagination?: 'keyset'
   /** Unknown preferences, in the order of the header. */
   readonly invalid: readonly string[]
 }
@@ -35,6 +36,7 @@ const known: ReadonlyMap<string, Omit<Preferences, 'invalid'>> = new Map<string,
   ['missing=null', { missing: 'null' }],
   ['handling=strict', { handling: 'strict' }],
   ['handling=lenient', { handling: 'lenient' }],
+  ['pagination=keyset', { pagination: 'keyset' }],
 ])
 
 const none: Preferences = { invalid: [] }
@@ -78,7 +80,8 @@ export function parsePreferences(values: readonly string[], transactionChoice: b
 
 /** The value of `Preference-Applied`; undefined when no preference was applied. */
 export function preferenceApplied(preferences: Preferences): string | undefined {
-  const { resolution, missing, representation, count, transaction, handling, timezone, maxAffected } = preferences
+  const { resolution, missing, representation, count, transaction, handling, timezone, maxAffected, pagination } =
+    preferences
   const applied: string[] = []
   if (resolution) applied.push(`resolution=${resolution}`)
   if (missing) applied.push(`missing=${missing}`)
@@ -88,5 +91,6 @@ export function preferenceApplied(preferences: Preferences): string | undefined 
   if (handling) applied.push(`handling=${handling}`)
   if (timezone !== undefined) applied.push(`timezone=${timezone}`)
   if (maxAffected !== undefined && handling === 'strict') applied.push(`max-affected=${maxAffected}`)
+  if (pagination) applied.push(`pagination=${pagination}`)
   return applied.length === 0 ? undefined : applied.join(', ')
 }

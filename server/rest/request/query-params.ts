@@ -5,9 +5,12 @@ import { parseNames } from './field.ts'
 import type { AtPath } from './field.ts'
 import { parseFilter, parseFilterOrArgument } from './filter.ts'
 import type { Filter, LogicTree } from './filter.ts'
+import { GroupingReader, groupingName, isGroupingName } from './groupings.ts'
+import type { Groupings } from './groupings.ts'
 import { parseLogic } from './logic.ts'
 import { parseOrder } from './order.ts'
 import type { OrderTerm } from './order.ts'
+import { hasCursorForm } from './page-cursor.ts'
 import { canonicalQueryString, parseQueryString, utf8Text } from './query-string.ts'
 import { parseRanges } from './range.ts'
 import type { RowRange } from './range.ts'
@@ -32,6 +35,10 @@ export type QueryParams = {
   /** Raw names of all parameters that are filters or arguments of a function. */
   readonly filterKeys: ReadonlySet<string>
   readonly onConflict: readonly string[] | undefined
+  /** The `distinct` and `having` parameters; undefined without any. */
+  readonly groupings?: Groupings | undefined
+  /** The `cursor` parameters of a read that cannot be filters. */
+  readonly cursors?: readonly string[]
 }
 
 type Parameter = readonly [name: string, value: string]
@@ -83,9 +90,10 @@ function sort(name: string, value: string | undefined, sorted: Sorted): void {
  * Parses a query string.
  * @param query raw, without the question mark; one character per byte
  * @param argumentsAllowed whether parameters that are not filters are arguments of a function (called with GET or HEAD)
+ * @param cursorsAllowed whether `cursor` may be the cursor of a page (see `page-request.ts`)
  * @throws PGRST100 for the first error in this order: order, logic, columns, select, filters, on_conflict
  */
-export function parseQueryParams(query: string, argumentsAllowed: boolean): QueryParams {
+export function parseQueryParams(query: string, argumentsAllowed: boolean, cursorsAllowed = false): QueryParams {
   const pairs = parseQueryString(query)
   const sorted: Sorted = {
     orders: [],
@@ -104,8 +112,18 @@ export function parseQueryParams(query: string, argumentsAllowed: boolean): Quer
   const select = parseSelect(sorted.singles.get('select') ?? '*')
   const filters: AtPath<Filter>[] = []
   const routineArguments: Parameter[] = []
+  const cursors: string[] = []
   // `forEach`, because an error thrown from a `for … of` loop costs twice as much: the iterator has to be closed.
+  const groupings = new GroupingReader(argumentsAllowed)
   sorted.filters.forEach(([name, value]) => {
+    if (isGroupingName(name) && groupings.add(name, value)) {
+      if (argumentsAllowed) routineArguments.push([groupingName(name), value])
+      return
+    }
+    if (cursorsAllowed && name === 'cursor' && hasCursorForm(value)) {
+      cursors.push(value)
+      return
+    }
     const parsed = argumentsAllowed ? parseFilterOrArgument(name, value) : parseFilter(name, value)
     if ('path' in parsed) filters.push(parsed)
     else routineArguments.push(parsed)
@@ -122,5 +140,7 @@ export function parseQueryParams(query: string, argumentsAllowed: boolean): Quer
     filters,
     filterKeys: new Set(sorted.filters.map(([name]) => name)),
     onConflict: onConflict === undefined ? undefined : parseNames('on_conflict parameter', onConflict),
+    groupings: groupings.result,
+    ...(cursors.length === 0 ? {} : { cursors }),
   }
 }

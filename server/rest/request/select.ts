@@ -18,10 +18,18 @@ import {
   sequence,
   symbol,
 } from './combinators.ts'
-import { failed, parse } from './parser.ts'
+import { failed, noParseError, parse } from './parser.ts'
 import type { Parser } from './parser.ts'
 
-export type AggregateFunction = 'sum' | 'avg' | 'max' | 'min' | 'count'
+export type PlainAggregate = 'sum' | 'avg' | 'max' | 'min' | 'count'
+/** An aggregate function of all values, or of the distinct ones: `sum()`, `sum(distinct)`. */
+export type AggregateFunction = PlainAggregate | `${PlainAggregate} distinct`
+
+/** The name of the function, which is also the default name of its result. */
+export const functionName = (aggregate: AggregateFunction): PlainAggregate =>
+  (aggregate.endsWith(distinctSuffix) ? aggregate.slice(0, -distinctSuffix.length) : aggregate) as PlainAggregate
+const distinctSuffix = ' distinct'
+
 export type JoinType = 'inner' | 'left'
 
 export type SelectItem =
@@ -99,7 +107,8 @@ const relation = lexeme(
 )
 
 const itemEnd = choice<unknown>(attempt(ahead(literal(')'))), attempt(ahead(literal(','))), attempt(end))
-const cast = optional(keepRight(literal('::'), identifier))
+/** `::type`, or null. */
+export const cast = optional(keepRight(literal('::'), identifier))
 
 const aggregate = choice(
   literal('sum'),
@@ -108,6 +117,19 @@ const aggregate = choice(
   attempt(literal('max')),
   attempt(literal('min')),
 ) as Parser<AggregateFunction>
+
+const distinctAggregate = /\.(sum|avg|max|min|count)\(distinct\)/y
+const plainAggregate = attempt(keepRight(symbol('.'), keepLeft(aggregate, literal('()'))))
+
+/** `.sum()`, `.sum(distinct)`. Parse errors are those of PostgREST, which has only the former. */
+export const aggregateCall: Parser<AggregateFunction> = (input) => {
+  distinctAggregate.lastIndex = input.at
+  const match = distinctAggregate.exec(input.text)
+  if (!match) return plainAggregate(input)
+  input.at += match[0].length
+  input.parseError = noParseError
+  return `${match[1] as PlainAggregate} distinct`
+}
 
 const noField = { aggregate: null, aggregateCast: null, cast: null, alias: null }
 const everything: SelectItem = { kind: 'field', field: { name: '*', jsonPath: [] }, ...noField }
@@ -133,7 +155,7 @@ const fieldItem = lexeme(
         alias,
         field,
         cast,
-        optional(attempt(keepRight(symbol('.'), keepLeft(aggregate, literal('()'))))),
+        optional(aggregateCall),
         cast,
         itemEnd,
       ),

@@ -20,7 +20,7 @@ function limitsAffected(plan: CrudPlan): boolean {
 
 /** The value of the header; undefined when no preference was applied. */
 export function appliedPreferences(plan: CrudPlan, shape: AppliedShape): string | undefined {
-  const { count, transaction, handling, timezone, representation, missing, maxAffected } = shape.preferences
+  const { count, transaction, handling, timezone, representation, missing, maxAffected, pagination } = shape.preferences
   const isMutation = plan.kind === 'mutate'
   const takesRows = isMutation && (plan.mutation === 'create' || plan.mutation === 'update')
   return preferenceApplied({
@@ -32,6 +32,7 @@ export function appliedPreferences(plan: CrudPlan, shape: AppliedShape): string 
     handling,
     timezone,
     maxAffected: limitsAffected(plan) ? maxAffected : undefined,
+    ...(!isMutation && plan.page && pagination ? { pagination } : {}),
     invalid: [],
   })
 }

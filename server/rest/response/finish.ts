@@ -28,6 +28,9 @@ const warning = (names: readonly LegacyName[]): string => {
   )
 }
 
+/** Who may store a response: only the caller, or shared caches as well. */
+export type Caching = 'private' | 'shared'
+
 /** Data for headers of successful responses. */
 export type Notices = {
   /** Undefined when stages are not timed. */
@@ -42,6 +45,10 @@ export type FinishOptions = {
   readonly notices: Notices | undefined
   /** CORS headers. They do not replace headers of the response. */
   readonly cors: Headers
+  /** Headers about limits of requests per second; undefined without such limits. */
+  readonly rate?: Headers | undefined
+  /** Who may store the response; undefined for methods whose responses are never stored. */
+  readonly caching?: Caching | undefined
   /** Whether to close the connection after the response. */
   readonly closesConnection: boolean
   /** The trace header to send back. */
@@ -49,6 +56,12 @@ export type FinishOptions = {
 }
 
 const vary: Header = ['Vary', 'Accept, Prefer, Range']
+/** Separate from PostgREST's header. RFC 9110, section 5.3: a recipient joins them. */
+const varyByCaller: Header = ['Vary', 'Accept-Profile, Authorization, apikey, Cookie']
+// `no-cache` allows storing a response, but not using it without a conditional request.
+const privateCaching: Header = ['Cache-Control', 'private, no-cache']
+const sharedCaching: Header = ['Cache-Control', 'no-cache']
+const notStored: Header = ['Cache-Control', 'no-store']
 const close: Header = ['Connection', 'close']
 const server: Header = ['Server', serverName]
 /** As in PostgREST 16, clients may retry after a 503 at once, unless the error has another `Retry-After`. */
@@ -56,12 +69,13 @@ const retryAtOnce: Header = ['Retry-After', '0']
 
 /**
  * Completes a response. Headers are sent in this order: `Retry-After`, trace, those of the response, `Server-Timing`,
- * `Warning`, `Vary`, CORS, `Connection`, `Server`. If the database has set `Vary`, `Server`, `Retry-After` or a CORS
+ * `Warning`, `Vary`, `Cache-Control`, limits, CORS, `Connection`, `Server`. If the database has set `Vary`, `Cache-Control`,
+ * `Server`, `Retry-After` or a CORS
  * header, that value is kept.
  */
 export function finish(
   response: RestResponse,
-  { notices, cors, closesConnection: closes, trace }: FinishOptions,
+  { notices, cors, caching, rate, closesConnection: closes, trace }: FinishOptions,
 ): RestResponse {
   const { status, headers: own, body, statusText, warning: ignored } = response
   const headers: Header[] = trace === undefined ? [] : [trace]
@@ -70,8 +84,15 @@ export function finish(
     const { timing, legacy } = notices
     if (timing !== undefined) headers.push(['Server-Timing', serverTiming(timing)])
     if (legacy.length > 0) headers.push(['Warning', headerText(warning(legacy))])
-    if (!hasHeader(own, 'Vary')) headers.push(vary)
+    if (!hasHeader(own, 'Vary')) {
+      headers.push(vary)
+      if (caching !== undefined) headers.push(varyByCaller)
+    }
   }
+  if (caching !== undefined && !hasHeader(own, 'Cache-Control')) {
+    headers.push(notices === undefined ? notStored : caching === 'private' ? privateCaching : sharedCaching)
+  }
+  if (rate !== undefined) for (const header of rate) if (!hasHeader(own, header[0])) headers.push(header)
   for (const header of cors) if (!hasHeader(own, header[0])) headers.push(header)
   if (closes) headers.push(close)
   if (status === 503 && !hasHeader(headers, 'Retry-After')) headers.unshift(retryAtOnce)

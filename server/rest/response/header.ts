@@ -67,8 +67,10 @@ export class HeaderList {
     this.#headers.push([name, headerText(value)])
   }
 
+  /** Adds `Content-Length`, if it is known. */
   addLength(body: Body): void {
-    this.#headers.push(contentLength(body))
+    const length = contentLength(body)
+    if (length) this.#headers.push(length)
   }
 
   /** Adds headers, and removes those of the same names. */
@@ -78,10 +80,11 @@ export class HeaderList {
   }
 }
 
-export const contentLength = (body: Body): Header => [
-  'Content-Length',
-  String(isStreamed(body) ? body.length : Buffer.byteLength(body)),
-]
+/** The header with the length of a body; undefined when it is not known in advance. */
+export function contentLength(body: Body): Header | undefined {
+  const length = isStreamed(body) ? body.length : Buffer.byteLength(body)
+  return length === undefined ? undefined : ['Content-Length', String(length)]
+}
 
 const encodedMarks = /[!'()*]/g
 

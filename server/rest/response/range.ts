@@ -19,3 +19,11 @@ export function rangeResult(
   if (offset > total) return { status: 416, range }
   return { status: queryTotal < total ? 206 : 200, range }
 }
+
+/** Status and `Content-Range` of a keyset page that begins at a cursor: the number of rows before it is unknown. */
+export function cursorRange(
+  queryTotal: number,
+  total: number | null,
+): { readonly status: number; readonly range: string } {
+  return { status: total !== null && queryTotal < total ? 206 : 200, range: `*/${total ?? '*'}` }
+}

@@ -8,7 +8,7 @@ import type { RequestInput, RequestShape } from '../request/api-request.ts'
 import { appliedPreferences } from './applied-preferences.ts'
 import { HeaderList, queryText } from './header.ts'
 import { override } from './override.ts'
-import { contentRange, rangeResult } from './range.ts'
+import { contentRange, cursorRange, rangeResult } from './range.ts'
 import type { Body, RestResponse, ResultRow } from './result.ts'
 
 export type ResponseShape = Pick<
@@ -39,6 +39,10 @@ function addApplied(list: HeaderList, plan: CrudPlan, shape: ResponseShape): voi
 const countedTotal = ({ preferences: { count } }: ResponseShape, { queryTotal }: ResultRow): number | null =>
   count === 'exact' || count === 'estimated' ? queryTotal : null
 
+/** Status and `Content-Range` of a read or a call. */
+const rowRange = ({ page }: CrudPlan, { queryTotal, tableTotal }: ResultRow, { topLevelRange }: ResponseShape) =>
+  page?.cursor ? cursorRange(queryTotal, tableTotal) : rangeResult(topLevelRange, queryTotal, tableTotal)
+
 /** The rows, or an error if the offset is beyond them. */
 function rangeBody(status: number, row: ResultRow, shape: ResponseShape, settings: ResponseSettings) {
   if (status !== 416) return row.body
@@ -55,7 +59,7 @@ function respondToRead(
   basePath: string,
   list: HeaderList,
 ): StatusAndBody {
-  const { status, range } = rangeResult(shape.topLevelRange, row.queryTotal, row.tableTotal)
+  const { status, range } = rowRange(plan, row, shape)
   const body = rangeBody(status, row, shape, settings)
   const query = input.canonicalQuery === '' ? '' : `?${input.canonicalQuery}`
   list.add('Content-Range', range)
@@ -133,7 +137,7 @@ function respondToCall(
   settings: ResponseSettings,
   list: HeaderList,
 ): StatusAndBody {
-  const { status, range } = rangeResult(shape.topLevelRange, row.queryTotal, row.tableTotal)
+  const { status, range } = rowRange(plan, row, shape)
   list.add('Content-Range', range)
   addApplied(list, plan, shape)
   if (returnsVoid(plan.routine)) return { status: 204, body: '' }

@@ -21,14 +21,28 @@ function pair(binding: string): readonly [string, string] {
  * the text, and for bytea (of media type handlers) the bytes, so its type does not matter.
  */
 export const resultFormats: readonly (0 | 1)[] = [0, 0, 0, 0, 0, 0, 1]
+const versionedFormats: readonly (0 | 1)[] = [0, 0, 0, 0, 0, 0, 0, 1]
+
+/** Whether the main statement of a plan returns the version of a row, before the body. */
+export const returnsVersion = (plan: CrudPlan): boolean => plan.kind !== 'call' && plan.version !== undefined
+
+/** The formats of the main statement of a plan. */
+export const resultFormatsOf = (plan: CrudPlan): readonly (0 | 1)[] =>
+  returnsVersion(plan) ? versionedFormats : resultFormats
 
 /**
  * Decodes the result of a main statement.
  *
  * @param rows at most one; empty when a media type handler that is not an aggregate was not called
  * @param arriving the body, if it is streamed and therefore not in the row
+ * @param hasVersion see `returnsVersion`
  */
-export function readResult(kind: CrudPlan['kind'], [row]: readonly RawRow[], arriving?: StreamedBody): ResultRow {
+export function readResult(
+  kind: CrudPlan['kind'],
+  [row]: readonly RawRow[],
+  arriving?: StreamedBody,
+  hasVersion = false,
+): ResultRow {
   if (row === undefined) {
     const tableTotal = kind === 'call' ? 0 : null
     return {
@@ -41,15 +55,17 @@ export function readResult(kind: CrudPlan['kind'], [row]: readonly RawRow[], arr
       inserted: null,
     }
   }
-  const [tableTotal, pageTotal, header, headers, status, inserted, body] = row
+  const [tableTotal, pageTotal, header, headers, status, inserted] = row
+  const queryTotal = total(pageTotal) ?? 0
   return {
     tableTotal: total(tableTotal),
-    queryTotal: total(pageTotal) ?? 0,
+    queryTotal,
     location: header && header.length > 2 ? parseTextArray(header.toString()).map(pair) : [],
     headersSetting: text(headers),
     statusSetting: text(status),
     inserted: inserted?.length === 0 ? 0 : total(inserted),
-    body: arriving ?? body ?? '',
+    ...(hasVersion && queryTotal === 1 ? { version: text(row[6]) } : {}),
+    body: arriving ?? row[hasVersion ? 7 : 6] ?? '',
   }
 }
 

@@ -22,6 +22,8 @@ export type ResultRow = {
   readonly statusSetting: string | null
   /** Number of rows created by an upsert with `merge-duplicates`, null when its body had no rows; otherwise 0. */
   readonly inserted: number | null
+  /** The version of the row, if the plan returns one and there is a single row. */
+  readonly version?: string | null
 }
 
 /** A response. Header names are in the case they are sent in; values and reason have one byte per character. */

@@ -2,7 +2,14 @@
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { PlannedField, PlannedFilter, PlannedLogicTree } from '../plan/field.ts'
 import type { JoinCondition } from '../plan/read-plan.ts'
-import type { FtsOperator, IsValue, Operation, QuantifiableOperator, SimpleOperator } from '../request/filter.ts'
+import type {
+  FtsOperator,
+  IsValue,
+  LogicTree,
+  Operation,
+  QuantifiableOperator,
+  SimpleOperator,
+} from '../request/filter.ts'
 import { fieldSql, languageSql, represented } from './field.ts'
 import { join } from './fragment.ts'
 import type { Fragment } from './fragment.ts'
@@ -66,7 +73,8 @@ function inSql(values: readonly string[], field: PlannedField): Fragment {
   return [' = ANY ((SELECT ', represented(field, ['unnest(', array, '::text[])']), ')) ']
 }
 
-function operationSql(operation: Operation, field: PlannedField): Fragment {
+/** The operator and the value of a condition on a field. */
+export function operationSql(operation: Operation, field: PlannedField): Fragment {
   switch (operation.kind) {
     case 'simple':
       return [` ${simpleOperators[operation.operator]} `, represented(field, parameter(operation.value))]
@@ -101,7 +109,7 @@ export function filterSql(relation: QualifiedIdentifier, filter: PlannedFilter):
 }
 
 /** Writes a tree of conditions; `leaf` writes its filters. */
-export function logicSql(tree: PlannedLogicTree, leaf: (filter: PlannedFilter) => Fragment): Fragment {
+export function logicSql<F>(tree: LogicTree<F>, leaf: (filter: F) => Fragment): Fragment {
   if (tree.kind === 'filter') return leaf(tree.filter)
   const operands = tree.operands.map((operand) => logicSql(operand, leaf))
   return [tree.negated ? 'NOT (' : '(', join(operands, tree.operator === 'and' ? ' AND ' : ' OR '), ')']

@@ -5,7 +5,10 @@ import { countInserted, countUpdated } from './current-setting.ts'
 import { conditionsOf, whereSql } from './filter.ts'
 import type { Fragment } from './fragment.ts'
 import { column, identifier, qualified, unqualified } from './identifier.ts'
+import { join } from './fragment.ts'
 import { payloadAlias, payloadSql } from './payload.ts'
+import { hasVersion, versionConditions } from './row-version.ts'
+import { stagedSql } from './staging.ts'
 
 type InsertPlan = MutatePlan & { kind: 'insert' }
 type UpdatePlan = MutatePlan & { kind: 'update' }
@@ -16,30 +19,42 @@ const returningSql = (relation: QualifiedIdentifier, columns: readonly string[])
 
 const payloadColumn = (name: string): string => column(unqualified(payloadAlias), name)
 
-function conflictSql({ onConflict, columns }: InsertPlan): string {
+/** Counts only rows that satisfy conditions. AND does not determine the order of evaluation. */
+const counted = (conditions: readonly Fragment[], count: string): Fragment => [
+  'CASE WHEN ',
+  join(conditions, ' AND '),
+  ` THEN ${count} ELSE FALSE END`,
+]
+
+function conflictSql({ onConflict, columns, into, versions }: InsertPlan): Fragment {
   if (onConflict === null || onConflict.columns.length === 0) return ''
   const target = ` ON CONFLICT(${onConflict.columns.map(identifier).join(', ')})`
   if (onConflict.resolution === 'ignore-duplicates' || columns.length === 0) return `${target} DO NOTHING`
   const set = columns.map(({ name }) => `${identifier(name)} = EXCLUDED.${identifier(name)}`).join(', ')
-  return `${target} DO UPDATE SET ${set} WHERE ${countUpdated}`
+  const update = `${target} DO UPDATE SET ${set} WHERE `
+  return versions === undefined ? update + countUpdated : [update, counted([hasVersion(into, versions)], countUpdated)]
 }
 
 function insertSql(plan: InsertPlan): Fragment {
-  const { into, columns, body, onConflict, where, returning, applyDefaults } = plan
+  const { into, columns, body, staged, onConflict, where, returning, applyDefaults } = plan
   const isPut = where.length > 0
   const conditions = conditionsOf(unqualified(payloadAlias), where)
   return [
     `INSERT INTO ${qualified(into)}`,
     columns.length === 0 ? ' ' : `(${columns.map(({ name }) => identifier(name)).join(', ')}) `,
     `SELECT ${columns.map(({ name }) => payloadColumn(name)).join(', ')} `,
-    payloadSql({ body, fields: columns, applyDefaults }),
-    isPut || onConflict?.resolution === 'merge-duplicates' ? whereSql([countInserted, ...conditions]) : '',
+    staged ? stagedSql(staged, columns, applyDefaults) : payloadSql({ body, fields: columns, applyDefaults }),
+    isPut && plan.isConditional === true
+      ? whereSql([counted(conditions, countInserted)])
+      : isPut || onConflict?.resolution === 'merge-duplicates'
+        ? whereSql([countInserted, ...conditions])
+        : '',
     conflictSql(plan),
     returningSql(into, returning),
   ]
 }
 
-function updateSql({ into, columns, body, where, returning, applyDefaults }: UpdatePlan): Fragment {
+function updateSql({ into, columns, body, where, returning, applyDefaults, versions }: UpdatePlan): Fragment {
   if (columns.length === 0) {
     // An UPDATE needs columns to set. This changes no row, and has the same result columns.
     const nothing = returning.map((name) => column(unqualified(into.name), name)).join(', ') || 'NULL'
@@ -49,7 +64,7 @@ function updateSql({ into, columns, body, where, returning, applyDefaults }: Upd
   return [
     `UPDATE ${qualified(into)} SET ${set} `,
     payloadSql({ body, fields: columns, applyDefaults }),
-    whereSql(conditionsOf(into, where)),
+    whereSql([...conditionsOf(into, where), ...versionConditions({ into, versions })]),
     returningSql(into, returning),
   ]
 }
@@ -64,7 +79,7 @@ export function mutateStatement(plan: MutatePlan): Fragment {
     case 'delete':
       return [
         `DELETE FROM ${qualified(plan.into)}`,
-        whereSql(conditionsOf(plan.into, plan.where)),
+        whereSql([...conditionsOf(plan.into, plan.where), ...versionConditions(plan)]),
         returningSql(plan.into, plan.returning),
       ]
     default:

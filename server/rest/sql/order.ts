@@ -14,12 +14,12 @@ const nulls = { nullsfirst: ' NULLS FIRST', nullslast: ' NULLS LAST' } satisfies
 function termSql(relation: QualifiedIdentifier, term: PlannedOrderTerm): Fragment {
   const field =
     term.kind === 'field' ? fieldSql(relation, term.field) : columnSql(unqualified(term.relation), term.field)
-  return [
-    field,
-    term.direction === null ? '' : directions[term.direction],
-    term.nulls === null ? '' : nulls[term.nulls],
-  ]
+  return [field, waySql(term)]
 }
+
+/** The direction of a term and the place of its nulls; empty for the defaults. */
+export const waySql = ({ direction, nulls: place }: Pick<PlannedOrderTerm, 'direction' | 'nulls'>): string =>
+  (direction === null ? '' : directions[direction]) + (place === null ? '' : nulls[place])
 
 /** ` ORDER BY …`; empty without terms. */
 export function orderSql(relation: QualifiedIdentifier, terms: readonly PlannedOrderTerm[]): Fragment {

@@ -34,12 +34,16 @@ function defaultsSql(fields: readonly PayloadField[], object: boolean): string {
         ` from jsonb_array_elements(pgrst_payload.json_data) elem) pgrst_json_defs, `
 }
 
+/** A value of the body, converted by the representation function of its field if there is one. */
+export const representedSql = ({ transform }: PayloadField, value: string): string =>
+  transform === null ? value : `${transform}(${value})`
+
 function parsedSql(field: PayloadField): Fragment {
   const name = identifier(field.name)
-  return field.transform === null ? name : `${field.transform}(${name}) AS ${name}`
+  return field.transform === null ? name : `${representedSql(field, name)} AS ${name}`
 }
 
-function sourceSql({ fields, applyDefaults, single = false }: PayloadRows, object: boolean): string {
+function sourceSql({ fields, applyDefaults, single = false }: Omit<PayloadRows, 'body'>, object: boolean): string {
   const [value, type] = applyDefaults ? ['pgrst_json_defs.val', 'jsonb'] : ['pgrst_payload.json_data', 'json']
   // Without keys: one row for `{}`, and one row for each element of `[{}, {}]`.
   if (fields.length === 0) return object ? '(values(1)) _' : `${type}_array_elements(${value}) _`
@@ -53,12 +57,21 @@ function sourceSql({ fields, applyDefaults, single = false }: PayloadRows, objec
  * is an object or an array.
  */
 export function payloadSql(rows: PayloadRows): Fragment {
-  const object = isObject(rows.body)
+  const json: Fragment = ['(SELECT ', { value: rows.body }, rows.applyDefaults ? '::jsonb' : '::json', ' AS json_data)']
+  return payloadFrom(json, isObject(rows.body), rows)
+}
+
+/**
+ * `FROM` the rows of JSON values, as `pgrst_body`.
+ *
+ * @param source a subquery with the column `json_data`, of the type jsonb if defaults are applied, else json
+ * @param object whether each value is an object; otherwise, an array of objects
+ */
+export function payloadFrom(source: Fragment, object: boolean, rows: Omit<PayloadRows, 'body'>): Fragment {
   return [
-    'FROM (SELECT ',
-    { value: rows.body },
-    rows.applyDefaults ? '::jsonb' : '::json',
-    ' AS json_data) pgrst_payload, ',
+    'FROM ',
+    source,
+    ' pgrst_payload, ',
     rows.applyDefaults ? defaultsSql(rows.fields, object) : '',
     'LATERAL (SELECT ',
     join(rows.fields.map(parsedSql), ', '),

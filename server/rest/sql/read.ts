@@ -1,11 +1,15 @@
 // Reads of a relation, with its embeds as lateral joins.
 import type { ReadPlan, RelationSelectField } from '../plan/read-plan.ts'
+import { distinctSql } from './distinct.ts'
+import type { RowVersion } from '../plan/row-version.ts'
 import { conditionsOf, joinConditionSql, whereSql } from './filter.ts'
 import { join } from './fragment.ts'
 import type { Fragment } from './fragment.ts'
 import { fromSql, relationOf } from './from.ts'
+import { havingSql } from './having.ts'
 import { column, identifier, unqualified } from './identifier.ts'
 import { limitSql, orderSql, type LimitForm } from './order.ts'
+import { versionSql } from './row-version.ts'
 import { groupSql, relationSelectSql, selectFieldSql, spreadArraySql } from './select.ts'
 
 function joinedSql(selected: RelationSelectField, embed: ReadPlan, limits: LimitForm): Fragment {
@@ -49,20 +53,34 @@ function selectList(plan: ReadPlan): readonly Fragment[] {
   return [...own, ...extra, ...embedded]
 }
 
-/** The rows of a read plan. */
-export function readStatement(plan: ReadPlan, limits: LimitForm = 'text'): Fragment {
-  const relation = relationOf(plan)
-  const conditions = conditionsOf(relation, plan.where)
-  return [
-    'SELECT ',
-    join(selectList(plan), ', '),
-    fromSql(plan),
-    plan.relationSelect.map((selected) => joinedSql(selected, embedOf(plan, selected.aggregateAlias), limits)),
-    whereSql(
+/** The parts of a read: its select list, ` FROM …` with its embeds, and its conditions, to be joined by AND. */
+export type ReadParts = { readonly list: Fragment; readonly from: Fragment; readonly conditions: readonly Fragment[] }
+
+export function readParts(plan: ReadPlan, limits: LimitForm): ReadParts {
+  const conditions = conditionsOf(relationOf(plan), plan.where)
+  return {
+    list: join(selectList(plan), ', '),
+    from: [
+      fromSql(plan),
+      plan.relationSelect.map((selected) => joinedSql(selected, embedOf(plan, selected.aggregateAlias), limits)),
+    ],
+    conditions:
       plan.joinConditions.length === 0 ? conditions : [...conditions, ...plan.joinConditions.map(joinConditionSql)],
-    ),
-    groupSql(relation, plan.select, plan.relationSelect),
-    orderSql(relation, plan.order),
-    limitSql(plan.range, limits),
-  ]
+  }
+}
+
+/**
+ * The rows of a read plan.
+ *
+ * @param version if given, the columns are instead the row, `pgrst_row`, and its version, `pgrst_version`
+ */
+export function readStatement(plan: ReadPlan, limits: LimitForm = 'text', version?: RowVersion): Fragment {
+  const relation = relationOf(plan)
+  const { list, from, conditions } = readParts(plan, limits)
+  const having = plan.having ? havingSql(relation, plan.having) : ''
+  const rows = version === undefined ? '' : [' CROSS JOIN LATERAL (SELECT ', list, ') pgrst_row']
+  const source = [from, rows, whereSql(conditions), groupSql(relation, plan), having]
+  if (plan.distinct) return distinctSql(plan, plan.distinct, selectList(plan), source, limits)
+  const columns = version === undefined ? list : `pgrst_row, ${versionSql(relation, version)} AS pgrst_version`
+  return ['SELECT ', columns, source, orderSql(relation, plan.order), limitSql(plan.range, limits)]
 }

@@ -1,8 +1,9 @@
 // Select lists and GROUP BY.
 import type { QualifiedIdentifier } from '../../schema-cache/identifier.ts'
 import type { PlannedOrderTerm, PlannedSelectField } from '../plan/field.ts'
-import type { RelationSelectField, SpreadSelectField } from '../plan/read-plan.ts'
-import type { AggregateFunction } from '../request/select.ts'
+import type { ReadPlan, RelationSelectField, SpreadSelectField } from '../plan/read-plan.ts'
+import { functionName } from '../request/select.ts'
+import type { AggregateFunction, PlainAggregate } from '../request/select.ts'
 import { fieldSql, represented } from './field.ts'
 import { join } from './fragment.ts'
 import type { Fragment } from './fragment.ts'
@@ -10,24 +11,33 @@ import { castType, column, identifier, unqualified } from './identifier.ts'
 import { orderSql } from './order.ts'
 
 const aggregates = { sum: 'SUM', avg: 'AVG', max: 'MAX', min: 'MIN', count: 'COUNT' } satisfies Record<
-  AggregateFunction,
+  PlainAggregate,
   string
 >
 
 const cast = (value: Fragment, type: string | null): Fragment =>
   type === null ? value : ['CAST( ', value, ` AS ${castType(type)} )`]
 
-const aggregated = (value: Fragment, aggregate: AggregateFunction | null, type: string | null): Fragment =>
-  aggregate === null ? value : cast([aggregates[aggregate], '(', value, ')'], type)
+function aggregated(value: Fragment, aggregate: AggregateFunction | null, type: string | null): Fragment {
+  if (aggregate === null) return value
+  const name = functionName(aggregate)
+  return cast([aggregates[name], name === aggregate ? '(' : '(DISTINCT ', value, ')'], type)
+}
 
 const named = (value: Fragment, alias: string | null): Fragment =>
   alias === null ? value : [value, ' AS ', identifier(alias)]
 
 /** An item of a relation's own select list. */
-export function selectFieldSql(relation: QualifiedIdentifier, selected: PlannedSelectField): Fragment {
-  const { field, aggregate, aggregateCast, alias } = selected
-  const value = cast(represented(field, fieldSql(relation, field)), selected.cast)
-  return named(aggregated(value, aggregate, aggregateCast), alias)
+export const selectFieldSql = (relation: QualifiedIdentifier, selected: PlannedSelectField): Fragment =>
+  named(valueSql(relation, selected), selected.alias)
+
+/** The value of an item of a select list, without its name. */
+export function valueSql(
+  relation: QualifiedIdentifier,
+  { field, aggregate, aggregateCast, cast: type }: Omit<PlannedSelectField, 'alias'>,
+): Fragment {
+  const value = cast(represented(field, fieldSql(relation, field)), type)
+  return aggregated(value, aggregate, aggregateCast)
 }
 
 const spreadFieldSql = (
@@ -70,13 +80,13 @@ function relationGroupTerms(selected: RelationSelectField): Fragment[] {
     .map(({ name, alias }) => `${identifier(selected.aggregateAlias)}.${identifier(alias ?? name)}`)
 }
 
-/** ` GROUP BY` all items that are not aggregated; empty if there is no aggregate. */
+/** ` GROUP BY` all items that are not aggregated; empty if there is no aggregate and no condition on groups. */
 export function groupSql(
   relation: QualifiedIdentifier,
-  select: readonly PlannedSelectField[],
-  relationSelect: readonly RelationSelectField[],
+  { select, relationSelect, having }: Pick<ReadPlan, 'select' | 'relationSelect' | 'having'>,
 ): Fragment {
   const anyAggregate =
+    having !== undefined ||
     select.some(({ aggregate }) => aggregate !== null) ||
     relationSelect.some((embed) => embed.kind === 'spread' && embed.fields.some(({ aggregate }) => aggregate !== null))
   if (!anyAggregate) return ''

@@ -6,6 +6,7 @@ import type { ReadPlan } from '../plan/read-plan.ts'
 import type { RequestShape } from '../request/api-request.ts'
 import { callStatement } from './call.ts'
 import { countStatement } from './count.ts'
+import { cutCte, cutRows, cutRowsSql, cutSql } from './cut.ts'
 import { insertedCount, responseHeaders, responseStatus } from './current-setting.ts'
 import { explainSql } from './explain.ts'
 import type { Fragment } from './fragment.ts'
@@ -13,7 +14,9 @@ import { bodySql, resultAlias, sourceName } from './handler.ts'
 import { locationSql, noLocation } from './location.ts'
 import { countsInserted, mutateStatement } from './mutate.ts'
 import { isAllRows, type LimitForm } from './order.ts'
+import { pageSql } from './page.ts'
 import { readStatement } from './read.ts'
+import { matchedCount, readVersion, writtenVersion } from './row-version.ts'
 
 /** The part of the request that the statement depends on, in addition to the plan. */
 export type StatementShape = Pick<RequestShape, 'preferences' | 'topLevelRange'>
@@ -26,12 +29,17 @@ const pageCount = ({ kind, explain, handler }: CrudPlan): string =>
 
 const limitForm = ({ explain }: CrudPlan): LimitForm => (explain ? 'parameter' : 'text')
 
+/** Alias of rows with a column named like `resultAlias`. */
+const rowsAlias = '_postgrest_v'
+
 type Columns = {
-  readonly total: string
+  readonly total: Fragment
   readonly page: string
-  /** Undefined for statements that cannot create rows. */
-  readonly location?: string
+  /** Data for headers: the key of a created row, the edges of a page. Undefined for other statements. */
+  readonly location?: Fragment
   readonly inserted?: string
+  /** Undefined for statements that return no version. */
+  readonly version?: string | undefined
   readonly body: string
 }
 
@@ -43,21 +51,26 @@ type Columns = {
  * aggregate is called in a subquery. In execution plans, the columns have PostgREST's order.
  */
 function resultSelect(
-  { total, page, location, inserted = "''", body }: Columns,
+  { total, page, location, inserted = "''", version, body }: Columns,
   source: Fragment,
-  { explain, handler }: CrudPlan,
+  { kind, explain, handler }: CrudPlan,
 ): Fragment {
-  const counts = `${total} AS total_result_set, ${page} AS page_total`
-  const overrides = `${responseHeaders} AS response_headers, ${responseStatus} AS response_status, ${inserted} AS response_inserted`
-  const from: Fragment = [' FROM (', source, `) ${resultAlias}`]
+  const counts: Fragment = [total, ` AS total_result_set, ${page} AS page_total`]
+  const versioned = version === undefined ? '' : `, ${version} AS version`
+  const overrides = `${responseHeaders} AS response_headers, ${responseStatus} AS response_status, ${inserted} AS response_inserted${versioned}`
+  const from: Fragment = [' FROM (', source, `) ${version !== undefined && kind === 'read' ? rowsAlias : resultAlias}`]
   if (explain) {
-    const key = location === undefined ? '' : `, ${location} AS header`
-    return [`SELECT ${counts}${key}, ${body} AS body, ${overrides}`, from]
+    const key: Fragment = location === undefined ? '' : [', ', location, ' AS header']
+    return ['SELECT ', counts, key, `, ${body} AS body, ${overrides}`, from]
   }
-  const key = `${location ?? noLocation} AS header`
-  if (handler.kind !== 'custom') return [`SELECT ${counts}, ${key}, ${overrides}, ${body} AS body`, from]
+  const key: Fragment = [location ?? noLocation, ' AS header']
+  if (handler.kind !== 'custom') return ['SELECT ', counts, ', ', key, `, ${overrides}, ${body} AS body`, from]
   return [
-    `SELECT total_result_set, page_total, header, ${overrides}, body FROM (SELECT ${counts}, ${key}, ${body} AS body`,
+    `SELECT total_result_set, page_total, header, ${overrides}, body FROM (SELECT `,
+    counts,
+    ', ',
+    key,
+    `, ${body} AS body`,
     from,
     ' OFFSET 0) _postgrest_r',
   ]
@@ -66,15 +79,25 @@ function resultSelect(
 type Count = { readonly cte: Fragment; readonly total: string }
 
 /** Counts the whole table. Without any limit, the page is the whole table, so its count is used. */
-function countSql(rows: Fragment, page: string, shape: StatementShape, { dbMaxRows }: StatementSettings): Count {
+function countSql(
+  rows: Fragment,
+  page: string,
+  shape: StatementShape,
+  { dbMaxRows }: StatementSettings,
+  plan: CrudPlan,
+): Count {
   const { count } = shape.preferences
   if (count !== 'exact' && count !== 'estimated') return { cte: '', total: 'null::bigint' }
-  if (dbMaxRows === null && isAllRows(shape.topLevelRange)) return { cte: '', total: page }
+  if (dbMaxRows === null && isAllRows(shape.topLevelRange) && !plan.page?.cursor) return { cte: '', total: page }
   return {
     cte: [', pgrst_source_count AS (', rows, ')'],
     total: '(SELECT pg_catalog.count(*) FROM pgrst_source_count)',
   }
 }
+
+/** Data for headers. An execution plan has PostgREST's statement, without them. */
+const located = ({ explain }: CrudPlan, location: Fragment | undefined): Pick<Columns, 'location'> =>
+  explain || location === undefined ? {} : { location }
 
 function readSql(plan: CrudPlan & { kind: 'read' }, shape: StatementShape, settings: StatementSettings): Fragment {
   const counted = countStatement(plan.read)
@@ -84,32 +107,56 @@ function readSql(plan: CrudPlan & { kind: 'read' }, shape: StatementShape, setti
       ? [counted, ` LIMIT ${settings.dbMaxRows + 1}`]
       : counted
   const page = pageCount(plan)
-  const count = countSql(limited, page, shape, settings)
+  const count = countSql(limited, page, shape, settings, plan)
+  const body = bodySql(plan.handler, null)
+  if (plan.page) {
+    const { ctes, rows, edges } = pageSql(plan.read, plan.page)
+    return [
+      ['WITH ', ctes, `, ${sourceName} AS ( `, rows, ' ) ', count.cte, ' '],
+      resultSelect({ total: count.total, page, body, ...located(plan, edges) }, ` SELECT * FROM ${sourceName} `, plan),
+    ]
+  }
+  const cut = plan.cutAt === undefined ? undefined : cutSql(plan.read, plan.cutAt, page)
   return [
     `WITH ${sourceName} AS ( `,
-    readStatement(plan.read, limitForm(plan)),
+    readStatement(plan.read, limitForm(plan), plan.version),
     ' ) ',
     count.cte,
     ' ',
     resultSelect(
-      { total: count.total, page, body: bodySql(plan.handler, null) },
-      ` SELECT * FROM ${sourceName} `,
+      { total: count.total, page, version: plan.version && readVersion, body, ...located(plan, cut) },
+      plan.version
+        ? ` SELECT pgrst_row AS ${resultAlias}, pgrst_version FROM ${sourceName} `
+        : ` SELECT * FROM ${sourceName} `,
       plan,
     ),
   ]
 }
 
-function mutateSql(plan: CrudPlan & { kind: 'mutate' }, { preferences }: StatementShape): Fragment {
+/** @param written the written rows */
+function mutateSql(
+  plan: CrudPlan & { kind: 'mutate' },
+  { preferences }: StatementShape,
+  written: Fragment = mutateStatement(plan.mutate),
+): Fragment {
   const { mutate, handler } = plan
   const hasLocation = mutate.kind === 'insert' && preferences.representation === 'headers-only'
   const location = hasLocation ? locationSql(mutate.primaryKey) : noLocation
   const inserted = countsInserted(mutate, preferences.resolution) ? insertedCount : "''"
   return [
     `WITH ${sourceName} AS (`,
-    mutateStatement(mutate),
+    written,
     ') ',
     resultSelect(
-      { total: "''", page: pageCount(plan), location, inserted, body: bodySql(handler, null) },
+      {
+        // Only the precondition of a write needs the number of rows that its filters match.
+        total: plan.precondition && plan.isByKey === false && mutate.kind !== 'insert' ? matchedCount(mutate) : "''",
+        page: pageCount(plan),
+        location,
+        inserted,
+        version: plan.version && writtenVersion(plan.version),
+        body: bodySql(handler, null),
+      },
       // Without a body, the result of the write does not have the columns of `select`.
       handler.kind === 'none' ? `SELECT * FROM ${sourceName}` : readStatement(plan.read, limitForm(plan)),
       plan,
@@ -119,19 +166,19 @@ function mutateSql(plan: CrudPlan & { kind: 'mutate' }, { preferences }: Stateme
 
 function callSql(plan: CrudPlan & { kind: 'call' }, shape: StatementShape, settings: StatementSettings): Fragment {
   const page = returnsSingle(plan.routine) ? '1' : pageCount(plan)
-  const count = countSql(countStatement(plan.read), page, shape, settings)
-  return [
-    `WITH ${sourceName} AS (`,
-    callStatement(plan.call),
-    ') ',
-    count.cte,
-    ' ',
-    resultSelect(
-      { total: count.total, page, body: bodySql(plan.handler, plan.routine) },
-      readStatement(plan.read, limitForm(plan)),
-      plan,
-    ),
-  ]
+  const count = countSql(countStatement(plan.read), page, shape, settings, plan)
+  const columns = { total: count.total, page, body: bodySql(plan.handler, plan.routine) }
+  const call: Fragment = [`WITH ${sourceName} AS (`, callStatement(plan.call), ') ']
+  if (plan.page) {
+    const { ctes, rows, edges } = pageSql(plan.read, plan.page)
+    return [call, ', ', ctes, count.cte, ' ', resultSelect({ ...columns, ...located(plan, edges) }, rows, plan)]
+  }
+  if (plan.cutAt !== undefined && !plan.explain) {
+    const rows = `SELECT * FROM ${cutCte} LIMIT ${plan.cutAt}`
+    const cut = { ...columns, location: cutRowsSql(plan.cutAt) }
+    return [call, cutRows(plan.read, plan.cutAt), count.cte, ' ', resultSelect(cut, rows, plan)]
+  }
+  return [call, count.cte, ' ', resultSelect(columns, readStatement(plan.read, limitForm(plan)), plan)]
 }
 
 function resultSql(plan: CrudPlan, shape: StatementShape, settings: StatementSettings): Fragment {
@@ -149,7 +196,7 @@ function resultSql(plan: CrudPlan, shape: StatementShape, settings: StatementSet
 
 /**
  * The statement of a plan. It returns one row (see `ResultRow`) with the columns `total_result_set`, `page_total`,
- * `header`, `response_headers`, `response_status`, `response_inserted`, `body`. For a `plan` media type, it returns the
+ * `header`, `response_headers`, `response_status`, `response_inserted`, `version` if the plan has one, `body`. For a `plan` media type, it returns the
  * lines of the execution plan.
  *
  * Its text depends only on the shape of the request, so that it can be prepared. Values are parameters.
@@ -160,6 +207,13 @@ export function mainStatement(plan: CrudPlan, shape: StatementShape, settings: S
     ? explainSql(statement, plan.mediaType.format, plan.mediaType.options)
     : statement
 }
+
+/** The same for a write whose rows are already written. `written` selects them. */
+export const writtenStatement = (
+  plan: CrudPlan & { kind: 'mutate' },
+  shape: StatementShape,
+  written: Fragment,
+): Fragment => mutateSql(plan, shape, written)
 
 /** `EXPLAIN` of a count, as JSON in one row. Has the planner's estimate for `count=planned` and `count=estimated`. */
 export const explainCountStatement = (read: ReadPlan): Fragment => explainSql(countStatement(read), 'json')

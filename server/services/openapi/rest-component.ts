@@ -105,6 +105,7 @@ export const restErrorSchema: JsonSchema = {
     details: { description: 'Text, or a list of what is wrong with the body; null when there are no details.' },
     hint: { type: ['string', 'null'] },
     request: { description: 'Only for a batch: the id of the request that failed.', type: 'string' },
+    line: { description: 'Line of an imported body that caused the error, if it was found.', type: 'integer' },
   },
   required: ['code', 'message'],
 }

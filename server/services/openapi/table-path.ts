@@ -120,6 +120,9 @@ function rowsItem(context: ItemContext): JsonObject {
               content: {
                 [json]: { schema: { anyOf: [insert, { type: 'array', items: insert }] } },
                 'text/csv': { schema: { type: 'string' } },
+                'application/x-ndjson': {
+                  schema: { type: 'string', description: 'A row per line. The body is imported as a stream.' },
+                },
                 'application/x-www-form-urlencoded': { schema: { type: 'object' } },
               },
             },

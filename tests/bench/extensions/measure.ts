@@ -4,6 +4,7 @@ import type { Options } from '../options.ts'
 import type { Postgres } from '../postgres.ts'
 import type { Server } from '../servers.ts'
 import { measureBatch } from './batch.ts'
+import { measureImport } from './import.ts'
 
 export type ExtensionContext = {
   /** Starts a server on the data of the benchmark, with additional settings. The benchmark stops it at its end. */
@@ -17,7 +18,10 @@ export type ExtensionContext = {
 /** Measures an extension, prints a line with its figure and its goal, and returns the numbers. */
 export type MeasureExtension = (context: ExtensionContext) => Promise<Readonly<Record<string, number>>>
 
-const extensions: Readonly<Record<string, MeasureExtension>> = { batch: measureBatch }
+const extensions: Readonly<Record<string, MeasureExtension>> = {
+  batch: measureBatch,
+  import: measureImport,
+}
 
 /** Measures the extensions in turn. `--only NAME` chooses some of them. */
 export async function measureExtensions(

@@ -1,0 +1,167 @@
+// Runs the transaction of one request on a connection, in as few round trips as it allows.
+import type { Claim, PipelineStatement, RawRow, RestTransaction } from '../rest/database.ts'
+import { claimRefused, recordedMeanwhile } from './claim-refused.ts'
+import type { PipelineClient } from './protocol/pipeline-client.ts'
+import type { PipelinePart } from './protocol/pipeline-query.ts'
+import {
+  command,
+  isLostConnection,
+  Refusal,
+  runPipeline,
+  StatementError,
+  type PipelineObserver,
+} from './protocol/pipeline.ts'
+
+// These only end the transaction, so they have no effect of their own.
+const commit = command('COMMIT', { hasNoEffect: true })
+const rollback = command('ROLLBACK', { hasNoEffect: true })
+// Checks deferred constraints as a commit would, so that a rolled-back request fails like a committed one.
+const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
+/** Returns to the role that may set the settings of a role, check sessions, and claim. */
+export const loginRole = command('RESET ROLE', { hasNoEffect: true })
+
+/** Whether the statements can run as one implicit transaction. */
+export const isPlain = ({ isolation, rollback, checkResult, claim, precheck }: RestTransaction): boolean =>
+  isolation === null && !rollback && checkResult === undefined && claim === undefined && precheck === undefined
+
+/** How the statements of a transaction are sent. */
+export type StageOptions = {
+  /** Whether statements are prepared and kept on the connection. */
+  readonly prepare: boolean
+  readonly observer: PipelineObserver
+}
+
+/**
+ * Runs a transaction on a connection.
+ *
+ * @param before what precedes the statements: claim, settings, pre-request function
+ * @returns the rows of its `statements`
+ * @throws StatementError; Refusal after a rollback; any other error means a lost connection
+ */
+export async function runStages(
+  client: PipelineClient,
+  transaction: RestTransaction,
+  before: PipelinePart,
+  options: StageOptions,
+): Promise<RawRow[][]> {
+  const { statements } = transaction
+  if (isPlain(transaction)) {
+    const all = [...before, ...statements]
+    const results = await runPipeline(client, [all], options.prepare, options.observer).catch(numbering(before.length))
+    return results.slice(before.length)
+  }
+  return new Stages(client, transaction, options).run(before)
+}
+
+/** Rethrows an error with the number of its statement, of which the first has the given position. */
+const numbering =
+  (first: number) =>
+  (error: unknown): never => {
+    if (error instanceof StatementError && error.position.part === 0 && error.position.statement >= first) {
+      error.statement = error.position.statement - first
+    }
+    throw error
+  }
+
+class Stages {
+  readonly #client: PipelineClient
+  readonly #transaction: RestTransaction
+  readonly #options: StageOptions
+
+  constructor(client: PipelineClient, transaction: RestTransaction, options: StageOptions) {
+    this.#client = client
+    this.#transaction = transaction
+    this.#options = options
+  }
+
+  async run(before: PipelinePart): Promise<RawRow[][]> {
+    const { isolation, readOnly, statements, checkResult, claim, precheck, receiver } = this.#transaction
+    const access = readOnly ? 'ONLY' : 'WRITE'
+    const begin = command(`BEGIN ISOLATION LEVEL ${isolation ?? 'read committed'} READ ${access}`, {
+      hasNoEffect: true,
+    })
+    const opening = [begin, ...before]
+    const claimed = claim ? opening.indexOf(claim.statement) : -1
+    if (!precheck) {
+      const all = [...opening, ...statements]
+      if (!checkResult && !claim) {
+        const observer = { hasReceiver: receiver !== undefined }
+        const results = await this.#runToEnd(all, opening.length, this.#options.prepare, observer)
+        return results.slice(opening.length, all.length)
+      }
+      const results = await this.#runPart(all, this.#options.prepare, opening.length, claimed)
+      return this.#finish(results.slice(opening.length))
+    }
+    const checked = await this.#runPart([...opening, precheck.statement], this.#options.prepare, Infinity, claimed)
+    await this.#refuseIf(precheck.check(checked.at(-1) ?? []))
+    // A transaction that has begun cannot run again when a prepared statement turns out to be stale.
+    if (checkResult || claim) return this.#finish(await this.#runPart(statements, false, 0))
+    const results = await this.#runToEnd(statements, 0, false, this.#options.observer)
+    return results.slice(0, statements.length)
+  }
+
+  /**
+   * Runs the last statements together with the end of the transaction.
+   *
+   * @param first position of the first statement of the request
+   */
+  #runToEnd(
+    part: readonly PipelineStatement[],
+    first: number,
+    prepare: boolean,
+    observer: PipelineObserver,
+  ): Promise<RawRow[][]> {
+    const parts = this.#transaction.rollback ? [[...part, checkConstraints], [rollback]] : [part, [commit]]
+    return runPipeline(this.#client, parts, prepare, observer).catch(numbering(first))
+  }
+
+  /**
+   * Runs statements that leave the transaction open, and ends it if one of them fails.
+   *
+   * @param first position of the first statement of the request
+   * @param claimed position of the statement of the claim
+   */
+  async #runPart(part: PipelinePart, prepare: boolean, first: number, claimed = -1): Promise<RawRow[][]> {
+    try {
+      return await runPipeline(this.#client, [part], prepare)
+    } catch (error) {
+      if (!isLostConnection(error) && this.#client.getTransactionStatus() !== 'I') await this.#rollBack()
+      throw claimRefused(error, claimed) ?? numbering(first)(error)
+    }
+  }
+
+  async #refuseIf(error: Error | undefined): Promise<void> {
+    if (!error) return
+    await this.#rollBack()
+    throw new Refusal(error)
+  }
+
+  /** Checks and records the results, and ends the transaction. */
+  async #finish(results: RawRow[][]): Promise<RawRow[][]> {
+    const { rollback: undo, checkResult, claim } = this.#transaction
+    await this.#refuseIf(checkResult?.(results))
+    if (undo) await runPipeline(this.#client, [[checkConstraints], [rollback]], false)
+    else if (claim) await this.#record(claim, results)
+    else await runPipeline(this.#client, [[commit]], false)
+    return results
+  }
+
+  async #record({ record }: Claim, results: readonly RawRow[][]): Promise<void> {
+    let statements: PipelinePart
+    try {
+      statements = record(results)
+    } catch (error) {
+      await this.#rollBack()
+      throw error instanceof Error ? new Refusal(error) : error
+    }
+    try {
+      await runPipeline(this.#client, [[loginRole, ...statements], [commit]], this.#options.prepare)
+    } catch (error) {
+      throw recordedMeanwhile(error) ?? error
+    }
+  }
+
+  async #rollBack(): Promise<void> {
+    await runPipeline(this.#client, [[rollback]], false)
+  }
+}

@@ -1,0 +1,146 @@
+// Limits the requests per second of roles, users and API keys.
+import type { Identity } from '../../identity/identity.ts'
+import type { KeyLimits, Limits, Rate } from '../../identity/limits.ts'
+import { type ApiError, errors } from '../errors.ts'
+import type { Counts } from './counts.ts'
+import { Lease, type LeaseState } from './lease.ts'
+
+/** The limits that a request counts against: those of its role and of its API key. */
+export type RatedLimits = { readonly ofRole: Limits | undefined; readonly key: KeyLimits | undefined }
+
+/** Whose requests are limited. */
+type Policy = {
+  /** Name in the headers. */
+  readonly name: 'role' | 'user' | 'key'
+  /** Names it in errors. */
+  readonly text: string
+  /** Its key in the counts; structured, so that no role or user can have the key of another. */
+  readonly subject: string
+  readonly rate: Rate
+}
+
+/** The state of a policy after a request. */
+type PolicyState = { readonly policy: Policy; readonly state: LeaseState }
+
+/** What the limiter says about a request. */
+export type RateDecision = {
+  /** Undefined if the request may run. */
+  readonly error: ApiError | undefined
+  /** `RateLimit-Policy` and `RateLimit`, for the response whether the request may run or not. */
+  readonly headers: readonly (readonly [string, string])[]
+}
+
+const mostLeases = 10_000
+
+export class RateLimiter {
+  readonly #counts: Counts
+  readonly #now: () => number
+  readonly #leases = new Map<string, Lease>()
+
+  /** @param now milliseconds, from any moment */
+  constructor(counts: Counts, now: () => number = () => performance.now()) {
+    this.#counts = counts
+    this.#now = now
+  }
+
+  /**
+   * Counts requests against all limits that they have. Requests that are refused by one limit count against none.
+   *
+   * @param count number of requests, such as the parts of a batch
+   * @returns undefined when none of the limits is a rate
+   * @throws the error of the database, as a rejection
+   */
+  take(
+    limits: RatedLimits,
+    identity: Identity,
+    count = 1,
+  ): RateDecision | undefined | Promise<RateDecision | undefined> {
+    const policies = policiesOf(limits, identity)
+    if (policies.length === 0) return undefined
+    return this.#takeFrom(policies, count, [])
+  }
+
+  /** Takes from the policies one after the other; synchronously as long as their leases are enough. */
+  #takeFrom(
+    policies: readonly Policy[],
+    count: number,
+    done: readonly PolicyState[],
+  ): RateDecision | Promise<RateDecision> {
+    const states = [...done]
+    for (const policy of policies.slice(done.length)) {
+      if (count > policy.rate.burst) return this.#refuse(policies, states, count, tooMany(policy))
+      const taken = this.#leaseOf(policy).take(count)
+      if (taken instanceof Promise) return taken.then((state) => this.#continue(policies, count, states, policy, state))
+      if (!taken.isGranted)
+        return this.#refuse(policies, [...states, { policy, state: taken }], count, late(policy, taken))
+      states.push({ policy, state: taken })
+    }
+    return { error: undefined, headers: headersOf(policies, states) }
+  }
+
+  #continue(
+    policies: readonly Policy[],
+    count: number,
+    done: readonly PolicyState[],
+    policy: Policy,
+    state: LeaseState,
+  ): RateDecision | Promise<RateDecision> {
+    const states = [...done, { policy, state }]
+    if (!state.isGranted) return this.#refuse(policies, states, count, late(policy, state))
+    return this.#takeFrom(policies, count, states)
+  }
+
+  #refuse(policies: readonly Policy[], states: readonly PolicyState[], count: number, error: ApiError): RateDecision {
+    for (const { policy, state } of states) if (state.isGranted) this.#leaseOf(policy).giveBack(count)
+    return { error, headers: headersOf(policies, states) }
+  }
+
+  #leaseOf({ subject, rate }: Policy): Lease {
+    let lease = this.#leases.get(subject)
+    if (lease) lease.setRate(rate)
+    else {
+      if (this.#leases.size >= mostLeases) this.#evict()
+      lease = new Lease(subject, rate, this.#counts, this.#now)
+      this.#leases.set(subject, lease)
+    }
+    return lease
+  }
+
+  /** Removes the oldest leases. Their requests are lost, which errs on the side of the limit. */
+  #evict(): void {
+    let excess = mostLeases / 10
+    for (const [subject, lease] of this.#leases) {
+      if (excess-- <= 0) return
+      if (!lease.isBusy) this.#leases.delete(subject)
+    }
+  }
+}
+
+function policiesOf({ ofRole, key }: RatedLimits, { role, claims: { sub } }: Identity): Policy[] {
+  const policies: Policy[] = []
+  const add = (name: Policy['name'], text: string, ids: readonly string[], rate: Rate): void => {
+    policies.push({ name, text, subject: JSON.stringify([name, ...ids]), rate })
+  }
+  if (key?.limits.rate) add('key', 'this API key', [key.keyId], key.limits.rate)
+  if (ofRole?.userRate && typeof sub === 'string')
+    add('user', `this user of the role ${role}`, [role, sub], ofRole.userRate)
+  if (ofRole?.rate) add('role', `the role ${role}`, [role], ofRole.rate)
+  return policies
+}
+
+const late = ({ text, rate }: Policy, { seconds }: LeaseState): ApiError => errors.tooManyRequests(text, rate, seconds)
+
+const tooMany = ({ text, rate }: Policy): ApiError => errors.tooManyRequests(text, rate, null)
+
+/** The fields are lists of structured fields: draft-ietf-httpapi-ratelimit-headers, RFC 9651. */
+function headersOf(policies: readonly Policy[], states: readonly PolicyState[]): RateDecision['headers'] {
+  const policyField = policies.map(({ name, rate: { perSecond, burst } }) => {
+    return `"${name}";q=${burst};w=${Math.max(1, Math.ceil(burst / perSecond))}`
+  })
+  const stateField = states.map(({ policy, state }) => {
+    return `"${policy.name}";r=${state.remaining};t=${state.seconds}`
+  })
+  const fields: [string, string][] = [['RateLimit-Policy', policyField.join(', ')]]
+  if (stateField.length > 0) fields.push(['RateLimit', stateField.join(', ')])
+  return fields
+}

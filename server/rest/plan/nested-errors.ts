@@ -1,0 +1,57 @@
+// Errors of nested writes. Their details begin with a JSON pointer to what is wrong in the body.
+import { ApiError } from '../errors.ts'
+
+/** One escaped reference token of a JSON pointer (RFC 6901). */
+export const pointerToken = (name: string): string => `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
+
+/** Adds a pointer into the body to an error. The empty pointer, of the whole body, is left out. */
+export function atPath(error: ApiError, path: string): ApiError {
+  const { message, details, cause } = error
+  if (path === '' || (details !== null && typeof details !== 'string')) return error
+  return new ApiError({ ...error, message, cause, details: details === null ? path : `${path}: ${details}` })
+}
+
+const refused = (code: string, message: string, path: string | undefined, hint?: string): ApiError =>
+  new ApiError({ code, status: 400, message, details: path === '' ? undefined : path, hint })
+
+export const nestedErrors = {
+  wrongKind: (key: string, wanted: 'an array of objects' | 'an object or null' | 'an object', path: string) =>
+    refused('PGRSTX20', `The value of '${key}' must be ${wanted}`, path),
+  onlyPost: (key: string, method: string) =>
+    refused(
+      'PGRSTX21',
+      `Cannot write the related rows of '${key}' with ${method}`,
+      undefined,
+      'Related rows can be written with POST, which also updates existing rows with Prefer: resolution=merge-duplicates.',
+    ),
+  computed: (key: string, path: string) =>
+    refused('PGRSTX22', `Cannot write to '${key}', because a function computes the relationship`, path),
+  setTwice: (column: string, key: string, path: string) =>
+    refused('PGRSTX23', `'${column}' is set by the relationship '${key}'`, path, `Leave out '${column}' or '${key}'.`),
+  tooDeep: (limit: number, path: string) =>
+    refused('PGRSTX24', `Nested too deeply: at most ${limit} levels are allowed`, path),
+  tooManySteps: (limit: number) =>
+    refused(
+      'PGRSTX24',
+      `Too many different kinds of related rows: at most ${limit} statements are allowed`,
+      undefined,
+      'Rows with the same keys are written by one statement.',
+    ),
+  /** @param table whose written rows are not those of the body */
+  unmatched: (table: string, path: string) =>
+    new ApiError({
+      code: 'PGRSTX25',
+      status: 409,
+      message: `Could not match the written rows of '${table}' with the body`,
+      details: path === '' ? undefined : path,
+      hint: 'A trigger may have left out or changed rows, or the rows may exist without being visible.',
+    }),
+  noPrimaryKey: (table: string) =>
+    refused(
+      'PGRSTX26',
+      `Cannot return the nested rows of '${table}', because it has no primary key`,
+      undefined,
+      'Use Prefer: return=minimal.',
+    ),
+  explained: () => refused('PGRSTX26', 'Cannot explain a nested write, because it has several statements', undefined),
+}

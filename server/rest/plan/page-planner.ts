@@ -1,0 +1,102 @@
+// Plans keyset pages: makes the order of a read total.
+import { returnsSetOfScalar, returnsSingle, type Routine } from '../../schema-cache/routine.ts'
+import type { Table } from '../../schema-cache/table.ts'
+import type { PageInput } from '../request/page-cursor.ts'
+import { pageErrors } from '../request/page-errors.ts'
+import type { PlannedOrderTerm } from './field.ts'
+import { resolveField } from './field-resolution.ts'
+import type { PagePlan, PageTerm } from './page-plan.ts'
+import { isGrouped, type ReadPlan } from './read-plan.ts'
+
+/** Whether a term is a column of the relation itself. */
+const columnOf = (term: PlannedOrderTerm): string | undefined =>
+  term.kind === 'field' && term.field.jsonPath.length === 0 ? term.field.name : undefined
+
+/** The columns of a view may be null where those of its tables are not: in outer joins. */
+const isNullable = (table: Table | undefined, column: string | undefined): boolean =>
+  table === undefined || table.isView || column === undefined || table.columns.get(column)?.nullable !== false
+
+function pageTerm(term: PlannedOrderTerm, table: Table | undefined): PageTerm {
+  const isDescending = term.direction === 'desc'
+  return {
+    term,
+    isDescending,
+    nullsFirst: term.nulls === null ? isDescending : term.nulls === 'nullsfirst',
+    isNullable: isNullable(table, columnOf(term)),
+  }
+}
+
+/** The keys that identify a row, the primary key first. A unique constraint allows several rows with nulls. */
+function keysOf(table: Table | undefined): readonly (readonly string[])[] {
+  if (!table) return []
+  const keys = table.keys ?? [table.primaryKey]
+  return keys.filter(
+    (key) =>
+      key.length > 0 &&
+      (key.every((name) => table.primaryKey.includes(name)) || key.every((name) => !isNullable(table, name))),
+  )
+}
+
+/**
+ * Adds the columns of a key in the direction of the last term, so that an index on all columns fits, and a comparison of
+ * rows continues the page.
+ *
+ * @throws ApiError PGRSTX40 when there is neither a key nor an order. Any other order may be unique, which is checked at
+ *   the end of each page
+ */
+function totalOrder(
+  order: readonly PlannedOrderTerm[],
+  table: Table | undefined,
+  relation: string,
+): readonly PlannedOrderTerm[] {
+  const ordered = new Set(order.map(columnOf))
+  const keys = keysOf(table)
+  if (keys.some((key) => key.every((name) => ordered.has(name)))) return order
+  const [key] = keys
+  if (!key && order.length === 0) throw pageErrors.noKey(relation)
+  const direction = order.at(-1)?.direction ?? null
+  const added = (key ?? []).filter((name) => !ordered.has(name))
+  return [
+    ...order,
+    ...added.map((name): PlannedOrderTerm => ({
+      kind: 'field',
+      field: resolveField(table, { name, jsonPath: [] }),
+      direction,
+      nulls: null,
+    })),
+  ]
+}
+
+/**
+ * Plans the page of a read.
+ *
+ * @param relation its name in error messages
+ * @throws ApiError PGRSTX40, PGRSTX41, PGRSTX43, PGRSTX44
+ */
+export function planPage(read: ReadPlan, page: PageInput, table: Table | undefined, relation: string): PagePlan {
+  if (read.having) throw pageErrors.unpageable('groups', 'Leave out the parameter having.')
+  if (isGrouped(read)) throw pageErrors.unpageable('groups', 'Leave out the aggregates.')
+  if (read.distinct) throw pageErrors.unpageable('distinct rows', 'Leave out the parameter distinct.')
+  if (read.range.limit === 0) throw pageErrors.range('limit=0')
+  const terms = totalOrder(read.order, table, relation).map((term) => pageTerm(term, table))
+  const { cursor } = page
+  if (cursor && cursor.values.length !== terms.length) {
+    throw pageErrors.invalidCursor(`The key of '${relation}' has changed since the cursor was created.`)
+  }
+  return { terms, cursor, size: read.range.limit }
+}
+
+/** @throws ApiError PGRSTX44 for a function that does not return a set of rows, or whose rows may differ between calls */
+export function checkPageable(routine: Routine): void {
+  const { name, volatility } = routine
+  if (returnsSingle(routine) || returnsSetOfScalar(routine)) {
+    throw pageErrors.unpageable(`'${name}'`, 'The function must return a set of rows: returns setof, returns table.')
+  }
+  if (volatility === 'volatile') {
+    throw pageErrors.unpageable(`the volatile function '${name}'`, 'Declare the function stable or immutable.')
+  }
+}
+
+/** The columns that a function has to return for the order of its pages. */
+export const orderColumns = ({ terms }: PagePlan): readonly string[] =>
+  terms.flatMap(({ term }) => (term.kind === 'field' ? [term.field.name] : []))

@@ -1,0 +1,90 @@
+// The header `ETag` of reads and of writes of one row, and the conditions of reads. RFC 9110, sections 8.8.3 and 13.1.
+import { digest, isKnown, opaqueTag, parseTagCondition, strongVersions, type TagCondition } from '../entity-tag.ts'
+import { errors } from '../errors.ts'
+import type { CrudPlan } from '../plan/plan.ts'
+import { parseIfMatch } from '../plan/row-version.ts'
+import type { PlannedRequest } from '../request/api-request.ts'
+import type { RestSettings } from '../settings.ts'
+import type { Headers } from './header.ts'
+import { isStreamed, type RestResponse, type ResultRow } from './result.ts'
+
+type ValidatorSettings = Pick<RestSettings, 'dbTxEnd'>
+
+/** Headers of a 200 that a 304 does not have. RFC 9110, section 15.4.5 */
+const representationHeaders = new Set(['content-length', 'content-profile', 'content-range', 'content-type'])
+
+/**
+ * Adds the entity tag to the response of a read or a write of one row, and evaluates the conditions of a read. A tag that
+ * the database has set (`response.headers`) is kept.
+ *
+ * @throws ApiError PGRSTX50 when `If-Match` of a read is false, PGRSTX51 when it is malformed
+ */
+export function addValidator(
+  response: RestResponse,
+  plan: CrudPlan,
+  row: ResultRow,
+  request: PlannedRequest,
+  settings: ValidatorSettings,
+): RestResponse {
+  if (plan.explain) return response
+  const { method } = request.shape
+  if (plan.kind !== 'mutate' && (method === 'GET' || method === 'HEAD')) return addToRead(response, row, request)
+  // A read with PATCH: an update without columns, of a row addressed by its key.
+  if (plan.kind === 'read') requireMatch(request.input.conditions?.ifMatch, row.version ?? null, undefined)
+  if (plan.kind === 'call' || rollsBack(request, settings)) return response
+  const { version = null } = row
+  if (version === null || response.status > 204 || givenTag(response.headers) !== undefined) return response
+  const { body } = response
+  const hasBody = !isStreamed(body) && body.length > 0
+  return withTag(response, opaqueTag(version, hasBody ? digest(body) : null))
+}
+
+function addToRead(response: RestResponse, row: ResultRow, { input }: PlannedRequest): RestResponse {
+  const { conditions } = input
+  if (response.status !== 200 && response.status !== 206) return response
+  const given = givenTag(response.headers)
+  const version = row.version ?? null
+  const opaque = given === undefined ? computedTag(row, version) : /^(?:W\/)?"(.*)"$/.exec(given)?.[1]
+  const tagged = given === undefined && opaque !== undefined ? withTag(response, opaque) : response
+  if (conditions === undefined) return tagged
+  requireMatch(conditions.ifMatch, version, given?.startsWith('W/') === true ? undefined : opaque)
+  const condition = conditions.ifNoneMatch === undefined ? undefined : parseTagCondition(conditions.ifNoneMatch)
+  if (condition === undefined || opaque === undefined || !isKnown(condition, opaque)) return tagged
+  const headers = tagged.headers.filter(([name]) => !representationHeaders.has(name.toLowerCase()))
+  return { ...tagged, status: 304, statusText: undefined, headers, body: '' }
+}
+
+/** The tag of a read. Streamed bodies have no digest. The total is part of the digest, because it is in a header. */
+function computedTag({ body, tableTotal }: ResultRow, version: string | null): string | undefined {
+  if (isStreamed(body)) return version === null ? undefined : opaqueTag(version, null)
+  const data = tableTotal === null ? body : `${tableTotal} ${body.toString('latin1')}`
+  return opaqueTag(version, digest(data))
+}
+
+const givenTag = (headers: Headers): string | undefined =>
+  headers.find(([name]) => name.length === 4 && name.toLowerCase() === 'etag')?.[1]
+
+const withTag = (response: RestResponse, opaque: string): RestResponse => ({
+  ...response,
+  headers: [...response.headers, ['ETag', `"${opaque}"`]],
+})
+
+/**
+ * Checks `If-Match` of a read.
+ *
+ * @param version of the row, if it has one
+ * @param opaque strong tag of the response, if it has one
+ */
+function requireMatch(ifMatch: string | undefined, version: string | null, opaque: string | undefined): void {
+  if (ifMatch === undefined) return
+  const condition: TagCondition = parseIfMatch(ifMatch)
+  if (condition === '*') return
+  if (version !== null && strongVersions(condition).includes(version)) return
+  if (opaque !== undefined && condition.some((tag) => !tag.isWeak && tag.opaque === opaque)) return
+  throw errors.preconditionFailed('version')
+}
+
+const rollsBack = ({ shape }: PlannedRequest, { dbTxEnd }: ValidatorSettings): boolean => {
+  const { transaction } = shape.preferences
+  return transaction === 'rollback' || (dbTxEnd.startsWith('rollback') && transaction !== 'commit')
+}

@@ -1,0 +1,267 @@
+// The readers of imported bodies: rows, line numbers and faults, in pieces of any size.
+import t, { type Test } from 'tap'
+import { ApiError } from '../../server/rest/errors.ts'
+import { ImportProgress, type ImportEvent } from '../../server/rest/import-progress.ts'
+import { CsvReader } from '../../server/rest/request/csv-rows.ts'
+import { csvPayload } from '../../server/rest/request/csv.ts'
+import type { RowReader, RowReaderOptions } from '../../server/rest/request/import-rows.ts'
+import { NdjsonReader } from '../../server/rest/request/ndjson.ts'
+import { CopyData } from '../../server/rest/sql/copy-data.ts'
+import { errors } from '../../server/rest/errors.ts'
+import { seededRandom } from '../support/seeded-random.ts'
+
+type Read = { rows: (readonly [number, unknown])[]; keys: readonly string[]; fault?: string; line?: number | undefined }
+
+type Open = (options: RowReaderOptions) => RowReader
+const csv: Open = (options) => new CsvReader(options)
+const ndjson: Open = (options) => new NdjsonReader(options)
+
+/** Reads a body in pieces of some size. */
+async function read(
+  open: Open,
+  body: string | Buffer,
+  size: number,
+  more: Partial<RowReaderOptions> = {},
+): Promise<Read> {
+  const result: Read = { rows: [], keys: [] }
+  const reader = open({
+    rowLimit: 1000,
+    keysAreNamed: false,
+    onRow: (row) => {
+      if (result.rows.length === 0) result.keys = row.keys()
+      result.rows.push([row.line, JSON.parse(row.json.toString())])
+    },
+    tooLarge: (line) => errors.importRow(1000, line),
+    ...more,
+  })
+  const bytes = Buffer.from(body)
+  try {
+    for (let at = 0; at < bytes.length; at += size) await reader.push(bytes.subarray(at, at + size))
+    await reader.end()
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    return { ...result, fault: `${error.status} ${error.code} ${error.message}`, line: error.line }
+  }
+  return result
+}
+
+/** Reads a body whole and in small pieces, which makes no difference. */
+async function same(t: Test, open: Open, body: string | Buffer, more: Partial<RowReaderOptions> = {}): Promise<Read> {
+  const whole = await read(open, body, 1e6, more)
+  for (const size of [1, 3]) t.strictSame(await read(open, body, size, more), whole, `pieces of ${size}`)
+  return whole
+}
+
+const mismatch = '400 PGRST102 All object keys must match'
+const noJson = '400 PGRST102 Empty or invalid json'
+const noObject = '400 PGRST102 Each line must be a JSON object'
+
+t.test('lines of JSON', async (t) => {
+  const table: readonly (readonly [string | Buffer, Read])[] = [
+    ['', { rows: [], keys: [] }],
+    ['\n \r\n\t\n', { rows: [], keys: [] }],
+    ['{"b":1,"a":2}', { rows: [[1, { b: 1, a: 2 }]], keys: ['a', 'b'] }],
+    [
+      '{"a":1}\n{"a":2}\n',
+      {
+        rows: [
+          [1, { a: 1 }],
+          [2, { a: 2 }],
+        ],
+        keys: ['a'],
+      },
+    ],
+    [
+      '\n{"a":1}\r\n\r\n  {"a":2}  ',
+      {
+        rows: [
+          [2, { a: 1 }],
+          [4, { a: 2 }],
+        ],
+        keys: ['a'],
+      },
+    ],
+    [
+      '{}\n{}',
+      {
+        rows: [
+          [1, {}],
+          [2, {}],
+        ],
+        keys: [],
+      },
+    ],
+    ['{"ä":"👍"}', { rows: [[1, { ä: '👍' }]], keys: ['ä'] }],
+    [
+      '{"a":1,"b":1}\n{"b":2,"a":2}',
+      {
+        rows: [
+          [1, { a: 1, b: 1 }],
+          [2, { a: 2, b: 2 }],
+        ],
+        keys: ['a', 'b'],
+      },
+    ],
+    ['{"a":1}\n\n{"a":', { rows: [[1, { a: 1 }]], keys: ['a'], fault: noJson, line: 3 }],
+    ['{"a":1}\n{"b":1}\n{"a":1}', { rows: [[1, { a: 1 }]], keys: ['a'], fault: mismatch, line: 2 }],
+    ['{"a":1}\n{"a":1,"b":1}', { rows: [[1, { a: 1 }]], keys: ['a'], fault: mismatch, line: 2 }],
+    ['[{"a":1}]', { rows: [], keys: [], fault: noObject, line: 1 }],
+    ['{"a":1}\n7', { rows: [[1, { a: 1 }]], keys: ['a'], fault: noObject, line: 2 }],
+    ['null', { rows: [], keys: [], fault: noObject, line: 1 }],
+    ['{"a":1} {"a":2}', { rows: [], keys: [], fault: noJson, line: 1 }],
+    ['\ufeff{"a":1}', { rows: [], keys: [], fault: noJson, line: 1 }],
+    [Buffer.from('7b2261223a22ff227d', 'hex'), { rows: [], keys: [], fault: noJson, line: 1 }],
+    [String.raw`{"a":"\ud800"}`, { rows: [], keys: [], fault: noJson, line: 1 }],
+    [
+      `{"a":1}\n{"a":"${'x'.repeat(1000)}"}`,
+      { rows: [[1, { a: 1 }]], keys: ['a'], fault: '413 PGRSTX72 A row of the body is too large', line: 2 },
+    ],
+  ]
+  for (const [body, expected] of table) t.strictSame(await same(t, ndjson, body), expected, String(body).slice(0, 40))
+  const named = await same(t, ndjson, '{"a":1}\n{"b":2}', { keysAreNamed: true })
+  t.strictSame(
+    named.rows,
+    [
+      [1, { a: 1 }],
+      [2, { b: 2 }],
+    ],
+    'named keys may differ',
+  )
+})
+
+t.test('lines of CSV', async (t) => {
+  const table: readonly (readonly [string | Buffer, Read])[] = [
+    ['a,b\n1,2\n', { rows: [[2, { a: '1', b: '2' }]], keys: ['a', 'b'] }],
+    [
+      'a\r\n"x\r\ny"\r\n\r\nNULL',
+      {
+        rows: [
+          [2, { a: 'x\r\ny' }],
+          [5, { a: null }],
+        ],
+        keys: ['a'],
+      },
+    ],
+    ['a\n"NULL"\n""\n', { rows: [[2, { a: null }]], keys: ['a'] }],
+    [
+      'a\r1\r2',
+      {
+        rows: [
+          [2, { a: '1' }],
+          [3, { a: '2' }],
+        ],
+        keys: ['a'],
+      },
+    ],
+    ['a,b,a\n1,2,3\n', { rows: [[2, { a: '3', b: '2' }]], keys: ['a', 'b'] }],
+    ['a,b\n1,2,3\n', { rows: [[2, { a: '1', b: '2' }]], keys: ['a', 'b'] }],
+    ['\ufeffa\n1\n', { rows: [[2, { '\ufeffa': '1' }]], keys: ['\ufeffa'] }],
+    ['a\n', { rows: [], keys: [] }],
+    ['a', { rows: [], keys: [], fault: '400 PGRST102 parse error (not enough input) at ""', line: 1 }],
+    [
+      'a,b\n1,2\n3\n',
+      {
+        rows: [[2, { a: '1', b: '2' }]],
+        keys: ['a', 'b'],
+        fault: '400 PGRST102 All lines must have same number of fields',
+        line: 3,
+      },
+    ],
+    [
+      'a\n1\n\n"2',
+      {
+        rows: [[2, { a: '1' }]],
+        keys: ['a'],
+        fault: '400 PGRST102 parse error (Failed reading: insufficient input) at ""',
+        line: 4,
+      },
+    ],
+    [
+      'a\n1\nx"y\n',
+      { rows: [[2, { a: '1' }]], keys: ['a'], fault: '400 PGRST102 parse error (Failed reading: satisfy)', line: 3 },
+    ],
+    [`a\n${'x'.repeat(1010)}\n`, { rows: [], keys: [], fault: '413 PGRSTX72 A row of the body is too large', line: 2 }],
+  ]
+  for (const [body, expected] of table)
+    t.strictSame(await same(t, csv, body), expected, JSON.stringify(String(body).slice(0, 40)))
+  const broken = await read(csv, Buffer.from('610a31ff0a', 'hex'), 100)
+  t.match(broken, { fault: '400 PGRST102 The CSV is not valid UTF-8' })
+})
+
+t.test('generated CSV is read like a small body', async (t) => {
+  const { below, pick, some } = seededRandom(7)
+  const fields = ['', 'a', 'NULL', '"q"', '"a,b"', '"x\ny"', '"say ""hi"""', 'ä', ' ', '"', 'a"b'] as const
+  for (let round = 0; round < 300; round++) {
+    const lines = some(1, 5, () => Array.from({ length: pick([1, 2, 2, 2, 3]) }, () => pick(fields)).join(','))
+    const body = lines.map((line) => line + pick(['\n', '\n', '\r\n', '\r'])).join('') + pick(['', 'z', '"'])
+    let expected: unknown
+    try {
+      const payload = csvPayload(Buffer.from(body))
+      expected = payload.kind === 'json' ? [JSON.parse(payload.text), payload.keys] : undefined
+    } catch (error) {
+      expected = 'a fault'
+      t.ok(error instanceof ApiError)
+    }
+    const { rows, keys, fault } = await read(csv, body, 1 + below(9))
+    const found = fault === undefined ? [rows.map(([, row]) => row), keys] : 'a fault'
+    if (JSON.stringify(found) !== JSON.stringify(expected)) t.strictSame(found, expected, JSON.stringify(body))
+  }
+  t.pass('no difference')
+})
+
+t.test('data of COPY in binary format', async (t) => {
+  const data = new CopyData()
+  data.add(1, '{"ä":1}')
+  data.add(2 ** 40 + 5, Buffer.from('{}'))
+  const large = 'x'.repeat(300_000)
+  data.add(3, large)
+  data.finish()
+  const bytes = data.take()
+  t.equal(bytes.subarray(0, 11).toString('latin1'), 'PGCOPY\n\xff\r\n\0')
+  const rows: unknown[] = []
+  let at = 19
+  while (bytes.readInt16BE(at) === 2) {
+    const size = bytes.readInt32BE(at + 14)
+    rows.push([Number(bytes.readBigInt64BE(at + 6)), bytes.toString('utf8', at + 18, at + 18 + size)])
+    at += 18 + size
+  }
+  t.strictSame(rows, [
+    [1, '{"ä":1}'],
+    [2 ** 40 + 5, '{}'],
+    [3, large],
+  ])
+  t.equal(bytes.readInt16BE(at), -1)
+  t.equal(at + 2, bytes.length)
+  t.equal(data.length, 0, 'nothing is left')
+})
+
+t.test('progress is reported by rows and by time', async (t) => {
+  let now = 0
+  const events: ImportEvent[] = []
+  const progress = new ImportProgress(
+    'public.items',
+    (event) => events.push(event),
+    () => now,
+  )
+  const steps: readonly (readonly [time: number, rows: number, reports: number])[] = [
+    [10, 500_000, 0],
+    [1000, 600_000, 1],
+    [2500, 650_000, 1],
+    [2600, 700_000, 2],
+    [12_500, 700_001, 2],
+    [12_600, 700_002, 3],
+  ]
+  for (const [time, rows, reports] of steps) {
+    now = time
+    progress.record(rows, rows * 10)
+    t.equal(events.length, reports, `after ${time} ms`)
+  }
+  progress.end('done')
+  t.strictSame(events.at(-1), {
+    state: 'done',
+    relation: 'public.items',
+    rows: 700_002,
+    bytes: 7_000_020,
+    milliseconds: 12_600,
+  })
+})

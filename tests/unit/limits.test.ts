@@ -1,0 +1,144 @@
+// Reading limits: names, values, defaults; and the stricter of two limits.
+import t from 'tap'
+import { parseLimits, stricterLimit, type Limits } from '../../server/identity/limits.ts'
+import { costCheck, costError } from '../../server/rest/response/cost-check.ts'
+import { checkEmbedDepth } from '../../server/rest/plan/embed-depth.ts'
+import { RateLimiter } from '../../server/rest/limits/rate-limiter.ts'
+import { DatabaseCounts, LocalCounts } from '../../server/rest/limits/counts.ts'
+
+t.test('values', (t) => {
+  const rate = 'a number from 0.001 to 1000000'
+  const burst = 'a whole number from 1 to 1000000'
+  const rows: readonly (readonly [
+    pairs: Readonly<Record<string, string>>,
+    limits: Limits | undefined,
+    problems?: string[],
+  ])[] = [
+    [{}, undefined],
+    [
+      { max_rows: '10', max_cost: '0', max_embed_depth: ' 2 ' },
+      { maxRows: 10, maxCost: 0, maxEmbedDepth: 2 },
+    ],
+    [
+      { max_rows: 'none', max_cost: 'NONE' },
+      { maxRows: null, maxCost: null },
+    ],
+    [{ max_rows: '' }, undefined],
+    [{ max_rows: '-1' }, undefined, ['max_rows = -1: allowed is a whole number or none']],
+    [{ max_rows: '1e3' }, undefined, ['max_rows = 1e3: allowed is a whole number or none']],
+    [
+      { max_rows: '99999999999999999999' },
+      undefined,
+      ['max_rows = 99999999999999999999: allowed is a whole number or none'],
+    ],
+    [{ max_requests_per_second: '5' }, { rate: { perSecond: 5, burst: 5 } }],
+    [{ max_requests_per_second: '0.2' }, { rate: { perSecond: 0.2, burst: 1 } }],
+    [{ max_requests_per_second: '2.5', max_request_burst: '7' }, { rate: { perSecond: 2.5, burst: 7 } }],
+    [{ max_user_requests_per_second: '3' }, { userRate: { perSecond: 3, burst: 3 } }],
+    [{ max_requests_per_second: '0' }, undefined, [`max_requests_per_second = 0: allowed is ${rate}`]],
+    [{ max_requests_per_second: 'none' }, undefined, [`max_requests_per_second = none: allowed is ${rate}`]],
+    [
+      { max_requests_per_second: '5', max_request_burst: '0' },
+      { rate: { perSecond: 5, burst: 5 } },
+      [`max_request_burst = 0: allowed is ${burst}`],
+    ],
+    [{ max_request_burst: '5' }, undefined, ['max_request_burst = 5: has no effect without max_requests_per_second']],
+    [{ max_cosst: '5' }, undefined, ['max_cosst: there is no such limit; did you mean max_cost?']],
+    [{ constructor: '5' }, undefined, ['constructor: there is no such limit']],
+  ]
+  for (const [pairs, limits, problems = []] of rows) {
+    t.strictSame(parseLimits(Object.entries(pairs)), { limits, problems }, JSON.stringify(pairs))
+  }
+  t.end()
+})
+
+t.test('the stricter of two limits', (t) => {
+  const rows = [
+    [undefined, undefined, undefined],
+    [undefined, 5, 5],
+    [5, undefined, 5],
+    [null, undefined, null],
+    [null, 5, 5],
+    [5, null, 5],
+    [null, null, null],
+    [3, 5, 3],
+    [0, 5, 0],
+  ] as const
+  for (const [one, other, expected] of rows) t.equal(stricterLimit(one, other), expected)
+  t.end()
+})
+
+t.test('which statements have their cost checked', (t) => {
+  const text = (main: string): string | undefined => costCheck({ text: main, values: ['v'] }, 5)?.statement.text
+  t.equal(text('WITH a AS (SELECT $1) SELECT'), 'EXPLAIN (FORMAT JSON) WITH a AS (SELECT $1) SELECT')
+  t.equal(text('EXPLAIN (FORMAT TEXT) SELECT $1'), undefined)
+  t.equal(text('EXPLAIN (FORMAT TEXT, ANALYZE, VERBOSE) SELECT $1'), 'EXPLAIN (FORMAT JSON) SELECT $1')
+  const rowsOf = (cost: unknown) => [[Buffer.from(JSON.stringify([{ Plan: { 'Total Cost': cost } }]))]]
+  t.equal(costError(rowsOf(5), 5), undefined)
+  t.match(costError(rowsOf(5.01), 5), { code: 'PGRSTX81', message: /is 5.01, and the limit is 5$/ })
+  t.throws(() => costError([], 5))
+  t.throws(() => costError(rowsOf('1'), 5))
+  t.end()
+})
+
+t.test('the embed that is too deep is the first one', (t) => {
+  type Tree = { alias: string | null; relationName: string; embeds: Tree[] }
+  const tree = (relationName: string, ...embeds: Tree[]): Tree => ({ alias: null, relationName, embeds })
+  const deep = tree('root', tree('a', tree('b', tree('c'))), tree('d', tree('e')))
+  const check = (limit: number | null) => () => {
+    checkEmbedDepth(deep as unknown as Parameters<typeof checkEmbedDepth>[0], limit)
+  }
+  t.doesNotThrow(check(null))
+  t.doesNotThrow(check(3))
+  t.throws(check(2), { message: "The embed 'a.b.c' is too deep: the limit is 2" })
+  t.throws(check(1), { message: "The embed 'a.b' is too deep: the limit is 1" })
+  t.throws(check(0), { message: "The embed 'a' is too deep: the limit is 0" })
+  t.end()
+})
+
+t.test('each part of a batch counts, and a refused one counts against no limit', async (t) => {
+  const limiter = new RateLimiter(new LocalCounts(() => 0), () => 0)
+  const identity = { role: 'r', claims: { sub: 'u' } }
+  const rate = (burst: number) => ({ perSecond: 1, burst })
+  const limits = { ofRole: { rate: rate(10), userRate: rate(4) }, key: { keyId: 'k', limits: { rate: rate(20) } } }
+  const take = async (count: number) => limiter.take(limits, identity, count)
+  t.match(await take(3), {
+    error: undefined,
+    headers: [
+      ['RateLimit-Policy', '"key";q=20;w=20, "user";q=4;w=4, "role";q=10;w=10'],
+      ['RateLimit', '"key";r=17;t=3, "user";r=1;t=3, "role";r=7;t=3'],
+    ],
+  })
+  t.match(await take(2), { error: { status: 429, headers: [['Retry-After', '1']] } })
+  t.match(await take(5), { error: { status: 429, hint: 'Send at most 4 at once.', headers: [] } })
+  t.match(await take(1), {
+    error: undefined,
+    headers: [{}, ['RateLimit', '"key";r=16;t=4, "user";r=0;t=4, "role";r=6;t=4']],
+  })
+  t.equal(await limiter.take({ ofRole: { maxRows: 1 }, key: undefined }, identity), undefined)
+})
+
+t.test('without counts in the database, each process counts on its own', async (t) => {
+  const warnings: string[] = []
+  let asked = 0
+  const failing = new DatabaseCounts(
+    () => {
+      asked++
+      return Promise.reject(Object.assign(new Error('no function'), { code: '42883' }))
+    },
+    (message) => warnings.push(message),
+  )
+  const rate = { perSecond: 0.001, burst: 3 }
+  t.equal((await failing.take('a', rate, 2)).granted, 2)
+  t.equal((await failing.take('a', rate, 2)).granted, 1)
+  t.equal((await failing.take('b', rate, 2)).granted, 2)
+  t.equal(asked, 1, 'the database is not asked again at once')
+  t.equal(warnings.length, 1)
+  t.match(warnings[0], /^each process counts requests on its own \(no function\): run sql\/limits\/setup.sql/)
+  const lost = new DatabaseCounts(
+    () => Promise.reject(new Error('lost')),
+    (message) => warnings.push(message),
+  )
+  await t.rejects(lost.take('a', rate, 1), { message: 'lost' })
+  t.equal(warnings.length, 1)
+})
