@@ -129,14 +129,54 @@ type StepOptions = {
   readonly prepare: boolean
 }
 
-/** Runs steps in an open transaction, in one round trip: see `RunSteps`. */
+/** A step, or one half of a step whose precheck decides in between whether its statements run. */
+type Stage = Omit<BatchStep, 'precheck'> & { readonly half?: 'opening' | 'rest' }
+
+/**
+ * Runs steps in an open transaction: see `RunSteps`. They take one round trip, and one more for each step with a precheck,
+ * which must succeed before the statements of the step are sent.
+ */
 export async function runSteps(
   client: PipelineClient,
   steps: readonly BatchStep[],
+  options: StepOptions,
+): Promise<readonly BatchStepResult[]> {
+  const results: BatchStepResult[] = []
+  let stages: Stage[] = []
+  let isFirst = true
+  /** Sends the stages so far. Returns whether all have succeeded. */
+  const flush = async (): Promise<boolean> => {
+    const how = isFirst ? options : { ...options, before: [], prepare: false }
+    isFirst = false
+    const sent = await runStages(client, stages, how)
+    stages = []
+    results.push(...sent)
+    return !sent.some((result) => 'error' in result)
+  }
+  for (const step of steps) {
+    const { precheck } = step
+    if (!precheck) {
+      stages.push(step)
+      continue
+    }
+    stages.push({ ...step, statements: [precheck.statement], half: 'opening' })
+    if (!(await flush())) return results
+    const checked = results.pop()
+    const error = checked && 'rows' in checked ? precheck.check(checked.rows[0] ?? []) : undefined
+    if (error) return [...results, { error }]
+    stages.push({ ...step, half: 'rest' })
+  }
+  if (stages.length > 0) await flush()
+  return results
+}
+
+async function runStages(
+  client: PipelineClient,
+  stages: readonly Stage[],
   { before, isReadOnly, prepare }: StepOptions,
 ): Promise<readonly BatchStepResult[]> {
   const all = [...before]
-  const positions = steps.map((step) => addStep(step, isReadOnly, all))
+  const positions = stages.map((stage) => addStage(stage, isReadOnly, all))
   let completed: readonly RawRow[][] = []
   let failure: StatementError | undefined
   try {
@@ -144,6 +184,9 @@ export async function runSteps(
   } catch (error) {
     if (!(error instanceof StatementError) || isLostConnection(error)) throw error
     failure = error
+    const at = error.position.statement
+    const failed = positions.find(({ first, last }) => first <= at && at < last)
+    if (failed) failure.statement = at - failed.first
   }
   const results = positions
     .filter(({ end }) => end <= completed.length)
@@ -151,21 +194,25 @@ export async function runSteps(
   return failure ? [...results, { error: failure }] : results
 }
 
-/** Adds the statements of a step, and returns where those are whose rows are its results, and where it ends. */
-function addStep(
-  { settings, preRequest, statements, readOnly }: BatchStep,
+/** Adds the statements of a stage, and returns where those are whose rows are its results, and where it ends. */
+function addStage(
+  { settings, preRequest, statements, readOnly, half }: Stage,
   isReadOnly: boolean,
   all: PipelineStatement[],
 ): { readonly first: number; readonly last: number; readonly end: number } {
   const isNarrower = readOnly && !isReadOnly
-  if (settings.checksSession) all.push(loginRole)
-  if (isNarrower) all.push(beginRead)
-  all.push(settings)
-  if (preRequest) all.push(preRequest)
+  if (half !== 'rest') {
+    if (settings.checksSession) all.push(loginRole)
+    if (isNarrower) all.push(beginRead)
+    all.push(settings)
+    if (preRequest) all.push(preRequest)
+  }
   const first = all.length
   all.push(...statements)
   const last = all.length
-  if (isNarrower) all.push(endRead)
-  all.push(...(settings.ofRequest ?? []).map(resetSetting))
+  if (half !== 'opening') {
+    if (isNarrower) all.push(endRead)
+    all.push(...(settings.ofRequest ?? []).map(resetSetting))
+  }
   return { first, last, end: all.length }
 }

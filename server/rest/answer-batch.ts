@@ -217,6 +217,7 @@ class Batch {
       database,
       authenticationTime: undefined,
       idempotencyKey: undefined,
+      exports: undefined,
       trace: own,
     })
     if (answered instanceof ApiError) return failed(this.#bodyTypeError(answered, http))

@@ -281,7 +281,7 @@ async function runCrud(
   const { config } = context.snapshot
   const { request, main = noStatement(), stats } = prepared
   if (plan.explain) {
-    const { rows, arriving } = await run(plan, prepared, identity, context, [main])
+    const { rows, arriving } = await run(plan, prepared, identity, context, [main], { main })
     // A large plan in JSON is one field, which is streamed.
     return { ...readResult(plan.kind, []), body: arriving ?? explainBody(rows[0] ?? []) }
   }
@@ -365,7 +365,7 @@ async function run(
   identity: Identity,
   { database, caller, snapshot, schemaCache: cache, trace }: AnswerContext,
   statements: readonly PipelineStatement[],
-  { checkResult, stats, claim, receiver }: RunOptions = {},
+  { checkResult, stats, claim, receiver, main }: RunOptions = {},
 ): Promise<TransactionResult> {
   const { config } = snapshot
   const session = cache.checksSessions ? namedSession(identity) : undefined
@@ -376,9 +376,8 @@ async function run(
   // The function may switch to another role, so it runs before the check.
   const preRequest = called ?? columnsCheck
   const checks = called && columnsCheck ? [columnsCheck] : []
-  const [main] = statements
   const { dbMaxCost } = config
-  const precheck = dbMaxCost === null || plan.kind === 'inspect' || !main ? undefined : costCheck(main, dbMaxCost)
+  const precheck = dbMaxCost === null || main === undefined ? undefined : costCheck(main, dbMaxCost)
   if (trace.statements) {
     const before = [settings, ...(preRequest ? [preRequest] : []), ...(precheck ? [precheck.statement] : [])]
     for (const { text } of [...before, ...checks, ...statements]) trace.statements.push(text)

@@ -240,7 +240,7 @@ export type Database = {
 }
 
 /** What runs for one request of a batch. */
-export type BatchStep = Pick<RestTransaction, 'settings' | 'preRequest' | 'statements' | 'readOnly'>
+export type BatchStep = Pick<RestTransaction, 'settings' | 'preRequest' | 'precheck' | 'statements' | 'readOnly'>
 
 /** The rows of each statement of a step, or the error that ended the batch. */
 export type BatchStepResult = { readonly rows: TransactionResult['rows'] } | { readonly error: Error }

@@ -21,6 +21,7 @@ export type ExtensionContext = {
 export type MeasureExtension = (context: ExtensionContext) => Promise<Readonly<Record<string, number>>>
 
 const extensions: Readonly<Record<string, MeasureExtension>> = {
+  batch: measureBatch,
   import: measureImport,
   batch: measureBatch,
   keyset: measureKeyset,
