@@ -304,6 +304,7 @@ async function runCrud(
     checkResult: checksInTransaction ? checkResult : undefined,
     stats: mayShare(plan) && !claim ? stats : undefined,
     claim,
+    main,
   })
   const row = readResult(plan.kind, rows[0] ?? [], arriving, hasVersion)
   const error = checksInTransaction ? undefined : resultError(plan, row, request.shape)

@@ -21,7 +21,6 @@ export type ExtensionContext = {
 export type MeasureExtension = (context: ExtensionContext) => Promise<Readonly<Record<string, number>>>
 
 const extensions: Readonly<Record<string, MeasureExtension>> = {
-  batch: measureBatch,
   import: measureImport,
   batch: measureBatch,
   keyset: measureKeyset,
