@@ -133,6 +133,7 @@ export async function runSteps(
   const results = positions
     .filter(({ end }) => end <= completed.length)
     .map(({ first, last }): BatchStepResult => ({ rows: completed.slice(first, last) }))
+  failure?.numberIn(steps[results.length]?.statements ?? [])
   return failure ? [...results, { error: failure }] : results
 }
 
