@@ -150,6 +150,40 @@ t.test('both OpenAPI documents have the related rows', async (t) => {
   })
 })
 
+t.test('in a batch', async (t) => {
+  const batch = (lines: object[]) =>
+    call('POST', '/rest/v1/$batch', {
+      headers: alice,
+      body: {
+        requests: [
+          {
+            id: 'tag',
+            method: 'POST',
+            url: '/tags?select=id',
+            headers: { Prefer: 'return=representation' },
+            body: { name: 'batched' },
+          },
+          {
+            id: 'order',
+            method: 'POST',
+            url: '/orders?select=reference,lines(sku)',
+            headers: { Prefer: 'return=representation' },
+            body: { reference: 'batched', lines, order_tags: [{ tag_id: { $ref: 'tag#/0/id' } }] },
+          },
+        ],
+      },
+    })
+  const refused = await batch([
+    { sku: 'a', price: 1 },
+    { sku: 'b', price: 'x' },
+  ])
+  t.equal(refused.status, 400)
+  t.match(refused.body, { code: '22P02', details: '/lines/1/price', request: 'order' })
+  const { status, body } = await batch([{ sku: 'a', price: 1 }])
+  t.equal(status, 200)
+  t.match(body, { responses: [{}, { status: 201, body: [{ reference: 'batched', lines: [{ sku: 'a' }] }] }] })
+})
+
 t.test('the depth is limited', async (t) => {
   const nest = (depth: number): object =>
     depth === 0 ? { name: 'leaf' } : { name: 'n', categories: [nest(depth - 1)] }

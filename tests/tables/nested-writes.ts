@@ -250,7 +250,7 @@ const preferences: readonly Exchange[] = [
     status: 406,
     body: fault('PGRST116', 'Cannot coerce the result to a single JSON object', 'The result contains 2 rows'),
     range: null,
-    applied: undefined as never,
+    applied: undefined,
   },
   {
     name: 'columns as supabase-js sends them',
