@@ -199,7 +199,7 @@ export const errors = {
     new ApiError({
       code: 'PGRSTX31',
       status: 400,
-      message: `Values of '${what}' cannot be distinct, because the type ${type} has no equality operator`,
+      message: `Values of '${what}' cannot be compared, because the type ${type} has no equality operator`,
       hint: `Cast it to a type that has one, as in ${what}::${type.startsWith('json') ? 'jsonb' : 'text'}.`,
     }),
   /** @param parameter as the client wrote it */
