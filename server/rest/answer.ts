@@ -40,7 +40,7 @@ import { withPageHeaders } from './response/page-links.ts'
 import { respond, respondInspect } from './response/respond.ts'
 import { isStreamed, type Body, type RestResponse, type ResultRow } from './response/result.ts'
 import { plannedRows, tableTotal } from './response/total.ts'
-import { addValidator } from './response/validator.ts'
+import { addDocumentValidator, addValidator } from './response/validator.ts'
 import { failedStatement, transactionError } from './sql-errors.ts'
 import { render } from './sql/fragment.ts'
 import { readableColumnsStatement } from './sql/readable-columns.ts'
@@ -167,10 +167,13 @@ async function execute(
     case 'inspect': {
       const { rows } = await run(plan, prepared, identity, context, inspectStatements(plan, config))
       transaction = timer()
-      response = respondInspect(
-        plan,
-        inspectDocument(plan, rows, cache, config, basePath === '' ? '/' : basePath, snapshot.isRated(identity)),
-        request.shape,
+      response = addDocumentValidator(
+        respondInspect(
+          plan,
+          inspectDocument(plan, rows, cache, config, basePath === '' ? '/' : basePath, snapshot.isRated(identity)),
+          request.shape,
+        ),
+        request,
       )
       break
     }

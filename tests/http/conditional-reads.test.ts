@@ -95,7 +95,7 @@ t.test('two users: a tag of one does not answer the other', async (t) => {
   }
   const credentials: readonly Record<string, string>[] = [{ apikey: 'x' }, { Cookie: 'a=b' }]
   for (const headers of credentials) {
-    const answer = await call('GET', path, { headers })
+    const answer = await call('GET', `/rest/v1${path}`, { headers })
     t.match(answer.headers.get('cache-control'), /^private, no-cache$|^no-store$/)
   }
   t.equal((await as('ann', 'GET', '/papers/3')).headers.get('cache-control'), 'no-store', 'errors')
@@ -141,7 +141,7 @@ t.test('other conditions are ignored: there is no Last-Modified, and ranges are 
 t.test('other origins may read the tag', async (t) => {
   const { headers } = await as('ann', 'GET', '/counters/1', { headers: { Origin: 'https://shop.test' } })
   t.match(headers.get('access-control-expose-headers'), /(?:^|, )ETag$/)
-  const preflight = await call('OPTIONS', '/counters', {
+  const preflight = await call('OPTIONS', '/rest/v1/counters', {
     headers: {
       Origin: 'https://shop.test',
       'Access-Control-Request-Method': 'PATCH',

@@ -1,8 +1,10 @@
 // If-Match and If-None-Match: * of writes: rows by key, by filters, of views, of two users.
+import { createClient } from '@supabase/supabase-js'
 import t from 'tap'
 import { startConditional, tagOf } from '../support/conditional.ts'
+import { runSection, sectionFunction } from '../support/readme-section.ts'
 
-const { as, database } = await startConditional(t)
+const { as, database, token, url } = await startConditional(t)
 const single = { Accept: 'application/vnd.pgrst.object+json' }
 const full = { Prefer: 'return=representation' }
 
@@ -237,3 +239,30 @@ t.test(
     await database.query('grant select on cond.pairs to authenticated')
   },
 )
+
+t.test('an Idempotency-Key with a precondition', async (t) => {
+  const read = await as('ann', 'GET', '/counters/4')
+  const headers = { 'If-Match': tagOf(read), 'Idempotency-Key': '"once"' }
+  const send = () => as('ann', 'PATCH', '/counters?id=eq.4', { body: { value: 11 }, headers })
+  const [first, second] = [await send(), await send()]
+  t.strictSame([first.status, second.status], [204, 204], first.text + second.text)
+  t.equal(tagOf(second), tagOf(first), 'the stored response')
+  t.equal(tagOf(first), tagOf(await as('ann', 'GET', '/counters/4')).replace(/\/.*/, '"'))
+  const other = await as('ann', 'PATCH', '/counters/4', {
+    body: { value: 12 },
+    headers: { 'If-Match': '"1"', 'Idempotency-Key': '"refused"' },
+  })
+  t.equal(other.status, 412)
+})
+
+t.test("the README's lines", async (t) => {
+  const printed = await runSection('conditional-curl', { URL: url, TOKEN: token })
+  t.strictSame(printed.trim().split('\n'), ['304', '200', '412'])
+  const run = await sectionFunction<[unknown]>('conditional', ['client'], ['status'])
+  const client = createClient(url, token, {
+    db: { schema: 'cond' },
+    auth: { persistSession: false, autoRefreshToken: false },
+    realtime: { transport: class {} as never },
+  })
+  t.strictSame(await run(client), { status: 204 })
+})

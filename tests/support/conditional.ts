@@ -8,6 +8,8 @@ import { signToken } from './token.ts'
 
 export type Conditional = Application & {
   readonly database: TestDatabase
+  /** The token of a user. */
+  readonly token: string
   /** Sends a request as a user. The path is below the mount path. */
   readonly as: (
     user: 'ann' | 'bob' | 'nobody',
@@ -24,7 +26,6 @@ export async function startConditional(t: Test, env: Record<string, string> = {}
   const application = await startApplication(t, database.authenticatorUri, {
     SERVICES: 'rest',
     PGRST_DB_SCHEMAS: 'cond',
-    REST_BASE_PATH: '/',
     DB_VERSION_COLUMN: 'row_version',
     PGRST_LOG_LEVEL: 'crit',
     ...env,
@@ -36,8 +37,9 @@ export async function startConditional(t: Test, env: Record<string, string> = {}
   return {
     ...application,
     database,
+    token: tokens.ann,
     as: (user, method, path, { body, headers } = {}) =>
-      application.call(method, path, {
+      application.call(method, `/rest/v1${path}`, {
         ...(body === undefined ? {} : { body }),
         headers: { ...(user === 'nobody' ? {} : { Authorization: `Bearer ${tokens[user]}` }), ...headers },
       }),

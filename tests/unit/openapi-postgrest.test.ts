@@ -118,7 +118,7 @@ t.test('the members of the document', async (t) => {
   t.strictSame(Object.keys(parameters as Json), [
     ...['preferParams', 'preferReturn', 'preferCount', 'preferPost', 'select', 'on_conflict', 'order', 'range'],
     ...['rangeUnit', 'offset', 'limit'],
-    ...['contentType', 'cursor', 'distinct', 'having', 'idempotencyKey'],
+    ...['contentType', 'cursor', 'distinct', 'having', 'idempotencyKey', 'ifMatch', 'ifNoneMatch'],
   ])
   t.strictSame(Object.keys(parse({ ...bigDocument(), settings: { ...empty.settings, openapiSecurityActive: true } })), [
     ...['swagger', 'info', 'host', 'basePath', 'schemes', 'consumes', 'produces', 'paths', 'definitions', 'parameters'],
@@ -207,7 +207,7 @@ t.test('paths of relations', async (t) => {
       responses: { 204: { description: 'No Content' } },
       ...common,
     },
-    parameters: refs('idempotencyKey', 'contentType', 'distinct', 'having', 'cursor'),
+    parameters: refs('idempotencyKey', 'contentType', 'ifMatch', 'ifNoneMatch', 'distinct', 'having', 'cursor'),
     'x-related-rows': ['cars'],
   })
   t.strictSame(

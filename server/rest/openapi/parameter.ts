@@ -56,6 +56,8 @@ const shared: readonly Member[] = [
   ['distinct', parameter({ name: 'distinct', description: 'Distinct rows', in: 'query' })],
   ['having', parameter({ name: 'having', description: 'Filtering groups', in: 'query' })],
   ['idempotencyKey', parameter({ name: 'Idempotency-Key', description: 'Idempotent POST and PATCH', in: 'header' })],
+  ['ifMatch', parameter({ name: 'If-Match', description: 'Writes the row unless it has changed', in: 'header' })],
+  ['ifNoneMatch', parameter({ name: 'If-None-Match', description: 'Known entity tags', in: 'header' })],
 ]
 
 /** Names of the parameters of one relation, in `#/parameters/`. */

@@ -82,7 +82,7 @@ export function tablePath(table: Table, relationships: Relationships, failures: 
       ['delete', method([...filters, 'preferReturn'], ['204', response('No Content')])],
       ['patch', method([...filters, bodyName(name), 'preferReturn'], ['204', response('No Content')])],
       ['x-related-rows', related.length > 0 ? related : undefined],
-      ['parameters', beyondPostgrest('idempotencyKey', 'contentType', ...ofReads)],
+      ['parameters', beyondPostgrest('idempotencyKey', 'contentType', 'ifMatch', 'ifNoneMatch', ...ofReads)],
     ),
   ]
 }

@@ -46,13 +46,41 @@ export function addValidator(
   return withTag(response, opaqueTag(version, hasBody ? digest(body) : null))
 }
 
-function addToRead(response: RestResponse, plan: CrudPlan, row: ResultRow, { input }: PlannedRequest): RestResponse {
-  const { conditions } = input
+/** Adds the entity tag to the response with the description of a schema. */
+export function addDocumentValidator(response: RestResponse, request: PlannedRequest): RestResponse {
+  const { body } = response
+  if (isStreamed(body) || body.length === 0) return response
+  return conditional(response, opaqueTag(null, digest(body)), null, request)
+}
+
+function addToRead(response: RestResponse, plan: CrudPlan, row: ResultRow, request: PlannedRequest): RestResponse {
   if (response.status !== 200 && response.status !== 206) return response
-  const given = givenTag(response.headers)
   const version = row.version ?? null
-  const opaque = given === undefined ? computedTag(plan, row, version) : /^(?:W\/)?"(.*)"$/.exec(given)?.[1]
-  const tagged = given === undefined && opaque !== undefined ? withTag(response, opaque) : response
+  const given = givenTag(response.headers)
+  return conditional(
+    response,
+    given === undefined ? computedTag(plan, row, version) : undefined,
+    version,
+    request,
+    given,
+  )
+}
+
+/**
+ * Adds a tag to the response of a read, and evaluates the conditions of the request.
+ *
+ * @param computed opaque tag; undefined when there is none, or the database has set one
+ * @param given the tag that the database has set
+ */
+function conditional(
+  response: RestResponse,
+  computed: string | undefined,
+  version: string | null,
+  { input: { conditions } }: PlannedRequest,
+  given?: string,
+): RestResponse {
+  const opaque = given === undefined ? computed : /^(?:W\/)?"(.*)"$/.exec(given)?.[1]
+  const tagged = computed === undefined ? response : withTag(response, computed)
   if (conditions === undefined) return tagged
   requireMatch(conditions.ifMatch, version, given?.startsWith('W/') === true ? undefined : opaque)
   const condition = conditions.ifNoneMatch === undefined ? undefined : parseTagCondition(conditions.ifNoneMatch)

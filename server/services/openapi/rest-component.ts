@@ -62,6 +62,9 @@ const sharedParameters = {
   columns: query('columns', text, 'Keys of the body to use; the others are ignored.'),
   onConflict: query('on_conflict', text, 'Columns of the unique constraint that identifies existing rows.'),
   range: header('Range', 'First and last row, counted from 0: `0-9`.'),
+  ifMatch: header('If-Match', 'Entity tags of the row, or `*`: otherwise the response is 412.'),
+  ifNoneMatch: header('If-None-Match', 'Entity tags that the client has: the response is 304 if one is current.'),
+  ifAbsent: header('If-None-Match', '`*`: creates the row only if it does not exist; otherwise the response is 412.'),
   preferRead: prefer(counts, 'pagination=keyset', ...anyRequest),
   preferInsert: prefer(
     returns,
@@ -124,6 +127,7 @@ export const restHeaders = {
     schema: text,
   },
   retryAfter: { description: 'Seconds until a request may succeed.', schema: { type: 'integer', minimum: 1 } },
+  etag: { description: 'Entity tag: the version of one row, and a digest of the body.', schema: text },
   location: { description: 'Path of the new row.', schema: { type: 'string', format: 'uri-reference' } },
 } satisfies JsonObject
 
@@ -165,6 +169,8 @@ export const restResponses = {
       'Retry-After': headerRef('retryAfter'),
     },
   },
+  notModified: { description: 'The client has the current representation.', headers: { ETag: { schema: text } } },
+  preconditionFailed: error('The row does not have the version in `If-Match`, or exists already.'),
   error: error('Any other error.'),
 } satisfies JsonObject
 
@@ -179,3 +185,8 @@ export const failures = (about: 'row' | 'rows' = 'rows'): JsonObject => ({
   429: responseRef('tooManyRequests'),
   default: responseRef('error'),
 })
+
+/** The response to a read whose `If-None-Match` has the current tag. */
+export const notModified: JsonObject = { 304: responseRef('notModified') }
+/** The response to a write whose `If-Match` or `If-None-Match` is false. */
+export const preconditionFailed: JsonObject = { 412: responseRef('preconditionFailed') }

@@ -5,7 +5,9 @@ import { componentName, pathSegment, type JsonObject, type JsonSchema } from '..
 import {
   failures,
   headerRef,
+  notModified,
   parameterRef,
+  preconditionFailed,
   reservedParameters,
   groupingRefs,
   sharedRefs,
@@ -100,6 +102,7 @@ function rowsItem(context: ItemContext): JsonObject {
   const { table, row, insert, update, nested, filters, acceptProfile, contentProfile } = context
   const headers = {
     'Content-Range': headerRef('contentRange'),
+    ETag: headerRef('etag'),
     Link: headerRef('link'),
     'Rows-Truncated': headerRef('rowsTruncated'),
   }
@@ -108,7 +111,7 @@ function rowsItem(context: ItemContext): JsonObject {
     get: operation(context, 'list', 'Read rows of', {
       parameters: [
         ...conditions,
-        ...sharedRefs('select', 'order', 'limit', 'offset', 'range', 'preferRead'),
+        ...sharedRefs('select', 'order', 'limit', 'offset', 'range', 'ifNoneMatch', 'preferRead'),
         // A parameter has one description: that of the column, if there is one.
         ...(table.columns.has('cursor') ? [] : sharedRefs('cursor')),
         ...groupingRefs((name) => table.columns.has(name)),
@@ -117,6 +120,7 @@ function rowsItem(context: ItemContext): JsonObject {
       responses: {
         200: { description: 'All matching rows.', headers, content: manyRows(row) },
         206: { description: 'Some of the matching rows.', headers, content: manyRows(row) },
+        ...notModified,
         ...failures(),
       },
     }),
@@ -154,9 +158,13 @@ function rowsItem(context: ItemContext): JsonObject {
       ? {
           put: operation(context, 'replace', 'Add or replace one row of', {
             description: `The filters must be exactly one \`eq\` for each column of the primary key: ${table.primaryKey.map((name) => `\`${name}\``).join(', ')}.`,
-            parameters: [...filters, ...sharedRefs('select', 'columns', 'preferWrite'), ...contentProfile],
+            parameters: [
+              ...filters,
+              ...sharedRefs('select', 'columns', 'ifMatch', 'ifAbsent', 'preferWrite'),
+              ...contentProfile,
+            ],
             requestBody: { required: true, content: { [json]: { schema: insert } } },
-            responses: { ...written(row), 201: noBody('Added.'), ...failures() },
+            responses: { ...written(row), 201: noBody('Added.'), ...preconditionFailed, ...failures() },
           }),
         }
       : {}),
@@ -169,15 +177,15 @@ function rowsItem(context: ItemContext): JsonObject {
               ...contentProfile,
             ],
             requestBody: { required: true, content: { [json]: { schema: update } } },
-            responses: { ...written(row), ...failures() },
+            responses: { ...written(row), ...preconditionFailed, ...failures() },
           }),
         }
       : {}),
     ...(table.deletable
       ? {
           delete: operation(context, 'remove', 'Delete rows of', {
-            parameters: [...conditions, ...sharedRefs('select', 'preferWrite'), ...contentProfile],
-            responses: { ...written(row), ...failures() },
+            parameters: [...conditions, ...sharedRefs('select', 'ifMatch', 'preferWrite'), ...contentProfile],
+            responses: { ...written(row), ...preconditionFailed, ...failures() },
           }),
         }
       : {}),
@@ -196,19 +204,25 @@ function rowItem(context: ItemContext, key: Column): JsonObject {
   return {
     parameters: [id],
     get: operation(context, 'read', 'Read one row of', {
-      parameters: [...sharedRefs('select', 'preferRead'), ...acceptProfile],
-      responses: { 200: { description: 'The row.', content: oneRow(row) }, ...failures('row') },
+      parameters: [...sharedRefs('select', 'ifNoneMatch', 'preferRead'), ...acceptProfile],
+      responses: {
+        200: { description: 'The row.', headers: { ETag: headerRef('etag') }, content: oneRow(row) },
+        ...notModified,
+        ...failures('row'),
+      },
     }),
     ...(table.updatable
       ? {
           patch: operation(context, 'updateOne', 'Change one row of', {
-            parameters: [...sharedRefs('select', 'columns', 'preferWrite'), ...contentProfile],
+            parameters: [...sharedRefs('select', 'columns', 'ifMatch', 'preferWrite'), ...contentProfile],
             requestBody: { required: true, content: { [json]: { schema: update } } },
             responses: {
               200: {
                 description: 'Changed, with the row for `Prefer: return=representation`.',
+                headers: { ETag: headerRef('etag') },
                 content: oneRow(row),
               },
+              ...preconditionFailed,
               ...failures('row'),
             },
           }),
@@ -217,8 +231,8 @@ function rowItem(context: ItemContext, key: Column): JsonObject {
     ...(table.deletable
       ? {
           delete: operation(context, 'removeOne', 'Delete one row of', {
-            parameters: [...sharedRefs('preferWrite'), ...contentProfile],
-            responses: { 204: noBody('Deleted.'), ...failures('row') },
+            parameters: [...sharedRefs('ifMatch', 'preferWrite'), ...contentProfile],
+            responses: { 204: noBody('Deleted.'), ...preconditionFailed, ...failures('row') },
           }),
         }
       : {}),

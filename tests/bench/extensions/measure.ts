@@ -7,6 +7,7 @@ import { measureImport } from './import.ts'
 import { measureBatch } from './batch.ts'
 import { measureKeyset } from './keyset.ts'
 import { measureExport } from './export.ts'
+import { measureConditional } from './conditional.ts'
 
 export type ExtensionContext = {
   /** Starts a server on the data of the benchmark, with additional settings. The benchmark stops it at its end. */
@@ -25,6 +26,7 @@ const extensions: Readonly<Record<string, MeasureExtension>> = {
   batch: measureBatch,
   keyset: measureKeyset,
   export: measureExport,
+  conditional: measureConditional,
 }
 
 /** Measures the extensions in turn. `--only NAME` chooses some of them. */
