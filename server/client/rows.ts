@@ -76,7 +76,7 @@ function builderOf(query: object): Builder {
 function send({ method, url, headers: given, schema, body, signal, fetch: send }: Builder): Promise<Response> {
   const headers: Record<string, string> = {}
   given.forEach((value, name) => (headers[name] = value))
-  headers['accept'] = 'application/x-ndjson'
+  headers.accept = 'application/x-ndjson'
   const isRead = method === 'GET'
   if (schema !== undefined) headers[isRead ? 'accept-profile' : 'content-profile'] = schema
   if (!isRead) headers['content-type'] = 'application/json'

@@ -117,9 +117,9 @@ t.test('memory does not depend on the number of rows', async (t) => {
     let next = 0
     const reader = response.body?.getReader()
     for (;;) {
-      const { done, value } = (await reader?.read()) ?? { done: true }
-      if (done || !value) break
-      bytes += value.length
+      const part = await reader?.read()
+      if (part?.value === undefined) break
+      bytes += (part.value as Uint8Array).length
       if (bytes < next) continue
       next += 5_000_000
       collectGarbage()

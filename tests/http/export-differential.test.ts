@@ -78,7 +78,7 @@ type Answer = { readonly status: number; readonly headers: Readonly<Record<strin
 
 async function ask(url: string, path: string, init: RequestInit): Promise<Answer> {
   const response = await fetch(url + path, { ...init, headers: { 'Accept-Encoding': 'identity', ...init.headers } })
-  const { date: _, ...headers } = Object.fromEntries(response.headers)
+  const headers = Object.fromEntries([...response.headers].filter(([name]) => name !== 'date'))
   return { status: response.status, headers, body: Buffer.from(await response.arrayBuffer()) }
 }
 

@@ -207,7 +207,7 @@ t.test('an error in the middle breaks the response off', async (t) => {
     get(`${url}/fails_late`, { headers: { Accept: ndjson } }, resolve),
   )
   await t.rejects(async () => {
-    for await (const _ of incoming);
+    await incoming.resume().toArray()
   })
   t.notOk(incoming.complete, "Node's client knows that it is incomplete")
   t.ok(await isIdle())
@@ -320,7 +320,7 @@ t.test('rows arrive before the statement has ended', async (t) => {
     const answer = await ask('/sleepy?select=i', { 'Accept-Encoding': encoding })
     const reader = answer.body?.getReader()
     const first = await reader?.read()
-    t.ok(first?.value && first.value.length > 0, encoding)
+    t.ok(((first?.value as Uint8Array | undefined)?.length ?? 0) > 0, encoding)
     await reader?.cancel()
   }
   t.ok(await isIdle())
