@@ -172,7 +172,7 @@ t.test('row-level security: every user gets the own rows', async (t) => {
 t.test('errors before the first byte are error responses', async (t) => {
   type Case = readonly [path: string, status: number, code: string]
   const cases: readonly Case[] = [
-    ['/rpc/failing?at=3', 400, '22012'],
+    ['/rpc/failing?at=1', 400, '22012'],
     ['/lines?missing=eq.1', 400, '42703'],
     ['/missing', 404, 'PGRST205'],
     ['/lines?id=eq.x', 400, '22P02'],
