@@ -115,7 +115,7 @@ t.test('requests of a role above its burst get 429, whatever they ask for', asyn
 t.test('scripts of other origins may read the headers', async (t) => {
   await limit('anon', { max_requests_per_second: 5 })
   const { headers } = await one.call('GET', '/notes', { headers: { Origin: 'https://example.org' } })
-  t.match(headers.get('access-control-expose-headers'), /Range-Unit, RateLimit, RateLimit-Policy, Retry-After$/)
+  t.match(headers.get('access-control-expose-headers'), /Range-Unit.*, RateLimit-Policy, RateLimit$/)
   const preflight = await one.call('OPTIONS', '/notes', {
     headers: { Origin: 'https://example.org', 'Access-Control-Request-Method': 'GET' },
   })
