@@ -191,7 +191,6 @@ async function runStages(
   const results = positions
     .filter(({ end }) => end <= completed.length)
     .map(({ first, last }): BatchStepResult => ({ rows: completed.slice(first, last) }))
-  failure?.numberIn(steps[results.length]?.statements ?? [])
   return failure ? [...results, { error: failure }] : results
 }
 

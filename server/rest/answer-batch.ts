@@ -14,7 +14,7 @@ import { headersOfPart } from './batch/part-headers.ts'
 import { fillBody, lookupIn, type Lookup } from './batch/references.ts'
 import { fillUrl } from './batch/url-template.ts'
 import { prepare } from './cache/prepare.ts'
-import type { BatchDatabase, BatchStepResult, RunSteps } from './database.ts'
+import type { BatchDatabase, RunSteps } from './database.ts'
 import { ApiError } from './errors.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import type { IdempotentRequest } from './request/idempotency-key.ts'
@@ -171,7 +171,7 @@ class Batch {
     const steps = running.flatMap(({ database }) => database.take() ?? [])
     const unfit = steps.findIndex(({ transaction }) => stricter(isolation, transaction.isolation) !== isolation)
     const fit = unfit < 0 ? steps : steps.slice(0, unfit)
-    const results = fit.length > 0 ? await runFit(fit, run) : []
+    const results = fit.length > 0 ? await run(fit.map(({ transaction }) => transaction)) : []
     results.forEach((result, index) => settle(fit[index], result))
     if (unfit >= 0 && results.length === fit.length) {
       const needed = steps[unfit]?.transaction.isolation ?? ''
@@ -303,27 +303,6 @@ const isRead = ({ method }: BatchPart): boolean =>
 /** Waits until each request has ended, or waits for the database. */
 const quiet = (group: readonly Running[]): Promise<unknown> =>
   Promise.all(group.map(({ settled, database }) => Promise.race([settled, database.whenWaiting()])))
-
-/**
- * Runs steps in one round trip; for a role whose statements have a greatest cost, each after its check. The check does not
- * run the pre-request function, which would run twice.
- */
-async function runFit(steps: readonly WaitingStep[], run: RunSteps): Promise<readonly BatchStepResult[]> {
-  if (steps.every(({ transaction }) => !transaction.precheck)) return run(steps.map(({ transaction }) => transaction))
-  const results: BatchStepResult[] = []
-  for (const { transaction } of steps) {
-    const { precheck } = transaction
-    if (precheck) {
-      const [checked] = await run([{ ...transaction, preRequest: undefined, statements: [precheck.statement] }])
-      const error = checked && 'error' in checked ? checked.error : precheck.check(checked?.rows[0] ?? [])
-      if (error) return [...results, { error }]
-    }
-    results.push(...(await run([transaction])))
-    const last = results.at(-1)
-    if (last && 'error' in last) break
-  }
-  return results
-}
 
 /** Passes the result of a step to its request. */
 function settle(step: WaitingStep | undefined, result: Awaited<ReturnType<RunSteps>>[number]): void {

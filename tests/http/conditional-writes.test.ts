@@ -256,6 +256,7 @@ t.test('an Idempotency-Key with a precondition', async (t) => {
 })
 
 t.test("the README's lines", async (t) => {
+  await database.query('insert into cond.counters (id, value) values (1, 0), (2, 0) on conflict (id) do nothing')
   const printed = await runSection('conditional-curl', { URL: url, TOKEN: token })
   t.strictSame(printed.trim().split('\n'), ['304', '200', '412'])
   const run = await sectionFunction<[unknown]>('conditional', ['client'], ['status'])

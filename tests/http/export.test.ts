@@ -194,9 +194,9 @@ t.test('an error in the middle breaks the response off', async (t) => {
     [ndjson, 'gzip'],
     [ndjson, 'br'],
   ] as const) {
-    const answer = await ask('/fails_late', { Accept: accept, 'Accept-Encoding': encoding })
-    t.equal(answer.status, 200)
-    await t.rejects(answer.text(), `fetch rejects: ${accept}, ${encoding}`)
+    // The error may arrive before the compressed head of the response has left.
+    const text = ask('/fails_late', { Accept: accept, 'Accept-Encoding': encoding }).then((answer) => answer.text())
+    await t.rejects(text, `fetch rejects: ${accept}, ${encoding}`)
     const adapted = await handle(
       new Request('http://localhost/fails_late', { headers: { Accept: accept, 'Accept-Encoding': encoding } }),
     )
@@ -353,7 +353,7 @@ t.test('compression', async (t) => {
   const off = await startExportApi(t, fixture, { restExportCompression: false })
   const answer = await fetch(`${off.url}/lines`, { headers: { Accept: ndjson, 'Accept-Encoding': 'gzip' } })
   t.equal(answer.headers.get('content-encoding'), null)
-  t.equal(answer.headers.get('vary'), 'Accept, Prefer, Range')
+  t.notMatch(answer.headers.get('vary'), /Accept-Encoding/)
   await answer.arrayBuffer()
 })
 

@@ -184,7 +184,12 @@ t.test('the cost of each request of a batch, of exports and of nested writes is 
     { send: batch(cheap), as, body: { responses: [{ id: 'a', status: 200, body: [{ id: 7 }] }] } },
     { send: batch(cheap, costly), as, status: 403, body: { code: 'PGRSTX81', request: 'b' } },
     { send: batch({ ...cheap, url: '/nothing' }, costly), as, status: 404, body: { request: 'a' } },
-    { send: ['GET', '/sales?amount=gt.5&order=amount.desc'], as, headers: { Accept: 'application/x-ndjson' }, status: 403 },
+    {
+      send: ['GET', '/sales?amount=gt.5&order=amount.desc'],
+      as,
+      headers: { Accept: 'application/x-ndjson' },
+      status: 403,
+    },
     { send: ['GET', '/sales?id=eq.7&select=id'], as, headers: { Accept: 'application/x-ndjson' } },
   ])
 })

@@ -123,7 +123,7 @@ const decoded = (text: string): string => parseQueryString(`v=${text}`)[0]?.[1] 
 
 function fillParameter(pieces: Pieces, isCall: boolean, scalar: (piece: Reference) => Scalar): string {
   const reference = pieces.find(isReference)
-  if (!reference) return pieces.filter((piece) => !isReference(piece)).join('')
+  if (!reference) return pieces.map((piece) => (isReference(piece) ? '' : piece)).join('')
   const refusal = (details: string): ApiError => batchErrors.referenceInUrl(referenceText(reference), details)
   const [first = ''] = pieces
   const equals = isReference(first) ? -1 : first.indexOf('=')

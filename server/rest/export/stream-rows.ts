@@ -7,6 +7,7 @@ import type { PlannedRequest } from '../request/api-request.ts'
 import { hasHeader, type Header } from '../response/header.ts'
 import { rangeResult } from '../response/range.ts'
 import { respond } from '../response/respond.ts'
+import { addValidator } from '../response/validator.ts'
 import type { RestResponse, ResultRow } from '../response/result.ts'
 import { plannedRows, tableTotal } from '../response/total.ts'
 import type { RestSettings } from '../settings.ts'
@@ -64,7 +65,7 @@ export async function streamRows(
     const [headers, status] = outcome.rows.at(-1)?.[0] ?? []
     const row = resultRow(total, body.rows, body.whole(), [headers, status])
     body.drop()
-    return respond(plan, row, request, config, basePath)
+    return addValidator(respond(plan, row, request, config, basePath), plan, row, request, config)
   }
   done.then(
     () => body.end(),
@@ -77,7 +78,10 @@ export async function streamRows(
   }
   body.onEnd(free)
   try {
-    return begun(plan, request, body, total, context)
+    const response = begun(plan, request, body, total, context)
+    // The client has the representation whose tag the database has set.
+    if (response.body !== body) body.drop()
+    return response
   } catch (error) {
     body.drop()
     throw error
@@ -132,7 +136,7 @@ function begun(
   const row = resultRow(total, page, body, [body.first?.[1], body.first?.[2]])
   const encoding = config.restExportCompression ? chooseEncoding(headerOf(request, 'accept-encoding')) : undefined
   body.encode(encoding)
-  const response = respond(plan, row, request, config, basePath)
+  const response = addValidator(respond(plan, row, request, config, basePath), plan, row, request, config)
   const { range } = rangeResult(request.shape.topLevelRange, page, total)
   // Only an exact count tells how many rows will follow.
   const known =
