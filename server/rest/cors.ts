@@ -41,8 +41,13 @@ export function corsHeaders(
 ): readonly Header[] {
   const headers = originHeaders(origin, allowed)
   if (!headers) return []
-  const names = [exposed, ...own.map(([name]) => name).filter((name) => extensions.has(name))]
-  return [...headers, ['Access-Control-Expose-Headers', names.join(', ')]]
+  const names = own.map(([name]) => name).filter((name) => extensions.has(name))
+  return [
+    ...headers,
+    ['Access-Control-Expose-Headers', exposed],
+    // Beside PostgREST's line, which stays as it is.
+    ...(names.length === 0 ? [] : [['Access-Control-Expose-Headers', names.join(', ')] as const]),
+  ]
 }
 
 /** A preflight request: OPTIONS with the headers `Origin` and `Access-Control-Request-Method`. */
