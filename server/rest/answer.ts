@@ -1,17 +1,8 @@
 // Runs the stages of a request in order: parse, plan, build SQL, run, respond. Each stage has its own folder.
 import { refusalOf, repeatedResponse, requestOnce, ResponseOnce } from './answer-once.ts'
-import type {
-  Caller,
-  Claim,
-  Database,
-  PipelineStatement,
-  RestTransaction,
-  RawRow,
-  TransactionResult,
-} from './database.ts'
+import type { Caller, Database, PipelineStatement, TransactionResult } from './database.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Snapshot } from './snapshot.ts'
-import type { IsolationLevel } from '../schema-cache/routine.ts'
 import type { SchemaCache } from '../schema-cache/schema-cache.ts'
 import type { BodyValidator } from './validation.ts'
 import { respondRowByKey } from './response/row-by-key.ts'
@@ -22,32 +13,20 @@ import { streamRows } from './export/stream-rows.ts'
 import { inspectDocument, inspectStatements } from './openapi/inspect.ts'
 import type { LegacyName } from './plan/embed-path.ts'
 import { legacyTargetNames } from './plan/planner.ts'
-import type { CrudPlan, InspectPlan } from './plan/plan.ts'
+import type { CrudPlan } from './plan/plan.ts'
 import { prepare, prepareWithoutVersion, type Prepared } from './cache/prepare.ts'
-import type { NestedWrite } from './cache/prepare-nested.ts'
 import { isStreamable } from './plan/streamable.ts'
-import { starredRelations, type RoleColumns } from './plan/starred.ts'
+import type { RoleColumns } from './plan/starred.ts'
 import type { HttpRequest } from './request/api-request.ts'
 import type { IdempotentRequest } from './request/idempotency-key.ts'
 import type { Notices } from './response/finish.ts'
-import { locateError, unmatchedError } from './response/nested-path.ts'
-import { preconditionError, probeOf } from './response/precondition.ts'
-import { needsResultCheck, resultError } from './response/result-check.ts'
-import { costCheck } from './response/cost-check.ts'
 import { respondInfo } from './response/info.ts'
-import { explainBody, readResult, resultFormatsOf, returnsVersion } from './response/result-row.ts'
 import { withPageHeaders } from './response/page-links.ts'
 import { respond, respondInspect } from './response/respond.ts'
-import { isStreamed, type Body, type RestResponse, type ResultRow } from './response/result.ts'
-import { plannedRows, tableTotal } from './response/total.ts'
+import type { RestResponse, ResultRow } from './response/result.ts'
 import { addDocumentValidator, addValidator } from './response/validator.ts'
-import { failedStatement, transactionError } from './sql-errors.ts'
-import { render } from './sql/fragment.ts'
-import { readableColumnsStatement } from './sql/readable-columns.ts'
-import { namedSession } from './sql/session.ts'
-import { preRequestStatement } from './sql/settings.ts'
+import { drop, rowOf, run, runCrud } from './run-plan.ts'
 import { storedStatements } from './sql/stored-response.ts'
-import { explainCountStatement, needsPlannedCount } from './sql/statement.ts'
 
 export type AnswerContext = {
   readonly database: Database
@@ -225,11 +204,6 @@ function respondTo(
   return addValidator(response, plan, row, request, snapshot.config)
 }
 
-/** The row of the main statement, which follows the statements of a nested write. */
-function rowOf(plan: CrudPlan, { nested }: Prepared, results: readonly (readonly RawRow[])[]): ResultRow {
-  return readResult(plan.kind, (nested ? results.at(-1) : results[0]) ?? [], undefined, returnsVersion(plan))
-}
-
 /** Answers a request with an Idempotency-Key. */
 async function answerOnce(
   request: IdempotentRequest,
@@ -256,161 +230,8 @@ async function answerOnce(
   }
 }
 
-/** Discards a body that will not be sent, to free the connection that it is streamed from. */
-const drop = (body: Body): void => {
-  if (isStreamed(body)) body.drop()
-}
-
-const noStatement = (): never => {
-  throw new Error('a plan that reads or writes has no statement')
-}
-
 export const legacyText = (names: readonly LegacyName[]): string =>
   `parameters refer to embeds by the names of their relations, which is deprecated for embeds with an alias: use ${names
     .map(({ name, alias }) => `${alias} instead of ${name}`)
     .join(', ')
     .slice(0, 1000)}`
-
-/** Whether the statement may share a connection. A volatile function may have effects outside its transaction. */
-const mayShare = (plan: CrudPlan): boolean => plan.kind !== 'call' || plan.routine.volatility !== 'volatile'
-
-async function runCrud(
-  plan: CrudPlan,
-  prepared: Prepared,
-  identity: Identity,
-  context: AnswerContext,
-  claim?: Claim,
-): Promise<ResultRow> {
-  const { config } = context.snapshot
-  const { request, main = noStatement(), stats } = prepared
-  if (plan.explain) {
-    const { rows, arriving } = await run(plan, prepared, identity, context, [main], { main })
-    // A large plan in JSON is one field, which is streamed.
-    return { ...readResult(plan.kind, []), body: arriving ?? explainBody(rows[0] ?? []) }
-  }
-  if (prepared.nested) return runNested(prepared.nested, plan, prepared, identity, context, claim)
-  const statements: PipelineStatement[] = [
-    { text: main.text, values: main.values, resultFormats: resultFormatsOf(plan) },
-  ]
-  const planned = needsPlannedCount(plan, request.shape)
-  if (planned) statements.push({ ...render(explainCountStatement(plan.read)), isUnprepared: true })
-  const probe = probeOf(plan)
-  if (probe) statements.push(probe)
-  const hasVersion = returnsVersion(plan)
-  const checkResult = (results: readonly (readonly RawRow[])[]): ApiError | undefined => {
-    const row = rowOf(plan, prepared, results)
-    return preconditionError(plan, row, results[1], prepared) ?? resultError(plan, row, request.shape)
-  }
-  // Only a rejected write needs a rollback, so only writes are checked before the transaction ends.
-  const checksInTransaction = !plan.readOnly && needsResultCheck(plan, request.shape)
-  const { rows, arriving } = await run(plan, prepared, identity, context, statements, {
-    checkResult: checksInTransaction ? checkResult : undefined,
-    stats: mayShare(plan) && !claim ? stats : undefined,
-    claim,
-    main,
-  })
-  const row = readResult(plan.kind, rows[0] ?? [], arriving, hasVersion)
-  const error = checksInTransaction ? undefined : resultError(plan, row, request.shape)
-  if (error) {
-    drop(row.body)
-    throw error
-  }
-  if (!planned) return row
-  const estimate = plannedRows(rows[1]?.[0]?.[0]?.toString() ?? 'null')
-  return { ...row, tableTotal: tableTotal(request.shape.preferences.count, row.tableTotal, estimate, config.dbMaxRows) }
-}
-
-/** Runs the statements of a nested write before the main statement, which reads the written rows. */
-async function runNested(
-  { steps, statements }: NestedWrite,
-  plan: CrudPlan,
-  prepared: Prepared,
-  identity: Identity,
-  context: AnswerContext,
-  claim: Claim | undefined,
-): Promise<ResultRow> {
-  const { request, main = noStatement() } = prepared
-  const { rows } = await run(
-    plan,
-    prepared,
-    identity,
-    context,
-    [...statements, { ...main, resultFormats: resultFormatsOf(plan) }],
-    {
-      checkResult: (results) =>
-        unmatchedError(results, steps) ?? resultError(plan, rowOf(plan, prepared, results), request.shape),
-      claim,
-      main,
-    },
-  )
-  return rowOf(plan, prepared, rows)
-}
-
-/** The isolation level that a plan needs; null for read committed. */
-export function isolationOf(
-  plan: CrudPlan | InspectPlan,
-  { role }: Identity,
-  snapshot: Snapshot,
-): IsolationLevel | null {
-  const level = plan.kind === 'call' ? plan.routine.isolationLevel : null
-  const wanted = level ?? snapshot.roleSettings.isolationLevels.get(role) ?? null
-  return wanted === 'read committed' ? null : wanted
-}
-
-type RunOptions = { -readonly [K in 'checkResult' | 'stats' | 'claim' | 'receiver']?: RestTransaction[K] } & {
-  /** The statement whose cost is limited. */
-  main?: PipelineStatement | undefined
-}
-
-/** Runs the statements of a plan in the request's transaction. */
-async function run(
-  plan: CrudPlan | InspectPlan,
-  { request, hasNoEffect, nested }: Prepared,
-  identity: Identity,
-  { database, caller, snapshot, schemaCache: cache, trace }: AnswerContext,
-  statements: readonly PipelineStatement[],
-  { checkResult, stats, claim, receiver, main }: RunOptions = {},
-): Promise<TransactionResult> {
-  const { config } = snapshot
-  const session = cache.checksSessions ? namedSession(identity) : undefined
-  const settings = snapshot.settings.statement(identity, request, plan, session)
-  const called = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
-  const starred = snapshot.readableColumns ? starredRelations(plan) : []
-  const columnsCheck = starred.length === 0 ? undefined : readableColumnsStatement(starred)
-  // The function may switch to another role, so it runs before the check.
-  const preRequest = called ?? columnsCheck
-  const checks = called && columnsCheck ? [columnsCheck] : []
-  const { dbMaxCost } = config
-  const precheck = dbMaxCost === null || main === undefined ? undefined : costCheck(main, dbMaxCost)
-  if (trace.statements) {
-    const before = [settings, ...(preRequest ? [preRequest] : []), ...(precheck ? [precheck.statement] : [])]
-    for (const { text } of [...before, ...checks, ...statements]) trace.statements.push(text)
-  }
-  const { transaction } = request.shape.preferences
-  try {
-    const result = await database.run(
-      {
-        settings,
-        preRequest,
-        statements: checks.length === 0 ? statements : [...checks, ...statements],
-        isolation: isolationOf(plan, identity, snapshot),
-        readOnly: plan.readOnly,
-        hasNoEffect: called === undefined && hasNoEffect,
-        rollback: transaction === 'rollback' || (config.dbTxEnd.startsWith('rollback') && transaction !== 'commit'),
-        checkResult: checkResult && ((results) => checkResult(results.slice(checks.length))),
-        claim: claim && { ...claim, record: (results) => claim.record(results.slice(checks.length)) },
-        precheck,
-        stats,
-        receiver,
-        caller,
-      },
-      { prepare: config.dbPreparedStatements, sharing: config.dbPoolSharing },
-    )
-    return checks.length === 0 ? result : { ...result, rows: result.rows.slice(checks.length) }
-  } catch (error) {
-    if (claim && refusalOf(error)) throw error
-    const rejection = transactionError(error, identity.role !== config.dbAnonRole)
-    const step = nested?.steps[(failedStatement(error) ?? -1) - checks.length]
-    throw step ? locateError(rejection, step) : rejection
-  }
-}

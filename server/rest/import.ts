@@ -1,5 +1,6 @@
 // Answers imports: reads the rows of a body one after the other, and writes them in one transaction.
-import { isolationOf, legacyText, type AnswerContext, type Answered } from './answer.ts'
+import { legacyText, type AnswerContext, type Answered } from './answer.ts'
+import { isolationOf } from './run-plan.ts'
 import type { PipelineStatement, RawRow, RestTransaction, StagedRows } from './database.ts'
 import { errors, withLine, type ApiError } from './errors.ts'
 import type { Identity } from '../identity/identity.ts'

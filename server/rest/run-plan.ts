@@ -1,0 +1,184 @@
+// Runs the statements of a plan in the transaction of the request.
+import type { AnswerContext } from './answer.ts'
+import { refusalOf } from './answer-once.ts'
+import type { Claim, PipelineStatement, RestTransaction, RawRow, TransactionResult } from './database.ts'
+import type { Identity } from '../identity/identity.ts'
+import type { Snapshot } from './snapshot.ts'
+import type { IsolationLevel } from '../schema-cache/routine.ts'
+import { ApiError } from './errors.ts'
+import type { CrudPlan, InspectPlan } from './plan/plan.ts'
+import type { Prepared } from './cache/prepare.ts'
+import type { NestedWrite } from './cache/prepare-nested.ts'
+import { starredRelations } from './plan/starred.ts'
+import { locateError, unmatchedError } from './response/nested-path.ts'
+import { preconditionError, probeOf } from './response/precondition.ts'
+import { needsResultCheck, resultError } from './response/result-check.ts'
+import { costCheck } from './response/cost-check.ts'
+import { explainBody, readResult, resultFormatsOf, returnsVersion } from './response/result-row.ts'
+import { isStreamed, type Body, type ResultRow } from './response/result.ts'
+import { plannedRows, tableTotal } from './response/total.ts'
+import { failedStatement, transactionError } from './sql-errors.ts'
+import { render } from './sql/fragment.ts'
+import { readableColumnsStatement } from './sql/readable-columns.ts'
+import { namedSession } from './sql/session.ts'
+import { preRequestStatement } from './sql/settings.ts'
+import { explainCountStatement, needsPlannedCount } from './sql/statement.ts'
+
+/** The row of the main statement, which follows the statements of a nested write. */
+export function rowOf(plan: CrudPlan, { nested }: Prepared, results: readonly (readonly RawRow[])[]): ResultRow {
+  return readResult(plan.kind, (nested ? results.at(-1) : results[0]) ?? [], undefined, returnsVersion(plan))
+}
+
+/** Discards a body that will not be sent, to free the connection that it is streamed from. */
+export const drop = (body: Body): void => {
+  if (isStreamed(body)) body.drop()
+}
+
+const noStatement = (): never => {
+  throw new Error('a plan that reads or writes has no statement')
+}
+
+/** Whether the statement may share a connection. A volatile function may have effects outside its transaction. */
+const mayShare = (plan: CrudPlan): boolean => plan.kind !== 'call' || plan.routine.volatility !== 'volatile'
+
+/** Runs a plan that reads, writes or calls, and returns the row of its main statement. */
+export async function runCrud(
+  plan: CrudPlan,
+  prepared: Prepared,
+  identity: Identity,
+  context: AnswerContext,
+  claim?: Claim,
+): Promise<ResultRow> {
+  const { config } = context.snapshot
+  const { request, main = noStatement(), stats } = prepared
+  if (plan.explain) {
+    const { rows, arriving } = await run(plan, prepared, identity, context, [main], { main })
+    // A large plan in JSON is one field, which is streamed.
+    return { ...readResult(plan.kind, []), body: arriving ?? explainBody(rows[0] ?? []) }
+  }
+  if (prepared.nested) return runNested(prepared.nested, plan, prepared, identity, context, claim)
+  const statements: PipelineStatement[] = [
+    { text: main.text, values: main.values, resultFormats: resultFormatsOf(plan) },
+  ]
+  const planned = needsPlannedCount(plan, request.shape)
+  if (planned) statements.push({ ...render(explainCountStatement(plan.read)), isUnprepared: true })
+  const probe = probeOf(plan)
+  if (probe) statements.push(probe)
+  const hasVersion = returnsVersion(plan)
+  const checkResult = (results: readonly (readonly RawRow[])[]): ApiError | undefined => {
+    const row = rowOf(plan, prepared, results)
+    return preconditionError(plan, row, results[1], prepared) ?? resultError(plan, row, request.shape)
+  }
+  // Only a rejected write needs a rollback, so only writes are checked before the transaction ends.
+  const checksInTransaction = !plan.readOnly && needsResultCheck(plan, request.shape)
+  const { rows, arriving } = await run(plan, prepared, identity, context, statements, {
+    checkResult: checksInTransaction ? checkResult : undefined,
+    stats: mayShare(plan) && !claim ? stats : undefined,
+    claim,
+    main,
+  })
+  const row = readResult(plan.kind, rows[0] ?? [], arriving, hasVersion)
+  const error = checksInTransaction ? undefined : resultError(plan, row, request.shape)
+  if (error) {
+    drop(row.body)
+    throw error
+  }
+  if (!planned) return row
+  const estimate = plannedRows(rows[1]?.[0]?.[0]?.toString() ?? 'null')
+  return { ...row, tableTotal: tableTotal(request.shape.preferences.count, row.tableTotal, estimate, config.dbMaxRows) }
+}
+
+/** Runs the statements of a nested write before the main statement, which reads the written rows. */
+async function runNested(
+  { steps, statements }: NestedWrite,
+  plan: CrudPlan,
+  prepared: Prepared,
+  identity: Identity,
+  context: AnswerContext,
+  claim: Claim | undefined,
+): Promise<ResultRow> {
+  const { request, main = noStatement() } = prepared
+  const { rows } = await run(
+    plan,
+    prepared,
+    identity,
+    context,
+    [...statements, { ...main, resultFormats: resultFormatsOf(plan) }],
+    {
+      checkResult: (results) =>
+        unmatchedError(results, steps) ?? resultError(plan, rowOf(plan, prepared, results), request.shape),
+      claim,
+      main,
+    },
+  )
+  return rowOf(plan, prepared, rows)
+}
+
+/** The isolation level that a plan needs; null for read committed. */
+export function isolationOf(
+  plan: CrudPlan | InspectPlan,
+  { role }: Identity,
+  snapshot: Snapshot,
+): IsolationLevel | null {
+  const level = plan.kind === 'call' ? plan.routine.isolationLevel : null
+  const wanted = level ?? snapshot.roleSettings.isolationLevels.get(role) ?? null
+  return wanted === 'read committed' ? null : wanted
+}
+
+type RunOptions = { -readonly [K in 'checkResult' | 'stats' | 'claim' | 'receiver']?: RestTransaction[K] } & {
+  /** The statement whose cost is limited. */
+  main?: PipelineStatement | undefined
+}
+
+/** Runs the statements of a plan in the request's transaction. */
+export async function run(
+  plan: CrudPlan | InspectPlan,
+  { request, hasNoEffect, nested }: Prepared,
+  identity: Identity,
+  { database, caller, snapshot, schemaCache: cache, trace }: AnswerContext,
+  statements: readonly PipelineStatement[],
+  { checkResult, stats, claim, receiver, main }: RunOptions = {},
+): Promise<TransactionResult> {
+  const { config } = snapshot
+  const session = cache.checksSessions ? namedSession(identity) : undefined
+  const settings = snapshot.settings.statement(identity, request, plan, session)
+  const called = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
+  const starred = snapshot.readableColumns ? starredRelations(plan) : []
+  const columnsCheck = starred.length === 0 ? undefined : readableColumnsStatement(starred)
+  // The function may switch to another role, so it runs before the check.
+  const preRequest = called ?? columnsCheck
+  const checks = called && columnsCheck ? [columnsCheck] : []
+  const { dbMaxCost } = config
+  const precheck = dbMaxCost === null || main === undefined ? undefined : costCheck(main, dbMaxCost)
+  if (trace.statements) {
+    const before = [settings, ...(preRequest ? [preRequest] : []), ...(precheck ? [precheck.statement] : [])]
+    for (const { text } of [...before, ...checks, ...statements]) trace.statements.push(text)
+  }
+  const { transaction } = request.shape.preferences
+  try {
+    const result = await database.run(
+      {
+        settings,
+        preRequest,
+        statements: checks.length === 0 ? statements : [...checks, ...statements],
+        isolation: isolationOf(plan, identity, snapshot),
+        readOnly: plan.readOnly,
+        hasNoEffect: called === undefined && hasNoEffect,
+        rollback: transaction === 'rollback' || (config.dbTxEnd.startsWith('rollback') && transaction !== 'commit'),
+        checkResult: checkResult && ((results) => checkResult(results.slice(checks.length))),
+        claim: claim && { ...claim, record: (results) => claim.record(results.slice(checks.length)) },
+        precheck,
+        stats,
+        receiver,
+        caller,
+      },
+      { prepare: config.dbPreparedStatements, sharing: config.dbPoolSharing },
+    )
+    return checks.length === 0 ? result : { ...result, rows: result.rows.slice(checks.length) }
+  } catch (error) {
+    if (claim && refusalOf(error)) throw error
+    const rejection = transactionError(error, identity.role !== config.dbAnonRole)
+    const step = nested?.steps[(failedStatement(error) ?? -1) - checks.length]
+    throw step ? locateError(rejection, step) : rejection
+  }
+}
