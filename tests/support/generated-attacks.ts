@@ -81,9 +81,21 @@ const names: readonly string[] = [
 ]
 const wholeParts: readonly string[] = [
   ...['select=id,name', 'select=*', 'select=id,parent:items!parent_id(id)', 'select=id::text', 'select=id::%20'],
-  ...['distinct=on.*', 'distinct=on.(name)', 'distinct=on.(owner,id)', 'distinct=on.(§)', 'distinct=§', 'distinct=eq.§'],
+  ...[
+    'distinct=on.*',
+    'distinct=on.(name)',
+    'distinct=on.(owner,id)',
+    'distinct=on.(§)',
+    'distinct=§',
+    'distinct=eq.§',
+  ],
   ...['having=count().gt.§', 'having=id.max().lt.§', 'having=§', 'having=or.(count().gte.§,name.min().eq.§)'],
-  ...['having=(count().gt.0,owner.eq.§)', 'having=%28count().gt.0%29', 'select=owner,id.count(distinct)', 'select=owner'],
+  ...[
+    'having=(count().gt.0,owner.eq.§)',
+    'having=%28count().gt.0%29',
+    'select=owner,id.count(distinct)',
+    'select=owner',
+  ],
   ...['select=count()', 'select=nothing', 'select=id,', 'select', 'order=id.desc', 'order=name.asc,id', 'order=id.up'],
   ...['limit=2', 'limit=0', 'limit=-1', 'limit=x', 'offset=1', 'limit=1&offset=1', 'columns=id,name', 'on_conflict=id'],
   ...['and=(id.eq.§,name.eq.§)', 'or=(id.eq.§,amount.gt.§)', 'or=(name.like.§,owner.is.null)', 'not.and=(id.eq.§)'],
