@@ -104,7 +104,13 @@ t.test('importing the exports has no side effects, and the process exits', async
   // Resolves only if no import keeps the process alive.
   const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', script], { cwd: folder, env })
   t.strictSame(JSON.parse(stdout), {
-    exports: [['ApiError', 'createRest'], ['nodeHandler'], ['fetchHandler'], ['connect'], ['batch', 'importRows']],
+    exports: [
+      ['ApiError', 'createRest'],
+      ['nodeHandler'],
+      ['fetchHandler'],
+      ['connect'],
+      ['PageError', 'RowsError', 'batch', 'errorPath', 'importRows', 'pages', 'rows'],
+    ],
     hasNewListeners: false,
     stackTraceLimit: 10,
   })
