@@ -40,18 +40,22 @@ create function rowhouse.claim_idempotency_key(caller bytea, key text) returns v
 language plpgsql set search_path = ''
 as $$
 begin
-  -- The transaction of the first request holds the lock until its response is stored or it is rolled back.
-  if not pg_catalog.pg_try_advisory_xact_lock(
-    pg_catalog.hashtextextended(pg_catalog.encode($1, 'hex') || ' ' || $2, 0)
-  ) then
-    raise sqlstate 'RH409' using message = 'a request with this Idempotency-Key is still running';
-  end if;
-  if exists (
-    select from rowhouse.idempotent_responses as stored
-    where stored.caller = $1 and stored.key = $2 and stored.created_at > pg_catalog.now() - interval '24 hours'
-  ) then
-    raise sqlstate 'RH208' using message = 'the response for this Idempotency-Key is stored';
-  end if;
+  for attempt in 1..2 loop
+    if exists (
+      select from rowhouse.idempotent_responses as stored
+      where stored.caller = $1 and stored.key = $2 and stored.created_at > pg_catalog.now() - interval '24 hours'
+    ) then
+      raise sqlstate 'RH208' using message = 'the response for this Idempotency-Key is stored';
+    end if;
+    -- The transaction of the first request holds the lock until its response is stored or it is rolled back. It may have
+    -- ended since the look above.
+    exit when attempt = 2;
+    if not pg_catalog.pg_try_advisory_xact_lock(
+      pg_catalog.hashtextextended(pg_catalog.encode($1, 'hex') || ' ' || $2, 0)
+    ) then
+      raise sqlstate 'RH409' using message = 'a request with this Idempotency-Key is still running';
+    end if;
+  end loop;
 end
 $$;
 comment on function rowhouse.claim_idempotency_key(bytea, text) is

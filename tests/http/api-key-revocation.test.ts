@@ -125,7 +125,7 @@ t.test('a key that is revoked while the listening connection is lost is refused'
 
 t.test('the cache: event -> lookups in the database', async (t) => {
   const key = makeApiKey('secret')
-  const row = { hash: hashApiKey(key), role: 'service_role', user_id: null, email: null, expires_at: null }
+  const row = { hash: hashApiKey(key), role: 'service_role', user_id: null, email: null, expires_at: null, row: {} }
   let time = 0
   let asked = 0
   const changes = new ApiKeyChanges()
@@ -160,7 +160,7 @@ t.test('the cache: event -> lookups in the database', async (t) => {
 
 t.test('a lookup that started before a revocation is not cached after it', async (t) => {
   const key = makeApiKey('secret')
-  const row = { hash: hashApiKey(key), role: 'service_role', user_id: null, email: null, expires_at: null }
+  const row = { hash: hashApiKey(key), role: 'service_role', user_id: null, email: null, expires_at: null, row: {} }
   const answers: ((rows: Record<string, unknown>[]) => void)[] = []
   const changes = new ApiKeyChanges()
   changes.setListening(true)

@@ -110,7 +110,10 @@ async function pair({ call }: Application, row: Row, more: TableRequest['headers
   const [, , body] = row.send
   const send = async (text: string) => {
     const answer = await call(method, `/rest/v1${path}`, { body: text, headers })
-    const relevant = [...answer.headers].filter(([name]) => !['date', 'keep-alive', 'connection'].includes(name))
+    // The tag of a write has the number of its transaction.
+    const relevant = [...answer.headers].filter(
+      ([name]) => !['date', 'keep-alive', 'connection', 'etag'].includes(name),
+    )
     return { status: answer.status, headers: relevant, text: answer.text }
   }
   // Padding with insignificant white space.

@@ -49,7 +49,7 @@ t.test('the catalogue', async (t) => {
     'the schema public is empty',
   )
   const schemas = few.filter((name) => name.startsWith('schema '))
-  t.strictSame(schemas, ['schema auth', 'schema extensions', 'schema rowhouse'])
+  t.strictSame(schemas, ['schema auth', 'schema extensions', 'schema rowhouse', 'schema rowhouse_limits'])
   t.strictSame(
     few.filter((name) => !everything.includes(name)),
     [],

@@ -182,7 +182,7 @@ t.test('the roles', async (t) => {
   const database = await migratedDatabase(t)
   const { rows } = await database.query(
     `select rolname::text as name, rolcanlogin as login, rolinherit as inherit, rolbypassrls as bypass, rolsuper as super,
-       array(select roleid::regrole::text from pg_auth_members where member = pg_roles.oid order by 1) as granted
+       array(select roleid::regrole::text from pg_auth_members where member = pg_roles.oid and roleid::regrole::text !~ '_test_' order by 1) as granted
      from pg_roles where rolname in
        ('anon', 'authenticated', 'service_role', 'supabase_auth_admin', 'supabase_storage_admin', 'authenticator')
      order by 1`,

@@ -266,8 +266,10 @@ t.test('privileges on functions', async (t) => {
     'auth.revoke_sessions(uuid,uuid,uuid)': ['authenticator'],
     'auth.role()': api,
     'auth.uid()': api,
+    'rowhouse.claim_idempotency_key(bytea,text)': ['authenticator'],
     'rowhouse.pending_reports(integer,timestamp with time zone,uuid)': ['authenticated', 'service_role'],
     'rowhouse.review_report(uuid,boolean)': ['authenticated', 'service_role'],
+    'rowhouse.store_response(bytea,text,bytea,smallint,text,json,bytea)': ['authenticator'],
     'rowhouse.valuation(text,text,integer,integer,double precision,double precision,uuid)': [
       'authenticated',
       'service_role',

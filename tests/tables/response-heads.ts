@@ -473,7 +473,6 @@ export const headRows: readonly HeadRow[] = [
       'Cache-Control: no-store',
       'Access-Control-Allow-Origin: *',
       'Access-Control-Expose-Headers: Content-Encoding, Content-Location, Content-Range, Content-Type, Date, Location, Server, Transfer-Encoding, Range-Unit',
-      'Access-Control-Expose-Headers: ETag',
       'Date: -',
       'Connection: keep-alive',
     ],
