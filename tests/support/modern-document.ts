@@ -48,3 +48,24 @@ export function modernDocument(document: unknown): unknown {
     ),
   }
 }
+
+/** Parameters that PostgREST does not have. */
+const extensions = new Set(['contentType', 'cursor', 'distinct', 'having', 'idempotencyKey', 'ifMatch', 'ifNoneMatch'])
+
+const select = (value: unknown, keeps: (key: string) => boolean): Json =>
+  Object.fromEntries(Object.entries(isObject(value) ? value : {}).filter(([key]) => keeps(key)))
+
+/** This server's document without what PostgREST does not have. */
+export function withoutExtensions(document: unknown): unknown {
+  if (!isObject(document)) return document
+  const { parameters, paths, produces } = document
+  return {
+    ...document,
+    produces: (produces as string[]).filter((type) => type !== 'application/x-ndjson'),
+    parameters: select(parameters, (name) => !extensions.has(name)),
+    paths: mapEntries(
+      select(paths, (path) => path !== '/$batch'),
+      (_, item) => select(item, (name) => name !== 'parameters' && name !== 'x-related-rows'),
+    ),
+  }
+}
