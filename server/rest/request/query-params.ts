@@ -140,7 +140,7 @@ export function parseQueryParams(query: string, argumentsAllowed: boolean, curso
     filters,
     filterKeys: new Set(sorted.filters.map(([name]) => name)),
     onConflict: onConflict === undefined ? undefined : parseNames('on_conflict parameter', onConflict),
-    groupings: groupings.result,
+    ...(groupings.result ? { groupings: groupings.result } : {}),
     ...(cursors.length === 0 ? {} : { cursors }),
   }
 }
