@@ -21,7 +21,7 @@ type Case = {
 }
 
 /** MiB that transfers may need in addition to the memory of the server. */
-const most = 48
+const most = 56
 
 const size = (usual: number): number => Number(process.env.STORAGE_MEMORY_MIB ?? usual)
 
