@@ -10,18 +10,14 @@ import type {
   TransactionOptions,
 } from '../rest/database.ts'
 import { TracelessError } from '../common/traceless-error.ts'
-import { claimRefused, recordedMeanwhile } from './claim-refused.ts'
+import { claimRefused } from './claim-refused.ts'
 import { withConnection } from './lending.ts'
 import type { ConnectionPool } from './pool.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
 import { command, isLostConnection, Refusal, runPipeline, StatementError } from './protocol/pipeline.ts'
+import { recordAndCommit } from './transaction-stages.ts'
+import { begin, commit, loginRole, rollback, undo } from './transaction-commands.ts'
 
-const commit = command('COMMIT')
-const rollback = command('ROLLBACK')
-// Checks deferred constraints as a commit would, so that a rolled-back batch fails like a committed one.
-const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
-/** Only the login role may check sessions and set the settings of a role. */
-const loginRole = command('RESET ROLE', { hasNoEffect: true })
 /** A read within a writing transaction is read-only up to the release of its savepoint. */
 const beginRead = command('SAVEPOINT batch_read', { hasNoEffect: true })
 const endRead = command('RELEASE SAVEPOINT batch_read', { hasNoEffect: true })
@@ -84,27 +80,18 @@ class BatchRun {
   }
 
   async #end(): Promise<void> {
-    const { rollback: undo, claim } = this.#transaction
-    if (undo || !claim)
-      return void (await runPipeline(this.#client, undo ? [[checkConstraints], [rollback]] : [[commit]], false))
-    try {
-      await runPipeline(this.#client, [[loginRole, ...claim.record([])], [commit]], false)
-    } catch (error) {
-      throw recordedMeanwhile(error) ?? error
-    }
+    const { rollback: isUndone, claim } = this.#transaction
+    if (isUndone) await runPipeline(this.#client, undo, false)
+    else if (claim) await recordAndCommit(this.#client, claim.record([]), false)
+    else await runPipeline(this.#client, [[commit]], false)
   }
 
   async #runSteps(steps: readonly BatchStep[]): Promise<readonly BatchStepResult[]> {
-    const { isolation, readOnly, claim } = this.#transaction
+    const { readOnly, claim } = this.#transaction
     const isFirst = !this.#hasBegun
     this.#hasBegun = true
-    const begin = command(
-      `BEGIN ISOLATION LEVEL ${isolation ?? 'read committed'} READ ${readOnly ? 'ONLY' : 'WRITE'}`,
-      {
-        hasNoEffect: true,
-      },
-    )
-    const before = !isFirst ? [] : claim ? [begin, loginRole, claim.statement] : [begin]
+    const opening = claim ? [loginRole, claim.statement] : []
+    const before = isFirst ? [begin(this.#transaction), ...opening] : []
     let results: readonly BatchStepResult[]
     try {
       // A statement prepared earlier may be stale. The first round trip can be repeated then, further ones cannot.
@@ -148,7 +135,7 @@ export async function runSteps(
   const flush = async (): Promise<boolean> => {
     const how = isFirst ? options : { ...options, before: [], prepare: false }
     isFirst = false
-    const sent = await runStages(client, stages, how)
+    const sent = await sendStages(client, stages, how)
     stages = []
     results.push(...sent)
     return !sent.some((result) => 'error' in result)
@@ -170,7 +157,7 @@ export async function runSteps(
   return results
 }
 
-async function runStages(
+async function sendStages(
   client: PipelineClient,
   stages: readonly Stage[],
   { before, isReadOnly, prepare }: StepOptions,

@@ -6,12 +6,9 @@ import { withConnection } from './lending.ts'
 import type { ConnectionPool } from './pool.ts'
 import { command, isLostConnection, Refusal, runPipeline, StatementError } from './protocol/pipeline.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
+import { begin, commit, loginRole, rollback, undo } from './transaction-commands.ts'
 
-const resetRole = command('RESET ROLE')
 const savepoint = command('SAVEPOINT rowhouse_import')
-const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
-const commit = command('COMMIT')
-const rollback = command('ROLLBACK')
 
 /** Switches the timeout off, because the time of the COPY depends on the client. Returns the timeout of the role. */
 const pauseTimeout = command(
@@ -62,17 +59,15 @@ async function runOn(
 
 async function importRows(
   client: PipelineClient,
-  { settings, preRequest, isolation, rollback: undo, checkResult }: RestTransaction,
+  transaction: RestTransaction,
   rows: StagedRows,
 ): Promise<readonly RawRow[]> {
-  const begin = [
-    command(`BEGIN ISOLATION LEVEL ${isolation ?? 'read committed'} READ WRITE`),
-    // A function may have set the role for the whole session of the connection.
-    resetRole,
-  ]
-  const open = [...begin, ...rows.create, settings, ...(preRequest ? [preRequest] : []), pauseTimeout]
+  const { settings, preRequest, rollback: isUndone, checkResult } = transaction
+  // A function may have set the role for the whole session of the connection.
+  const opening = [begin(transaction), loginRole]
+  const open = [...opening, ...rows.create, settings, ...(preRequest ? [preRequest] : []), pauseTimeout]
   const opened = await runPipeline(client, [open], false).catch((error: unknown) => {
-    throw stagingError(error, begin.length, begin.length + rows.create.length)
+    throw stagingError(error, opening.length, opening.length + rows.create.length)
   })
   const timeout = opened.at(-1)?.[0]?.[0]?.toString() ?? '0'
   await copyRows(client, rows)
@@ -87,7 +82,7 @@ async function importRows(
   }
   const refusal = checkResult?.([written])
   if (refusal) throw new Refusal(refusal)
-  await runPipeline(client, undo ? [[checkConstraints], [rollback]] : [[commit]], false)
+  await runPipeline(client, isUndone ? undo : [[commit]], false)
   return written
 }
 

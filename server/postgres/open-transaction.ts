@@ -2,10 +2,8 @@
 import type { BatchDatabase, BatchTransaction, RestTransaction, RunSteps, TransactionResult } from '../rest/database.ts'
 import { runSteps } from './batch-transaction.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
-import { command, runPipeline, StatementError } from './protocol/pipeline.ts'
-
-// Checks deferred constraints as a commit would.
-const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
+import { runPipeline, StatementError } from './protocol/pipeline.ts'
+import { checkConstraints } from './transaction-commands.ts'
 
 /**
  * A database of one connection, on which the caller has begun a transaction. Requests run with the isolation level of

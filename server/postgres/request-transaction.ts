@@ -17,7 +17,8 @@ import type { PipelineClient } from './protocol/pipeline-client.ts'
 import { isLostConnection, Refusal, StatementError, type PipelineObserver } from './protocol/pipeline.ts'
 import type { SharedRun } from './sharing/shared-connections.ts'
 import { mayBegin } from './sharing/gate.ts'
-import { isPlain, loginRole, runStages } from './transaction-stages.ts'
+import { loginRole } from './transaction-commands.ts'
+import { isPlain, runStages } from './transaction-stages.ts'
 
 export type RunOptions = {
   /** Where unshared connections come from: the pool, or the reserve when the pool has no free one. */

@@ -3,15 +3,8 @@ import type { Claim, PipelineStatement, RawRow, RestTransaction } from '../rest/
 import { claimRefused, recordedMeanwhile } from './claim-refused.ts'
 import type { PipelineClient } from './protocol/pipeline-client.ts'
 import type { PipelinePart } from './protocol/pipeline-query.ts'
-import { command, isLostConnection, Refusal, runPipeline, type PipelineObserver } from './protocol/pipeline.ts'
-
-// These only end the transaction, so they have no effect of their own.
-const commit = command('COMMIT', { hasNoEffect: true })
-const rollback = command('ROLLBACK', { hasNoEffect: true })
-// Checks deferred constraints as a commit would, so that a rolled-back request fails like a committed one.
-const checkConstraints = command('SET CONSTRAINTS ALL IMMEDIATE')
-/** Returns to the role that may set the settings of a role, check sessions, and claim. */
-export const loginRole = command('RESET ROLE', { hasNoEffect: true })
+import { isLostConnection, Refusal, runPipeline, type PipelineObserver } from './protocol/pipeline.ts'
+import { begin, checkConstraints, commit, loginRole, rollback, undo } from './transaction-commands.ts'
 
 /** Whether the statements can run as one implicit transaction. */
 export const isPlain = ({ isolation, rollback, checkResult, claim, precheck }: RestTransaction): boolean =>
@@ -58,12 +51,8 @@ class Stages {
   }
 
   async run(before: PipelinePart): Promise<RawRow[][]> {
-    const { isolation, readOnly, statements, checkResult, claim, precheck, receiver } = this.#transaction
-    const access = readOnly ? 'ONLY' : 'WRITE'
-    const begin = command(`BEGIN ISOLATION LEVEL ${isolation ?? 'read committed'} READ ${access}`, {
-      hasNoEffect: true,
-    })
-    const opening = [begin, ...before]
+    const { statements, checkResult, claim, precheck, receiver } = this.#transaction
+    const opening = [begin(this.#transaction), ...before]
     const claimed = claim ? opening.indexOf(claim.statement) : -1
     if (!precheck) {
       const all = [...opening, ...statements]
@@ -111,9 +100,9 @@ class Stages {
 
   /** Checks and records the results, and ends the transaction. */
   async #finish(results: RawRow[][]): Promise<RawRow[][]> {
-    const { rollback: undo, checkResult, claim } = this.#transaction
+    const { rollback: isUndone, checkResult, claim } = this.#transaction
     await this.#refuseIf(checkResult?.(results))
-    if (undo) await runPipeline(this.#client, [[checkConstraints], [rollback]], false)
+    if (isUndone) await runPipeline(this.#client, undo, false)
     else if (claim) await this.#record(claim, results)
     else await runPipeline(this.#client, [[commit]], false)
     return results
@@ -127,14 +116,23 @@ class Stages {
       await this.#rollBack()
       throw error instanceof Error ? new Refusal(error) : error
     }
-    try {
-      await runPipeline(this.#client, [[loginRole, ...statements], [commit]], this.#options.prepare)
-    } catch (error) {
-      throw recordedMeanwhile(error) ?? error
-    }
+    await recordAndCommit(this.#client, statements, this.#options.prepare)
   }
 
   async #rollBack(): Promise<void> {
     await runPipeline(this.#client, [[rollback]], false)
+  }
+}
+
+/**
+ * Runs the statements that record the effect of a transaction with a claim, as the login role, and commits it.
+ *
+ * @throws Refusal when another transaction has recorded the same effect; StatementError; other errors mean a lost connection
+ */
+export async function recordAndCommit(client: PipelineClient, record: PipelinePart, prepare: boolean): Promise<void> {
+  try {
+    await runPipeline(client, [[loginRole, ...record], [commit]], prepare)
+  } catch (error) {
+    throw recordedMeanwhile(error) ?? error
   }
 }
