@@ -234,7 +234,7 @@ t.test('nothing remains when the connection to the database is lost', async (t) 
   const status = statusOf(sent)
   await copying(1)
   await database.query(
-    "select pg_terminate_backend(pid) from pg_stat_activity where query like 'copy pg_temp.%' and pid <> pg_backend_pid()",
+    "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query like 'copy pg_temp.%' and pid <> pg_backend_pid()",
   )
   t.equal(await status, 503)
   sent.destroy()
@@ -248,7 +248,7 @@ t.test('nothing remains when the database cancels the COPY', async (t) => {
   const status = statusOf(sent)
   await copying(1)
   await database.query(
-    "select pg_cancel_backend(pid) from pg_stat_activity where query like 'copy pg_temp.%' and pid <> pg_backend_pid()",
+    "select pg_cancel_backend(pid) from pg_stat_activity where datname = current_database() and query like 'copy pg_temp.%' and pid <> pg_backend_pid()",
   )
   // The server notices a cancellation when the next rows arrive. After its error the client stays silent.
   sent.write('{"id":11}\n')

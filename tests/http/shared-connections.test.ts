@@ -105,8 +105,8 @@ const pidAnd = (value: string) => statement('select pg_backend_pid(), $1::text',
 
 /** Terminates the backend that runs a statement with this text, once there is one. */
 async function terminate(text: string): Promise<void> {
-  const query =
-    'select pg_terminate_backend(pid) from pg_stat_activity where state = $2 and query like $1 and pid <> pg_backend_pid()'
+  const query = `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and state = $2 and query like $1 and pid <> pg_backend_pid()`
   while ((await database.query(query, [`%${text}%`, 'active'])).rowCount === 0) await pause(10)
 }
 
