@@ -106,7 +106,10 @@ function answerWith(
   if (prepared instanceof ApiError) return prepared
   const once = context.idempotencyKey === undefined ? undefined : requestOnce(http, prepared.plan, identity, context)
   const answered = execute(prepared, once, identity, context, timer, parseTime)
-  if (prepared.plan.kind !== 'read' || !prepared.plan.version) return answered
+  const { plan } = prepared
+  // A function that runs before or within the read may have effects that a rollback does not undo.
+  const mayRepeat = prepared.hasNoEffect && context.snapshot.config.dbPreRequest === null
+  if (plan.kind !== 'read' || !plan.version || !mayRepeat) return answered
   return answered.catch((error: unknown) => {
     // Privileges may have changed since the schema cache was loaded: reading the version requires one on the table.
     if (!(error instanceof ApiError) || error.code !== '42501') throw error
@@ -159,6 +162,7 @@ async function execute(
     default: {
       if (once) {
         response = await answerOnce(once, plan, prepared, identity, context)
+        transaction = timer()
         break
       }
       const { exports: slots } = context
