@@ -221,9 +221,9 @@ const noHeaders: Headers = []
 /** Whether shared caches may store the response to a read: only without credentials. */
 function cachingOf(request: RestRequest): Caching | undefined {
   if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
-  return credentialHeaders.every((name) => request.header(name) === undefined) ? 'shared' : 'private'
+  const credentials = request.header('authorization') ?? request.header('apikey') ?? request.header('cookie')
+  return credentials === undefined ? 'shared' : 'private'
 }
-const credentialHeaders = ['authorization', 'apikey', 'cookie']
 
 /** The response to an unexpected error. It reveals nothing about the error. */
 const internalError = (): ApiError => new ApiError({ code: 'PGRSTX00', status: 500, message: 'Internal server error' })

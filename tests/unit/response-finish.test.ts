@@ -194,6 +194,7 @@ t.test('rows returned by the database', async (t) => {
     headersSetting: null,
     statusSetting: null,
     inserted: 0,
+    version: undefined,
     body,
   })
   t.strictSame(readResult('mutate', row('', '1', '{id=eq.1,"a\\"=x=y,z"}', '[]', '200', null, null)), {
@@ -206,6 +207,7 @@ t.test('rows returned by the database', async (t) => {
     headersSetting: '[]',
     statusSetting: '200',
     inserted: null,
+    version: undefined,
     body: '',
   })
   t.strictSame(readResult('call', []).tableTotal, 0)

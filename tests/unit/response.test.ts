@@ -27,6 +27,7 @@ const row = (more: Partial<ResultRow> = {}): ResultRow => ({
   headersSetting: null,
   statusSetting: null,
   inserted: 0,
+  version: undefined,
   ...more,
 })
 

@@ -103,6 +103,7 @@ const resultRow = (
   headersSetting: headers?.toString() ?? null,
   statusSetting: status?.toString() ?? null,
   inserted: 0,
+  version: undefined,
 })
 
 /** The total number of rows, if it was requested. The fourth field of the first row has it. */

@@ -53,6 +53,7 @@ export function readResult(
       headersSetting: null,
       statusSetting: null,
       inserted: null,
+      version: undefined,
     }
   }
   const [tableTotal, pageTotal, header, headers, status, inserted] = row
@@ -64,7 +65,7 @@ export function readResult(
     headersSetting: text(headers),
     statusSetting: text(status),
     inserted: inserted?.length === 0 ? 0 : total(inserted),
-    ...(hasVersion && queryTotal === 1 ? { version: text(row[6]) } : {}),
+    version: hasVersion && queryTotal === 1 ? text(row[6]) : undefined,
     body: arriving ?? row[hasVersion ? 7 : 6] ?? '',
   }
 }

@@ -23,7 +23,7 @@ export type ResultRow = {
   /** Number of rows created by an upsert with `merge-duplicates`, null when its body had no rows; otherwise 0. */
   readonly inserted: number | null
   /** The version of the row, if the plan returns one and there is a single row. */
-  readonly version?: string | null
+  readonly version: string | null | undefined
 }
 
 /** A response. Header names are in the case they are sent in; values and reason have one byte per character. */
