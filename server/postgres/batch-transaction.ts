@@ -183,7 +183,7 @@ async function sendStages(
 
 /** Adds the statements of a stage, and returns where those are whose rows are its results, and where it ends. */
 function addStage(
-  { settings, preRequest, statements, readOnly, half }: Stage,
+  { settings, before, statements, readOnly, half }: Stage,
   isReadOnly: boolean,
   all: PipelineStatement[],
 ): { readonly first: number; readonly last: number; readonly end: number } {
@@ -192,7 +192,7 @@ function addStage(
     if (settings.checksSession) all.push(loginRole)
     if (isNarrower) all.push(beginRead)
     all.push(settings)
-    if (preRequest) all.push(preRequest)
+    all.push(...before)
   }
   const first = all.length
   all.push(...statements)

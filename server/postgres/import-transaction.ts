@@ -62,10 +62,10 @@ async function importRows(
   transaction: RestTransaction,
   rows: StagedRows,
 ): Promise<readonly RawRow[]> {
-  const { settings, preRequest, rollback: isUndone, checkResult } = transaction
+  const { settings, before, rollback: isUndone, checkResult } = transaction
   // A function may have set the role for the whole session of the connection.
   const opening = [begin(transaction), loginRole]
-  const open = [...opening, ...rows.create, settings, ...(preRequest ? [preRequest] : []), pauseTimeout]
+  const open = [...opening, ...rows.create, settings, ...before, pauseTimeout]
   const opened = await runPipeline(client, [open], false).catch((error: unknown) => {
     throw stagingError(error, opening.length, opening.length + rows.create.length)
   })

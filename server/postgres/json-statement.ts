@@ -41,7 +41,7 @@ export class JsonStatement {
     const { text, access, hasNoEffect } = this
     return {
       settings,
-      preRequest: undefined,
+      before: [],
       statements: [{ text, values: values.map(parameterText), hasNoEffect }],
       isolation: null,
       readOnly: access === 'read',

@@ -17,8 +17,9 @@ export class OpenTransaction implements BatchDatabase {
     this.#client = client
   }
 
-  async run({ settings, preRequest, statements, readOnly, checkResult }: RestTransaction): Promise<TransactionResult> {
-    const before = preRequest ? [settings, preRequest] : [settings]
+  async run(transaction: RestTransaction): Promise<TransactionResult> {
+    const { statements, readOnly, checkResult } = transaction
+    const before = [transaction.settings, ...transaction.before]
     const after = readOnly ? [] : [checkConstraints]
     const results = await runPipeline(this.#client, [[...before, ...statements, ...after]], false).catch(
       (error: unknown) => {

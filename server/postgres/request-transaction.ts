@@ -207,5 +207,5 @@ class TransactionRun implements SharedRun {
 /** insufficient_privilege */
 const noPrivilege = '42501'
 
-const statementsOf = ({ settings, preRequest, statements }: RestTransaction): PipelinePart =>
-  preRequest ? [settings, preRequest, ...statements] : [settings, ...statements]
+const statementsOf = ({ settings, before, statements }: RestTransaction): PipelinePart =>
+  before.length === 0 ? [settings, ...statements] : [settings, ...before, ...statements]

@@ -14,9 +14,9 @@ import { routineHint } from './plan/suggestion.ts'
 import type { HttpRequest, PlannedRequest, RequestShape } from './request/api-request.ts'
 import { parseApiRequest } from './request/parse-api-request.ts'
 import { filterByKey, parseRowByKey } from './request/row-by-key.ts'
+import { requestTransaction } from './request-transaction.ts'
 import { serverError, toApiError, transactionError } from './sql-errors.ts'
 import { render } from './sql/fragment.ts'
-import { preRequestStatement } from './sql/settings.ts'
 import { mayRepeatStatement, failingStatement, privilegeStatement, type WriteTarget } from './sql/write-privilege.ts'
 
 /** insufficient_privilege */
@@ -81,15 +81,17 @@ async function maySucceed(
   target: WriteTarget,
   request: PlannedRequest,
   identity: Identity,
-  { database, caller, snapshot }: AnswerContext,
+  context: AnswerContext,
 ): Promise<boolean> {
+  const { database, snapshot } = context
   const { config } = snapshot
-  const settings = snapshot.settings.statement(identity, request, inspection(request.shape.schema))
   const statements = [render(privilegeStatement(target))]
   if (config.dbPreRequest) statements.push(render(mayRepeatStatement(config.dbPreRequest)))
   try {
+    const plan = inspection(request.shape.schema)
+    const transaction = requestTransaction(plan, request, identity, untraced(context), statements)
     const { rows } = await database.run(
-      { ...plain, caller, settings, statements, readOnly: true, hasNoEffect: true },
+      { ...transaction, before: [], hasNoEffect: true, isolation: null, rollback: false },
       { prepare: config.dbPreparedStatements, sharing: 'none' },
     )
     const [hasPrivilege, mayRepeat] = rows.map(([row]) => row?.[0]?.toString())
@@ -100,13 +102,11 @@ async function maySucceed(
   }
 }
 
-const plain = {
-  preRequest: undefined,
-  isolation: null,
-  rollback: false,
-  checkResult: undefined,
-  stats: undefined,
-}
+/** The check is not part of the request, so its statements are not logged. */
+const untraced = (context: AnswerContext): AnswerContext => ({
+  ...context,
+  trace: { ...context.trace, statements: undefined },
+})
 
 /**
  * The error that the database raises for a role without the privilege, or the error of the pre-request function, which
@@ -116,22 +116,14 @@ async function rejectionOf(
   target: WriteTarget,
   request: PlannedRequest,
   identity: Identity,
-  { database, caller, snapshot, trace }: AnswerContext,
+  context: AnswerContext,
 ): Promise<ApiError | undefined> {
   const readOnly = target.kind === 'call' && target.overloads.every(({ volatility }) => volatility !== 'volatile')
   const plan = { ...inspection(request.shape.schema), readOnly }
-  const { config } = snapshot
-  const settings = snapshot.settings.statement(identity, request, plan)
-  const preRequest = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
-  const statements = [render(failingStatement(target))]
-  if (trace.statements) {
-    for (const { text } of [settings, ...(preRequest ? [preRequest] : []), ...statements]) trace.statements.push(text)
-  }
+  const { config } = context.snapshot
+  const transaction = requestTransaction(plan, request, identity, context, [render(failingStatement(target))])
   try {
-    await database.run(
-      { ...plain, caller, settings, preRequest, statements, readOnly, hasNoEffect: false, rollback: true },
-      { prepare: false, sharing: 'none' },
-    )
+    await context.database.run({ ...transaction, rollback: true }, { prepare: false, sharing: 'none' })
     return undefined
   } catch (error) {
     const rejection = serverError(error)

@@ -8,11 +8,9 @@ import type { HttpRequest } from './request/api-request.ts'
 import { idempotentRequest, type IdempotentRequest } from './request/idempotency-key.ts'
 import { parseApiRequest } from './request/parse-api-request.ts'
 import { bytesOf } from './batch/batch-response.ts'
+import { requestTransaction } from './request-transaction.ts'
 import type { RestResponse } from './response/result.ts'
 import { transactionError } from './sql-errors.ts'
-import { render } from './sql/fragment.ts'
-import { namedSession } from './sql/session.ts'
-import { preRequestStatement } from './sql/settings.ts'
 import { claimStatement, storedStatements, storeStatement } from './sql/stored-response.ts'
 
 /**
@@ -54,11 +52,11 @@ export function repeatedBatch(
   error: unknown,
   http: HttpRequest,
   identity: Identity,
-  { database, caller, snapshot, schemaCache }: AnswerContext,
+  context: AnswerContext,
 ): Promise<RestResponse> | undefined {
   const reason = refusalOf(error)
   if (!reason) return undefined
-  const { config } = snapshot
+  const { config } = context.snapshot
   return repeatedResponse(request, reason, async () => {
     // The caller has to be allowed in still, so the settings and the pre-request function precede the stored response.
     const headers = http.headers.filter(([name]) => !ofBody.has(name))
@@ -66,22 +64,12 @@ export function repeatedBatch(
       { ...http, method: 'GET', path: '/', query: '', headers, body: empty },
       config,
     )
-    const session = schemaCache.checksSessions ? namedSession(identity) : undefined
-    const plan = { kind: 'inspect', readOnly: false } as const
-    const transaction = {
-      settings: snapshot.settings.statement(identity, parsed, plan, session),
-      preRequest: config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined,
-      statements: storedStatements(request),
-      isolation: null,
-      readOnly: false,
-      hasNoEffect: false,
-      rollback: false,
-      checkResult: undefined,
-      stats: undefined,
-      caller,
-    }
+    const { schema } = parsed.shape
+    const plan = { kind: 'inspect', schema, headersOnly: false, readOnly: false } as const
+    const transaction = requestTransaction(plan, parsed, identity, context, storedStatements(request))
     try {
-      return (await database.run(transaction, { prepare: config.dbPreparedStatements, sharing: 'none' })).rows
+      const options = { prepare: config.dbPreparedStatements, sharing: 'none' } as const
+      return (await context.database.run({ ...transaction, isolation: null, rollback: false }, options)).rows
     } catch (failure) {
       throw transactionError(failure, identity.role !== config.dbAnonRole)
     }

@@ -139,7 +139,8 @@ export type Claim = {
 export type RestTransaction = {
   /** Sets the role, the claims and the request's data. Also makes a read-only transaction read-only. */
   readonly settings: SettingsStatement
-  readonly preRequest: PipelineStatement | undefined
+  /** The pre-request function and checks. They run after the settings; their rows are not returned. */
+  readonly before: readonly PipelineStatement[]
   readonly statements: readonly PipelineStatement[]
   /** Null: read committed. */
   readonly isolation: IsolationLevel | null
@@ -152,7 +153,7 @@ export type RestTransaction = {
   readonly checkResult: ((results: readonly (readonly RawRow[])[]) => Error | undefined) | undefined
   /** Undefined for a transaction that may run as often as it is requested. */
   readonly claim?: Claim | undefined
-  /** Runs after the settings and the pre-request function, and before the statements. Costs a second round trip. */
+  /** Runs after `before`, and before the statements. Costs a second round trip. */
   readonly precheck?: Precheck | undefined
   /** Statistics of earlier runs of the statement; undefined when there are none, or it must not share a connection. */
   readonly stats: StatementStats | undefined
@@ -240,7 +241,7 @@ export type Database = {
 }
 
 /** What runs for one request of a batch. */
-export type BatchStep = Pick<RestTransaction, 'settings' | 'preRequest' | 'precheck' | 'statements' | 'readOnly'>
+export type BatchStep = Pick<RestTransaction, 'settings' | 'before' | 'precheck' | 'statements' | 'readOnly'>
 
 /** The rows of each statement of a step, or the error that ended the batch. */
 export type BatchStepResult = { readonly rows: TransactionResult['rows'] } | { readonly error: Error }

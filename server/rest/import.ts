@@ -1,6 +1,6 @@
 // Answers imports: reads the rows of a body one after the other, and writes them in one transaction.
 import { legacyText, type AnswerContext, type Answered } from './answer.ts'
-import { isolationOf } from './run-plan.ts'
+import { requestTransaction } from './request-transaction.ts'
 import type { PipelineStatement, RawRow, RestTransaction, StagedRows } from './database.ts'
 import { errors, withLine, type ApiError } from './errors.ts'
 import type { Identity } from '../identity/identity.ts'
@@ -23,8 +23,6 @@ import type { ResultRow } from './response/result.ts'
 import { serverError, transactionError } from './sql-errors.ts'
 import { CopyData } from './sql/copy-data.ts'
 import { render } from './sql/fragment.ts'
-import { preRequestStatement } from './sql/settings.ts'
-import { namedSession } from './sql/session.ts'
 import { copyStaging, createStaging, stagingTable } from './sql/staging.ts'
 import { mainStatement } from './sql/statement.ts'
 
@@ -225,31 +223,13 @@ class Import {
   }
 
   #transaction(plan: MutatePlan): RestTransaction {
-    const { caller, snapshot, schemaCache: cache, trace } = this.#context
-    const { config } = snapshot
     const request = this.#request
-    const { transaction } = request.shape.preferences
-    const session = cache.checksSessions ? namedSession(this.#identity) : undefined
-    const settings = snapshot.settings.statement(this.#identity, request, plan, session)
-    const preRequest = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
-    if (trace.statements) {
-      const texts = [settings, ...(preRequest ? [preRequest] : []), this.#statement(plan, 0, 0)].map(({ text }) => text)
-      trace.statements.push(...texts)
-    }
-    return {
-      settings,
-      preRequest,
-      statements: [],
-      isolation: isolationOf(plan, this.#identity, snapshot),
-      readOnly: false,
-      hasNoEffect: false,
-      rollback: transaction === 'rollback' || (config.dbTxEnd.startsWith('rollback') && transaction !== 'commit'),
-      checkResult: needsResultCheck(plan, request.shape)
-        ? ([rows = []]) => resultError(plan, resultOf(plan, rows), request.shape)
-        : undefined,
-      stats: undefined,
-      caller,
-    }
+    const { shape } = request
+    const checkResult = needsResultCheck(plan, shape)
+      ? ([rows = []]: readonly (readonly RawRow[])[]) => resultError(plan, resultOf(plan, rows), shape)
+      : undefined
+    const written = [this.#statement(plan, 0, 0)]
+    return requestTransaction(plan, request, this.#identity, this.#context, written, { checkResult })
   }
 
   #respond(plan: MutatePlan, rows: readonly RawRow[]): Answered {

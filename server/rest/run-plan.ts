@@ -1,15 +1,14 @@
 // Runs the statements of a plan in the transaction of the request.
 import type { AnswerContext } from './answer.ts'
 import { refusalOf } from './answer-once.ts'
-import type { Claim, PipelineStatement, RestTransaction, RawRow, TransactionResult } from './database.ts'
+import type { Claim, PipelineStatement, RawRow, TransactionResult } from './database.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { Snapshot } from './snapshot.ts'
-import type { IsolationLevel } from '../schema-cache/routine.ts'
 import { ApiError } from './errors.ts'
 import type { CrudPlan, InspectPlan } from './plan/plan.ts'
 import type { Prepared } from './cache/prepare.ts'
 import type { NestedWrite } from './cache/prepare-nested.ts'
 import { starredRelations } from './plan/starred.ts'
+import { requestTransaction, type OwnPart } from './request-transaction.ts'
 import { locateError, unmatchedError } from './response/nested-path.ts'
 import { preconditionError, probeOf } from './response/precondition.ts'
 import { needsResultCheck, resultError } from './response/result-check.ts'
@@ -19,9 +18,6 @@ import { isStreamed, type Body, type ResultRow } from './response/result.ts'
 import { plannedRows, tableTotal } from './response/total.ts'
 import { failedStatement, transactionError } from './sql-errors.ts'
 import { render } from './sql/fragment.ts'
-import { readableColumnsStatement } from './sql/readable-columns.ts'
-import { namedSession } from './sql/session.ts'
-import { preRequestStatement } from './sql/settings.ts'
 import { explainCountStatement, needsPlannedCount } from './sql/statement.ts'
 
 /** The row of the main statement, which follows the statements of a nested write. */
@@ -114,20 +110,9 @@ async function runNested(
   return rowOf(plan, prepared, rows)
 }
 
-/** The isolation level that a plan needs; null for read committed. */
-export function isolationOf(
-  plan: CrudPlan | InspectPlan,
-  { role }: Identity,
-  snapshot: Snapshot,
-): IsolationLevel | null {
-  const level = plan.kind === 'call' ? plan.routine.isolationLevel : null
-  const wanted = level ?? snapshot.roleSettings.isolationLevels.get(role) ?? null
-  return wanted === 'read committed' ? null : wanted
-}
-
-type RunOptions = { -readonly [K in 'checkResult' | 'stats' | 'claim' | 'receiver']?: RestTransaction[K] } & {
+type RunOptions = Omit<OwnPart, 'precheck' | 'hasNoEffect' | 'starred'> & {
   /** The statement whose cost is limited. */
-  main?: PipelineStatement | undefined
+  readonly main?: PipelineStatement
 }
 
 /** Runs the statements of a plan in the request's transaction. */
@@ -135,50 +120,32 @@ export async function run(
   plan: CrudPlan | InspectPlan,
   { request, hasNoEffect, nested }: Prepared,
   identity: Identity,
-  { database, caller, snapshot, schemaCache: cache, trace }: AnswerContext,
+  context: AnswerContext,
   statements: readonly PipelineStatement[],
-  { checkResult, stats, claim, receiver, main }: RunOptions = {},
+  own: RunOptions = {},
 ): Promise<TransactionResult> {
-  const { config } = snapshot
-  const session = cache.checksSessions ? namedSession(identity) : undefined
-  const settings = snapshot.settings.statement(identity, request, plan, session)
-  const called = config.dbPreRequest ? render(preRequestStatement(config.dbPreRequest)) : undefined
-  const starred = snapshot.readableColumns ? starredRelations(plan) : []
-  const columnsCheck = starred.length === 0 ? undefined : readableColumnsStatement(starred)
-  // The function may switch to another role, so it runs before the check.
-  const preRequest = called ?? columnsCheck
-  const checks = called && columnsCheck ? [columnsCheck] : []
+  const { config, readableColumns } = context.snapshot
   const { dbMaxCost } = config
+  const { main } = own
   const precheck = dbMaxCost === null || main === undefined ? undefined : costCheck(main, dbMaxCost)
-  if (trace.statements) {
-    const before = [settings, ...(preRequest ? [preRequest] : []), ...(precheck ? [precheck.statement] : [])]
-    for (const { text } of [...before, ...checks, ...statements]) trace.statements.push(text)
-  }
-  const { transaction } = request.shape.preferences
+  const transaction = requestTransaction(plan, request, identity, context, statements, {
+    checkResult: own.checkResult,
+    stats: own.stats,
+    claim: own.claim,
+    receiver: own.receiver,
+    hasNoEffect,
+    precheck,
+    starred: readableColumns ? starredRelations(plan) : [],
+  })
   try {
-    const result = await database.run(
-      {
-        settings,
-        preRequest,
-        statements: checks.length === 0 ? statements : [...checks, ...statements],
-        isolation: isolationOf(plan, identity, snapshot),
-        readOnly: plan.readOnly,
-        hasNoEffect: called === undefined && hasNoEffect,
-        rollback: transaction === 'rollback' || (config.dbTxEnd.startsWith('rollback') && transaction !== 'commit'),
-        checkResult: checkResult && ((results) => checkResult(results.slice(checks.length))),
-        claim: claim && { ...claim, record: (results) => claim.record(results.slice(checks.length)) },
-        precheck,
-        stats,
-        receiver,
-        caller,
-      },
-      { prepare: config.dbPreparedStatements, sharing: config.dbPoolSharing },
-    )
-    return checks.length === 0 ? result : { ...result, rows: result.rows.slice(checks.length) }
+    return await context.database.run(transaction, {
+      prepare: config.dbPreparedStatements,
+      sharing: config.dbPoolSharing,
+    })
   } catch (error) {
-    if (claim && refusalOf(error)) throw error
+    if (own.claim && refusalOf(error)) throw error
     const rejection = transactionError(error, identity.role !== config.dbAnonRole)
-    const step = nested?.steps[(failedStatement(error) ?? -1) - checks.length]
+    const step = nested?.steps[failedStatement(error) ?? -1]
     throw step ? locateError(rejection, step) : rejection
   }
 }

@@ -5,7 +5,7 @@ import { render, type Fragment } from '../../rest/sql/fragment.ts'
 
 export type Row = Record<string, unknown>
 
-type Request = Pick<RestTransaction, 'settings' | 'preRequest' | 'caller'>
+type Request = Pick<RestTransaction, 'settings' | 'before' | 'caller'>
 
 /** Statements within one transaction that is rolled back at the end. */
 export class Stage {
@@ -31,9 +31,9 @@ export class Stage {
    */
   asCaller<T>(use: () => Promise<T>): Promise<T> {
     return this.undone(async () => {
-      const { settings, preRequest } = this.#request
+      const { settings, before } = this.#request
       await this.#transaction.run(settings)
-      if (preRequest) await this.#transaction.run(preRequest)
+      for (const statement of before) await this.#transaction.run(statement)
       return use()
     })
   }

@@ -115,7 +115,7 @@ async function bypassingRole(stage: Stage, needs: readonly Need[]): Promise<stri
 
 async function readEffects(
   stage: Stage,
-  { statements, preRequest }: RestTransaction,
+  { statements, before }: RestTransaction,
   plan: CrudPlan | undefined,
   used: readonly UsedRelation[],
   { trusted }: ExplainOptions,
@@ -124,7 +124,7 @@ async function readEffects(
   const [row] = await stage.query(text, [...values])
   const written = plan?.kind === 'mutate' ? plan.mutate.into : undefined
   return effectsOf(decodeRow<EffectsCatalogue>(row ?? {}), {
-    statements: [...(preRequest ? [preRequest] : []), ...statements].map((it) => it.text),
+    statements: [...before, ...statements].map((it) => it.text),
     reads: used.map(({ row: { schema, name } }) => `${schema}.${name}`),
     writes: written ? [`${written.schema}.${written.name}`] : [],
     trusted,

@@ -2,6 +2,7 @@
 import { readInteger } from './integer.ts'
 import { lenientUtf8Text } from './query-string.ts'
 import { strip } from '../../text/haskell-characters.ts'
+import type { RestSettings } from '../settings.ts'
 
 export type Preferences = {
   readonly resolution?: 'merge-duplicates' | 'ignore-duplicates'
@@ -94,3 +95,7 @@ export function preferenceApplied(preferences: Preferences): string | undefined 
   if (pagination) applied.push(`pagination=${pagination}`)
   return applied.length === 0 ? undefined : applied.join(', ')
 }
+
+/** Whether the transaction of a request is rolled back at its end (`Prefer: tx=rollback`, `db-tx-end`). */
+export const rollsBack = ({ transaction }: Pick<Preferences, 'transaction'>, txEnd: RestSettings['dbTxEnd']): boolean =>
+  transaction === 'rollback' || (txEnd.startsWith('rollback') && transaction !== 'commit')

@@ -11,6 +11,7 @@ import { errors } from '../errors.ts'
 import type { CrudPlan } from '../plan/plan.ts'
 import { parseIfMatch } from '../plan/row-version.ts'
 import type { PlannedRequest } from '../request/api-request.ts'
+import { rollsBack } from '../request/preferences.ts'
 import type { RestSettings } from '../settings.ts'
 import type { Headers } from './header.ts'
 import { isStreamed, type RestResponse, type ResultRow } from './result.ts'
@@ -38,7 +39,7 @@ export function addValidator(
   if (plan.kind !== 'mutate' && (method === 'GET' || method === 'HEAD')) return addToRead(response, plan, row, request)
   // A read with PATCH: an update without columns, of a row addressed by its key.
   if (plan.kind === 'read') requireMatch(request.input.conditions?.ifMatch, row.version ?? null, undefined)
-  if (plan.kind === 'call' || rollsBack(request, settings)) return response
+  if (plan.kind === 'call' || rollsBack(request.shape.preferences, settings.dbTxEnd)) return response
   const { version = null } = row
   if (version === null || response.status > 204 || givenTag(response.headers) !== undefined) return response
   const { body } = response
@@ -107,9 +108,13 @@ function computedTag(
 const givenTag = (headers: Headers): string | undefined =>
   headers.find(([name]) => name.length === 4 && name.toLowerCase() === 'etag')?.[1]
 
-const withTag = (response: RestResponse, opaque: string): RestResponse => ({
-  ...response,
-  headers: [...response.headers, ['ETag', `"${opaque}"`]],
+/** Adds a tag. Lists the fields, as `finish` does, because it runs for every read. */
+const withTag = ({ status, headers, body, statusText, warning }: RestResponse, opaque: string): RestResponse => ({
+  status,
+  headers: [...headers, ['ETag', `"${opaque}"`]],
+  body,
+  statusText,
+  warning,
 })
 
 /**
@@ -125,9 +130,4 @@ function requireMatch(ifMatch: string | undefined, version: string | null, opaqu
   if (version !== null && strongVersions(condition).includes(version)) return
   if (opaque !== undefined && condition.some((tag) => !tag.isWeak && tag.opaque === opaque)) return
   throw errors.preconditionFailed('version')
-}
-
-const rollsBack = ({ shape }: PlannedRequest, { dbTxEnd }: ValidatorSettings): boolean => {
-  const { transaction } = shape.preferences
-  return transaction === 'rollback' || (dbTxEnd.startsWith('rollback') && transaction !== 'commit')
 }
