@@ -157,3 +157,22 @@ t.test('a write that is rolled back has no tag', async (t) => {
   const written = await as('ann', 'PATCH', '/counters/1', { body: { value: 5 }, headers })
   t.strictSame([written.status, tagOf(written)], [200, ''], written.text)
 })
+
+t.test(
+  'lists up to 64 KiB have a tag, also on their own connection; larger ones, which are streamed, have none',
+  async (t) => {
+    const path = '/counters?id=gte.100&select=note'
+    await database.query("insert into cond.counters values (100, 0, repeat('a', 60000))")
+    // A statement that was slow does not share a connection.
+    for (let run = 0; run < 5; run++) {
+      const read = await as('ann', 'GET', path)
+      const known = await as('ann', 'GET', path, { headers: { 'If-None-Match': tagOf(read) } })
+      t.strictSame([read.text.length > 60_000, known.status], [true, 304])
+    }
+    await database.query("update cond.counters set note = repeat('a', 70000) where id = 100")
+    const large = await as('ann', 'GET', path, { headers: { 'If-None-Match': '"/x"' } })
+    t.strictSame([large.status, large.text.length > 70_000, tagOf(large)], [200, true, ''])
+    t.match(tagOf(await as('ann', 'GET', '/counters?id=eq.100')), /^"\d+"$/, 'the version of one row')
+    await database.query('delete from cond.counters where id = 100')
+  },
+)

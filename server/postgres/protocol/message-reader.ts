@@ -5,8 +5,8 @@ import type { RawRow, ServerError } from '../../rest/database.ts'
 
 const headerLength = 5
 const dataRow = 0x44
-/** Rows of at least so many bytes are streamed if there is a consumer. */
-const largeRow = 8 * 1024
+/** Rows of at least so many bytes are streamed if there is a consumer. Responses with smaller rows have an entity tag. */
+const largeRow = 64 * 1024
 
 /** Consumes large rows while they arrive. */
 export type LargeRows = {
