@@ -1,5 +1,5 @@
 // A batch of ten inserts against ten requests, which the same client sends one after the other and at once.
-import { cleanUp, databaseName, marker, serviceToken } from '../dataset.ts'
+import { cleanUp, databaseName, marker, serviceToken, userId } from '../dataset.ts'
 import { median } from '../results.ts'
 import type { MeasureExtension } from './measure.ts'
 
@@ -8,6 +8,7 @@ const inserts = 10
 const goal = 3
 
 const row = (index: number) => ({
+  user_id: userId(1),
   image_uri: `https://images.example.org/batch/${index}.jpg`,
   image_source: marker,
   result_label: 'dent',

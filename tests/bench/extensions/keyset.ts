@@ -11,6 +11,8 @@ const pageSize = 100
 /** The way to page 10,000 is read in larger pages. */
 const largePage = 10_000
 const samples = 300
+/** Requests for each page before the samples: they prepare statements and connections. */
+const warmUp = 100
 const offsetSamples = 10
 /** Maximum time of page 10,000 as a multiple of that of the first page. */
 const goal = 1.5
@@ -32,7 +34,7 @@ export const measureKeyset: MeasureExtension = async ({ startWith, postgres, pri
     `drop table if exists public.${table};
      create table public.${table} (id bigint primary key, rank int, note text);
      insert into public.${table}
-       select n, nullif((n * 7919 % 50000)::int, 0), 'note ' || n from generate_series(1, ${rows}) n;
+       select n, nullif((n::bigint * 7919 % 50000)::int, 0), 'note ' || n from generate_series(1, ${rows}) n;
      create index on public.${table} (rank, id);
      grant select on public.${table} to authenticated`,
   )
@@ -59,17 +61,22 @@ export const measureKeyset: MeasureExtension = async ({ startWith, postgres, pri
     for (target = target.replace(/limit=\d+/, `limit=${pageSize}`); read < rows - 2 * pageSize; read += pageSize) {
       target = nextOf((await get(target)).link, pageSize)
     }
-    const times = async (asked: string, count: number, with_ = headers): Promise<number> => {
-      const found: number[] = []
-      for (let sample = 0; sample < count; sample++) found.push((await get(asked, with_)).milliseconds)
-      return median(found) ?? NaN
-    }
     const firstPath = `${path}&limit=${pageSize}`
-    await times(firstPath, samples / 3, keyset)
-    await times(target, samples / 3)
-    const first = await times(firstPath, samples, keyset)
-    const deep = await times(target, samples)
-    const offset = await times(`${firstPath}&offset=${read}`, offsetSamples)
+    const found: { readonly first: number[]; readonly deep: number[]; readonly offset: number[] } = {
+      first: [],
+      deep: [],
+      offset: [],
+    }
+    for (let sample = -warmUp; sample < samples; sample++) {
+      const [one, other] = [await get(firstPath, keyset), await get(target)]
+      if (sample < 0) continue
+      found.first.push(one.milliseconds)
+      found.deep.push(other.milliseconds)
+    }
+    for (let sample = 0; sample < offsetSamples; sample++) {
+      found.offset.push((await get(`${firstPath}&offset=${read}`)).milliseconds)
+    }
+    const [first = NaN, deep = NaN, offset = NaN] = [found.first, found.deep, found.offset].map(median)
     const ratio = deep / first
     print(
       `keyset  page 1: ${first.toFixed(2)} ms, page ${read / pageSize + 1}: ${deep.toFixed(2)} ms (${ratio.toFixed(2)} times, goal: ${goal}), ` +
