@@ -1,8 +1,9 @@
 // Finds, checks and creates the folder with the database's files.
 import { createHash, randomBytes } from 'node:crypto'
 import { spawn } from 'node:child_process'
-import { chown, mkdir, open, readFile, readdir, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { chown, mkdir, readFile, readdir, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { syncFolder } from '../../common/sync-folder.ts'
 import type { Binaries } from './binaries.ts'
 import { EmbeddedDatabaseError, hasErrorCode } from './embedded-error.ts'
 import { asUser, canEnter, ensureRelocatedDataDir, type SystemUser } from './system-user.ts'
@@ -172,14 +173,4 @@ function runInitdb(
       else reject(new EmbeddedDatabaseError(`Creating the embedded database failed. ${messages.trim()}`))
     })
   })
-}
-
-/** Flushes a folder to disk, without which a rename(2) in it may not survive a power failure. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder)
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
 }

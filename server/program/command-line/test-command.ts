@@ -1,5 +1,6 @@
 // `rowhouse test`: policy tests on a database that is thrown away.
 import { InvalidArgumentError, Option, type Command } from 'commander'
+import { readSchemaNames } from './schema-names.ts'
 import type { Dependencies } from './dependencies.ts'
 import type { TestOptions } from './test-run.ts'
 
@@ -14,7 +15,7 @@ export function addTest(program: Command, dependencies: Dependencies, setExitCod
     .option('--migrations <dir>', 'folder of migrations; defaults to migrations-dir')
     .option('--seed <file>', 'SQL file with rows; defaults to seed.sql beside the migrations')
     .option('--tests <dir>', 'folder of the tests; defaults to policy-tests beside the migrations')
-    .option('--schema <names>', 'exposed schemas, separated by commas; defaults to db-schemas', readNames)
+    .option('--schema <names>', 'exposed schemas, separated by commas; defaults to db-schemas', readSchemaNames)
     .option('--filter <text>', 'only tests whose name contains this text')
     .addOption(
       new Option('--record', 'write who can do what into matrix.yaml, to review').conflicts(['coverage', 'mutate']),
@@ -38,11 +39,4 @@ function readNumber(text: string): number {
   const number = Number(text)
   if (!Number.isInteger(number) || number < 1 || number > 64) throw new InvalidArgumentError('Allowed is 1 to 64.')
   return number
-}
-
-/** Names of schemas. */
-function readNames(text: string): readonly string[] {
-  const names = text.split(',').map((name) => name.trim())
-  if (names.includes('')) throw new InvalidArgumentError('Allowed are names separated by commas, such as public,api.')
-  return [...new Set(names)]
 }

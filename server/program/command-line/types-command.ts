@@ -1,6 +1,7 @@
 // `rowhouse types`: TypeScript types of the database, for the clients of Supabase.
-import { InvalidArgumentError, Option, type Command } from 'commander'
+import { Option, type Command } from 'commander'
 import type { Catalogue } from '../types/catalogue.ts'
+import { readSchemaNames } from './schema-names.ts'
 import { CommandError } from './command-error.ts'
 import type { ConnectionWish, Dependencies } from './dependencies.ts'
 import { messageOf } from './error-message.ts'
@@ -29,7 +30,7 @@ export function addTypes(program: Command, dependencies: Dependencies, setExitCo
     .command('types')
     .description('print the TypeScript types of the database that supabase-js expects')
     .option('--db-url <url>', 'connection string; defaults to the database that is served')
-    .option('--schema <names>', 'schemas, separated by commas; defaults to the exposed ones', readNames)
+    .option('--schema <names>', 'schemas, separated by commas; defaults to the exposed ones', readSchemaNames)
     .addOption(new Option('--output <file>', 'write the types to a file').conflicts('check'))
     .addOption(new Option('--watch', 'with --output: write them again when the schema changes').conflicts('check'))
     .option('--check <file>', 'compare a file with the types: exit code 1 if it is out of date')
@@ -113,11 +114,4 @@ function report(
     print(`${[`${file} ${what}`, ...difference.map(printable), advice].join('\n')}\n`)
   }
   return upToDate
-}
-
-/** Names of schemas. The option may be given several times. */
-function readNames(text: string, before: readonly string[] | undefined): readonly string[] {
-  const names = text.split(',').map((name) => name.trim())
-  if (names.includes('')) throw new InvalidArgumentError('Allowed are names separated by commas, such as public,api.')
-  return [...new Set([...(before ?? []), ...names])]
 }

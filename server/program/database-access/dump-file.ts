@@ -5,6 +5,7 @@ import { open, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Readable, type Writable } from 'node:stream'
 import { finished, pipeline } from 'node:stream/promises'
+import { syncFolder } from '../../common/sync-folder.ts'
 import { createGunzip, createGzip } from 'node:zlib'
 
 /**
@@ -51,16 +52,6 @@ async function compressed<T>(file: Writable, write: (output: Writable) => Promis
   const result = await ended(gzip, write)
   await written
   return result
-}
-
-/** Without this, the new name may not survive a power failure. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder)
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
 }
 
 /**

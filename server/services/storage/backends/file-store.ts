@@ -4,6 +4,7 @@ import { close as closeFile, open as openFile, read as readInto } from 'node:fs'
 import { link, mkdir, open, opendir, readdir, readFile, rename, stat, unlink, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
+import { syncFolder } from '../../../common/sync-folder.ts'
 import {
   MissingBytesError,
   NoSpaceError,
@@ -258,15 +259,6 @@ function without(chunks: readonly Buffer[], written: number): Buffer[] {
 /** Unlike `rm`, which asks what it removes first, in one call of the operating system. */
 async function removeFile(path: string): Promise<void> {
   await unlink(path).catch(ifMissing)
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r')
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
 }
 
 const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined)
