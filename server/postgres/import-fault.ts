@@ -56,7 +56,8 @@ export async function findBodyLine(
   return bodyLine === undefined ? error : new StatementError({ ...error.server, bodyLine }, error.position, error.cause)
 }
 
-type Outcome = 'succeeded' | 'same error' | 'other error'
+/** `other` is another error; `late` means that there is no time left. */
+type Outcome = 'succeeded' | 'same' | 'other' | 'late'
 
 class Search {
   readonly #client: PipelineClient
@@ -77,26 +78,48 @@ class Search {
     if (results.at(-1)?.[0]?.[0]?.toString() !== 't') return undefined
     // An error that occurs without rows, such as a missing privilege, is not one of a row.
     if ((await this.#write(0, 0)) !== 'succeeded') return undefined
-    const needsAll = this.#error.server.code === cardinality
+    const last = this.#rows.lastLine()
+    return this.#error.server.code === cardinality ? this.#findLast(last) : this.#findIn(0, last, 'same')
+  }
+
+  /**
+   * Searches some lines. The rows before them are written, except for those with other errors.
+   *
+   * @param outcome what writing these lines leads to, if it is known
+   */
+  async #findIn(after: number, last: number, outcome?: Outcome): Promise<number | undefined> {
+    const isOne = last - after <= 1
+    const found = outcome === undefined || isOne ? await this.#write(after, last) : outcome
+    // The error of an earlier row may hide the one that is searched.
+    if (found === 'succeeded' || found === 'late') return undefined
+    if (isOne) return found === 'same' ? last : undefined
+    const middle = Math.floor((after + last) / 2)
+    const first = await this.#write(after, middle)
+    if (first === 'late') return undefined
+    if (first === 'succeeded') return this.#findIn(middle, last, found)
+    return (await this.#findIn(after, middle, first)) ?? this.#findIn(middle, last)
+  }
+
+  /** Searches the first line that fails together with all lines before it. */
+  async #findLast(lines: number): Promise<number | undefined> {
     let before = 0
-    let last = this.#rows.lastLine()
+    let last = lines
     while (last - before > 1) {
       const middle = Math.floor((before + last) / 2)
-      const outcome = await this.#write(needsAll ? 0 : before, middle)
-      if (outcome === 'other error') return undefined
-      if (outcome === 'same error') last = middle
-      else {
+      const outcome = await this.#write(0, middle)
+      if (outcome === 'same') last = middle
+      else if (outcome === 'succeeded') {
         before = middle
-        if (needsAll) await runPipeline(this.#client, [[undoAttempt]], false)
-      }
+        await runPipeline(this.#client, [[undoAttempt]], false)
+      } else return undefined
     }
-    return (await this.#write(needsAll ? 0 : before, last)) === 'same error' ? last : undefined
+    return (await this.#write(0, last)) === 'same' ? last : undefined
   }
 
   /** Writes the rows of some lines. They stay written if that succeeds. */
   async #write(after: number, last: number): Promise<Outcome> {
     const remaining = this.#deadline - performance.now()
-    if (remaining <= 0) return 'other error'
+    if (remaining <= 0) return 'late'
     const statements = [limitTimeout(remaining), attempt, this.#rows.write(after, last)]
     try {
       await runPipeline(this.#client, [statements], false)
@@ -104,7 +127,7 @@ class Search {
     } catch (error) {
       if (!(error instanceof StatementError) || isLostConnection(error)) throw error
       await runPipeline(this.#client, [[undoAttempt]], false)
-      return this.#isSame(error) ? 'same error' : 'other error'
+      return this.#isSame(error) ? 'same' : 'other'
     }
   }
 

@@ -71,10 +71,17 @@ async function importRows(
   })
   const timeout = opened.at(-1)?.[0]?.[0]?.toString() ?? '0'
   await copyRows(client, rows)
+  const write = rows.write(0, rows.lastLine())
+  const precheck = rows.precheck(write)
+  if (precheck) {
+    const planned = await runPipeline(client, [[resumeTimeout(timeout), precheck.statement]], false)
+    const refusal = precheck.check(planned.at(-1) ?? [])
+    if (refusal) throw new Refusal(refusal)
+  }
   const begun = performance.now()
   let written: readonly RawRow[]
   try {
-    const statements = [resumeTimeout(timeout), savepoint, rows.write(0, rows.lastLine())]
+    const statements = [resumeTimeout(timeout), savepoint, write]
     written = (await runPipeline(client, [statements], false)).at(-1) ?? []
   } catch (error) {
     if (!(error instanceof StatementError) || isLostConnection(error)) throw error

@@ -215,6 +215,8 @@ export type StagedRows = {
   readonly lastLine: () => number
   /** The statement that writes the rows of the lines above `after`, up to `last`. */
   readonly write: (after: number, last: number) => PipelineStatement
+  /** The check that runs before a statement of `write`, when all rows are staged. */
+  readonly precheck: (write: PipelineStatement) => Precheck | undefined
 }
 
 /** The rejection of `Database.run` for a transaction whose claim was refused. Nothing was changed. */

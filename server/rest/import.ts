@@ -2,13 +2,14 @@
 import { legacyText, type AnswerContext, type Answered } from './answer.ts'
 import { requestTransaction } from './request-transaction.ts'
 import type { PipelineStatement, RawRow, RestTransaction, StagedRows } from './database.ts'
-import { errors, withLine, type ApiError } from './errors.ts'
+import { ApiError, errors, withLine } from './errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { ImportProgress, type ImportEvent } from './import-progress.ts'
 import { ImportSlots, type ImportSlotsOptions } from './import-slots.ts'
 import type { ImportBody } from './import-body.ts'
 import { legacyTargetNames, planRequest } from './plan/planner.ts'
 import type { CrudPlan } from './plan/plan.ts'
+import { starredRelations, type RoleColumns } from './plan/starred.ts'
 import type { ApiRequest, HttpRequest } from './request/api-request.ts'
 import { CsvReader } from './request/csv-rows.ts'
 import { readHeaders } from './request/headers.ts'
@@ -16,6 +17,7 @@ import type { ImportRow, RowReader, RowReaderOptions } from './request/import-ro
 import { NdjsonReader } from './request/ndjson.ts'
 import { parseApiRequest } from './request/parse-api-request.ts'
 import { rowCheck, type RowCheck } from './request/payload-check.ts'
+import { costCheck } from './response/cost-check.ts'
 import { needsResultCheck, resultError } from './response/result-check.ts'
 import { explainBody, readResult, resultFormatsOf, returnsVersion } from './response/result-row.ts'
 import { respond } from './response/respond.ts'
@@ -27,6 +29,7 @@ import { copyStaging, createStaging, stagingTable } from './sql/staging.ts'
 import { mainStatement } from './sql/statement.ts'
 
 type MutatePlan = CrudPlan & { readonly kind: 'mutate' }
+type Written = { readonly plan: MutatePlan; readonly rows: readonly RawRow[] }
 
 /** The imports of the process. */
 export class Imports {
@@ -122,10 +125,14 @@ class Import {
       // The keys of the first row are the columns of the statement.
       while (this.#rows === 0 && !this.#isRead) await this.#readPiece()
       const parsed = performance.now()
-      const plan = this.#plan()
-      this.#context.trace.route = plan.relation.name
-      const planned = performance.now()
-      const rows = await this.#write(plan)
+      let planned = parsed
+      const write = async (columns?: RoleColumns): Promise<Written> => {
+        const plan = this.#plan(columns)
+        this.#context.trace.route = plan.relation.name
+        planned = performance.now()
+        return { plan, rows: await this.#write(plan) }
+      }
+      const { plan, rows } = await this.#withReadableColumns(write)
       const written = performance.now()
       const answered = this.#respond(plan, rows)
       const { authenticationTime: jwt } = this.#context
@@ -171,12 +178,21 @@ class Import {
     this.#rows++
   }
 
-  #plan(): MutatePlan {
+  /** Plans with the columns that the role may read, if `*` depends on them. They are checked before the COPY begins. */
+  async #withReadableColumns(write: (columns?: RoleColumns) => Promise<Written>): Promise<Written> {
+    const { readableColumns, config } = this.#context.snapshot
+    if (!readableColumns) return write()
+    const outcome = await readableColumns.answer(this.#identity.role, config.dbPreRequest === null, write)
+    if (outcome instanceof ApiError) throw outcome
+    return outcome
+  }
+
+  #plan(columns: RoleColumns | undefined): MutatePlan {
     const { schemaCache: cache, snapshot } = this.#context
     const { shape } = this.#request
     const isNamed = this.#body.format === 'ndjson' && shape.namedColumns !== undefined
     const request = { ...this.#request, shape: { ...shape, columns: isNamed ? shape.columns : this.#firstKeys } }
-    const plan = planRequest(request, cache, snapshot.config)
+    const plan = planRequest(request, cache, columns ? { ...snapshot.config, readableColumns: columns } : snapshot.config)
     if (plan.kind !== 'mutate') throw new Error('an import is planned as a write')
     return plan
   }
@@ -202,13 +218,14 @@ class Import {
 
   async #write(plan: MutatePlan): Promise<readonly RawRow[]> {
     const { database, snapshot } = this.#context
-    const { dbAnonRole } = snapshot.config
+    const { dbAnonRole, dbMaxCost } = snapshot.config
     const rows: StagedRows = {
       create: createStaging(this.#table).map((text) => ({ text, values: [], isUnprepared: true })),
       copy: copyStaging(this.#table),
       data: this.#copyData(),
       lastLine: () => this.#reader.line,
       write: (after, last) => this.#statement(plan, after, last),
+      precheck: (write) => (dbMaxCost === null ? undefined : costCheck(write, dbMaxCost)),
     }
     try {
       if (!database.importRows) throw new Error('the database cannot import')
@@ -229,7 +246,8 @@ class Import {
       ? ([rows = []]: readonly (readonly RawRow[])[]) => resultError(plan, resultOf(plan, rows), shape)
       : undefined
     const written = [this.#statement(plan, 0, 0)]
-    return requestTransaction(plan, request, this.#identity, this.#context, written, { checkResult })
+    const starred = this.#context.snapshot.readableColumns ? starredRelations(plan) : []
+    return requestTransaction(plan, request, this.#identity, this.#context, written, { checkResult, starred })
   }
 
   #respond(plan: MutatePlan, rows: readonly RawRow[]): Answered {

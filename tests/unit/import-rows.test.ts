@@ -6,7 +6,7 @@ import { CsvReader } from '../../server/rest/request/csv-rows.ts'
 import { csvPayload } from '../../server/rest/request/csv.ts'
 import type { RowReader, RowReaderOptions } from '../../server/rest/request/import-rows.ts'
 import { NdjsonReader } from '../../server/rest/request/ndjson.ts'
-import { CopyData } from '../../server/rest/sql/copy-data.ts'
+import { arraySize, CopyData } from '../../server/rest/sql/copy-data.ts'
 import { errors } from '../../server/rest/errors.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 
@@ -209,30 +209,46 @@ t.test('generated CSV is read like a small body', async (t) => {
   t.pass('no difference')
 })
 
-t.test('data of COPY in binary format', async (t) => {
-  const data = new CopyData()
-  data.add(1, '{"ä":1}')
-  data.add(2 ** 40 + 5, Buffer.from('{}'))
-  const large = 'x'.repeat(300_000)
-  data.add(3, large)
-  data.finish()
-  const bytes = data.take()
-  t.equal(bytes.subarray(0, 11).toString('latin1'), 'PGCOPY\n\xff\r\n\0')
-  const rows: unknown[] = []
-  let at = 19
-  while (bytes.readInt16BE(at) === 2) {
-    const size = bytes.readInt32BE(at + 14)
-    rows.push([Number(bytes.readBigInt64BE(at + 6)), bytes.toString('utf8', at + 18, at + 18 + size)])
-    at += 18 + size
+/** The rows of COPY data: the numbers of the first and the last line, and the array. */
+function copied(bytes: Buffer): (readonly [number, number, string])[] {
+  const rows: (readonly [number, number, string])[] = []
+  const signature = 'PGCOPY\n\xff\r\n\0'
+  let at = bytes.toString('latin1', 0, 11) === signature ? 19 : 0
+  while (bytes.readInt16BE(at) === 3) {
+    const size = bytes.readInt32BE(at + 26)
+    const numbers = [at + 6, at + 18].map((start) => Number(bytes.readBigInt64BE(start)))
+    rows.push([numbers[0] ?? 0, numbers[1] ?? 0, bytes.toString('utf8', at + 30, at + 30 + size)])
+    at += 30 + size
+    if (at === bytes.length) return rows
   }
-  t.strictSame(rows, [
-    [1, '{"ä":1}'],
-    [2 ** 40 + 5, '{}'],
-    [3, large],
+  if (bytes.readInt16BE(at) !== -1 || at + 2 !== bytes.length) throw new Error('the data does not end')
+  return rows
+}
+
+t.test('data of COPY in binary format', (t) => {
+  const data = new CopyData()
+  const large = `{"x":"${'x'.repeat(300_000)}"}`
+  data.add(1, '{"ä":1}')
+  data.add(2, Buffer.from('{}'))
+  data.add(5, '{"b":2}')
+  data.add(6, large)
+  data.add(2 ** 40 + 5, '{}')
+  t.strictSame(copied(data.take()), [
+    [1, 5, '[{"ä":1}\n,{}\n\n\n,{"b":2}]'],
+    [6, 6, `[${large}]`],
+    [2 ** 40 + 5, 2 ** 40 + 5, '[{}]'],
   ])
-  t.equal(bytes.readInt16BE(at), -1)
-  t.equal(at + 2, bytes.length)
   t.equal(data.length, 0, 'nothing is left')
+  for (let line = 1; line <= 1000; line++) data.add(line, '{"number":123456789}')
+  data.finish()
+  const arrays = copied(data.take())
+  t.ok(arrays.every(([, , array]) => array.length <= arraySize))
+  t.equal(arrays.length, Math.ceil((1000 * 22) / arraySize), 'arrays are full')
+  t.equal(
+    arrays.map(([, , array]) => (JSON.parse(array) as unknown[]).length).reduce((sum, rows) => sum + rows),
+    1000,
+  )
+  t.end()
 })
 
 t.test('progress is reported by rows and by time', async (t) => {

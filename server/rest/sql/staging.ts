@@ -1,7 +1,7 @@
 // The temporary table that the rows of an import arrive in.
 //
 // PostgreSQL refuses COPY FROM on tables with row-level security, and COPY has no ON CONFLICT, RETURNING or JSON. So COPY
-// fills a temporary table with one JSON object per row, and the statement that inserts a JSON body reads its rows there:
+// fills a temporary table with JSON arrays of some rows each, and the statement that inserts a JSON body reads them there:
 // policies, defaults, triggers and conflicts are those of a JSON body, and neither side has all rows in memory.
 //
 // The login role creates the table, because the role of the request may lack the privilege TEMPORARY. Its name is random,
@@ -14,14 +14,20 @@ import { payloadFrom, type PayloadField } from './payload.ts'
 
 export const stagingTable = (): string => `pg_temp."rowhouse_import_${randomBytes(8).toString('hex')}"`
 
-/** Statements that create the table, for the login role. Only this connection has access, so everyone may use it. */
+/**
+ * Statements that create the table, for the login role. Only this connection has access, so everyone may use it. Arrays are
+ * stored as they are: compressing them would take longer than writing them.
+ */
 export const createStaging = (table: string): readonly string[] => [
-  `create temporary table ${table} (line pg_catalog.int8 not null, data pg_catalog.text not null) on commit drop`,
+  `create temporary table ${table} (first_line pg_catalog.int8 not null, last_line pg_catalog.int8 not null,` +
+    ` data pg_catalog.text not null) with (toast_tuple_target = 8160) on commit drop`,
+  `alter table ${table} alter column data set storage external`,
   `grant select, insert on ${table} to public`,
 ]
 
 /** The COPY whose data `CopyData` writes. */
-export const copyStaging = (table: string): string => `copy ${table} (line, data) from stdin (format binary)`
+export const copyStaging = (table: string): string =>
+  `copy ${table} (first_line, last_line, data) from stdin (format binary)`
 
 /** `FROM` the rows of a staging table, in the order of the body, as `payloadSql`. */
 export function stagedSql(
@@ -29,12 +35,29 @@ export function stagedSql(
   fields: readonly PayloadField[],
   applyDefaults: boolean,
 ): Fragment {
-  const source: Fragment = [
-    `(SELECT data::${applyDefaults ? 'jsonb' : 'json'} AS json_data FROM ${table} WHERE line > `,
-    { value: String(after) },
-    '::bigint AND line <= ',
-    { value: String(last) },
-    '::bigint)',
+  const afterSql: Fragment = [{ value: String(after) }, '::bigint']
+  const lastSql: Fragment = [{ value: String(last) }, '::bigint']
+  const lines: Fragment = [
+    '(pg_catalog.string_to_array(data, pg_catalog.chr(10)))[(greatest(',
+    afterSql,
+    ' + 1, first_line) - first_line + 1)::int : (least(',
+    lastSql,
+    ', last_line) - first_line + 1)::int]',
   ]
-  return payloadFrom(source, true, { fields, applyDefaults })
+  const source: Fragment = [
+    '(SELECT (CASE WHEN first_line > ',
+    afterSql,
+    ' AND last_line <= ',
+    lastSql,
+    // Some lines of an array lack its brackets, and begin with a comma.
+    " THEN data ELSE '[' || pg_catalog.rtrim(pg_catalog.ltrim(pg_catalog.array_to_string(",
+    lines,
+    ", pg_catalog.chr(10)), '[,' || pg_catalog.chr(10)), ']') || ']' END)",
+    `::${applyDefaults ? 'jsonb' : 'json'} AS json_data FROM ${table} WHERE last_line > `,
+    afterSql,
+    ' AND first_line <= ',
+    lastSql,
+    ')',
+  ]
+  return payloadFrom(source, false, { fields, applyDefaults })
 }
