@@ -215,8 +215,10 @@ export type StagedRows = {
   readonly lastLine: () => number
   /** The statement that writes the rows of the lines above `after`, up to `last`. */
   readonly write: (after: number, last: number) => PipelineStatement
-  /** The check that runs before a statement of `write`, when all rows are staged. */
-  readonly precheck: (write: PipelineStatement) => Precheck | undefined
+  /** Collects statistics of the staged rows for `precheck`. It runs as the login role. */
+  readonly analyze: PipelineStatement
+  /** The check of the statement that writes all rows, which runs before it; undefined when nothing is checked. */
+  readonly precheck: ((write: PipelineStatement) => Precheck | undefined) | undefined
 }
 
 /** The rejection of `Database.run` for a transaction whose claim was refused. Nothing was changed. */

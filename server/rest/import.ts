@@ -25,7 +25,7 @@ import type { ResultRow } from './response/result.ts'
 import { serverError, transactionError } from './sql-errors.ts'
 import { CopyData } from './sql/copy-data.ts'
 import { render } from './sql/fragment.ts'
-import { copyStaging, createStaging, stagingTable } from './sql/staging.ts'
+import { analyzeStaging, copyStaging, createStaging, stagingTable } from './sql/staging.ts'
 import { mainStatement } from './sql/statement.ts'
 
 type MutatePlan = CrudPlan & { readonly kind: 'mutate' }
@@ -192,7 +192,11 @@ class Import {
     const { shape } = this.#request
     const isNamed = this.#body.format === 'ndjson' && shape.namedColumns !== undefined
     const request = { ...this.#request, shape: { ...shape, columns: isNamed ? shape.columns : this.#firstKeys } }
-    const plan = planRequest(request, cache, columns ? { ...snapshot.config, readableColumns: columns } : snapshot.config)
+    const plan = planRequest(
+      request,
+      cache,
+      columns ? { ...snapshot.config, readableColumns: columns } : snapshot.config,
+    )
     if (plan.kind !== 'mutate') throw new Error('an import is planned as a write')
     return plan
   }
@@ -225,7 +229,8 @@ class Import {
       data: this.#copyData(),
       lastLine: () => this.#reader.line,
       write: (after, last) => this.#statement(plan, after, last),
-      precheck: (write) => (dbMaxCost === null ? undefined : costCheck(write, dbMaxCost)),
+      analyze: { text: analyzeStaging(this.#table), values: [], isUnprepared: true },
+      precheck: dbMaxCost === null ? undefined : (write) => costCheck(write, dbMaxCost),
     }
     try {
       if (!database.importRows) throw new Error('the database cannot import')

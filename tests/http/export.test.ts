@@ -114,22 +114,30 @@ t.test('a media type handler of the database wins', async (t) => {
 })
 
 t.test('status and headers of large responses', async (t) => {
-  type Case = readonly [path: string, headers: Readonly<Record<string, string>>, status: number, range: string]
+  type Case = readonly [path: string, prefer: string | undefined, status: number, range: string, ofCsv?: string]
   const last = lineCount - 1
+  await fixture.query('analyze public.lines')
   const cases: readonly Case[] = [
-    ['/lines', {}, 200, '0-*/*'],
-    ['/lines?offset=10', {}, 200, '10-*/*'],
-    ['/lines', { Prefer: 'count=exact' }, 200, `0-${last}/${lineCount}`],
-    ['/lines?limit=5000&offset=10', { Prefer: 'count=exact' }, 206, `10-5009/${lineCount}`],
-    ['/lines?limit=9000&offset=500', { Prefer: 'count=exact' }, 206, `500-${last}/${lineCount}`],
-    ['/rpc/set_of_lines?most=5000', { Prefer: 'count=exact' }, 200, '0-4999/5000'],
-    ['/lines?offset=6001', { Prefer: 'count=exact' }, 416, `*/${lineCount}`],
+    ['/lines', undefined, 200, '0-*/*', `0-${last}/*`],
+    ['/lines?offset=10', undefined, 200, '10-*/*', `10-${last}/*`],
+    ['/lines?limit=5000&offset=10', undefined, 200, '10-*/*', '10-5009/*'],
+    ['/lines?offset=10', 'count=planned', 206, `10-*/${lineCount}`, `10-${last}/${lineCount}`],
+    ['/lines', 'count=exact', 200, `0-${last}/${lineCount}`],
+    ['/lines?limit=5000&offset=10', 'count=exact', 206, `10-5009/${lineCount}`],
+    ['/lines?limit=9000&offset=500', 'count=exact', 206, `500-${last}/${lineCount}`],
+    ['/rpc/set_of_lines?most=5000', 'count=exact', 200, '0-4999/5000'],
+    ['/lines?offset=6001', 'count=exact', 416, `*/${lineCount}`],
   ]
-  for (const accept of [ndjson, 'text/csv']) {
-    for (const [path, headers, status, range] of cases) {
-      const answer = await ask(path, { Accept: accept, ...headers })
-      t.equal(answer.status, status, `${accept} ${path}`)
-      t.equal(answer.headers.get('content-range'), range, `${accept} ${path}`)
+  type Form = readonly [accept: string, prefer?: string]
+  const forms: readonly Form[] = [[ndjson], ['text/csv'], ['text/csv', 'stream=rows']]
+  for (const [accept, stream] of forms) {
+    for (const [path, count, status, early, late = early] of cases) {
+      const prefer = [count, stream].filter((value) => value !== undefined).join(', ')
+      const answer = await ask(path, { Accept: accept, ...(prefer === '' ? {} : { Prefer: prefer }) })
+      const range = accept === 'text/csv' && stream === undefined ? late : early
+      t.equal(answer.status, status, `${accept} ${path} ${prefer}`)
+      t.equal(answer.headers.get('content-range'), range, `${accept} ${path} ${prefer}`)
+      if (status !== 416) t.equal(answer.headers.get('preference-applied'), prefer === '' ? null : prefer)
       t.equal(answer.headers.has('content-length'), status === 416, path)
       await answer.arrayBuffer()
     }
@@ -194,12 +202,11 @@ t.test('an error in the middle breaks the response off', async (t) => {
     [ndjson, 'gzip'],
     [ndjson, 'br'],
   ] as const) {
+    const headers = { Accept: accept, 'Accept-Encoding': encoding, Prefer: 'stream=rows' }
     // The error may arrive before the compressed head of the response has left.
-    const text = ask('/fails_late', { Accept: accept, 'Accept-Encoding': encoding }).then((answer) => answer.text())
+    const text = ask('/fails_late', headers).then((answer) => answer.text())
     await t.rejects(text, `fetch rejects: ${accept}, ${encoding}`)
-    const adapted = await handle(
-      new Request('http://localhost/fails_late', { headers: { Accept: accept, 'Accept-Encoding': encoding } }),
-    )
+    const adapted = await handle(new Request('http://localhost/fails_late', { headers }))
     t.equal(adapted.status, 200)
     await t.rejects(adapted.arrayBuffer(), `the adapter's stream fails: ${accept}, ${encoding}`)
   }
@@ -210,6 +217,29 @@ t.test('an error in the middle breaks the response off', async (t) => {
     await incoming.resume().toArray()
   })
   t.notOk(incoming.complete, "Node's client knows that it is incomplete")
+  t.ok(await isIdle())
+})
+
+t.test('CSV begins when all rows are known, as in PostgREST, unless the client prefers it earlier', async (t) => {
+  const late = await ask('/fails_late', { Accept: 'text/csv' })
+  t.equal(late.status, 400, 'an error in any row is an error response')
+  t.match(await late.json(), { code: '22012' })
+  const path = '/rpc/headed_last?most=6000'
+  const [whole, early] = await Promise.all(
+    ['', 'stream=rows'].map((prefer) => ask(path, { Accept: 'text/csv', Prefer: prefer })),
+  )
+  t.match(whole?.headers.get('x-rows'), '6000', 'headers of the last row')
+  t.equal(whole?.headers.get('preference-applied'), null)
+  t.equal(early?.headers.get('preference-applied'), 'stream=rows')
+  t.equal(await whole?.text(), await early?.text())
+  const sleepy = await ask('/sleepy?select=i', { Accept: 'text/csv', Prefer: 'stream=rows' })
+  const reader = sleepy.body?.getReader()
+  t.match(Buffer.from((await reader?.read())?.value as Uint8Array).toString(), /^i\n1\n2\n/, 'the first rows')
+  await reader?.cancel()
+  const strict = await ask('/lines?limit=1', { Accept: 'text/csv', Prefer: 'handling=strict, stream=rows' })
+  t.equal(strict.status, 200)
+  const json = await ask('/lines?limit=1', { Accept: 'application/json', Prefer: 'stream=rows' })
+  t.equal(json.headers.get('preference-applied'), null, 'not applied to JSON')
   t.ok(await isIdle())
 })
 

@@ -51,12 +51,12 @@ t.test('the row of a fault at any place', async (t) => {
   for (let round = 0; round < 12; round++) {
     const rows = rowsOf(400)
     const at = pick([0, 399, below(400), below(400)])
-    const [fault, code] = pick([
+    const [fault, code] = pick<readonly [fault: Partial<Row>, code: string]>([
       [{ size: 'much' }, '22P02'],
       [{ size: null }, '23502'],
       [{ id: 13 }, '23514'],
       [{ text: 'a\0b' }, '22P05'],
-    ] as const)
+    ])
     rows[at] = { ...rows[at]!, ...fault }
     const isCsv = round % 3 === 2
     const { text, lines } = isCsv ? asCsv(rows) : asNdjson(rows)

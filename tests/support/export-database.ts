@@ -61,6 +61,11 @@ export async function createExportDatabase(t: Closing): Promise<ExportDatabase> 
         perform set_config('response.status', '203', true);
         return query select * from public.lines order by id limit most;
       end $$;
+    create function public.headed_last(most int) returns setof public.lines stable language plpgsql as $$
+      begin
+        return query select * from public.lines order by id limit most;
+        perform set_config('response.headers', format('[{"X-Rows": "%s"}]', most), true);
+      end $$;
     create table public.log (id int generated always as identity, text text);
     create function public.logged(most int) returns setof public.lines volatile language plpgsql as $$
       begin insert into public.log (text) values ('called'); return query select * from public.lines limit most; end $$;

@@ -10,12 +10,12 @@ export type RowFormat = 'csv' | 'ndjson'
 const lead = 1024 * 1024
 /** Bytes that may wait in the writable stream of the reader. */
 const readerShare = 2 * pieceSize
-/** Bytes up to which a body is kept until it is complete, so that the response has its length. */
-const smallBody: Readonly<Record<RowFormat, number>> = { csv: 256 * 1024, ndjson: pieceSize }
 /**
- * Milliseconds after the first row until a body begins that has not got larger. In CSV there is no such time: responses
- * that are small are always those of PostgREST.
+ * Bytes up to which a body is kept until it is complete, so that the response has its length; for one that begins early,
+ * and for any other.
  */
+const [smallEarly, smallBody] = [pieceSize, 256 * 1024]
+/** Milliseconds after the first row until a body begins that begins early. */
 const longestDelay = 50
 /** Milliseconds between two flushes of the encoder, so that rows of a slow statement arrive. */
 const flushInterval = 100
@@ -34,6 +34,7 @@ export class RowBody implements RowReceiver, StreamedBody, Caller {
   /** Number of rows that have arrived. */
   rows = 0
   readonly #format: RowFormat
+  readonly #beginsEarly: boolean
   readonly #caller: Caller
   readonly #lines = new LineBuffer()
   #names = ''
@@ -60,11 +61,13 @@ export class RowBody implements RowReceiver, StreamedBody, Caller {
   #open: () => void = () => undefined
 
   /**
+   * @param beginsEarly whether it begins before its last row is known
    * @param caller who waits for the response
    * @param header text of the statement whose columns are the header of a CSV
    */
-  constructor(format: RowFormat, caller: Caller, header?: string) {
+  constructor(format: RowFormat, beginsEarly: boolean, caller: Caller, header?: string) {
     this.#format = format
+    this.#beginsEarly = beginsEarly
     this.#caller = caller
     this.namesOf = header === undefined ? undefined : { text: header }
     this.opened = new Promise((resolve) => {
@@ -89,7 +92,7 @@ export class RowBody implements RowReceiver, StreamedBody, Caller {
     this.first = fields
     this.#flow = flow
     this.#since = performance.now()
-    if (this.#format === 'ndjson') this.#openTimer = setTimeout(() => this.#open(), longestDelay)
+    if (this.#beginsEarly) this.#openTimer = setTimeout(() => this.#open(), longestDelay)
   }
 
   row(buffer: Buffer, start: number, end: number): void {
@@ -106,7 +109,7 @@ export class RowBody implements RowReceiver, StreamedBody, Caller {
 
   flush(): void {
     const { waiting } = this.#lines
-    if (!this.#isOpen && waiting > smallBody[this.#format]) this.#open()
+    if (!this.#isOpen && waiting > (this.#beginsEarly ? smallEarly : smallBody)) this.#open()
     if (this.#reader) this.#feed(this.#reader)
     if (this.#isPaused || this.#isDropped || this.#lines.waiting <= lead) return
     this.#isPaused = true

@@ -2,7 +2,7 @@
 // number. A response that turns out to be small is the same as one that is not streamed.
 import type { Caller, PipelineStatement, TransactionResult } from '../database.ts'
 import { errors } from '../errors.ts'
-import type { RowPlan } from '../plan/streamable.ts'
+import { beginsEarly, type RowPlan } from '../plan/streamable.ts'
 import type { PlannedRequest } from '../request/api-request.ts'
 import { hasHeader, type Header } from '../response/header.ts'
 import { rangeResult } from '../response/range.ts'
@@ -46,7 +46,7 @@ export async function streamRows(
   const { config, basePath, slots, caller, run } = context
   const { shape } = request
   const header = plan.handler.kind === 'csv' ? render(headerStatement(plan)).text : undefined
-  const body = new RowBody(plan.handler.kind, caller, header)
+  const body = new RowBody(plan.handler.kind, beginsEarly(plan, shape), caller, header)
   const explained = needsPlannedCount(plan, shape) ? new FirstField() : undefined
   const statements: PipelineStatement[] = [
     { ...render(rowStatement(plan, shape, config)), isUnprepared: true, receiver: body },
@@ -132,18 +132,24 @@ function begun(
   const { count } = request.shape.preferences
   const { offset, limit } = plan.read.range
   const most = limit === null ? Infinity : Number(limit)
-  // Without a total, any number will do: it does not get into the response.
-  const page = total === null ? 1 : Math.min(Math.max(total - Number(offset), 1), most)
+  // Without any number, one will do: it does not get into the response.
+  const known = body.first?.[4]
+  const page = known
+    ? Number(known.toString())
+    : total === null
+      ? 1
+      : Math.min(Math.max(total - Number(offset), 1), most)
   const row = resultRow(total, page, body, [body.first?.[1], body.first?.[2]])
   const encoding = config.restExportCompression ? chooseEncoding(headerOf(request, 'accept-encoding')) : undefined
   body.encode(encoding)
   const response = addValidator(respond(plan, row, request, config, basePath), plan, row, request, config)
   const { range } = rangeResult(request.shape.topLevelRange, page, total)
-  // Only an exact count tells how many rows will follow.
-  const known =
-    count === 'exact' || (count === 'estimated' && plan.kind === 'call') ? range : `${offset}-*/${total ?? '*'}`
+  // Otherwise, only an exact count tells how many rows will follow.
+  const isKnown = known || count === 'exact' || (count === 'estimated' && plan.kind === 'call')
   const headers = response.headers.map((header): Header =>
-    header[0] === 'Content-Range' && header[1] === range ? ['Content-Range', known] : header,
+    !isKnown && header[0] === 'Content-Range' && header[1] === range
+      ? ['Content-Range', `${offset}-*/${total ?? '*'}`]
+      : header,
   )
   return { ...response, headers: config.restExportCompression ? encoded(headers, encoding) : headers }
 }

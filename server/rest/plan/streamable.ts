@@ -12,6 +12,13 @@ export type RowPlan = Extract<CrudPlan, { kind: 'read' | 'call' }> & {
   readonly handler: { readonly kind: 'csv' | 'ndjson' }
 }
 
+/**
+ * Whether the response begins before its last row is known. That of CSV must not, unless the client prefers it: its
+ * `Content-Range` has the last row, and an error in any row is an error response, as in PostgREST.
+ */
+export const beginsEarly = ({ handler }: RowPlan, { preferences }: Pick<RequestShape, 'preferences'>): boolean =>
+  handler.kind === 'ndjson' || preferences.stream === 'rows'
+
 /** Whether the response to a request is streamed row by row. */
 export function isStreamable(plan: ActionPlan, { preferences }: Pick<RequestShape, 'preferences'>): plan is RowPlan {
   if ((plan.kind !== 'read' && plan.kind !== 'call') || plan.explain) return false

@@ -15,6 +15,8 @@ export type Preferences = {
   /** A bigint only if a number would lose precision. */
   readonly maxAffected?: number | bigint
   readonly pagination?: 'keyset'
+  /** Whether a CSV begins before its last row is known. */
+  readonly stream?: 'rows'
   /** Unknown preferences, in the order of the header. */
   readonly invalid: readonly string[]
 }
@@ -38,6 +40,7 @@ const known: ReadonlyMap<string, Omit<Preferences, 'invalid'>> = new Map<string,
   ['handling=strict', { handling: 'strict' }],
   ['handling=lenient', { handling: 'lenient' }],
   ['pagination=keyset', { pagination: 'keyset' }],
+  ['stream=rows', { stream: 'rows' }],
 ])
 
 const none: Preferences = { invalid: [] }
@@ -81,8 +84,8 @@ export function parsePreferences(values: readonly string[], transactionChoice: b
 
 /** The value of `Preference-Applied`; undefined when no preference was applied. */
 export function preferenceApplied(preferences: Preferences): string | undefined {
-  const { resolution, missing, representation, count, transaction, handling, timezone, maxAffected, pagination } =
-    preferences
+  const { resolution, missing, representation, count, transaction, handling, timezone, maxAffected } = preferences
+  const { pagination, stream } = preferences
   const applied: string[] = []
   if (resolution) applied.push(`resolution=${resolution}`)
   if (missing) applied.push(`missing=${missing}`)
@@ -93,6 +96,7 @@ export function preferenceApplied(preferences: Preferences): string | undefined 
   if (timezone !== undefined) applied.push(`timezone=${timezone}`)
   if (maxAffected !== undefined && handling === 'strict') applied.push(`max-affected=${maxAffected}`)
   if (pagination) applied.push(`pagination=${pagination}`)
+  if (stream) applied.push(`stream=${stream}`)
   return applied.length === 0 ? undefined : applied.join(', ')
 }
 

@@ -1,6 +1,7 @@
 // The header `Preference-Applied`: the preferences that affected the plan. RFC 7240, section 3.
 import type { CrudPlan } from '../plan/plan.ts'
 import type { RequestShape } from '../request/api-request.ts'
+import { isStreamable } from '../plan/streamable.ts'
 import { preferenceApplied } from '../request/preferences.ts'
 import type { Preferences } from '../request/preferences.ts'
 
@@ -20,7 +21,8 @@ function limitsAffected(plan: CrudPlan): boolean {
 
 /** The value of the header; undefined when no preference was applied. */
 export function appliedPreferences(plan: CrudPlan, shape: AppliedShape): string | undefined {
-  const { count, transaction, handling, timezone, representation, missing, maxAffected, pagination } = shape.preferences
+  const { count, transaction, handling, timezone, representation, missing, maxAffected } = shape.preferences
+  const { pagination, stream } = shape.preferences
   const isMutation = plan.kind === 'mutate'
   const takesRows = isMutation && (plan.mutation === 'create' || plan.mutation === 'update')
   return preferenceApplied({
@@ -33,6 +35,7 @@ export function appliedPreferences(plan: CrudPlan, shape: AppliedShape): string 
     timezone,
     maxAffected: limitsAffected(plan) ? maxAffected : undefined,
     ...(!isMutation && plan.page && pagination ? { pagination } : {}),
+    ...(stream && isStreamable(plan, shape) ? { stream } : {}),
     invalid: [],
   })
 }

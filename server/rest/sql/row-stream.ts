@@ -2,7 +2,7 @@
 // aggregated in the database.
 import type { RestSettings } from '../settings.ts'
 import { returnsSetOfScalar } from '../../schema-cache/routine.ts'
-import type { RowPlan } from '../plan/streamable.ts'
+import { beginsEarly, type RowPlan } from '../plan/streamable.ts'
 import { callStatement } from './call.ts'
 import { countStatement } from './count.ts'
 import { responseHeaders, responseStatus } from './current-setting.ts'
@@ -20,7 +20,7 @@ function lineSql(plan: RowPlan): string {
 }
 
 // As uncorrelated subqueries these are evaluated once, when the first row is returned: a function has ended by then.
-const settings = `(SELECT ${responseHeaders}) AS response_headers, (SELECT ${responseStatus}) AS response_status`
+const responseSettings = `(SELECT ${responseHeaders}) AS response_headers, (SELECT ${responseStatus}) AS response_status`
 
 /** The rows that count, of which `count=estimated` needs at most one more than `db-max-rows`. */
 function countedRows(plan: RowPlan, { preferences }: StatementShape, dbMaxRows: RestSettings['dbMaxRows']): Fragment {
@@ -29,31 +29,48 @@ function countedRows(plan: RowPlan, { preferences }: StatementShape, dbMaxRows: 
   return isLimited ? [counted, ` LIMIT ${dbMaxRows + 1}`] : counted
 }
 
+/** The number of rows that count, or null. */
+function totalSql(plan: RowPlan, shape: StatementShape, { dbMaxRows }: StreamSettings): Fragment {
+  const { count } = shape.preferences
+  if (count !== 'exact' && count !== 'estimated') return 'SELECT null::bigint AS total'
+  return ['SELECT pg_catalog.count(*) AS total FROM (', countedRows(plan, shape, dbMaxRows), ') pgrst_source_count']
+}
+
+type StreamSettings = Pick<RestSettings, 'dbMaxRows'>
+
 /**
- * Returns the columns `line`, `response_headers`, `response_status` for each row. If the rows are counted, there is a fourth
- * column with their total, and one row without a line if the response has none: so page and total are of one snapshot.
+ * Returns the columns `line`, `response_headers`, `response_status`, `total`, `page` for each row, or at least `line` and the
+ * settings. `total` is the number of rows if it is requested; `page` is the number of lines, of a response that begins only
+ * when all of them are known: the database then keeps them, on disk if there are many. A response without rows has one row
+ * without a line. So lines and numbers are of one snapshot.
  */
-export function rowStatement(
-  plan: RowPlan,
-  shape: StatementShape,
-  { dbMaxRows }: Pick<RestSettings, 'dbMaxRows'>,
-): Fragment {
+export function rowStatement(plan: RowPlan, shape: StatementShape, settings: StreamSettings): Fragment {
   const { count } = shape.preferences
   const source: Fragment = plan.kind === 'call' ? [`${sourceName} AS (`, callStatement(plan.call), ')'] : ''
-  const rows: Fragment = [`SELECT ${lineSql(plan)} AS line`, ' FROM (', readStatement(plan.read), `) ${resultAlias}`]
-  if (count !== 'exact' && count !== 'estimated') {
+  const lines: Fragment = [`SELECT ${lineSql(plan)} AS line`, ' FROM (', readStatement(plan.read), `) ${resultAlias}`]
+  const isCounted = count === 'exact' || count === 'estimated'
+  if (beginsEarly(plan, shape) && !isCounted) {
     const from: Fragment = [' FROM (', readStatement(plan.read), `) ${resultAlias}`]
-    return [source === '' ? '' : ['WITH ', source, ' '], `SELECT ${lineSql(plan)} AS line, ${settings}`, from]
+    return [source === '' ? '' : ['WITH ', source, ' '], `SELECT ${lineSql(plan)} AS line, ${responseSettings}`, from]
+  }
+  const numbers: Fragment = ['(', totalSql(plan, shape, settings), ') pgrst_total']
+  const ctes = (more: Fragment): Fragment =>
+    source === '' ? (more === '' ? '' : ['WITH ', more, ' ']) : ['WITH ', source, more === '' ? ' ' : [', ', more, ' ']]
+  if (beginsEarly(plan, shape)) {
+    return [
+      ctes(''),
+      `SELECT pgrst_lines.line, ${responseSettings}, pgrst_total.total FROM `,
+      numbers,
+      ' LEFT JOIN LATERAL (',
+      lines,
+      ') pgrst_lines ON true',
+    ]
   }
   return [
-    'WITH ',
-    source === '' ? '' : [source, ', '],
-    'pgrst_source_count AS (',
-    countedRows(plan, shape, dbMaxRows),
-    `) SELECT pgrst_lines.line, ${settings}, pgrst_total.total`,
-    ' FROM (SELECT (SELECT pg_catalog.count(*) FROM pgrst_source_count) AS total) pgrst_total LEFT JOIN LATERAL (',
-    rows,
-    ') pgrst_lines ON true',
+    ctes(['pgrst_lines AS (', lines, ')']),
+    `SELECT pgrst_lines.line, ${responseSettings}, pgrst_total.total, pgrst_page.page FROM `,
+    numbers,
+    ', (SELECT pg_catalog.count(*) AS page FROM pgrst_lines) pgrst_page LEFT JOIN pgrst_lines ON true',
   ]
 }
 

@@ -65,7 +65,7 @@ const sharedParameters = {
   ifMatch: header('If-Match', 'Entity tags of the row, or `*`: otherwise the response is 412.'),
   ifNoneMatch: header('If-None-Match', 'Entity tags that the client has: the response is 304 if one is current.'),
   ifAbsent: header('If-None-Match', '`*`: creates the row only if it does not exist; otherwise the response is 412.'),
-  preferRead: prefer(counts, 'pagination=keyset', ...anyRequest),
+  preferRead: prefer(counts, 'pagination=keyset', 'stream=rows', ...anyRequest),
   preferInsert: prefer(
     returns,
     'resolution=merge-duplicates|ignore-duplicates',
@@ -74,8 +74,8 @@ const sharedParameters = {
     ...anyRequest,
   ),
   preferWrite: prefer(returns, 'max-affected=…', counts, ...anyRequest),
-  preferCall: prefer('max-affected=…', counts, ...anyRequest),
-  preferQuery: prefer('max-affected=…', counts, 'pagination=keyset', ...anyRequest),
+  preferCall: prefer('max-affected=…', counts, 'stream=rows', ...anyRequest),
+  preferQuery: prefer('max-affected=…', counts, 'pagination=keyset', 'stream=rows', ...anyRequest),
   cursor: query('cursor', text, 'Where a keyset page begins: from the links of a response.'),
   idempotencyKey: header(
     'Idempotency-Key',
