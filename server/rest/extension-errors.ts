@@ -52,6 +52,17 @@ export const extensionErrors = {
       hint: 'Use resolution=ignore-duplicates or resolution=merge-duplicates, so that the import may be repeated.',
       headers: [['Connection', 'close']],
     }),
+  importEncoding: (encoding: string) =>
+    new ApiError({
+      code: 'PGRSTX75',
+      status: 415,
+      message: 'The body of an import must not be compressed',
+      details: `Its Content-Encoding is ${encoding}.`,
+      headers: [
+        ['Accept-Encoding', 'identity'],
+        ['Connection', 'close'],
+      ],
+    }),
   /** The login role of the server may not create temporary tables. */
   importPrivilege: (cause: unknown) =>
     new ApiError({

@@ -75,7 +75,7 @@ type ImportSettings = Pick<RestSettings, 'restImportLimit'>
  *
  * @returns undefined for a body to be read by `readBody`; otherwise a promise of the opened body, or of the whole body if
  *   it is CSV that fits into memory
- * @throws ApiError 413 as a rejection; the errors of the gate
+ * @throws ApiError 415; 413 as a rejection; the errors of the gate
  */
 export function openImport(
   request: RestRequest,
@@ -90,7 +90,12 @@ export function openImport(
   if (limit === 0 || !request.streamBody || !relationPath.test(path)) return undefined
   const length = request.header('content-length')
   const declared = length === undefined ? undefined : Number(length)
-  if (isNdjson) return openNdjson(request.streamBody.bind(request), declared, gate, limit)
+  if (isNdjson) {
+    // For CSV, the header is ignored, as in PostgREST.
+    const encoding = request.header('content-encoding') ?? 'identity'
+    if (!/^(?:identity)?$/i.test(encoding)) throw errors.importEncoding(encoding)
+    return openNdjson(request.streamBody.bind(request), declared, gate, limit)
+  }
   if (limit <= gate.limit || (declared !== undefined && declared <= gate.limit)) return undefined
   return openCsv(request.streamBody.bind(request), declared, gate, limit)
 }

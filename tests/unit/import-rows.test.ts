@@ -184,8 +184,20 @@ t.test('lines of CSV', async (t) => {
   ]
   for (const [body, expected] of table)
     t.strictSame(await same(t, csv, body), expected, JSON.stringify(String(body).slice(0, 40)))
-  const broken = await read(csv, Buffer.from('610a31ff0a', 'hex'), 100)
-  t.match(broken, { fault: '400 PGRST102 The CSV is not valid UTF-8' })
+  const notUtf8 = '400 PGRST102 The CSV is not valid UTF-8'
+  for (const bytes of ['ff', 'c3', 'e2 82', 'f0 9f 98', 'c0 af', 'ed a0 80', 'e2 28 a1', '80', 'f8 88 80 80']) {
+    const invalid = Buffer.from(bytes.replaceAll(' ', ''), 'hex')
+    const body = Buffer.concat([Buffer.from('a\n1\n"ä\n😀"\n3'), invalid])
+    for (const tail of ['', '\n4\n']) {
+      for (const size of [100, 1, 3]) {
+        const broken = await read(csv, Buffer.concat([body, Buffer.from(tail)]), size)
+        t.match(broken, { fault: notUtf8, line: 5 }, `${bytes}, in pieces of ${size}`)
+      }
+    }
+  }
+  const quoted = await read(csv, Buffer.from('610a2231 0a 0a ff22'.replaceAll(' ', ''), 'hex'), 2)
+  t.match(quoted, { fault: notUtf8, line: 2 }, 'the line on which the record begins')
+  t.strictSame((await same(t, csv, 'a\näöü€😀\n')).rows, [[2, { a: 'äöü€😀' }]])
 })
 
 t.test('generated CSV is read like a small body', async (t) => {

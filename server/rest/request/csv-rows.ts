@@ -1,4 +1,5 @@
 // Reads CSV bodies of any size, row by row, with the rules of `csv.ts`.
+import { isUtf8 } from 'node:buffer'
 import { CsvError, parse, type Parser } from 'csv-parse'
 import { sortedTexts } from '../../text/code-point-order.ts'
 import { ApiError, errors, withLine } from '../errors.ts'
@@ -14,17 +15,30 @@ import {
 } from './csv.ts'
 import type { RowReader, RowReaderOptions } from './import-rows.ts'
 
+const lineFeed = 0x0a
 const lineEnd = /\r\n|\n|\r/g
 
 /** Number of lines that a record takes: its fields may contain line ends. */
 const linesOf = (record: readonly string[]): number =>
   record.reduce((lines, field) => lines + (field.match(lineEnd)?.length ?? 0), 1)
 
+/** Number of bytes at the end that may be the beginning of a character of UTF-8. */
+function partialLength(bytes: Buffer): number {
+  for (let length = 1; length <= Math.min(3, bytes.length); length++) {
+    const byte = bytes[bytes.length - length] ?? 0
+    // A byte of the form 10… continues a character.
+    if (byte < 0x80) return 0
+    if (byte >= 0xc0) return length < (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) ? length : 0
+  }
+  return 0
+}
+
 /** Reads the lines of CSV after the header as objects. Line numbers count all line ends, those in quotes as well. */
 export class CsvReader implements RowReader {
   readonly #options: RowReaderOptions
   readonly #parser: Parser
-  readonly #decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+  /** The bytes of a character of which the rest has not arrived. */
+  #partial: Buffer = Buffer.alloc(0)
   #header: readonly string[] | undefined
   #width = -1
   #count = -1
@@ -34,7 +48,10 @@ export class CsvReader implements RowReader {
   #last = ''
   /** Number of the last line of the previous record. */
   #line = 0
+  /** That of the record before it. */
+  #previousLine = 0
   #parserLine = 0
+  #isCounting = false
   #error: Error | undefined
 
   constructor(options: RowReaderOptions) {
@@ -43,7 +60,8 @@ export class CsvReader implements RowReader {
       ...csvOptions,
       max_record_size: options.rowLimit,
       on_record: (record: readonly string[], { lines }) => {
-        this.#readRecord(record, this.#line + 1)
+        if (!this.#isCounting) this.#readRecord(record, this.#line + 1)
+        this.#previousLine = this.#line
         // The parser counts `\r\n` in a field twice.
         this.#line += lines === this.#parserLine + 1 ? 1 : linesOf(record)
         this.#parserLine = lines
@@ -61,14 +79,17 @@ export class CsvReader implements RowReader {
 
   push(piece: Buffer): Promise<void> {
     this.#last = (this.#last + piece.subarray(-2).toString('latin1')).slice(-2)
-    return this.#check(() => this.#decoder.decode(piece, { stream: true })).then(() => this.#write(piece))
+    const bytes = this.#partial.length > 0 ? Buffer.concat([this.#partial, piece]) : piece
+    const end = bytes.length - partialLength(bytes)
+    const whole = bytes.subarray(0, end)
+    if (!isUtf8(whole)) return this.#rejectBytes(whole)
+    this.#partial = Buffer.from(bytes.subarray(end))
+    return this.#write(whole)
   }
 
   async end(): Promise<void> {
-    await this.#check(() => this.#decoder.decode())
-    await new Promise<void>((resolve, reject) => {
-      this.#parser.once('close', resolve).once('error', reject).end()
-    }).catch((error: unknown) => {
+    if (this.#partial.length > 0) return this.#rejectBytes(this.#partial)
+    await this.#close().catch((error: unknown) => {
       throw this.#faultOf(error)
     })
     if (!this.#header || (this.#rows === 0 && !/[\r\n]$/.test(this.#last))) {
@@ -76,14 +97,28 @@ export class CsvReader implements RowReader {
     }
   }
 
-  /** Checks that the body is UTF-8. */
-  #check(decode: () => void): Promise<void> {
-    try {
-      decode()
-      return Promise.resolve()
-    } catch {
-      return Promise.reject(withLine(errors.invalidBody('The CSV is not valid UTF-8'), this.#line + 1))
+  /** Finds the line of the record that is not UTF-8. Records that the parser has not passed on are only counted. */
+  async #rejectBytes(bytes: Buffer): Promise<never> {
+    let start = 0
+    let end = bytes.indexOf(lineFeed) + 1
+    while (end > 0 && isUtf8(bytes.subarray(start, end))) {
+      start = end
+      end = bytes.indexOf(lineFeed, start) + 1
     }
+    this.#isCounting = true
+    // The letter stands for the bytes that are invalid, so that the last record is theirs.
+    await this.#write(Buffer.concat([bytes.subarray(0, start), Buffer.from('x')]))
+    const line = await this.#close().then(
+      () => this.#previousLine + 1,
+      () => this.#line + 1,
+    )
+    throw withLine(errors.invalidBody('The CSV is not valid UTF-8'), line)
+  }
+
+  #close(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#parser.once('close', resolve).once('error', reject).end()
+    })
   }
 
   #write(piece: Buffer): Promise<void> {

@@ -28,7 +28,9 @@ export const measureExport: MeasureExtension = async ({ startWith, postgres, opt
     for (const coding of ['identity', 'gzip', 'br']) {
       if (coding !== 'identity' && name === 'csv') continue
       const start = performance.now()
-      const response = await fetch(address, { headers: { Accept: accept, 'Accept-Encoding': coding } })
+      const response = await fetch(address, {
+        headers: { Accept: accept, 'Accept-Encoding': coding, Prefer: 'stream=rows' },
+      })
       let first = 0
       let lines = 0
       const reader = response.body?.getReader()
