@@ -199,7 +199,7 @@ export class RowBody implements RowReceiver, StreamedBody, Caller {
   drop(): void {
     if (this.#isDropped) return
     this.#isDropped = true
-    for (const timer of [this.#patienceTimer, this.#openTimer, this.#flushTimer]) clearTimeout(timer)
+    for (const timer of [this.#openTimer, this.#flushTimer]) clearTimeout(timer)
     this.#lines.clear()
     this.#encoder?.destroy()
     if (!this.#isComplete) {
@@ -215,7 +215,13 @@ export class RowBody implements RowReceiver, StreamedBody, Caller {
     else this.#endListeners.push(listener)
   }
 
+  #endPatience(): void {
+    clearTimeout(this.#patienceTimer)
+    this.#patienceTimer = undefined
+  }
+
   #finish(error: Error | undefined): void {
+    this.#endPatience()
     if (this.#end) return
     const milliseconds = this.#since === 0 ? 0 : performance.now() - this.#since
     this.#end = { rows: this.rows, bytes: this.#lines.bytes, milliseconds, error }
@@ -232,6 +238,8 @@ export class RowBody implements RowReceiver, StreamedBody, Caller {
     if (this.#awaitsDrain || this.#isDropped) return
     if (this.#isComplete) {
       clearTimeout(this.#flushTimer)
+      // The body takes part in the limit of exports until its reader has all of it.
+      this.#patienceTimer ??= setTimeout(() => this.giveUp(), patience)
       reader.end()
     } else {
       this.#scheduleFlush()
@@ -254,7 +262,7 @@ export class RowBody implements RowReceiver, StreamedBody, Caller {
     this.#patienceTimer = setTimeout(() => this.giveUp(), patience)
     reader.once('drain', () => {
       this.#awaitsDrain = false
-      clearTimeout(this.#patienceTimer)
+      this.#endPatience()
       this.#feed(reader)
     })
   }

@@ -145,7 +145,7 @@ function begun(
   const response = addValidator(respond(plan, row, request, config, basePath), plan, row, request, config)
   const { range } = rangeResult(request.shape.topLevelRange, page, total)
   // Otherwise, only an exact count tells how many rows will follow.
-  const isKnown = known || count === 'exact' || (count === 'estimated' && plan.kind === 'call')
+  const isKnown = (known ?? null) !== null || count === 'exact' || (count === 'estimated' && plan.kind === 'call')
   const headers = response.headers.map((header): Header =>
     !isKnown && header[0] === 'Content-Range' && header[1] === range
       ? ['Content-Range', `${offset}-*/${total ?? '*'}`]
