@@ -110,7 +110,7 @@ t.test('faults have the line of the body', async (t) => {
       'a row that refers to a later one, and one to none',
       '/trees',
       lines({ id: 1, parent: 3 }, { id: 2, parent: 9 }, { id: 3, parent: 1 }),
-      [409, '23503', undefined],
+      [409, '23503', 2],
     ],
     ['JSON Schema', '/ages', lines({ id: 1, age: 1 }, { id: 2, age: -1 }), [400, 'PGRST102', 2]],
   ]
