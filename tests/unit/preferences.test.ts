@@ -25,6 +25,7 @@ t.test('parsed', async (t) => {
         invalid: [],
       },
     ],
+    [['stream=rows, stream=all', 'Stream=rows'], { stream: 'rows', invalid: ['stream=all', 'Stream=rows'] }],
     [
       ['tx=rollback,tx=commit', 'return=minimal', 'return=representation'],
       { transaction: 'rollback', representation: 'minimal', invalid: [] },
