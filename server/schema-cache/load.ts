@@ -96,8 +96,20 @@ export async function loadSchemaCache(query: RunQuery, options: SchemaCacheOptio
 type TableRow = Omit<Table, 'insertable' | 'updatable' | 'deletable' | 'primaryKey' | 'keys' | 'columns'> & {
   /** Bit mask of the commands that the relation supports. */
   readonly events: number
-  readonly columns: readonly Column[]
+  readonly columns: readonly ColumnRow[]
 }
+
+type ColumnRow = Omit<Column, 'hasUncheckedNulls' | 'operatorSchema'> & {
+  readonly hasUncheckedNulls: boolean
+  readonly operatorSchema: string | null
+}
+
+/** Leaves out the members that few columns have. */
+const columnOf = ({ hasUncheckedNulls, operatorSchema, ...column }: ColumnRow): Column => ({
+  ...column,
+  ...(hasUncheckedNulls ? { hasUncheckedNulls } : {}),
+  ...(operatorSchema === null ? {} : { operatorSchema }),
+})
 
 /** Bits of `pg_relation_is_updatable`: 1 shifted left by the command's number (`CmdType`). */
 const event = { update: 1 << 2, insert: 1 << 3, delete: 1 << 4 }
@@ -119,7 +131,7 @@ function tablesOf(
           deletable: (events & event.delete) !== 0,
           primaryKey: primaryKeys.get(key) ?? [],
           ...(uniqueKeys.has(key) ? { keys: uniqueKeys.get(key) } : {}),
-          columns: new Map(columns.map((column) => [column.name, column] as const)),
+          columns: new Map(columns.map((column) => [column.name, columnOf(column)] as const)),
         },
       ] as const
     }),

@@ -5,10 +5,17 @@ export type Column = {
   readonly name: string
   readonly description: string | null
   readonly nullable: boolean
+  /**
+   * Whether there may be nulls although the column is declared as not null: with a constraint that is not validated, in
+   * foreign tables, and with domains, whose constraints do not apply to results of queries.
+   */
+  readonly hasUncheckedNulls?: boolean
   /** Type with domains resolved to their base type; only types outside pg_catalog keep modifiers: `character varying`. */
   readonly type: string
   /** Type as declared; the domain's qualified name when the column is of a domain. */
   readonly nominalType: string
+  /** The schema of the type's operators `<`, `=` and `>`, unless it is pg_catalog. */
+  readonly operatorSchema?: string
   readonly maxLength: number | null
   /**
    * Default expression as SQL text, including nextval of identity columns. Null without a default and for stored

@@ -26,6 +26,26 @@ enums as (
   from pg_enum
   group by enumtypid
 ),
+-- Types of extensions whose operators may not be in the search path of a request.
+operators as (
+  select opclass.opcintype as type, min(n.nspname) as schema
+  from pg_opclass opclass
+  join pg_am am on am.oid = opclass.opcmethod and am.amname = 'btree'
+  join pg_amop member
+    on member.amopfamily = opclass.opcfamily
+    and member.amoplefttype = opclass.opcintype
+    and member.amoprighttype = opclass.opcintype
+  join pg_operator operator on operator.oid = member.amopopr
+  join pg_namespace n on n.oid = operator.oprnamespace
+  where opclass.opcdefault and n.nspname <> 'pg_catalog'
+  group by opclass.opcintype
+),
+-- Since PostgreSQL 18, a constraint NOT NULL may be NOT VALID.
+unchecked as (
+  select conrelid as relation, conkey[1] as number
+  from pg_constraint
+  where contype = 'n' and not convalidated
+),
 relations as (
   select c.oid, c.relkind as kind, c.relname as name, n.nspname as schema
   from pg_class c
@@ -43,6 +63,11 @@ columns as (
         'name', a.attname,
         'description', d.description,
         'nullable', not (a.attnotnull or t.typtype = 'd' and t.typnotnull),
+        'hasUncheckedNulls', case
+          when not a.attnotnull then t.typtype = 'd' and t.typnotnull
+          else r.kind = 'f' or unchecked.number is not null
+        end,
+        'operatorSchema', operators.schema,
         'type', case
           when domains.is_builtin then format_type(domains.base, null)
           when t.typtype <> 'd' and t.typnamespace = 'pg_catalog'::regnamespace then format_type(t.oid, null)
@@ -77,6 +102,8 @@ columns as (
   ) declared
   left join domains on domains.domain = t.oid
   left join enums on enums.type = coalesce(domains.base, t.oid)
+  left join operators on operators.type = coalesce(domains.base, t.oid)
+  left join unchecked on unchecked.relation = a.attrelid and unchecked.number = a.attnum
   left join pg_attrdef def on def.adrelid = a.attrelid and def.adnum = a.attnum
   left join pg_depend sequence
     on a.attidentity = 'd'

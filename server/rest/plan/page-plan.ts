@@ -10,6 +10,8 @@ export type PageTerm = {
   readonly nullsFirst: boolean
   /** False when the column is known to have no nulls. */
   readonly isNullable: boolean
+  /** The schema of its operators `<`, `=` and `>`; undefined for that of the search path. */
+  readonly operatorSchema: string | undefined
 }
 
 export type PagePlan = {

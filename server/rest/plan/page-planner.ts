@@ -1,6 +1,7 @@
 // Plans keyset pages: makes the order of a read total.
 import { returnsSetOfScalar, returnsSingle, type Routine } from '../../schema-cache/routine.ts'
-import type { Table } from '../../schema-cache/table.ts'
+import { qualifiedKey } from '../../schema-cache/identifier.ts'
+import type { Table, Tables } from '../../schema-cache/table.ts'
 import type { PageInput } from '../request/page-cursor.ts'
 import { pageErrors } from '../request/page-errors.ts'
 import type { PlannedOrderTerm } from './field.ts'
@@ -13,16 +14,50 @@ const columnOf = (term: PlannedOrderTerm): string | undefined =>
   term.kind === 'field' && term.field.jsonPath.length === 0 ? term.field.name : undefined
 
 /** The columns of a view may be null where those of its tables are not: in outer joins. */
-const isNullable = (table: Table | undefined, column: string | undefined): boolean =>
-  table === undefined || table.isView || column === undefined || table.columns.get(column)?.nullable !== false
+function isNullable(table: Table | undefined, name: string | undefined): boolean {
+  if (table === undefined || table.isView || name === undefined) return true
+  const column = table.columns.get(name)
+  return column?.nullable !== false || column.hasUncheckedNulls === true
+}
 
-function pageTerm(term: PlannedOrderTerm, table: Table | undefined): PageTerm {
+/** The schemas of the operators of the terms of a read. */
+class OperatorSchemas {
+  readonly #read: ReadPlan
+  readonly #table: Table | undefined
+  readonly #tables: Tables
+
+  constructor(read: ReadPlan, table: Table | undefined, tables: Tables) {
+    this.#read = read
+    this.#table = table
+    this.#tables = tables
+  }
+
+  /** Undefined if the operators are in pg_catalog, or the type is not known. */
+  of(term: PlannedOrderTerm): string | undefined {
+    if (term.field.jsonPath.length > 0) return undefined
+    const { name } = term.field
+    return term.kind === 'field' ? this.#table?.columns.get(name)?.operatorSchema : this.#ofEmbed(term.relation, name)
+  }
+
+  /** A term of an embed is a column of its result, which may have an alias or a cast. */
+  #ofEmbed(aggregateAlias: string, name: string): string | undefined {
+    const embed = this.#read.embeds.find((one) => one.aggregateAlias === aggregateAlias)
+    if (!embed) return undefined
+    const selected = embed.select.find(({ alias, field }) => (alias ?? field.name) === name)
+    if (selected && (selected.cast !== null || selected.field.jsonPath.length > 0)) return undefined
+    const table = this.#tables.get(qualifiedKey(embed.from.schema, embed.from.name))
+    return table?.columns.get(selected?.field.name ?? name)?.operatorSchema
+  }
+}
+
+function pageTerm(term: PlannedOrderTerm, table: Table | undefined, operatorSchemas: OperatorSchemas): PageTerm {
   const isDescending = term.direction === 'desc'
   return {
     term,
     isDescending,
     nullsFirst: term.nulls === null ? isDescending : term.nulls === 'nullsfirst',
     isNullable: isNullable(table, columnOf(term)),
+    operatorSchema: operatorSchemas.of(term),
   }
 }
 
@@ -70,15 +105,24 @@ function totalOrder(
 /**
  * Plans the page of a read.
  *
+ * @param table undefined if the columns of its rows are not known
  * @param relation its name in error messages
+ * @param tables all tables, for the embeds
  * @throws ApiError PGRSTX40, PGRSTX41, PGRSTX43, PGRSTX44
  */
-export function planPage(read: ReadPlan, page: PageInput, table: Table | undefined, relation: string): PagePlan {
+export function planPage(
+  read: ReadPlan,
+  page: PageInput,
+  table: Table | undefined,
+  relation: string,
+  tables: Tables,
+): PagePlan {
   if (read.having) throw pageErrors.unpageable('groups', 'Leave out the parameter having.')
   if (isGrouped(read)) throw pageErrors.unpageable('groups', 'Leave out the aggregates.')
   if (read.distinct) throw pageErrors.unpageable('distinct rows', 'Leave out the parameter distinct.')
   if (read.range.limit === 0) throw pageErrors.range('limit=0')
-  const terms = totalOrder(read.order, table, relation).map((term) => pageTerm(term, table))
+  const operatorSchemas = new OperatorSchemas(read, table, tables)
+  const terms = totalOrder(read.order, table, relation).map((term) => pageTerm(term, table, operatorSchemas))
   const { cursor } = page
   if (cursor && cursor.values.length !== terms.length) {
     throw pageErrors.invalidCursor(`The key of '${relation}' has changed since the cursor was created.`)

@@ -79,7 +79,10 @@ function planReading(
   rejectInvalidPreferences(request.shape)
   const plan = { kind: 'read', read, readOnly: true, headersOnly, relation, handler, mediaType, explain } as const
   const { page } = request.input
-  if (page) return { ...plan, page: planPage(read, page, table, relation.name), ...cutOf(request.shape, settings) }
+  if (page) {
+    const planned = planPage(read, page, table, relation.name, cache.tables)
+    return { ...plan, page: planned, ...cutOf(request.shape, settings) }
+  }
   const version = explain ? undefined : versionOfRead(table, request, read, bodyHandler, settings)
   // The entity tag of a HEAD request for one row is that of the body of a GET request.
   const versioned = version === undefined ? plan : { ...plan, handler: bodyHandler, version }
@@ -141,7 +144,7 @@ function planCalling(
   checkPageable(routine)
   const rowType = cache.tables.get(qualifiedKey(relation.schema, relation.name))
   // Like a view, a function may return rows with nulls where the table has none.
-  const page = planPage(read, asked, rowType && { ...rowType, isView: true }, routine.name)
+  const page = planPage(read, asked, rowType && { ...rowType, isView: true }, routine.name, cache.tables)
   const filterFields = [...call.filterFields, ...orderColumns(page)]
   return { ...plan, call: { ...call, filterFields }, page, ...cut }
 }

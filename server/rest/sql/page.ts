@@ -10,7 +10,7 @@ import { unqualified } from './identifier.ts'
 import { noLocation } from './location.ts'
 import { limitSql, orderSql } from './order.ts'
 import { readParts } from './read.ts'
-import { afterSql, atSql, type SeekTerm } from './seek.ts'
+import { afterSql, atSql, operatorSql, type SeekTerm } from './seek.ts'
 
 /** The CTE with the rows of the page and the row after it. */
 const pageCte = 'pgrst_page'
@@ -33,12 +33,13 @@ export type PageSql = {
 /** A page in the direction in which it is read: one before a cursor is read backwards. */
 function seekTerms(read: ReadPlan, { terms, cursor }: PagePlan, reverse: boolean): readonly SeekTerm[] {
   const relation = relationOf(read)
-  return terms.map(({ term, isDescending, nullsFirst, isNullable }: PageTerm, index) => ({
+  return terms.map(({ term, isDescending, nullsFirst, isNullable, operatorSchema }: PageTerm, index) => ({
     sql: term.kind === 'field' ? fieldSql(relation, term.field) : columnSql(unqualified(term.relation), term.field),
     value: cursor?.values[index] ?? null,
     isDescending: isDescending !== reverse,
     nullsFirst: nullsFirst !== reverse,
     isNullable,
+    operatorSchema,
   }))
 }
 
@@ -126,16 +127,22 @@ const edge = (name: string, order: string, inPage: string): string =>
 
 const flag = (name: string, condition: Fragment): Fragment => ['CASE WHEN ', condition, ` THEN '${name}=true' END`]
 
+/** Whether a term is equal in the rows `a` and `b`. */
+function sameSql({ operatorSchema }: PageTerm, index: number): string {
+  const [a, b] = [`a.${term(index)}`, `b.${term(index)}`]
+  if (operatorSchema === undefined) return `${a} IS NOT DISTINCT FROM ${b}`
+  return `coalesce(${a}${operatorSql('=', operatorSchema)}${b}, ${a} IS NULL AND ${b} IS NULL)`
+}
+
 /** Pairs `name=value`: the nearest and the farthest row from the cursor, and whether there are others beyond them. */
 function edgesSql({ size, terms }: PagePlan, inPage: string, others: Fragment | undefined): Fragment {
   const found: Fragment[] = [edge('near', '', inPage), edge('far', ' DESC', inPage)]
   if (size !== null) {
-    const row = (alias: string): string => `(${terms.map((_, index) => `${alias}.${term(index)}`).join(', ')})`
     found.push(
       flag('more', `(SELECT pg_catalog.count(*) FROM ${pageCte}) > ${size}`),
       flag(
         'tied',
-        `(SELECT ${row('a')} IS NOT DISTINCT FROM ${row('b')} FROM ${pageCte} a, ${pageCte} b` +
+        `(SELECT ${terms.map(sameSql).join(' AND ')} FROM ${pageCte} a, ${pageCte} b` +
           ` WHERE a.${numberColumn} = ${size} AND b.${numberColumn} = ${addRows(size, 1)})`,
       ),
     )

@@ -1,5 +1,6 @@
 // The conditions for rows after a position in an order. Each condition is a range of an index on the terms of the order.
 import { join, type Fragment } from './fragment.ts'
+import { identifier } from './identifier.ts'
 import { parameter } from './parameter.ts'
 
 /** A term of an order, with its value at the position. */
@@ -11,7 +12,16 @@ export type SeekTerm = {
   readonly isDescending: boolean
   readonly nullsFirst: boolean
   readonly isNullable: boolean
+  /** See `PageTerm`. */
+  readonly operatorSchema: string | undefined
 }
+
+/**
+ * An operator as the order of its type uses it. By its name alone, Postgres may find none, or that of another type: the
+ * text operators for citext, whose schema is not in the search path.
+ */
+export const operatorSql = (operator: '<' | '=' | '>', schema: string | undefined): string =>
+  schema === undefined ? ` ${operator} ` : ` OPERATOR(${identifier(schema)}.${operator}) `
 
 /**
  * The value as a parameter of the type of its term, also if Postgres would not infer it, as for composite types. The
@@ -30,7 +40,7 @@ const isNull = ' IS NOT DISTINCT FROM NULL'
 const isNotNull = ' IS DISTINCT FROM NULL'
 
 const equal = (term: SeekTerm): Fragment =>
-  term.value === null ? [term.sql, isNull] : [term.sql, ' = ', operand(term)]
+  term.value === null ? [term.sql, isNull] : [term.sql, operatorSql('=', term.operatorSchema), operand(term)]
 
 /** Whether rows with null in the term come after the position. */
 const hasNullsAfter = ({ value, isNullable, nullsFirst }: SeekTerm): boolean =>
@@ -38,7 +48,7 @@ const hasNullsAfter = ({ value, isNullable, nullsFirst }: SeekTerm): boolean =>
 
 /**
  * Splits the terms into groups whose values are compared as rows. A comparison of rows is neither true nor false for
- * nulls, so only the first term of a group may have nulls after the position.
+ * nulls, so only the first term of a group may have nulls after the position. It finds operators by their names alone.
  */
 function groupsOf(terms: readonly SeekTerm[]): readonly (readonly SeekTerm[])[] {
   const groups: SeekTerm[][] = []
@@ -49,6 +59,8 @@ function groupsOf(terms: readonly SeekTerm[]): readonly (readonly SeekTerm[])[] 
       typeof last?.value === 'string' &&
       term.value !== null &&
       last.isDescending === term.isDescending &&
+      last.operatorSchema === undefined &&
+      term.operatorSchema === undefined &&
       !hasNullsAfter(term)
     if (continues) group?.push(term)
     else groups.push([term])
@@ -58,7 +70,7 @@ function groupsOf(terms: readonly SeekTerm[]): readonly (readonly SeekTerm[])[] 
 
 /** `(a, b) > (1, 2)` */
 function beyond(group: readonly SeekTerm[]): Fragment {
-  const operator = group[0]?.isDescending === true ? ' < ' : ' > '
+  const operator = operatorSql(group[0]?.isDescending === true ? '<' : '>', group[0]?.operatorSchema)
   const columns = group.map(({ sql }) => sql)
   const values = group.map(operand)
   return group.length === 1
