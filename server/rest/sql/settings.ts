@@ -11,11 +11,25 @@ import type { Fragment } from './fragment.ts'
 import { cutAtNul, identifier, qualified } from './identifier.ts'
 import { checkSession, type NamedSession } from './session.ts'
 
-/** Only functions have settings of their own. */
+/** Only functions and keyset pages have settings of their own. */
 type SettingsPlan =
-  | Pick<Extract<CrudPlan, { kind: 'call' }>, 'kind' | 'routine' | 'readOnly'>
-  | { readonly kind: Exclude<CrudPlan['kind'], 'call'> | InspectPlan['kind']; readonly readOnly: boolean }
+  | Pick<Extract<CrudPlan, { kind: 'call' }>, 'kind' | 'routine' | 'readOnly' | 'page'>
+  | {
+      readonly kind: Exclude<CrudPlan['kind'], 'call'> | InspectPlan['kind']
+      readonly readOnly: boolean
+      readonly page?: CrudPlan['page']
+    }
 type Pair = readonly [string, string]
+
+/**
+ * The text of values in cursors is exact, and independent of the settings of a role: in other date styles, the names of
+ * time zones are ambiguous, and with fewer digits a row is not equal to its own cursor. Keeps the order of day and month
+ * in values of the request.
+ */
+const ofPages: readonly Pair[] = [
+  ['extra_float_digits', '1'],
+  ['datestyle', 'ISO'],
+]
 
 /** Headers or cookies as a JSON object. The last of repeated names wins. */
 const pairsJson = (pairs: readonly Pair[]): string =>
@@ -96,8 +110,8 @@ function writeText(
 const noPairs: readonly Pair[] = []
 const noNames: readonly string[] = []
 
-const namesOf = (ofRoutine: readonly Pair[], timezone: string | undefined): readonly string[] => [
-  ...ofRoutine.map(([name]) => name),
+const namesOf = (own: readonly Pair[], timezone: string | undefined): readonly string[] => [
+  ...own.map(([name]) => name),
   ...(timezone === undefined ? [] : ['timezone']),
 ]
 
@@ -138,6 +152,7 @@ export class SettingsStatements {
     const { timezone } = shape.preferences
     const before = this.#roleSettings.get(identity.role) ?? noPairs
     const ofRoutine = plan.kind === 'call' ? plan.routine.settings : noPairs
+    const own = plan.page === undefined ? ofRoutine : [...ofRoutine, ...ofPages]
     const values: (string | null)[] = session ? [session.session, session.user, session.appRole] : []
     values.push(this.#searchPathOf(shape.schema))
     for (const pair of before) values.push(...pair)
@@ -150,17 +165,17 @@ export class SettingsStatements {
       pairsJson(input.cookies),
     )
     if (timezone !== undefined) values.push(timezone)
-    for (const pair of ofRoutine) values.push(...pair)
+    for (const pair of own) values.push(...pair)
     for (const pair of appSettings) values.push(...pair)
     const texts = this.#textsOf({
       checksSession: session !== undefined,
       readOnly: plan.readOnly,
       before: before.length,
-      after: ofRoutine.length + appSettings.length,
+      after: own.length + appSettings.length,
       timezone: timezone !== undefined,
     })
     for (const [index, value] of values.entries()) if (value?.includes('\0') === true) values[index] = cutAtNul(value)
-    const ofRequest = ofRoutine.length === 0 && timezone === undefined ? noNames : namesOf(ofRoutine, timezone)
+    const ofRequest = own.length === 0 && timezone === undefined ? noNames : namesOf(own, timezone)
     return { text: texts.plain, values, hasNoEffect: true, texts, checksSession: session !== undefined, ofRequest }
   }
 
